@@ -13,7 +13,7 @@ from rich.console import Console
 
 import webdyno.generator
 from builders import SimulatedVariant, simulated_run
-from report import runs
+from report import questions, runs
 from webdyno.definitions import Catalogue, CommandLine, Draft, read_overrides
 from webdyno.generator.interface import Expectation, LoadOrder, SentRequest, program, programs
 from webdyno.host.this_machine import Testbed
@@ -97,7 +97,7 @@ def test_a_line_of_an_answer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
 def test_a_line_of_a_gate(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     weather = [("Weather", "sunny, 21 °C")]
     monkeypatch.setattr(gate, "FACTS", [*gate.FACTS, lambda _: weather])
-    view = runs.seen(runs.gated())
+    view = runs.seen(questions.gated())
     assert view.gate
     formats = {"gate.md": gate.gate_markdown, "JUnit": gate.junit, "GitHub": gate.annotations}
     made = {name: make(view.gate) for name, make in formats.items()}

@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from builders import SimulatedRun, SimulatedVariant, simulated_run
-from report import runs
+from report import comparisons, sweeps
 from webdyno.cli.progress import LiveView, interval_scale
 from webdyno.judge import question_of
 from webdyno.model.records import SlotRecord
@@ -32,7 +32,7 @@ def view_of(run: SimulatedRun) -> LiveView:
 
 @pytest.mark.parametrize("width", [100, 60])
 def test_it_tells_where_the_run_is_and_how_sure_it_is(width: int) -> None:
-    lines = drawn(view_of(runs.inconclusive()), width)
+    lines = drawn(view_of(comparisons.inconclusive()), width)
     assert "round 3 of about" in lines[0]
     told = "\n".join(lines)
     assert "servers" in told
@@ -42,20 +42,20 @@ def test_it_tells_where_the_run_is_and_how_sure_it_is(width: int) -> None:
 
 
 def test_before_anything_is_measured_it_says_what_is_done() -> None:
-    view = LiveView(runs.decided().head)
+    view = LiveView(comparisons.decided().head)
     assert "starting" in "\n".join(drawn(view))
 
 
 def test_slots_that_are_excluded_are_told() -> None:
     wrong = SimulatedVariant(wrong_status=404)
     told = "\n".join(
-        drawn(view_of(simulated_run({"nginx": runs.NGINX, "apache": wrong}, rounds=4)))
+        drawn(view_of(simulated_run({"nginx": comparisons.NGINX, "apache": wrong}, rounds=4)))
     )
     assert "slots excluded: non-2xx" in told
 
 
 def test_names_are_no_markup() -> None:
-    told = "\n".join(drawn(view_of(runs.hostile_markup())))
+    told = "\n".join(drawn(view_of(sweeps.hostile_markup())))
     assert "[/]" in told
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from builders import SimulatedRun, SimulatedVariant, simulated_run
-from report import runs
+from report import comparisons, runs, sweeps
 from webdyno.judge import question_of
 from webdyno.judge.point_data import PointData
 from webdyno.lab.lines import LineProgress, round_name, slot_words
@@ -17,22 +17,22 @@ def so_far(run: SimulatedRun) -> str:
 
 
 def test_a_line_has_the_figures_of_the_report() -> None:
-    words = so_far(runs.decided())
-    (answer,) = runs.seen(runs.decided()).answers
+    words = so_far(comparisons.decided())
+    (answer,) = runs.seen(comparisons.decided()).answers
     ratio, _, interval = words.removeprefix("nginx ").partition("× ")
     assert f"{ratio}×" in answer.sentence
     assert interval.strip("()") in answer.sentence
 
 
 def test_why_there_is_no_ratio_yet() -> None:
-    assert so_far(runs.one_round()) == "(first CI after round 2)"
+    assert so_far(comparisons.one_round()) == "(first CI after round 2)"
     wrong = SimulatedVariant(wrong_status=404)
-    late = simulated_run({"nginx": runs.NGINX, "apache": wrong}, rounds=14)
+    late = simulated_run({"nginx": comparisons.NGINX, "apache": wrong}, rounds=14)
     assert so_far(late) == ("no ratio yet, 0 valid rounds of 14: most slots broke the rule non-2xx")
 
 
 def test_failures_and_requests_that_were_sent_once_more_are_told_of_a_slot() -> None:
-    slot = next(it for it in runs.decided().records if isinstance(it, SlotRecord))
+    slot = next(it for it in comparisons.decided().records if isinstance(it, SlotRecord))
     assert slot_words(slot).endswith("busy")
     requests = slot.load.requests.model_copy(update={"retried": 2})
     load = slot.load.model_copy(update={"requests": requests})
@@ -47,7 +47,7 @@ def test_a_point_is_named_by_its_levels_alone() -> None:
 
 
 def test_a_line_per_round_where_there_is_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    run = runs.hostile_markup()
+    run = sweeps.hostile_markup()
     records: list[Record] = [record for record in run.records if record.point == 0]
     (this_round, *_) = [record for record in records if isinstance(record, RoundRecord)]
     with LineProgress(run.head, tell) as progress:

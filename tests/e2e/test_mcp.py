@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from e2e.commands import WEBDYNO, environment, left_behind
-from report import runs
+from report import comparisons
 
 if TYPE_CHECKING:  # all of this takes a while to import, in each worker
     from mcp.client import Client
@@ -51,7 +51,7 @@ def answered(result: "CallToolResult") -> dict[str, Any]:
 
 def test_an_agent_compares_and_reads_the_answer_again(tmp_path: Path) -> None:
     """What can't be asked is said to it as to people."""
-    runs.decided().stored(tmp_path / "run")
+    comparisons.decided().stored(tmp_path / "run")
     told: list[str] = []
 
     async def use(client: "Client") -> None:

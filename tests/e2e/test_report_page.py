@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Page
 
 from e2e.browser import NEEDS_BROWSER, serious_faults
 from e2e.commands import webdyno_here
-from report import runs
+from report import comparisons, runs, sweeps
 from report.test_claims import page_of_claims
 from report.test_fleet import RUN as FLEETS_RUN
 from report.test_fleet import fleet_of
@@ -21,7 +21,7 @@ from webdyno.report.result_page import write_report
 Scheme = Literal["light", "dark"]
 WIDTHS: dict[Scheme, int] = {"light": 1280, "dark": 400}
 
-KINDS = {make.__name__: make for make in (*runs.ALL, *runs.SWEEPS)}
+KINDS = {make.__name__: make for make in (*runs.ALL, *sweeps.SWEEPS)}
 UNLIKE = {"capacities", "decided", "gated", "hostile"}
 """Kinds whose pages have little in common; the others' are made of the same parts."""
 EXAMINED = {("decided", "light"), ("gated", "dark")}
@@ -252,7 +252,7 @@ def test_a_phone_gets_a_chart_of_its_width_and_paper_whole_tables(
 
 
 def test_a_report_is_printed(tmp_path: Path) -> None:
-    runs.decided().stored(tmp_path / "run")
+    comparisons.decided().stored(tmp_path / "run")
     done = webdyno_here("report", "run", "--format=pdf", "-o", "report.pdf", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     printed = (tmp_path / "report.pdf").read_bytes()

@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from e2e.browser import NEEDS_BROWSER, serious_faults
 from e2e.commands import left_behind, started_webdyno
-from report import runs
+from report import comparisons
 
 pytestmark = NEEDS_BROWSER
 
@@ -19,7 +19,7 @@ pytestmark = NEEDS_BROWSER
 def address(tmp_path: Path) -> Iterator[str]:
     """Of a page that serves a folder with two runs."""
     for name in ("before", "after"):
-        runs.decided().stored(tmp_path / "runs" / name)
+        comparisons.decided().stored(tmp_path / "runs" / name)
     with started_webdyno("ui", folder=tmp_path) as process:
         assert process.stdout is not None
         yield process.stdout.readline().strip()

@@ -18,7 +18,7 @@ import uvicorn
 from playwright.sync_api import Browser
 
 from e2e.browser import NEEDS_BROWSER
-from report import runs
+from report import comparisons
 from webdyno.definitions import Catalogue
 from webdyno.ui import Starter, app, make_app
 from webdyno.ui.guard import Addresses, ImpatientProtocol
@@ -135,8 +135,8 @@ def another_server() -> Iterator[tuple[str, list[str]]]:
 def test_a_hostile_report_begins_nothing_and_reads_nothing(
     browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, knows_token: bool
 ) -> None:
-    runs.decided().stored(tmp_path / "secret-name")
-    runs.decided().stored(tmp_path / "evil")
+    comparisons.decided().stored(tmp_path / "secret-name")
+    comparisons.decided().stored(tmp_path / "evil")
     with socket.create_server(("127.0.0.1", 0)) as listening, another_server() as (other, heard):
         origin = f"http://127.0.0.1:{listening.getsockname()[1]}"
         pages = f"{origin}/{TOKEN if knows_token else 'guessed'}/"
@@ -158,7 +158,7 @@ def test_a_hostile_report_begins_nothing_and_reads_nothing(
 
 
 def test_another_server_gets_no_token(browser: Browser, tmp_path: Path) -> None:
-    runs.decided().stored(tmp_path / "before")
+    comparisons.decided().stored(tmp_path / "before")
     with socket.create_server(("127.0.0.1", 0)) as listening, another_server() as (other, heard):
         origin = f"http://127.0.0.1:{listening.getsockname()[1]}"
         with serving(tmp_path, listening) as starter:

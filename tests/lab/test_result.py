@@ -7,7 +7,7 @@ import pytest
 
 import webdyno
 from builders import SimulatedRun
-from report import runs
+from report import comparisons, questions, runs, sweeps
 from webdyno import (
     CapacityResult,
     GateAnswer,
@@ -26,8 +26,8 @@ def opened(run: SimulatedRun, folder: Path) -> Result:
 
 
 def test_the_answer_is_the_report_s(tmp_path: Path) -> None:
-    result = opened(runs.decided(), tmp_path)
-    view = runs.seen(runs.decided())
+    result = opened(comparisons.decided(), tmp_path)
+    view = runs.seen(comparisons.decided())
     (judgement,) = (point.judgement for point in view.points)
     assert result.verdict is Verdict.FASTER
     assert result.headline == judgement.headline
@@ -38,7 +38,7 @@ def test_the_answer_is_the_report_s(tmp_path: Path) -> None:
 
 
 def test_tables_are_plain_rows(tmp_path: Path) -> None:
-    result = opened(runs.decided(), tmp_path)
+    result = opened(comparisons.decided(), tmp_path)
     row = next(it for it in result.ratios() if it["metric"] == "throughput_rps")
     assert (row["variant"], row["baseline"], row["confidence"]) == ("nginx", "apache-event", 0.95)
     assert row["low"] < row["ratio"] < row["high"]
@@ -51,14 +51,14 @@ def test_tables_are_plain_rows(tmp_path: Path) -> None:
 
 
 def test_a_run_may_be_held_against_an_earlier_one(tmp_path: Path) -> None:
-    result = opened(runs.decided(), tmp_path)
+    result = opened(comparisons.decided(), tmp_path)
     (same,) = result.since(result).points
     assert same.levels == {}
     assert same.comparison.mismatches == []
 
 
 def test_points_have_answers_of_their_own(tmp_path: Path) -> None:
-    result = opened(runs.connections(), tmp_path)
+    result = opened(sweeps.connections(), tmp_path)
     assert len(result.points) > 1
     with pytest.raises(UserError, match=r"points, each with an answer of its own: see \.points"):
         result.verdict  # noqa: B018
@@ -68,20 +68,20 @@ def test_points_have_answers_of_their_own(tmp_path: Path) -> None:
 
 
 def test_without_a_ratio_it_is_said_why(tmp_path: Path) -> None:
-    result = opened(runs.one_round(), tmp_path)
+    result = opened(comparisons.one_round(), tmp_path)
     with pytest.raises(UserError, match="has no ratio"):
         result.ratio  # noqa: B018
 
 
 def test_a_search_has_capacities(tmp_path: Path) -> None:
-    result = opened(runs.capacities(), tmp_path)
+    result = opened(questions.capacities(), tmp_path)
     assert isinstance(result, CapacityResult)
     assert set(result.capacities) == set(result.head.experiment.variants)
     assert all(it.low <= it.estimate <= it.high for it in result.capacities.values())
 
 
 def test_a_gate_has_an_answer_and_claims(tmp_path: Path) -> None:
-    gate = opened(runs.gated(), tmp_path).gate
+    gate = opened(questions.gated(), tmp_path).gate
     assert gate is not None
     assert gate.answer in GateAnswer
     assert gate.passed is (gate.answer is GateAnswer.PASS)
@@ -90,7 +90,7 @@ def test_a_gate_has_an_answer_and_claims(tmp_path: Path) -> None:
 
 
 def test_charts_are_the_report_s_and_stand_alone(tmp_path: Path) -> None:
-    result = opened(runs.decided(), tmp_path)
+    result = opened(comparisons.decided(), tmp_path)
     chart = result.chart()
     assert chart.name == "ratios"
     assert "nginx ÷ apache-event" in chart.told
@@ -103,7 +103,7 @@ def test_charts_are_the_report_s_and_stand_alone(tmp_path: Path) -> None:
 
 
 def test_a_notebook_shows_text_that_others_wrote_as_text(tmp_path: Path) -> None:
-    shown = opened(runs.hostile(), tmp_path)._repr_html_()
+    shown = opened(comparisons.hostile(), tmp_path)._repr_html_()
     assert "<script" not in shown
     assert "<table>" in shown
     assert "&lt;" in shown

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from builders import SimulatedRun
-from report import runs
+from report import comparisons, questions
 from webdyno.lab.result import result_in
 from webdyno.mcp.server import MAY_SAY, answer_of
 from webdyno.model.gate import GateAnswer
@@ -14,10 +14,10 @@ from webdyno.model.judgement import Verdict
 from webdyno.run.folder import RunFolder
 
 KINDS: list[tuple[Callable[[], SimulatedRun], str]] = [
-    (runs.decided, "faster"),
-    (runs.inconclusive, "inconclusive"),
-    (runs.invalid, "invalid"),
-    (runs.gated, "fail"),
+    (comparisons.decided, "faster"),
+    (comparisons.inconclusive, "inconclusive"),
+    (comparisons.invalid, "invalid"),
+    (questions.gated, "fail"),
 ]
 
 

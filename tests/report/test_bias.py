@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from report import runs
+from report import comparisons, runs
 from webdyno.judge.sentences import sentence
 from webdyno.model.base import Interval
 from webdyno.model.format import between
@@ -13,7 +13,7 @@ from webdyno.report.words import bias_sentences, ratio_and_interval, worst_case_
 
 
 def comparison(**update: object) -> Comparison:
-    found = runs.seen(runs.decided()).points[0].judgement.comparisons[0]
+    found = runs.seen(comparisons.decided()).points[0].judgement.comparisons[0]
     clean: dict[str, object] = {"worst_case": None, "biases": [], "limited_by": {}}
     return found.model_copy(update=clean | update)
 
@@ -71,7 +71,7 @@ def test_a_ratio_that_is_a_bound_is_marked() -> None:
 
 
 def test_a_run_with_bounds_is_not_called_free_of_interference() -> None:
-    view = runs.seen(runs.decided())
+    view = runs.seen(comparisons.decided())
     assert view.without_interference
     moved = comparison(biases=[Bias(cause="steal", variant="nginx", too_low=1.01, too_high=1.0)])
     point = view.points[0]
@@ -82,7 +82,7 @@ def test_a_run_with_bounds_is_not_called_free_of_interference() -> None:
 
 
 def test_headline_and_side_table_have_the_interval_on_which_verdicts_rest() -> None:
-    found = runs.seen(runs.interference()).points[0].judgement.comparisons[0]
+    found = runs.seen(comparisons.interference()).points[0].judgement.comparisons[0]
     assert found.worst_case
     wide = between(found.worst_case)
     assert f"95% CI {wide})" in sentence(found)

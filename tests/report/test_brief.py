@@ -10,7 +10,7 @@ from rich.console import Console
 
 from builders import SimulatedRun
 from judge.validity.broken import readings_with
-from report import runs
+from report import comparisons, questions, runs, sweeps
 from report.approved import assert_as_approved
 from webdyno.model.records import SlotRecord
 from webdyno.report.brief import brief, next_steps
@@ -27,7 +27,7 @@ def printed(run: SimulatedRun, *, width: int = 100) -> str:
     return output.getvalue()
 
 
-@pytest.mark.parametrize("make", [*runs.ALL, *runs.SWEEPS], ids=lambda make: make.__name__)
+@pytest.mark.parametrize("make", [*runs.ALL, *sweeps.SWEEPS], ids=lambda make: make.__name__)
 @pytest.mark.parametrize("width", [60, 80, 100])
 def test_lines_fit_the_terminal(make: runs.Make, width: int) -> None:
     assert max(map(cell_len, printed(make(), width=width).splitlines())) <= width
@@ -36,21 +36,21 @@ def test_lines_fit_the_terminal(make: runs.Make, width: int) -> None:
 @pytest.mark.parametrize(
     "make",
     [
-        runs.decided,
-        runs.interference,
-        runs.inconclusive,
-        runs.ranking,
-        runs.tuned,
-        runs.capacities,
-        runs.costs,
-        runs.rates,
-        runs.two_factors,
-        runs.invalid,
-        runs.broken_point,
-        runs.no_round,
-        runs.censored,
-        runs.several_variants,
-        runs.gated,
+        comparisons.decided,
+        comparisons.interference,
+        comparisons.inconclusive,
+        questions.ranking,
+        questions.tuned,
+        questions.capacities,
+        questions.costs,
+        sweeps.rates,
+        sweeps.two_factors,
+        comparisons.invalid,
+        sweeps.broken_point,
+        comparisons.no_round,
+        comparisons.censored,
+        comparisons.several_variants,
+        questions.gated,
     ],
     ids=lambda make: make.__name__,
 )
@@ -60,35 +60,35 @@ def test_what_is_printed_reads_as_it_was_last_approved(make: runs.Make, width: i
 
 
 def test_a_comparison_takes_twenty_lines_and_begins_with_the_verdict() -> None:
-    lines = printed(runs.decided()).splitlines()
+    lines = printed(comparisons.decided()).splitlines()
     assert len(lines) <= 20
     assert lines[2].startswith("▲ nginx is FASTER: 1.91× the throughput of apache-event (95% CI ")
 
 
 def test_the_same_figures_in_sentence_and_table() -> None:
-    told = printed(runs.decided())
+    told = printed(comparisons.decided())
     said = re.search(r"FASTER: ([\d.]+×) .*95% CI ([\d.–]+)×", told)
     assert said
     assert re.search(rf"{re.escape(said[1])} +{re.escape(said[2])} +▲ faster", told)
 
 
 def test_the_one_interval_is_that_on_which_the_verdict_rests() -> None:
-    told = printed(runs.interference())
+    told = printed(comparisons.interference())
     said = re.search(r"95% CI ([\d.–]+)×\)", told)
     assert said
     assert re.search(rf"× +{re.escape(said[1])} +▲ faster", told)
 
 
 def test_failed_requests_are_always_there() -> None:
-    assert re.search(r"Failed requests +0 +0", printed(runs.decided()))
+    assert re.search(r"Failed requests +0 +0", printed(comparisons.decided()))
 
 
 def test_latencies_are_in_the_unit_that_suits_them() -> None:
-    assert re.search(r"797 µs +1\.52 ms", printed(runs.decided()))
+    assert re.search(r"797 µs +1\.52 ms", printed(comparisons.decided()))
 
 
 def test_what_has_no_meaning_has_no_figures() -> None:
-    told = printed(runs.invalid())
+    told = printed(comparisons.invalid())
     assert "INVALID" in told
     assert "404" in told
     assert "Fix" in told
@@ -96,18 +96,18 @@ def test_what_has_no_meaning_has_no_figures() -> None:
 
 
 def test_inconclusive_says_what_would_decide() -> None:
-    told = printed(runs.inconclusive())
+    told = printed(comparisons.inconclusive())
     assert "Any difference is below" in told
     assert "should decide" in told
 
 
 def test_one_cause_is_said_once() -> None:
-    assert printed(runs.no_round()).count("needs at least 6") == 1
-    assert printed(runs.invalid()).count("expected") == 1
+    assert printed(comparisons.no_round()).count("needs at least 6") == 1
+    assert printed(comparisons.invalid()).count("expected") == 1
 
 
 def test_what_holds_of_several_variants_is_said_once() -> None:
-    run = runs.decided()
+    run = comparisons.decided()
     stolen = readings_with(host={"servers": {"steal_s": 0.1}})
     records = [stolen(it) if isinstance(it, SlotRecord) else it for it in run.records]
     told = " ".join(printed(SimulatedRun(run.head, records)).split())
@@ -116,6 +116,6 @@ def test_what_holds_of_several_variants_is_said_once() -> None:
 
 
 def test_a_run_that_is_too_short_names_the_command_that_continues_it() -> None:
-    told = printed(runs.one_round())
+    told = printed(comparisons.one_round())
     assert "few-rounds" not in told
     assert f"Continue  webdyno resume {RUN}" in told

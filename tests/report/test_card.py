@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from builders import SimulatedVariant, simulated_run
-from report import runs
+from report import comparisons, questions, runs, sweeps
 from webdyno.model.judgement import Verdict
 from webdyno.report.card import card, confidence, in_practice
 from webdyno.report.view import PointView
@@ -41,31 +41,33 @@ def test_a_difference_in_cpu_time_is_told_as_a_number_of_cpus(
 
 
 def test_a_difference_in_capacity_is_told_as_a_number_of_servers() -> None:
-    (told,) = in_practice(point_of(runs.capacities))
+    (told,) = in_practice(point_of(questions.capacities))
     assert told == (
         "One nginx takes the load of at least 3.3 apache-event within p99<50ms and failures<0.1%."
     )
 
 
-@pytest.mark.parametrize("make", [runs.inconclusive, runs.several_variants, runs.ranking])
+@pytest.mark.parametrize(
+    "make", [comparisons.inconclusive, comparisons.several_variants, questions.ranking]
+)
 def test_in_practice_is_about_two_variants_that_are_decided(make: runs.Make) -> None:
     assert not [*in_practice(point_of(make))]
 
 
 def test_confidence_is_high_where_nothing_speaks_against_the_verdict() -> None:
-    (said,) = confidence(point_of(runs.decided))
+    (said,) = confidence(point_of(comparisons.decided))
     assert said.startswith("High: all 8 restarts agree (1.")
     assert said.endswith("×); no interference seen; nothing excluded.")
 
 
 def test_interference_that_can_have_mattered_makes_it_moderate() -> None:
-    (said,) = confidence(point_of(runs.interference))
+    (said,) = confidence(point_of(comparisons.interference))
     assert said.startswith("Moderate: all 8 restarts agree")
     assert "included in the CI" in said
 
 
 def test_two_doubts_make_it_low() -> None:
-    point = point_of(runs.interference)
+    point = point_of(comparisons.interference)
     machine = point.data.head.machine
     shared = machine.replace(split=machine.split.replace(shared=True))
     head = point.data.head.replace(machine=shared)
@@ -75,21 +77,21 @@ def test_two_doubts_make_it_low() -> None:
 
 
 def test_what_is_inconclusive_has_low_confidence() -> None:
-    (said,) = confidence(point_of(runs.inconclusive))
+    (said,) = confidence(point_of(comparisons.inconclusive))
     assert said.startswith("Low: not decided, 6 restarts gave ")
 
 
 def test_of_several_variants_it_is_said_who_shares_a_word() -> None:
-    (said,) = confidence(point_of(runs.several_variants))
+    (said,) = confidence(point_of(comparisons.several_variants))
     assert said.startswith("Low: ")
 
 
-@pytest.mark.parametrize("make", [runs.invalid, runs.no_round])
+@pytest.mark.parametrize("make", [comparisons.invalid, comparisons.no_round])
 def test_without_figures_there_is_nothing_to_be_sure_of(make: runs.Make) -> None:
     assert not [*confidence(point_of(make))]
 
 
-@pytest.mark.parametrize("make", [*runs.ALL, *runs.SWEEPS], ids=lambda make: make.__name__)
+@pytest.mark.parametrize("make", [*runs.ALL, *sweeps.SWEEPS], ids=lambda make: make.__name__)
 def test_every_run_says_how_far_it_reaches(make: runs.Make) -> None:
     view = runs.seen(make())
     facts = dict(card(view))
@@ -99,7 +101,7 @@ def test_every_run_says_how_far_it_reaches(make: runs.Make) -> None:
 
 
 def test_the_scope_names_load_loop_network_and_cpus() -> None:
-    said = dict(card(runs.seen(runs.decided())))["Scope"]
+    said = dict(card(runs.seen(comparisons.decided())))["Scope"]
     assert said.startswith(
         "GET /hello.txt · 64 keep-alive connections · full speed (closed loop) · loopback · "
         "2 server CPUs · servers not saturated ("

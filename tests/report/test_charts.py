@@ -7,7 +7,7 @@ import pytest
 from builders import SimulatedRun
 from judge.searches import Variant, searched
 from judge.validity.broken import readings_with
-from report import runs
+from report import comparisons, questions, runs, sweeps
 from webdyno.judge import judge
 from webdyno.judge.point_data import PointData
 from webdyno.model.base import Interval
@@ -31,11 +31,11 @@ def figures(run: SimulatedRun) -> dict[str, Figure]:
 @pytest.mark.parametrize(
     ("make", "names"),
     [
-        (runs.decided, {"ratios", "latency", "slots", "cpu"}),
-        (runs.several_variants, {"ratios", "latency", "slots", "cpu"}),
-        (runs.invalid, {"latency", "slots", "cpu"}),
-        (runs.one_round, {"latency", "slots", "cpu"}),
-        (runs.no_round, set()),
+        (comparisons.decided, {"ratios", "latency", "slots", "cpu"}),
+        (comparisons.several_variants, {"ratios", "latency", "slots", "cpu"}),
+        (comparisons.invalid, {"latency", "slots", "cpu"}),
+        (comparisons.one_round, {"latency", "slots", "cpu"}),
+        (comparisons.no_round, set()),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
@@ -44,13 +44,13 @@ def test_a_chart_is_made_when_there_is_something_to_show(make: runs.Make, names:
 
 
 def test_each_chart_has_words_for_those_who_cannot_see_it() -> None:
-    for figure in figures(runs.decided()).values():
+    for figure in figures(comparisons.decided()).values():
         assert all(len(panel.alt) > 20 for panel in figure.panels)
         assert figure.caption
 
 
 def test_only_what_decides_is_on_the_axis_of_ratios() -> None:
-    (panel,) = figures(runs.probed())["ratios"].panels
+    (panel,) = figures(comparisons.probed())["ratios"].panels
     told = re.findall('data-told="([^"]*)"', panel.svg)
     assert [it for it in told if ", round " not in it] == [panel.alt]
     assert len([it for it in told if it.startswith("nginx ÷ apache-event, round ")]) == 8
@@ -59,7 +59,7 @@ def test_only_what_decides_is_on_the_axis_of_ratios() -> None:
 
 
 def test_the_band_is_the_one_the_judge_used_for_each_variant() -> None:
-    run = runs.several_variants()  # nginx again is nginx's double, and noisy
+    run = comparisons.several_variants()  # nginx again is nginx's double, and noisy
     table = runs.seen(run).deciding[0]
     deltas = {found.a: found.delta for found in table.compared}
     assert len(set(deltas.values())) > 1
@@ -71,17 +71,19 @@ def test_the_band_is_the_one_the_judge_used_for_each_variant() -> None:
 
 
 def test_the_bar_goes_on_to_the_interval_with_all_bounds() -> None:
-    quiet, interfered = (figures(run)["ratios"] for run in (runs.decided(), runs.interference()))
+    quiet, interfered = (
+        figures(run)["ratios"] for run in (comparisons.decided(), comparisons.interference())
+    )
     assert "The thin line is the worst-case CI" in interfered.note
     assert "The thin line" not in quiet.note
     assert "worst case 1." in interfered.panels[0].alt
-    (found,) = runs.seen(runs.interference()).deciding[0].compared
+    (found,) = runs.seen(comparisons.interference()).deciding[0].compared
     row = ratio_row(found)
     assert row["decisive_low"] < row["low"] < row["high"] == row["decisive_high"]
 
 
 def test_a_very_wide_interval_does_not_stretch_the_axis() -> None:
-    table = runs.seen(runs.decided()).deciding[0]
+    table = runs.seen(comparisons.decided()).deciding[0]
     (row,) = [row for row in table.rows if row.comparison]
     assert row.comparison
     wide = row.comparison.model_copy(update={"ratio": Interval(low=4e-4, estimate=1.9, high=5e3)})
@@ -92,14 +94,14 @@ def test_a_very_wide_interval_does_not_stretch_the_axis() -> None:
 
 
 def test_hostile_names_stay_text_in_drawings() -> None:
-    for figure in figures(runs.hostile()).values():
+    for figure in figures(comparisons.hostile()).values():
         for panel in figure.panels:
             assert "<img" not in panel.svg
             assert "<script" not in panel.svg
 
 
 def test_percentile_curves_rise_and_end_where_ten_answers_are_left() -> None:
-    run = runs.decided()
+    run = comparisons.decided()
     rows = latency_rows(run.data, list(run.head.experiment.variants))
     for variant in run.head.experiment.variants:
         curve = [row for row in rows if row["variant"] == variant]
@@ -119,7 +121,7 @@ def test_percentile_curves_rise_and_end_where_ten_answers_are_left() -> None:
 
 @pytest.mark.parametrize(("times", "drawn"), [(1.2, True), (3.0, False)])
 def test_the_ceiling_of_the_client_is_shown_where_it_is_near(times: float, drawn: bool) -> None:
-    run = runs.decided()
+    run = comparisons.decided()
     highest = max(row["throughput"] for row in slot_rows(run.data, judge(run.data)))
     ceiling = Ceiling(throughput_rps=highest * times, limited_by="client")
     with_ceiling = readings_with(ceiling=ceiling)
@@ -131,7 +133,7 @@ def test_the_ceiling_of_the_client_is_shown_where_it_is_near(times: float, drawn
 
 
 def test_slots_that_do_not_count_are_marked() -> None:
-    run = runs.decided()
+    run = comparisons.decided()
     unfinished = run.records[:-1]
     data = PointData.of(run.head, unfinished)
     rows = slot_rows(data, judge(data))
@@ -141,7 +143,7 @@ def test_slots_that_do_not_count_are_marked() -> None:
 
 
 def test_slots_with_wrong_answers_are_marked_with_the_rule() -> None:
-    run = runs.invalid()
+    run = comparisons.invalid()
     rows = slot_rows(run.data, judge(run.data))
     assert all("non-2xx" in row["trouble"] for row in rows if row["variant"] == "apache")
     assert all(row["trouble"] == "" for row in rows if row["variant"] == "nginx")
@@ -164,7 +166,7 @@ def test_levels_in_powers_are_told_from_steps(levels: list[float], powers: bool)
 
 
 def test_a_factor_of_words_is_drawn_by_name() -> None:
-    run = runs.names()
+    run = sweeps.names()
     axis = factor_axis(run.head.experiment)
     assert (axis.scale, axis.names) == ("names", ["always", "never"])
     rows = value_rows(runs.seen(run).points, axis, "throughput_rps")
@@ -174,7 +176,7 @@ def test_a_factor_of_words_is_drawn_by_name() -> None:
 
 def test_a_panel_for_each_level_of_the_second_factor() -> None:
     drawn = {
-        panel.name for it in factor_figures(runs.seen(runs.two_factors())) for panel in it.panels
+        panel.name for it in factor_figures(runs.seen(sweeps.two_factors())) for panel in it.panels
     }
     assert {"ratios-0", "ratios-1", "throughput_rps-1", "memory_mib-0"} <= drawn
     assert "ratios-2" not in drawn
@@ -182,7 +184,9 @@ def test_a_panel_for_each_level_of_the_second_factor() -> None:
 
 def test_a_search_has_a_panel_for_each_objective() -> None:
     (figure,) = [
-        it for it in point_figures(runs.seen(runs.capacities()).points[0]) if it.name == "capacity"
+        it
+        for it in point_figures(runs.seen(questions.capacities()).points[0])
+        if it.name == "capacity"
     ]
     assert [panel.heading for panel in figure.panels] == ["p99<50ms", "failures<0.1%"]
     times, failures = (panel.svg for panel in figure.panels)
@@ -218,7 +222,7 @@ def test_times_of_a_trial_that_was_followed_no_further_are_the_least() -> None:
 
 
 def test_each_ratio_has_room_for_its_words_above_it() -> None:
-    (panel,) = figures(runs.several_variants())["ratios"].panels
+    (panel,) = figures(comparisons.several_variants())["ratios"].panels
     height = re.search(r'<svg[^>]* height="(\d+)"', panel.svg)
     assert height
     assert int(height[1]) > 3 * 40

@@ -7,7 +7,7 @@ from typing import Any
 from rich.cells import cell_len
 from rich.console import Console
 
-from report import runs
+from report import comparisons
 from webdyno.model.base import Interval
 from webdyno.model.study import Claim, ClaimRow, GeneratorAnswer, Outcome, Publication
 from webdyno.report.claims import (
@@ -105,7 +105,7 @@ STUDY = Publication(
 def page_of_claims(folder: Path) -> Path:
     """Write the page of a study of which one experiment was measured, with a hostile title."""
     page = folder / "claims.html"
-    measured = {"x": runs.decided().head}
+    measured = {"x": comparisons.decided().head}
     page.write_text(claims_page([STUDY], ROWS, measured, "webdyno list studies deathmatch"))
     return page
 

@@ -2,7 +2,7 @@ import pytest
 
 from builders import SimulatedRun, machine
 from judge.validity.broken import load_with, readings_with, run_with
-from report import runs
+from report import comparisons, runs, sweeps
 from webdyno.judge import judge
 from webdyno.judge.point_data import RunData
 from webdyno.model.experiment import Experiment
@@ -25,14 +25,14 @@ def facts(run: SimulatedRun) -> dict[str, str]:
 
 
 def test_what_a_reader_needs_to_judge_a_run() -> None:
-    told = facts(runs.decided())
+    told = facts(comparisons.decided())
     assert {"Rounds", "Paths", "Load", "CPUs", "Stop rule", "Seed", "Load generator"} <= set(told)
     assert told["Seed"] == "1"
     assert told["Server CPU read from"] == "cgroup-v2"
 
 
 def test_nothing_is_said_of_slots_that_there_are_not() -> None:
-    assert "Valid responses" not in facts(runs.no_round())
+    assert "Valid responses" not in facts(comparisons.no_round())
 
 
 def test_what_servers_counted_stands_beside_what_was_sent() -> None:
@@ -42,7 +42,7 @@ def test_what_servers_counted_stands_beside_what_was_sent() -> None:
     sent = sum(slot.load.all_of_it.sent or 0 for slot in slots)
     told = facts(run)["Servers' own counts"]
     assert told.startswith(f"apache counted {1_000 * len(slots):,} of {sent:,}")
-    assert "Servers' own counts" not in facts(runs.decided())
+    assert "Servers' own counts" not in facts(comparisons.decided())
 
 
 def test_how_late_requests_left_is_told_of_open_loops() -> None:
@@ -52,11 +52,11 @@ def test_how_late_requests_left_is_told_of_open_loops() -> None:
     assert told == "99% of them within 198 µs of when they were due, 5 at each wake-up"
     others = run_with(load_with(loop="open", **of))
     assert "wake-up" not in facts(others)["Requests were sent"]
-    assert "Requests were sent" not in facts(runs.decided())
+    assert "Requests were sent" not in facts(comparisons.decided())
 
 
 def test_variants_with_paths_of_their_own_are_named() -> None:
-    run = runs.no_round()
+    run = comparisons.no_round()
     variants = run.head.experiment.variants | {
         "apache": Variant(stack="apache-event", paths=["/1MB.txt"])
     }
@@ -67,7 +67,7 @@ def test_variants_with_paths_of_their_own_are_named() -> None:
 
 
 def test_of_very_many_paths_the_first_are_named() -> None:
-    run = runs.no_round()
+    run = comparisons.no_round()
     requests = [Request(path=f"/{number}") for number in range(1_020)]
     asked = {"requests": requests, "load": Load()}
     experiment = run.head.experiment.model_copy(update=asked)
@@ -163,8 +163,8 @@ def test_settings_of_variants_in_words() -> None:
 
 
 def test_what_is_varied_is_not_told_as_if_it_were_one() -> None:
-    told = dict(runs.seen(runs.connections()).how)
+    told = dict(runs.seen(sweeps.connections()).how)
     assert told["Load"].endswith("; but for what is varied")
     assert told["Paths"] == "/hello.txt"
-    assert "Paths" not in dict(runs.seen(runs.hostile_markup()).how)
-    assert "varied" not in dict(runs.seen(runs.decided()).how)["Load"]
+    assert "Paths" not in dict(runs.seen(sweeps.hostile_markup()).how)
+    assert "varied" not in dict(runs.seen(comparisons.decided()).how)["Load"]

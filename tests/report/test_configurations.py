@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from report import runs
+from report import comparisons, runs
 from webdyno.judge.point_data import PointData
 from webdyno.model.run import round_path, variant_folder
 from webdyno.report.details import configuration_differences, file_differences, files_of
@@ -38,7 +38,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_what_differs_is_told_and_nothing_else(folder: Path) -> None:
-    view = runs.seen(runs.decided())
+    view = runs.seen(comparisons.decided())
     (found,) = configuration_differences(folder, view)
     changed = [
         it for it in found.diff.splitlines() if it[0] in "+-" and it[:3] not in {"+++", "---"}
@@ -56,13 +56,13 @@ def test_what_differs_is_told_and_nothing_else(folder: Path) -> None:
 
 
 def test_without_files_there_is_no_such_section(tmp_path: Path) -> None:
-    view = runs.seen(runs.decided())
+    view = runs.seen(comparisons.decided())
     assert configuration_differences(tmp_path, view) == []
     assert "How the configurations differ" not in html_page(tmp_path, view)
 
 
 def test_logs_and_versions_are_no_configuration(folder: Path) -> None:
-    view = runs.seen(runs.decided())
+    view = runs.seen(comparisons.decided())
     assert [*files_of(folder, view.points[0], "nginx")] == ["nginx/nginx.conf"]
 
 
@@ -81,7 +81,7 @@ def test_a_long_difference_is_cut() -> None:
 
 @pytest.mark.timeout(60)
 def test_rounds_that_are_not_there_are_not_looked_for(folder: Path) -> None:
-    point = runs.seen(runs.decided()).points[0]
+    point = runs.seen(comparisons.decided()).points[0]
     late = {"round": 10**12}
     records = [it.model_copy(update=late) if it.round else it for it in point.data.records]
     assert (

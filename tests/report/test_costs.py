@@ -4,7 +4,7 @@ import pytest
 
 from builders import SimulatedRun
 from judge.validity.broken import readings_with, run_with
-from report import runs
+from report import comparisons, runs
 from webdyno.judge import judge
 from webdyno.model.readings import ServerStatus
 from webdyno.model.records import SlotRecord
@@ -17,7 +17,7 @@ def counted(run: SimulatedRun) -> dict[str, list[Cost]]:
 
 
 def test_counts_are_divided_by_answers() -> None:
-    run = runs.probed()
+    run = comparisons.probed()
     per_request = {cost.what: cost.by_variant for cost in counted(run)["Per request"]}
     switches = {
         variant: float(it) for variant, it in per_request["context switches to wait"].items()
@@ -28,14 +28,14 @@ def test_counts_are_divided_by_answers() -> None:
 
 
 def test_services_are_told_apart_where_there_are_several() -> None:
-    run = runs.probed()
+    run = comparisons.probed()
     per_request = {cost.what: cost.by_variant for cost in counted(run)["Per request"]}
     assert per_request["CPU time of apache, µs"]["nginx"] == "—"
     assert per_request["CPU time of php, µs"]["apache-event"] == "—"
 
 
 def test_states_and_the_host_are_shown_as_they_are() -> None:
-    run = runs.probed()
+    run = comparisons.probed()
     found = counted(run)
     standing = {cost.what: cost.by_variant for cost in found["At the end of a slot, at most"]}
     assert standing["processes"] == {"apache-event": "3", "nginx": "6"}
@@ -57,7 +57,7 @@ def test_what_servers_found_in_their_caches_is_told() -> None:
 
 
 def test_without_probes_only_starts_are_told() -> None:
-    run = runs.decided()
+    run = comparisons.decided()
     (start,) = counted(run)["At the start"]
     assert start.by_variant == {"apache-event": "50", "nginx": "50"}
     assert set(counted(run)) == {"At the start"}
@@ -65,7 +65,7 @@ def test_without_probes_only_starts_are_told() -> None:
 
 
 def test_samples_become_a_mark_for_each_slot() -> None:
-    rows = host_rows(runs.probed().data)
+    rows = host_rows(comparisons.probed().data)
     assert len(rows) == 8 * 8
     assert (rows[0]["servers"], rows[0]["servers_low"]) == (pytest.approx(90), pytest.approx(90))
     assert rows[0]["servers_told"].endswith("90% busy")

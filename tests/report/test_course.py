@@ -4,7 +4,7 @@ from functools import cache
 
 from builders import SimulatedRun
 from judge.stretches import Truth, stretch
-from report import runs
+from report import comparisons, runs
 from webdyno.model.long_look import LookEnd
 from webdyno.model.records import LongLookRecord
 from webdyno.report.around_rounds import how_it_changes
@@ -17,7 +17,7 @@ PARTS = 8
 @cache
 def soaked() -> SimulatedRun:
     """Two variants that were under load for longer, one of them with stalls and an interruption."""
-    run = runs.decided()
+    run = comparisons.decided()
     nginx = [_part("nginx", number, 0) for number in range(PARTS)]
     apache = [_part("apache-event", number, number // 6, every_s=2.0) for number in range(PARTS)]
     return SimulatedRun(run.head, [*run.records, *nginx, *apache])
@@ -46,7 +46,7 @@ def test_the_chart_has_a_panel_for_each_quantity_and_marks_stalls() -> None:
 
 
 def test_without_parts_there_is_no_chart() -> None:
-    assert course_figure(runs.seen(runs.decided()).points[0]) is None
+    assert course_figure(runs.seen(comparisons.decided()).points[0]) is None
 
 
 def test_slopes_are_told_for_each_variant() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from rich.console import Console
 
 from judge.test_growth import AFTER, BEFORE, profiled
-from report import runs
+from report import questions, runs
 from report.test_gate_in_ci import FAIL, OPEN, PASS
 from webdyno.judge.point_data import RunData
 from webdyno.model.gate import GateJudgement
@@ -44,7 +44,7 @@ def test_the_other_answers_have_words_of_their_own() -> None:
 
 
 def test_the_page_of_a_gate_begins_with_its_one_answer(tmp_path: Path) -> None:
-    page = html_page(tmp_path, runs.seen(runs.gated()))
+    page = html_page(tmp_path, runs.seen(questions.gated()))
     told = re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", page.partition('<main id="summary">')[2]))
     assert told.startswith(" ✗ FAIL 3 of 3 checks worse: /hello.txt throughput −")
     assert "Compared head vs baseline; " in told
@@ -52,11 +52,11 @@ def test_the_page_of_a_gate_begins_with_its_one_answer(tmp_path: Path) -> None:
 
 
 def test_the_summary_of_a_gate_has_its_answer() -> None:
-    assert "### ✗ FAIL: 3 of 3 checks worse: /hello.txt " in summary(runs.seen(runs.gated()))
+    assert "### ✗ FAIL: 3 of 3 checks worse: /hello.txt " in summary(runs.seen(questions.gated()))
 
 
 def test_what_grew_stands_in_the_answer_the_page_and_the_comment_s_details(tmp_path: Path) -> None:
-    run = runs.gated()
+    run = questions.gated()
     profiles = {0: profiled(BEFORE, AFTER | {"<b>x</b> (app.js)": 2.0}).whole}
     view = see(RunData(run.head, run.records, profiles)).view
     assert view.gate

@@ -6,7 +6,7 @@ from xml.etree import ElementTree as Xml
 
 import pytest
 
-from report import runs
+from report import comparisons, questions, runs, sweeps
 from report.approved import assert_as_approved
 from webdyno.report.brief import summary
 from webdyno.report.chart_files import write_charts
@@ -14,7 +14,7 @@ from webdyno.report.chart_files import write_charts
 PNG = b"\x89PNG"
 
 
-@pytest.mark.parametrize("make", [*runs.ALL, *runs.SWEEPS], ids=lambda make: make.__name__)
+@pytest.mark.parametrize("make", [*runs.ALL, *sweeps.SWEEPS], ids=lambda make: make.__name__)
 def test_tables_have_as_many_cells_as_columns(make: runs.Make) -> None:
     lines = summary(runs.seen(make())).splitlines()
     rows = [line.replace("\\|", "") for line in lines if line.startswith("|")]
@@ -25,17 +25,17 @@ def test_tables_have_as_many_cells_as_columns(make: runs.Make) -> None:
 
 
 def test_the_summary_reads_as_it_was_last_approved() -> None:
-    assert_as_approved("markdown-decided", summary(runs.seen(runs.decided())))
-    assert_as_approved("markdown-ranking", summary(runs.seen(runs.ranking())))
+    assert_as_approved("markdown-decided", summary(runs.seen(comparisons.decided())))
+    assert_as_approved("markdown-ranking", summary(runs.seen(questions.ranking())))
 
 
 def test_markup_of_others_is_text() -> None:
-    said = summary(runs.seen(runs.hostile()))
+    said = summary(runs.seen(comparisons.hostile()))
     assert "<script>" not in said
     assert "](http" not in said.replace("\\]", "")
 
 
-@pytest.mark.parametrize("make", [runs.decided, runs.ranking, runs.connections])
+@pytest.mark.parametrize("make", [comparisons.decided, questions.ranking, sweeps.connections])
 def test_charts_are_pictures_of_their_own(make: runs.Make, tmp_path: Path) -> None:
     written = write_charts(tmp_path / "charts", runs.seen(make()))
     assert len(written) >= 4

@@ -5,42 +5,42 @@ from io import StringIO
 
 import pytest
 
-from report import runs
+from report import comparisons, runs
 from webdyno.judge.validity import counting_share, excluded_slots, used_s
 from webdyno.model.records import RoundRecord, SlotRecord
 from webdyno.report.csv_files import summary_csv
 
 
 def test_the_share_of_time_in_windows_that_count() -> None:
-    data = runs.decided().data
+    data = comparisons.decided().data
     measured = [it for it in data.records if isinstance(it, SlotRecord) and it.phase == "measure"]
     windows_s = sum(it.load.measured_s for it in measured)
     rounds_s = sum(it.took_s for it in data.records if isinstance(it, RoundRecord))
     assert counting_share([data]) == pytest.approx(windows_s / rounds_s)
     pilots_s, rounds, measured_anew = 5.0, 8, 2
-    assert counting_share([runs.piloted().data]) == pytest.approx(
+    assert counting_share([comparisons.piloted().data]) == pytest.approx(
         windows_s * (rounds - measured_anew) / rounds / (rounds_s + pilots_s)
     )
 
 
 def test_time_of_slots_excluded_does_not_count() -> None:
-    data = runs.invalid().data
+    data = comparisons.invalid().data
     assert excluded_slots(data)
     windows_s = sum(slot.load.measured_s for slot in data.slots)
     assert (counting_share([data]) or 0.0) < windows_s / used_s(data)
 
 
 def test_points_are_counted_one_by_one() -> None:
-    data = runs.decided().data
+    data = comparisons.decided().data
     assert counting_share([data] * 2) == counting_share([data])
 
 
 def test_before_the_first_round_there_is_no_share() -> None:
-    assert counting_share([runs.no_round().data]) is None
+    assert counting_share([comparisons.no_round().data]) is None
 
 
 def test_cold_figures_and_times_are_in_the_table() -> None:
-    rows = list(csv.DictReader(StringIO(summary_csv(runs.seen(runs.piloted())))))
+    rows = list(csv.DictReader(StringIO(summary_csv(runs.seen(comparisons.piloted())))))
     found = {(it["metric"], it["variant"]): it["estimate"] for it in rows if it["kind"] == "pilot"}
     assert found["cold_first_response_s", "nginx"] == "0.071"
     assert found["pilot_period_s", "apache-event"] == "0.6"

@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from builders import SimulatedRun, SimulatedVariant, simulated_run
-from report import runs
+from report import comparisons
 from report.approved import assert_as_approved
 from webdyno.judge.runs import compare_sweeps
 from webdyno.report.run_comparison import comparison_document
@@ -23,17 +23,19 @@ def printed(before: SimulatedRun, after: SimulatedRun, width: int) -> str:
 
 def slower_nginx() -> SimulatedRun:
     slower = SimulatedVariant(throughput_rps=62_000, server_cpu_us=13.9, latency_p50_us=960)
-    return simulated_run({"apache-event": runs.APACHE, "nginx": slower}, rounds=8, seed=7)
+    return simulated_run({"apache-event": comparisons.APACHE, "nginx": slower}, rounds=8, seed=7)
 
 
 @pytest.mark.parametrize("width", [80, 100])
 def test_what_changed_reads_as_it_was_last_approved(width: int) -> None:
-    assert_as_approved(f"compare-{width}", printed(runs.decided(), slower_nginx(), width))
+    assert_as_approved(f"compare-{width}", printed(comparisons.decided(), slower_nginx(), width))
 
 
 @pytest.mark.parametrize("width", [80, 100])
 def test_other_experiments_are_refused_as_last_approved(width: int) -> None:
-    assert_as_approved(f"compare-unlike-{width}", printed(runs.decided(), runs.invalid(), width))
+    assert_as_approved(
+        f"compare-unlike-{width}", printed(comparisons.decided(), comparisons.invalid(), width)
+    )
 
 
 def ranking(seed: int, **rates: float) -> SimulatedRun:

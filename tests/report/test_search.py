@@ -7,13 +7,13 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from report import runs
+from report import questions
 from report.approved import assert_as_approved
 from webdyno.model.setting import TunedVariant, TuningStep
 from webdyno.report.terminal import print_document
 from webdyno.report.tuning import MOST_STEPS, search_document, settings_toml
 
-NGINX, NODE = runs.tuned().head.experiment.tuning
+NGINX, NODE = questions.tuned().head.experiment.tuning
 
 
 def printed(*tuning: TunedVariant, width: int = 80) -> str:

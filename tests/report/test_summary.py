@@ -4,7 +4,7 @@ from io import StringIO
 import pytest
 
 from builders import SimulatedRun
-from report import runs
+from report import comparisons, runs, sweeps
 from webdyno.report.csv_files import COLUMNS, summary_csv
 
 Lines = list[dict[str, str]]
@@ -15,7 +15,7 @@ def read(run: SimulatedRun) -> Lines:
 
 
 def test_each_metric_has_variants_ratios_and_their_rounds() -> None:
-    lines = read(runs.decided())
+    lines = read(comparisons.decided())
     rate = [line for line in lines if line["metric"] == "throughput_rps"]
     kinds = [line["kind"] for line in rate]
     assert kinds.count("variant") == 2
@@ -34,7 +34,7 @@ def test_each_metric_has_variants_ratios_and_their_rounds() -> None:
 def test_a_ratio_carries_its_interval_and_verdict() -> None:
     [ratio] = [
         line
-        for line in read(runs.decided())
+        for line in read(comparisons.decided())
         if (line["kind"], line["metric"]) == ("ratio", "throughput_rps")
     ]
     assert (ratio["variant"], ratio["baseline"], ratio["unit"]) == (
@@ -47,7 +47,7 @@ def test_a_ratio_carries_its_interval_and_verdict() -> None:
 
 
 def test_names_with_commas_and_quotes_survive() -> None:
-    run = runs.hostile()
+    run = comparisons.hostile()
     assert {line["variant"] for line in read(run)} == set(run.head.experiment.variants)
 
 
@@ -59,7 +59,7 @@ def test_every_kind_of_run_gives_whole_lines(make: runs.Make) -> None:
 
 
 def test_each_factor_is_a_column() -> None:
-    lines = read(runs.two_factors())
+    lines = read(sweeps.two_factors())
     ratios = [it for it in lines if it["kind"] == "ratio" and it["metric"] == "throughput_rps"]
     levels = [(it["load.connections"], it["load.keepalive"]) for it in ratios]
     assert levels == [(n, kept) for n in ("1", "8", "64") for kept in ("always", "never")]

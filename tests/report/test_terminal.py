@@ -11,7 +11,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from builders import SimulatedRun
-from report import runs
+from report import comparisons, questions, runs, sweeps
 from report.approved import assert_as_approved
 from webdyno.report.brief import in_full
 from webdyno.report.terminal import print_document
@@ -26,7 +26,7 @@ def printed(run: SimulatedRun, *, width: int = 100, terminal: bool = False) -> s
     return output.getvalue()
 
 
-@pytest.mark.parametrize("make", [*runs.ALL, *runs.SWEEPS], ids=lambda make: make.__name__)
+@pytest.mark.parametrize("make", [*runs.ALL, *sweeps.SWEEPS], ids=lambda make: make.__name__)
 @pytest.mark.parametrize("width", [60, 80, 100, 200])
 def test_lines_are_never_longer_than_the_terminal_or_100_columns(
     make: runs.Make, width: int
@@ -38,16 +38,16 @@ def test_lines_are_never_longer_than_the_terminal_or_100_columns(
 @pytest.mark.parametrize(
     "make",
     [
-        runs.decided,
-        runs.interference,
-        runs.piloted,
-        runs.ranking,
-        runs.tuned,
-        runs.capacities,
-        runs.two_factors,
-        runs.invalid,
-        runs.broken_point,
-        runs.no_round,
+        comparisons.decided,
+        comparisons.interference,
+        comparisons.piloted,
+        questions.ranking,
+        questions.tuned,
+        questions.capacities,
+        sweeps.two_factors,
+        comparisons.invalid,
+        sweeps.broken_point,
+        comparisons.no_round,
     ],
     ids=lambda make: make.__name__,
 )
@@ -57,7 +57,7 @@ def test_what_is_printed_reads_as_it_was_last_approved(make: runs.Make, width: i
 
 
 def test_a_verdict_comes_with_its_evidence() -> None:
-    report = printed(runs.decided())
+    report = printed(comparisons.decided())
     assert "▲ nginx is FASTER: 1.91× the throughput" in report
     rate = next(line for line in report.splitlines() if line.startswith("  nginx "))
     assert "×" in rate
@@ -67,7 +67,7 @@ def test_a_verdict_comes_with_its_evidence() -> None:
 
 
 def test_what_decides_comes_first_and_the_rest_is_not_shouted() -> None:
-    report = printed(runs.decided())
+    report = printed(comparisons.decided())
     answer, beside = report.split("Other metrics")
     assert "Throughput" in answer
     assert "Size of a response" not in answer
@@ -77,27 +77,27 @@ def test_what_decides_comes_first_and_the_rest_is_not_shouted() -> None:
 
 
 def test_the_same_figures_in_sentence_and_table() -> None:
-    report = " ".join(printed(runs.decided()).split())
+    report = " ".join(printed(comparisons.decided()).split())
     said = re.search(r"FASTER: ([\d.]+×) .*?95% CI ([\d.–]+)×", report)
     assert said
     assert f"{said[1]} {said[2]} ▲ faster" in report
 
 
 def test_the_interval_of_the_worst_case_stands_beside_that_of_sampling() -> None:
-    interfered = printed(runs.interference())
+    interfered = printed(comparisons.interference())
     assert re.search(r"ratio +95% CI +worst case +verdict", interfered)
     assert re.search(r"× +1\.\d+–1\.\d+ +1\.\d+–1\.\d+ +▲ faster", interfered)
-    assert "worst case" not in printed(runs.decided())
+    assert "worst case" not in printed(comparisons.decided())
 
 
 def test_what_variants_answered_differently_is_told() -> None:
-    report = printed(runs.decided())
+    report = printed(comparisons.decided())
     assert "Differences found in the pre-flight check" in report
     assert re.search(r'ETag +apache-event: "d-64d0"; nginx: —', report)
 
 
 def test_invalid_names_cause_and_fix() -> None:
-    report = printed(runs.invalid())
+    report = printed(comparisons.invalid())
     assert "INVALID" in report
     assert "variant apache" in report.lower()
     assert "404" in report
@@ -105,11 +105,11 @@ def test_invalid_names_cause_and_fix() -> None:
 
 
 def test_inconclusive_says_what_is_still_needed() -> None:
-    assert "more rounds" in printed(runs.inconclusive())
+    assert "more rounds" in printed(comparisons.inconclusive())
 
 
 def test_every_point_is_in_one_table() -> None:
-    told = printed(runs.two_factors())
+    told = printed(sweeps.two_factors())
     assert re.search(r"connections +keepalive +value", told)
     rows = re.findall(r"^  (\d+) +(always|never) +nginx .*×.* faster", told, re.MULTILINE)
     assert {("8", "always"), ("64", "never")} <= set(rows)
@@ -117,13 +117,13 @@ def test_every_point_is_in_one_table() -> None:
 
 
 def test_colours_only_on_a_terminal() -> None:
-    assert "\x1b[" in printed(runs.decided(), terminal=True)
-    assert "\x1b[" not in printed(runs.decided())
+    assert "\x1b[" in printed(comparisons.decided(), terminal=True)
+    assert "\x1b[" not in printed(comparisons.decided())
 
 
 def test_markup_in_names_is_text() -> None:
-    told = printed(runs.hostile_markup())
-    for text in runs.MARKUP:
+    told = printed(sweeps.hostile_markup())
+    for text in sweeps.MARKUP:
         assert text in told.replace("\n", "")
 
 

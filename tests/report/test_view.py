@@ -3,14 +3,14 @@
 import pytest
 
 from builders import SimulatedRun, SimulatedVariant, simulated_run
-from report import runs
+from report import comparisons, runs, sweeps
 from webdyno.model.judgement import QuantileRange, VariantValue, Verdict
 from webdyno.report.view import why_no_figures
 from webdyno.report.words import within_a_round
 
 
 def test_a_plain_run_is_a_sweep_of_one_point() -> None:
-    view = runs.seen(runs.decided())
+    view = runs.seen(comparisons.decided())
     assert not view.several
     assert [answer.tone for answer in view.answers] == [Verdict.FASTER]
     assert view.sentences == []
@@ -19,7 +19,7 @@ def test_a_plain_run_is_a_sweep_of_one_point() -> None:
 
 
 def test_the_verdicts_name_is_not_said_twice() -> None:
-    (answer,) = runs.seen(runs.decided()).answers
+    (answer,) = runs.seen(comparisons.decided()).answers
     assert answer.sentence.startswith("1.91× the throughput of apache-event")
     assert "faster" not in answer.sentence
 
@@ -36,7 +36,7 @@ def test_where_the_client_was_the_limit_of_both_the_answer_is_what_the_run_was_j
 
 
 def test_each_variant_that_was_asked_about_has_an_answer() -> None:
-    view = runs.seen(runs.several_variants())
+    view = runs.seen(comparisons.several_variants())
     asked = [
         found for found in view.points[0].judgement.comparisons if found.metric == "throughput_rps"
     ]
@@ -63,7 +63,7 @@ def test_a_percentile_of_a_typical_round(
 
 
 def test_warnings_of_several_points_are_told_once() -> None:
-    view = runs.seen(runs.broken_point())
+    view = runs.seen(sweeps.broken_point())
     groups = {group.name: group for group in view.warnings}
     assert groups["wrong-status"].tone is Verdict.INVALID
     assert groups["wrong-status"].told[0] == (
@@ -74,14 +74,14 @@ def test_warnings_of_several_points_are_told_once() -> None:
 
 
 def test_at_one_point_a_warning_says_what_was_found_and_no_place() -> None:
-    warnings = runs.seen(runs.invalid()).warnings
+    warnings = runs.seen(comparisons.invalid()).warnings
     assert warnings
     assert all(" point" not in line for found in warnings for line in found.told)
     assert any("404" in line for found in warnings for line in found.told)
 
 
 def test_a_factor_with_a_single_level_is_a_plain_run() -> None:
-    view = runs.seen(runs.sweep({"load.connections": [64]}))
+    view = runs.seen(sweeps.sweep({"load.connections": [64]}))
     assert not view.several
     assert dict(view.how)["Varied"] == "connections: 64"
 
@@ -94,11 +94,11 @@ def test_rounds_in_which_no_slot_counts_are_not_told_as_none() -> None:
         why_no_figures(view.points)
         == "No slot counts for what decides: each broke a rule, as the warnings say."
     )
-    assert "ended before" in why_no_figures(runs.seen(runs.no_round()).points)
+    assert "ended before" in why_no_figures(runs.seen(comparisons.no_round()).points)
 
 
 def test_nothing_measured_is_no_error() -> None:
-    run = runs.two_factors()
+    run = sweeps.two_factors()
     view = runs.seen(SimulatedRun(run.head, []))
     assert view.deciding == []
     assert [point.deciding for point in view.points] == [None] * 6

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from report import runs
+from report import comparisons
 
 SLOW = """
 import sys, time
@@ -31,7 +31,7 @@ main()
 
 @pytest.mark.timeout(90)
 def test_a_run_whose_judging_never_ends_keeps_nobody_from_leaving(tmp_path: Path) -> None:
-    runs.decided().stored(tmp_path / "slow")
+    comparisons.decided().stored(tmp_path / "slow")
     with subprocess.Popen(
         [sys.executable, "-c", SLOW], stdout=subprocess.PIPE, text=True, cwd=tmp_path
     ) as process:

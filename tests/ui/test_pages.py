@@ -13,7 +13,7 @@ import pytest
 from httpx2 import Response
 from starlette.testclient import TestClient
 
-from report import runs
+from report import comparisons, sweeps
 from webdyno.definitions import Catalogue
 from webdyno.model.errors import OperationError, UserError
 from webdyno.run.folder import RunFolder
@@ -33,9 +33,9 @@ ADDRESSES = Addresses(TOKEN)
 def root(tmp_path: Path) -> Path:
     """Two runs of one experiment, one whose names are markup, and a folder that is no run."""
     for name in ("before", "after"):
-        runs.decided().stored(tmp_path / name)
-    runs.hostile_markup().stored(tmp_path / "study/odd")
-    runs.hostile_words().stored(tmp_path / "study/turned")
+        comparisons.decided().stored(tmp_path / name)
+    sweeps.hostile_markup().stored(tmp_path / "study/odd")
+    comparisons.hostile_words().stored(tmp_path / "study/turned")
     (tmp_path / "empty").mkdir()
     return tmp_path
 
@@ -175,7 +175,7 @@ def test_what_no_page_may_begin_is_refused(
 def test_a_run_that_goes_on_is_shown_live_and_without_a_verdict(
     client: TestClient, root: Path
 ) -> None:
-    with RunFolder.open(runs.inconclusive().stored(root / "going")) as folder:
+    with RunFolder.open(comparisons.inconclusive().stored(root / "going")) as folder:
         folder.hold()
         assert state_of(folder.path) == "running"
         page = client.get("/live/going")
