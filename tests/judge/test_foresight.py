@@ -19,7 +19,7 @@ def test_what_is_narrow_enough_needs_no_more_rounds() -> None:
     foreseen = foresee(made.data)
     assert foreseen is not None
     assert foreseen.rounds == 6
-    assert foreseen.found.half_width <= foreseen.wanted
+    assert foreseen.estimate.half_width <= foreseen.wanted
     assert decide(made.data, 10.0) is not None
 
 

@@ -66,18 +66,18 @@ def test_warnings_of_several_points_are_told_once() -> None:
     view = runs.seen(sweeps.broken_point())
     groups = {group.name: group for group in view.warnings}
     assert groups["wrong-status"].tone is Verdict.INVALID
-    assert groups["wrong-status"].told[0] == (
+    assert groups["wrong-status"].lines[0] == (
         "nginx at 1 of 6 points (connections = 1, keepalive = always)"
     )
-    assert groups["wrong-status"].told[-1].startswith("for example: ")
+    assert groups["wrong-status"].lines[-1].startswith("for example: ")
     assert view.counts[Verdict.INVALID] == 1
 
 
 def test_at_one_point_a_warning_says_what_was_found_and_no_place() -> None:
     warnings = runs.seen(comparisons.invalid()).warnings
     assert warnings
-    assert all(" point" not in line for found in warnings for line in found.told)
-    assert any("404" in line for found in warnings for line in found.told)
+    assert all(" point" not in line for warning in warnings for line in warning.lines)
+    assert any("404" in line for warning in warnings for line in warning.lines)
 
 
 def test_a_factor_with_a_single_level_is_a_plain_run() -> None:

@@ -141,5 +141,5 @@ def show_spread(folder: Path) -> Exit:
     print_document(plain_console(), spread_document(experiment, judged, len(works)))
     if len(judged) < len(works):
         return Exit.FAILED
-    verdicts = {replicate.at.judgement.verdict for replicate in judged}
+    verdicts = {replicate.judged.judgement.verdict for replicate in judged}
     return Exit.INVALID if Verdict.INVALID in verdicts else Exit.OK

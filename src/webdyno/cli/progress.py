@@ -177,7 +177,7 @@ class LiveView:
             self.left, self.scale = f"{count(len(data.rounds), 'round')} so far", None
             return
         self.left = f"of about {foreseen.rounds} · {duration(round(foreseen.left_s))} left"
-        interval, wanted = foreseen.found, foreseen.wanted
+        interval, wanted = foreseen.estimate, foreseen.wanted
         low, high = interval.low - interval.centre, interval.high - interval.centre
         self.scale = interval_scale(low, high, wanted)
         self.scale.append(

@@ -52,7 +52,7 @@ def tune(
     times = tuning.times(asked.flags.time.seconds)
     is_over = search_in_turns(tuning.contenders, times.each_s, caller)
     if not tuning.has_final:
-        print_document(plain_console(), search_document(tuning.found()))
+        print_document(plain_console(), search_document(tuning.tunings()))
     if not is_over:
         tell(f"interrupted; the same command with -o {tuning.folder} continues")
         return Exit.INTERRUPTED

@@ -93,7 +93,7 @@ class Needs:
 def latest_onset(after_start: Sequence[Series]) -> Onset:
     """Tell from when on all that was seen after a fresh start is steady."""
     onsets = [onset(series) for series in after_start]
-    doubtful = max(onsets, key=lambda found: (found.doubt, found.at_s))
+    doubtful = max(onsets, key=lambda each: (each.doubt, each.at_s))
     return replace(doubtful, at_s=max(begins.at_s for begins in onsets))
 
 

@@ -182,7 +182,7 @@ class Foresight(NamedTuple):
 
     variant: str
     """Against the baseline."""
-    found: Estimate
+    estimate: Estimate
     """ln of the ratio, by the sampling CI."""
     wanted: float
     """Half-width (ln) at which the run stops."""
@@ -202,7 +202,7 @@ def foresight(data: PointData, valid: PointData, fewest: int) -> Foresight | Non
         return None
     confidence = 1 - ALPHA / len(pairs)
     seen = [_foresight_of(pair, measure, confidence, fewest) for pair in pairs]
-    worst = max(seen, key=lambda precision: precision.found.half_width / precision.wanted)
+    worst = max(seen, key=lambda precision: precision.estimate.half_width / precision.wanted)
     more = max(worst.rounds - len(data.rounds), 0)
     return worst._replace(left_s=more * data.round_s)
 

@@ -26,8 +26,8 @@ def main(call: str, arguments: str) -> Exit:
     try:
         from webdyno.lab import api  # which takes a while: Ctrl-C is heard by now
 
-        found = getattr(api, call)(**json.loads(arguments), by_keyword=False)
-        for result in found.values() if isinstance(found, dict) else filter(None, [found]):
+        answer = getattr(api, call)(**json.loads(arguments), by_keyword=False)
+        for result in answer.values() if isinstance(answer, dict) else filter(None, [answer]):
             print(result.headline)  # noqa: T201
     except (Exception, KeyboardInterrupt) as end:  # noqa: BLE001 (all end the process)
         return told_end(end, call)

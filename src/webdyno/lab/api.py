@@ -165,14 +165,14 @@ def gate(
         traffic=given.traffic,
         overrides=given.overrides,
     )
-    found = asked_gate(asked, given.catalogue, given.caller)
-    if isinstance(found, GateJudgement):
-        return GateResult(found, None)
-    first = measure_anew(*found, given.output, given.caller)
+    arranged_gate = asked_gate(asked, given.catalogue, given.caller)
+    if isinstance(arranged_gate, GateJudgement):
+        return GateResult(arranged_gate, None)
+    first = measure_anew(*arranged_gate, given.output, given.caller)
     measured = measure_confirmation(first, asked, given.catalogue, given.caller)
     if measured.end == "finished":
-        measure_growth(measured.folder, found.catalogue, given.caller)
-    result = given.told(measured)
+        measure_growth(measured.folder, arranged_gate.catalogue, given.caller)
+    result = given.result_of(measured)
     assert result.gate is not None  # noqa: S101 (its experiment is one)
     return result.gate
 
@@ -219,7 +219,7 @@ def tune(
     if final is None:
         return None
     path = tuning.folder / FINAL
-    return given.told(measure_or_go_on(FINAL, final, tuning.catalogue, path, given.caller))
+    return given.result_of(measure_or_go_on(FINAL, final, tuning.catalogue, path, given.caller))
 
 
 def explain(
@@ -231,8 +231,8 @@ def explain(
     """
     given = _CallOptions.of(options, Options)
     asked = AskedExplanation.of(Path(folder), variants, given.time_s, given.output)
-    found = map(given.told, measure_limits(asked, given.caller))
-    return dict(zip(asked.all_variants, found, strict=True))
+    results = map(given.result_of, measure_limits(asked, given.caller))
+    return dict(zip(asked.all_variants, results, strict=True))
 
 
 def try_advice(
@@ -245,14 +245,14 @@ def try_advice(
     given = _CallOptions.of(options, Options)
     asked = AskedExplanation.of(Path(folder), variants, given.time_s, given.output)
     suspected = suspected_settings(asked)
-    found = map(given.told, measure_advice(asked, suspected, given.caller))
-    return dict(zip((variant for variant in suspected if suspected[variant]), found, strict=True))
+    results = map(given.result_of, measure_advice(asked, suspected, given.caller))
+    return dict(zip((variant for variant in suspected if suspected[variant]), results, strict=True))
 
 
 def resume(folder: str | Path, **options: Unpack[Options]) -> Result:
     """Go on with a run that was interrupted; with a `time` for so many seconds from now on."""
     given = _CallOptions.of(options, Options)
-    return given.told(measure_on(Path(folder), given.caller, given.time_s))
+    return given.result_of(measure_on(Path(folder), given.caller, given.time_s))
 
 
 def open_run(folder: str | Path) -> Result:
@@ -305,9 +305,9 @@ class _CallOptions:
 
     def measured(self, asked: Arrangement) -> Result:
         """Measure it."""
-        return self.told(measure_anew(*asked, self.output, self.caller))
+        return self.result_of(measure_anew(*asked, self.output, self.caller))
 
-    def told(self, measured: MeasuredRun) -> Result:
+    def result_of(self, measured: MeasuredRun) -> Result:
         """Give what came of it; tell where it didn't come to its end."""
         if measured.end != "finished":
             what = "interrupted" if measured.interrupted else "a server died"

@@ -38,11 +38,11 @@ def agree_to_foreign(parts: Sequence[ForeignPart], caller: Caller) -> None:
     new = [part for part in parts if part.fingerprint not in known]
     if not new:
         return
-    told = _what_runs(new)
+    commands = _what_runs(new)
     if not caller.yes:
         if caller.is_alone:
-            raise UserError(f"{told}\nadd {caller.spelled('--yes')} to agree; nothing was run")
-        caller.tell(told)
+            raise UserError(f"{commands}\nadd {caller.spelled('--yes')} to agree; nothing was run")
+        caller.tell(commands)
         if not caller.ask("run that?", usual=False):
             raise UserError("nothing was run, since you didn't agree")
     _remember(agreed, new)
@@ -73,10 +73,10 @@ def refuse_other_machines(
     """
     from webdyno.own.passing import other_machines
 
-    if not caller.loads_other_machines and (found := other_machines(stacks, anywhere=anywhere)):
-        places = "\n".join(f"  {host}" for host in found[:SHOWN_HOSTS])
-        more = found[SHOWN_HOSTS:] and f"\n  and {len(found) - SHOWN_HOSTS:,} more"
-        names = [host.partition(" ")[0] for host in found if host[0].isalnum()]
+    if not caller.loads_other_machines and (hosts := other_machines(stacks, anywhere=anywhere)):
+        places = "\n".join(f"  {host}" for host in hosts[:SHOWN_HOSTS])
+        more = hosts[SHOWN_HOSTS:] and f"\n  and {len(hosts) - SHOWN_HOSTS:,} more"
+        names = [host.partition(" ")[0] for host in hosts if host[0].isalnum()]
         named = next(iter(names), "HOST")
         stand_in = caller.spelled("--backend", f"{named}=cmd:'COMMAND'")
         raise UserError(
@@ -99,11 +99,11 @@ def vouched_targets(
     """
     roles = [*(stack.services for stack in stacks), *(site.services for site in sites)]
     owns = [part.service.own for parts in roles for part in parts.values()]
-    found = {own.elsewhere: own for own in owns if own and own.elsewhere}
-    if not found:
+    targets = {own.elsewhere: own for own in owns if own and own.elsewhere}
+    if not targets:
         return frozenset()
     if not caller.target_is_mine:
-        places = "\n".join(f"  {own.written} ({address})" for address, own in found.items())
+        places = "\n".join(f"  {own.written} ({address})" for address, own in targets.items())
         raise UserError(
             f"another machine than this one would be loaded:\n{places}\n"
             "its other users would notice, and it may take the load for an attack. If it is yours "
@@ -111,9 +111,9 @@ def vouched_targets(
             f"{caller.spelled('--yes')} doesn't stand for"
         )
     caller.tell("load goes to another machine, whose other users notice it:")
-    for address, own in found.items():
+    for address, own in targets.items():
         caller.tell(f"  {own.written} ({address}): {_round_trip_words(own)}")
-    return frozenset(found)
+    return frozenset(targets)
 
 
 def _round_trip_words(own: Own) -> str:
@@ -220,18 +220,19 @@ def without_unlike(
     unlike = unlike_requests(experiment, catalogue, vouched)
     if not unlike:
         return experiment
-    told, share = _told_of_unlike(experiment, unlike), sum(request.share for request in unlike)
+    differences = _told_of_unlike(experiment, unlike)
+    share = sum(request.share for request in unlike)
     if share > MOST_SHARE:
-        raise UserError(f"{told}\nthat is most of the load: nothing was measured")
+        raise UserError(f"{differences}\nthat is most of the load: nothing was measured")
     if any(plan.experiment.load.arrivals == "replay" for plan in plan_points(experiment)):
-        raise UserError(f"{told}\na replay asks for all of them; omit load.arrivals=replay")
+        raise UserError(f"{differences}\na replay asks for all of them; omit load.arrivals=replay")
     by_yes = caller.spelled("--yes")
     if caller.yes:
-        caller.tell(f"{told}\nthey are excluded, as {by_yes} agreed to")
+        caller.tell(f"{differences}\nthey are excluded, as {by_yes} agreed to")
     elif caller.is_alone:
-        raise UserError(f"{told}\nadd {by_yes} to leave them out; nothing was measured")
+        raise UserError(f"{differences}\nadd {by_yes} to leave them out; nothing was measured")
     else:
-        caller.tell(told)
+        caller.tell(differences)
         if not caller.ask("leave them out and measure the rest?", usual=True):
             raise UserError("nothing was measured, since you didn't agree")
     return without(experiment, unlike)

@@ -234,11 +234,11 @@ class RoundNews:
     def _tell_of(self, host: str, run: Path, before: int, rounds: int) -> None:
         from webdyno.judge import question_of
 
-        told = ""
+        so_far = ""
         if rounds.bit_length() > max(before, 1).bit_length():
             points = RunFolder.open(run).data().points
-            told = f": {'; '.join(question_of(point.experiment).so_far(point) for point in points)}"
-        self._tell(f"{host}, round {rounds}{told}")
+            so_far = "; ".join(question_of(point.experiment).so_far(point) for point in points)
+        self._tell(f"{host}, round {rounds}{': ' * bool(so_far)}{so_far}")
 
     def _count(self, host: str, rounds: int) -> None:
         with self._counting:

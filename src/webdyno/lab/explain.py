@@ -219,16 +219,16 @@ def _check_alike(one: str, other: str, before: Variant, after: Variant) -> None:
 def _differences(before: Variant, after: Variant) -> dict[str, tuple[str, str]]:
     """Give what differs, by name, in words: what it is in the one, and in the other."""
     settings = sorted({*before.settings, *after.settings})
-    found = {
+    differences = {
         setting: (_shown_setting(before.settings, setting), _shown_setting(after.settings, setting))
         for setting in settings
         if before.settings.get(setting) != after.settings.get(setting)
     }
     if before.memory != after.memory:
-        found["memory"] = (_memory(before), _memory(after))
+        differences["memory"] = (_memory(before), _memory(after))
     if before.cpus != after.cpus:
-        found["cpus"] = (f"{before.cpus or 'all'}", f"{after.cpus or 'all'}")
-    return found
+        differences["cpus"] = (f"{before.cpus or 'all'}", f"{after.cpus or 'all'}")
+    return differences
 
 
 def _shown_setting(settings: Mapping[str, SettingValue], setting: str) -> str:

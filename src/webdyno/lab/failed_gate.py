@@ -103,9 +103,9 @@ def _profile(
         if done:
             measured = measure_on(path, caller, rounds={0: rounds})
         else:
-            told = f"what grew: {rounds} profile rounds or more, about {duration(takes_s)}"
+            title = f"what grew: {rounds} profile rounds or more, about {duration(takes_s)}"
             experiment = profile_experiment(point, catalogue)
-            measured = measure_anew(told, experiment, catalogue, path, caller, rounds={0: rounds})
+            measured = measure_anew(title, experiment, catalogue, path, caller, rounds={0: rounds})
         if measured.interrupted:
             raise KeyboardInterrupt
         done, round_s = rounds, (time.monotonic() - began) / rounds
@@ -163,18 +163,18 @@ class Bisection:
         )
 
 
-def bisection_document(found: Bisection) -> doc.Document:
+def bisection_document(bisection: Bisection) -> doc.Document:
     """Give the answer, and each commit that was measured."""
-    head = doc.Headline(*HEADLINES[found.answer], found.headline)
+    head = doc.Headline(*HEADLINES[bisection.answer], bisection.headline)
     suspects = [
-        doc.Paragraph(suspect.name) for suspect in found.suspects if len(found.suspects) > 1
+        doc.Paragraph(suspect.name) for suspect in bisection.suspects if len(bisection.suspects) > 1
     ]
     table = doc.Table(
         columns=[doc.Column("commit", "name"), doc.Column("answer", "verdict")],
-        groups=[doc.RowGroup([[step.commit.name, str(step.answer)] for step in found.tried])],
+        groups=[doc.RowGroup([[step.commit.name, str(step.answer)] for step in bisection.tried])],
         style="listed",
     )
-    small = doc.Paragraph(found.small_print, look="soft")
+    small = doc.Paragraph(bisection.small_print, look="soft")
     return doc.Document("", "", [doc.Headlines([head]), *suspects, table, small])
 
 
@@ -194,24 +194,24 @@ def bisect(between: str, repository: Repository, ask: AskGate, caller: Caller) -
         raise UserError(f"{FLAG} {between}: there are no commits between them")
     gates = ceil(log2(len(between_them))) + 1
     caller.tell(f"{count(len(between_them), 'commit')}: about {count(gates, 'gate')}")
-    found = Bisection(good, newest)
+    bisection = Bisection(good, newest)
 
     def answer_at(commit: Commit) -> GateAnswer:
-        caller.tell(f"gate {len(found.tried) + 1}: {commit.name}")
+        caller.tell(f"gate {len(bisection.tried) + 1}: {commit.name}")
         tried = _tried(commit, lambda: ask(first_good, commit.hash))
-        found.tried.append(tried)
+        bisection.tried.append(tried)
         caller.tell(f"{commit.name}: {tried.answer}: {tried.why}")
         return tried.answer
 
     if answer_at(newest) is not GateAnswer.FAIL:
-        return found
+        return bisection
     worst = newest.hash
     while True:
         inside = [commit for commit in repository.halfway(worst, cleared) if commit != worst]
         possible = [commit for commit in inside if commit not in left_out]
         if not possible:
-            found.suspects = [repository.commit(commit) for commit in (worst, *inside)]
-            return found
+            bisection.suspects = [repository.commit(commit) for commit in (worst, *inside)]
+            return bisection
         match answer_at(repository.commit(possible[0])):
             case GateAnswer.PASS:
                 cleared.append(possible[0])

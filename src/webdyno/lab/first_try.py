@@ -149,7 +149,7 @@ def try_out(
     revision = repository.revision(WORKING_TREE, str(folder))
     recipe = Recipe(app.build, within, environment)
     files = built(repository, revision, recipe, "the working tree", caller.tell) / within
-    way, text = next((key, it) for key in KIND_OF_APP if (it := getattr(app, key)) is not None)
+    way, text = next((key, said) for key in KIND_OF_APP if (said := getattr(app, key)) is not None)
     own = {
         "dir": str(files),
         "environment": dict(app.environment),
@@ -160,14 +160,14 @@ def try_out(
         "ready_within": app.ready_within_s,
     }
     own = {key: value for key, value in own.items() if value}
-    found = one_system(f"{KIND_OF_APP[way]}:{text}", own, Catalogue.load(), {}, [], caller)
-    site, testbed = found.catalogue.site(OWN_SITE), Testbed()
+    system = one_system(f"{KIND_OF_APP[way]}:{text}", own, Catalogue.load(), {}, [], caller)
+    site, testbed = system.catalogue.site(OWN_SITE), Testbed()
     first = FirstRequest(paths[0] if paths else app.paths[0], _anything, dict(app.headers))
     with (
         Workspace() as scratch,
         start_stack(
-            found.stack,
-            read_settings(found.stack, [], site),
+            system.stack,
+            read_settings(system.stack, [], site),
             site,
             folder=scratch.path / "kept",
             testbed=testbed,
@@ -249,12 +249,12 @@ class _Asking:
         )
         pages = [self._see(_within(target)) for target in dict.fromkeys(filter(None, targets))]
         forms = (login_by_form(page.body, page.path, self.app) for page in pages if page.is_valid)
-        found = next(filter(None, forms), None)
-        if self.closed and found is None:
-            found = login_by_json(routes_of_sources(self.files), self.files, self.prefix)
-        self.trial.login = found if self.closed else None
+        login = next(filter(None, forms), None)
+        if self.closed and login is None:
+            login = login_by_json(routes_of_sources(self.files), self.files, self.prefix)
+        self.trial.login = login if self.closed else None
         for path, why in self.closed.items():
-            if found:
+            if login:
                 self.trial.behind.append(path)
             else:
                 self._exclude(why, path)

@@ -115,10 +115,10 @@ def measured_gate(
     from webdyno.lab.measure import measure_or_go_on
     from webdyno.lab.result import result_in
 
-    found = asked_gate(asked, catalogue, caller)
-    if isinstance(found, GateJudgement):
-        return found
-    measured = measure_or_go_on(*found, output, caller)
+    arranged = asked_gate(asked, catalogue, caller)
+    if isinstance(arranged, GateJudgement):
+        return arranged
+    measured = measure_or_go_on(*arranged, output, caller)
     if not measured.interrupted:
         measured = measure_confirmation(measured, asked, catalogue, caller)
     if measured.interrupted:
@@ -148,13 +148,13 @@ def measure_confirmation(
         again = replace(again, endpoints=names if run.head.experiment.factors else ())
     else:
         again = replace(again, paths=names if asked.paths else ())
-    found = asked_gate(again, catalogue, caller)
-    assert isinstance(found, Arrangement)  # noqa: S101 (there was a change)
+    arranged = asked_gate(again, catalogue, caller)
+    assert isinstance(arranged, Arrangement)  # noqa: S101 (there was a change)
     left_s = 2 * run.head.experiment.measure.budget_s - answer.took_s
-    experiment = found.experiment.with_measure(budget_s=left_s, seed=None)
+    experiment = arranged.experiment.with_measure(budget_s=left_s, seed=None)
     caller.tell(f"fails: {answer.headline}\nmeasuring that again, from fresh builds")
     path = run.path / CONFIRMATION_FOLDER
-    second = measure_or_go_on("confirmation", experiment, found.catalogue, path, caller)
+    second = measure_or_go_on("confirmation", experiment, arranged.catalogue, path, caller)
     return first._replace(end=second.end)
 
 
@@ -165,7 +165,7 @@ def tolerances(texts: Sequence[str], caller: Caller) -> dict[str, float]:
     """
     if not texts:
         return dict(DEFAULT_TOLERANCES)
-    found: dict[str, float] = {}
+    limits: dict[str, float] = {}
     for text in texts:
         flag = caller.spelled("--fail-if", text)
         try:
@@ -174,10 +174,10 @@ def tolerances(texts: Sequence[str], caller: Caller) -> dict[str, float]:
             raise UserError(f"{flag}: {error}") from None
         if fault := _fault(limit):
             raise UserError(f"{flag}: {fault}")
-        if limit.metric in found:
+        if limit.metric in limits:
             raise UserError(f"{flag}: was said twice; say it once")
-        found[limit.metric] = abs(limit.share)
-    return found
+        limits[limit.metric] = abs(limit.share)
+    return limits
 
 
 def _fault(limit: Threshold) -> str | None:
@@ -363,12 +363,12 @@ def _endpoints(asked: AskedGate, project: "Project | None", caller: Caller) -> l
 
     Raise UserError, with the flag or the line, where that isn't right.
     """
-    found = _all_endpoints(asked.overrides, project)
+    known = _all_endpoints(asked.overrides, project)
     for name in asked.endpoints:
-        if name not in found:
+        if name not in known:
             flag = caller.spelled("--endpoint", name)
-            raise UserError(f"{flag}: no request is called so; {nearest(name, found)}")
-    return list(dict.fromkeys(asked.endpoints)) or found
+            raise UserError(f"{flag}: no request is called so; {nearest(name, known)}")
+    return list(dict.fromkeys(asked.endpoints)) or known
 
 
 def _all_endpoints(asked: Sequence[Override], project: "Project | None") -> list[str]:

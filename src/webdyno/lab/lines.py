@@ -61,12 +61,12 @@ class LineProgress:
 
     def pilot_ends(self, record: PilotRecord) -> None:
         """Tell what was found."""
-        found = record.found
+        pilot = record.found
         if record.bursts and record.bursts.told:
             self.notice(f"{record.variant}: {record.bursts.told}")
         if self.a_line_each and not self._quiet:
             self.notice(
-                f"pilot: {record.variant}  {record.took_s:.1f} s  {_warmup_words(found.warmup_s)}"
+                f"pilot: {record.variant}  {record.took_s:.1f} s  {_warmup_words(pilot.warmup_s)}"
             )
 
     def round_begins(self, point: Point, round_number: int, slots: int) -> None:  # noqa: ARG002

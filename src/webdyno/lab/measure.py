@@ -132,18 +132,18 @@ def measure_sweeps(run: Path, caller: Caller) -> Iterator[MeasuredRun]:
     from webdyno.judge.sweep import judge_sweep
     from webdyno.run.capacity import capacity_sweeps
 
-    found = RunFolder.open(run)
-    sweep_s = found.head.experiment.sweep_s
+    folder = RunFolder.open(run)
+    sweep_s = folder.head.experiment.sweep_s
     if sweep_s is None:
         return
-    (point,) = judge_sweep(found.data()).points
+    (point,) = judge_sweep(folder.data()).points
     capacities_rps = [
         variant.interval.estimate
         for variant in point.judgement.variants
         if variant.metric == CAPACITY and variant.interval
     ]
     caller.tell(f"\nsweeps around the capacities, for {duration(sweep_s)}:")
-    for name, sweep in capacity_sweeps(found.head.experiment, capacities_rps):
+    for name, sweep in capacity_sweeps(folder.head.experiment, capacities_rps):
         if (measured := _sweep(run / name, sweep, run, caller)) is not None:
             yield measured
 

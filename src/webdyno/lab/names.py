@@ -31,8 +31,8 @@ class NamedSystem(NamedTuple):
     @classmethod
     def of(cls, text: str) -> "NamedSystem":
         """Take a name and a system apart; the name is empty where there is none."""
-        found = NAMED.fullmatch(text)
-        return cls(found["name"].strip(), found["system"]) if found else cls("", text)
+        match = NAMED.fullmatch(text)
+        return cls(match["name"].strip(), match["system"]) if match else cls("", text)
 
 
 def variant_names(systems: Sequence[NamedSystem]) -> list[str]:
@@ -47,20 +47,22 @@ def variant_names(systems: Sequence[NamedSystem]) -> list[str]:
             raise UserError(f"{name}={systems[-1].system}: {name} is the name of another one")
     ways = [_ways(system, [other.system for other in systems]) for system in systems]
     chosen = [0] * len(systems)
-    while crowded := [at for at in _alike(ways, chosen) if chosen[at] + 1 < len(ways[at])]:
-        for at in crowded:
-            chosen[at] += 1
+    while crowded := [
+        place for place in _alike(ways, chosen) if chosen[place] + 1 < len(ways[place])
+    ]:
+        for place in crowded:
+            chosen[place] += 1
     alike = set(_alike(ways, chosen))
-    names = [ways[at][0 if at in alike else way] for at, way in enumerate(chosen)]
+    names = [ways[place][0 if place in alike else way] for place, way in enumerate(chosen)]
     return [
-        f"{name} ({chr(ord('A') + names[:at].count(name))})" if names.count(name) > 1 else name
-        for at, name in enumerate(names)
+        f"{name} ({chr(ord('A') + names[:place].count(name))})" if names.count(name) > 1 else name
+        for place, name in enumerate(names)
     ]
 
 
 def _alike(ways: Sequence[Sequence[str]], chosen: Sequence[int]) -> list[int]:
     names = [each[way] for each, way in zip(ways, chosen, strict=True)]
-    return [at for at, name in enumerate(names) if names.count(name) > 1]
+    return [place for place, name in enumerate(names) if names.count(name) > 1]
 
 
 def _ways(asked: NamedSystem, systems: Sequence[str]) -> list[str]:
@@ -79,12 +81,12 @@ def _ways(asked: NamedSystem, systems: Sequence[str]) -> list[str]:
         return [asked.system]
     if kind == "cmd":
         others = [system.partition(":")[2] for system in systems if system.startswith("cmd:")]
-        found = _of_command(text, others)
+        names = _of_command(text, others)
     elif kind in of_kind:
-        found = of_kind[kind](text)
+        names = of_kind[kind](text)
     else:
-        found = iter([asked.system])
-    short = [name for name in found if 0 < len(name) <= LONGEST_NAME]
+        names = iter([asked.system])
+    short = [name for name in names if 0 < len(name) <= LONGEST_NAME]
     return list(dict.fromkeys(short)) or [kind]
 
 
@@ -108,9 +110,9 @@ def _of_image(text: str) -> Iterator[str]:
 
 
 def _of_url(text: str) -> Iterator[str]:
-    at = urlsplit(text)
-    yield at.netloc
-    yield f"{at.netloc}{at.path}"
+    parts = urlsplit(text)
+    yield parts.netloc
+    yield f"{parts.netloc}{parts.path}"
     yield text
 
 
@@ -120,9 +122,11 @@ def _of_command(text: str, commands: Sequence[str]) -> Iterator[str]:
     yield program
     others = [_words(command) for command in commands if _program(command) == program]
     words = _words(text)
-    own = [at for at, word in enumerate(words) if not all(word in other for other in others)]
-    flags = {at - 1 for at in own if at and _is_value(words[at], words[at - 1])}
-    yield " ".join([program, *(words[at] for at in sorted({*own, *flags}) if words[at] != program)])
+    own = [place for place, word in enumerate(words) if not all(word in other for other in others)]
+    flags = {place - 1 for place in own if place and _is_value(words[place], words[place - 1])}
+    yield " ".join(
+        [program, *(words[place] for place in sorted({*own, *flags}) if words[place] != program)]
+    )
     yield text
 
 

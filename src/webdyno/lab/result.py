@@ -109,7 +109,7 @@ class Result:
     @property
     def points(self) -> list[Judgement]:
         """All that the judge says, at each point; `experiment.factors` has what was varied."""
-        return [at.judgement for at in self._seen.judged.points]
+        return [point.judgement for point in self._seen.judged.points]
 
     @property
     def judgement(self) -> Judgement:
@@ -139,9 +139,9 @@ class Result:
     def comparison(self) -> Comparison:
         """The first variant against the baseline on the deciding metric, with all it rests on."""
         decide_on = self.head.experiment.measure.decide_on
-        for found in self.judgement.comparisons:
-            if found.metric == decide_on:
-                return found
+        for compared in self.judgement.comparisons:
+            if compared.metric == decide_on:
+                return compared
         raise UserError(f"{self.path} compares nothing on {decide_on}: {self.headline}")
 
     @property
@@ -152,10 +152,10 @@ class Result:
         worst-case CI, where there is interference. Raise UserError where there were too few
         rounds.
         """
-        found = self.comparison
-        if found.ratio is None:
-            raise UserError(f"{self.path} has no ratio: {found.why}")
-        return found.ratio
+        comparison = self.comparison
+        if comparison.ratio is None:
+            raise UserError(f"{self.path} has no ratio: {comparison.why}")
+        return comparison.ratio
 
     @property
     def warnings(self) -> list[ValidityWarning]:
@@ -179,8 +179,8 @@ class Result:
     @property
     def gate(self) -> "GateResult | None":
         """The answer, where the run is a gate."""
-        found = self._seen.view.gate
-        return None if found is None else GateResult(found, self)
+        answer = self._seen.view.gate
+        return None if answer is None else GateResult(answer, self)
 
     def ratios(self) -> Rows:
         """Give a row for each point, metric and variant: its ratio to the baseline.
@@ -189,9 +189,9 @@ class Result:
         interference. `low`, `high` and these are for `confidence`, a share.
         """
         return Rows(
-            levels | _ratio_row(found)
+            levels | _ratio_row(comparison)
             for levels, judged in self._at_points()
-            for found in judged.comparisons
+            for comparison in judged.comparisons
         )
 
     def values(self) -> Rows:
@@ -267,8 +267,8 @@ class Result:
         return self.ratios() or self.values()
 
     def _at_points(self) -> Iterator[tuple[Row, Judgement]]:
-        for at in self._seen.judged.points:
-            yield dict(at.point.levels), at.judgement
+        for point in self._seen.judged.points:
+            yield dict(point.point.levels), point.judgement
 
 
 class CapacityResult(Result):
@@ -330,16 +330,16 @@ def result_in(folder: RunFolder) -> Result:
     return (CapacityResult if folder.head.experiment.capacity else Result)(folder)
 
 
-def _ratio_row(found: Comparison) -> Row:
+def _ratio_row(comparison: Comparison) -> Row:
     return {
-        "metric": found.metric,
-        "variant": found.a,
-        "baseline": found.b,
-        **_ends("ratio", found.ratio),
-        "worst_case_low": found.worst_case.low if found.worst_case else None,
-        "worst_case_high": found.worst_case.high if found.worst_case else None,
-        "verdict": str(found.verdict),
-        "why": found.why,
+        "metric": comparison.metric,
+        "variant": comparison.a,
+        "baseline": comparison.b,
+        **_ends("ratio", comparison.ratio),
+        "worst_case_low": comparison.worst_case.low if comparison.worst_case else None,
+        "worst_case_high": comparison.worst_case.high if comparison.worst_case else None,
+        "verdict": str(comparison.verdict),
+        "why": comparison.why,
     }
 
 

@@ -138,8 +138,8 @@ def _requests(draft: Draft, load: Load, *, said: bool) -> list[Request]:
     if said or not isinstance(written, list) or not written:
         return [Request(path=path) for path in load.paths]
     return [
-        build(Request, table, lambda where, at=at: draft.place(("requests", at, *where)))  # type: ignore[misc]
-        for at, table in enumerate(written)
+        build(Request, table, lambda where, n=number: draft.place(("requests", n, *where)))  # type: ignore[misc]
+        for number, table in enumerate(written)
     ]
 
 

@@ -75,8 +75,8 @@ class AskedTraffic:
         for key, value in traffic.get("load", {}).items():
             yield Override(("load", key), value, flag)
         for key in ("workload", "values"):
-            if (found := traffic.get(key)) is not None:
-                yield Override((key,), found, flag)
+            if (table := traffic.get(key)) is not None:
+                yield Override((key,), table, flag)
 
 
 def _read(source: str, tell: Callable[[str], None]) -> list[Entry]:
@@ -85,8 +85,8 @@ def _read(source: str, tell: Callable[[str], None]) -> list[Entry]:
         return [read_curl(source)]
     path = Path(source)
     if path.suffix == ".har":
-        recorded, told = read_har(path)
-        if told:
-            tell(told)
+        recorded, note = read_har(path)
+        if note:
+            tell(note)
         return recorded
     return read_request_file(path)

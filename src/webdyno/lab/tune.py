@@ -177,12 +177,12 @@ def _tried(batches: Sequence[RunFolder], space: dict[str, Setting]) -> list[Trie
         (data,) = folder.data().points
         if not data.rounds:
             continue
-        found = gains_on_baseline(data)
+        gained = gains_on_baseline(data)
         for name, variant in data.experiment.variants.items():
             if name != DEFAULT:
                 own = {setting: variant.settings[setting] for setting in space}
                 settings[key_of(own)] = own
-                gains.setdefault(key_of(own), []).extend(found.get(name, [BROKEN]))
+                gains.setdefault(key_of(own), []).extend(gained.get(name, [BROKEN]))
     return [TriedSettings(own, tuple(gains[key])) for key, own in settings.items()]
 
 
@@ -191,25 +191,25 @@ def _took_s(folder: RunFolder) -> float:
 
 
 def final_experiment(
-    contenders: Sequence[Contender], found: Sequence[TunedVariant], experiment: Experiment
+    contenders: Sequence[Contender], tunings: Sequence[TunedVariant], experiment: Experiment
 ) -> Experiment | None:
     """Make the experiment that judges what was found on fresh rounds; None where nothing was.
 
     Its variants are the default of each variant, and what was found for it.
     """
     variants: dict[str, Variant] = {}
-    for contender, tuned in zip(contenders, found, strict=True):
+    for contender, tuned in zip(contenders, tunings, strict=True):
         variants[tuned.default_variant] = contender.variant
         if tuned.settings:
             variants[tuned.variant] = contender.variant.with_settings(tuned.settings)
-    if not any(candidate.settings for candidate in found):
+    if not any(candidate.settings for candidate in tunings):
         return None
     return experiment.replace(
         title=f"Tuning {' and '.join(contender.name for contender in contenders)}",
         question="What is the tuning of each variant worth?",
         variants=variants,
         race=RANKING if len(variants) >= FEWEST_IN_RACE else None,
-        tuning=list(found),
+        tuning=list(tunings),
     )
 
 
@@ -277,7 +277,7 @@ class Tuning:
         """Whether the final run has begun."""
         return (self.folder / FINAL / HEAD_FILE).exists()
 
-    def found(self) -> list[TunedVariant]:
+    def tunings(self) -> list[TunedVariant]:
         """Tell what was found for each variant."""
         return [contender.summary() for contender in self.contenders]
 
@@ -290,7 +290,7 @@ class Tuning:
 
     def final(self, times: TuningTimes) -> Experiment | None:
         """Give the experiment that judges what was found; None where that is nothing."""
-        final = final_experiment(self.contenders, self.found(), self.experiment)
+        final = final_experiment(self.contenders, self.tunings(), self.experiment)
         if final is None or times.final_s is None:
             return final
         return final.with_measure(budget_s=times.final_s, max_rounds=FINAL_ROUNDS, patience=1.0)

@@ -48,10 +48,10 @@ class Objective:
 
 def objective(text: str) -> Objective:
     """Read `p99<50ms` or `failures<0.1%`; raise ValueError for anything else."""
-    found = _WRITTEN.fullmatch(text.strip())
-    if not found:
+    match = _WRITTEN.fullmatch(text.strip())
+    if not match:
         raise ValueError(f"{text!r} is no objective; write {EXAMPLES}")
-    name, bound = found[1], found[2]
+    name, bound = match[1], match[2]
     if name == FAILURES:
         allowed = SHARE.read(bound)
         if allowed is None or not 0 < allowed < 1:
@@ -136,10 +136,10 @@ class CapacitySettings(Model):
             "requests in [load]": any(load.requests for load in loads),
             "[gate]": gates,
         }
-        if found := [what for what, is_there in faults.items() if is_there]:
+        if unfit := [what for what, is_there in faults.items() if is_there]:
             raise ValueError(
                 f"[capacity] searches for the rate of an open loop by itself, with webdyno's own "
-                f"load generator: omit {found[0]}"
+                f"load generator: omit {unfit[0]}"
             )
 
     @property
@@ -252,12 +252,12 @@ class Level:
     @property
     def seen(self) -> list[tuple[int, int, float]]:
         """By objective: how many were beyond it, of how many whose end is known; what may be."""
-        found = []
+        counts = []
         for number, allowed in enumerate(self.trials[0].allowed):
             known = [trial for trial in self.trials if trial.beyond[number] is not None]
             beyond = sum(trial.beyond[number] or 0 for trial in known)
-            found.append((beyond, sum(trial.asked for trial in known), allowed))
-        return found
+            counts.append((beyond, sum(trial.asked for trial in known), allowed))
+        return counts
 
 
 def by_rate(trials: list[Trial]) -> list[Level]:

@@ -154,8 +154,8 @@ class CapacityEstimate(NamedTuple):
 
 def capacity_of(trials: list[Trial]) -> float | None:
     """Give the rate up to which all objectives hold; None where none was found."""
-    found = capacity_estimate(trials)
-    return found.rate_rps if found else None
+    estimate = capacity_estimate(trials)
+    return estimate.rate_rps if estimate else None
 
 
 def capacity_estimate(trials: list[Trial]) -> CapacityEstimate | None:

@@ -75,7 +75,7 @@ def _fit_to_compare(variants: dict[str, Variant]) -> dict[str, Variant]:
 def _few_points(factors: Mapping[str, list[Level]]) -> Mapping[str, list[Level]]:
     points = 1
     for key, levels in factors.items():
-        equal = [level for at, level in enumerate(levels) if _among(level, levels[:at])]
+        equal = [level for place, level in enumerate(levels) if _among(level, levels[:place])]
         if equal:
             raise ValueError(f"{key} has the level {equal[0]!r} twice; each is measured once")
         points *= len(levels)

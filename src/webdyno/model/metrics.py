@@ -133,11 +133,11 @@ def context_switches(slots: Sequence[SlotRecord]) -> float | None:
 
 def statements_per_response(slots: Sequence[SlotRecord]) -> float | None:
     """Statements that the databases behind a variant were given, per response."""
-    told = [slot for slot in slots if slot.readings and slot.readings.databases]
+    counted = [slot for slot in slots if slot.readings and slot.readings.databases]
     calls = sum(
-        use.calls for slot in told if slot.readings for use in slot.readings.databases.values()
+        use.calls for slot in counted if slot.readings for use in slot.readings.databases.values()
     )
-    answered = sum(map(responses, told))
+    answered = sum(map(responses, counted))
     return calls / answered if answered and calls else None
 
 
@@ -166,9 +166,9 @@ def capacity_rps(slots: Sequence[SlotRecord]) -> float | None:
 
 def events_per_response(slots: Sequence[SlotRecord]) -> float | None:
     """Events of a streamed response, on average."""
-    told = [slot.load.events for slot in slots if slot.load.events]
-    answers = sum(each.answers for each in told)
-    events = sum(each.answers * each.per_answer for each in told)
+    counted = [slot.load.events for slot in slots if slot.load.events]
+    answers = sum(each.answers for each in counted)
+    events = sum(each.answers * each.per_answer for each in counted)
     return events / answers if answers and events else None
 
 

@@ -45,8 +45,8 @@ class CpuReading:
 
 def server_cpu(running: RunningStack) -> CpuReading:
     """Read the CPU time that a running stack has used since its start."""
-    started, found = _started_cpu(running), tree_cpu([], running.found_pids())
-    return CpuReading(started.user_s + found.user_s, started.sys_s + found.sys_s, started.means)
+    started, others = _started_cpu(running), tree_cpu([], running.found_pids())
+    return CpuReading(started.user_s + others.user_s, started.sys_s + others.sys_s, started.means)
 
 
 def _started_cpu(running: RunningStack) -> CpuReading:
@@ -71,13 +71,13 @@ def idle_variants_cpu(scene: Scene) -> Generator[None, None, dict[str, float]]:
     }
 
 
-def tree_cpu(wardens: Sequence[int], found: Sequence[int] = ()) -> CpuReading:
+def tree_cpu(wardens: Sequence[int], roots: Sequence[int] = ()) -> CpuReading:
     """Read the CPU time of all descendants of some wardens, without control groups.
 
     Of processes that were `found`, which no warden looks after, their own counts as well.
     """
     user_s = sys_s = 0.0
-    for pid in [pid for root in found for pid in (root, *_descendants(root))]:
+    for pid in [pid for root in roots for pid in (root, *_descendants(root))]:
         own_user_s, own_sys_s = _process_cpu(pid)
         user_s += own_user_s
         sys_s += own_sys_s

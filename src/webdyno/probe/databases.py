@@ -45,12 +45,14 @@ class DatabaseCounts(BaseModel):
 def probe(scene: Scene) -> Generator[None, None, dict[str, DatabaseUse]]:
     """Tell what the databases of the loaded variant did for their clients, by role."""
     services = scene.stack.services()
-    before = {role: told for role, service in services.items() if (told := read_counts(service))}
+    before = {
+        role: counts for role, service in services.items() if (counts := read_counts(service))
+    }
     yield
     return {
-        role: used_between(then, told)
+        role: used_between(then, counts)
         for role, then in before.items()
-        if (told := read_counts(services[role]))
+        if (counts := read_counts(services[role]))
     }
 
 
@@ -73,16 +75,16 @@ def read_counts(service: RunningService) -> DatabaseCounts | None:
 
 def read(said: str) -> DatabaseCounts:
     """Read what it printed; raise ValueError where that isn't what it should be."""
-    found: dict[str, object] = {}
+    counts: dict[str, object] = {}
     for line in filter(None, said.splitlines()):
-        found |= json.loads(line)
-    return DatabaseCounts.model_validate(found)
+        counts |= json.loads(line)
+    return DatabaseCounts.model_validate(counts)
 
 
 def used_between(then: DatabaseCounts, now: DatabaseCounts) -> DatabaseUse:
     """Give what was done between two readings."""
     before = {statement.text: statement for statement in then.statements}
-    done = [it for now_ in now.statements if (it := _since(now_, before.get(now_.text))).calls]
+    done = [use for now_ in now.statements if (use := _since(now_, before.get(now_.text))).calls]
     times = [statement.time_s for statement in done if statement.time_s is not None]
     written = [
         statement.rows

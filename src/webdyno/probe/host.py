@@ -109,9 +109,9 @@ def host_samples(
     first: Stat, samples: Iterable[tuple[float, Stat]], split: CpuSplit
 ) -> list[HostSample]:
     """Give how busy the CPUs were between one sample and the next."""
-    earlier, told = first, []
+    earlier, readings = first, []
     for at_s, stat in samples:
-        told.append(
+        readings.append(
             HostSample(
                 at_s=round(at_s, 4),
                 running=stat.running,
@@ -120,7 +120,7 @@ def host_samples(
             )
         )
         earlier = stat
-    return told
+    return readings
 
 
 def busiest(first: Stat, last: Stat, cpus: Iterable[int]) -> float | None:

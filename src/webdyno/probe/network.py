@@ -202,25 +202,27 @@ def _dump(family: int) -> Iterator[tuple[Listener, int]]:
         kernel.send(head + request)
         while True:
             response = kernel.recv(RESPONSE_BYTES)
-            at = 0
-            while at < len(response):
-                length, kind, *_ = MESSAGE_HEAD.unpack_from(response, at)
+            place = 0
+            while place < len(response):
+                length, kind, *_ = MESSAGE_HEAD.unpack_from(response, place)
                 if kind == NLMSG_DONE:
                     return
                 if kind == NLMSG_ERROR:
                     raise OSError("the kernel doesn't report its sockets")
-                yield _listener(response[at + MESSAGE_HEAD.size : at + length])
-                at += _aligned(length)
+                yield _listener(response[place + MESSAGE_HEAD.size : place + length])
+                place += _aligned(length)
 
 
 def _listener(message: bytes) -> tuple[Listener, int]:
     port, cookie, cookie_high = SOCKET.unpack_from(message)
-    at, drops = SOCKET.size, 0
-    while at + ATTRIBUTE.size <= len(message):
-        length, kind = ATTRIBUTE.unpack_from(message, at)
+    place, drops = SOCKET.size, 0
+    while place + ATTRIBUTE.size <= len(message):
+        length, kind = ATTRIBUTE.unpack_from(message, place)
         if kind == INET_DIAG_SKMEMINFO:
-            (drops,) = struct.unpack_from("=I", message, at + ATTRIBUTE.size + 4 * SK_MEMINFO_DROPS)
-        at += max(_aligned(length), ATTRIBUTE.size)
+            (drops,) = struct.unpack_from(
+                "=I", message, place + ATTRIBUTE.size + 4 * SK_MEMINFO_DROPS
+            )
+        place += max(_aligned(length), ATTRIBUTE.size)
     return (int.from_bytes(port, "big"), cookie | cookie_high << 32), drops
 
 

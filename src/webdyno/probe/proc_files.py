@@ -22,8 +22,8 @@ def read_quickly(path: str) -> bytes:
 
 def number_after(name: bytes, text: bytes) -> int:
     """Give the number behind a name in a text such as /proc/PID/status; 0 if it isn't there."""
-    at = text.find(name)
-    return int(text[at + len(name) :].split(None, 1)[0]) if at >= 0 else 0
+    place = text.find(name)
+    return int(text[place + len(name) :].split(None, 1)[0]) if place >= 0 else 0
 
 
 def counters(text: str, protocol: str) -> dict[str, int]:

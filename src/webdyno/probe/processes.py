@@ -58,8 +58,8 @@ def service_pids(group: ControlGroup | None, role: str, service: RunningService)
     """Ask the control group, which knows at once; searching all of /proc takes 10 ms."""
     if group is not None and not isinstance(service.process, FoundProcess):
         with suppress(OSError):
-            found = (file.read_text().split() for file in _members(group.entry(role), service))
-            return [int(pid) for pids in found for pid in pids]
+            members = (file.read_text().split() for file in _members(group.entry(role), service))
+            return [int(pid) for pids in members for pid in pids]
     return service.pids()
 
 
@@ -125,8 +125,8 @@ class ServiceReading:
     @classmethod
     def read(cls, pids: Iterable[int], cpu: CpuReading) -> "ServiceReading":
         """Read processes; those that have ended meanwhile are excluded."""
-        found = {pid: ProcessReading.read(pid) for pid in pids}
-        return cls(cpu, {pid: process for pid, process in found.items() if process})
+        processes = {pid: ProcessReading.read(pid) for pid in pids}
+        return cls(cpu, {pid: process for pid, process in processes.items() if process})
 
     def since(self, earlier: "ServiceReading") -> ServiceUse:
         """Give what was used since an earlier reading; reads the memory as it is now."""
@@ -192,13 +192,13 @@ def _of_thread(folder: str, status: bytes) -> _SchedulerCounts:
 
 def _of_all_threads(folder: str) -> _SchedulerCounts:
     """Sum over a process's living threads."""
-    found = []
+    counts = []
     for thread in os.scandir(f"{folder}/task"):
         with suppress(OSError):
-            found.append(_of_thread(thread.path, read_quickly(f"{thread.path}/status")))
+            counts.append(_of_thread(thread.path, read_quickly(f"{thread.path}/status")))
     return (
-        _SchedulerCounts(*map(sum, zip(*found, strict=True)))
-        if found
+        _SchedulerCounts(*map(sum, zip(*counts, strict=True)))
+        if counts
         else _SchedulerCounts(0, 0, 0)
     )
 

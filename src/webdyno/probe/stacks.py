@@ -218,8 +218,8 @@ def _frame(line: str) -> Frame:
 
 def function_of(frames: Sequence[Frame], folders: tuple[str, ...]) -> str:
     """Name the function for which a stack of calls, the innermost first, does something."""
-    named = [found for frame in frames if (found := function_in(*frame, folders))]
-    if own := next((found for found in named if found.is_own), None):
+    named = [function for frame in frames if (function := function_in(*frame, folders))]
+    if own := next((function for function in named if function.is_own), None):
         return own.name
     done = what_is_done(frames)
     if frames and frames[0].program in KERNEL:

@@ -144,12 +144,14 @@ def probe(scene: Scene) -> Generator[None, None, dict[str, ServerStatus]]:
     Those of them that do, by role.
     """
     services = scene.stack.services()
-    before = {role: told for role, service in services.items() if (told := read_status(service))}
+    before = {
+        role: reading for role, service in services.items() if (reading := read_status(service))
+    }
     yield
     return {
-        role: told.since(then)
+        role: reading.since(then)
         for role, then in before.items()
-        if (told := read_status(services[role]))
+        if (reading := read_status(services[role]))
     }
 
 
@@ -244,14 +246,14 @@ def _fastcgi(service: RunningService, source: StatusSource) -> bytes:
 
 def fastcgi_output(response: bytes) -> bytes:
     """Give what a FastCGI application printed; ValueError when its response is cut off."""
-    output, at = b"", 0
-    while at < len(response):
-        if at + FASTCGI_HEADER.size > len(response):
+    output, place = b"", 0
+    while place < len(response):
+        if place + FASTCGI_HEADER.size > len(response):
             raise ValueError("a record's header is cut off")
-        _, kind, _, length, padding = FASTCGI_HEADER.unpack_from(response, at)
-        begin = at + FASTCGI_HEADER.size
-        at = begin + length + padding
-        if at > len(response):
+        _, kind, _, length, padding = FASTCGI_HEADER.unpack_from(response, place)
+        begin = place + FASTCGI_HEADER.size
+        place = begin + length + padding
+        if place > len(response):
             raise ValueError("a record is cut off")
         if kind == FASTCGI_STDOUT:
             output += response[begin : begin + length]

@@ -40,14 +40,14 @@ def pilot_records(data: PointData) -> list[PilotRecord]:
 
 def pilot_sections(data: PointData) -> Iterator[doc.Section]:
     """Give how each variant starts, and the times found for it with the reason."""
-    found = pilot_records(data)
-    if found:
+    pilots = pilot_records(data)
+    if pilots:
         yield doc.Section(
             "Each variant alone, before the rounds",
             [
-                _table(found, "from a cold start", COLD),
-                _table(found, "times found", SETTINGS),
-                *(doc.Paragraph(_why(pilot), label=pilot.variant, look="soft") for pilot in found),
+                _table(pilots, "from a cold start", COLD),
+                _table(pilots, "times found", SETTINGS),
+                *(doc.Paragraph(_why(pilot), label=pilot.variant, look="soft") for pilot in pilots),
             ],
             note="A pilot looks at one variant at a time: how it starts, and which times it needs "
             "until it is steady. Each variant has a ramp-up of its own; all have the longest "
@@ -55,9 +55,11 @@ def pilot_sections(data: PointData) -> Iterator[doc.Section]:
         )
 
 
-def _table(found: Sequence[PilotRecord], what: str, told: Sequence[tuple[str, Tell]]) -> doc.Table:
-    rows = [[pilot.variant, *(_seconds(tell(pilot)) for _, tell in told)] for pilot in found]
-    heads = [doc.Column(what, "name"), *(doc.Column(name, "value") for name, _ in told)]
+def _table(
+    pilots: Sequence[PilotRecord], what: str, columns: Sequence[tuple[str, Tell]]
+) -> doc.Table:
+    rows = [[pilot.variant, *(_seconds(tell(pilot)) for _, tell in columns)] for pilot in pilots]
+    heads = [doc.Column(what, "name"), *(doc.Column(name, "value") for name, _ in columns)]
     return doc.Table(heads, [doc.RowGroup(rows)], style="brief")
 
 
@@ -139,14 +141,14 @@ def preflight_of(data: PointData) -> Preflight:
 
     There are no variants in it when the run ended before any was asked.
     """
-    found = [record for record in data.records if isinstance(record, PreflightRecord)]
+    records = [record for record in data.records if isinstance(record, PreflightRecord)]
     lines: dict[tuple[str, str], PreflightRow] = {}
-    for record in found:
+    for record in records:
         for line in _lines(record):
             known = lines.get((line.about, line.what))
             if known is None or (line.differs and not known.differs):
                 lines[line.about, line.what] = line
-    variants = list(found[0].responses) if found else []
+    variants = list(records[0].responses) if records else []
     return Preflight(variants, lines=list(lines.values()))
 
 
@@ -206,10 +208,10 @@ def _wrong_status(response: Response) -> bool:
 def _body(response: Response) -> str:
     if response.status is None:
         return text.MISSING
-    told = f"{text.size(response.body_bytes)}, SHA-256 {response.body_sha256[:8]}…"
+    words = f"{text.size(response.body_bytes)}, SHA-256 {response.body_sha256[:8]}…"
     if response.encoding and response.wire_bytes is not None:
-        told += f", {text.size(response.wire_bytes)} as {response.encoding}"
-    return told + (f": {response.body_start[:60].strip()}" if _wrong_body(response) else "")
+        words += f", {text.size(response.wire_bytes)} as {response.encoding}"
+    return words + (f": {response.body_start[:60].strip()}" if _wrong_body(response) else "")
 
 
 def _wrong_body(response: Response) -> bool:

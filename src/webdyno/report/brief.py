@@ -109,12 +109,12 @@ def next_steps(view: RunView, run: Path) -> doc.Facts:
     if view.gate:
         return list(_after_gate(view.gate, run, view.head.experiment.measure.max_rounds))
     incomplete = Verdict.INCOMPLETE in {*view.counts, *(answer.tone for answer in view.answers)}
-    if incomplete or any(found.name == SHORT_RUN for found in view.warnings):
+    if incomplete or any(warning.name == SHORT_RUN for warning in view.warnings):
         return [("Continue", command("resume", run))]
-    asked = asked_about([found for table in view.deciding for found in table.compared])
+    asked = asked_about([comparison for table in view.deciding for comparison in table.compared])
     if view.several or not asked or _is_invalid(view):
         return []
-    lacking = [found.more_minutes for found in asked if found.more_minutes]
+    lacking = [comparison.more_minutes for comparison in asked if comparison.more_minutes]
     if lacking and max(lacking) <= MOST_MINUTES:
         return [("Next", command("resume", run, "--time", f"{ceil(max(lacking))}m"))]
     return [("Next", command("explain", run)), ("Details", command("report", run, "--verbose"))]
@@ -122,7 +122,7 @@ def next_steps(view: RunView, run: Path) -> doc.Facts:
 
 def _after_gate(gate: GateJudgement, run: Path, most_rounds: int) -> doc.Facts:
     """Give what finds the cause of a failure, or what may still bring an answer."""
-    if gate.answer is GateAnswer.FAIL and not any(found.sampled for found in gate.grew):
+    if gate.answer is GateAnswer.FAIL and not any(growth.sampled for growth in gate.grew):
         return [("Next", command("explain", run, "--profile"))]
     open_ = [claim for claim in gate.of("inconclusive") if claim.rounds < most_rounds]
     if gate.answer is GateAnswer.INCONCLUSIVE and open_:
@@ -158,30 +158,30 @@ def _callouts(view: RunView) -> Iterator[doc.Block]:
     """
     said = " ".join(answer.sentence for answer in view.answers).casefold()
     follow = _following(view.warnings)
-    for found in view.warnings:
-        if found.name == SHORT_RUN or found.name in follow:
+    for warning in view.warnings:
+        if warning.name == SHORT_RUN or warning.name in follow:
             continue
-        told = [line for line in found.told if not _is_in(said, line.casefold().rstrip("."))]
-        if not told:
-            yield doc.FactList([("Fix", found.fix)])
+        lines = [line for line in warning.lines if not _is_in(said, line.casefold().rstrip("."))]
+        if not lines:
+            yield doc.FactList([("Fix", warning.fix)])
             continue
-        also = [f"From the same cause: {listed(follow)}."] * (found.name == OTHER_PROGRAMS)
-        yield replace(found, told=[*_of_variants_together(told), *(also if follow else [])])
+        also = [f"From the same cause: {listed(follow)}."] * (warning.name == OTHER_PROGRAMS)
+        yield replace(warning, lines=[*_of_variants_together(lines), *(also if follow else [])])
 
 
 def _following(warnings: Sequence[doc.Callout]) -> list[str]:
     """Name the warnings whose cause is another one that is shown."""
-    mild = [found.name for found in warnings if found.tone is not Verdict.INVALID]
+    mild = [warning.name for warning in warnings if warning.tone is not Verdict.INVALID]
     return [name for name in mild if name in FROM_OTHER_PROGRAMS and OTHER_PROGRAMS in mild]
 
 
-def _of_variants_together(told: Sequence[str]) -> list[str]:
+def _of_variants_together(lines: Sequence[str]) -> list[str]:
     """Say what was found of several variants once: the first one's figures, and who is alike."""
-    about = [VARIANT.match(line) for line in told]
-    if len(told) < 2 or not all(about) or any("\n" in line for line in told):
-        return list(told)
-    names = [found[1] for found in about if found]
-    return [f"{told[0]}; {listed(names[1:])} likewise"]
+    about = [VARIANT.match(line) for line in lines]
+    if len(lines) < 2 or not all(about) or any("\n" in line for line in lines):
+        return list(lines)
+    names = [match[1] for match in about if match]
+    return [f"{lines[0]}; {listed(names[1:])} likewise"]
 
 
 def _is_in(said: str, line: str) -> bool:

@@ -62,40 +62,50 @@ def in_practice(point: PointView) -> Iterator[str]:
     if data.measure.decide_on == CAPACITY:
         yield from _of_capacity(point)
         return
-    found = [
+    comparisons = [
         comparison
         for comparison in judged.comparisons
         if comparison.metric == CPU_TIME and comparison.ratio
     ]
-    decided = [comparison.verdict in DECIDED for comparison in (*_asked(point), *found)]
-    if len(data.experiment.variants) == 2 and len(found) == 1 and all(decided):
-        (only,) = found
+    decided = [comparison.verdict in DECIDED for comparison in (*_asked(point), *comparisons)]
+    if len(data.experiment.variants) == 2 and len(comparisons) == 1 and all(decided):
+        (only,) = comparisons
         if only.ratio:
             yield f"{_in_cpus(only, only.ratio)} for {_requests(data.experiment)}."
 
 
 def _of_capacity(point: PointView) -> Iterator[str]:
-    asked = [found for found in _asked(point) if found.verdict in DECIDED and found.ratio]
+    asked = [
+        comparison
+        for comparison in _asked(point)
+        if comparison.verdict in DECIDED and comparison.ratio
+    ]
     if len(point.data.experiment.variants) == 2 and len(asked) == 1:
         kept = text.listed([aim.text for aim in point.data.objectives])
         yield f"{_in_servers(asked[0])} within {kept}."
 
 
-def _in_servers(found: Comparison) -> str:
-    if found.verdict is Verdict.EQUIVALENT or not found.ratio:
-        return f"{found.a} and {found.b} take the same load"
-    more, fewer = (found.a, found.b) if found.ratio.estimate > 1 else (found.b, found.a)
-    times = max(found.ratio.estimate, 1 / found.ratio.estimate)
-    about = "at least" if more in found.limited_by else "about"
+def _in_servers(comparison: Comparison) -> str:
+    if comparison.verdict is Verdict.EQUIVALENT or not comparison.ratio:
+        return f"{comparison.a} and {comparison.b} take the same load"
+    more, fewer = (
+        (comparison.a, comparison.b)
+        if comparison.ratio.estimate > 1
+        else (comparison.b, comparison.a)
+    )
+    times = max(comparison.ratio.estimate, 1 / comparison.ratio.estimate)
+    about = "at least" if more in comparison.limited_by else "about"
     if times < LEAST_WORTH_TIMES:
         return f"{more} takes {about} {text.percent(times - 1)} more load than {fewer}"
     return f"One {more} takes the load of {about} {_number(times)} {fewer}"
 
 
-def _in_cpus(found: Comparison, ratio: Interval) -> str:
-    if found.verdict is Verdict.EQUIVALENT:
-        return f"{found.a} and {found.b} need the same server CPU"
-    cheap, costly = (found.a, found.b) if ratio.estimate < 1 else (found.b, found.a)
+def _in_cpus(comparison: Comparison, ratio: Interval) -> str:
+    if comparison.verdict is Verdict.EQUIVALENT:
+        return f"{comparison.a} and {comparison.b} need the same server CPU"
+    cheap, costly = (
+        (comparison.a, comparison.b) if ratio.estimate < 1 else (comparison.b, comparison.a)
+    )
     times = max(ratio.estimate, 1 / ratio.estimate)
     if times < LEAST_WORTH_TIMES:
         return f"{costly} needs about {text.percent(times - 1)} more server CPU than {cheap}"
@@ -148,34 +158,34 @@ def _levels(asked: Sequence[Comparison], point: PointView) -> str:
 LEVELS = ("high", "moderate", "low")
 
 
-def _level(found: Comparison, point: PointView) -> str:
+def _level(comparison: Comparison, point: PointView) -> str:
     """Apply the rule."""
     doubts = [
-        _agreeing(found) < LEAST_AGREEING * len(found.by_round),
-        worst_interference([found]) > MOST_INTERFERENCE,
+        _agreeing(comparison) < LEAST_AGREEING * len(comparison.by_round),
+        worst_interference([comparison]) > MOST_INTERFERENCE,
         point.judgement.excluded_count > MOST_EXCLUDED * len(point.data.slots),
         point.data.head.machine.split.shared,
     ]
-    return LEVELS[min(sum(doubts), 2)] if found.verdict in DECIDED else "low"
+    return LEVELS[min(sum(doubts), 2)] if comparison.verdict in DECIDED else "low"
 
 
-def _agreeing(found: Comparison) -> int:
+def _agreeing(comparison: Comparison) -> int:
     """Count the restarts whose ratio by itself would say what the verdict says."""
-    if found.verdict is Verdict.EQUIVALENT and not found.negligible:
-        limit = 1 + found.delta
-        return sum(1 / limit <= ratio <= limit for ratio in found.by_round)
-    if found.ratio is None or found.verdict is Verdict.EQUIVALENT:
-        return len(found.by_round)
-    return sum((ratio > 1) == (found.ratio.estimate > 1) for ratio in found.by_round)
+    if comparison.verdict is Verdict.EQUIVALENT and not comparison.negligible:
+        limit = 1 + comparison.delta
+        return sum(1 / limit <= ratio <= limit for ratio in comparison.by_round)
+    if comparison.ratio is None or comparison.verdict is Verdict.EQUIVALENT:
+        return len(comparison.by_round)
+    return sum((ratio > 1) == (comparison.ratio.estimate > 1) for ratio in comparison.by_round)
 
 
 def _agreement(asked: Sequence[Comparison]) -> Iterator[str]:
     """Say how many restarts agree; of the only comparison also within which range."""
-    for found in asked if len(asked) == 1 else ():
-        low, high = (text.significant(end(found.by_round), 3) for end in (min, max))
+    for comparison in asked if len(asked) == 1 else ():
+        low, high = (text.significant(end(comparison.by_round), 3) for end in (min, max))
         between = low if low == high else f"{low}{text.DASH}{high}"
-        agreeing, restarts = _agreeing(found), len(found.by_round)
-        if found.verdict not in DECIDED:
+        agreeing, restarts = _agreeing(comparison), len(comparison.by_round)
+        if comparison.verdict not in DECIDED:
             yield f"not decided, {restarts} restarts gave {between}{text.TIMES}"
             continue
         whose = f"all {restarts}" if agreeing == restarts else f"{agreeing} of {restarts}"

@@ -47,7 +47,7 @@ def charts(view: RunView) -> Iterator[tuple[doc.Figure, doc.Panel, str]]:
 def _standalone(svg: str, known: list[Mark]) -> str:
     """Give a page's chart the colours, font and background that it has from the page."""
     colours = LIGHT | {mark.variable: LIGHT[mark.colour] for mark in known}
-    coloured = VARIABLE.sub(lambda found: colours.get(found[1], LIGHT["ink"]), svg)
+    coloured = VARIABLE.sub(lambda match: colours.get(match[1], LIGHT["ink"]), svg)
     begin = f'<svg xmlns="http://www.w3.org/2000/svg" font-family="{FONT}" '
     opened = coloured.replace("<svg ", begin, 1)
     head, end, rest = opened.partition(">")

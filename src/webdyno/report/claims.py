@@ -79,10 +79,10 @@ def claims_digest(rows: Sequence[ClaimRow]) -> doc.Document:
 def _claim(row: ClaimRow) -> doc.FactList:
     words = _words(row)
     said = zip(HEADINGS, words, strict=True)
-    told = [
+    measured = [
         fact for fact in said if fact[0] not in {"study", "claim", "outcome"} and fact[1] != MISSING
     ]
-    return doc.FactList([(row.outcome, words.claim), *told], TONES[row.outcome])
+    return doc.FactList([(row.outcome, words.claim), *measured], TONES[row.outcome])
 
 
 def claims_markdown(rows: Sequence[ClaimRow]) -> str:
@@ -103,8 +103,8 @@ class ClaimWords(NamedTuple):
 
 
 def _words(row: ClaimRow) -> ClaimWords:
-    right = next((told for told in row.told if told.generator == OWN_GENERATOR), None)
-    published = next((told for told in row.told if told.generator != OWN_GENERATOR), None)
+    right = next((answer for answer in row.told if answer.generator == OWN_GENERATOR), None)
+    published = next((answer for answer in row.told if answer.generator != OWN_GENERATOR), None)
     return ClaimWords(
         study=row.study,
         claim=row.claim.says,
@@ -116,20 +116,20 @@ def _words(row: ClaimRow) -> ClaimWords:
     )
 
 
-def _measured(claim: Claim, told: GeneratorAnswer | None) -> Iterator[str]:
-    if told is None:
+def _measured(claim: Claim, answer: GeneratorAnswer | None) -> Iterator[str]:
+    if answer is None:
         yield MISSING
         return
-    if told.generator != OWN_GENERATOR:
-        yield f"{told.generator}:"
-    if not told.found:
-        yield str(told.outcome)
+    if answer.generator != OWN_GENERATOR:
+        yield f"{answer.generator}:"
+    if not answer.found:
+        yield str(answer.outcome)
         return
     written = partial(_figure, claim) if claim.is_figure else _ratio
-    lowest = min(told.found, key=lambda interval: interval.estimate)
-    highest = max(told.found, key=lambda interval: interval.estimate)
+    lowest = min(answer.found, key=lambda interval: interval.estimate)
+    highest = max(answer.found, key=lambda interval: interval.estimate)
     yield written(lowest)
-    if len(told.found) > 1:
+    if len(answer.found) > 1:
         yield f"to {written(highest)}"
 
 

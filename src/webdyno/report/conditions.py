@@ -121,8 +121,8 @@ def _lengths(slots: Sequence[SlotRecord], phase: str) -> str:
 
 def _spread(found_s: Sequence[float]) -> str:
     lengths_s = [float(f"{value:.2g}") for value in found_s]
-    found = sorted({min(lengths_s, default=0.0), max(lengths_s, default=0.0)})
-    return " to ".join(map(text.duration, found))
+    ends_s = sorted({min(lengths_s, default=0.0), max(lengths_s, default=0.0)})
+    return " to ".join(map(text.duration, ends_s))
 
 
 def _but(experiment: Experiment, table: str) -> str:
@@ -196,14 +196,14 @@ def _noise(judged: Sequence[Judgement]) -> list[str]:
     """Say how much each variant's values scatter: of several points the middle ones."""
     splits = [split for judgement in judged for split in judgement.variance]
     variants = dict.fromkeys(split.variant for split in splits)
-    told = []
+    sentences = []
     for variant in variants:
         restart = median(split.restart_sd for split in splits if split.variant == variant)
         slot = median(split.slot_sd for split in splits if split.variant == variant)
-        told.append(
+        sentences.append(
             f"{variant} {text.percent(restart)} run-to-run, {text.percent(slot)} within-run"
         )
-    return told
+    return sentences
 
 
 def _responses(slots: Sequence[SlotRecord]) -> Iterator[tuple[str, str]]:
@@ -221,11 +221,11 @@ def _send_lag(loads: Sequence[LoadResult]) -> Iterator[tuple[str, str]]:
     lags = [load.send_lag_us.p99 for load in loads if load.send_lag_us.p99 is not None]
     if not lags:
         return
-    told = f"99% of them within {text.number(median(lags))} µs of when they were due"
+    sentence = f"99% of them within {text.number(median(lags))} µs of when they were due"
     sent = sum(load.requests.sent or 0 for load in loads)
     if wake_ups := sum(load.client.wake_ups or 0 for load in loads):
-        told += f", {text.number(sent / wake_ups)} at each wake-up"
-    yield "Requests were sent", told
+        sentence += f", {text.number(sent / wake_ups)} at each wake-up"
+    yield "Requests were sent", sentence
 
 
 def _own_counts(slots: Sequence[SlotRecord]) -> Iterator[str]:
@@ -291,10 +291,10 @@ def _load_parts(load: Load) -> Iterator[str]:
 
 def variant_words(experiment: Experiment) -> list[str]:
     """Tell what was set for variants beside their stack; variants without settings are excluded."""
-    told = {
+    settings_of = {
         name: ", ".join(_variant_parts(variant)) for name, variant in experiment.variants.items()
     }
-    return [f"{name}: {settings}" for name, settings in told.items() if settings]
+    return [f"{name}: {settings}" for name, settings in settings_of.items() if settings]
 
 
 def _variant_parts(variant: Variant) -> Iterator[str]:

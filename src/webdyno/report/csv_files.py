@@ -56,16 +56,16 @@ def summary_csv(view: RunView) -> str:
     columns = [COLUMNS[0], *view.head.experiment.factors, *COLUMNS[1:]]
     writer = csv.DictWriter(text, columns, restval="", lineterminator="\n")
     writer.writeheader()
-    for at in view.points:
-        units = {metric.name: metric.unit for metric in at.judgement.metrics}
-        about = {"experiment": view.head.experiment_name} | _levels(at)
-        for line in _pilot_lines(at):
+    for point in view.points:
+        units = {metric.name: metric.unit for metric in point.judgement.metrics}
+        about = {"experiment": view.head.experiment_name} | _levels(point)
+        for line in _pilot_lines(point):
             writer.writerow(about | line)
-        for line in _lines(at.judgement.variants, at.judgement.comparisons):
+        for line in _lines(point.judgement.variants, point.judgement.comparisons):
             writer.writerow(about | {"unit": units[str(line["metric"])]} | line)
-        for line in _course_lines(at.judgement.looks):
+        for line in _course_lines(point.judgement.looks):
             writer.writerow(about | line)
-        for judged in at.judgement.endpoints:
+        for judged in point.judgement.endpoints:
             there: Line = {"unit": judged.metric.unit, "endpoint": judged.endpoint}
             for line in _lines(judged.variants, judged.comparisons):
                 writer.writerow(about | there | line)
@@ -82,10 +82,10 @@ def _levels(point: PointView) -> Line:
 def _pilot_lines(point: PointView) -> Iterator[Line]:
     """Give what each variant showed alone: how it starts, and the times found; all in seconds."""
     for pilot in pilot_records(point.data):
-        found = {f"cold_{name}": value for name, value in pilot.cold} | {
+        times = {f"cold_{name}": value for name, value in pilot.cold} | {
             f"pilot_{name}": value for name, value in pilot.found if name.endswith("_s")
         }
-        for name, value in found.items():
+        for name, value in times.items():
             if value is not None:
                 about: Line = {
                     "kind": "pilot",
@@ -101,7 +101,7 @@ def _course_lines(looks: Sequence[LongLook]) -> Iterator[Line]:
     for look in looks:
         for part in look.parts:
             memory = part.memory.span(MIB) if part.memory else None
-            for metric, unit, found in (
+            for metric, unit, interval in (
                 ("throughput_rps", "req/s", part.throughput_rps),
                 ("latency_p50_us", "µs", part.p50_us),
                 ("latency_p99_us", "µs", part.p99_us),
@@ -109,11 +109,11 @@ def _course_lines(looks: Sequence[LongLook]) -> Iterator[Line]:
                 ("memory_mib", "MiB", memory),
             ):
                 about: Line = {"kind": "long-look", "metric": metric, "unit": unit}
-                if found is not None:
+                if interval is not None:
                     yield (
                         about
                         | {"variant": look.variant, "at_s": _figure(part.at_s)}
-                        | _interval(found)
+                        | _interval(interval)
                     )
 
 
@@ -122,11 +122,22 @@ def _lines(variants: Sequence[VariantValue], comparisons: Sequence[Comparison]) 
         about: Line = {"metric": value.metric, "variant": value.variant}
         yield about | {"kind": "variant"} | _interval(value.interval)
         yield from _rounds(about | {"kind": "variant-round"}, value.rounds, value.by_round)
-    for found in comparisons:
-        about = {"metric": found.metric, "variant": found.a, "baseline": found.b, "unit": "ratio"}
-        verdict: Line = {"verdict": str(found.verdict)}
-        yield about | {"kind": "ratio"} | _interval(found.ratio) | _worst_case(found) | verdict
-        yield from _rounds(about | {"kind": "ratio-round"}, found.rounds, found.by_round)
+    for comparison in comparisons:
+        about = {
+            "metric": comparison.metric,
+            "variant": comparison.a,
+            "baseline": comparison.b,
+            "unit": "ratio",
+        }
+        verdict: Line = {"verdict": str(comparison.verdict)}
+        yield (
+            about
+            | {"kind": "ratio"}
+            | _interval(comparison.ratio)
+            | _worst_case(comparison)
+            | verdict
+        )
+        yield from _rounds(about | {"kind": "ratio-round"}, comparison.rounds, comparison.by_round)
 
 
 def _rounds(about: Line, rounds: Sequence[int], values: Sequence[float]) -> Iterator[Line]:
@@ -145,11 +156,14 @@ def _interval(interval: Interval | None) -> Line:
     }
 
 
-def _worst_case(found: Comparison) -> Line:
+def _worst_case(comparison: Comparison) -> Line:
     """Give the worst-case CI, where there is one."""
-    if found.worst_case is None:
+    if comparison.worst_case is None:
         return {}
-    ends = {"worst_case_low": found.worst_case.low, "worst_case_high": found.worst_case.high}
+    ends = {
+        "worst_case_low": comparison.worst_case.low,
+        "worst_case_high": comparison.worst_case.high,
+    }
     return {name: "inf" if end > ENDLESS else _figure(end) for name, end in ends.items()}
 
 
@@ -231,13 +245,15 @@ def _figures(slots: Sequence[SlotRecord]) -> Figures:
 
 def _sum(counts: Iterable[int | None]) -> int | None:
     """Add up; None when one of them wasn't told."""
-    found = list(counts)
-    known = [count for count in found if count is not None]
-    return sum(known) if len(known) == len(found) else None
+    numbers = list(counts)
+    known = [count for count in numbers if count is not None]
+    return sum(known) if len(known) == len(numbers) else None
 
 
 def _weighted_ms(means_us: Sequence[float | None], weights: Sequence[int]) -> float | None:
-    told = [(mean, n) for mean, n in zip(means_us, weights, strict=True) if mean is not None and n]
-    if not told:
+    weighted = [
+        (mean, n) for mean, n in zip(means_us, weights, strict=True) if mean is not None and n
+    ]
+    if not weighted:
         return None
-    return sum(mean * n for mean, n in told) / sum(n for _, n in told) / 1000
+    return sum(mean * n for mean, n in weighted) / sum(n for _, n in weighted) / 1000

@@ -123,7 +123,7 @@ def costs(data: PointData, facts: Sequence[VariantFacts]) -> dict[str, list[Cost
         groups[SYSTEM_CALLS] = calls
     groups["At the start"] = _starts(facts)
     groups["Caches"] = _caches(facts)
-    return {group: found for group, found in groups.items() if found}
+    return {group: costs_of_group for group, costs_of_group in groups.items() if costs_of_group}
 
 
 def _system_calls(data: PointData) -> list[Cost]:
@@ -135,17 +135,22 @@ def _system_calls(data: PointData) -> list[Cost]:
         variant: _calls([slot for slot in slots if slot.variant == variant])
         for variant in data.experiment.variants
     }
-    calls = {call for found in each.values() for call in found}
-    most = {call: max(found[call] for found in each.values()) for call in calls}
-    told = sorted(
+    calls = {call for counts in each.values() for call in counts}
+    most = {call: max(counts[call] for counts in each.values()) for call in calls}
+    names = sorted(
         (call for call in most if most[call] >= FEWEST_CALLS), key=lambda call: -most[call]
     )
-    if not told:
+    if not names:
         return []
-    total = Cost("all", {variant: _figure(sum(found.values())) for variant, found in each.items()})
+    total = Cost(
+        "all", {variant: _figure(sum(counts.values())) for variant, counts in each.items()}
+    )
     return [
         total,
-        *(Cost(name, {variant: _figure(each[variant][name]) for variant in each}) for name in told),
+        *(
+            Cost(name, {variant: _figure(each[variant][name]) for variant in each})
+            for name in names
+        ),
     ]
 
 
@@ -201,13 +206,13 @@ def _by_service(seen: dict[str, _VariantSlots]) -> Iterable[Cost]:
     if all(len(had.readings[0].services) < 2 for had in seen.values()):
         return
     for role in roles:
-        told = {
+        by_variant = {
             variant: _figure(value.each(partial(_cpu_us, role=role)))
             if role in value.readings[0].services
             else text.MISSING
             for variant, value in seen.items()
         }
-        yield Cost(f"CPU time of {role}, µs", told)
+        yield Cost(f"CPU time of {role}, µs", by_variant)
 
 
 def _cpu_us(readings: Readings, role: str) -> float:
@@ -215,24 +220,28 @@ def _cpu_us(readings: Readings, role: str) -> float:
     return 1e6 * use.cpu_s if use else 0.0
 
 
-def _largest(it: _VariantSlots, state: Callable[[ServiceUse], float]) -> float:
-    return max(sum(map(state, use.services.values())) for use in it.readings)
+def _largest(slots: _VariantSlots, state: Callable[[ServiceUse], float]) -> float:
+    return max(sum(map(state, use.services.values())) for use in slots.readings)
 
 
-def _share(it: _VariantSlots, cpus: Callable[[Readings], CpuUse], kind: str) -> float:
-    total_s = sum(cpus(use).total_s for use in it.readings)
-    return 100 * sum(getattr(cpus(use), kind) for use in it.readings) / total_s if total_s else 0.0
+def _share(slots: _VariantSlots, cpus: Callable[[Readings], CpuUse], kind: str) -> float:
+    total_s = sum(cpus(use).total_s for use in slots.readings)
+    return (
+        100 * sum(getattr(cpus(use), kind) for use in slots.readings) / total_s if total_s else 0.0
+    )
 
 
-def _stolen(it: _VariantSlots) -> float:
+def _stolen(slots: _VariantSlots) -> float:
     sides: list[Callable[[Readings], CpuUse]] = [lambda r: r.host.servers, lambda r: r.host.client]
-    return fmean(_share(it, side, "steal_s") for side in sides)
+    return fmean(_share(slots, side, "steal_s") for side in sides)
 
 
-def _pressure(it: _VariantSlots, waited_s: Callable[[PressureUse], float]) -> float | None:
-    told = [(use.host.pressure, use.host.took_s) for use in it.readings if use.host.pressure]
-    took_s = sum(seconds for _, seconds in told)
-    return 100 * sum(waited_s(pressure) for pressure, _ in told) / took_s if took_s else None
+def _pressure(slots: _VariantSlots, waited_s: Callable[[PressureUse], float]) -> float | None:
+    pressures = [
+        (use.host.pressure, use.host.took_s) for use in slots.readings if use.host.pressure
+    ]
+    took_s = sum(seconds for _, seconds in pressures)
+    return 100 * sum(waited_s(pressure) for pressure, _ in pressures) / took_s if took_s else None
 
 
 def _figure(figure: float | None) -> str:
@@ -252,11 +261,11 @@ ASKED: dict[str, Callable[[EndpointFigures], str]] = {
 def of_endpoints(judged: Judgement) -> dict[str, list[Cost]]:
     """Give by endpoint what each variant did with its requests."""
     return {
-        at.endpoint: [
-            Cost(what, {its.variant: tell(its) for its in at.figures})
+        endpoint.endpoint: [
+            Cost(what, {its.variant: tell(its) for its in endpoint.figures})
             for what, tell in ASKED.items()
         ]
-        for at in judged.endpoints
+        for endpoint in judged.endpoints
     }
 
 
@@ -292,16 +301,16 @@ def configuration_differences(folder: Path, view: RunView) -> list[FileDifferenc
         variant: files_of(folder, point, variant) for variant in point.data.experiment.variants
     }
     return [
-        found
+        difference
         for variant, other in _pairs(point.data.experiment)
-        for found in file_differences(variant, files[variant], other, files[other])
+        for difference in file_differences(variant, files[variant], other, files[other])
     ]
 
 
 def _pairs(experiment: Experiment) -> Iterator[tuple[str, str]]:
     if experiment.tuning:
-        found = (tuned for tuned in experiment.tuning if tuned.variant in experiment.variants)
-        yield from ((tuned.variant, tuned.default_variant) for tuned in found)
+        known = (tuned for tuned in experiment.tuning if tuned.variant in experiment.variants)
+        yield from ((tuned.variant, tuned.default_variant) for tuned in known)
     elif question_of(experiment).has_baseline:
         first, *others = experiment.variants
         yield from ((variant, first) for variant in others)

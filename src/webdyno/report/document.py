@@ -56,7 +56,7 @@ class Callout:
     name: str
     means: str
     """For the reader."""
-    told: Sequence[str]
+    lines: Sequence[str]
     """What was found and where; of many points one example."""
     fix: str
 

@@ -57,8 +57,8 @@ def factor_figures(view: RunView) -> list[Figure]:
         table.metric for table in next(point.beside for point in view.points if point.deciding)
     ]
     ratios = None if view.ranked else _ratios_along(view, axis)  # each point has its own baseline
-    found = [ratios, *(_metric_along(view, axis, each) for each in metrics)]
-    return [figure for figure in found if figure]
+    figures = [ratios, *(_metric_along(view, axis, each) for each in metrics)]
+    return [figure for figure in figures if figure]
 
 
 @dataclass(frozen=True)
@@ -175,9 +175,9 @@ def _ratios_along(view: RunView, axis: Axis) -> Figure | None:
     if not rows:
         return None
     metric = view.deciding[0].metric
-    compared = [found for table in view.deciding for found in table.compared]
+    compared = [comparison for table in view.deciding for comparison in table.compared]
     against = compared[0].b
-    delta = max(found.delta for found in compared)
+    delta = max(comparison.delta for comparison in compared)
     farthest = max(abs(log(each)) for each in [1 + delta, *(row["value"] for row in rows)])
     reach, near = exp(farthest) * ROOM, (1 + delta) ** 3
     upright = _Upright(
@@ -194,7 +194,7 @@ def _ratios_along(view: RunView, axis: Axis) -> Figure | None:
         title="",
         caption=f"Each variant ÷ {against}; {metric.better} is better. "
         f"{_drawn_as(axis)}: the {confidence_words(view.deciding)} CIs that verdicts rest on.",
-        note=band_words(found.delta for found in compared),
+        note=band_words(comparison.delta for comparison in compared),
         panels=_panels("ratios", view, rows, axis, upright),
         by_variant=True,
         without=against,
@@ -203,19 +203,20 @@ def _ratios_along(view: RunView, axis: Axis) -> Figure | None:
 
 def _rows_of_ratios(points: Sequence[PointView], axis: Axis) -> Rows:
     return [
-        _place(point, axis, found.a)
-        | ratio_row(found)
+        _place(point, axis, comparison.a)
+        | ratio_row(comparison)
         | {
-            "value": found.ratio.estimate,
-            "low": found.decisive.low,
-            "high": found.decisive.high,
-            "told": f"{found.a}, {point.label}: "
-            f"{_with_interval(ratio_and_interval(found)[0], sure_bounds(found))}, {found.verdict}",
+            "value": comparison.ratio.estimate,
+            "low": comparison.decisive.low,
+            "high": comparison.decisive.high,
+            "told": f"{comparison.a}, {point.label}: "
+            f"{_with_interval(ratio_and_interval(comparison)[0], sure_bounds(comparison))}, "
+            f"{comparison.verdict}",
         }
         for point in points
         if point.deciding
-        for found in point.deciding.compared
-        if found.ratio and found.decisive
+        for comparison in point.deciding.compared
+        if comparison.ratio and comparison.decisive
     ]
 
 

@@ -101,22 +101,22 @@ def spent_us(stacks: Mapping[str, int], whole_us: float) -> dict[Call, float]:
     Calls of themselves are one, and so are those above each other that have no name.
     """
     samples = sum(stacks.values())
-    found = Counter[Call]()
+    counts = Counter[Call]()
     for stack, count in stacks.items():
         calls = tuple(name for name, _ in groupby(stack.split(";")))
         for depth in range(1, len(calls) + 1):
-            found[calls[:depth]] += count
-    return {call: count / samples * whole_us for call, count in found.items()}
+            counts[calls[:depth]] += count
+    return {call: count / samples * whole_us for call, count in counts.items()}
 
 
 def spent_by_name_us(stacks: Mapping[str, int], whole_us: float) -> dict[str, float]:
     """Give the time per request in all calls of a name and in what they call, each sample once."""
     samples = sum(stacks.values())
-    found = Counter[str]()
+    counts = Counter[str]()
     for stack, count in stacks.items():
         for name in set(stack.split(";")):
-            found[name] += count
-    return {name: count / samples * whole_us for name, count in found.items()}
+            counts[name] += count
+    return {name: count / samples * whole_us for name, count in counts.items()}
 
 
 class _TimesOfBoth(NamedTuple):

@@ -45,9 +45,9 @@ VALUES = 8
 def fleet_document(head: RunHead, fleet: FleetJudgement) -> doc.Document:
     """Say what the machines say; `head` is that of any of them."""
 
-    def compared(found: AcrossMachines, _: str) -> doc.Section:
-        differ = [doc.Paragraph(DIFFER)] if found.machines_differ else []
-        return doc.Section(f"{found.a} ÷ {found.b}", [_table(found), *differ])
+    def compared(comparison: AcrossMachines, _: str) -> doc.Section:
+        differ = [doc.Paragraph(DIFFER)] if comparison.machines_differ else []
+        return doc.Section(f"{comparison.a} ÷ {comparison.b}", [_table(comparison), *differ])
 
     return _document(head, fleet, compared)
 
@@ -56,15 +56,15 @@ def fleet_page(head: RunHead, fleet: FleetJudgement, reports: Mapping[str, str],
     """Give the page; `reports` are the addresses of the machines' own, by machine."""
     many = len(fleet.machines) > MOST_SHOWN
 
-    def compared(found: AcrossMachines, name: str) -> doc.Section:
-        figure = _figure(name, found)
+    def compared(comparison: AcrossMachines, name: str) -> doc.Section:
+        figure = _figure(name, comparison)
         return doc.Section(
-            f"{found.a} ÷ {found.b}",
+            f"{comparison.a} ÷ {comparison.b}",
             [
                 *([figure] if figure else []),
-                *_excluded(found, many=many),
-                *([doc.Paragraph(DIFFER)] if found.machines_differ else []),
-                *([_each_machine(found, reports)] if many else []),
+                *_excluded(comparison, many=many),
+                *([doc.Paragraph(DIFFER)] if comparison.machines_differ else []),
+                *([_each_machine(comparison, reports)] if many else []),
             ],
         )
 
@@ -88,12 +88,15 @@ def _document(
 ) -> doc.Document:
     about = f"The same experiment on {text.count(len(fleet.machines), 'machine')}"
     blocks: list[doc.Block] = []
-    for n, at in enumerate(fleet.points):
+    for n, point in enumerate(fleet.points):
         blocks.append(
-            doc.Headlines([as_headline(at.verdict, at.headline)], text.levels_text(at.levels))
+            doc.Headlines(
+                [as_headline(point.verdict, point.headline)], text.levels_text(point.levels)
+            )
         )
         blocks += [
-            compared(comparison, f"machines-{n}-{m}") for m, comparison in enumerate(at.comparisons)
+            compared(comparison, f"machines-{n}-{m}")
+            for m, comparison in enumerate(point.comparisons)
         ]
     if not fleet.points:
         blocks.append(doc.Headlines([as_headline(Verdict.INVALID, why_no_verdict(fleet))]))
@@ -108,36 +111,37 @@ def why_no_verdict(fleet: FleetJudgement) -> str:
     if not fleet.mismatches:
         return "No verdict: there is no point that all of the machines have measured."
     name, unlike = next(iter(fleet.mismatches.items()))
-    told = "; ".join(
+    differences = "; ".join(
         f"{difference.what} is {difference.before} and {difference.after}" for difference in unlike
     )
-    return f"No verdict: these are different experiments. Of {fleet.machines[0]} and {name} {told}."
+    both = f"{fleet.machines[0]} and {name}"
+    return f"No verdict: these are different experiments. Of {both} {differences}."
 
 
 RATIOS: dict[str, doc.Kind] = {"ratio": "ratio", "CI": "range", "verdict": "verdict"}
 
 
-def _table(found: AcrossMachines) -> doc.Table:
+def _table(comparison: AcrossMachines) -> doc.Table:
     rows: list[list[doc.Cell | str]] = [
         [
             machine.label,
             *ratio_cells(machine.ratio),
             verdict_cell(machine.verdict) if machine.verdict else "",
         ]
-        for machine in shown_machines(found.replicates)
+        for machine in shown_machines(comparison.replicates)
     ]
-    if found.mean and found.another:
+    if comparison.mean and comparison.another:
         average = doc.Cell(AVERAGE, strong=True)
         rows += [
-            [average, *ratio_cells(found.mean), verdict_cell(found.verdict)],
-            [ANOTHER, "", text.ratio_bounds(found.another), ""],
+            [average, *ratio_cells(comparison.mean), verdict_cell(comparison.verdict)],
+            [ANOTHER, "", text.ratio_bounds(comparison.another), ""],
         ]
     return doc.simple_table({"machine": "name", **RATIOS}, rows, "brief")
 
 
-def _excluded(found: AcrossMachines, *, many: bool) -> Iterator[doc.Paragraph]:
+def _excluded(comparison: AcrossMachines, *, many: bool) -> Iterator[doc.Paragraph]:
     mark = verdict_cell(Verdict.INVALID)
-    invalid = [replicate for replicate in found.replicates if replicate.why]
+    invalid = [replicate for replicate in comparison.replicates if replicate.why]
     named = invalid[:MOST_EXCLUDED] if many else invalid
     said = [f"{replicate.machine}, excluded: {replicate.why}" for replicate in named]
     if more := len(invalid) - len(named):
@@ -145,7 +149,7 @@ def _excluded(found: AcrossMachines, *, many: bool) -> Iterator[doc.Paragraph]:
     yield from (doc.Paragraph(sentence, label=mark.text, tone=mark.tone) for sentence in said)
 
 
-def _each_machine(found: AcrossMachines, reports: Mapping[str, str]) -> doc.Folded:
+def _each_machine(comparison: AcrossMachines, reports: Mapping[str, str]) -> doc.Folded:
     """Give all of many machines, of which the chart shows but some."""
     rows: list[list[doc.Cell | str]] = [
         [
@@ -154,7 +158,7 @@ def _each_machine(found: AcrossMachines, reports: Mapping[str, str]) -> doc.Fold
             *ratio_cells(replicate.ratio),
             verdict_cell(replicate.verdict),
         ]
-        for replicate in found.replicates
+        for replicate in comparison.replicates
     ]
     table = doc.simple_table({"machine": "name", "rounds": "value", **RATIOS}, rows, "brief")
     return doc.Folded(f"All {text.count(len(rows), 'machine')}", [table])
@@ -186,12 +190,12 @@ def shown_machines(replicates: Sequence[Replicate]) -> list[Shown]:
     """Give what is shown of a fleet, by ratio where there are too many to show each."""
     if len(replicates) <= MOST_SHOWN:
         return [_apart(replicate) for replicate in replicates]
-    told = sorted(
+    known = sorted(
         (replicate for replicate in replicates if replicate.ratio),
         key=lambda replicate: replicate.ratio.estimate if replicate.ratio else 0.0,
     )
-    shown = [_apart(replicate) for replicate in told]
-    if len(told) > MOST_SHOWN:
+    shown = [_apart(replicate) for replicate in known]
+    if len(known) > MOST_SHOWN:
         shown = [*shown[:AT_EACH_END], _half_of(shown), *shown[-AT_EACH_END:]]
     without = [replicate for replicate in replicates if not replicate.ratio]
     verdicts = {replicate.verdict for replicate in without}
@@ -212,19 +216,19 @@ def shared_values(by_machine: Mapping[str, str]) -> list[tuple[str, str]]:
     """Give each value and the machines that share it, the most frequent first."""
     counted = Counter(by_machine.values())
     frequent = counted.most_common(VALUES)
-    told = [
+    shared = [
         (value, named([machine for machine, its in by_machine.items() if its == value]))
         for value, _ in frequent
     ]
     if len(counted) > VALUES:
         rest = counted.total() - sum(n for _, n in frequent)
         others = text.count(len(counted) - VALUES, "other value")
-        told.append((others, text.count(rest, "machine")))
-    return told
+        shared.append((others, text.count(rest, "machine")))
+    return shared
 
 
-def _apart(it: Replicate) -> Shown:
-    return Shown(it.machine, it.ratio, it.verdict)
+def _apart(replicate: Replicate) -> Shown:
+    return Shown(replicate.machine, replicate.ratio, replicate.verdict)
 
 
 def _half_of(shown: Sequence[Shown]) -> Shown:
@@ -236,16 +240,19 @@ def _half_of(shown: Sequence[Shown]) -> Shown:
     return Shown(label, half, reach=(min(ratios), max(ratios)))
 
 
-def _figure(name: str, found: AcrossMachines) -> doc.Figure | None:
-    shown = [machine for machine in shown_machines(found.replicates) if machine.ratio]
-    if found.mean and found.another:
+def _figure(name: str, comparison: AcrossMachines) -> doc.Figure | None:
+    shown = [machine for machine in shown_machines(comparison.replicates) if machine.ratio]
+    if comparison.mean and comparison.another:
         # Where another machine could show the opposite, its range has no verdict's colour.
-        crosses = found.another.low < 1 < found.another.high
-        surely = Verdict.INCONCLUSIVE if crosses else found.verdict
-        shown += [Shown(AVERAGE, found.mean, found.verdict), Shown(ANOTHER, found.another, surely)]
+        crosses = comparison.another.low < 1 < comparison.another.high
+        surely = Verdict.INCONCLUSIVE if crosses else comparison.verdict
+        shown += [
+            Shown(AVERAGE, comparison.mean, comparison.verdict),
+            Shown(ANOTHER, comparison.another, surely),
+        ]
     if not shown:
         return None
-    rows = [_row(machine, found.delta) for machine in shown]
+    rows = [_row(machine, comparison.delta) for machine in shown]
     machines = "Each machine's ratio with its CI"
     if any(machine.reach for machine in shown):
         machines = (
@@ -257,25 +264,25 @@ def _figure(name: str, found: AcrossMachines) -> doc.Figure | None:
         title="",
         caption=f"{machines}, their average with its own, and where one more machine of this kind "
         "would lie.",
-        note=band_words([found.delta]),
-        panels=(ratio_panel(name, rows, found.b),),
+        note=band_words([comparison.delta]),
+        panels=(ratio_panel(name, rows, comparison.b),),
         by_variant=False,
     )
 
 
-def _row(it: Shown, delta: float) -> dict[str, Any]:
+def _row(machine: Shown, delta: float) -> dict[str, Any]:
     """Give a row of the chart; another machine's ratio is a range alone."""
-    ratio, verdict = it.ratio, it.verdict
+    ratio, verdict = machine.ratio, machine.verdict
     assert ratio is not None  # noqa: S101 (requested by the caller)
-    told = text.between(ratio) if verdict is None else f"{SIGNS[verdict]} {verdict}"
-    shown = text.between(ratio) if it.label == ANOTHER else f"{text.times(ratio)}  {told}"
-    low, high = it.reach or (ratio.low, ratio.high)
+    words = text.between(ratio) if verdict is None else f"{SIGNS[verdict]} {verdict}"
+    shown = text.between(ratio) if machine.label == ANOTHER else f"{text.times(ratio)}  {words}"
+    low, high = machine.reach or (ratio.low, ratio.high)
     return {
-        "label": it.label,
+        "label": machine.label,
         "result": shown,
-        "told": f"{it.label}: {text.times(ratio)} ({text.ratio_range(ratio)}), {verdict}"
+        "told": f"{machine.label}: {text.times(ratio)} ({text.ratio_range(ratio)}), {verdict}"
         if verdict
-        else f"{it.label}: {text.between(ratio)}, around {text.times(ratio)}",
+        else f"{machine.label}: {text.between(ratio)}, around {text.times(ratio)}",
         "tone": str(verdict or Verdict.EQUIVALENT),
         "ratio": ratio.estimate,
         "low": ratio.low,

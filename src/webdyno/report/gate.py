@@ -142,7 +142,7 @@ def _why_it_fails(gate: GateJudgement) -> Iterator[tuple[str, str]]:
     """Say what grew, in which commits, and how to see it again."""
     if gate.answer is not GateAnswer.FAIL:
         return
-    yield from (("Grew", growth_line(found)) for found in gate.grew)
+    yield from (("Grew", growth_line(growth)) for growth in gate.grew)
     if gate.commits:
         yield "Commits", printable(gate.commits)
     if gate.repeat:
@@ -245,12 +245,12 @@ def as_json(gate: GateJudgement) -> str:
 
 def bencher(gate: GateJudgement) -> str:
     """Give head's figures in Bencher Metric Format: benchmark by endpoint, measure by metric."""
-    found: dict[str, dict[str, dict[str, float]]] = {}
+    measures: dict[str, dict[str, dict[str, float]]] = {}
     for claim in gate.claims:
         if claim.head is not None:
             name = claim.metric.replace("_", "-")
-            found.setdefault(claim.endpoint, {})[name] = {"value": claim.head}
-    return json.dumps(found, indent=2) + "\n"
+            measures.setdefault(claim.endpoint, {})[name] = {"value": claim.head}
+    return json.dumps(measures, indent=2) + "\n"
 
 
 def gitlab_load_performance(gate: GateJudgement) -> str:

@@ -18,28 +18,28 @@ TELLING = 0.01
 """Share of the whole difference that a row needs."""
 
 
-def growth_line(found: CostGrowth) -> str:
+def growth_line(growth: CostGrowth) -> str:
     """Say by how much CPU per request grew at an endpoint, and which functions take it."""
-    whole = found.counted or found.sampled
+    whole = growth.counted or growth.sampled
     if whole is None or whole.whole.more_us.low <= 0:
-        said = f"{found.endpoint}: CPU per request hasn't grown (95% confidence), waiting has"
-        said = said if whole else f"{found.endpoint}: too few valid rounds"
+        said = f"{growth.endpoint}: CPU per request hasn't grown (95% confidence), waiting has"
+        said = said if whole else f"{growth.endpoint}: too few valid rounds"
     else:
         more, ends = text.latency_and_bounds(whole.whole.more_us)
-        said = f"{found.endpoint} +{more} CPU per request (95% CI {ends})"
-        if parts := ", ".join(map(_more, _parts(found))):
+        said = f"{growth.endpoint} +{more} CPU per request (95% CI {ends})"
+        if parts := ", ".join(map(_more, _parts(growth))):
             said += f": {parts}"
     others = "; ".join(
         f"{other.what} {text.significant(other.baseline, 3)} → {text.significant(other.head, 3)}"
-        for other in found.others
+        for other in growth.others
     )
-    whys = f"functions unknown: {found.lacking}" if found.lacking else ""
+    whys = f"functions unknown: {growth.lacking}" if growth.lacking else ""
     return printable(as_called("; ".join(filter(None, [said, others, whys]))))
 
 
-def _parts(found: CostGrowth) -> list[CpuPart]:
+def _parts(growth: CostGrowth) -> list[CpuPart]:
     """Give the functions that grew most; where none is known, programs and kernel."""
-    for apart in (found.sampled, found.counted):
+    for apart in (growth.sampled, growth.counted):
         if apart and (parts := grown_parts(apart, SMALL)):
             return [part for part in parts if part.what != ALL_ELSE][:MOST_IN_LINE]
     return []
@@ -50,9 +50,9 @@ def _more(part: CpuPart) -> str:
     return f"{IN_SHORT.get(part.what, part.what)} +{more} ({ends})"
 
 
-def growth_tables(found: list[CostGrowth]) -> Iterator[doc.Section]:
+def growth_tables(growths: list[CostGrowth]) -> Iterator[doc.Section]:
     """Give the functions of each endpoint that was profiled, and their CPU time per request."""
-    for growth in found:
+    for growth in growths:
         if growth.sampled:
             rounds = text.count(growth.rounds, "profile round")
             heading = f"What grew at {growth.endpoint}, by {rounds}"

@@ -133,14 +133,14 @@ def capacity_figure(point: PointView) -> Figure | None:
     A panel per objective.
     """
     objectives = point.data.objectives
-    found = {
+    capacities = {
         variant.variant: variant.interval
         for variant in point.judgement.variants
         if variant.metric == CAPACITY and variant.interval
     }
-    if not objectives or not found:
+    if not objectives or not capacities:
         return None
-    spans = [_span(variant, value) for variant, value in found.items()]
+    spans = [_span(variant, value) for variant, value in capacities.items()]
     panels = [
         panel(
             f"capacity-{number}",
@@ -150,7 +150,7 @@ def capacity_figure(point: PointView) -> Figure | None:
             is_half=len(objectives) > 1,
         )
         for number, objective in enumerate(objectives)
-        if (rows := _near_capacities(trial_rows(point.data, number, objective), found))
+        if (rows := _near_capacities(trial_rows(point.data, number, objective), capacities))
     ]
     if not panels:
         return None
@@ -165,18 +165,18 @@ def capacity_figure(point: PointView) -> Figure | None:
     )
 
 
-def _span(variant: str, found: Interval) -> dict[str, object]:
+def _span(variant: str, capacity: Interval) -> dict[str, object]:
     said = (
-        f"{variant}: capacity {text.number(found.estimate)} ({text.quantity_bounds(found)}) per "
-        "second"
+        f"{variant}: capacity {text.number(capacity.estimate)} "
+        f"({text.quantity_bounds(capacity)}) per second"
     )
-    ends = {"low": found.low, "high": found.high, "middle": found.estimate}
+    ends = {"low": capacity.low, "high": capacity.high, "middle": capacity.estimate}
     return {"variant": variant, **ends, "told": said}
 
 
-def _near_capacities(rows: Rows, found: Mapping[str, Interval]) -> Rows:
-    lowest = min(interval.low for interval in found.values()) * SHOWN_BELOW
-    highest = max(interval.high for interval in found.values()) * SHOWN_ABOVE
+def _near_capacities(rows: Rows, capacities: Mapping[str, Interval]) -> Rows:
+    lowest = min(interval.low for interval in capacities.values()) * SHOWN_BELOW
+    highest = max(interval.high for interval in capacities.values()) * SHOWN_ABOVE
     return [row for row in rows if lowest <= row["rate"] <= highest]
 
 

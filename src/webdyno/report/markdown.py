@@ -52,7 +52,7 @@ def _lines(block: doc.Block, corner: str = "") -> Iterator[str]:
             yield from ("", *(f"- {unmarked(sentence)}" for sentence in block.sentences))
         case doc.Callout():
             fix = [f"→ {block.fix}"] if block.fix else []
-            yield f"- **{unmarked(block.name)}**: {unmarked(' '.join([*block.told, *fix]))}"
+            yield f"- **{unmarked(block.name)}**: {unmarked(' '.join([*block.lines, *fix]))}"
         case doc.Paragraph():
             yield unmarked(f"{block.label}: {block.text}" if block.label else block.text)
         case doc.FactList():

@@ -25,10 +25,10 @@ FEWEST_FOR_PREDICTION = 3
 METHODS = {"t": "Student's t on log ratios", "hodges-lehmann": "Hodges–Lehmann on log ratios"}
 
 
-def preflight_section(found: Preflight) -> doc.Section:
+def preflight_section(preflight: Preflight) -> doc.Section:
     """Say what the variants answered before the load: of what differs what each of them did."""
     groups: dict[str, list[tuple[doc.Cell | str, dict[str, str]]]] = {}
-    for line in found.shown:
+    for line in preflight.shown:
         mark = verdict_cell(Verdict.INVALID, f"{line.what}: wrong")
         what = mark if line.wrong else line.what
         groups.setdefault(line.about, []).append((what, line.by_variant))
@@ -37,14 +37,14 @@ def preflight_section(found: Preflight) -> doc.Section:
         doc.Paragraph(f"Before any load, the same requests went to every variant.{alike}")
     ]
     if groups:
-        wrong = any(line.wrong for line in found.shown)
-        table = by_variant_table(found.variants, groups, "preflight")
+        wrong = any(line.wrong for line in preflight.shown)
+        table = by_variant_table(preflight.variants, groups, "preflight")
         blocks.append(
-            doc.Folded(text.count(len(found.shown), "difference"), [table], is_open=wrong)
+            doc.Folded(text.count(len(preflight.shown), "difference"), [table], is_open=wrong)
         )
-    if found.alike:
+    if preflight.alike:
         blocks.append(
-            doc.Paragraph(f"The same on every variant: {', '.join(found.alike)}.", look="soft")
+            doc.Paragraph(f"The same on every variant: {', '.join(preflight.alike)}.", look="soft")
         )
     return doc.Section("Pre-flight check", blocks)
 
@@ -73,15 +73,15 @@ def profiles_of(folder: Path, view: RunView) -> Iterator[doc.Section]:
 
 def configuration_section(folder: Path, view: RunView) -> Iterator[doc.Section]:
     """Give the lines in which configurations differ, folded where there are several files."""
-    if found := configuration_differences(folder, view):
-        only = len(found) == 1
+    if differences := configuration_differences(folder, view):
+        only = len(differences) == 1
         blocks = [
             doc.Folded(
                 f"{difference.variant} against {difference.other}: {difference.file}",
                 [doc.Code(difference.diff)],
                 is_open=only,
             )
-            for difference in found
+            for difference in differences
         ]
         yield doc.Section("How the configurations differ", blocks)
 
@@ -168,11 +168,11 @@ def _tests(compared: Sequence[Comparison]) -> doc.Table:
     return doc.simple_table(heads, rows, style="brief")
 
 
-def _another_round(found: Comparison) -> str:
+def _another_round(comparison: Comparison) -> str:
     """Give where the ratio of one more round would lie; for three or more it says something."""
-    if len(found.by_round) < FEWEST_FOR_PREDICTION:
+    if len(comparison.by_round) < FEWEST_FOR_PREDICTION:
         return text.MISSING
-    _, another = intervals_of(np.log(found.by_round), (0.0, 0.0), 0.95)
+    _, another = intervals_of(np.log(comparison.by_round), (0.0, 0.0), 0.95)
     return text.ratio_bounds(another.ratio(0.95))
 
 

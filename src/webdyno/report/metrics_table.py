@@ -140,7 +140,7 @@ def _believed(row: Row) -> VariantValue | None:
 
 def _bound(point: PointView, table: MetricTable, row: Row) -> str:
     """Mark a capacity that only the load kept from being higher."""
-    bounds = [found.variant for found in point.judgement.saturation if found.is_lower_bound]
+    bounds = [full.variant for full in point.judgement.saturation if full.is_lower_bound]
     return "≥ " if table.metric.name == CAPACITY and row.variant in bounds else ""
 
 
@@ -164,17 +164,21 @@ def _failed(data: PointData, variant: str) -> str:
     return text.number(_failures(data, variant))
 
 
-def _compared(found: Comparison | None, *, decides: bool) -> list[doc.Cell | str]:
-    if found is None:
+def _compared(comparison: Comparison | None, *, decides: bool) -> list[doc.Cell | str]:
+    if comparison is None:
         return ["", "", doc.Cell("baseline", soft=True)]
-    ratio, _ = ratio_and_interval(found)
-    name = verdict_word(found.verdict, found.metric)
-    word = verdict_cell(found.verdict, name) if decides else doc.Cell(_direction(found), soft=True)
-    return [doc.Cell(ratio, strong=decides), doc.Cell(sure_bounds(found), soft=True), word]
+    ratio, _ = ratio_and_interval(comparison)
+    name = verdict_word(comparison.verdict, comparison.metric)
+    word = (
+        verdict_cell(comparison.verdict, name)
+        if decides
+        else doc.Cell(_direction(comparison), soft=True)
+    )
+    return [doc.Cell(ratio, strong=decides), doc.Cell(sure_bounds(comparison), soft=True), word]
 
 
-def _direction(found: Comparison) -> str:
+def _direction(comparison: Comparison) -> str:
     """Say of what isn't the verdict only which way it goes."""
-    if found.verdict in {Verdict.FASTER, Verdict.SLOWER} and found.ratio:
-        return "higher" if found.ratio.estimate > 1 else "lower"
-    return "same" if found.verdict is Verdict.EQUIVALENT else str(found.verdict)
+    if comparison.verdict in {Verdict.FASTER, Verdict.SLOWER} and comparison.ratio:
+        return "higher" if comparison.ratio.estimate > 1 else "lower"
+    return "same" if comparison.verdict is Verdict.EQUIVALENT else str(comparison.verdict)

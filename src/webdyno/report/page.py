@@ -104,9 +104,9 @@ def make_again(with_command: str) -> str:
 def prose(said: str) -> Markup:
     """Typeset a sentence: commands and flags as code, no line's end between a number and unit."""
 
-    def code(found: re.Match[str]) -> str:
-        flag = found["flag"]
-        return f'<code class="flag">{flag}</code>' if flag else f"<code>{found['command']}</code>"
+    def code(match: re.Match[str]) -> str:
+        flag = match["flag"]
+        return f'<code class="flag">{flag}</code>' if flag else f"<code>{match['command']}</code>"
 
     spaced = str(escape(text.bound(said, NARROW_SPACE)))
     return Markup(CODE.sub(code, spaced))  # noqa: S704 (escaped before)

@@ -37,9 +37,9 @@ def latency_table(data: PointData) -> doc.Table | None:
         return None
     merged = {variant: merged_latency(data, variant) for variant in data.experiment.variants}
     rows = [
-        [variant, *(percentile(found, name) for name in BEYOND)]
-        for variant, found in merged.items()
-        if found.total
+        [variant, *(percentile(times, name) for name in BEYOND)]
+        for variant, times in merged.items()
+        if times.total
     ]
     columns: dict[str, doc.Kind] = {"variant": "name", **dict.fromkeys(BEYOND, "value")}
     return doc.simple_table(columns, rows, "brief") if rows else None

@@ -111,7 +111,7 @@ def slot_rows(data: PointData, judgement: Judgement) -> Rows:
         trouble = ", ".join(sorted(broken.get(place, [])))
         if not trouble and place not in counted:
             trouble = "round not finished"
-        told = f"{slot.variant}, round {slot.round}: {text.number(throughput)} req/s"
+        words = f"{slot.variant}, round {slot.round}: {text.number(throughput)} req/s"
         rows.append(
             {
                 "variant": slot.variant,
@@ -119,7 +119,7 @@ def slot_rows(data: PointData, judgement: Judgement) -> Rows:
                 "throughput": round(throughput, 1),
                 "round": slot.round,
                 "trouble": trouble,
-                "told": f"{told} ({trouble})" if trouble else told,
+                "told": f"{words} ({trouble})" if trouble else words,
             }
         )
     return rows
@@ -287,11 +287,11 @@ def overload_figure(point: PointView) -> Figure | None:
     )
 
 
-def overload_rows(found: Sequence[Overload]) -> Rows:
+def overload_rows(overloads: Sequence[Overload]) -> Rows:
     """Give a row for each variant and multiple, and one for its capacity."""
     rows = [
         {"variant": variant, "offered": 100.0, "goodput": 100.0, "told": f"{variant}: its capacity"}
-        for variant in dict.fromkeys(each.variant for each in found)
+        for variant in dict.fromkeys(each.variant for each in overloads)
     ]
     return rows + [
         {
@@ -301,7 +301,7 @@ def overload_rows(found: Sequence[Overload]) -> Rows:
             "told": f"{each.variant} at {each.times:g}{text.TIMES}: "
             f"{text.percent(each.of_capacity.median)} of its capacity",
         }
-        for each in found
+        for each in overloads
         if each.of_capacity
     ]
 

@@ -113,7 +113,7 @@ def _over_time(point: PointView) -> Iterator[tuple[str, str]]:
     if len(alike) == 1:
         yield "Over time", next(iter(alike))
     elif alike:
-        said = (f"{text.listed(variants)}: {found}" for found, variants in alike.items())
+        said = (f"{text.listed(variants)}: {change}" for change, variants in alike.items())
         yield "Over time", "; ".join(said)
 
 
@@ -131,10 +131,10 @@ FACTS: list[Callable[[PointView], Iterable[tuple[str, str]]]] = [
 def _endpoints(judged: Judgement) -> str:
     """Say on how many endpoints the median latency differs, and on which."""
     different = [
-        f"{endpoint.endpoint} {SIGNS[found.verdict]} {text.times(found.ratio)}"
+        f"{endpoint.endpoint} {SIGNS[comparison.verdict]} {text.times(comparison.ratio)}"
         for endpoint in judged.endpoints
-        for found in endpoint.comparisons
-        if found.ratio and found.verdict in {Verdict.FASTER, Verdict.SLOWER}
+        for comparison in endpoint.comparisons
+        if comparison.ratio and comparison.verdict in {Verdict.FASTER, Verdict.SLOWER}
     ]
     said = f"{len(judged.endpoints)} measured"
     if not different:
@@ -200,7 +200,10 @@ def _trust_words(point: PointView) -> str:
     each = " each, interleaved" if len(point.data.experiment.variants) > 1 else ""
     asked = decisive(judged.comparisons, point.data.measure.decide_on)
     shown = [
-        found for table in point.beside if table.metric.name in SHOWN for found in table.compared
+        comparison
+        for table in point.beside
+        if table.metric.name in SHOWN
+        for comparison in table.compared
     ]
     said = [
         _starts_words(point.data, judged.rounds, each),
@@ -243,10 +246,10 @@ def worst_interference(asked: Sequence[Comparison]) -> float:
 
 def interference_words(asked: Sequence[Comparison], beside: Sequence[Comparison] = ()) -> str:
     """Say the same in words; of metrics `beside` those that it can have shifted much further."""
-    if not any(found.worst_case for found in asked):
+    if not any(comparison.worst_case for comparison in asked):
         return "no interference seen"
     most = worst_interference(asked)
-    if most > 1 and any(found.limited_by for found in asked):
+    if most > 1 and any(comparison.limited_by for comparison in asked):
         return "the ratio is only a bound"
     if most > 1:
         return "interference can't be bounded tightly"
@@ -259,8 +262,8 @@ def interference_words(asked: Sequence[Comparison], beside: Sequence[Comparison]
 def _shifted_further(beside: Sequence[Comparison], least: float) -> Iterator[str]:
     """Name the metrics that interference can have shifted by more than so much."""
     by_metric: dict[str, list[Comparison]] = {}
-    for found in beside:
-        by_metric.setdefault(found.metric, []).append(found)
+    for comparison in beside:
+        by_metric.setdefault(comparison.metric, []).append(comparison)
     for metric, compared in by_metric.items():
         if (most := worst_interference(compared)) > least:
             bounded = text.percent(most) if most <= MOST_WORTH_SAYING else "too wide"

@@ -61,9 +61,9 @@ def ratio_figure(table: MetricTable) -> Figure | None:
         title="",
         caption=f"Dot and bar: the ratio with its {confidence_words([table])} CI. Small dots: the "
         "rounds.",
-        note=f"{band_words(found.delta for found in compared)} A CI inside it means equivalent; "
+        note=f"{band_words(each.delta for each in compared)} A CI inside it means equivalent; "
         f"one clear of 1 shows a difference; any other is inconclusive.{reach}",
-        panels=(ratio_panel("ratios", [ratio_row(found) for found in compared], against),),
+        panels=(ratio_panel("ratios", [*map(ratio_row, compared)], against),),
         by_variant=False,
     )
 
@@ -90,25 +90,26 @@ def _placed(row: Mapping[str, Any], top_px: int, row_px: int) -> dict[str, Any]:
     }
 
 
-def ratio_row(found: Comparison) -> dict[str, Any]:
+def ratio_row(comparison: Comparison) -> dict[str, Any]:
     """Give a ratio with its interval, its band of equivalence, and all that is told of it."""
-    assert found.ratio is not None  # noqa: S101 (requested by the caller)
-    ratio, interval = ratio_and_interval(found)
-    decisive, wide = found.decisive or found.ratio, worst_case_words(found)
+    assert comparison.ratio is not None  # noqa: S101 (requested by the caller)
+    ratio, interval = ratio_and_interval(comparison)
+    decisive, wide = comparison.decisive or comparison.ratio, worst_case_words(comparison)
     bounds = f", worst case {wide}" if wide else ""
+    label, verdict = f"{comparison.a} ÷ {comparison.b}", comparison.verdict
     return {
-        "label": f"{found.a} ÷ {found.b}",
-        "result": f"{ratio}  {SIGNS[found.verdict]} {verdict_word(found.verdict, found.metric)}",
-        "told": f"{found.a} ÷ {found.b}: {ratio} ({interval}{bounds}), {found.verdict}",
-        "tone": str(found.verdict),
-        "ratio": found.ratio.estimate,
-        "low": found.ratio.low,
-        "high": found.ratio.high,
+        "label": label,
+        "result": f"{ratio}  {SIGNS[verdict]} {verdict_word(verdict, comparison.metric)}",
+        "told": f"{label}: {ratio} ({interval}{bounds}), {verdict}",
+        "tone": str(verdict),
+        "ratio": comparison.ratio.estimate,
+        "low": comparison.ratio.low,
+        "high": comparison.ratio.high,
         "decisive_low": decisive.low,
         "decisive_high": decisive.high,
-        "even_low": 1 / (1 + found.delta),
-        "even_high": 1 + found.delta,
-        "rounds": list(zip(found.rounds, found.by_round, strict=True)),
+        "even_low": 1 / (1 + comparison.delta),
+        "even_high": 1 + comparison.delta,
+        "rounds": list(zip(comparison.rounds, comparison.by_round, strict=True)),
     }
 
 

@@ -65,8 +65,8 @@ class MetricTable:
     @property
     def compared(self) -> list[Comparison]:
         """The comparisons for which there is a ratio."""
-        found = [row.comparison for row in self.rows if row.comparison]
-        return [comparison for comparison in found if comparison.ratio]
+        comparisons = [row.comparison for row in self.rows if row.comparison]
+        return [comparison for comparison in comparisons if comparison.ratio]
 
 
 def confidence_words(tables: Sequence[MetricTable]) -> str:
@@ -74,7 +74,9 @@ def confidence_words(tables: Sequence[MetricTable]) -> str:
 
     It differs with several variants, where Holm's correction asks more of the clearer differences.
     """
-    ratios = [found.ratio for found in chain.from_iterable(table.compared for table in tables)]
+    ratios = [
+        comparison.ratio for comparison in chain.from_iterable(table.compared for table in tables)
+    ]
     levels = {ratio.confidence for ratio in ratios if ratio}
     low, high = min(levels, default=0.95), max(levels, default=0.95)
     if low == high:
@@ -84,15 +86,18 @@ def confidence_words(tables: Sequence[MetricTable]) -> str:
 
 def ci_heading(table: MetricTable) -> str:
     """Name the intervals of a table's ratios: `95% CI`, or `joint 95% CI`."""
-    levels = [found.ratio.confidence for found in table.compared if found.ratio]
+    levels = [comparison.ratio.confidence for comparison in table.compared if comparison.ratio]
     return text.ci_level(max(levels, default=0.0))
 
 
 def reasons(table: MetricTable) -> Iterator[tuple[str, str]]:
     """Say what each verdict rests on; where there is none, the answer has said why."""
-    for found in table.compared:
-        if found.verdict is not Verdict.INVALID:
-            yield f"{found.a} against {found.b}", " ".join([found.why, *bias_sentences(found)])
+    for comparison in table.compared:
+        if comparison.verdict is not Verdict.INVALID:
+            yield (
+                f"{comparison.a} against {comparison.b}",
+                " ".join([comparison.why, *bias_sentences(comparison)]),
+            )
 
 
 def ratio_columns(tables: Sequence[MetricTable], verdict: str = "") -> list[Column]:
@@ -132,19 +137,19 @@ def _baseline(table: MetricTable, row: Row) -> str:
     return ("first" if row.rank else "baseline") if table.compared else ""
 
 
-def _compared(found: Comparison | None, baseline: str, *, decides: bool) -> list[Cell | str]:
-    if found is None:
+def _compared(comparison: Comparison | None, baseline: str, *, decides: bool) -> list[Cell | str]:
+    if comparison is None:
         return ["", "", Cell(baseline, soft=True)]
-    ratio, interval = ratio_and_interval(found)
+    ratio, interval = ratio_and_interval(comparison)
     return [
         Cell(ratio, strong=decides),
-        Cell(interval, soft=True, below=worst_case_words(found)),
-        _verdict(found) if decides else side_word(found),
+        Cell(interval, soft=True, below=worst_case_words(comparison)),
+        _verdict(comparison) if decides else side_word(comparison),
     ]
 
 
-def _verdict(found: Comparison) -> Cell:
-    return verdict_cell(found.verdict, verdict_word(found.verdict, found.metric))
+def _verdict(comparison: Comparison) -> Cell:
+    return verdict_cell(comparison.verdict, verdict_word(comparison.verdict, comparison.metric))
 
 
 def beside_table(tables: Sequence[MetricTable], *, better: bool = False) -> Table:

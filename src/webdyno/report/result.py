@@ -170,8 +170,8 @@ def tuning(view: RunView, *, to_paste: bool = False) -> Iterator[doc.Section]:
         gains = (line for point in view.points for line in tuning_gains(point))
         yield from _said("What tuning was worth", gains)
     for tuned in tuning:
-        found = [doc.Code(settings_toml(tuned))] if to_paste and tuned.settings else []
-        yield doc.Section(f"How {tuned.name} was tuned", [doc.FactList(tuned_facts(tuned)), *found])
+        code = [doc.Code(settings_toml(tuned))] if to_paste and tuned.settings else []
+        yield doc.Section(f"How {tuned.name} was tuned", [doc.FactList(tuned_facts(tuned)), *code])
 
 
 def adjustment_sections(points: Sequence[PointView]) -> Iterator[doc.Section]:
@@ -184,11 +184,11 @@ def adjustment_sections(points: Sequence[PointView]) -> Iterator[doc.Section]:
 
 def difference_sections(points: Sequence[PointView]) -> Iterator[doc.Section]:
     """Say what the variants answered differently before the load, what is wrong first."""
-    found = {
+    differences = {
         (line.about, line.what): line for point in points for line in preflight_of(point.data).shown
     }
-    if found:
-        lines = sorted(found.values(), key=lambda line: not line.wrong)
+    if differences:
+        lines = sorted(differences.values(), key=lambda line: not line.wrong)
         more = len(lines) - MOST_DIFFERENCES
         rest = [doc.Paragraph(f"… and {more} more, in the report", look="soft")] if more > 0 else []
         shown = doc.FactList([_difference(line) for line in lines[:MOST_DIFFERENCES]])
@@ -200,9 +200,9 @@ def _difference(line: PreflightRow) -> tuple[str, str]:
     return f"{line.about} · {line.what}{' (wrong)' * line.wrong}", by_variant
 
 
-def overload_section(found: Sequence[Overload]) -> Iterator[doc.Section]:
+def overload_section(overloads: Sequence[Overload]) -> Iterator[doc.Section]:
     """Give a table of what came of asking for more than the capacity, where that was tried."""
-    if found:
+    if overloads:
         columns = [
             doc.Column("variant", "name", obvious=True),
             doc.Column("load", "value"),
@@ -211,23 +211,23 @@ def overload_section(found: Sequence[Overload]) -> Iterator[doc.Section]:
                 for heading in OVERLOAD_HEADINGS
             ),
         ]
-        rows = [doc.RowGroup(list(map(_overload_row, found)))]
+        rows = [doc.RowGroup(list(map(_overload_row, overloads)))]
         table = doc.Table(columns, rows, style="brief")
         yield doc.Section(
             "Beyond capacity", [table], ABOUT_OVERLOADS, "goodput is what meets the objectives"
         )
 
 
-def _overload_row(found: Overload) -> list[doc.Cell | str]:
+def _overload_row(overload: Overload) -> list[doc.Cell | str]:
     return [
-        found.variant,
-        f"{found.times:g}{text.TIMES}",
-        _median(found.goodput_rps, _rate),
-        _median(found.of_capacity, text.percent),
-        _median(found.failed, text.percent),
-        _median(found.p50_us, text.latency),
-        _median(found.p99_us, text.latency),
-        back_words(found),
+        overload.variant,
+        f"{overload.times:g}{text.TIMES}",
+        _median(overload.goodput_rps, _rate),
+        _median(overload.of_capacity, text.percent),
+        _median(overload.failed, text.percent),
+        _median(overload.p50_us, text.latency),
+        _median(overload.p99_us, text.latency),
+        back_words(overload),
     ]
 
 
@@ -239,11 +239,15 @@ def _rate(rps: float) -> str:
     return text.significant(rps) if rps else "0"
 
 
-def back_words(found: Overload) -> str:
+def back_words(overload: Overload) -> str:
     """Say how long it took to come back, and in how many rounds it didn't."""
-    if found.died:
-        return f"it died ({found.died} of {found.rounds})"
-    if not found.back_s:
+    if overload.died:
+        return f"it died ({overload.died} of {overload.rounds})"
+    if not overload.back_s:
         return "not in 10 s"
-    said = text.duration(float(f"{found.back_s.median:.2g}"))
-    return said if found.back == found.rounds else f"{said} ({found.back} of {found.rounds})"
+    said = text.duration(float(f"{overload.back_s.median:.2g}"))
+    return (
+        said
+        if overload.back == overload.rounds
+        else f"{said} ({overload.back} of {overload.rounds})"
+    )

@@ -153,8 +153,8 @@ def _result_figures(view: RunView) -> list[doc.Figure]:
     """Give the charts of what came out: of several points along what was varied."""
     if view.several:
         return factor_figures(view)
-    found = ratio_figure(view.deciding[0]) if view.deciding else None
-    return [found] if found else []
+    figure = ratio_figure(view.deciding[0]) if view.deciding else None
+    return [figure] if figure else []
 
 
 def _deciding(view: RunView, figures: Sequence[doc.Figure]) -> doc.Section:
@@ -229,9 +229,9 @@ def _measured(
     for figure in figures:
         if figure.name in ABOUT:
             about[ABOUT[figure.name]].append(figure.prefixed(prefix))
-    if found := costs(point.data, point.judgement.facts):
+    if groups := costs(point.data, point.judgement.facts):
         note = doc.Paragraph(COSTS, look="soft")
-        about["Resources"].append(doc.Folded(COSTS_IN_SHORT, [note, _counted(point, found)]))
+        about["Resources"].append(doc.Folded(COSTS_IN_SHORT, [note, _counted(point, groups)]))
     for heading, blocks in about.items():
         if blocks:
             yield doc.Section(heading, blocks, anchor="" if prefix else heading)
@@ -243,8 +243,10 @@ def _alone(figure: doc.Figure) -> doc.Section:
     return doc.Section(figure.title, [replace(figure, title="")])
 
 
-def _counted(point: PointView, found: Mapping[str, Sequence[Cost]]) -> doc.Table:
-    groups = {name: [(cost.what, cost.by_variant) for cost in its] for name, its in found.items()}
+def _counted(point: PointView, costs_by_group: Mapping[str, Sequence[Cost]]) -> doc.Table:
+    groups = {
+        name: [(cost.what, cost.by_variant) for cost in its] for name, its in costs_by_group.items()
+    }
     return by_variant_table(point.data.experiment.variants, groups, "costs")
 
 

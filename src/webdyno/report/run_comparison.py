@@ -47,8 +47,8 @@ def comparison_document(head: RunHead, compared: SweepComparison) -> doc.Documen
 
 def _changed(head: RunHead, compared: SweepComparison) -> Iterator[doc.Block]:
     several = len(compared.points) > 1
-    for at in compared.points:
-        yield from _point(at, head.experiment.measure.decide_on, only_deciding=several)
+    for point in compared.points:
+        yield from _point(point, head.experiment.measure.decide_on, only_deciding=several)
     if not compared.points:
         said = "The runs have no point in common: there is nothing to compare."
         yield doc.Headlines([as_headline(Verdict.INVALID, said)])
@@ -59,23 +59,25 @@ def _changed(head: RunHead, compared: SweepComparison) -> Iterator[doc.Block]:
         yield _differences(compared.points[0].comparison.differences)
 
 
-def _point(at: PointComparison, decide_on: str, *, only_deciding: bool) -> Iterator[doc.Block]:
-    found = at.comparison
+def _point(point: PointComparison, decide_on: str, *, only_deciding: bool) -> Iterator[doc.Block]:
+    comparison = point.comparison
     deciding = [
-        change for change in found.changes if change.metric == decide_on and change.of == "variant"
+        change
+        for change in comparison.changes
+        if change.metric == decide_on and change.of == "variant"
     ]
     headlines = [change_headline(change) for change in deciding]
-    if found.mismatches or not headlines:
-        headlines = [as_headline(found.verdict, found.headline)]
-    if found.rank_changes:
-        headlines = [_ranks_headline(found.rank_changes)]
-    yield doc.Headlines(headlines, text.levels_text(at.levels))
-    if found.rank_changes:
-        yield _ranks(found.rank_changes)
-    if not found.mismatches:
+    if comparison.mismatches or not headlines:
+        headlines = [as_headline(comparison.verdict, comparison.headline)]
+    if comparison.rank_changes:
+        headlines = [_ranks_headline(comparison.rank_changes)]
+    yield doc.Headlines(headlines, text.levels_text(point.levels))
+    if comparison.rank_changes:
+        yield _ranks(comparison.rank_changes)
+    if not comparison.mismatches:
         shown = [
             change
-            for change in found.changes
+            for change in comparison.changes
             if change.change and (change.metric == decide_on or not only_deciding)
         ]
         if shown:
@@ -155,14 +157,14 @@ class MachinePoint(NamedTuple):
     machine: str
     run: Path
     """Its folder, in that of all of them."""
-    at: PointJudgement
+    judged: PointJudgement
 
 
 def spread_document(
     experiment: Experiment, judged: Sequence[MachinePoint], points: int
 ) -> doc.Document:
     """Give each point with its machine; of so many `points` some may be missing."""
-    measured = [point.at for point in judged]
+    measured = [point.judged for point in judged]
     machines = text.count(len({point.machine for point in judged}), "machine")
     verdicts = Counter(point.judgement.verdict for point in measured)
     title = metric_title(METRICS[experiment.measure.decide_on].metric)
@@ -193,9 +195,10 @@ def _points(experiment: Experiment, judged: Sequence[MachinePoint]) -> doc.Table
         groups=[
             doc.RowGroup(
                 _pairs(
-                    [c for c in point.at.judgement.comparisons if c.metric == decide_on], point.run
+                    [c for c in point.judged.judgement.comparisons if c.metric == decide_on],
+                    point.run,
                 ),
-                shared=[text.level(level) for level in point.at.point.levels.values()],
+                shared=[text.level(level) for level in point.judged.point.levels.values()],
             )
             for point in judged
         ],
@@ -206,10 +209,10 @@ def _pairs(compared: Sequence[Comparison], run: Path) -> list[list[doc.Cell | st
     """Give a row for each, the first with the folder of the run."""
     return [
         [
-            f"{found.a} ÷ {found.b}",
-            *ratio_cells(found.decisive),
-            verdict_cell(found.verdict),
+            f"{comparison.a} ÷ {comparison.b}",
+            *ratio_cells(comparison.decisive),
+            verdict_cell(comparison.verdict),
             "" if number else str(run),
         ]
-        for number, found in enumerate(compared)
+        for number, comparison in enumerate(compared)
     ]

@@ -142,10 +142,10 @@ def _badge(tone: Verdict, words: str) -> Text:
     return Text(f" {words} ", style=f"reverse {STYLES[tone]}")
 
 
-def _callout(found: doc.Callout, width: int) -> Iterator[RenderableType]:
-    yield Text.assemble((f"⚠ {found.name}", STYLES[found.tone]), (f"  {found.means}", "dim"))
-    yield from (wrapped(line, width) for line in found.told)
-    yield wrapped(f"→ {found.fix}", width)
+def _callout(callout: doc.Callout, width: int) -> Iterator[RenderableType]:
+    yield Text.assemble((f"⚠ {callout.name}", STYLES[callout.tone]), (f"  {callout.means}", "dim"))
+    yield from (wrapped(line, width) for line in callout.lines)
+    yield wrapped(f"→ {callout.fix}", width)
 
 
 def _facts(block: doc.FactList, width: int) -> Grid:

@@ -25,16 +25,20 @@ LONGEST_BAR = 30
 def tuning_gains(point: PointView) -> Iterator[str]:
     """Say what tuning was worth for each variant, by the rounds that came after it."""
     for tuned in point.data.experiment.tuning:
-        found = _of_pair(point, tuned.variant, tuned.default_variant)
-        if found is not None:
-            yield with_verdict(found)
+        comparison = _of_pair(point, tuned.variant, tuned.default_variant)
+        if comparison is not None:
+            yield with_verdict(comparison)
 
 
 def _of_pair(point: PointView, variant: str, other: str) -> Comparison | None:
     judgement, metric = point.judgement, point.data.measure.decide_on
     known = judgement.ranking.pairs if judgement.ranking else judgement.comparisons
     return next(
-        (found for found in known if (found.metric, found.a, found.b) == (metric, variant, other)),
+        (
+            comparison
+            for comparison in known
+            if (comparison.metric, comparison.a, comparison.b) == (metric, variant, other)
+        ),
         None,
     )
 

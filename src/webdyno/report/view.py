@@ -96,7 +96,9 @@ class RunView:
     def without_interference(self) -> bool:
         """Whether no rule fired, and nothing was there that could have moved what decides."""
         compared = chain.from_iterable(table.compared for table in self.deciding)
-        return not self.warnings and not any(found.biases or found.limited_by for found in compared)
+        return not self.warnings and not any(
+            comparison.biases or comparison.limited_by for comparison in compared
+        )
 
     @property
     def deciding(self) -> list[MetricTable]:
@@ -120,7 +122,10 @@ def see(run: RunData) -> JudgedRun:
 def run_view(run: RunData, judged: SweepJudgement) -> RunView:
     """Put a run's records and judgements in the order in which they are shown."""
     head = run.head
-    points = [_point(at, data) for at, data in zip(judged.points, run.points, strict=True)]
+    points = [
+        _point(judged_point, data)
+        for judged_point, data in zip(judged.points, run.points, strict=True)
+    ]
     several = len(points) > 1
     gate = question_of(head.experiment).judge_all_points(run)
     return RunView(
@@ -132,28 +137,28 @@ def run_view(run: RunData, judged: SweepJudgement) -> RunView:
         warnings=grouped(judged.points),
         factors=list(text.factor_names(head.experiment.factors).values()),
         how=factor_facts(head.experiment)
-        + how_measured(run, [at.judgement for at in judged.points]),
+        + how_measured(run, [judged_point.judgement for judged_point in judged.points]),
         gate=gate,
     )
 
 
-def _point(at: PointJudgement, data: PointData) -> PointView:
+def _point(judged: PointJudgement, data: PointData) -> PointView:
     head = data.head
-    tables = _tables(head, at.judgement)
+    tables = _tables(head, judged.judgement)
     decide_on = data.measure.decide_on
     return PointView(
-        number=at.point.number,
-        levels=at.point.levels,
+        number=judged.point.number,
+        levels=judged.point.levels,
         data=data,
-        judgement=at.judgement,
+        judgement=judged.judgement,
         deciding=next((table for table in tables if table.metric.name == decide_on), None),
         beside=[table for table in tables if table.metric.name != decide_on and table.tells],
         endpoints=[
             MetricTable(
                 endpoint.metric,
-                _rows(head, endpoint.variants, endpoint.comparisons, at.judgement.ranking),
+                _rows(head, endpoint.variants, endpoint.comparisons, judged.judgement.ranking),
             )
-            for endpoint in at.judgement.endpoints
+            for endpoint in judged.judgement.endpoints
         ],
     )
 
@@ -167,7 +172,11 @@ def _tables(head: RunHead, judgement: Judgement) -> list[MetricTable]:
             rows=_rows(
                 head,
                 [value for value in judgement.variants if value.metric == metric.name],
-                [found for found in judgement.comparisons if found.metric == metric.name],
+                [
+                    comparison
+                    for comparison in judgement.comparisons
+                    if comparison.metric == metric.name
+                ],
                 judgement.ranking,
                 decides=metric.name == head.experiment.measure.decide_on,
             ),
@@ -190,7 +199,7 @@ def _rows(
     `decides`: whether it is what ranks are about.
     """
     value_of = {value.variant: value for value in values}
-    comparison_of = {found.a: found for found in comparisons}
+    comparison_of = {comparison.a: comparison for comparison in comparisons}
     if ranking is not None:
         ranks = {rank.variant: rank_words(rank) for rank in ranking.ranks}
         ranks |= dict.fromkeys(ranking.out, text.MISSING)
@@ -205,7 +214,9 @@ def _rows(
 
 def _deciding(point: PointView) -> list[Comparison]:
     decide_on = point.data.measure.decide_on
-    return [found for found in point.judgement.comparisons if found.metric == decide_on]
+    return [
+        comparison for comparison in point.judgement.comparisons if comparison.metric == decide_on
+    ]
 
 
 def _answers(point: PointView) -> Iterator[Headline]:
@@ -215,12 +226,12 @@ def _answers(point: PointView) -> Iterator[Headline]:
     """
     if point.judgement.ranking is not None:
         yield Headline(point.judgement.verdict, "RANKING", f"{point.judgement.headline}.")
-        told = {
+        answers = {
             (comparison.verdict, comparison.why): None
             for comparison in _deciding(point)
             if comparison.ratio is None
         }
-        yield from (as_headline(verdict, why) for verdict, why in told)
+        yield from (as_headline(verdict, why) for verdict, why in answers)
         return
     if not point.judgement.comparisons:
         yield as_headline(
@@ -233,8 +244,8 @@ def _answers(point: PointView) -> Iterator[Headline]:
 
 
 def _counts(points: Sequence[PointView]) -> dict[Verdict, int]:
-    found = Counter(comparison.verdict for point in points for comparison in _deciding(point))
-    return dict(found.most_common())
+    verdicts = Counter(comparison.verdict for point in points for comparison in _deciding(point))
+    return dict(verdicts.most_common())
 
 
 def why_no_figures(points: Sequence[PointView]) -> str:
@@ -251,34 +262,36 @@ NAMED_POINTS = 4
 def grouped(points: Sequence[PointJudgement]) -> list[Callout]:
     """Put warnings of the same rule together, those that invalidate a verdict first."""
     by_rule: dict[str, list[tuple[PointJudgement, ValidityWarning]]] = {}
-    for at in points:
-        for found in at.judgement.warnings:
-            by_rule.setdefault(found.rule, []).append((at, found))
-    groups = [_group(found, len(points)) for found in by_rule.values()]
+    for point in points:
+        for warning in point.judgement.warnings:
+            by_rule.setdefault(warning.rule, []).append((point, warning))
+    groups = [_group(warnings, len(points)) for warnings in by_rule.values()]
     return sorted(groups, key=lambda group: group.tone is not Verdict.INVALID)
 
 
-def _group(found: Sequence[tuple[PointJudgement, ValidityWarning]], points: int) -> Callout:
+def _group(warnings: Sequence[tuple[PointJudgement, ValidityWarning]], points: int) -> Callout:
     at_worst, worst = next(
-        (warning for warning in found if warning[1].severity == "invalid"), found[0]
+        (warning for warning in warnings if warning[1].severity == "invalid"), warnings[0]
     )
-    whats = list(dict.fromkeys(as_called(each.what) for _, each in found))
+    whats = list(dict.fromkeys(as_called(each.what) for _, each in warnings))
     return Callout(
         tone=Verdict.INVALID if worst.severity == "invalid" else Verdict.INCONCLUSIVE,
         name=worst.rule,
         means=_meaning(worst, at_worst.judgement),
-        told=whats
+        lines=whats
         if points == 1
-        else [*_places(found, points), f"for example: {as_called(worst.what)}"],
+        else [*_places(warnings, points), f"for example: {as_called(worst.what)}"],
         fix=as_called(worst.fix),
     )
 
 
-def _places(found: Sequence[tuple[PointJudgement, ValidityWarning]], points: int) -> Iterator[str]:
+def _places(
+    warnings: Sequence[tuple[PointJudgement, ValidityWarning]], points: int
+) -> Iterator[str]:
     """Say for each variant at which points a rule fired."""
     by_variant: dict[str | None, dict[str, None]] = {}
-    for at, each in found:
-        by_variant.setdefault(each.variant, {})[text.levels_text(at.point.levels)] = None
+    for point, each in warnings:
+        by_variant.setdefault(each.variant, {})[text.levels_text(point.point.levels)] = None
     for variant, labels in by_variant.items():
         every = len(labels) == points
         at_points = f"at all {points} points" if every else f"at {len(labels)} of {points} points"
@@ -288,11 +301,11 @@ def _places(found: Sequence[tuple[PointJudgement, ValidityWarning]], points: int
         )
 
 
-def _meaning(found: ValidityWarning, judgement: Judgement) -> str:
+def _meaning(warning: ValidityWarning, judgement: Judgement) -> str:
     """Say what a warning means for the reader."""
-    if found.severity == "note":
+    if warning.severity == "note":
         return "to keep in mind"
-    if not found.metrics:
+    if not warning.metrics:
         return "no verdict"
-    labels = [metric.label for metric in judgement.metrics if metric.name in found.metrics]
+    labels = [metric.label for metric in judgement.metrics if metric.name in warning.metrics]
     return f"no verdict on {'; '.join(labels)}"

@@ -82,10 +82,10 @@ def _is_time(value: VariantValue) -> bool:
 
 def ratio_and_interval(comparison: Comparison) -> tuple[str, str]:
     """Give a ratio and the interval around it, where there is one."""
-    found = comparison.ratio
-    if found is None:
+    ratio = comparison.ratio
+    if ratio is None:
         return text.MISSING, ""
-    return bound_sign(comparison) + text.times(found), text.ratio_bounds(found)
+    return bound_sign(comparison) + text.times(ratio), text.ratio_bounds(ratio)
 
 
 def within_a_round(value: VariantValue | None) -> str:
@@ -151,58 +151,58 @@ def as_headline(verdict: Verdict, sentence: str) -> Headline:
     return Headline(verdict, f"{SIGNS[verdict]} {str(verdict).upper()}", sentence)
 
 
-def comparison_headline(found: Comparison) -> Headline:
+def comparison_headline(comparison: Comparison) -> Headline:
     """Give what a comparison comes to."""
-    title = f"{SIGNS[found.verdict]} {verdict_title(found)}"
-    return Headline(found.verdict, title, sentence(found), tuple(further(found)))
+    title = f"{SIGNS[comparison.verdict]} {verdict_title(comparison)}"
+    return Headline(comparison.verdict, title, sentence(comparison), tuple(further(comparison)))
 
 
-def change_headline(found: Change) -> Headline:
+def change_headline(change: Change) -> Headline:
     """Give what became of a variant from one run to another."""
-    word = verdict_word(found.verdict, found.metric).upper()
-    decided = found.verdict in {Verdict.FASTER, Verdict.SLOWER}
-    title = f"{SIGNS[found.verdict]} {f'{found.subject} is ' * decided}{word}"
-    if found.change is None or found.verdict is Verdict.INVALID:
-        return Headline(found.verdict, title, f"{found.subject}: {text.lower_first(found.why)}")
-    subject = "" if decided else f"{found.subject} has "
-    of_before = f"the {METRICS[found.metric].short} of before"
-    said = f"{subject}{text.times(found.change)} {of_before} ({text.ratio_range(found.change)})"
-    return Headline(found.verdict, title, said)
+    word = verdict_word(change.verdict, change.metric).upper()
+    decided = change.verdict in {Verdict.FASTER, Verdict.SLOWER}
+    title = f"{SIGNS[change.verdict]} {f'{change.subject} is ' * decided}{word}"
+    if change.change is None or change.verdict is Verdict.INVALID:
+        return Headline(change.verdict, title, f"{change.subject}: {text.lower_first(change.why)}")
+    subject = "" if decided else f"{change.subject} has "
+    of_before = f"the {METRICS[change.metric].short} of before"
+    said = f"{subject}{text.times(change.change)} {of_before} ({text.ratio_range(change.change)})"
+    return Headline(change.verdict, title, said)
 
 
-def bias_sentences(found: Comparison) -> Iterator[str]:
+def bias_sentences(comparison: Comparison) -> Iterator[str]:
     """Say what a comparison withstands beside its verdict: in sentences, none without bounds."""
-    if found.ratio and found.worst_case:
+    if comparison.ratio and comparison.worst_case:
         yield (
-            f"Sampling CI {text.between(found.ratio)}; worst case "
-            f"{text.between(found.worst_case)}, with all interference "
+            f"Sampling CI {text.between(comparison.ratio)}; worst case "
+            f"{text.between(comparison.worst_case)}, with all interference "
             "counted against the verdict."
         )
-    causes = sorted(filter(_matters, found.biases), key=_worst, reverse=True)
+    causes = sorted(filter(_matters, comparison.biases), key=_worst, reverse=True)
     if causes:
         more = len(causes) - MOST_TOLD
         said = "; ".join(map(_cause, causes[:MOST_TOLD]))
         yield f"Bias bounds: {said}{f'; and {more} more' if more > 0 else ''}."
-    for variant, limit in found.limited_by.items():
-        yield f"{variant} was {limit}-limited, and may {what_may_be(found)}."
+    for variant, limit in comparison.limited_by.items():
+        yield f"{variant} was {limit}-limited, and may {what_may_be(comparison)}."
 
 
-def bound_sign(found: Comparison) -> str:
+def bound_sign(comparison: Comparison) -> str:
     """Mark a ratio that is only a bound: `≥ ` where the variant itself was limited."""
-    return {"at least": "≥ ", "at most": "≤ ", "": ""}[bound_of(found)]
+    return {"at least": "≥ ", "at most": "≤ ", "": ""}[bound_of(comparison)]
 
 
-def sure_bounds(found: Comparison) -> str:
+def sure_bounds(comparison: Comparison) -> str:
     """Give the interval that the verdict rests on, for a table; `too wide` if it says nothing."""
-    wide = found.worst_case or found.ratio
-    if found.verdict is Verdict.INCONCLUSIVE and wide and not text.is_useful(wide):
+    wide = comparison.worst_case or comparison.ratio
+    if comparison.verdict is Verdict.INCONCLUSIVE and wide and not text.is_useful(wide):
         return "too wide"
-    return worst_case_words(found) or ratio_and_interval(found)[1]
+    return worst_case_words(comparison) or ratio_and_interval(comparison)[1]
 
 
-def worst_case_words(found: Comparison) -> str:
+def worst_case_words(comparison: Comparison) -> str:
     """Give the worst-case CI for a table: `1.80–2.01`, `≥ 3.05`; empty where there is none."""
-    wide = found.worst_case
+    wide = comparison.worst_case
     if wide is None:
         return ""
     if wide.low < 1 / ENDLESS:

@@ -155,7 +155,7 @@ class SearchLoads:
     def trial(self, variant: PlannedVariant, ask: Ask) -> Trial:
         """Load a variant at the rate that is requested, and count what is beyond the objectives."""
         ramp_up_s = max(self.times.ramp_up_s[variant.name], RAMP_UP_SHARE * ask.length_s)
-        order = self.at(variant, ask.rate_rps, ask.length_s, ramp_up_s)
+        order = self.order_at(variant, ask.rate_rps, ask.length_s, ramp_up_s)
         order = replace(order, abort_rule=abort_rule(self.settings.objectives))
         _, trial = self.measure(
             variant,
@@ -165,7 +165,7 @@ class SearchLoads:
         )
         return trial
 
-    def at(
+    def order_at(
         self, variant: PlannedVariant, rate_rps: float, length_s: float, ramp_up_s: float
     ) -> LoadOrder:
         """Give the order for a trial."""
@@ -192,7 +192,7 @@ class SearchLoads:
         """
         objectives, start = self.settings.objectives, self.starts.get(variant.name, 0)
 
-        def told(record: SlotRecord) -> SlotRecord:
+        def with_trial(record: SlotRecord) -> SlotRecord:
             limited = is_client_limited(record)
             trial = trial_of(record.load, rate_rps, objectives, client_limited=limited)
             spaced = self.settings.arrivals == "constant"
@@ -202,8 +202,10 @@ class SearchLoads:
                 trial = trial.replace(died=died, beyond=missed, stalled_s=0.0, back_s=None)
             return record.replace(trial=trial, load=record.load.replace(windows=[]))
 
-        record = self.running.measure(self.position, variant, "trial", order, told, may_die=True)
-        assert record.trial  # noqa: S101 (`told` put it there)
+        record = self.running.measure(
+            self.position, variant, "trial", order, with_trial, may_die=True
+        )
+        assert record.trial  # noqa: S101 (`with_trial` put it there)
         self.position += 1
         self.trials_of(variant).append(record.trial)
         self.order.append(variant.name)
@@ -236,7 +238,7 @@ def overload(loads: SearchLoads, variant: PlannedVariant) -> None:
     if is_down(trials):
         loads.start(variant, closed_rps(loads.running.point.data, variant.name))
     times = settings.overloads[(loads.running.number - 1) % len(settings.overloads)]
-    order = loads.at(variant, times * found_rps, OVERLOAD_S, OVERLOAD_LEAD_S)
+    order = loads.order_at(variant, times * found_rps, OVERLOAD_S, OVERLOAD_LEAD_S)
     over, trial = loads.measure(
         variant,
         order,
@@ -255,16 +257,16 @@ def _await_return(
 ) -> None:
     """Load a variant as it could carry before, for a moment, and longer where it can't yet."""
 
-    def told(record: SlotRecord, trial: Trial) -> Trial:
+    def with_return(record: SlotRecord, trial: Trial) -> Trial:
         back_s = settled_s(record.load, rate_rps, loads.settings.objectives)
         if back_s is not None:
             back_s += max((record.started_at - ended_at).total_seconds(), 0.0)
         return trial.replace(purpose="return", times=times, back_s=back_s)
 
     for length_s in RETURN_S:
-        order = loads.at(variant, rate_rps, length_s, 0.0)
+        order = loads.order_at(variant, rate_rps, length_s, 0.0)
         order = replace(order, load=order.load.replace(arrivals="constant"))
-        if loads.measure(variant, order, rate_rps, told)[1].back_s is not None:
+        if loads.measure(variant, order, rate_rps, with_return)[1].back_s is not None:
             return
 
 

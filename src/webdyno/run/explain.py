@@ -146,19 +146,19 @@ def limits_experiment(
 
     Raise OperationError where nothing can be taken from it.
     """
-    found = list(
+    changes = list(
         interventions(variant, experiment, catalogue, split, cpu_time_is_ours=cpu_time_is_ours)
     )
-    if not found:
+    if not changes:
         raise OperationError(
             f"{variant}: nothing can be taken from it here. Taking CPU time takes root and control "
             "groups; a link's throughput, a memory limit or the setting `workers` would have to "
             "be set in the run"
         )
-    things = ", ".join(intervention.setting or intervention.resource for intervention, _ in found)
+    things = ", ".join(intervention.setting or intervention.resource for intervention, _ in changes)
     changed = {
         f"{variant}, {_what_was_done(intervention, there)}": (intervention, there)
-        for intervention, there in found
+        for intervention, there in changes
     }
     kept = experiment.measure.model_dump(include=KEPT_SETTINGS, exclude_defaults=True)
     return experiment.derived(
@@ -171,10 +171,12 @@ def limits_experiment(
     )
 
 
-def _what_was_done(it: Intervention, variant: Variant) -> str:
-    if it.setting:
-        return f"{it.setting} = {variant.settings[it.setting]}"
-    return f"{'fewer' if it.resource == 'connections' else 'less'} {it.resource}"
+def _what_was_done(intervention: Intervention, variant: Variant) -> str:
+    if intervention.setting:
+        return f"{intervention.setting} = {variant.settings[intervention.setting]}"
+    return (
+        f"{'fewer' if intervention.resource == 'connections' else 'less'} {intervention.resource}"
+    )
 
 
 def advice_for(
@@ -189,8 +191,8 @@ def advice_for(
     Where the run breaks a rule that one of them fixes, only those that do: no throughput is valid
     before.
     """
-    found = list(_all_of_it(variant, experiment, catalogue, split, evidence))
-    return [piece for piece in found if piece.fixes in evidence.broken] or found
+    known = list(_all_of_it(variant, experiment, catalogue, split, evidence))
+    return [piece for piece in known if piece.fixes in evidence.broken] or known
 
 
 def _all_of_it(
@@ -268,8 +270,8 @@ def _tried(
         return in_figures(better, cpus)
     if not isinstance(better, str) or better not in FACTORS or isinstance(now, str):
         return better
-    found = now * FACTORS[better]
-    whole = max(round(found), 1) if setting.type == "whole" else found
+    figure = now * FACTORS[better]
+    whole = max(round(figure), 1) if setting.type == "whole" else figure
     return None if setting.fault(whole) else whole
 
 

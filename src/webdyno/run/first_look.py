@@ -58,13 +58,13 @@ def look_first(point: RunningPoint) -> None:
             by_rules=True,
         )
     point.used_s += time.monotonic() - began
-    told = question_of(point.experiment).told_by(point.data, preflight)
+    sentences = question_of(point.experiment).told_by(point.data, preflight)
     if differences := response_differences(preflight, point.experiment):
         point.keep(preflight)
         give_up(point, 0, differences)
-        if point.data.point.levels and point.has_stopped and not told:  # others are measured
-            told = [f"{point.data.point.label}: {differences[0].what}"]
-    for said in told:
+        if point.data.point.levels and point.has_stopped and not sentences:  # others are measured
+            sentences = [f"{point.data.point.label}: {differences[0].what}"]
+    for said in sentences:
         point.progress.notice(said)
 
 
@@ -126,8 +126,8 @@ def _differences(
             preflight = PreflightRecord(
                 round=0, responses=with_differences(by_variant), facts={}, ran_before=[]
             )
-            if found := response_differences(preflight, experiment):
-                yield begin + number, found[0].what
+            if differences := response_differences(preflight, experiment):
+                yield begin + number, differences[0].what
 
 
 def without(experiment: Experiment, unlike: Sequence[Unlike]) -> Experiment:
@@ -147,11 +147,11 @@ def without(experiment: Experiment, unlike: Sequence[Unlike]) -> Experiment:
         sum(request.share for request in unlike) * _whole(experiment.workload.get("requests"))
     )
     before = experiment.workload.get("excluded")
-    told = {**(before if isinstance(before, dict) else {}), UNLIKE: many}
+    excluded_counts = {**(before if isinstance(before, dict) else {}), UNLIKE: many}
     return experiment.replace(
         requests=[request for number, request in enumerate(requests) if number not in excluded],
         load=load.replace(zipf=None, replay=None, replay_file=None),
-        workload={**experiment.workload, "excluded": told},
+        workload={**experiment.workload, "excluded": excluded_counts},
     )
 
 

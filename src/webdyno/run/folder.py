@@ -195,8 +195,8 @@ class RunFolder:
                     said = read_given(path, MOST_WORDS_BYTES).decode(errors="replace")
                     yield int(number), said.strip()
             elif (path / HEAD_FILE).exists():
-                found = RunFolder.open(path)
-                yield int(number), RunData(found.head, found.records())
+                profile = RunFolder.open(path)
+                yield int(number), RunData(profile.head, profile.records())
 
     def keep_without_profile(self, point: int, why: str) -> None:
         """Keep why a gate's point has no profile rounds; raise OperationError if that fails."""
@@ -290,12 +290,12 @@ def _opened_for_appending(file: Path) -> int:
 def _parse_head(file: Path, text: str) -> RunHead:
     try:
         raw = json.loads(text)
-        found = raw.get("format") if isinstance(raw, dict) else None
-        if isinstance(found, int) and found < FORMAT:
+        file_format = raw.get("format") if isinstance(raw, dict) else None
+        if isinstance(file_format, int) and file_format < FORMAT:
             raise UserError(f"{file}: made by an older version of webdyno; measure again")
-        if found != FORMAT:
+        if file_format != FORMAT:
             raise UserError(
-                f"{file}: format {found!r:.40}, but this webdyno reads format {FORMAT}. "
+                f"{file}: format {file_format!r:.40}, but this webdyno reads format {FORMAT}. "
                 "Use the version of webdyno that made the run."
             )
         return RunHead.model_validate_json(text)

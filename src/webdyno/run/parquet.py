@@ -74,7 +74,7 @@ def _columns(rows: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     for row in rows:
         for name, value in row.items():
             kinds.setdefault(name, set()).update([type(value)] if value is not None else [])
-    return {name: _column_type(found) for name, found in kinds.items()} or {"round": "BIGINT"}
+    return {name: _column_type(types) for name, types in kinds.items()} or {"round": "BIGINT"}
 
 
 def _column_type(kinds: set[type]) -> str:

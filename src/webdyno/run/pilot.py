@@ -139,11 +139,11 @@ def _look_at(point: RunningPoint, variant: PlannedVariant) -> PilotRecord:
                 starts = load.starts(seen, needs.most_slot_s)
             if step != "again" or step_after(looks, starts, is_last_start=not left) != "again":
                 break
-    found = settle(*series_of(looks, starts), needs)
-    cold = _cold(seen, found, up.ready_s, up.cpu_s)
+    pilot = settle(*series_of(looks, starts), needs)
+    cold = _cold(seen, pilot, up.ready_s, up.cpu_s)
     bursts = look_in_bursts(point, variant, needs, looks, works_on=works_on)
     if bursts and bursts.told:
-        found = in_bursts(found, len(bursts.bursts), series_after(bursts), bursts.told)
+        pilot = in_bursts(pilot, len(bursts.bursts), series_after(bursts), bursts.told)
     return PilotRecord(
         variant=variant.name,
         started_at=began_at,
@@ -156,7 +156,7 @@ def _look_at(point: RunningPoint, variant: PlannedVariant) -> PilotRecord:
         load_starts_cpu_s=[each.cpu_s for each in starts],
         latency_s=seen.latency_s,
         bursts=bursts,
-        found=found,
+        found=pilot,
         cold=cold,
     )
 
@@ -188,10 +188,10 @@ def _needs(experiment: Experiment, start_s: float, latency_s: float | None) -> N
     return replace(within(measure.budget_s), most_slot_s=most_slot_s)
 
 
-def _cold(seen: PilotLook, found: Pilot, ready_s: float, until_ready_s: float) -> ColdFigures:
+def _cold(seen: PilotLook, pilot: Pilot, ready_s: float, until_ready_s: float) -> ColdFigures:
     """Find where throughput nearly reached its steady state; windows of 25 responses or more."""
     throughput = seen.series()[0]
-    begin = min(round(found.warmup_s / throughput.window_s), len(throughput.logs) - 1)
+    begin = min(round(pilot.warmup_s / throughput.window_s), len(throughput.logs) - 1)
     steady = float(np.median(throughput.logs[begin:]))
     reached = np.flatnonzero(throughput.logs >= steady + np.log(FULL_THROUGHPUT))
     if seen.failed or not len(reached):

@@ -102,11 +102,11 @@ class PilotLoad:
         latency_s = seen.latency_s or 0.0
         wanted_s = max(LOAD_START_S, LOAD_START_RESPONSES * latency_s, 4 * seen.joined * WINDOW_S)
         length_s = min(wanted_s, most_s)
-        found = [PilotLook() for _ in range(LOAD_STARTS)]
-        for begun in found:
+        looks = [PilotLook() for _ in range(LOAD_STARTS)]
+        for begun in looks:
             time.sleep(PAUSE_S)
             self.watch(begun, length_s)
-        return found
+        return looks
 
     def watch(self, seen: PilotLook, load_s: float) -> None:
         """Load it for so long, and add what is seen."""
@@ -263,7 +263,10 @@ def _worth(after: PilotLook, continuous: Sequence[PilotLook]) -> str:
 
 
 def _record(
-    bursts: Sequence[PilotLook], after: PilotLook, told: str, continuous: PilotLook | None = None
+    bursts: Sequence[PilotLook],
+    after: PilotLook,
+    sentence: str,
+    continuous: PilotLook | None = None,
 ) -> BurstsLook:
     return BurstsLook(
         bursts=[burst.responses for burst in bursts],
@@ -271,5 +274,5 @@ def _record(
         after_cpu_s=after.cpu_s,
         continuous=continuous.responses if continuous else [],
         continuous_cpu_s=continuous.cpu_s if continuous else [],
-        told=told,
+        told=sentence,
     )

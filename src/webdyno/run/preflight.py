@@ -77,13 +77,13 @@ def _ask_one(
     conversation: Conversation, asked: PlannedRequest, load: Load, ignored: Sequence[str]
 ) -> Response:
     headers = load.headers if asked.headers is None else asked.headers
-    told = unanswered(asked)
+    blank = unanswered(asked)
     try:
         said = conversation.ask(asked.method, asked.path, headers, asked.body)
-        return described(told, said, asked, ignored, headers).replace(tls=conversation.tls)
+        return described(blank, said, asked, ignored, headers).replace(tls=conversation.tls)
     except (NoResponse, zlib.error, Undecodable) as error:
         conversation.close()
-        return told.replace(error=str(error) or type(error).__name__)
+        return blank.replace(error=str(error) or type(error).__name__)
 
 
 def unanswered(asked: PlannedRequest) -> Response:
@@ -100,7 +100,7 @@ def unanswered(asked: PlannedRequest) -> Response:
 
 
 def described(
-    told: Response,
+    blank: Response,
     said: ServerResponse,
     asked: PlannedRequest,
     ignored: Sequence[str],
@@ -112,7 +112,7 @@ def described(
     lacks = asked.contains is not None and asked.contains.encode() not in body
     if asked.expect.body_sha256 is None:
         body = without_ignored(body, ignored)
-    return told.replace(
+    return blank.replace(
         body=body[:COMPARED_BYTES],
         status=said.status,
         http_version=said.version,
@@ -205,16 +205,16 @@ def fields_in(body: bytes) -> set[str]:
         left: list[tuple[str, Any]] = [("", json.loads(body))]
     except (ValueError, RecursionError):
         return set()
-    found = set[str]()
+    fields = set[str]()
     while left:
         place, value = left.pop()
         if isinstance(value, dict):
             inner = [(_place(place, _cut(name, 0)), value) for name, value in value.items()]
-            found.update(name for name, _ in inner)
+            fields.update(name for name, _ in inner)
             left += inner
         elif isinstance(value, list):
             left += [(_place(place, "*"), item) for item in value]
-    return found
+    return fields
 
 
 def _place(outer: str, name: str) -> str:
@@ -248,18 +248,20 @@ def _first_difference(before: Sequence[str], after: Sequence[str]) -> int:
     for one, other in zip(before, after, strict=False):
         if one != other:
             same = (
-                at for at, pair in enumerate(zip(one, other, strict=False)) if len(set(pair)) > 1
+                place
+                for place, pair in enumerate(zip(one, other, strict=False))
+                if len(set(pair)) > 1
             )
             return next(same, min(len(one), len(other)))
     return 0
 
 
-def _cut(line: str, at: int) -> str:
+def _cut(line: str, place: int) -> str:
     """Show a long line around a place, and nothing that a terminal would obey."""
     line = "".join(letter if letter.isprintable() else INSTEAD for letter in line)
     if len(line) <= MOST_LETTERS:
         return line
-    begin = max(0, at - CUT_LETTERS)
+    begin = max(0, place - CUT_LETTERS)
     return (INSTEAD if begin else "") + line[begin : begin + MOST_LETTERS] + INSTEAD
 
 
@@ -276,7 +278,7 @@ def _drop(node: Any, path: Sequence[str]) -> None:  # noqa: ANN401 (JSON)
     """Put a mark in the place of values, so that it is still told where one is missing."""
     step, *rest = path
     if isinstance(node, list):
-        keys: list[Any] = [at for at in range(len(node)) if step in {"*", str(at)}]
+        keys: list[Any] = [index for index in range(len(node)) if step in {"*", str(index)}]
     else:
         keys = [key for key in node if step in {"*", key}] if isinstance(node, dict) else []
     for key in keys:
@@ -315,8 +317,8 @@ def ask_as_user(
         return [unanswered(requests[0]).replace(error=str(error))]
     for said in traced:
         if said.is_login and said.failure is not None:
-            told = unanswered(users.login[said.number])
-            return [told.replace(error=_without_address(said.failure, url), is_login=True)]
+            blank = unanswered(users.login[said.number])
+            return [blank.replace(error=_without_address(said.failure, url), is_login=True)]
     captured = {value for said in traced for value in said.captured.values()}
     longest_first = sorted(captured, key=len, reverse=True)
     hidden = [regex.escape(value) for value in longest_first if len(value) >= SHORTEST_HIDDEN]
@@ -350,11 +352,11 @@ def _without_address(failure: str, url: str) -> str:
 def _response(
     url: str, asked: PlannedRequest, said: TracedResponse | None, ignored: Sequence[str]
 ) -> Response:
-    told = unanswered(asked)
+    blank = unanswered(asked)
     if said is None:
-        return told.replace(error="a request before it in its flow failed")
+        return blank.replace(error="a request before it in its flow failed")
     if not said.status:
-        return told.replace(error=_without_address(said.failure or "there was no response", url))
+        return blank.replace(error=_without_address(said.failure or "there was no response", url))
     lines = said.head.split("\r\n")
     pairs = [
         (name, value.strip()) for name, _, value in (line.partition(":") for line in lines[1:])
@@ -368,8 +370,8 @@ def _response(
         said.status, lines[0].partition(" ")[0] or FIRST, headers, said.body, len(said.head)
     )
     try:
-        response = described(told, whole, asked, ignored, asked.headers or {})
+        response = described(blank, whole, asked, ignored, asked.headers or {})
     except (zlib.error, Undecodable) as error:
-        return told.replace(error=str(error))
+        return blank.replace(error=str(error))
     is_capture = said.failure is not None and response.has_right_status and response.lacks is None
-    return told.replace(error=_without_address(str(said.failure), url)) if is_capture else response
+    return blank.replace(error=_without_address(str(said.failure), url)) if is_capture else response

@@ -48,11 +48,11 @@ def hide_in_files(folder: Path, secrets: Collection[str]) -> None:
 
 
 def _rewrite(path: Path, file: BinaryIO, hiding: "_Hiding") -> None:
-    found = os.fstat(file.fileno())
+    before = os.fstat(file.fileno())
     try:
         with replaced(path) as unfinished, unfinished.open("xb") as written:
-            os.fchown(written.fileno(), found.st_uid, found.st_gid)
-            os.fchmod(written.fileno(), stat.S_IMODE(found.st_mode))
+            os.fchown(written.fileno(), before.st_uid, before.st_gid)
+            os.fchmod(written.fileno(), stat.S_IMODE(before.st_mode))
             written.writelines(hiding.hidden(file))
     except OSError as error:
         raise OperationError(

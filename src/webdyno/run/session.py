@@ -283,9 +283,9 @@ def _has_stopped(data: PointData) -> bool:
 
 def _session(experiment: Experiment, catalogue: Catalogue, backend: Backend) -> SessionRecord:
     """Look at everything that can change a result and isn't part of the experiment."""
-    found = backend.look(experiment, catalogue)
+    looked_at = backend.look(experiment, catalogue)
     return SessionRecord(
-        started_at=datetime.now(UTC), webdyno_version=version("webdyno"), **found._asdict()
+        started_at=datetime.now(UTC), webdyno_version=version("webdyno"), **looked_at._asdict()
     )
 
 

@@ -88,14 +88,14 @@ def _first_new(
     source: Iterable[dict[str, SettingValue]], known: Sequence[Settings], wanted: int
 ) -> list[dict[str, SettingValue]]:
     seen = set(map(key_of, known))
-    found: list[dict[str, SettingValue]] = []
+    fresh: list[dict[str, SettingValue]] = []
     for settings in source:
-        if len(found) == wanted:
+        if len(fresh) == wanted:
             break
         if key_of(settings) not in seen:
             seen.add(key_of(settings))
-            found.append(settings)
-    return found
+            fresh.append(settings)
+    return fresh
 
 
 def best_of(tried: Sequence[TriedSettings]) -> TriedSettings | None:
@@ -106,8 +106,8 @@ def best_of(tried: Sequence[TriedSettings]) -> TriedSettings | None:
     spreads = [stdev(settings.gains) for settings in tried if len(settings.gains) > 1]
     noise = float(np.sqrt(np.mean(np.square(spreads)))) if spreads else 0.0
 
-    def surely(it: TriedSettings) -> float:
-        return it.gain - CARRIED_ON * noise / float(len(it.gains) ** 0.5)
+    def surely(candidate: TriedSettings) -> float:
+        return candidate.gain - CARRIED_ON * noise / float(len(candidate.gains) ** 0.5)
 
     best = max(tried, key=surely, default=None)
     return best if best is not None and surely(best) > 0 else None
@@ -126,7 +126,7 @@ def shares_of(space: Space, tried: Sequence[TriedSettings], seed: int) -> list[S
     rng = np.random.default_rng(seed)
     draws: list[dict[str, float]] = []
     for _ in range(DRAWS):
-        drawn = [tried[at] for at in rng.integers(len(tried), size=len(tried))]
+        drawn = [tried[place] for place in rng.integers(len(tried), size=len(tried))]
         study = _study(space, drawn, seed)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -136,7 +136,7 @@ def shares_of(space: Space, tried: Sequence[TriedSettings], seed: int) -> list[S
                 )
             )
     shares = {setting: np.array([draw.get(setting, 0.0) for draw in draws]) for setting in space}
-    found = [
+    of_settings = [
         SettingShare(
             setting=setting,
             share=float(of_setting.mean()),
@@ -145,7 +145,7 @@ def shares_of(space: Space, tried: Sequence[TriedSettings], seed: int) -> list[S
         )
         for setting, of_setting in shares.items()
     ]
-    return sorted(found, key=lambda setting: -setting.share)
+    return sorted(of_settings, key=lambda setting: -setting.share)
 
 
 def _spread(space: Space, wanted: int, seed: int) -> Iterator[dict[str, SettingValue]]:
@@ -249,14 +249,14 @@ def _distributions(space: Space) -> "dict[str, BaseDistribution]":
         IntDistribution,
     )
 
-    found: dict[str, BaseDistribution] = {}
+    distributions: dict[str, BaseDistribution] = {}
     for name, setting in space.items():
         if not isinstance(setting, NumberSetting):
-            found[name] = CategoricalDistribution(values_of(setting))
+            distributions[name] = CategoricalDistribution(values_of(setting))
             continue
         low, high = setting.tuned_range
         if setting.type == "whole":
-            found[name] = IntDistribution(int(low), int(high), log=is_wide(setting))
+            distributions[name] = IntDistribution(int(low), int(high), log=is_wide(setting))
         else:
-            found[name] = FloatDistribution(low, high, log=is_wide(setting))
-    return found
+            distributions[name] = FloatDistribution(low, high, log=is_wide(setting))
+    return distributions

@@ -32,8 +32,8 @@ def judge_claim(study: str, claim: Claim, run: RunData | None) -> ClaimRow:
     if run is None:
         why = f"experiment {claim.experiment} has not been run"
         return ClaimRow(study=study, claim=claim, told=[], why=why)
-    told = [_told(name, claim, points) for name, points in by_generator(claim, run).items()]
-    return ClaimRow(study=study, claim=claim, told=told)
+    answers = [_told(name, claim, points) for name, points in by_generator(claim, run).items()]
+    return ClaimRow(study=study, claim=claim, told=answers)
 
 
 def by_generator(claim: Claim, run: RunData) -> Mapping[GeneratorName, list[PointJudgement]]:
@@ -42,13 +42,13 @@ def by_generator(claim: Claim, run: RunData) -> Mapping[GeneratorName, list[Poin
     The one that decides is first.
     """
     measured = {record.point for record in run.records if isinstance(record, RoundRecord)}
-    found: dict[GeneratorName, list[PointJudgement]] = {}
+    judged: dict[GeneratorName, list[PointJudgement]] = {}
     for data in run.points:
-        of_generator = found.setdefault(data.experiment.generator, [])
+        of_generator = judged.setdefault(data.experiment.generator, [])
         if data.point.number in measured and _matches(claim, data.point):
             judgement = judge(_held_against(claim.against, data) if claim.against else data)
             of_generator.append(PointJudgement(point=data.point, judgement=judgement))
-    return dict(sorted(found.items(), key=lambda item: item[0] != OWN_GENERATOR))
+    return dict(sorted(judged.items(), key=lambda item: item[0] != OWN_GENERATOR))
 
 
 def _held_against(variant: str, data: PointData) -> PointData:
@@ -68,17 +68,17 @@ def _told(
         return _not_judged(generator, why)
     if claim.is_figure:
         return _figures(generator, claim, judged)
-    found = [comparison for at in judged for comparison in comparisons_of(claim, at)]
-    if not found:
+    comparisons = [comparison for point in judged for comparison in comparisons_of(claim, point)]
+    if not comparisons:
         return _not_judged(generator, f"{generator} doesn't report {claim.metric}")
-    outcomes = [(comparison, outcome_at(claim, comparison)) for comparison in found]
+    outcomes = [(comparison, outcome_at(claim, comparison)) for comparison in comparisons]
     outcome = _together(outcome for _, outcome in outcomes)
     cause = [comparison for comparison, each in outcomes if each is outcome]
     return GeneratorAnswer(
         generator=generator,
         outcome=outcome,
-        found=[comparison.ratio for comparison in found if comparison.ratio],
-        why=_why(claim, outcome, cause, len(found)),
+        found=[comparison.ratio for comparison in comparisons if comparison.ratio],
+        why=_why(claim, outcome, cause, len(comparisons)),
     )
 
 
@@ -90,8 +90,8 @@ def _figures(
     generator: GeneratorName, claim: Claim, judged: Sequence[PointJudgement]
 ) -> GeneratorAnswer:
     """Give the variants' own values, but for those that a validity rule invalidates."""
-    found, invalidated, limited = [], [], list[str]()
-    for judgement in (at.judgement for at in judged):
+    intervals, invalidated, limited = [], [], list[str]()
+    for judgement in (point.judgement for point in judged):
         compared = [
             comparison for comparison in judgement.comparisons if comparison.metric == claim.metric
         ]
@@ -106,24 +106,24 @@ def _figures(
             ]
             invalidated += whys
             if value.interval is not None and not whys:
-                found.append(value.interval)
-    if found:
+                intervals.append(value.interval)
+    if intervals:
         why = "a figure of another machine; no ratio on one machine can answer it"
         why += _limits(limited)
-        return GeneratorAnswer(generator=generator, outcome=Outcome.SHOWN, found=found, why=why)
+        return GeneratorAnswer(generator=generator, outcome=Outcome.SHOWN, found=intervals, why=why)
     return _not_judged(
         generator, invalidated[0] if invalidated else f"{generator} doesn't report {claim.metric}"
     )
 
 
-def comparisons_of(claim: Claim, at: PointJudgement) -> list[Comparison]:
+def comparisons_of(claim: Claim, point: PointJudgement) -> list[Comparison]:
     """Give the comparisons that a claim is about at one point.
 
     Where both variants were client-limited, neither could show its throughput: then who needs
     less of the servers' CPU time for a request could have the higher one, by as much.
     """
     known = {
-        (comparison.metric, comparison.a): comparison for comparison in at.judgement.comparisons
+        (comparison.metric, comparison.a): comparison for comparison in point.judgement.comparisons
     }
     asked = [
         known[claim.metric, variant]
@@ -177,9 +177,9 @@ def _outside(ratio: Interval, claim: Claim) -> bool:
 
 def _together(outcomes: Iterable[Outcome]) -> Outcome:
     """A claim must hold wherever that can be told; one point where it doesn't refutes it."""
-    found = set(outcomes)
+    seen = set(outcomes)
     order = (Outcome.FAILS, Outcome.INCONCLUSIVE, Outcome.HOLDS, Outcome.NOT_JUDGED)
-    return next(outcome for outcome in order if outcome in found)
+    return next(outcome for outcome in order if outcome in seen)
 
 
 def _why(claim: Claim, outcome: Outcome, cause: Sequence[Comparison], comparisons: int) -> str:

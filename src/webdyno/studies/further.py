@@ -76,14 +76,14 @@ def further_rounds(claim: Claim, run: RunData) -> list[Further]:
     """
     if claim.is_figure:
         return []
-    found = []
+    rounds = []
     for number, judged in enumerate(by_generator(claim, run).values()):
-        found += [
+        rounds += [
             Further(claim, point, len(took_s), more, fmean(took_s))
             for point, more in _by_point(claim, judged, decides=number == 0)
             if (took_s := _took_s(point, run))
         ]
-    return found
+    return rounds
 
 
 def _took_s(point: int, run: RunData) -> list[float]:
@@ -103,15 +103,17 @@ def _by_point(
     cheapest of those is enough.
     """
     lacking = {
-        at.point.number: [
+        judged_point.point.number: [
             comparison
-            for comparison in comparisons_of(claim, at)
+            for comparison in comparisons_of(claim, judged_point)
             if outcome_at(claim, comparison) is Outcome.INCONCLUSIVE
         ]
-        for at in judged
+        for judged_point in judged
     }
     outcomes = {
-        outcome_at(claim, comparison) for at in judged for comparison in comparisons_of(claim, at)
+        outcome_at(claim, comparison)
+        for judged_point in judged
+        for comparison in comparisons_of(claim, judged_point)
     }
     if Outcome.FAILS in outcomes:
         return
@@ -122,7 +124,7 @@ def _by_point(
         if len(comparison.by_round) >= FEWEST_ROUNDS and seems_to_fail(claim, comparison)
         if (more := rounds_to_decide(claim, comparison))
     ]
-    finished = {at.point.number: at.judgement.rounds for at in judged}
+    finished = {judged_point.point.number: judged_point.judgement.rounds for judged_point in judged}
     for point, comparisons in lacking.items():
         valid = min((len(comparison.by_round) for comparison in comparisons), default=FEWEST_ROUNDS)
         if valid < FEWEST_ROUNDS:

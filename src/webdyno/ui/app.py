@@ -96,7 +96,7 @@ def _point(data: PointData) -> dict[str, Any]:
     foreseen = question.foresee(data)
     if foreseen is None:
         return known
-    estimate = foreseen.found
+    estimate = foreseen.estimate
     return known | {
         "expected": foreseen.rounds,
         "left": duration(round(foreseen.left_s)),

@@ -102,7 +102,7 @@ class Answered:
 
     claim: MeasuredClaim
     answer: ClaimAnswer
-    found: OneSidedAnswer | None
+    one_sided: OneSidedAnswer | None
 
 
 def answer_claims(claims: Sequence[MeasuredClaim], measure: Measure, among: int) -> list[Answered]:

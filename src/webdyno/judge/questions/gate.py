@@ -237,7 +237,7 @@ class GateQuestion(Question):
                 *differing(claims, among),
                 *notes_on(causes, warnings, in_headline),
                 *fixes(
-                    {answer.claim.excluded_by for answer in answered if answer.found is None},
+                    {answer.claim.excluded_by for answer in answered if answer.one_sided is None},
                     [warning for warning in warnings if warning not in causes],
                 ),
                 *notes_on_starts(warnings),
@@ -316,7 +316,7 @@ def _repeat(experiment: Experiment, claims: Sequence[GateClaim]) -> str:
 
 
 def _told(answered: Answered, invalidated: FoundAt | None, among: int) -> GateClaim:
-    claim, one_sided = answered.claim, answered.found
+    claim, one_sided = answered.claim, answered.one_sided
     same = claim.same_again(RISK)
     answer: ClaimAnswer = "invalid" if invalidated else answered.answer
     return GateClaim(
@@ -340,7 +340,7 @@ def _worse(claim: MeasuredClaim, answer: OneSidedAnswer) -> Interval:
 
 
 def _why(answered: Answered, among: int) -> str:
-    claim, answer = answered.claim, answered.found
+    claim, answer = answered.claim, answered.one_sided
     if answer is None:
         cause = f"; most slots broke the rule {claim.excluded_by}" if claim.excluded_by else ""
         return f"{count(len(claim.d), 'valid round')}, too few{cause}"

@@ -86,8 +86,8 @@ def what_limits(by_variant: Sequence[Elasticity]) -> Iterator[str]:
         yield f"{variant}: {'; '.join(map(_clause, ordered))}."
 
 
-def _clause(it: Elasticity) -> str:
-    low, high = it.found.low, it.found.high
+def _clause(effect: Elasticity) -> str:
+    low, high = effect.found.low, effect.found.high
     if low > LIMITS:
         verb = "limits it"
     elif high < SLACK:
@@ -96,17 +96,17 @@ def _clause(it: Elasticity) -> str:
         verb = "limits it in part"
     else:
         verb = "may limit it: inconclusive"
-    figures = f"{_number(it.found.estimate)}, {_number(low)} to {_number(high)}"
-    waits = it.resource == "connections" and low > LIMITS
-    return f"{_named(it)} {verb} ({figures}){WAITS if waits else ''}"
+    figures = f"{_number(effect.found.estimate)}, {_number(low)} to {_number(high)}"
+    waits = effect.resource == "connections" and low > LIMITS
+    return f"{_named(effect)} {verb} ({figures}){WAITS if waits else ''}"
 
 
-def _named(it: Elasticity) -> str:
-    if it.resource == "workers":
-        return f"the number of its {it.setting or it.resource}"
-    if it.resource == "connections":
+def _named(effect: Elasticity) -> str:
+    if effect.resource == "workers":
+        return f"the number of its {effect.setting or effect.resource}"
+    if effect.resource == "connections":
         return "the number of connections"
-    return f"the {it.resource}"
+    return f"the {effect.resource}"
 
 
 def _number(value: float) -> str:
@@ -270,15 +270,15 @@ def worth_trying(variant: str, advice: Sequence[Advice]) -> Iterator[str]:
         yield f"{variant}: worth trying is {_setting(piece)}: {_because(piece)}."
 
 
-def _worth(it: Gain) -> str:
+def _worth(gain: Gain) -> str:
     """Say what one setting is worth, and why."""
-    if it.advice.fixes and it.fixed_rounds:
-        often = f"in {text.count(it.fixed_rounds, 'round')} without it, in none with it"
-        worth = f"fixes {FIXED[it.advice.fixes]} ({often})"
+    if gain.advice.fixes and gain.fixed_rounds:
+        often = f"in {text.count(gain.fixed_rounds, 'round')} without it, in none with it"
+        worth = f"fixes {FIXED[gain.advice.fixes]} ({often})"
     else:
-        times_better = text.significant(it.ratio.estimate, 3)
-        worth = f"is worth {times_better}× ({_between(it.ratio)})"
-    return f"{_setting(it.advice)} {worth}: {_because(it.advice)}"
+        times_better = text.significant(gain.ratio.estimate, 3)
+        worth = f"is worth {times_better}× ({_between(gain.ratio)})"
+    return f"{_setting(gain.advice)} {worth}: {_because(gain.advice)}"
 
 
 def _because(advice: Advice) -> str:

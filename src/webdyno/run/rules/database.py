@@ -58,14 +58,14 @@ WRONG: tuple[tuple[str, bytes], ...] = (
 
 def db(program: CheckedProgram) -> None:
     """One random row for each request."""
-    told = f"{TIMES} times GET /db"
-    with program.reading(TIMES, told):
+    requests = f"{TIMES} times GET /db"
+    with program.reading(TIMES, requests):
         rows = [_row(program.ask("/db").with_status(200)) for _ in range(TIMES)]
-    _refuse_same(rows, told)
-    _compare(program.known, rows, told)
+    _refuse_same(rows, requests)
+    _compare(program.known, rows, requests)
     program.known.rows(CHANGE)
     rows = [_row(program.ask("/db").with_status(200)) for _ in range(TIMES)]
-    _compare(program.known, rows, f"{told} after all rows were changed in the database")
+    _compare(program.known, rows, f"{requests} after all rows were changed in the database")
 
 
 def queries(program: CheckedProgram) -> None:
@@ -111,15 +111,15 @@ def _pair(answer: ProgramResponse, row: Any) -> tuple[int, int]:  # noqa: ANN401
     return row["id"], row["randomNumber"]
 
 
-def _refuse_same(rows: Iterable[tuple[int, int]], told: str) -> None:
+def _refuse_same(rows: Iterable[tuple[int, int]], requests: str) -> None:
     if (kinds := len({number for number, _ in rows})) < FEWEST_KINDS:
         raise BrokenRule(
-            f"{told} gave {kinds} different rows only: each has a random id from 1 to {ROWS}"
+            f"{requests} gave {kinds} different rows only: each has a random id from 1 to {ROWS}"
         )
 
 
 def _compare(
-    database: Database, rows: Iterable[tuple[int, int]], told: str, then: str = "which it reads"
+    database: Database, rows: Iterable[tuple[int, int]], requests: str, then: str = "which it reads"
 ) -> None:
     """Raise BrokenRule where rows aren't what the database holds.
 
@@ -131,7 +131,7 @@ def _compare(
     for number, values in given.items():
         if held.get(number) not in values:
             raise BrokenRule(
-                f"{told} gives {min(values)} for id {number}, and the database holds "
+                f"{requests} gives {min(values)} for id {number}, and the database holds "
                 f"{held.get(number)}, {then}"
             )
 
@@ -181,12 +181,14 @@ def _check_page(program: CheckedProgram) -> None:
             "of the database for each request"
         )
     if sorted(shown) == sorted(right) and shown != right:
-        at = next(
-            at for at, (one, other) in enumerate(zip(shown, right, strict=True)) if one != other
+        place = next(
+            place
+            for place, (one, other) in enumerate(zip(shown, right, strict=True))
+            if one != other
         )
         raise BrokenRule(
-            f"{answer.to} isn't sorted by message, by code points: row {at + 1} should be "
-            f"{right[at][1]!r:.60}, and is {shown[at][1]!r:.60}"
+            f"{answer.to} isn't sorted by message, by code points: row {place + 1} should be "
+            f"{right[place][1]!r:.60}, and is {shown[place][1]!r:.60}"
         )
     if shown != right:
         unlike = next((row for row in right if row not in shown), None) or shown[-1]
