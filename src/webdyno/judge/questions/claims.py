@@ -97,7 +97,7 @@ class MeasuredClaim:
 
 
 @dataclass(frozen=True)
-class Answered:
+class AnsweredClaim:
     """A claim with its answer, and the bounds on which that rests."""
 
     claim: MeasuredClaim
@@ -105,7 +105,9 @@ class Answered:
     one_sided: OneSidedAnswer | None
 
 
-def answer_claims(claims: Sequence[MeasuredClaim], measure: Measure, among: int) -> list[Answered]:
+def answer_claims(
+    claims: Sequence[MeasuredClaim], measure: Measure, among: int
+) -> list[AnsweredClaim]:
     """Answer claims, some or all of the `among` that share the risk of a wrong "worse"."""
     worse: dict[int, OneSidedAnswer] = {}
     left = among
@@ -113,7 +115,7 @@ def answer_claims(claims: Sequence[MeasuredClaim], measure: Measure, among: int)
         worse |= answers
         left = max(left - len(answers), 1)
     return [
-        Answered(claim, "worse", worse[index])
+        AnsweredClaim(claim, "worse", worse[index])
         if index in worse
         else _unless_worse(claim, measure, among)
         for index, claim in enumerate(claims)
@@ -136,11 +138,11 @@ def _next_worse(
     return {index: answer for index, answer in answers if answer and answer.answer == "no"}
 
 
-def _unless_worse(claim: MeasuredClaim, measure: Measure, among: int) -> Answered:
+def _unless_worse(claim: MeasuredClaim, measure: Measure, among: int) -> AnsweredClaim:
     answer = claim.ask(measure, RISK, among)
     if claim.limited:
-        return Answered(claim, "not asked", answer)
-    return Answered(
+        return AnsweredClaim(claim, "not asked", answer)
+    return AnsweredClaim(
         claim, "not worse" if answer and answer.answer == "yes" else "inconclusive", answer
     )
 

@@ -16,7 +16,7 @@ from webdyno.judge.one_sided import RISK
 from webdyno.judge.order_statistics import exceeded_by_largest
 from webdyno.judge.point_data import PointData, RunData
 from webdyno.judge.questions.claims import (
-    Answered,
+    AnsweredClaim,
     MeasuredClaim,
     answer_claims,
     claims_of,
@@ -27,7 +27,7 @@ from webdyno.judge.questions.claims import (
 from webdyno.judge.questions.compare import Loading, Question
 from webdyno.judge.questions.gate_notes import (
     FEWEST_ROUNDS,
-    FoundAt,
+    EndpointWarning,
     differing,
     endpoint_of,
     fixes,
@@ -204,13 +204,13 @@ class GateQuestion(Question):
         at_point = self.of(run.points[0].experiment)
         among = at_point._claims_in_all
         claims: list[MeasuredClaim] = []
-        warnings: list[FoundAt] = []
-        invalidated: list[FoundAt | None] = []
+        warnings: list[EndpointWarning] = []
+        invalidated: list[EndpointWarning | None] = []
         for data in run.points:
             if not data.rounds and only_in(data.preflights):
                 continue
             endpoint = endpoint_of(data)
-            noticed = [FoundAt(endpoint, warning) for warning in self.warnings(data)]
+            noticed = [EndpointWarning(endpoint, warning) for warning in self.warnings(data)]
             mine = at_point._claims(data, endpoint)
             warnings += noticed
             claims += mine
@@ -315,7 +315,7 @@ def _repeat(experiment: Experiment, claims: Sequence[GateClaim]) -> str:
     return " ".join([experiment.gate.repeat, *flags])
 
 
-def _told(answered: Answered, invalidated: FoundAt | None, among: int) -> GateClaim:
+def _told(answered: AnsweredClaim, invalidated: EndpointWarning | None, among: int) -> GateClaim:
     claim, one_sided = answered.claim, answered.one_sided
     same = claim.same_again(RISK)
     answer: ClaimAnswer = "invalid" if invalidated else answered.answer
@@ -339,7 +339,7 @@ def _worse(claim: MeasuredClaim, answer: OneSidedAnswer) -> Interval:
     return Interval(low=1 / answer.at_most, estimate=centre, high=1 / answer.at_least)
 
 
-def _why(answered: Answered, among: int) -> str:
+def _why(answered: AnsweredClaim, among: int) -> str:
     claim, answer = answered.claim, answered.one_sided
     if answer is None:
         cause = f"; most slots broke the rule {claim.excluded_by}" if claim.excluded_by else ""

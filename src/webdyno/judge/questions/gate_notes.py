@@ -35,7 +35,7 @@ OnlyIn = Literal["baseline", "head"]
 
 
 @dataclass(frozen=True)
-class FoundAt:
+class EndpointWarning:
     """A validity rule that fired at an endpoint."""
 
     endpoint: str
@@ -49,7 +49,7 @@ def endpoint_of(data: PointData) -> str:
     return ", ".join(named or labels or data.experiment.load.paths)
 
 
-def notes_on_starts(warnings: Sequence[FoundAt]) -> list[str]:
+def notes_on_starts(warnings: Sequence[EndpointWarning]) -> list[str]:
     """Tell of variants whose starts differ, wherever it was seen first.
 
     It's why more of them help.
@@ -85,8 +85,8 @@ def differing(claims: Sequence[MeasuredClaim], among: int) -> list[str]:
 
 
 def invalidating(
-    warnings: Sequence[FoundAt], metric: str, variants: Sequence[str]
-) -> FoundAt | None:
+    warnings: Sequence[EndpointWarning], metric: str, variants: Sequence[str]
+) -> EndpointWarning | None:
     """Give the first that invalidates a metric of some variants."""
     return next(
         (warning for warning in warnings if warning.warning.invalidates(metric, variants)), None
@@ -94,7 +94,9 @@ def invalidating(
 
 
 def notes_on(
-    invalidated: Sequence[FoundAt], warnings: Sequence[FoundAt], headline: FoundAt | None
+    invalidated: Sequence[EndpointWarning],
+    warnings: Sequence[EndpointWarning],
+    headline: EndpointWarning | None,
 ) -> list[str]:
     """Give a note for each rule that invalidated a claim, with all places where it fired.
 
@@ -108,7 +110,7 @@ def notes_on(
     ]
 
 
-def fixes(rules: Collection[str], warnings: Sequence[FoundAt]) -> list[str]:
+def fixes(rules: Collection[str], warnings: Sequence[EndpointWarning]) -> list[str]:
     """Give a note for each rule that left too few rounds: what it found, and what to do."""
     by_rule = {
         warning.warning.rule: warning.warning
@@ -118,7 +120,7 @@ def fixes(rules: Collection[str], warnings: Sequence[FoundAt]) -> list[str]:
     return [f"{_sentence(first_line(warning.what))} {warning.fix}" for warning in by_rule.values()]
 
 
-def _note(those: Sequence[FoundAt], headline: FoundAt | None) -> str:
+def _note(those: Sequence[EndpointWarning], headline: EndpointWarning | None) -> str:
     said_before = headline if headline in those else None
     first = said_before or those[0]
     what = first.warning.what
@@ -131,7 +133,7 @@ def _sentence(text: str) -> str:
     return f"{text}." if text and "\n" not in text else text
 
 
-def _elsewhere(first: FoundAt, those: Sequence[FoundAt]) -> str:
+def _elsewhere(first: EndpointWarning, those: Sequence[EndpointWarning]) -> str:
     """Name the other variants and endpoints of which the same is found."""
     variants = {
         warning.warning.variant: None
