@@ -8,11 +8,10 @@ from builders import SimulatedRun, SimulatedVariant, simulated_run
 from judge.test_gate import gate_run, judged_whole
 from webdyno.judge.growth import NOT_MEASURED, TOO_FEW, grown_parts, growth_at
 from webdyno.judge.point_data import PointData, RunData
-from webdyno.model.gate import BASELINE, HEAD, GateAnswer
-from webdyno.model.growth import CostGrowth
+from webdyno.model.gate import BASELINE, HEAD, CostGrowth, GateAnswer
 from webdyno.model.metrics import responses
 from webdyno.model.records import SlotRecord
-from webdyno.report.growth import growth_line, growth_tables
+from webdyno.report.gate import growth_line, growth_tables
 
 SLOWER = SimulatedVariant(server_cpu_us=26.0)
 BEFORE = {"handle (app.js)": 12.0, "kernel: sending": 6.0, "tiny (app.js)": 0.01}

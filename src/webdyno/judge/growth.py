@@ -24,8 +24,7 @@ from webdyno.judge.time_spent import (
 )
 from webdyno.judge.validity import valid_for
 from webdyno.model.explain import CpuPart, Explanation
-from webdyno.model.gate import BASELINE, BASELINE_AGAIN, HEAD
-from webdyno.model.growth import CostGrowth, OtherCount
+from webdyno.model.gate import BASELINE, BASELINE_AGAIN, HEAD, CostGrowth, OtherCount
 from webdyno.model.metrics import CPU_TIME, METRICS, MetricRule
 from webdyno.model.records import SlotRecord
 

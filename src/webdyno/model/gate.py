@@ -6,8 +6,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from webdyno.model.base import Interval, Model
-from webdyno.model.growth import CostGrowth
+from webdyno.model.base import Count, Interval, Model
+from webdyno.model.explain import Explanation
 from webdyno.model.machine import Machine
 from webdyno.model.metrics import METRICS, DecidingMetric
 from webdyno.model.quantities import SHARE, Quantity
@@ -96,6 +96,31 @@ class GateClaim(Model):
     head: float | None
     """Geometric means over rounds, in the metric's unit."""
     rounds: int
+
+
+class OtherCount(Model):
+    """Something that is counted per request, where both revisions differ for sure."""
+
+    what: str
+    """Such as `database statements per request`."""
+    baseline: float
+    head: float
+
+
+class CostGrowth(Model):
+    """What grew at an endpoint where the gate fails."""
+
+    endpoint: str
+    counted: Explanation | None
+    """CPU per request by the kernel's counters, from the gate's own rounds: programs, kernel,
+    interrupts. None where two valid rounds don't tell both revisions."""
+    sampled: Explanation | None = None
+    """The same by function, from profile rounds; None where there are none."""
+    rounds: Count = 0
+    """Profile rounds that count."""
+    others: list[OtherCount] = []
+    lacking: str = ""
+    """Why functions aren't known, or have no names; empty where they have."""
 
 
 class GateJudgement(Model):

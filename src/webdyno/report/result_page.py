@@ -24,8 +24,7 @@ from webdyno.report.csv_files import summary_csv
 from webdyno.report.details import Cost, costs, of_endpoints
 from webdyno.report.factor_charts import factor_figures
 from webdyno.report.flame_charts import flame_figure
-from webdyno.report.gate import claimed
-from webdyno.report.growth import growth_tables
+from webdyno.report.gate import claimed, growth_tables
 from webdyno.report.method_sections import (
     configuration_section,
     environment_section,

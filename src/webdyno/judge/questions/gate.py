@@ -48,12 +48,12 @@ from webdyno.model.experiment import Experiment
 from webdyno.model.format import count, percent
 from webdyno.model.gate import (
     ClaimAnswer,
+    CostGrowth,
     GateAnswer,
     GateClaim,
     GateJudgement,
     GateSettings,
 )
-from webdyno.model.growth import CostGrowth
 from webdyno.model.judgement import OneSidedAnswer
 from webdyno.model.measure import Measure
 from webdyno.model.metrics import CPU_TIME
