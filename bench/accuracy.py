@@ -31,7 +31,7 @@ from rig.percentiles import Percentiles
 from rig.process import BenchError, Finished, run_pinned
 from rig.reporters import REPORTERS, Load
 from rig.script import Script, progress
-from rig.trials import Trial, add_round, trial_of
+from rig.trials import Trial, add_round, goal, trial_of, truth_table
 from rig.truth import (
     BOUNDS,
     TOO_LATE_LIMIT,
@@ -42,7 +42,6 @@ from rig.truth import (
     bound_ms,
     true_percentiles,
 )
-from rig.truth_table import goal, truth_table
 from webdyno.host.awake import never_idle
 
 EXAMPLES = """\

@@ -12,9 +12,8 @@ from rig.delay_server import Punctuality
 from rig.percentiles import Percentiles
 from rig.process import Finished
 from rig.reporters import REPORTERS
-from rig.trials import Trial, add_round, sound_ones, trial_of, unsound_count
+from rig.trials import Trial, add_round, goal, sound_ones, trial_of, truth_table, unsound_count
 from rig.truth import PERCENTILES
-from rig.truth_table import goal, truth_table
 
 TRUTH: Percentiles = dict.fromkeys(PERCENTILES, 5.0)
 
