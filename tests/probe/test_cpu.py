@@ -31,7 +31,7 @@ class Burner:
         """The process whose descendant it is."""
         return [self.process.warden_pid]
 
-    def found(self) -> list[int]:
+    def found_pids(self) -> list[int]:
         """Nothing ran before."""
         return []
 
