@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from audit import texts
 from e2e.commands import WEBDYNO, environment, started_webdyno, webdyno, webdyno_here
 
 
@@ -141,3 +142,11 @@ def test_what_a_text_says_does_not_reach_the_terminal_raw(tmp_path: Path) -> Non
     done = piped(text + other, folder=tmp_path)
     assert "\x1b" not in done.stdout
     assert "[bold]evil[/bold]" in done.stdout
+
+
+def test_what_is_not_shown_is_listed_by_the_flag_that_is_named(tmp_path: Path) -> None:
+    text = "\n".join(texts.ab(path=f"/{number}", non_2xx=9_000) for number in range(9))
+    shown = piped(text, folder=tmp_path).stdout
+    assert "… and 3 more (--format json lists them)" in shown
+    listed = json.loads(piped(text, "--format", "json", folder=tmp_path).stdout)
+    assert len([each for each in listed["warnings"] if each["rule"] == "non-2xx"]) == 9
