@@ -45,7 +45,7 @@ from rig.truth import (
 from webdyno.host.awake import never_idle
 
 EXAMPLES = """\
-  all delays and clients, 3 rounds (8 minutes; at most twice that where samples are repeated)
+  all delays and clients, 3 rounds (15 minutes; twice that at most, where samples are repeated)
     .venv/bin/python bench/accuracy.py
   a frozen server, two clients, once
     .venv/bin/python bench/accuracy.py --delays frozen --clients loadgen,wrk --rounds 1
