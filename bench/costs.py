@@ -4,8 +4,13 @@ webdyno runs as a user runs `webdyno compare A B --rate`, on real processes and 
 request of a server costs a known CPU time, whatever the rate; a thousand times that per second are
 its cores per 1,000 requests per second. One server gathers requests, sleeping in between, and needs
 less CPU than the other: that it keeps requests waiting has to be told. One is asked for more than
-it can do: it has no cost at that rate. Each run adds a line to the file of results; the table is
-made of all of them.
+it can do: it has no cost at that rate.
+
+A dial holds as long as it is larger than the server's own work (waking up, reading, answering),
+which spinning fills up. What one request takes beyond it, as on cold caches or while the hypervisor
+has the CPU, later ones make up for, by the difference of dial and own work each: the smaller that
+is, the less of it within a slot. So servers without a dial show what own work costs at each rate.
+Each run adds a line to the file of results; the table is made of all of them.
 """
 
 import sys
@@ -24,7 +29,7 @@ from rig.script import Script
 from truth import CPU_METRIC, dialed, run_cases
 
 EXAMPLES = """\
-  each case once (3 minutes)
+  each case once (4 minutes)
     .venv/bin/python bench/costs.py
   only the table of what is there
     .venv/bin/python bench/costs.py --rounds 0
@@ -67,6 +72,8 @@ class Case:
 
 GATHERS = ("variants.other.settings.stall_ms=15", "variants.other.settings.stall_every_s=0.02")
 CASES = {
+    "own work at 500/s": Case(500, 0, 0),
+    "own work at 2000/s": Case(2_000, 0, 0),
     "50 and 100 µs at 500/s": Case(500, 50, 100),
     "200 and 400 µs at 500/s": Case(500, 200, 400),
     "50 and 100 µs at 2000/s": Case(2_000, 50, 100),
@@ -93,7 +100,23 @@ def work(options: Namespace, console: Console) -> None:
 def off(found: Outcome) -> dict[str, float]:
     """Give by what share the costs that were found are off, by variant."""
     dialed_us = CASES[found.case].dialed_us
-    return {name: its.estimate / dialed_us[name] - 1 for name, its in found.values.items()}
+    return {
+        name: its.estimate / dialed_us[name] - 1
+        for name, its in found.values.items()
+        if dialed_us[name]
+    }
+
+
+def own_work_us(outcomes: Sequence[Outcome], rate_rps: int) -> float | None:
+    """Give what a request costs at a rate without a dial, in all runs that tell."""
+    known = [
+        its.estimate
+        for name, case in CASES.items()
+        if case.rate_rps == rate_rps and not any(case.dialed_us.values())
+        for found in lab.of_case(outcomes, name)
+        for its in found.values.values()
+    ]
+    return fmean(known) if known else None
 
 
 def told(found: Outcome) -> list[str]:
@@ -107,6 +130,8 @@ def line(found: Outcome) -> str:
     if found.verdict is None:
         return f"{found.case}: no judgement: {found.problem}"
     known = [f"{name} off by {share:+.2%}" for name, share in off(found).items()]
+    if not known:
+        known = [f"{name} {its.estimate:.1f} µs" for name, its in found.values.items()]
     said = "; ".join([*known, *told(found)])
     return f"{found.case}: {found.headline}; {said}; {found.took_s:.0f} s"
 
@@ -115,7 +140,8 @@ def table(outcomes: Sequence[Outcome]) -> Table:
     """Show what came of all runs, case by case."""
     made = Table(title="costs at a rate", caption=machine.describe(), width=lab.TABLE_WIDTH)
     made.add_column("servers")
-    for heading in ("runs", "costs", "within\n2%", "off at\nmost", "told", "wrongly\ntold", "s"):
+    headings = ("own work,\nµs", "runs", "costs", "within\n2%", "off at\nmost", "told")
+    for heading in (*headings, "wrongly\ntold", "s"):
         made.add_column(heading, justify="right")
     for name, case in CASES.items():
         runs = list(lab.of_case(outcomes, name))
@@ -124,8 +150,10 @@ def table(outcomes: Sequence[Outcome]) -> Table:
         shares = [abs(share) for found in runs for share in off(found).values()]
         rightly = sum(case.told in told(found) for found in runs) if case.told else None
         wrongly = sum(any(rule != case.told for rule in told(found)) for found in runs)
+        own_us = own_work_us(outcomes, case.rate_rps)
         made.add_row(
             name,
+            "–" if own_us is None else f"{own_us:.1f}",
             str(len(runs)),
             str(len(shares)),
             str(sum(share <= TOLERANCE for share in shares)),

@@ -29,6 +29,7 @@ def test_costs_are_held_against_the_dial() -> None:
 
 def test_right_costs_and_what_was_told_are_counted_by_case() -> None:
     gathers, overloaded = "gathers for 15 of 20 ms", "overloaded"
+    own_work = "own work at 500/s"
     queueing = ("cheap-by-queueing (note): variant other: it needs 0.60× the CPU of baseline",)
     too_much = ("offered-rate (invalid): variant other: 2,000 req/s were offered, but 990",)
     runs = [
@@ -37,11 +38,21 @@ def test_right_costs_and_what_was_told_are_counted_by_case() -> None:
         found(gathers, 100, 60, queueing),
         found(gathers, 100, 60),
         found(overloaded, 100, None, too_much),
+        found(own_work, 40, 42),
     ]
     console = Console(width=200, record=True)
     console.print(costs.table(runs))
     lines = console.export_text().splitlines()
     rows = [[cell.strip() for cell in line.strip("│").split("│")] for line in lines]
-    assert ["50 and 100 µs at 500/s", "2", "4", "3", "3.00%", "–", "1", "60"] in rows
-    assert [gathers, "2", "4", "4", "0.00%", "1 of 2", "0", "60"] in rows
-    assert [overloaded, "1", "1", "1", "0.00%", "1 of 1", "0", "60"] in rows
+    assert ["50 and 100 µs at 500/s", "41.0", "2", "4", "3", "3.00%", "–", "1", "60"] in rows
+    assert [gathers, "–", "2", "4", "4", "0.00%", "1 of 2", "0", "60"] in rows
+    assert [overloaded, "–", "1", "1", "1", "0.00%", "1 of 1", "0", "60"] in rows
+    assert [own_work, "41.0", "1", "0", "0", "–", "–", "0", "60"] in rows
+
+
+def test_what_has_no_dial_says_what_own_work_costs() -> None:
+    run = found("own work at 500/s", 40, 42)
+    assert costs.off(run) == {}
+    assert "baseline 40.0 µs; other 42.0 µs" in costs.line(run)
+    assert costs.own_work_us([run], 500) == 41
+    assert costs.own_work_us([run], 2_000) is None

@@ -20,7 +20,6 @@ from webdyno.model.experiment import Experiment
 from webdyno.revisions.repository import Repository, nothing_to_measure
 
 CALLER = at_terminal(RunFlags())
-DEFAULT = {"server_cpu_us": 0.05, "throughput_rps": 0.05, "latency_p99_us": 0.25}
 
 
 @pytest.fixture
@@ -54,7 +53,7 @@ ASKED = ("gate", "--base=nginx", "--head=apache-event", "--site=static")
 
 
 def test_limits_that_are_given_stand_for_all() -> None:
-    assert tolerances([], CALLER) == DEFAULT
+    assert tolerances([], CALLER) == {}
     assert tolerances(["p99 > +20%", "throughput<-5%"], CALLER) == pytest.approx(
         {"throughput_rps": 0.05, "latency_p99_us": 0.2}
     )
@@ -81,7 +80,7 @@ def test_what_is_no_tolerance_is_refused(texts: list[str], said: str) -> None:
 @given(st.lists(st.text(max_size=12), max_size=4))
 def test_any_words_are_tolerances_or_a_mistake(texts: list[str]) -> None:
     with suppress(UserError):
-        assert tolerances(texts, CALLER)
+        assert bool(tolerances(texts, CALLER)) is bool(texts)
 
 
 def test_documentation_is_known_by_name() -> None:
@@ -253,3 +252,69 @@ def test_a_gate_that_confirms_has_half_of_the_time_for_each_measurement(
     assert confirming.gate
     assert confirming.gate.confirm
     assert confirming.gate.repeat.startswith("webdyno gate --base nginx --head apache-event")
+
+
+def limits_in(experiment: Experiment) -> dict[str, float]:
+    assert experiment.gate
+    return experiment.gate.worse_than
+
+
+@pytest.mark.usefixtures("repository")
+def test_at_a_rate_a_gate_is_about_cpu_per_request(wanted: list[Experiment]) -> None:
+    run_command_line([*ASKED])
+    run_command_line([*ASKED, "--rate=300"])
+    run_command_line([*ASKED, "--rate=300", "--fail-if=p99 > +10%"])
+    full_speed, at_rate, by_latency = wanted
+    assert full_speed.load.offered_rps is None
+    assert set(limits_in(full_speed)) == {"server_cpu_us", "throughput_rps", "latency_p99_us"}
+    assert (at_rate.load.loop, at_rate.load.offered_rps) == ("open", 300)
+    assert at_rate.measure.decide_on == "server_cpu_us"
+    assert limits_in(at_rate) == {"server_cpu_us": 0.05}
+    assert at_rate.gate
+    assert at_rate.gate.repeat.endswith("--rate 300")
+    assert limits_in(by_latency) == {"latency_p99_us": 0.1}
+
+
+def test_a_rate_in_the_file_makes_the_same_gate(repository: Path, wanted: list[Experiment]) -> None:
+    (repository / "webdyno.toml").write_text(
+        '[app]\nstart = "x"\n[load]\nloop = "open"\nrate_per_s = 300\n'
+    )
+    run_command_line([*ASKED])
+    run_command_line([*ASKED, "--rate=700"])
+    assert [limits_in(experiment) for experiment in wanted] == [{"server_cpu_us": 0.05}] * 2
+    assert [experiment.load.offered_rps for experiment in wanted] == [300, 700]
+
+
+@pytest.mark.usefixtures("repository", "wanted")
+@pytest.mark.parametrize(
+    ("flags", "says"),
+    [
+        (["--rate=500,2000"], "--rate 500,2000: a gate takes one rate, without commas"),
+        (["--rate=0"], "--rate 0"),
+        (["--rate="], "--rate"),
+        (["--rate=fast"], "--rate fast"),
+        (["--rate=300", "--set=load.loop=closed"], "is about the same setting"),
+        (["--rate=300", "--fail-if=throughput < -5%"], "no limit on throughput"),
+        (["--rate=300", "--target-is-mine"], "--rate is about servers here"),
+    ],
+)
+def test_what_is_no_rate_is_refused(
+    flags: list[str], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_command_line([*ASKED, *flags]) == Exit.USER_ERROR
+    assert says in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.usefixtures("wanted")
+def test_a_history_holds_gates_of_one_rate(
+    repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (past,) = history_of({("/", "server_cpu_us"): [1.0]})
+    file = repository / "gates.jsonl"
+    file.write_text(past.replace(reference="nginx", rate_rps=500.0).model_dump_json() + "\n")
+    asked = [*ASKED, f"--history={file}"]
+    for flags, now in ((["--rate=300"], "at 300 requests/s"), ([], "at full speed")):
+        assert run_command_line([*asked, *flags]) == Exit.USER_ERROR
+        said = " ".join(capsys.readouterr().err.split())
+        assert f"this gate is {now}, and the history at 500 requests/s" in said
+    assert run_command_line([*asked, "--rate=500"]) == Exit.FAILED  # nothing is measured here

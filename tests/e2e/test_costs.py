@@ -1,12 +1,20 @@
 """What real servers cost at a given rate and at rest, as `webdyno compare --rate --idle` tells."""
 
 import sys
+from functools import partial
 from pathlib import Path
 
+import pytest
+
 from e2e.commands import QUICK, left_behind, run_rounds, webdyno, webdyno_here
+from webdyno.definitions import Catalogue, CommandLine, read_experiment
+from webdyno.host.control_group import ControlGroup
 from webdyno.judge import judge
-from webdyno.model.records import RestRecord
+from webdyno.lab.lines import LineProgress
+from webdyno.model.records import InstructionsRecord, RestRecord
+from webdyno.probe.instructions import Event, InstructionCounter
 from webdyno.run.folder import RunFolder
+from webdyno.run.session import begin_run, measure_run
 
 SLOW = """
 import asyncio, sys
@@ -27,6 +35,8 @@ async def main():
 asyncio.run(main())
 """
 """One request after the other, each of which sleeps."""
+CONTEXT_SWITCHES = Event(1, 3)
+"""PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES."""
 
 
 def test_a_rate_gives_costs(tmp_path: Path) -> None:
@@ -39,6 +49,8 @@ def test_a_rate_gives_costs(tmp_path: Path) -> None:
     if judged.costs:
         assert all(0.005 < cost.cores_per_1000_rps.estimate < 5 for cost in judged.costs)
         assert "cores per 1,000 req/s" in done.stdout
+        told = ("Instructions per request: this machine has no counters", "instructions per req")
+        assert any(words in done.stdout for words in told)
     assert left_behind(tmp_path) == []
 
 
@@ -53,6 +65,36 @@ def test_rest_and_open_connections_are_on_record(tmp_path: Path) -> None:
         assert look.memory_bytes
         assert look.memory_with_held_bytes
     assert max(look.held for look in looks) > 0  # how many is a matter of time
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not ControlGroup.possible(), reason="they are counted as root only")
+def test_instructions_are_counted_in_slots_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the kernel's count of the servers' context switches, which no machine lacks."""
+    counter = partial(InstructionCounter, event=CONTEXT_SWITCHES)
+    monkeypatch.setattr("webdyno.run.local_backend.InstructionCounter", counter)
+    catalogue = Catalogue.load()
+    asked = {
+        "title": "t",
+        "question": "q?",
+        "site": "static",
+        "variants": {"one": {"stack": "nginx"}, "other": {"stack": "nginx"}},
+        "load": {"loop": "open", "rate_per_s": 300.0},
+        "measure": {"decide_on": "server_cpu_us", "slot_s": 0.2, "warmup_s": 0.0, "seed": 1},
+    }
+    experiment = read_experiment(CommandLine(asked, {}), [], catalogue)
+    with begin_run("counted", experiment, catalogue, tmp_path / "run") as folder:
+        measure_run(folder, LineProgress(folder.head, print), rounds={0: 6})
+        records = [it for it in folder.records() if isinstance(it, InstructionsRecord)]
+    assert [(it.round, it.variant, it.fault) for it in records] == [
+        (number, name, "") for number in (1, 2, 3) for name in ("one", "other")
+    ]
+    for record in records:
+        assert record.responses > 20
+        assert record.instructions
+        assert 0.2 < record.instructions / record.responses < 20
 
 
 def test_what_is_asked_for_too_much_has_no_cost(tmp_path: Path) -> None:
@@ -72,6 +114,7 @@ def test_what_is_asked_for_too_much_has_no_cost(tmp_path: Path) -> None:
 def test_what_is_no_rate_is_refused(tmp_path: Path) -> None:
     refusals = {
         ("--rate=500,",): "--rate 500,: should be a rate, or several such as 500,2000",
+        ("--rate=2,000",): "--rate 2,000: is read as several rates; write 2000 for two thousand",
         ("--rate=fast",): "--rate fast",
         ("--rate=0",): "--rate 0",
         ("--rate=500,500",): "--rate 500,500",

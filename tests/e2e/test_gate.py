@@ -106,6 +106,22 @@ def test_the_endpoint_that_became_slower_is_named(repository: Path) -> None:
     assert left_behind(repository) == []
 
 
+def test_a_gate_at_a_rate_says_what_a_request_costs(tmp_path: Path) -> None:
+    asked = ("gate", "--base=nginx", "--head=nginx", "--site=static", "--rate=300", "--output=run")
+    done = webdyno(*asked, *QUICK, folder=tmp_path)
+    # A busy machine answers too few of them, or leaves it inconclusive.
+    assert done.returncode in {Exit.OK, Exit.INVALID, Exit.WORSE, Exit.INCONCLUSIVE}, done.stderr
+    answer = json.loads((tmp_path / "run/gate.json").read_text())
+    assert answer["rate_rps"] == 300
+    assert [claim["metric"] for claim in answer["claims"]] == ["server_cpu_us"]
+    told, junit = " ".join(done.stdout.split()), (tmp_path / "run/junit.xml").read_text()
+    for medium in (told, junit):
+        assert "at 300 requests/s" in medium
+        if answer["answer"] != "invalid":
+            assert "cores per 1,000 requests/s" in medium
+    assert left_behind(tmp_path) == []
+
+
 def test_documentation_is_not_measured(repository: Path) -> None:
     done = webdyno_here("gate", "--base=start", "--head=documentation", folder=repository)
     assert done.returncode == Exit.OK, done.stderr

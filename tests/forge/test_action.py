@@ -74,6 +74,13 @@ def test_confirming_is_passed_on(tmp_path: Path, given: str, passed_on: bool) ->
     assert ("--confirm" in (tmp_path / "told").read_text()) is passed_on
 
 
+@pytest.mark.parametrize(("given", "passed_on"), [("200", "--rate=200 "), ("", "")])
+def test_a_rate_is_passed_on(tmp_path: Path, given: str, passed_on: str) -> None:
+    assert action(tmp_path, 0, rate=given).run("Install webdyno") == 0
+    told = (tmp_path / "told").read_text()
+    assert f"gate --base origin/main {passed_on}--time 10m" in told
+
+
 def test_a_comment_that_cannot_be_posted_turns_nothing_red(tmp_path: Path) -> None:
     job = action(tmp_path, 0, commented=3)
     assert job.run("Install webdyno") == 0

@@ -7,7 +7,7 @@ from builders import START, SimulatedRun, SimulatedVariant, simulated_run
 from webdyno.model.load import Load
 from webdyno.model.measure import Measure
 from webdyno.model.metrics import CPU_TIME
-from webdyno.model.records import Record, RestRecord, SlotRecord
+from webdyno.model.records import InstructionsRecord, Record, RestRecord, SlotRecord
 
 MIB = 2**20
 
@@ -69,3 +69,11 @@ def rest(variant: str, round_number: int = 0, **known: float | None) -> RestReco
             **known,
         }
     )
+
+
+def instructions(
+    variant: str, round_number: int = 0, *, each: int = 400_000, fault: str = ""
+) -> InstructionsRecord:
+    """A slot of 300 responses in which they were counted, or weren't for some fault."""
+    known = InstructionsRecord(round=round_number, variant=variant, started_at=START, fault=fault)
+    return known if fault else known.replace(instructions=300 * each, responses=300)

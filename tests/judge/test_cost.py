@@ -5,7 +5,7 @@ import re
 import pytest
 
 from builders import SimulatedRun, SimulatedVariant
-from judge.rates import MIB, at_rate, rest
+from judge.rates import MIB, at_rate, instructions, rest
 from webdyno.judge import judge
 from webdyno.judge.judgement import decisive
 from webdyno.judge.sweep import judge_sweep
@@ -114,7 +114,7 @@ def test_of_several_rates_each_answer_is_told() -> None:
 
 
 def rested(*looks: Record) -> SimulatedRun:
-    """A run with what was seen at rest, before the end of its rounds."""
+    """A run with what was seen at rest, or counted, before the end of its rounds."""
     run = at_rate(2_000, PAIR)
     first_end = next(at for at, it in enumerate(run.records) if isinstance(it, RoundRecord))
     return SimulatedRun(run.head, [*run.records[:first_end], *looks, *run.records[first_end:]])
@@ -149,6 +149,25 @@ def test_a_round_that_was_measured_again_counts_once() -> None:
 def test_connections_are_told_where_they_can_be(look: RestRecord, kib: float | None) -> None:
     (found,) = judge(rested(look).data).at_rest
     assert (found.connection_kib and found.connection_kib.median) == kib
+
+
+def test_instructions_are_those_of_finished_rounds_for_each_response() -> None:
+    counted = [
+        instructions("uvicorn", number, each=each)
+        for number, each in enumerate((900_000, 1_000_000, 1_200_000))
+    ]
+    unfinished = instructions("uvicorn", 99, each=1)
+    uvicorn, granian = judge(rested(*counted, unfinished).data).costs
+    assert uvicorn.instructions
+    assert (uvicorn.instructions.least, uvicorn.instructions.median) == (900_000, 1_000_000)
+    assert granian.instructions is None
+    assert uvicorn.uncounted == granian.uncounted == ""
+
+
+def test_why_instructions_are_not_known_is_told() -> None:
+    costs = judge(rested(instructions("uvicorn", fault="this machine has no counters")).data).costs
+    assert {cost.uncounted for cost in costs} == {"this machine has no counters"}
+    assert {cost.instructions for cost in costs} == {None}
 
 
 def test_without_looks_nothing_is_told_of_rest() -> None:

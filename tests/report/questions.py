@@ -3,7 +3,7 @@
 from functools import cache
 
 from builders import START, SimulatedRun, SimulatedVariant, simulated_run
-from judge.rates import at_rate, rest
+from judge.rates import at_rate, instructions, rest
 from judge.searches import Variant, searched
 from judge.validity.broken import readings_with
 from report.comparisons import LONG_NAME, NGINX
@@ -119,7 +119,11 @@ def _after_rest(record: Record) -> list[Record]:
     if not isinstance(record, RoundRecord):
         return [record]
     idle = rest("gathers", record.round, cpu_s=0.0, wake_ups=50, memory_bytes=9_000_000)
-    return [rest("uvicorn", record.round), idle.replace(held=12), record]
+    counted = [
+        instructions("uvicorn", record.round),
+        instructions("gathers", record.round, each=150_000),
+    ]
+    return [*counted, rest("uvicorn", record.round), idle.replace(held=12), record]
 
 
 def _busy(slot: SlotRecord) -> SlotRecord:

@@ -80,6 +80,17 @@ def test_the_comment_says_how_noisy_equal_code_is() -> None:
     assert "A/A check: two copies of baseline differ by at most 1.6% in" in gate_markdown(PASS)
 
 
+def test_at_a_rate_all_formats_for_people_say_what_it_costs() -> None:
+    at_rate = FAIL.replace(rate_rps=2_000.0)
+    costs = "/a 0.100 against 0.100 and /b_c 0.130 against 0.100 cores per 1,000 requests/s"
+    for medium in (gate_markdown, annotations, junit):
+        assert "at 2,000 requests/s" in medium(at_rate)
+        assert costs in medium(at_rate).replace("\\", "")
+        assert "cores" not in medium(FAIL)
+    none = gate(claim("invalid")).replace(rate_rps=2_000.0)
+    assert "cores" not in gate_markdown(none), "what doesn't keep the rate has no cost there"
+
+
 def test_annotations_are_commands_of_one_line() -> None:
     lines = annotations(FAIL).splitlines()
     assert lines[0].startswith("::error title=webdyno gate%3A fail::1 of 2 checks worse")

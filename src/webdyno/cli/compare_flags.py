@@ -1,5 +1,6 @@
 """Flags of `webdyno compare` alone: arrival rates, paces, what servers use at rest."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
@@ -50,6 +51,8 @@ class CostFlags:
             yield Override(("measure", "rest_s"), REST_S, "--idle")
 
 
+THOUSANDS = re.compile(r"0\d\d")
+"""No rate begins with a zero: somebody wrote 2,000."""
 RATE_KEYS = {"--rate": "rate_per_s", "--rate-per-conn": "rate_per_connection"}
 
 
@@ -62,6 +65,8 @@ def _rates(key: str, text: str, flag: str) -> "Override":
     parts = text.split(",")
     if not all(part.strip() for part in parts):
         raise UserError(f"{flag}: should be a rate, or several such as 500,2000")
+    if any(THOUSANDS.fullmatch(part) for part in parts[1:]):
+        raise UserError(f"{flag}: is read as several rates; write 2000 for two thousand")
     rates = [written_value(part.strip(), flag) for part in parts]
     if len(rates) == 1:
         return Override(("load", key), rates[0], flag)

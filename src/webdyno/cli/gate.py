@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -25,7 +25,7 @@ from webdyno.model.errors import UserError
 from webdyno.model.exit_codes import Exit
 
 if TYPE_CHECKING:  # pydantic takes a while to import
-    from webdyno.definitions import Catalogue
+    from webdyno.definitions import Catalogue, Override
     from webdyno.lab.caller import Caller
     from webdyno.lab.gate import AskedGate
     from webdyno.model.gate import GateJudgement
@@ -51,6 +51,10 @@ def gate(
         Path | None,
         Parameter(help="FILE: add how head compares with base, which always is the same."),
     ] = None,
+    rate: Annotated[
+        str | None,
+        Parameter(help="RATE: judge CPU per request, at so many requests/s on each endpoint."),
+    ] = None,
     fail_if: FailIf = (),
     path: Paths = (),
     endpoint: Annotated[
@@ -74,7 +78,8 @@ def gate(
 
     Exit code 0: pass, 4: fail, 5: inconclusive in the time given (10 min). Each answer is wrong in
     at most 5% of gates. Each --path is an endpoint with answers of its own. Limits, unless given:
-    'cpu > +5%', 'throughput < -5%', 'p99 > +25%'. The run's folder has files for CI.
+    'cpu > +5%', 'throughput < -5%', 'p99 > +25%'; with --rate 'cpu > +5%', as long as no request
+    waits longer. The run's folder has files for CI.
 
     For example
 
@@ -83,6 +88,8 @@ def gate(
         webdyno gate --base v1.2 --head v1.3 --path / --path /search --fail-if 'cpu > +3%'
 
         webdyno gate --traffic shop.http -o results     # with gate.md, junit.xml and others
+
+        webdyno gate --rate 200 --path /search          # what does a request cost at your load?
 
         webdyno gate --bisect v1.2..HEAD --path /search
 
@@ -98,6 +105,9 @@ def gate(
     from webdyno.report.gate import gate_document
     from webdyno.report.terminal import print_document
 
+    if run.target_is_mine and rate is not None:
+        raise UserError("--rate is about servers here: others' CPU can't be read")
+    at_rate = [] if rate is None else list(_at_rate(rate))
     asked = AskedGate(
         base=base,
         head=head,
@@ -107,7 +117,7 @@ def gate(
         confirm=confirm,
         site=site,
         traffic=setup.traffic.read().words,
-        overrides=[*time.overrides(), *setup.overrides()],
+        overrides=[*time.overrides(), *setup.overrides(at_rate)],
         history=history,
     )
     caller = at_terminal(run)
@@ -139,6 +149,18 @@ def gate(
 
     first = measure_anew(*arranged, output, caller)
     return show_measured(measure_confirmation(first, asked, catalogue, caller), show)
+
+
+def _at_rate(text: str) -> "Iterator[Override]":
+    """Give an open loop at a rate; raise UserError for several."""
+    from webdyno.definitions import Override
+    from webdyno.definitions.validation import written_value
+
+    flag = f"--rate {text}"
+    if "," in text:
+        raise UserError(f"{flag}: a gate takes one rate, without commas; ask a gate at each")
+    yield Override(("load", "loop"), "open", flag)
+    yield Override(("load", "rate_per_s"), written_value(text.strip(), flag), flag)
 
 
 def _bisect(

@@ -21,6 +21,7 @@ from webdyno.model.errors import OperationError, UserError
 from webdyno.model.point import PointPlan
 from webdyno.model.readings import CpuUse, StoppedUse
 from webdyno.model.records import Response, ServerUse
+from webdyno.probe.instructions import Counted
 from webdyno.probe.stacks import Profile
 from webdyno.run.backend import (
     ClientsHost,
@@ -67,6 +68,7 @@ def merged_servers(used: Sequence[SlotUsage]) -> SlotUsage:
         ),
         profile=_profiles([usage.profile for usage in used if usage.profile]),
         system_calls=_summed(usage.system_calls for usage in used if usage.system_calls) or None,
+        instructions=_counted([usage.instructions for usage in used if usage.instructions]),
         course=used[-1].course,
         server_cpus=used[-1].server_cpus,
     )
@@ -101,6 +103,14 @@ def _profiles(profiles: Sequence[Profile]) -> Profile | None:
         stacks,
         _summed(profile.functions_s for profile in profiles),
     )
+
+
+def _counted(counted: Sequence[Counted]) -> Counted | None:
+    """Add instructions up; where one host can't count them, nobody knows."""
+    known = [each.instructions for each in counted if each.instructions is not None]
+    if len(known) < len(counted):
+        return next(each for each in counted if each.instructions is None)
+    return Counted(sum(known)) if counted else None
 
 
 def _summed(parts: Iterable[Mapping[str, Number]]) -> dict[str, Number]:

@@ -1,6 +1,7 @@
 """What variants cost at an arrival rate, and while nobody asks them anything."""
 
 from collections.abc import Mapping, Sequence
+from typing import TypeVar
 
 from webdyno.judge.point_data import PointData
 from webdyno.model.cost import THOUSAND_RPS, CostAtRate, CostAtRest
@@ -9,8 +10,9 @@ from webdyno.model.explain import OverRounds
 from webdyno.model.files import MIB
 from webdyno.model.judgement import Comparison, ValidityWarning, VariantValue
 from webdyno.model.metrics import CPU_TIME
-from webdyno.model.records import RestRecord
+from webdyno.model.records import InstructionsRecord, RestRecord
 
+Look = TypeVar("Look", InstructionsRecord, RestRecord)
 US_PER_S = 1e6
 KIB = 2**10
 FEWEST_HELD = 200
@@ -25,14 +27,18 @@ def cost_rate_rps(experiment: Experiment, variant: str) -> float | None:
 
 
 def costs_at_rate(
-    experiment: Experiment, values: Sequence[VariantValue], warnings: Sequence[ValidityWarning]
+    data: PointData, values: Sequence[VariantValue], warnings: Sequence[ValidityWarning]
 ) -> list[CostAtRate]:
     """Give what each variant costs; what a rule says can't be believed has no cost."""
+    experiment, counted = data.experiment, _finished(data, InstructionsRecord)
+    uncounted = next((record.fault for record in counted if record.fault), "")
     return [
         CostAtRate(
             variant=value.variant,
             rate_rps=rate_rps,
             cores_per_1000_rps=value.interval.mapped(lambda us: us / US_PER_S * THOUSAND_RPS),
+            instructions=_per_response([one for one in counted if one.variant == value.variant]),
+            uncounted=uncounted,
         )
         for value in values
         if value.metric == CPU_TIME
@@ -40,6 +46,16 @@ def costs_at_rate(
         and (rate_rps := cost_rate_rps(experiment, value.variant))
         and not any(warning.invalidates(CPU_TIME, [value.variant]) for warning in warnings)
     ]
+
+
+def _per_response(counted: Sequence[InstructionsRecord]) -> OverRounds | None:
+    return OverRounds.of(
+        [
+            record.instructions / record.responses
+            for record in counted
+            if record.instructions is not None and record.responses
+        ]
+    )
 
 
 def with_costs(comparison: Comparison, known: Mapping[str, CostAtRate]) -> Comparison:
@@ -52,18 +68,24 @@ def with_costs(comparison: Comparison, known: Mapping[str, CostAtRate]) -> Compa
 
 def costs_at_rest(data: PointData) -> list[CostAtRest]:
     """Give what each variant used while nobody asked, in the rounds that came to their end."""
-    finished = {this_round.record.round for this_round in data.rounds}
-    looks = {
-        (record.variant, record.round): record
-        for record in data.records
-        if isinstance(record, RestRecord) and record.round in finished
-    }
+    looks = _finished(data, RestRecord)
     by_variant = {
-        variant: [look for (name, _), look in looks.items() if name == variant]
+        variant: [look for look in looks if look.variant == variant]
         for variant in data.experiment.variants
     }
     costs = (_at_rest(variant, mine) for variant, mine in by_variant.items())
     return [cost for cost in costs if cost]
+
+
+def _finished(data: PointData, kind: type[Look]) -> list[Look]:
+    """Give the records of a kind in the rounds that came to their end, the last of each."""
+    finished = {this_round.record.round for this_round in data.rounds}
+    looks = {
+        (record.variant, record.round): record
+        for record in data.records
+        if isinstance(record, kind) and record.round in finished
+    }
+    return list(looks.values())
 
 
 def _at_rest(variant: str, looks: Sequence[RestRecord]) -> CostAtRest | None:

@@ -66,7 +66,7 @@ def judge_comparisons(data: PointData, broken: Sequence[ValidityWarning]) -> Jud
         warnings += _flips(compared, _with_all_slots(data, excluded, rule))
         comparisons += _with_warnings(compared, warnings)
     warnings += same_variant_warnings(comparisons)
-    known = {cost.variant: cost for cost in costs_at_rate(experiment, variants, warnings)}
+    known = {cost.variant: cost for cost in costs_at_rate(data, variants, warnings)}
     comparisons = [
         with_costs(_with_clear_one(comparison, comparisons, decide_on), known)
         for comparison in comparisons

@@ -15,19 +15,18 @@ from webdyno.definitions.experiment import Source
 from webdyno.definitions.toml_file import KeyPath
 from webdyno.definitions.validation import build, nearest
 from webdyno.lab.caller import Caller
-from webdyno.lab.history import check_history
+from webdyno.lab.history import check_history, check_rate
 from webdyno.lab.systems import Arrangement, checked_with_own, common_site
 from webdyno.model.errors import UserError
 from webdyno.model.gate import (
     BASELINE,
     BASELINE_AGAIN,
-    DEFAULT_TOLERANCES,
     HEAD,
     GateAnswer,
     GateJudgement,
 )
 from webdyno.model.limits import SHORT, Threshold, read_threshold
-from webdyno.model.metrics import METRICS
+from webdyno.model.metrics import CPU_TIME, METRICS
 from webdyno.model.request import Request, parts_of
 from webdyno.model.run import CONFIRMATION_FOLDER
 
@@ -54,7 +53,7 @@ class AskedGate:
     base: str = ORIGIN
     head: str = WORKING_TREE
     fail_if: Sequence[str] = ()
-    """Limits, as `tolerances` reads them."""
+    """Limits, as `tolerances` reads them; the usual ones unless any is given."""
     paths: Sequence[str] = ()
     """Endpoints, each asked by itself; else what webdyno.toml says."""
     endpoints: Sequence[str] = ()
@@ -103,6 +102,8 @@ def asked_gate(
     experiment, catalogue = checked_with_own(
         draft, catalogue, Path.cwd(), caller, fresh=asked.fresh
     )
+    if asked.history is not None:
+        check_rate(asked.history, experiment.load.offered_rps, caller.named("--history"))
     if asked.confirm:
         experiment = experiment.with_measure(budget_s=experiment.measure.budget_s / 2)
     return Arrangement("gate", experiment, catalogue)
@@ -159,12 +160,10 @@ def measure_confirmation(
 
 
 def tolerances(texts: Sequence[str], caller: Caller) -> dict[str, float]:
-    """Read `cpu > +3%` and `throughput < -5%`, which stand for all limits where any is given.
+    """Read `cpu > +3%` and `throughput < -5%`; empty where none is given.
 
     Raise UserError, naming the flag, for anything else.
     """
-    if not texts:
-        return dict(DEFAULT_TOLERANCES)
     limits: dict[str, float] = {}
     for text in texts:
         flag = caller.spelled("--fail-if", text)
@@ -288,7 +287,7 @@ def _experiment(
     endpoints: Sequence[str],
 ) -> CommandLine:
     paths = asked.paths
-    decided = {"decide_on": next(iter(worse_than)), "budget_s": BUDGET_S}
+    decided = {"decide_on": next(iter(worse_than), CPU_TIME), "budget_s": BUDGET_S}
     measured = project.file.data.get("measure", {}) if project else {}
     data: dict[str, Any] = {
         "title": f"{new.name} against {old.name}",
@@ -300,7 +299,7 @@ def _experiment(
             HEAD: {"stack": new.stack},
         },
         "gate": {
-            "worse_than": worse_than,
+            **({"worse_than": worse_than} if worse_than else {}),
             "baseline": old.name,
             "head": new.name,
             "confirm": asked.confirm,

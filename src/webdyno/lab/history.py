@@ -34,9 +34,28 @@ def read_history(file: Path, place: str = "") -> list[PastGate]:
 
 def check_history(file: Path, reference: str, flag: str) -> None:
     """Raise UserError where a gate against this reference couldn't be added to a file."""
-    if not file.exists() or (file.is_file() and file.stat().st_size == 0):
+    if _has_gates(file):
+        _demand_same_reference(read_history(file, flag)[0], reference, f"{flag} {file}")
+
+
+def check_rate(file: Path, rate_rps: float | None, flag: str) -> None:
+    """Raise UserError where the gates of a file were measured at another arrival rate."""
+    if not _has_gates(file):
         return
-    _demand_same_reference(read_history(file, flag)[0], reference, f"{flag} {file}")
+    known_rps = read_history(file, flag)[0].rate_rps
+    if known_rps != rate_rps:
+        raise UserError(
+            f"{flag} {file}: this gate is {_at_rate(rate_rps)}, and the history "
+            f"{_at_rate(known_rps)}; keep a file for each rate"
+        )
+
+
+def _has_gates(file: Path) -> bool:
+    return file.exists() and not (file.is_file() and file.stat().st_size == 0)
+
+
+def _at_rate(rate_rps: float | None) -> str:
+    return f"at {rate_rps:,g} requests/s" if rate_rps is not None else "at full speed"
 
 
 def add_to_history(file: Path, gate: GateJudgement) -> bool:

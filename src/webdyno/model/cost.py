@@ -14,6 +14,10 @@ class CostAtRate(Model):
     cores_per_1000_rps: Interval
     """CPUs that they keep busy for each 1,000 requests per second: server CPU per request, in
     milliseconds."""
+    instructions: OverRounds | None = None
+    """That CPUs execute for a request, the kernel's work included; None where nobody counted."""
+    uncounted: str = ""
+    """Why nobody could; empty where they were counted, or not asked for."""
 
     @property
     def requests_per_core_s(self) -> Interval:

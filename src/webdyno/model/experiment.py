@@ -14,7 +14,7 @@ from webdyno.model.capacity import USUAL_MEASURE_OF_SEARCH, CapacitySettings, Ob
 from webdyno.model.changes import Changes, changed
 from webdyno.model.errors import UserError
 from webdyno.model.explain import Advice, Design, Intervention
-from webdyno.model.gate import GateSettings
+from webdyno.model.gate import GateSettings, with_usual_limits
 from webdyno.model.load import Load, check_users, has_users
 from webdyno.model.measure import Measure, MeasureChanges
 from webdyno.model.metrics import CAPACITY
@@ -199,6 +199,14 @@ class Experiment(Model):
             return given
         return {**given, "measure": {**usual, **measure}}
 
+    @model_validator(mode="before")
+    @classmethod
+    def _usual_limits(cls, given: object) -> object:
+        """Have a gate at an arrival rate judged by CPU per request, unless it has limits."""
+        if not isinstance(given, dict) or "gate" not in given:
+            return given
+        return {**given, "gate": with_usual_limits(given["gate"], given.get("load"))}
+
     @model_validator(mode="after")
     def _capacity_fits(self) -> "Experiment":
         decides = self.measure.decide_on == CAPACITY
@@ -280,6 +288,7 @@ class Experiment(Model):
     def _variants_of_a_gate(self) -> "Experiment":
         if self.gate:
             self.gate.check_variants(list(self.variants.values()))
+            self.gate.check_load(self.load.offered_rps)
         return self
 
     @model_validator(mode="after")

@@ -6,10 +6,10 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from webdyno.model.base import Count, Interval, Model
+from webdyno.model.base import Amount, Count, Interval, Model
 from webdyno.model.explain import Explanation
 from webdyno.model.machine import Machine
-from webdyno.model.metrics import METRICS, DecidingMetric
+from webdyno.model.metrics import CPU_TIME, METRICS, THROUGHPUT, DecidingMetric
 from webdyno.model.quantities import SHARE, Quantity
 from webdyno.model.text import OneLine
 
@@ -26,13 +26,16 @@ DEFAULT_TOLERANCES: dict[DecidingMetric, Tolerance] = {
     "latency_p99_us": 0.25,
 }
 """A percentile's rounds scatter about five times as far as CPU per request does."""
+TOLERANCES_AT_RATE: dict[DecidingMetric, Tolerance] = {CPU_TIME: DEFAULT_TOLERANCES[CPU_TIME]}
+"""At an arrival rate, where throughput is that rate and latency has a guard of its own."""
 
 
 class GateSettings(Model):
     """What makes an experiment of three variants a gate: the baseline twice, and head."""
 
     worse_than: Annotated[dict[DecidingMetric, Tolerance], Field(min_length=1)] = DEFAULT_TOLERANCES
-    """By metric: the limit by which head may be worse. Other metrics have none."""
+    """By metric: the limit by which head may be worse. Other metrics have none. In an open loop
+    `server_cpu_us` alone, unless given."""
     baseline: OneLine = BASELINE
     """The baseline's name in the answer."""
     head: OneLine = HEAD
@@ -60,6 +63,22 @@ class GateSettings(Model):
             raise ValueError(
                 "a gate has three variants: the baseline twice, defined alike, and the head"
             )
+
+    def check_load(self, rate_rps: float | None) -> None:
+        """Raise ValueError where a limit means nothing at an arrival rate."""
+        if rate_rps is not None and THROUGHPUT in self.worse_than:
+            raise ValueError(
+                "a gate at an arrival rate has no limit on throughput, which is that rate; limit "
+                "CPU per request (cpu) or latency (p50, p99)"
+            )
+
+
+def with_usual_limits(gate: object, load: object) -> object:
+    """Give a gate as it is written, with the limits that suit an open loop if it has none."""
+    is_open = isinstance(load, dict) and load.get("loop") == "open"
+    if is_open and isinstance(gate, dict) and "worse_than" not in gate:
+        return {**gate, "worse_than": dict(TOLERANCES_AT_RATE)}
+    return gate
 
 
 class GateAnswer(StrEnum):
@@ -140,6 +159,8 @@ class GateJudgement(Model):
     """The commits between both; empty where these aren't revisions."""
     repeat: str = ""
     """The command that asks again, at the endpoints where it fails, or else at all."""
+    rate_rps: Amount | None = None
+    """The arrival rate at which each endpoint was measured; None in a closed loop."""
     took_s: float = 0.0
     machine: Machine | None = None
     """None where nothing was measured."""

@@ -5,7 +5,7 @@ from typing import Literal, Self
 
 from pydantic import AwareDatetime, Field, model_validator
 
-from webdyno.model.base import ENDLESS, Interval, Model
+from webdyno.model.base import ENDLESS, Amount, Interval, Model
 from webdyno.model.format import is_useful
 from webdyno.model.gate import GateJudgement
 from webdyno.model.machine import Machine
@@ -41,6 +41,8 @@ class PastGate(Model):
     """The gate's baseline, such as `v1.2 (1a2b3c4d5e)`."""
     head: str
     machine: Machine
+    rate_rps: Amount | None = None
+    """The arrival rate; None in a closed loop."""
     ratios: list[PastRatio] = Field(min_length=1)
 
     @property
@@ -71,6 +73,7 @@ def past_gate(gate: GateJudgement, measured_at: AwareDatetime) -> PastGate | Non
         reference=gate.baseline,
         head=gate.head,
         machine=gate.machine,
+        rate_rps=gate.rate_rps,
         ratios=ratios,
     )
 

@@ -63,7 +63,12 @@ def responses(slot: SlotRecord) -> int:
 
     Those of ramp-up and drain as well, since costs are counted over the same time.
     """
-    whole = slot.load.all_of_it
+    return responses_in(slot.load)
+
+
+def responses_in(load: LoadResult) -> int:
+    """Count the same of any load."""
+    whole = load.all_of_it
     return whole.completed + (whole.failures.status or 0) + (whole.failures.body or 0)
 
 

@@ -275,6 +275,22 @@ class RestRecord(Model):
     """Resident memory with these."""
 
 
+class InstructionsRecord(Model):
+    """What a variant's servers executed under load, after the slots of one of the first rounds."""
+
+    kind: Literal["instructions"] = "instructions"
+    point: Count = 0
+    round: Count
+    variant: str
+    started_at: AwareDatetime
+    instructions: Count | None = None
+    """Of user programs and the kernel; None where they can't be counted."""
+    responses: Count = 0
+    """To which they belong."""
+    fault: str = ""
+    """Why they can't be counted; then no load was made for it."""
+
+
 class AdjustmentRecord(Model):
     """Interference that webdyno adjusted for by itself."""
 
@@ -327,6 +343,7 @@ Record = Annotated[
     | PilotRecord
     | LongLookRecord
     | RestRecord
+    | InstructionsRecord
     | AdjustmentRecord
     | SlotRecord
     | PreflightRecord

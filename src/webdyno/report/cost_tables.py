@@ -13,10 +13,15 @@ COST_COLUMNS = (
     doc.Column("95% CI", "range"),
     doc.Column("req per core-second", "value"),
 )
+INSTRUCTIONS = doc.Column("instructions per req", "value")
 COST_NOTE = (
     "Cores: CPUs that the servers keep busy for each 1,000 requests per second. Requests per "
     "core-second: for how many they need a second of CPU time. User and system time of all their "
     "processes, and of network interrupts where the kernel keeps these apart."
+)
+INSTRUCTIONS_NOTE = (
+    " Instructions: what CPUs execute for a request, the kernel's work included; counted in slots "
+    "of their own, medians of rounds."
 )
 REST_COLUMNS = (
     doc.Column("CPU", "value"),
@@ -39,16 +44,28 @@ def cost_sections(
     points: Sequence[PointView], factors: Sequence[str] = ()
 ) -> Iterator[doc.Section]:
     """Say what each variant costs, as far as that was measured; of several points by `factors`."""
-    if any(point.judgement.costs for point in points):
-        rows = [(point, _cost_rows(point)) for point in points]
-        table = _table(COST_COLUMNS, rows, factors)
+    costs = [cost for point in points for cost in point.judgement.costs]
+    if costs:
+        counted = any(cost.instructions for cost in costs)
+        columns = [*COST_COLUMNS, *([INSTRUCTIONS] if counted else [])]
+        rows = [(point, _cost_rows(point, counted=counted)) for point in points]
+        note = COST_NOTE + (INSTRUCTIONS_NOTE if counted else "")
         yield doc.Section(
-            "What it costs", [table], COST_NOTE, "user and system time of all processes"
+            "What it costs",
+            [_table(columns, rows, factors), *_uncounted(costs)],
+            note,
+            "user and system time of all processes",
         )
     if any(point.judgement.at_rest for point in points):
         rows = [(point, _rest_rows(point)) for point in points]
         table = _table(REST_COLUMNS, rows, factors)
         yield doc.Section("At rest", [table], REST_NOTE, "nobody asks; CPU as a share of one")
+
+
+def _uncounted(costs: Sequence[CostAtRate]) -> Iterator[doc.Block]:
+    """Say why nothing is said of instructions, where that was looked at."""
+    for why in dict.fromkeys(cost.uncounted for cost in costs if cost.uncounted):
+        yield doc.Paragraph(f"Instructions per request: {why}", look="soft")
 
 
 def _table(
@@ -67,10 +84,11 @@ def _table(
     )
 
 
-def _cost_rows(point: PointView) -> Rows:
+def _cost_rows(point: PointView, *, counted: bool) -> Rows:
     """Give a row for each variant, in the order of the table of results."""
     known = {cost.variant: cost for cost in point.judgement.costs}
-    return [_cost_row(name, known.get(name)) for name in _in_order(point)]
+    rows = ((known.get(name), _cost_row(name, known.get(name))) for name in _in_order(point))
+    return [[*row, *([_instructions(cost)] if counted else [])] for cost, row in rows]
 
 
 def _cost_row(variant: str, cost: CostAtRate | None) -> list[doc.Cell | str]:
@@ -83,6 +101,11 @@ def _cost_row(variant: str, cost: CostAtRate | None) -> list[doc.Cell | str]:
         doc.Cell(text.quantity_bounds(cores), soft=True),
         text.quantity(cost.requests_per_core_s),
     ]
+
+
+def _instructions(cost: CostAtRate | None) -> str:
+    known = cost.instructions if cost else None
+    return text.significant(known.median, 3) if known else text.MISSING
 
 
 def _rest_rows(point: PointView) -> Rows:

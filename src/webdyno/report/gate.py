@@ -31,7 +31,7 @@ from webdyno.model.format import (
 )
 from webdyno.model.gate import CostGrowth, GateAnswer, GateClaim, GateJudgement
 from webdyno.model.judgement import Verdict
-from webdyno.model.metrics import METRICS
+from webdyno.model.metrics import CPU_TIME, METRICS
 from webdyno.model.text import printable
 from webdyno.report import document as doc
 from webdyno.report.conditions import machine_facts
@@ -65,6 +65,8 @@ LEVELS = {
     GateAnswer.INCONCLUSIVE: "warning",
     GateAnswer.INVALID: "error",
 }
+US_PER_MS = 1e3
+"""A millisecond of CPU time for each request is a core for each 1,000 requests per second."""
 XML_CAN_HOLD = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 COLUMNS: dict[str, doc.Kind] = {
     "what": "name",
@@ -138,11 +140,29 @@ def _compared(gate: GateJudgement) -> Iterator[tuple[str, str]]:
     """Say what was held against what, how long, and how sure it is."""
     named = gate.baseline if "baseline" in gate.baseline else f"{gate.baseline} (baseline)"
     said = f"{gate.head} vs {named}"
+    if gate.rate_rps is not None:
+        said += f", at {gate.rate_rps:,g} requests/s"
     if gate.claims:
         rounds = max(claim.rounds for claim in gate.claims)
         starts = f"{count(rounds, 'restart')} of each, interleaved" if rounds else "no valid round"
         said += f"; {starts}; {duration(gate.took_s)}; wrong in at most 5% of gates"
     yield "Compared", said
+
+
+def _costs(gate: GateJudgement) -> Iterator[tuple[str, str]]:
+    """Say what both cost at an arrival rate, endpoint by endpoint, where it has such a cost."""
+    costs = [
+        f"{claim.endpoint} {_cores(claim.head)} against {_cores(claim.baseline)}"
+        for claim in gate.claims
+        if claim.metric == CPU_TIME and claim.answer != "invalid"
+        if claim.head and claim.baseline
+    ]
+    if gate.rate_rps is not None and costs:
+        yield "Costs", f"{listed(costs)} cores per 1,000 requests/s"
+
+
+def _cores(cpu_us: float) -> str:
+    return significant(cpu_us / US_PER_MS, 3)
 
 
 def _noise(gate: GateJudgement) -> Iterator[tuple[str, str]]:
@@ -169,6 +189,7 @@ def _why_it_fails(gate: GateJudgement) -> Iterator[tuple[str, str]]:
 
 FACTS: list[Callable[[GateJudgement], Iterable[tuple[str, str]]]] = [
     _compared,
+    _costs,
     _noise,
     _why_it_fails,
 ]

@@ -22,6 +22,7 @@ from webdyno.model.machine import Machine
 from webdyno.model.point import PointPlan
 from webdyno.model.readings import CpuUse, Readings, StoppedUse
 from webdyno.model.records import Response, ServerUse
+from webdyno.probe.instructions import Counted
 from webdyno.probe.stacks import Profile
 from webdyno.run.folder import RunFolder
 from webdyno.run.planned import PlannedVariant
@@ -34,9 +35,10 @@ class CourseTracing(NamedTuple):
     every_s: float
 
 
-Tracing = Literal["samples", "calls"] | CourseTracing
+Tracing = Literal["samples", "calls", "instructions"] | CourseTracing
 """What is read besides the counters: stacks of calls ("samples"), how often the kernel is called
-("calls"), or the servers' own figures in the course of the load."""
+("calls"), what CPUs execute for the servers ("instructions"), or the servers' own figures in the
+course of the load."""
 
 
 class StartedVariant(NamedTuple):
@@ -68,6 +70,8 @@ class SlotUsage(NamedTuple):
     readings: Readings
     profile: Profile | None
     system_calls: dict[str, int] | None
+    instructions: Counted | None = None
+    """None where they weren't asked for."""
     course: list[ServerSample] = []
     server_cpus: int = 1
     """How many CPUs the servers may use."""

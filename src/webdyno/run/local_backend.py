@@ -25,6 +25,7 @@ from webdyno.model.records import Response
 from webdyno.model.testbed import TestbedSettings
 from webdyno.probe.client import ClientWatch
 from webdyno.probe.cpu import server_cpu
+from webdyno.probe.instructions import InstructionCounter
 from webdyno.probe.profile import Profiler, SystemCalls
 from webdyno.probe.scene import Sampler
 from webdyno.probe.slot import Course, SlotProbe
@@ -241,15 +242,20 @@ class _SlotWatch:
         folders = stack.own_folders()
         profiler = Profiler(*cpus, folders) if tracing == "samples" else None
         calls = SystemCalls(*cpus) if tracing == "calls" else None
+        # What ran before is in no group of ours.
+        group = None if stack.found_pids() else stack.group
+        counter = InstructionCounter(group, cpus[0]) if tracing == "instructions" else None
         course = (
             Course(stack, testbed, client_pid, tracing.every_s)
             if isinstance(tracing, CourseTracing)
             else None
         )
         self._profiler, self._calls, self._course = profiler, calls, course
+        self._counter = counter
         with ExitStack() as exits:
             exits.enter_context(profiler or nullcontext())
             exits.enter_context(calls or nullcontext())
+            exits.enter_context(counter or nullcontext())
             exits.enter_context(probe)
             exits.enter_context(course or nullcontext())
             self._exits = exits.pop_all()
@@ -269,6 +275,7 @@ class _SlotWatch:
             readings=self._probe.readings(),
             profile=self._profiler.profile if self._profiler else None,
             system_calls=self._calls.counts if self._calls else None,
+            instructions=self._counter.counted if self._counter else None,
             course=self._course.samples if self._course else [],
             server_cpus=self._server_cpus,
         )

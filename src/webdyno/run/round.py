@@ -24,6 +24,7 @@ from webdyno.model.records import PreflightRecord, RestRecord, RoundRecord
 from webdyno.model.replay import unpacked
 from webdyno.run.backend import CourseTracing, Questions, SlotUsage
 from webdyno.run.capacity import search_capacities
+from webdyno.run.instructions import count_instructions
 from webdyno.run.planned import PlannedVariant
 from webdyno.run.point import RunningPoint, prepared, rng_of
 from webdyno.run.preflight import with_differences
@@ -90,6 +91,7 @@ def run_round(point: RunningPoint, number: int) -> None:
             _measure(running, slots, times, rng)
             if searched is not None:
                 order = search_capacities(running, variants, searched, times, rng)
+            count_instructions(running, variants, times)
             if rest_s := point.experiment.measure.rest_s:
                 _look_at_rest(running, rng.sample(variants, len(variants)), rest_s)
         except StackDied as death:

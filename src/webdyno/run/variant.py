@@ -164,7 +164,7 @@ class RunningRound:
         point, name = self.point, variant.name
         point.progress.slot_begins(name, phase)
         started_at = datetime.now(UTC)
-        load, used, login_s = point.testbed.slot(name, order, self._tracing(phase))
+        load, used, login_s = point.testbed.slot(name, order, self.tracing(phase))
         point.tell_of_logins(variant.load.connections, login_s)
         refused = bool(load.all_of_it.failures.status)
         logs = point.folder.round_folder(point.number, self.number, name)
@@ -195,7 +195,7 @@ class RunningRound:
             )
         return record
 
-    def _tracing(self, phase: Phase) -> Tracing | None:
+    def tracing(self, phase: Phase) -> Tracing | None:
         """Say what of the servers' CPUs is looked at meanwhile, if that was requested."""
         if not self.point.experiment.profile:
             return None

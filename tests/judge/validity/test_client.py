@@ -160,6 +160,17 @@ def test_what_lacks_is_told_by_how_busy_the_servers_were(busiest: float | None, 
     assert says in found["offered-rate"].fix
 
 
+def test_more_than_was_due_is_told_as_what_came_late() -> None:
+    found = found_in(
+        run_with(
+            load_with(loop="open", offered_rps=500.0, requests={"completed": 330, "drained": 0})
+        )
+    )
+    said = found["offered-rate"]
+    assert "500 req/s were offered, but 660 were answered: late ones came in addition" in said.what
+    assert said.fix.startswith("Client or servers stalled before")
+
+
 def in_thirds(
     *completed: int, drained: int, drain_s: float, median_us: float
 ) -> dict[str, ValidityWarning]:

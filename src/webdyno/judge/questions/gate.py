@@ -40,6 +40,7 @@ from webdyno.judge.questions.gate_notes import (
     response_notes,
     statement_notes,
 )
+from webdyno.judge.questions.gate_waiting import made_to_wait
 from webdyno.judge.stop import Stop
 from webdyno.judge.validity import used_s
 from webdyno.judge.validity.run import FEWEST_STARTS, variants_whose_starts_differ
@@ -205,22 +206,18 @@ class GateQuestion(Question):
         among = at_point._claims_in_all
         claims: list[MeasuredClaim] = []
         warnings: list[EndpointWarning] = []
-        invalidated: list[EndpointWarning | None] = []
+        waits: list[EndpointWarning] = []
         for data in run.points:
             if not data.rounds and only_in(data.preflights):
                 continue
             endpoint = endpoint_of(data)
-            noticed = [EndpointWarning(endpoint, warning) for warning in self.warnings(data)]
-            mine = at_point._claims(data, endpoint)
-            warnings += noticed
-            claims += mine
-            invalidated += [
-                None
-                if claim.limited
-                else invalidating(noticed, claim.rule.name, list(data.experiment.variants))
-                for claim in mine
-            ]
+            claims += at_point._claims(data, endpoint)
+            warnings += [EndpointWarning(endpoint, warning) for warning in self.warnings(data)]
+            if waiting := made_to_wait(data, at_point._settings):
+                waits.append(EndpointWarning(endpoint, waiting))
         answered = answer_claims(claims, run.head.experiment.measure, among)
+        variants = list(run.head.experiment.variants)
+        invalidated = [_invalidating(each, warnings, waits, variants) for each in answered]
         gate_claims = [_told(*each, among) for each in zip(answered, invalidated, strict=True)]
         answer = gate_answer([claim.answer for claim in gate_claims])
         causes = list(filter(None, invalidated))
@@ -235,7 +232,7 @@ class GateQuestion(Question):
             claims=gate_claims,
             notes=[
                 *differing(claims, among),
-                *notes_on(causes, warnings, in_headline),
+                *notes_on(causes, [*warnings, *waits], in_headline),
                 *fixes(
                     {answer.claim.excluded_by for answer in answered if answer.one_sided is None},
                     [warning for warning in warnings if warning not in causes],
@@ -252,6 +249,7 @@ class GateQuestion(Question):
             grew=[] if answer is not GateAnswer.FAIL else list(_growths(run, gate_claims)),
             commits=self._settings.commits,
             repeat=_repeat(run.head.experiment, gate_claims),
+            rate_rps=run.head.experiment.load.offered_rps,
             took_s=used_s(run),
             machine=run.head.machine,
         )
@@ -261,6 +259,21 @@ class GateQuestion(Question):
         measured = [data for data in points if data.rounds]
         rounds = max(len(data.rounds) for data in measured)
         return list(filter(None, [self._lacking(measured, rounds)]))
+
+
+def _invalidating(
+    answered: AnsweredClaim,
+    warnings: Sequence[EndpointWarning],
+    waits: Sequence[EndpointWarning],
+    variants: Sequence[str],
+) -> EndpointWarning | None:
+    """Give what takes a claim's answer away; that requests wait only takes a pass away."""
+    claim = answered.claim
+    if claim.limited:
+        return None
+    counting = warnings if answered.answer == "worse" else [*warnings, *waits]
+    here = [found for found in counting if found.endpoint == claim.endpoint]
+    return invalidating(here, claim.rule.name, variants)
 
 
 def _is_open(answer: GateAnswer, claims: Sequence[GateClaim]) -> bool:

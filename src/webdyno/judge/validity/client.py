@@ -327,10 +327,16 @@ def _rates(slots: Sequence[SlotRecord]) -> str:
     worst = min(
         slots, key=lambda slot: (throughput_rps([slot]) or 0.0) / (slot.load.offered_rps or 1)
     )
-    return (
+    rates = (
         f"{number(worst.load.offered_rps or 0)} req/s were offered, but "
         f"{number(_answered_rps(worst))} were answered"
     )
+    return f"{rates}: late ones came in addition" if _is_surplus(worst) else rates
+
+
+def _is_surplus(slot: SlotRecord) -> bool:
+    """Whether more was answered than was due: what had been due before came late."""
+    return _answered_rps(slot) > (slot.load.offered_rps or inf)
 
 
 def _answered_rps(slot: SlotRecord) -> float:
@@ -357,7 +363,11 @@ OFFERED_RATE = SlotRule(
     broken=_missed,
     what=_rates,
     fix="Lower the arrival rate below what every variant can answer; `webdyno capacity` finds it.",
-    special_fix=_more_at_a_time,
+    special_fix=lambda slots: (
+        "Client or servers stalled before: look for what else uses their CPUs."
+        if all(map(_is_surplus, slots))
+        else _more_at_a_time(slots)
+    ),
 )
 
 RULES = (

@@ -49,7 +49,7 @@ CHEAPER = 0.98
 """Share of the other's CPU that a cheaper one needs at most: beyond it they count as equal."""
 LONGER, LONGER_US = 1.5, 500.0
 """So many times as long, with 95% confidence, and so much longer requests wait at least: nobody's
-objective is about less."""
+objective is about less. What the client sent late is none of it."""
 
 
 def foreign_s(slot: SlotRecord) -> float:
@@ -336,25 +336,37 @@ def _queueing(data: PointData, variant: str, other: str) -> Queueing | None:
     if rate_rps is None or rate_rps != others_rps:
         return None
     cpu = _ratio(data, variant, other, CPU_TIME)
-    waits = list(_waits(data, variant, other))
+    waits = list(longer_waits(data, variant, other))
     return Queueing(variant, other, cpu, waits) if cpu and cpu.high < CHEAPER and waits else None
 
 
-def _waits(data: PointData, variant: str, other: str) -> Iterator[Wait]:
+def longer_waits(
+    data: PointData, variant: str, other: str, confidence: float = CONFIDENCE
+) -> Iterator[Wait]:
+    """Give the percentiles at which a variant's requests wait longer than another one's."""
     for percentile, metric in WAITING.items():
-        ratio = _ratio(data, variant, other, metric)
+        ratio = _ratio(data, variant, other, metric, confidence)
         if ratio is None or ratio.low < LONGER:
             continue
         mine_us, others_us = (
             median(data.values(name, METRICS[metric]).values()) for name in (variant, other)
         )
-        if mine_us - others_us >= LONGER_US:
+        late_us = _sent_late_us(data, variant, percentile) - _sent_late_us(data, other, percentile)
+        if mine_us - others_us - max(late_us, 0.0) >= LONGER_US:
             yield Wait(percentile, mine_us, others_us)
 
 
-def _ratio(data: PointData, variant: str, other: str, metric: str) -> Interval | None:
+def _sent_late_us(data: PointData, variant: str, percentile: str) -> float:
+    """Give how late the client sent requests, in the median of slots."""
+    lags = [getattr(slot.load.send_lag_us, percentile) or 0.0 for slot in data.of_variant(variant)]
+    return median(lags) if lags else 0.0
+
+
+def _ratio(
+    data: PointData, variant: str, other: str, metric: str, confidence: float = CONFIDENCE
+) -> Interval | None:
     d = pair_of(data, variant, other, METRICS[metric]).d
-    return estimate(d, CONFIDENCE).ratio(CONFIDENCE) if len(d) > 1 else None
+    return estimate(d, confidence).ratio(confidence) if len(d) > 1 else None
 
 
 def _queueing_warning(queueing: Queueing) -> ValidityWarning:
