@@ -272,7 +272,7 @@ def _invalidating(
     if claim.limited:
         return None
     counting = warnings if answered.answer == "worse" else [*warnings, *waits]
-    here = [found for found in counting if found.endpoint == claim.endpoint]
+    here = [warning for warning in counting if warning.endpoint == claim.endpoint]
     return invalidating(here, claim.rule.name, variants)
 
 

@@ -28,7 +28,7 @@ def made_to_wait(data: PointData, gate: GateSettings) -> ValidityWarning | None:
         return None
     baseline, _, head = data.experiment.variants
     percentile = waits[0].percentile
-    found = uncomparable(
+    warning = uncomparable(
         RULE,
         head,
         f"requests of {head} wait longer than those of {baseline}: "
@@ -36,7 +36,7 @@ def made_to_wait(data: PointData, gate: GateSettings) -> ValidityWarning | None:
         f"{latency(LONGER_US)})",
         f"If that may be, give latency a limit of its own: --fail-if '{percentile} > +100%'.",
     )
-    return found.replace(metrics=[CPU_TIME])
+    return warning.replace(metrics=[CPU_TIME])
 
 
 def _waits(data: PointData, gate: GateSettings) -> Iterator[Wait]:
