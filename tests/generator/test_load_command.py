@@ -66,3 +66,36 @@ def test_a_terminal_shows_how_it_goes(url: str, tmp_path: Path) -> None:
     assert [line.split()[0] for line in frame] == ["load", "latency", "failures"]
     assert "█" in frame[0]
     assert max(map(len, frame)) < 60
+
+
+def test_metrics_and_a_log_of_requests_agree_with_the_result(url: str, tmp_path: Path) -> None:
+    files = ("--prometheus", "load.prom", "--log-requests", "log.jsonl", "--log-every", "2")
+    counted = ("--count", "100", "--format", "json")
+    done = webdyno("load", f"{url}/hello.txt", *PACED, *counted, *files, folder=tmp_path)
+    completed = json.loads(done.stdout)["requests"]["completed"]
+    assert completed == 100, done.stderr
+    metrics = (tmp_path / "load.prom").read_text().splitlines()
+    assert "loadgen_valid_responses_total 100" in metrics
+    assert 'loadgen_responses_total{status="200"} 100' in metrics
+    assert "loadgen_running 0" in metrics
+    logged = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
+    assert len(logged) == 50
+    assert {(each["status"], each["body_bytes"]) for each in logged} == {(200, 13)}
+
+
+@pytest.mark.parametrize(
+    "pace",
+    [
+        ["--conn-ramp", "200ms", "-c", "4"],
+        ["--rate", "200", "--burst", "20"],
+        ["--rate-per-conn", "20", "--poisson", "-c", "4"],
+    ],
+    ids=" ".join,
+)
+def test_every_pace_is_kept(url: str, tmp_path: Path, pace: list[str]) -> None:
+    usual = ("--think", "5ms") if "--conn-ramp" in pace else ()
+    words = ("load", f"{url}/hello.txt", *pace, *usual, "--time", "400ms", "--format", "json")
+    done = webdyno(*words, folder=tmp_path)
+    requests = json.loads(done.stdout)["requests"]
+    assert requests["completed"], done.stderr
+    assert requests["completed"] + requests["unanswered"] == requests["sent"]
