@@ -5,9 +5,9 @@ import { etag } from 'hono/etag';
 import { html } from 'hono/html';
 import { HTTPException } from 'hono/http-exception';
 
+import { digestOf } from '../site/digest.js';
+import { HIGHEST, faultOf, idOf, whole } from '../site/rules.js';
 import * as database from './database.js';
-import { digestOf } from './digest.js';
-import { HIGHEST, faultOf, idOf, whole } from './rules.js';
 
 const { HOST, PORT, KEEPALIVE_TIMEOUT_S } = process.env;
 const app = new Hono();

@@ -5,13 +5,13 @@ import { json as readJson } from 'node:stream/consumers';
 
 import ejs from 'ejs';
 
+import { digestOf } from '../site/digest.js';
+import { HIGHEST, faultOf, idOf, whole } from '../site/rules.js';
 import * as database from './database.js';
-import { digestOf } from './digest.js';
-import { HIGHEST, faultOf, idOf, whole } from './rules.js';
 
 const { HOST, PORT, KEEPALIVE_TIMEOUT_S } = process.env;
 const fortunesPage = ejs.compile(
-  readFileSync(new URL('views/fortunes.ejs', import.meta.url), 'utf8'),
+  readFileSync(new URL('../site/views/fortunes.ejs', import.meta.url), 'utf8'),
 );
 
 function send(response, status, type, text, headers = {}) {

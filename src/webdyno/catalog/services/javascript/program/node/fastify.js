@@ -5,9 +5,9 @@ import view from '@fastify/view';
 import ejs from 'ejs';
 import Fastify from 'fastify';
 
+import { digestOf } from '../site/digest.js';
+import { HIGHEST, NAME, idOf, whole } from '../site/rules.js';
 import * as database from './database.js';
-import { digestOf } from './digest.js';
-import { HIGHEST, NAME, idOf, whole } from './rules.js';
 
 const { HOST, PORT, KEEPALIVE_TIMEOUT_S } = process.env;
 const app = Fastify({
@@ -16,7 +16,7 @@ const app = Fastify({
 });
 app.register(view, {
   engine: { ejs },
-  root: fileURLToPath(new URL('views', import.meta.url)),
+  root: fileURLToPath(new URL('../site/views', import.meta.url)),
 });
 
 // https://fastify.dev/docs/latest/Reference/Validation-and-Serialization/

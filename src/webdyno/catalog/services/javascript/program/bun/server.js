@@ -1,11 +1,13 @@
 // All sites with Bun's own server and its routes.
 import ejs from 'ejs';
 
-import * as database from './database.js';
-import { HIGHEST, faultOf, idOf, whole } from './rules.js';
+import { HIGHEST, faultOf, idOf, whole } from '../site/rules.js';
+import { database } from './database.js';
 
 const { HOST, PORT, WORKERS, KEEPALIVE_TIMEOUT_S } = process.env;
-const fortunesPage = ejs.compile(await Bun.file(`${import.meta.dir}/views/fortunes.ejs`).text());
+const fortunesPage = ejs.compile(
+  await Bun.file(`${import.meta.dir}/../site/views/fortunes.ejs`).text(),
+);
 
 function queryOf(request, name) {
   return new URL(request.url).searchParams.get(name);

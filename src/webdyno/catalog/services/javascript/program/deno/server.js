@@ -1,13 +1,12 @@
 // All sites with Deno's own server: https://docs.deno.com/runtime/reference/cli/serve/
-import { createHash } from 'node:crypto';
-
 import ejs from 'ejs';
 
-import * as database from './database.js';
-import { HIGHEST, faultOf, idOf, whole } from './rules.js';
+import { digestOf } from '../site/digest.js';
+import { HIGHEST, faultOf, idOf, whole } from '../site/rules.js';
+import { database } from './database.js';
 
 const fortunesPage = ejs.compile(
-  await Deno.readTextFile(new URL('views/fortunes.ejs', import.meta.url)),
+  await Deno.readTextFile(new URL('../site/views/fortunes.ejs', import.meta.url)),
 );
 
 function notFound() {
@@ -41,15 +40,7 @@ const routes = {
       const item = await database.createItem(sent);
       return Response.json(item, { status: 201, headers: { Location: `/items/${item.id}` } });
     }),
-  'POST /upload': async (request) => {
-    const hash = createHash('sha256');
-    let bytes = 0;
-    for await (const chunk of request.body ?? []) {
-      hash.update(chunk);
-      bytes += chunk.length;
-    }
-    return Response.json({ bytes, sha256: hash.digest('hex') });
-  },
+  'POST /upload': async (request) => Response.json(await digestOf(request.body ?? [])),
 };
 
 const itemRoutes = {

@@ -3,16 +3,16 @@ import { fileURLToPath } from 'node:url';
 
 import express from 'express';
 
+import { digestOf } from '../site/digest.js';
+import { HIGHEST, faultOf, idOf, whole } from '../site/rules.js';
 import * as database from './database.js';
-import { digestOf } from './digest.js';
-import { HIGHEST, faultOf, idOf, whole } from './rules.js';
 
 const { HOST, PORT, KEEPALIVE_TIMEOUT_S } = process.env;
 const app = express();
 // https://expressjs.com/en/advanced/best-practice-security.html#reduce-fingerprinting
 app.disable('x-powered-by');
 app.set('view engine', 'ejs');
-app.set('views', fileURLToPath(new URL('views', import.meta.url)));
+app.set('views', fileURLToPath(new URL('../site/views', import.meta.url)));
 
 app.get('/plaintext', (request, response) => {
   response.type('text/plain').send('Hello, World!');
