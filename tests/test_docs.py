@@ -30,6 +30,7 @@ CODE = re.compile(
     r"^```(?P<language>[^\n]*)\n(?P<fenced>.*?)^```$|(?P<indented>(?:^ {4}\S[^\n]*\n)+)",
     re.MULTILINE | re.DOTALL,
 )
+WHOLE = app()
 OF_OTHERS = {"test", "load"}
 """`./dyno test` is the launcher's, which runs this; the engine reads `load`'s flags by itself."""
 RUN_BY = {
@@ -74,7 +75,7 @@ def test_what_people_are_told_to_type_is_understood(page: str, words: str) -> No
     if typed[0] in OF_OTHERS:
         return
     try:
-        app().parse_args(typed, exit_on_error=False, print_error=False)
+        WHOLE.parse_args(typed, exit_on_error=False, print_error=False)
     except CycloptsError as error:
         pytest.fail(f"{page} tells people to type 'webdyno {words}': {error}")
 

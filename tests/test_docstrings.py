@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator
 
-from sources import MODULES, SOURCE
+from sources import MODULES, SOURCE, tree_of
 
 BY_PROTOCOL = {
     "run/local_backend.py",
@@ -19,7 +19,7 @@ def test_what_is_longer_than_a_statement_says_what_it_does() -> None:
         f"{file.relative_to(SOURCE)}: {function.name}"
         for file in MODULES
         if str(file.relative_to(SOURCE)) not in BY_PROTOCOL
-        for function in public_functions(ast.parse(file.read_text()))
+        for function in public_functions(tree_of(file))
         if len(function.body) > 1 and ast.get_docstring(function) is None
     ]
     assert not silent, f"each of these needs a docstring: {silent}"

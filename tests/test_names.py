@@ -4,7 +4,7 @@ import ast
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 
-from sources import MODULES, SOURCE
+from sources import MODULES, SOURCE, tree_of
 
 # What each module has that is one of several of a kind, to be called by the kind's name.
 PROTOCOLS = {
@@ -56,7 +56,7 @@ def test_no_name_is_defined_twice() -> None:
 def test_no_module_defines_a_name_twice() -> None:
     """The second value would hold for both, as where files were joined, and no checker says so."""
     for file in MODULES:
-        names = Counter(_defined(ast.parse(file.read_text())))
+        names = Counter(_defined(tree_of(file)))
         twice = [name for name, times in names.items() if times > 1]
         assert not twice, f"{file.relative_to(SOURCE)} defines {', '.join(twice)} twice"
 
@@ -79,7 +79,7 @@ def public_definitions() -> dict[str, list[str]]:
     found = defaultdict[str, list[str]](list)
     for file in MODULES:
         kinds = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-        names = {it.name for it in ast.parse(file.read_text()).body if isinstance(it, kinds)}
+        names = {it.name for it in tree_of(file).body if isinstance(it, kinds)}
         for name in names:
             if not name.startswith("_"):
                 found[name].append(str(file.relative_to(SOURCE)))

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from reference.recorded import unpacked
+from sources import tree_of
 from webdyno.judge import Stop, decide, judge, next_variants, question_of
 from webdyno.judge.point_data import PointData, RunData
 from webdyno.judge.questions import QUESTIONS
@@ -40,7 +41,7 @@ def _asking() -> Iterator[str]:
     for file in sorted(SOURCE.rglob("*.py")):
         name = str(file.relative_to(SOURCE))
         if not name.startswith(OWN):
-            for node in ast.walk(ast.parse(file.read_text())):
+            for node in ast.walk(tree_of(file)):
                 if isinstance(node, ast.Attribute) and node.attr in KINDS.get(
                     _name(node.value), ()
                 ):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sources import MODULES, SOURCE
+from sources import MODULES, SOURCE, tree_of
 
 HOME = Path(__file__).parent.parent
 SNAPSHOTS = HOME / "tests/report/snapshots"
@@ -98,7 +98,7 @@ def test_help_and_output(output: Path) -> None:
 
 def sentences_of(source: Path) -> Iterator[str]:
     """Texts of a module that people may read: what has a blank and isn't a docstring."""
-    tree = ast.parse(source.read_text(encoding="utf-8"))
+    tree = tree_of(source)
     documents = {id(it.value) for it in ast.walk(tree) if isinstance(it, ast.Expr)}
     for node in ast.walk(tree):
         if not isinstance(node, ast.Constant) or not isinstance(node.value, str):

@@ -1,6 +1,7 @@
 import os
 import re
 import resource
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ HALF_A_MEGABYTE = 500_000
 SCRIPT = re.compile(r"<script[^>]*>.*?</script>", re.DOTALL)
 
 
+@cache
 def page(run: SimulatedRun) -> str:
     return html_page(FOLDER, runs.seen(run))
 
@@ -205,6 +207,6 @@ def test_where_addresses_are_limited_a_chart_is_refused_in_words(
     with pytest.raises(
         OperationError, match="allows 4 GiB; lift that limit with ulimit -v unlimited"
     ):
-        page(comparisons.decided())
+        html_page(FOLDER, runs.seen(comparisons.decided()))
     monkeypatch.setattr(resource, "getrlimit", lambda _: (resource.RLIM_INFINITY,) * 2)
-    page(comparisons.decided())
+    html_page(FOLDER, runs.seen(comparisons.decided()))

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -35,7 +36,7 @@ class Catalogue:
     @classmethod
     def load(cls, extra_dirs: Iterable[Path] = ()) -> "Catalogue":
         """Read webdyno's own catalogue, then those of users, whose names win."""
-        folders = [BUILT_IN, *extra_dirs]
+        folders = [*extra_dirs]
         for folder in folders:
             if not folder.is_dir():
                 raise UserError(f"--catalog {folder}: there is no such folder")
@@ -44,7 +45,7 @@ class Catalogue:
                     f"--catalog {folder}: no catalog, which has one of the folders "
                     f"{', '.join(KINDS)}; docs/reference/catalog.md shows one"
                 )
-        return cls({}, {}, {}, {}).joined_by(folders)
+        return _of_folders([BUILT_IN, *folders]) if folders else _built_in()
 
     def stack(self, name: str) -> Stack:
         """Give a stack; raise UserError with the nearest names when there is none of that name."""
@@ -101,6 +102,15 @@ class Catalogue:
             sites={**self.sites, **sites},
             experiments={**self.experiments, **experiments},
         )
+
+
+@cache
+def _built_in() -> Catalogue:
+    return _of_folders([BUILT_IN])
+
+
+def _of_folders(folders: Sequence[Path]) -> Catalogue:
+    return Catalogue({}, {}, {}, {}).joined_by(folders)
 
 
 def _named(choices: Mapping[str, T], kind: str, name: str) -> T:
