@@ -13,6 +13,10 @@ import pytest
 from hypothesis import settings
 
 from neighbours import Neighbours
+from webdyno.model.experiment import Experiment
+from webdyno.model.records import RECORD
+
+pytest_plugins = ["workers"]
 
 # What takes long here says nothing: the machine is shared.
 settings.register_profile("many", deadline=None)
@@ -31,6 +35,13 @@ def open_folder() -> Iterator[Path]:
     folder.chmod(0o755)
     yield folder
     shutil.rmtree(folder)
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Work out once for all workers how the largest models are read."""
+    if session.config.getoption("--workers") > 1:
+        Experiment.model_rebuild()
+        RECORD.rebuild()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -13,11 +13,15 @@ import pytest
 from webdyno.cluster import node
 from webdyno.model.cluster import StartNode, StopNode
 
-ADDRESS = f"10.255.{os.getpid() % 250}.1"
-"""Of no machine. Tests may run beside each other, in processes that each have their own."""
 SAYS_READY = "print('ready', flush=True); time.sleep(600)"
 DEAF = f"import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); {SAYS_READY}"
 OBEYS = f"import time; {SAYS_READY}"
+
+
+@pytest.fixture
+def address() -> str:
+    """Of no machine. Tests may run beside each other, in processes that each have their own."""
+    return f"10.255.{os.getpid() % 250}.1"
 
 
 @contextmanager
@@ -42,57 +46,59 @@ def began(
             process.wait()
 
 
-def order(**changes: str) -> bytes:
+def order(address: str = "10.255.255.1", **changes: str) -> bytes:
     told = StartNode(
-        webdyno=version("webdyno"), address=ADDRESS, port=6379, head=None, token="t" * 32
+        webdyno=version("webdyno"), address=address, port=6379, head=None, token="t" * 32
     )
     return told.model_copy(update=changes).model_dump_json().encode()
 
 
-def test_all_with_the_mark_end_and_nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_with_the_mark_end_and_nobody_else(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(node, "ENDS_WITHIN_S", 1.0)
-    mine, theirs = {node.MARK: ADDRESS}, {node.MARK: f"{ADDRESS}0"}
+    mine, theirs = {node.MARK: address}, {node.MARK: f"{address}0"}
     with ExitStack() as exits:
         deaf, obeys, other = (
             exits.enter_context(began(program, marked))
             for program, marked in ((DEAF, mine), (OBEYS, mine), (OBEYS, theirs))
         )
-        told = node.follow_order(StopNode(address=ADDRESS).model_dump_json().encode())
+        told = node.follow_order(StopNode(address=address).model_dump_json().encode())
         assert (told.wrong, told.ended, told.killed) == (None, 2, 1)
         assert (deaf.wait(), obeys.wait(), other.poll()) == (-9, -15, None)
-    again = node.follow_order(StopNode(address=ADDRESS).model_dump_json().encode())
+    again = node.follow_order(StopNode(address=address).model_dump_json().encode())
     assert (again.wrong, again.ended) == (None, 0)
 
 
-def test_processes_of_its_session_end_without_the_mark() -> None:
+def test_processes_of_its_session_end_without_the_mark(address: str) -> None:
     program = f"import subprocess; p = subprocess.Popen(['sleep', '600'], env={{}}); {OBEYS}"
-    with began(program, {node.MARK: ADDRESS}):
-        told = node.follow_order(StopNode(address=ADDRESS).model_dump_json().encode())
+    with began(program, {node.MARK: address}):
+        told = node.follow_order(StopNode(address=address).model_dump_json().encode())
         assert (told.ended, told.killed) == (2, 0)
 
 
-def test_processes_in_its_folder_end_without_the_mark(tmp_path: Path) -> None:
-    (folder := tmp_path / f"webdyno-node-{ADDRESS}-x").mkdir()
-    (other := tmp_path / f"webdyno-node-{ADDRESS}0-x").mkdir()
+def test_processes_in_its_folder_end_without_the_mark(address: str, tmp_path: Path) -> None:
+    (folder := tmp_path / f"webdyno-node-{address}-x").mkdir()
+    (other := tmp_path / f"webdyno-node-{address}0-x").mkdir()
     with began(OBEYS, folder=folder), began(OBEYS, folder=other) as stays:
-        told = node.follow_order(StopNode(address=ADDRESS).model_dump_json().encode())
+        told = node.follow_order(StopNode(address=address).model_dump_json().encode())
         assert (told.ended, told.killed) == (1, 0)
         assert stays.poll() is None
 
 
-def test_one_node_at_a_time() -> None:
-    with began(OBEYS, {node.MARK: ADDRESS}):
-        assert "runs there already" in str(node.follow_order(order()).wrong)
+def test_one_node_at_a_time(address: str) -> None:
+    with began(OBEYS, {node.MARK: address}):
+        assert "runs there already" in str(node.follow_order(order(address)).wrong)
 
 
 @pytest.mark.parametrize(
     ("told", "wrong"),
     [
-        (order(), "{address} is no address of its own"),
+        (order(), "10.255.255.1 is no address of its own"),
         (order(webdyno="0.0.1"), "the order comes from 0.0.1: install the same"),
         (b'{"order": "dance"}', "doesn't know this order"),
         (b"", "doesn't know this order"),
     ],
 )
 def test_what_cannot_be_carried_out_is_told(told: bytes, wrong: str) -> None:
-    assert wrong.format(address=ADDRESS) in str(node.follow_order(told).wrong)
+    assert wrong in str(node.follow_order(told).wrong)

@@ -7,12 +7,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from e2e import forked
 from e2e.own import SERVER, commit, git
 from webdyno.definitions import Catalogue
 from webdyno.host.this_machine import Testbed
 
 if TYPE_CHECKING:  # it takes a while to import
     from playwright.sync_api import Browser
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Have one forerunner for all workers."""
+    if session.config.getoption("--workers") > 1:
+        forked.forerunner()
 
 
 @pytest.fixture(scope="module")

@@ -34,6 +34,10 @@ def main() -> None:
     cli = import_module("webdyno.cli")
     for module in MODULES:
         import_module(f"webdyno.{module}")
+    # Most commands read these; how a model is read is worked out when that is first done.
+    import_module("webdyno.definitions").Catalogue.load()
+    import_module("webdyno.model.experiment").Experiment.model_rebuild()
+    import_module("webdyno.model.records").RECORD.rebuild()
     gc.freeze()  # what is never looked at is never copied
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those who wait
     while True:

@@ -44,7 +44,7 @@ class Forked:
                 self.stdout, writes = stdout, os.dup(stdout.fileno())
             errors = writes if stderr is None else stderr.fileno()
             files = [told.fileno(), nothing.fileno(), writes, errors]
-            socket.send_fds(_forerunner(), [json.dumps(order).encode()], files)
+            socket.send_fds(forerunner(), [json.dumps(order).encode()], files)
         os.close(writes)
         self.pid = int(self._told.recv(100))
 
@@ -112,8 +112,8 @@ def run(
 
 
 @cache
-def _forerunner() -> socket.socket:
-    """Start the one of this process, which ends when nobody can ask it any more."""
+def forerunner() -> socket.socket:
+    """Start the one of this process and of its forks, which ends when none can ask it any more."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs:
         process = subprocess.Popen(

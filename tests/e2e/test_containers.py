@@ -100,11 +100,7 @@ int main(int argc, char **argv) {
     }
 }
 """
-LABEL = f"webdyno.test={os.getpid()}"
-"""Of images of these tests alone: others may run at the same time."""
-DOCKERFILE = (
-    f"FROM scratch\nLABEL {LABEL}\n" + 'COPY server /server\nEXPOSE {port}\nCMD ["/server"{more}]\n'
-)
+DOCKERFILE = 'FROM scratch\nCOPY server /server\nEXPOSE {port}\nCMD ["/server"{more}]\n'
 FEW = ("--set=load.connections=1", "--set=load.keepalive=never", *QUICK)
 GROUPS = Path("/sys/fs/cgroup")
 
@@ -138,8 +134,18 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def home(tmp_path: Path, program: Path) -> Path:
     """A folder with a Dockerfile, whose image is built once: Podman knows its layers again."""
     shutil.copy2(program, tmp_path / "server")
-    (tmp_path / "Dockerfile").write_text(DOCKERFILE.format(port=81, more=""))
+    write_dockerfile(tmp_path, DOCKERFILE.format(port=81, more=""))
     return tmp_path
+
+
+def write_dockerfile(folder: Path, text: str) -> None:
+    """Write one whose images have our label."""
+    (folder / "Dockerfile").write_text(f"{text}\nLABEL {label()}\n")
+
+
+def label() -> str:
+    """Mark images of this process's tests: others may run at the same time."""
+    return f"webdyno.test={os.getpid()}"
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -148,7 +154,7 @@ def images_end_with_the_tests() -> Iterator[None]:
     yield
     if shutil.which("podman") is None:
         return
-    words = ["podman", "images", "--all", "--quiet", "--no-trunc", f"--filter=label={LABEL}"]
+    words = ["podman", "images", "--all", "--quiet", "--no-trunc", f"--filter=label={label()}"]
     done = subprocess.run(words, check=True, capture_output=True, text=True)
     if made := set(done.stdout.split()):
         subprocess.run(["podman", "rmi", "--force", *made], check=False, capture_output=True)
@@ -373,7 +379,7 @@ def test_what_goes_wrong_is_told_in_one_message(
     home: Path, dockerfile: str | None, stack: str, says: str
 ) -> None:
     if dockerfile:
-        (home / "Dockerfile").write_text(dockerfile)
+        write_dockerfile(home, dockerfile)
     done = webdyno("up", stack, "--ready-within=20s", folder=home)
     assert done.returncode in {2, 3}, done.stdout
     assert re.search(says, done.stderr), done.stderr
