@@ -122,16 +122,28 @@ def with_cargo(checkout: Path) -> str:
 
 
 def test_tests_begin_once_their_packages_are_there(checkout: Path) -> None:
-    """They are installed while the checks run, and all is compiled before by one process."""
+    """They are installed while the engine is built, and the checks run beside all of it."""
     called = for_tests(checkout, installs="sleep 0.3")
     done = run(checkout, "test", "tests/model", PATH=with_cargo(checkout))
     assert done.returncode == 0, done.stderr
-    *before, last = called.read_text().splitlines()
-    assert len(before) == 5
-    assert any(it.endswith("-m pytest --collect-only -q") for it in before)
-    assert f"{checkout}/scripts/check" in before
-    assert [it.split()[1] for it in before if "bin/cargo" in it] == ["test"]
+    calls = called.read_text().splitlines()
+    calls.remove(f"{checkout}/scripts/check")
+    *before, last = calls
+    assert sorted(call.split()[1] for call in before) == [
+        "scripts/test_packages.py",
+        "scripts/unpack_packages.py",
+        "test",
+    ]
     assert last == f"{checkout}/scripts/test tests/model"
+
+
+def test_checks_that_fail_let_the_tests_end_and_fail_in_the_end(checkout: Path) -> None:
+    called = for_tests(checkout, installs="true")
+    (checkout / "scripts/check").write_text("#!/bin/sh\necho 'a type is wrong'; exit 1\n")
+    done = run(checkout, "test", PATH=with_cargo(checkout))
+    assert done.returncode == 3
+    assert "a type is wrong" in done.stderr
+    assert f"{checkout}/scripts/test" in called.read_text()
 
 
 def test_with_full_they_have_the_engine_as_people_use_it_too(checkout: Path) -> None:
