@@ -124,16 +124,21 @@ def looked_at(make: Make, rng: np.random.Generator, first_s: float, starts: int)
     begun = round(LOAD_START_S / WINDOW_S)
     for left in reversed(range(starts)):
         logs = make(rng)
+        before = sum(len(each[0].logs) for each in seen)
+        most = max(round(MOST_S / WINDOW_S) - before, round(first_s / WINDOW_S))
+        looked = round(first_s / WINDOW_S)
         seen.append([])
-        before_s = sum(len(each[0].logs) for each in seen if each) * WINDOW_S
-        for longer in (1, 2, 5):
-            length_s = min(longer * first_s, max(MOST_S - before_s, first_s))
-            seen[-1] = [Series(WINDOW_S, logs[: round(length_s / WINDOW_S)])]
-            if (step := next_step(seen, load_starts, is_last_start=not left)) != "longer":
+        while True:
+            seen[-1] = [Series(WINDOW_S, logs[:looked])]
+            load_starts = [
+                [Series(WINDOW_S, logs[looked + start * begun :][:begun])]
+                for start in range(LOAD_STARTS)
+            ]
+            step = next_step(seen, load_starts, is_last_start=not left)
+            if step != "longer" or looked >= most:
                 break
-        if not load_starts:
-            load_starts = [[Series(WINDOW_S, make(rng)[-begun:])] for _ in range(LOAD_STARTS)]
-        if step != "again" or next_step(seen, load_starts, is_last_start=not left) != "again":
+            looked = min(2 * (looked + LOAD_STARTS * begun), most)
+        if step != "again":
             break
     return steady_from(seen, load_starts)[0]
 

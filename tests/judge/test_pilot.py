@@ -1,6 +1,8 @@
-"""Warm-up, ramp-up and window from simulated pilots."""
+"""Warm-up, ramp-up and window from simulated pilots, and from recorded ones of today's runtimes."""
 
+import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,7 +11,11 @@ from judge.steady_simulation import SLOW_START, TIME_S, WINDOW_S, noise, remembe
 from webdyno.judge.interval import Logs
 from webdyno.judge.pilot import SHORTEST_WINDOW_S, Needs, next_step, settle
 from webdyno.judge.steady import Series
+from webdyno.run.pilot_looks import PilotLook, series_of, step_after
 
+RECORDED = json.loads((Path(__file__).parent / "pilots_of_runtimes.json").read_text())
+"""Looks of a second at fresh servers on one CPU, then two starts of load; of runtimes that need
+long the beginning of a second look."""
 NEEDS = Needs(latency_s=0.003, quantile=None, slots_per_round=4, most_warmup_s=15, most_slot_s=10)
 THROUGHPUT = np.log(20_000)
 
@@ -240,7 +246,7 @@ def test_a_hole_at_the_loads_beginning_is_no_stall() -> None:
 
 def test_a_short_look_counts_for_its_share_of_a_window() -> None:
     """What 0.3 s of nginx show beside stalls of the machine moves 0.55 s by less than 0.5%."""
-    steady = Series(0.025, THROUGHPUT + np.random.default_rng(14).normal(0, 0.02, 40))
+    steady = Series(0.025, np.log(61_000) + np.random.default_rng(14).normal(0, 0.02, 40))
     stalled = [
         (1457, 1461, 1512, 1523, 1481, 1173, 1195, 1486, 1467, 1461, 1431, 1484),
         (1388, 1514, 1522, 1470, 1523, 1463, 1528, 1466, 1477, 1505, 1511, 1500),
@@ -329,3 +335,48 @@ def test_next_to_no_data_gives_next_to_no_answer() -> None:
     assert pilot.warmup_s == NEEDS.most_warmup_s
     with pytest.raises(ValueError, match="windows of one length"):
         settle([[one]], [[Series(0.1, np.zeros(9))], [Series(0.2, np.zeros(9))]], NEEDS)
+
+
+def look(recorded: dict[str, list[int]], length_s: float = 100.0) -> PilotLook:
+    windows = round(length_s / 0.025)
+    cpu_s = [cpu_us / 1e6 for cpu_us in recorded["cpu_us"]]
+    return PilotLook(recorded["responses"][:windows], cpu_s[:windows])
+
+
+@pytest.mark.parametrize("runtime", ["fastify", "express", "vertx"])
+def test_a_jit_that_is_faster_at_later_starts_of_load_still_warms_up(runtime: str) -> None:
+    """Fastify's second was called steady from 0.1 s on; it served 12,000/s then, 71,000/s later."""
+    recorded = RECORDED[runtime]
+    starts = [look(start) for start in recorded["starts"]]
+    assert step_after([look(recorded["first"])], starts, is_last_start=False) == "longer"
+
+
+@pytest.mark.parametrize("length_s", [1, 2, 3])
+def test_a_jit_that_gets_faster_and_cheaper_still_warms_up(length_s: float) -> None:
+    """Spring Boot's throughput of now and then is seen again all the time: its compiler stalls it.
+
+    It was said to need no warm-up.
+    """
+    recorded = RECORDED["spring-boot"]
+    looks = [look(recorded["first"]), look(recorded["second"], length_s)]
+    assert step_after(looks, [], is_last_start=True) == "longer"
+    pilot = settle(*series_of(looks, []), NEEDS)
+    assert (pilot.steady, pilot.warmup_s) == (False, NEEDS.most_warmup_s)
+
+
+@pytest.mark.parametrize("runtime", ["bun", "axum", "actix-web", "puma-sinatra", "php-nginx"])
+def test_what_is_compiled_before_or_never_needs_no_warm_up(runtime: str) -> None:
+    recorded = RECORDED[runtime]
+    starts = [look(start) for start in recorded["starts"]]
+    looks = [look(recorded["first"])]
+    assert step_after(looks, starts, is_last_start=False) == "enough"
+    assert settle(*series_of(looks, starts), NEEDS).warmup_s == 0
+
+
+def test_what_was_loaded_between_two_looks_is_a_part_of_the_warm_up() -> None:
+    recorded = RECORDED["fastify"]
+    first, starts = look(recorded["first"]), [look(start) for start in recorded["starts"]]
+    first.go_on_with(starts * 14)
+    pilot = settle(*series_of([first], starts), NEEDS)
+    assert pilot.steady
+    assert 0.7 <= pilot.warmup_s <= 1.2

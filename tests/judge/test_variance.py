@@ -10,11 +10,11 @@ from webdyno.judge import judge
 from webdyno.judge.variance import (
     MOST_SLOTS,
     PILOT_ROUNDS,
-    _costs_s,
     best_slots,
     choice,
     chosen_slots_per_variant,
     random_effects,
+    round_costs_s,
 )
 from webdyno.model.measure import FIRST_SLOTS, Measure
 from webdyno.model.records import Record, RoundRecord
@@ -140,10 +140,10 @@ def test_costs_are_told_by_the_clock() -> None:
     two = {"a": SimulatedVariant(), "b": SimulatedVariant()}
     run = simulated_run(two, rounds=3, measure=Measure(warmup_s=1.0, slot_s=0.5, seed=1))
     measured = run.data
-    assert _costs_s(measured, 2) == pytest.approx(((0.4 + 2 * 1.02) / 2, 0.52))
+    assert round_costs_s(measured, 2) == pytest.approx(((0.4 + 2 * 1.02) / 2, 0.52))
     excluded = measured.without([(this_round.record.round, 3) for this_round in measured.rounds])
-    assert _costs_s(excluded, 2) == pytest.approx(_costs_s(measured, 2))
-    assert _costs_s(point_data([]), 2) == (0, 0)
+    assert round_costs_s(excluded, 2) == pytest.approx(round_costs_s(measured, 2))
+    assert round_costs_s(point_data([]), 2) == (0, 0)
 
 
 def test_rounds_get_longer_only_where_that_saves_time() -> None:

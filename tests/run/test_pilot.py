@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from builders import SimulatedVariant, simulated_run
+from builders import SimulatedVariant, pilot_record, point_data, simulated_run
 from webdyno.judge import question_of
 from webdyno.model.experiment import Experiment
 from webdyno.model.gate import GateSettings
@@ -79,9 +79,9 @@ def test_cold_figures_end_where_the_rate_is_nearly_steady() -> None:
 
 
 def test_quick_variants_get_slots_of_which_six_rounds_fit_into_a_third_of_the_budget() -> None:
-    needs = _needs(experiment(budget_s=90.0), start_s=0.4, latency_s=0.002)
+    needs = _needs(point_data([], experiment(budget_s=90.0)), start_s=0.4, latency_s=0.002)
     assert 6 * 2 * (0.4 + 2 * needs.most_slot_s) <= 30
-    slow = _needs(experiment(budget_s=90.0), start_s=0.4, latency_s=0.2)
+    slow = _needs(point_data([], experiment(budget_s=90.0)), start_s=0.4, latency_s=0.2)
     assert slow.most_slot_s > needs.most_slot_s
 
 
@@ -91,6 +91,21 @@ def test_the_fewest_rounds_of_a_ranking_fit_into_its_budget_with_slow_variants()
     league = one.replace(race="ranking", variants=variants)
     rounds = question_of(league).fewest_rounds
     assert rounds == 13
-    needs = _needs(league, start_s=1.5, latency_s=0.3)
+    needs = _needs(point_data([], league), start_s=1.5, latency_s=0.3)
     assert rounds * 14 * (1.5 + 2 * needs.most_slot_s) <= 900
     assert needs.most_warmup_s > 2.0  # each variant's own, which few of them need
+
+
+def test_a_variant_that_warms_up_long_has_half_of_what_others_leave() -> None:
+    """Two runtimes of fourteen stacks compile for seconds; the others need no warm-up."""
+    one = experiment(budget_s=900.0)
+    variants = {f"v{n}": Variant(stack="nginx") for n in range(14)}
+    league = one.replace(race="ranking", variants=variants)
+    alone = _needs(point_data([], league), start_s=1.5, latency_s=0.002)
+    assert alone.most_warmup_s > 7
+    after = _needs(
+        point_data([pilot_record("v0", warmup_s=8.0)], league), start_s=1.5, latency_s=0.002
+    )
+    assert after.most_warmup_s == pytest.approx(alone.most_warmup_s - 4)
+    rounds_s = 13 * (14 * (1.5 + 2 * after.most_slot_s) + 8 + after.most_warmup_s)
+    assert rounds_s <= 900

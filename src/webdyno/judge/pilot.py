@@ -50,6 +50,8 @@ Step = Literal["enough", "longer", "again"]
 """No more load after a fresh start, more of it, or another fresh start."""
 FEW_LOOKS, MANY_LOOKS = 2.0, 3.0
 """Standard errors that chance seldom passes in one place, and that it doesn't in many."""
+FASTER = 0.05
+"""ln: a variant that gets faster by so much still warms up."""
 
 
 @dataclass(frozen=True)
@@ -106,12 +108,16 @@ def steady_from(
     was seen later in others came from elsewhere. And after warming up it is never again as it was:
     a late change is believed only then, and a level that swings too slowly to be called steady is
     taken for steady if neither its first quarter nor its first half is unlike what follows, and
-    more so than its swings make it.
+    more so than its swings make it. What gets faster, or is faster at each start of load that
+    comes after it, isn't steady, however level it looks.
+
+    `load_starts`: those after the last of the fresh starts.
     """
     looks = [(latest_onset(each), each) for each in fresh_starts]
+    looks[-1] = (_unless_faster(*looks[-1], load_starts), fresh_starts[-1])
     begins, seen = min(looks, key=_worth)
     kinds = _by_kind(fresh_starts, load_starts)
-    if begins.at_s or not begins.steady:
+    if (begins.at_s or not begins.steady) and not begins.gets_faster:
         length_s = len(seen[0].logs) * seen[0].window_s
         begins_s = [begins.at_s] if begins.at_s else [share * length_s for share in BEGINNINGS]
         unlike_s = [
@@ -127,6 +133,54 @@ def steady_from(
             why = f"warm-up {unlike_s[-1]:.2g} s: throughput differs at the start and never again"
             begins = Onset(unlike_s[-1], steady=False, why=why, may_begin_later=True)
     return begins, seen
+
+
+def _unless_faster(
+    begins: Onset, seen: Sequence[Series], load_starts: Sequence[Sequence[Series]]
+) -> Onset:
+    """Give an onset as it is, unless the variant was seen to get faster after it."""
+    throughput = seen[0]
+    settled = throughput.logs[_begin(begins.at_s, throughput) :]
+    ends = [each[0].logs[len(each[0].logs) // 2 :] for each in load_starts]
+    if ends and all(_is_higher(end, settled) for end in ends):
+        why = "throughput is higher at each later start of the load"
+    elif not begins.steady and _gets_faster(seen, begins.at_s):
+        why = "throughput still rises, and CPU per request falls"
+    else:
+        return begins
+    return replace(begins, steady=False, why=why, may_begin_later=True, gets_faster=True)
+
+
+def _gets_faster(seen: Sequence[Series], at_s: float) -> bool:
+    """Whether the second half of what was seen from `at_s` on is faster, and costs less CPU.
+
+    Both: throughput also rises where other programs leave the CPUs.
+    """
+    halves = []
+    for series in seen:
+        logs = series.logs[_begin(at_s, series) :]
+        halves.append((logs[: len(logs) // 2], logs[len(logs) // 2 :]))
+    if len(halves) < 2:
+        return False
+    (slower, faster), (costly, cheap) = halves[:2]
+    return _is_higher(faster, slower) and _is_higher(costly, cheap)
+
+
+def _is_higher(logs: Logs, than: Logs) -> bool:
+    """Whether its mean is higher by more than `FASTER`, and than the swings of both make it."""
+    if min(len(logs), len(than)) < FEWEST_WINDOWS:
+        return False
+    error = (_variance_of_mean(logs) + _variance_of_mean(than)) ** 0.5
+    return bool(logs.mean() - than.mean() > max(FASTER, FEW_LOOKS * error))
+
+
+def _variance_of_mean(logs: Logs) -> float:
+    return autocorrelation_time(logs) * float(logs.var()) / len(logs)
+
+
+def _begin(at_s: float, series: Series) -> int:
+    """Give its window that begins then, or its last one."""
+    return min(round(at_s / series.window_s), len(series.logs) - 1)
 
 
 def _by_kind(
@@ -173,7 +227,7 @@ def _is_beyond_swings(at_s: float, series: Series) -> bool:
     parts = [series.logs[:begin], series.logs[begin:]]
     if min(map(len, parts)) < FEWEST_WINDOWS:
         return True
-    variance = sum(autocorrelation_time(part) * float(part.var()) / len(part) for part in parts)
+    variance = sum(map(_variance_of_mean, parts))
     return bool(abs(parts[1].mean() - parts[0].mean()) > FEW_LOOKS * variance**0.5)
 
 
@@ -200,6 +254,8 @@ def next_step(
     another start tells, where there may be one, unless some starts of load after this one do.
     """
     begins, _ = steady_from(fresh_starts, load_starts)
+    if begins.gets_faster:
+        return "longer"
     if begins.at_s > EARLY_S and not is_last_start:
         return "again"
     return "enough" if begins.steady else "longer"
@@ -223,7 +279,7 @@ def settle(
     """
     latest, after_start = steady_from(fresh_starts, load_starts)
     throughput = after_start[0]
-    begin = min(round(latest.at_s / throughput.window_s), len(throughput.logs) - 1)
+    begin = _begin(latest.at_s, throughput)
     settled = Series(throughput.window_s, throughput.logs[begin:]).cleaned()
     memory_s = autocorrelation_time(settled.logs) * throughput.window_s
     period_s = cycle(settled)

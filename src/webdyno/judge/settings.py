@@ -6,7 +6,8 @@ from webdyno.judge.pilot import FEWEST_ROUNDS
 from webdyno.judge.point_data import PointData, derived
 from webdyno.judge.questions import question_of
 from webdyno.judge.stop import seconds_for_a_variant
-from webdyno.judge.variance import PILOT_ROUNDS, chosen_slots_per_variant
+from webdyno.judge.validity import used_s
+from webdyno.judge.variance import PILOT_ROUNDS, chosen_slots_per_variant, round_costs_s
 from webdyno.model.experiment import Experiment
 from webdyno.model.pilot import Pilot, SlotSettings
 from webdyno.model.records import AdjustmentRecord, PilotRecord
@@ -187,14 +188,26 @@ def slots_per_variant(data: PointData) -> int:
     """Give the slots of each variant in a point's next round.
 
     After a pilot the first rounds have the fewest that are balanced, since six of them are enough
-    for a clear difference; what isn't clear then gets more, where that saves time.
+    for a clear difference; what isn't clear then gets more, where that saves time, and where the
+    fewest rounds of the question still fit into the budget.
     """
     if (fixed := slot_settings(data).slots_per_variant) is not None:
         return fixed
     finished = len(data.rounds)
     if pilots(data) and finished < PILOT_ROUNDS:
         return FIRST_AFTER_PILOT
-    return chosen_slots_per_variant(data)
+    chosen = chosen_slots_per_variant(data)
+    return chosen if not pilots(data) or _fits(chosen, data) else FIRST_AFTER_PILOT
+
+
+def _fits(slots: int, data: PointData) -> bool:
+    """Whether the rounds that a verdict still lacks fit into the budget with so many slots."""
+    lacking = question_of(data.experiment).fewest_rounds - len(data.rounds)
+    variants = len(data.experiment.variants)
+    start_s, slot_s = round_costs_s(data, variants)
+    lacking_s = lacking * variants * (start_s + slots * slot_s)
+    longest_s = data.measure.budget_s * data.measure.patience
+    return lacking <= 0 or used_s(data) + lacking_s <= longest_s
 
 
 @derived

@@ -97,6 +97,8 @@ class Onset:
     why: str
     may_begin_later: bool = False
     """Whether the level still rose or fell where the series ends, or the series is too short."""
+    gets_faster: bool = False
+    """Whether it is known to be faster later."""
 
     @property
     def doubt(self) -> int:

@@ -55,7 +55,7 @@ def _chosen(pilot: PointData) -> int:
         return FIRST_SLOTS
     restart, slot = np.array(splits).mean(axis=0)
     first = len(pilot.rounds[0].record.order) // len(pilot.experiment.variants)
-    return choice(restart, slot, *_costs_s(pilot, len(pilot.experiment.variants)), first)
+    return choice(restart, slot, *round_costs_s(pilot, len(pilot.experiment.variants)), first)
 
 
 def choice(restart: float, slot: float, start_s: float, slot_s: float, first: int) -> int:
@@ -88,7 +88,7 @@ def variance_splits(
     Variants with too few of them are excluded.
     """
     splits = []
-    start_s, slot_s = _costs_s(data, len(variants))
+    start_s, slot_s = round_costs_s(data, len(variants))
     for variant in variants:
         groups = list(data.slot_logs(variant, rule).values())
         if not _tells(groups):
@@ -137,7 +137,7 @@ def _tells(groups: Sequence[Logs]) -> bool:
     return len(groups) > 1 and any(len(group) > 1 for group in groups)
 
 
-def _costs_s(data: PointData, variants: int) -> tuple[float, float]:
+def round_costs_s(data: PointData, variants: int) -> tuple[float, float]:
     """Give what a variant's fresh start (warm-up included) and one more slot cost, on average.
 
     From one slot's beginning to the next one's: with its ramp-up, its drain and its probes.

@@ -26,6 +26,11 @@ class Pilot(Model):
     why: str
     """What the times rest on, in a sentence or two."""
 
+    @property
+    def warmup_takes_s(self) -> float:
+        """How long the warm-up takes, pauses between bursts and all."""
+        return self.warmup_s * (1 + BURST_PAUSE_S / BURST_S * self.in_bursts)
+
 
 class FreshStart(Model):
     """What was seen of a variant under load from a fresh start on, by window."""

@@ -14,6 +14,7 @@ from webdyno.generator.interface import GeneratorError, program
 from webdyno.judge import question_of
 from webdyno.judge.bursts import in_bursts
 from webdyno.judge.pilot import FEWEST_ROUNDS, Needs, settle
+from webdyno.judge.point_data import PointData
 from webdyno.judge.settings import FIRST_AFTER_PILOT, pilots, slot_settings
 from webdyno.model.experiment import Experiment
 from webdyno.model.metrics import METRICS
@@ -21,14 +22,12 @@ from webdyno.model.pilot import ColdFigures, FreshStart, Pilot
 from webdyno.model.records import PilotRecord
 from webdyno.run.pilot_looks import (
     PIECE_S,
-    REST_S,
     WINDOW_S,
     PilotLoad,
     PilotLook,
     look_in_bursts,
     series_after,
     series_of,
-    step_after,
 )
 from webdyno.run.planned import PlannedVariant
 from webdyno.run.point import RunningPoint, prepared, rng_of
@@ -122,7 +121,7 @@ def _look_at(point: RunningPoint, variant: PlannedVariant) -> PilotRecord:
     piloted = question_of(experiment).piloted_variants
     share = min(LONGEST_SHARE, ALL_SHARE / len(piloted))
     longest_s = share * experiment.measure.budget_s
-    looks, starts, works_on = list[PilotLook](), list[PilotLook](), False
+    looks, works_on = list[PilotLook](), False
     for left in reversed(range(FRESH_STARTS)):
         start_began = time.monotonic()
         with prepared(point, 0), RunningRound(point, 0) as running:
@@ -130,15 +129,19 @@ def _look_at(point: RunningPoint, variant: PlannedVariant) -> PilotRecord:
             point.testbed.clients.get_ready(variant.name)
             start_s = time.monotonic() - start_began
             load = PilotLoad(running, variant)
-            left_s = longest_s - sum(len(each.responses) for each in looks) * WINDOW_S
-            step = load.until_steady(looks, starts, max(left_s, PIECE_S), is_last_start=not left)
-            seen = looks[-1]
-            needs = _needs(experiment, start_s, seen.latency_s)
-            if not starts and not seen.failed:
-                works_on = not running.waits_for_rest(REST_S)
-                starts = load.starts(seen, needs.most_slot_s)
-            if step != "again" or step_after(looks, starts, is_last_start=not left) != "again":
+            left_s = longest_s - sum(each.length_s for each in looks)
+
+            def most_slot_s(latency_s: float | None, start_s: float = start_s) -> float:
+                return _needs(point.data, start_s, latency_s).most_slot_s
+
+            step, starts = load.until_steady(
+                looks, max(left_s, PIECE_S), most_slot_s, is_last_start=not left
+            )
+            works_on |= load.works_on
+            if step != "again":
                 break
+    seen = looks[-1]
+    needs = _needs(point.data, start_s, seen.latency_s)
     pilot = settle(*series_of(looks, starts), needs)
     cold = _cold(seen, pilot, up.ready_s, up.cpu_s)
     bursts = look_in_bursts(point, variant, needs, looks, works_on=works_on)
@@ -161,18 +164,21 @@ def _look_at(point: RunningPoint, variant: PlannedVariant) -> PilotRecord:
     )
 
 
-def _needs(experiment: Experiment, start_s: float, latency_s: float | None) -> Needs:
+def _needs(data: PointData, start_s: float, latency_s: float | None) -> Needs:
     """Give the caps: a warm-up is one variant's, but the longest window is that of all.
 
     So windows are as short as it takes that the fewest rounds of the question fit into the budget,
-    which are 13 where 14 variants are ranked.
+    which are 13 where 14 variants are ranked. Warm-ups may take a third of these rounds together:
+    a variant that needs long has what others leave, and half of it at most, as others may need
+    long as well.
     """
-    measure = experiment.measure
+    experiment = data.experiment
+    measure, variants = experiment.measure, len(experiment.variants)
 
     def within(budget_s: float, rounds: int = FEWEST_ROUNDS) -> Needs:
         return Needs.within(
             budget_s,
-            variants=len(experiment.variants),
+            variants=variants,
             start_s=start_s,
             latency_s=latency_s or 0.0,
             quantile=METRICS[measure.decide_on].quantile,
@@ -182,10 +188,16 @@ def _needs(experiment: Experiment, start_s: float, latency_s: float | None) -> N
 
     rounds = max(FEWEST_ROUNDS, question_of(experiment).fewest_rounds)
     planned = within(measure.budget_s * PLANNED_SHARE)
-    longest_s = within(measure.budget_s, rounds).most_slot_s
+    longest = within(measure.budget_s, rounds)
     slow_s = WINDOW_RESPONSES * (latency_s or 0.0)
-    most_slot_s = max(planned.most_slot_s, min(longest_s, slow_s))
-    return replace(within(measure.budget_s), most_slot_s=most_slot_s)
+    warmups_s = sum(pilot.warmup_takes_s for pilot in pilots(data).values())
+    left_s = longest.most_warmup_s * variants - warmups_s
+    own = within(measure.budget_s)
+    return replace(
+        own,
+        most_slot_s=max(planned.most_slot_s, min(longest.most_slot_s, slow_s)),
+        most_warmup_s=max(own.most_warmup_s, left_s / 2),
+    )
 
 
 def _cold(seen: PilotLook, pilot: Pilot, ready_s: float, until_ready_s: float) -> ColdFigures:

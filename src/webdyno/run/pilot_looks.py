@@ -7,9 +7,10 @@ warm-up in bursts is tried then, with pauses that may make the variant faster.
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
+from typing import Self
 
 import numpy as np
 
@@ -50,6 +51,16 @@ class PilotLook:
     def joined(self) -> int:
         return windows_to_join(self.responses)
 
+    @property
+    def length_s(self) -> float:
+        return len(self.responses) * WINDOW_S
+
+    def go_on_with(self, later: Iterable[Self]) -> None:
+        """Add loads that came after what was seen: a variant warms up in them as well."""
+        for load in later:
+            self.responses += load.responses
+            self.cpu_s += load.cpu_s
+
     def series(self, joined: int | None = None) -> list[Series]:
         """Give ln of the throughput, and of CPU time per response where that is known."""
         joined = joined or self.joined
@@ -66,47 +77,52 @@ class PilotLook:
         ]
 
 
-@dataclass(frozen=True)
+@dataclass
 class PilotLoad:
     """A variant that is up, and what loads it."""
 
     running: RunningRound
     variant: PlannedVariant
+    works_on: bool = False
+    """Whether the servers still worked some time after a load."""
 
     def until_steady(
         self,
         looks: list[PilotLook],
-        starts: Sequence[PilotLook],
         most_s: float,
+        most_slot_s: Callable[[float | None], float],
         is_last_start: bool,
-    ) -> Step:
+    ) -> tuple[Step, list[PilotLook]]:
         """Load the fresh servers until they are steady or have to be started again to tell.
 
-        For so long at most. What is seen is added to `looks`, those at earlier fresh starts;
-        `starts` are starts of load that were seen before.
+        For so long at most, some starts of load included, which are given: they tell whether the
+        variant is faster later. `most_slot_s`: how long these may be, by the latency. What is seen
+        is added to `looks`, those at earlier fresh starts.
         """
-        seen, loaded_s = PilotLook(), 0.0
-        step: Step = "longer"
+        seen = PilotLook()
         looks.append(seen)
-        while step == "longer" and loaded_s < most_s:
-            piece_s = min(PIECE_S if loaded_s == 0 else loaded_s, max(most_s - loaded_s, WINDOW_S))
-            self.watch(seen, piece_s)
-            loaded_s += piece_s
+        while True:
+            piece_s = max(PIECE_S, seen.length_s)
+            self.watch(seen, min(piece_s, max(most_s - seen.length_s, WINDOW_S)))
             if seen.failed:
-                return "enough"
+                return "enough", []
+            starts = self.starts(seen, most_slot_s(seen.latency_s))
             step = step_after(looks, starts, is_last_start)
-        return step
+            if step != "longer" or seen.length_s >= most_s:
+                return step, starts
+            seen.go_on_with(starts)
 
     def starts(self, seen: PilotLook, most_s: float) -> list[PilotLook]:
         """Begin the load some more times, each after a pause."""
+        self.works_on |= not self.running.waits_for_rest(REST_S)
         latency_s = seen.latency_s or 0.0
         wanted_s = max(LOAD_START_S, LOAD_START_RESPONSES * latency_s, 4 * seen.joined * WINDOW_S)
         length_s = min(wanted_s, most_s)
-        looks = [PilotLook() for _ in range(LOAD_STARTS)]
-        for begun in looks:
+        begun = [PilotLook() for _ in range(LOAD_STARTS)]
+        for start in begun:
             time.sleep(PAUSE_S)
-            self.watch(begun, length_s)
-        return looks
+            self.watch(start, length_s)
+        return begun
 
     def watch(self, seen: PilotLook, load_s: float) -> None:
         """Load it for so long, and add what is seen."""
