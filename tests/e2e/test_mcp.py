@@ -1,5 +1,6 @@
 """The tools for agents, by the client of the protocol's own software, on real servers."""
 
+import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,7 +34,7 @@ def with_client(folder: Path, use: "Callable[[Client], Awaitable[None]]") -> Non
     )
 
     async def used() -> None:
-        async with Client(stdio_client(server)) as client:
+        async with Client(stdio_client(server, errlog=sys.stderr)) as client:
             await use(client)
 
     anyio.run(used)

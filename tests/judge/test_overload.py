@@ -5,7 +5,7 @@ import pytest
 from builders import load_result
 from judge.searches import Variant, searched
 from webdyno.judge import judge
-from webdyno.judge.overload import settled_s
+from webdyno.judge.overload import _failed, settled_s
 from webdyno.model.capacity import Objective, objective
 from webdyno.model.load_result import Failures, LoadResult, Window
 from webdyno.report.result import back_words
@@ -43,6 +43,17 @@ def test_it_is_back_when_the_queue_is_gone_and_nothing_fails(
     assert settled_s(returning(*windows), RATE_RPS, OBJECTIVES) == (
         settled if settled is None else pytest.approx(settled)
     )
+
+
+def test_requests_of_the_window_that_time_out_after_it_have_failed() -> None:
+    """A server that collapsed 0.5 s after the beginning answers nothing: all 2,000 fail."""
+    load = load_result().replace(
+        lead_in_s=2.0, measured_s=2.0, failures=Failures(timeout=1_500, status=20)
+    )
+    whole = load.all_of_it.model_copy(update={"failures": Failures(timeout=3_480, status=30)})
+    load = load.model_copy(update={"whole": whole})
+    assert _failed(load, timeout_s=2.0) == 2_000
+    assert _failed(load, timeout_s=0.5) == 1_520  # as many as were due in the ramp-up's end
 
 
 def test_where_failures_alone_count_a_queue_is_none() -> None:

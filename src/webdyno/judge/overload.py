@@ -71,7 +71,10 @@ def _overload(
         goodput_rps=OverRounds.of([trial.goodput_rps for _, trial, _ in seen]),
         of_capacity=OverRounds.of([trial.goodput_rps / found_rps for _, trial, found_rps in seen]),
         failed=OverRounds.of(
-            [slot.load.failures.total / max(trial.asked, 1) for slot, trial, _ in seen]
+            [
+                _failed(slot.load, data.experiment.load_of(variant).timeout_s) / max(trial.asked, 1)
+                for slot, trial, _ in seen
+            ]
         ),
         p50_us=OverRounds.of(
             [p50 for slot, _, _ in seen if (p50 := slot.load.response_time_us.p50)]
@@ -83,6 +86,18 @@ def _overload(
         back_s=OverRounds.of(back_s),
         died=sum(bool(trial.died) for _, trial, _ in seen),
     )
+
+
+def _failed(load: LoadResult, timeout_s: float) -> int:
+    """Count the failures of requests that were due in the window.
+
+    What times out does so that much later: after the window, where timeouts are as long as ramp-up
+    and window. Those that end in the window were due in the ramp-up then.
+    """
+    timeouts = in_window = load.failures.timeout or 0
+    if load.whole and timeout_s >= max(load.lead_in_s, load.measured_s):
+        timeouts = (load.whole.failures.timeout or 0) - in_window
+    return load.failures.total - in_window + timeouts
 
 
 def _is(trial: Trial | None, purpose: str, times: float) -> bool:
