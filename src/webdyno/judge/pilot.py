@@ -204,7 +204,8 @@ def _is_so_again(
     """Whether at some time the level was as it is until `at_s` after a start.
 
     It is not if all beginnings lie on one side of all that came later, in stretches of that length,
-    or of all there is where that is shorter; of starts of load it is the second half.
+    or of all there is where that is shorter; of starts of load it is the second half. Those that
+    followed a shorter look came too early to tell.
     """
     before: list[float] = []
     later: list[float] = []
@@ -214,7 +215,9 @@ def _is_so_again(
         begin = _windows(at_s, series)
         before.append(float(series.logs[:begin].mean()))
         later += _levels(series.logs[begin:], begin)
-    for series in load_starts:
+    last = fresh_starts[-1]
+    came_later = len(last.logs) >= _windows(at_s, last)
+    for series in load_starts if came_later else ():
         later += _levels(series.logs[len(series.logs) // 2 :], _windows(at_s, series))
     if not before or not later:
         return False

@@ -28,6 +28,7 @@ from webdyno.run.pilot_looks import (
     look_in_bursts,
     series_after,
     series_of,
+    series_of_continuous,
 )
 from webdyno.run.planned import PlannedVariant
 from webdyno.run.point import RunningPoint, prepared, rng_of
@@ -38,8 +39,8 @@ LONGEST_SHARE, ALL_SHARE = 1 / 30, 1 / 5
 """Of the budget: what the load after fresh starts takes at most, of a variant and of all together,
 unless one piece takes more."""
 FRESH_STARTS = 2
-"""At most; a second one only where a change was seen late. docs/validation/coverage.md: what it is
-worth."""
+"""At most; a second one only where a change was seen late, and there is time for as long a look.
+docs/validation/coverage.md: what it is worth."""
 PLANNED_SHARE = 1 / 4
 """The minimum of rounds should fit into this share of the budget. It limits the windows' length,
 unless slow responses need longer ones."""
@@ -138,15 +139,22 @@ def _look_at(point: RunningPoint, variant: PlannedVariant) -> PilotRecord:
                 looks, max(left_s, PIECE_S), most_slot_s, is_last_start=not left
             )
             works_on |= load.works_on
-            if step != "again":
+            seen = looks[-1]
+            has_time = longest_s >= 2 * seen.length_s or seen.length_s <= PIECE_S
+            if step != "again" or not has_time:
                 break
-    seen = looks[-1]
     needs = _needs(point.data, start_s, seen.latency_s)
     pilot = settle(*series_of(looks, starts), needs)
     cold = _cold(seen, pilot, up.ready_s, up.cpu_s)
     bursts = look_in_bursts(point, variant, needs, looks, works_on=works_on)
     if bursts and bursts.told:
         pilot = in_bursts(pilot, len(bursts.bursts), series_after(bursts), bursts.told)
+    elif bursts and bursts.continuous:
+        # The longest look of all, where pauses are worth nothing.
+        longest = settle([series_of_continuous(bursts)], [], needs)
+        pilot = pilot.replace(
+            warmup_s=longest.warmup_s, steady=longest.steady, why=f"{longest.why}; {pilot.why}"
+        )
     return PilotRecord(
         variant=variant.name,
         started_at=began_at,

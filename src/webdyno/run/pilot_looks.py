@@ -223,6 +223,10 @@ def _is_tried(measure: Measure, *, works_on: bool) -> bool:
     return works_on or measure.warmup_bursts == "on"
 
 
+def series_of_continuous(look: BurstsLook) -> list[Series]:
+    return PilotLook(look.continuous, look.continuous_cpu_s).series()
+
+
 def series_after(look: BurstsLook) -> list[Series]:
     return PilotLook(responses=look.after).series()
 
