@@ -83,7 +83,7 @@ def test_starts_of_load_after_a_look_that_was_too_short_are_no_proof() -> None:
     """Vert.x was seen for 16 s, then for 1 s at another start: it was cold there all the time."""
     rng = np.random.default_rng(17)
     long = series(noise(rng) + np.where(TIME_S < 6, -0.8, 0))
-    short, begun = series(noise(rng)[:20] - 0.8), series(noise(rng)[:16] - 0.8)
+    short, begun = series(noise(rng)[:20] + TIME_S[:20] - 1.8), series(noise(rng)[:16] - 0.8)
     pilot = settle([[long], [short]], [[begun], [begun]], NEEDS)
     assert pilot.warmup_s == pytest.approx(6, abs=0.2)
 
