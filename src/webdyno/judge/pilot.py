@@ -139,9 +139,8 @@ def _unless_faster(
     begins: Onset, seen: Sequence[Series], load_starts: Sequence[Sequence[Series]]
 ) -> Onset:
     """Give an onset as it is, unless the variant was seen to get faster after it."""
-    throughput = seen[0]
-    settled = throughput.logs[_begin(begins.at_s, throughput) :]
-    ends = [each[0].logs[len(each[0].logs) // 2 :] for each in load_starts]
+    settled = seen[0].since(begins.at_s).logs
+    ends = [each[0].halves[1] for each in load_starts]
     if ends and all(_is_higher(end, settled) for end in ends):
         why = "throughput is higher at each later start of the load"
     elif not begins.steady and _gets_faster(seen, begins.at_s):
@@ -156,10 +155,7 @@ def _gets_faster(seen: Sequence[Series], at_s: float) -> bool:
 
     Both: throughput also rises where other programs leave the CPUs.
     """
-    halves = []
-    for series in seen:
-        logs = series.logs[_begin(at_s, series) :]
-        halves.append((logs[: len(logs) // 2], logs[len(logs) // 2 :]))
+    halves = [series.since(at_s).halves for series in seen]
     if len(halves) < 2:
         return False
     (slower, faster), (costly, cheap) = halves[:2]
@@ -176,11 +172,6 @@ def _is_higher(logs: Logs, than: Logs) -> bool:
 
 def _variance_of_mean(logs: Logs) -> float:
     return autocorrelation_time(logs) * float(logs.var()) / len(logs)
-
-
-def _begin(at_s: float, series: Series) -> int:
-    """Give its window that begins then, or its last one."""
-    return min(round(at_s / series.window_s), len(series.logs) - 1)
 
 
 def _by_kind(
@@ -218,7 +209,7 @@ def _is_so_again(
     last = fresh_starts[-1]
     came_later = len(last.logs) >= _windows(at_s, last)
     for series in load_starts if came_later else ():
-        later += _levels(series.logs[len(series.logs) // 2 :], _windows(at_s, series))
+        later += _levels(series.halves[1], _windows(at_s, series))
     if not before or not later:
         return False
     return min(before) <= max(later) + TOLERANCE and max(before) >= min(later) - TOLERANCE
@@ -282,8 +273,7 @@ def settle(
     """
     latest, after_start = steady_from(fresh_starts, load_starts)
     throughput = after_start[0]
-    begin = _begin(latest.at_s, throughput)
-    settled = Series(throughput.window_s, throughput.logs[begin:]).cleaned()
+    settled = throughput.since(latest.at_s).cleaned()
     memory_s = autocorrelation_time(settled.logs) * throughput.window_s
     period_s = cycle(settled)
     window_s, reason = _window(memory_s, period_s, exp(float(settled.logs.mean())), needs)

@@ -62,6 +62,16 @@ class Series:
         sums = _batches(np.array(counts, dtype=float), joined) * joined
         return cls(window_s * joined, np.log((sums + 0.5) / (window_s * joined)))
 
+    @property
+    def halves(self) -> tuple[Logs, Logs]:
+        middle = len(self.logs) // 2
+        return self.logs[:middle], self.logs[middle:]
+
+    def since(self, at_s: float) -> Self:
+        """Give what comes from then on: the last window at least."""
+        begin = min(round(at_s / self.window_s), len(self.logs) - 1)
+        return type(self)(self.window_s, self.logs[begin:])
+
     def cleaned(self) -> Self:
         """Put the median of its neighbours in place of an outlier, such as a stall of the machine.
 
@@ -109,7 +119,7 @@ class Onset:
 def onset(series: Series) -> Onset:
     """Find where steady state begins."""
     clean = series.cleaned()
-    tail = Series(clean.window_s, clean.logs[len(clean.logs) // 2 :])
+    tail = Series(clean.window_s, clean.halves[1])
     memory = autocorrelation_time(_detrended(tail.logs))
     period_s = cycle(tail) or 0.0
     batch = max(

@@ -7,6 +7,7 @@ record, so that a resumed run uses the same times.
 import time
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 
 import numpy as np
 
@@ -131,19 +132,16 @@ def _look_at(point: RunningPoint, variant: PlannedVariant) -> PilotRecord:
             start_s = time.monotonic() - start_began
             load = PilotLoad(running, variant)
             left_s = longest_s - sum(each.length_s for each in looks)
-
-            def most_slot_s(latency_s: float | None, start_s: float = start_s) -> float:
-                return _needs(point.data, start_s, latency_s).most_slot_s
-
+            needs_of = partial(_needs, point.data, start_s)
             step, starts = load.until_steady(
-                looks, max(left_s, PIECE_S), most_slot_s, is_last_start=not left
+                looks, max(left_s, PIECE_S), needs_of, is_last_start=not left
             )
             works_on |= load.works_on
             seen = looks[-1]
             has_time = longest_s >= 2 * seen.length_s or seen.length_s <= PIECE_S
             if step != "again" or not has_time:
                 break
-    needs = _needs(point.data, start_s, seen.latency_s)
+    needs = needs_of(seen.latency_s)
     pilot = settle(*series_of(looks, starts), needs)
     cold = _cold(seen, pilot, up.ready_s, up.cpu_s)
     bursts = look_in_bursts(point, variant, needs, looks, works_on=works_on)
@@ -211,8 +209,7 @@ def _needs(data: PointData, start_s: float, latency_s: float | None) -> Needs:
 def _cold(seen: PilotLook, pilot: Pilot, ready_s: float, until_ready_s: float) -> ColdFigures:
     """Find where throughput nearly reached its steady state; windows of 25 responses or more."""
     throughput = seen.series()[0]
-    begin = min(round(pilot.warmup_s / throughput.window_s), len(throughput.logs) - 1)
-    steady = float(np.median(throughput.logs[begin:]))
+    steady = float(np.median(throughput.since(pilot.warmup_s).logs))
     reached = np.flatnonzero(throughput.logs >= steady + np.log(FULL_THROUGHPUT))
     if seen.failed or not len(reached):
         return ColdFigures(first_response_s=ready_s, full_throughput_s=None, cpu_s=None)

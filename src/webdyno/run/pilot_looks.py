@@ -90,13 +90,13 @@ class PilotLoad:
         self,
         looks: list[PilotLook],
         most_s: float,
-        most_slot_s: Callable[[float | None], float],
+        needs_of: Callable[[float | None], Needs],
         is_last_start: bool,
     ) -> tuple[Step, list[PilotLook]]:
         """Load the fresh servers until they are steady or have to be started again to tell.
 
         For so long at most, some starts of load included, which are given: they tell whether the
-        variant is faster later. `most_slot_s`: how long these may be, by the latency. What is seen
+        variant is faster later. `needs_of` says by the latency how long these may be. What is seen
         is added to `looks`, those at earlier fresh starts.
         """
         seen = PilotLook()
@@ -106,7 +106,7 @@ class PilotLoad:
             self.watch(seen, min(piece_s, max(most_s - seen.length_s, WINDOW_S)))
             if seen.failed:
                 return "enough", []
-            starts = self.starts(seen, most_slot_s(seen.latency_s))
+            starts = self.starts(seen, needs_of(seen.latency_s).most_slot_s)
             step = step_after(looks, starts, is_last_start)
             if step != "longer" or seen.length_s >= most_s:
                 return step, starts
