@@ -64,6 +64,7 @@ class Series:
 
     @property
     def halves(self) -> tuple[Logs, Logs]:
+        """Of an odd number of windows the second half has one more."""
         middle = len(self.logs) // 2
         return self.logs[:middle], self.logs[middle:]
 
