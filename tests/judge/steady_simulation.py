@@ -11,8 +11,8 @@ from collections.abc import Callable
 import numpy as np
 
 from webdyno.judge.interval import Logs
-from webdyno.judge.pilot import next_step, steady_from
 from webdyno.judge.steady import Onset, Series, cycle, onset
+from webdyno.judge.steady_starts import next_step, steady_from
 from webdyno.run.pilot_looks import LOAD_START_S, LOAD_STARTS
 
 WINDOW_S = 0.05

@@ -9,8 +9,9 @@ import pytest
 
 from judge.steady_simulation import SLOW_START, TIME_S, WINDOW_S, noise, remembering, swing
 from webdyno.judge.interval import Logs
-from webdyno.judge.pilot import SHORTEST_WINDOW_S, Needs, next_step, settle
+from webdyno.judge.pilot import SHORTEST_WINDOW_S, Needs, settle
 from webdyno.judge.steady import Series
+from webdyno.judge.steady_starts import next_step
 from webdyno.run.pilot_looks import PilotLook, series_of, step_after
 
 RECORDED = json.loads((Path(__file__).parent / "pilots_of_runtimes.json").read_text())

@@ -20,7 +20,6 @@ from judge.steady_simulation import (
     right,
     swing,
 )
-from webdyno.judge.pilot import next_step
 from webdyno.judge.steady import (
     Series,
     autocorrelation_time,
@@ -29,6 +28,7 @@ from webdyno.judge.steady import (
     onset,
     windows_to_join,
 )
+from webdyno.judge.steady_starts import next_step
 
 PILOTS = 40
 

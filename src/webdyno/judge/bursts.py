@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from math import exp, expm1, inf, sqrt
 
-from webdyno.judge.pilot import FEWEST_WINDOWS, latest_onset
 from webdyno.judge.steady import FEWEST_RESPONSES, Series, autocorrelation_time
+from webdyno.judge.steady_starts import FEWEST_WINDOWS, latest_onset
 from webdyno.model.format import percent
 from webdyno.model.pilot import BURST_PAUSE_S, BURST_S, Pilot
 

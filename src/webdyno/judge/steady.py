@@ -276,3 +276,8 @@ def _batches(values: Logs, size: int) -> Logs:
     """Give the means of so many neighbours each; an incomplete last batch is excluded."""
     whole = len(values) // size * size
     return np.asarray(values[:whole].reshape(-1, size).mean(axis=1))
+
+
+def moving_means(values: Logs, size: int) -> Logs:
+    """Give the mean of so many values that follow each other, from each place on."""
+    return np.asarray(np.lib.stride_tricks.sliding_window_view(values, size).mean(axis=1))

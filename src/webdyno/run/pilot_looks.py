@@ -15,8 +15,9 @@ from typing import Self
 import numpy as np
 
 from webdyno.judge.bursts import HOW, bursts_may_end, looked_s, worth
-from webdyno.judge.pilot import Needs, Step, next_step
+from webdyno.judge.pilot import Needs
 from webdyno.judge.steady import Series, windows_to_join
+from webdyno.judge.steady_starts import Step, next_step
 from webdyno.model.load_result import LoadResult
 from webdyno.model.measure import Measure
 from webdyno.model.pilot import BURST_PAUSE_S, BURST_S, BurstsLook
