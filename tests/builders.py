@@ -368,6 +368,7 @@ def pilot_record(
     period_s: float | None = None,
     full_throughput_s: float = 0.2,
     took_s: float = 2.5,
+    start_s: float | None = None,
 ) -> PilotRecord:
     """What was found of a variant alone."""
     swings = "" if period_s is None else f"; the throughput swings with a period of {period_s} s"
@@ -377,6 +378,7 @@ def pilot_record(
         took_s=took_s,
         window_s=0.05,
         responses=[1_000] * 40,
+        start_s=start_s,
         latency_s=0.0015,
         found=Pilot(
             warmup_s=warmup_s,

@@ -42,7 +42,7 @@ def test_places_are_ranges_where_variants_cannot_be_told_apart() -> None:
         "apache": (4, 4),
     }
     assert found.verdict is Verdict.INCONCLUSIVE
-    assert "share the lead by throughput (their order is open); " in found.headline
+    assert " leads by throughput (their order is open); " in found.headline
     assert found.headline.endswith("; then caddy 3rd, apache 4th")
 
 

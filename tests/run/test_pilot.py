@@ -5,9 +5,11 @@ import pytest
 
 from builders import SimulatedVariant, pilot_record, point_data, simulated_run
 from webdyno.judge import question_of
+from webdyno.judge.settings import slot_settings, starts_s, warmups_may_take_s
 from webdyno.model.experiment import Experiment
 from webdyno.model.gate import GateSettings
 from webdyno.model.measure import Measure
+from webdyno.model.records import Record
 from webdyno.model.variant import Variant
 from webdyno.run.pilot import _cold, _needs, needs_pilot
 from webdyno.run.pilot_looks import WINDOW_S, PilotLook, _by_window
@@ -79,33 +81,49 @@ def test_cold_figures_end_where_the_rate_is_nearly_steady() -> None:
 
 
 def test_quick_variants_get_slots_of_which_six_rounds_fit_into_a_third_of_the_budget() -> None:
-    needs = _needs(point_data([], experiment(budget_s=90.0)), start_s=0.4, latency_s=0.002)
+    needs = _needs(point_data([], experiment(budget_s=90.0)), "nginx", start_s=0.4, latency_s=0.002)
     assert 6 * 2 * (0.4 + 2 * needs.most_slot_s) <= 30
-    slow = _needs(point_data([], experiment(budget_s=90.0)), start_s=0.4, latency_s=0.2)
+    slow = _needs(point_data([], experiment(budget_s=90.0)), "nginx", start_s=0.4, latency_s=0.2)
     assert slow.most_slot_s > needs.most_slot_s
 
 
+def league_of_fourteen() -> Experiment:
+    variants = {f"v{n}": Variant(stack="nginx", settings={"workers": n + 1}) for n in range(14)}
+    return experiment(budget_s=900.0).replace(race="ranking", variants=variants)
+
+
 def test_the_fewest_rounds_of_a_ranking_fit_into_its_budget_with_slow_variants() -> None:
-    one = experiment(budget_s=900.0)
-    variants = {f"v{n}": Variant(stack="nginx") for n in range(14)}
-    league = one.replace(race="ranking", variants=variants)
+    league = league_of_fourteen()
     rounds = question_of(league).fewest_rounds
     assert rounds == 13
-    needs = _needs(point_data([], league), start_s=1.5, latency_s=0.3)
+    needs = _needs(point_data([], league), "v0", start_s=1.5, latency_s=0.3)
     assert rounds * 14 * (1.5 + 2 * needs.most_slot_s) <= 900
     assert needs.most_warmup_s > 2.0  # each variant's own, which few of them need
 
 
-def test_a_variant_that_warms_up_long_has_half_of_what_others_leave() -> None:
-    """Two runtimes of fourteen stacks compile for seconds; the others need no warm-up."""
-    one = experiment(budget_s=900.0)
-    variants = {f"v{n}": Variant(stack="nginx") for n in range(14)}
-    league = one.replace(race="ranking", variants=variants)
-    alone = _needs(point_data([], league), start_s=1.5, latency_s=0.002)
-    assert alone.most_warmup_s > 7
-    after = _needs(
-        point_data([pilot_record("v0", warmup_s=8.0)], league), start_s=1.5, latency_s=0.002
+@pytest.mark.parametrize("slow_starts", [1, 2, 14])
+def test_long_warm_ups_share_what_short_ones_and_starts_leave(slow_starts: int) -> None:
+    """Two runtimes of fourteen stacks compile for seconds and start slowly; the others don't."""
+    league, runtimes = league_of_fourteen(), {"v3", "v8"}
+    records: list[Record] = []
+    for n, variant in enumerate(league.variants):
+        start_s = 2.7 if n < slow_starts or variant in runtimes else 0.1
+        needs = _needs(point_data(records, league), variant, start_s, latency_s=0.002)
+        warmup_s = needs.most_warmup_s if variant in runtimes else 0.3
+        records.append(pilot_record(variant, warmup_s=warmup_s, start_s=start_s))
+    data = point_data(records, league)
+    settings = slot_settings(data)
+    longest_s = settings.warmup_s["v3"]
+    assert settings.warmup_s["v8"] == pytest.approx(longest_s)
+    assert max(settings.warmup_s.values()) == pytest.approx(longest_s)
+    assert sum(settings.warmup_s.values()) == pytest.approx(
+        min(2 * longest_s + 12 * 0.3, warmups_may_take_s(data, starts_s(data)))
     )
-    assert after.most_warmup_s == pytest.approx(alone.most_warmup_s - 4)
-    rounds_s = 13 * (14 * (1.5 + 2 * after.most_slot_s) + 8 + after.most_warmup_s)
+    if slow_starts < 14:
+        assert longest_s > 7
+    rounds_s = 13 * (
+        sum(starts_s(data).values())
+        + sum(settings.warmup_s.values())
+        + 14 * 2 * (settings.window_s + settings.ramp_up_s["v0"])
+    )
     assert rounds_s <= 900

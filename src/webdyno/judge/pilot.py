@@ -10,7 +10,6 @@ from typing import Self
 
 import numpy as np
 
-from webdyno.judge.interval import Logs
 from webdyno.judge.order_statistics import responses_for_interval
 from webdyno.judge.steady import Onset, Series, autocorrelation_time, cycle, moving_means
 from webdyno.judge.steady_starts import steady_from

@@ -49,7 +49,7 @@ def ranking_headline(ranking: Ranking, metric: str, costs: Sequence[CostAtRate] 
         return f"no variant has a rank {by}"
     leads = f"{first[0]} leads {by}"
     if len(first) > 1:
-        leads = f"{listed(first)} share the lead {by} ({_why_shared(ranking, first)})"
+        leads = _shared_lead(ranking, first, by)
     after = [rank for rank in ranking.ranks if rank.best != 1]
     then = [f"{rank.variant} {_place(rank)}" for rank in after[:MOST_RANKS_SAID]]
     if left := len(after) - len(then):
@@ -57,11 +57,15 @@ def ranking_headline(ranking: Ranking, metric: str, costs: Sequence[CostAtRate] 
     return f"{leads}; then {', '.join(then)}" if then else leads
 
 
-def _why_shared(ranking: Ranking, first: Sequence[str]) -> str:
-    """Say whether those that lead are equal, or nobody knows yet which of them is better."""
+def _shared_lead(ranking: Ranking, first: Sequence[str], by: str) -> str:
+    """Say that those that lead are equal, or that nobody knows yet which of them is better.
+
+    What isn't decided is no tie: one of them may be far behind and have drifted.
+    """
     pairs = [pair for pair in ranking.pairs if pair.a in first and pair.b in first]
-    equal = pairs and all(pair.verdict is Verdict.EQUIVALENT for pair in pairs)
-    return "equivalent" if equal else "their order is open"
+    if pairs and all(pair.verdict is Verdict.EQUIVALENT for pair in pairs):
+        return f"{listed(first)} share the lead {by} (equivalent)"
+    return f"{listed(first, 'or')} leads {by} (their order is open)"
 
 
 def _place(rank: Rank) -> str:

@@ -1,8 +1,10 @@
 """With which times rounds are measured: the user's own, else adjustments', else the pilots'."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from math import inf
+from typing import TypeVar
 
-from webdyno.judge.pilot import FEWEST_ROUNDS
+from webdyno.judge.pilot import FEWEST_ROUNDS, WARMUP_SHARE
 from webdyno.judge.point_data import PointData, derived
 from webdyno.judge.questions import question_of
 from webdyno.judge.stop import seconds_for_a_variant
@@ -13,6 +15,7 @@ from webdyno.model.pilot import Pilot, SlotSettings
 from webdyno.model.records import AdjustmentRecord, PilotRecord
 
 FIRST_AFTER_PILOT = 2
+Seen = TypeVar("Seen")
 
 WARMUP_S, RAMP_UP_S, WINDOW_S = 1.0, 0.0, 0.5
 """Where nobody says and nothing is found."""
@@ -93,17 +96,14 @@ def _found_settings(data: PointData) -> SlotSettings:
     Warm-up and ramp-up are each variant's own. The window is that of the variant that needs most,
     the same for all, so that interference with each variant is alike.
     """
-    measure = data.measure
-    pilot_of, question = pilots(data), question_of(data.experiment)
-    by_variant = {
-        variant: [
-            pilot_of[other] for other in question.measured_alike(variant) if other in pilot_of
-        ][:1]
-        for variant in data.experiment.variants
-    }
+    measure, found = data.measure, pilots(data)
+    by_variant = _first_alike(data, found)
+    longest_s = _longest_warmup_s(data)
     return SlotSettings(
         warmup_s={
-            variant: _given(measure.warmup_s, [pilot.warmup_s for pilot in of_variant], WARMUP_S)
+            variant: _given(
+                measure.warmup_s, [pilot.warmup_within(longest_s) for pilot in of_variant], WARMUP_S
+            )
             for variant, of_variant in by_variant.items()
         },
         ramp_up_s={
@@ -116,12 +116,49 @@ def _found_settings(data: PointData) -> SlotSettings:
             if measure.warmup_bursts == "on" or any(pilot.in_bursts for pilot in of_variant)
         ],
         window_s=max(
-            _given(measure.slot_s, [pilot.window_s for pilot in pilot_of.values()], WINDOW_S),
+            _given(measure.slot_s, [pilot.window_s for pilot in found.values()], WINDOW_S),
             0.0 if measure.slot_s else window_for_bursts_s(data.experiment),
         ),
         phase_s=_phases(data) if measure.ramp_up_s is None else {},
         slots_per_variant=measure.slots_per_variant,
     )
+
+
+def _first_alike(data: PointData, seen: Mapping[str, Seen]) -> dict[str, list[Seen]]:
+    """Give for each variant what was seen of it, or of one that is measured alike; or nothing."""
+    alike = question_of(data.experiment).measured_alike
+    return {
+        variant: [seen[other] for other in alike(variant) if other in seen][:1]
+        for variant in data.experiment.variants
+    }
+
+
+def warmups_may_take_s(data: PointData, start_s: Mapping[str, float]) -> float:
+    """Give how long all warm-ups of a round may take together.
+
+    A third of what starts leave, where the fewest rounds of the question fill the time limit.
+    `start_s`: the starts seen so far, by variant; others count as fast.
+    """
+    known_s = _first_alike(data, start_s).values()
+    starting_s = sum(known[0] if known else START_S for known in known_s)
+    rounds = max(FEWEST_ROUNDS, question_of(data.experiment).fewest_rounds)
+    return WARMUP_SHARE * max(data.measure.budget_s / rounds - starting_s, 0.0)
+
+
+def _longest_warmup_s(data: PointData) -> float:
+    """Give how long one warm-up may take, so that all of those that pilots ask for have time.
+
+    Short ones are kept, and long ones get what these leave in equal parts.
+    """
+    found = _first_alike(data, pilots(data)).values()
+    asked_s = sorted(pilot.warmup_takes_s for of_variant in found for pilot in of_variant)
+    left_s = warmups_may_take_s(data, starts_s(data))
+    for shorter, takes_s in enumerate(asked_s):
+        part_s = left_s / (len(asked_s) - shorter)
+        if takes_s > part_s:
+            return part_s
+        left_s -= takes_s
+    return inf
 
 
 def window_for_bursts_s(experiment: Experiment) -> float:
@@ -208,6 +245,12 @@ def _fits(slots: int, data: PointData) -> bool:
     lacking_s = lacking * variants * (start_s + slots * slot_s)
     longest_s = data.measure.budget_s * data.measure.patience
     return lacking <= 0 or used_s(data) + lacking_s <= longest_s
+
+
+def starts_s(data: PointData) -> dict[str, float]:
+    """Give how long the starts took that pilots have on record, by variant."""
+    looked_at = (record for record in data.records if isinstance(record, PilotRecord))
+    return {pilot.variant: pilot.start_s for pilot in looked_at if pilot.start_s is not None}
 
 
 @derived

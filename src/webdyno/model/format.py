@@ -293,10 +293,10 @@ def lower_first(said: str) -> str:
     return said[:1].lower() + said[1:]
 
 
-def listed(words: Iterable[str]) -> str:
+def listed(words: Iterable[str], joined_by: str = "and") -> str:
     """Write some words as a sentence has them: `a, b and c`."""
     *others, last = [*words] or [""]
-    return f"{', '.join(others)} and {last}" if others else last
+    return f"{', '.join(others)} {joined_by} {last}" if others else last
 
 
 def listed_to(most: int, words: Sequence[str]) -> str:

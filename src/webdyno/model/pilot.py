@@ -31,6 +31,12 @@ class Pilot(Model):
         """How long the warm-up takes, pauses between bursts and all."""
         return self.warmup_s * (1 + BURST_PAUSE_S / BURST_S * self.in_bursts)
 
+    def warmup_within(self, takes_s: float) -> float:
+        """Give the warm-up, or as much of it as takes no longer than that."""
+        if self.warmup_takes_s <= takes_s:
+            return self.warmup_s
+        return self.warmup_s * takes_s / self.warmup_takes_s
+
 
 class FreshStart(Model):
     """What was seen of a variant under load from a fresh start on, by window."""

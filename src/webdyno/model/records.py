@@ -198,6 +198,9 @@ class PilotRecord(Model):
     each."""
     load_starts_cpu_s: list[list[Amount]] = []
     """The servers' CPU time in the same windows, as far as it was read."""
+    start_s: Amount | None = None
+    """From the beginning of a fresh start, services and all, until load could begin; None in
+    older runs."""
     latency_s: Amount | None
     """Mean latency; None without a response."""
     bursts: BurstsLook | None = None

@@ -16,8 +16,15 @@ from webdyno.judge import question_of
 from webdyno.judge.bursts import in_bursts
 from webdyno.judge.pilot import FEWEST_ROUNDS, Needs, settle
 from webdyno.judge.point_data import PointData
-from webdyno.judge.settings import FIRST_AFTER_PILOT, pilots, slot_settings
+from webdyno.judge.settings import (
+    FIRST_AFTER_PILOT,
+    pilots,
+    slot_settings,
+    starts_s,
+    warmups_may_take_s,
+)
 from webdyno.model.experiment import Experiment
+from webdyno.model.format import listed
 from webdyno.model.metrics import METRICS
 from webdyno.model.pilot import ColdFigures, FreshStart, Pilot
 from webdyno.model.records import PilotRecord
@@ -98,7 +105,25 @@ def run_pilots(point: RunningPoint) -> None:
         point.used_s += record.took_s
         point.progress.pilot_ends(record)
     if len(pilots(point.data)) > len(done):
+        _tell_shorter_warmups(point)
         _tell_shorter_windows(point)
+
+
+def _tell_shorter_warmups(point: RunningPoint) -> None:
+    """Say whose warm-ups are shorter than the pilots found, as all take too long together."""
+    if point.experiment.measure.warmup_s is not None:
+        return
+    warmup_s = slot_settings(point.data).warmup_s
+    cut = [
+        variant
+        for variant, pilot in pilots(point.data).items()
+        if warmup_s[variant] < pilot.warmup_s
+    ]
+    if cut:
+        point.progress.notice(
+            f"the time limit allows {listed(cut)} warm-ups of {warmup_s[cut[0]]:.2g} s, less than "
+            "their pilots ask for: a longer --time gives them more"
+        )
 
 
 def _tell_shorter_windows(point: RunningPoint) -> None:
@@ -132,7 +157,7 @@ def _look_at(point: RunningPoint, variant: PlannedVariant) -> PilotRecord:
             start_s = time.monotonic() - start_began
             load = PilotLoad(running, variant)
             left_s = longest_s - sum(each.length_s for each in looks)
-            needs_of = partial(_needs, point.data, start_s)
+            needs_of = partial(_needs, point.data, variant.name, start_s)
             step, starts = load.until_steady(
                 looks, max(left_s, PIECE_S), needs_of, is_last_start=not left
             )
@@ -163,6 +188,7 @@ def _look_at(point: RunningPoint, variant: PlannedVariant) -> PilotRecord:
         cpu_s=seen.cpu_s,
         load_starts=[each.responses for each in starts],
         load_starts_cpu_s=[each.cpu_s for each in starts],
+        start_s=start_s,
         latency_s=seen.latency_s,
         bursts=bursts,
         found=pilot,
@@ -170,13 +196,13 @@ def _look_at(point: RunningPoint, variant: PlannedVariant) -> PilotRecord:
     )
 
 
-def _needs(data: PointData, start_s: float, latency_s: float | None) -> Needs:
+def _needs(data: PointData, variant: str, start_s: float, latency_s: float | None) -> Needs:
     """Give the caps: a warm-up is one variant's, but the longest window is that of all.
 
     So windows are as short as it takes that the fewest rounds of the question fit into the budget,
-    which are 13 where 14 variants are ranked. Warm-ups may take a third of these rounds together:
-    a variant that needs long has what others leave, and half of it at most, as others may need
-    long as well.
+    which are 13 where 14 variants are ranked. One warm-up may take half of what all may take, less
+    where more variants are measured alike; the longest are cut after the pilots, where all take
+    more together.
     """
     experiment = data.experiment
     measure, variants = experiment.measure, len(experiment.variants)
@@ -192,17 +218,18 @@ def _needs(data: PointData, start_s: float, latency_s: float | None) -> Needs:
             rounds=rounds,
         )
 
-    rounds = max(FEWEST_ROUNDS, question_of(experiment).fewest_rounds)
+    question = question_of(experiment)
+    rounds = max(FEWEST_ROUNDS, question.fewest_rounds)
     planned = within(measure.budget_s * PLANNED_SHARE)
     longest = within(measure.budget_s, rounds)
     slow_s = WINDOW_RESPONSES * (latency_s or 0.0)
-    warmups_s = sum(pilot.warmup_takes_s for pilot in pilots(data).values())
-    left_s = longest.most_warmup_s * variants - warmups_s
+    warmups_s = warmups_may_take_s(data, starts_s(data) | {variant: start_s})
+    sharing = max(2, len(question.measured_alike(variant)))
     own = within(measure.budget_s)
     return replace(
         own,
         most_slot_s=max(planned.most_slot_s, min(longest.most_slot_s, slow_s)),
-        most_warmup_s=max(own.most_warmup_s, left_s / 2),
+        most_warmup_s=max(own.most_warmup_s, warmups_s / sharing),
     )
 
 
