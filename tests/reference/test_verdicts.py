@@ -1,4 +1,7 @@
-"""What recorded runs are judged to be, to the last digit: nothing of it may change unnoticed.
+"""What recorded runs are judged to be, digit by digit: nothing of it may change unnoticed.
+
+Numbers are equal when they agree in twelve digits: numpy adds in another order on another kind of
+CPU, which shows in the last ones.
 
 A change that is not meant to change a verdict (a move, a new name, another way to compute the same)
 changes no file in `verdicts/`. `WEBDYNO_REWRITE_VERDICTS=1 pytest tests/reference` writes them
@@ -9,6 +12,8 @@ an interval that nobody meant to change is a mistake, however small.
 
 import json
 import os
+from collections.abc import Iterator
+from math import isclose
 from pathlib import Path
 
 import pytest
@@ -18,6 +23,7 @@ from reference.verdicts import change_verdict_of, fleet_verdict_of, verdicts_of
 
 VERDICTS = Path(__file__).parent / "verdicts"
 REWRITE = "WEBDYNO_REWRITE_VERDICTS"
+SAME = 1e-12
 FLEETS = {
     "fleet": ["machine-1", "machine-2", "machine-3"],
     "fleet-that-disagrees": ["machine-1", "machine-4", "machine-3"],
@@ -55,11 +61,34 @@ def test_no_verdict_is_of_a_run_that_is_gone() -> None:
 
 
 def assert_as_before(name: str, verdict: object) -> None:
-    """Compare with the verdict that is kept; each digit counts."""
-    told = json.dumps(verdict, indent=1, ensure_ascii=False) + "\n"
+    """Compare with the verdict that is kept, and write it again where that is requested."""
     file = VERDICTS / f"{name}.json"
-    if os.environ.get(REWRITE):
-        VERDICTS.mkdir(exist_ok=True)
-        file.write_text(told, encoding="utf-8")
-    kept = file.read_text(encoding="utf-8")
-    assert told == kept, f"{name} is judged otherwise than before; see the head of this file"
+    told = json.loads(json.dumps(verdict))
+    changed = list(differences(json.loads(file.read_text("utf-8")), told)) if file.exists() else []
+    if os.environ.get(REWRITE) and (changed or not file.exists()):
+        file.write_text(json.dumps(verdict, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        return
+    assert not changed, f"{name} is judged otherwise than before; see the head of this file"
+
+
+def differences(kept: object, told: object, where: str = "") -> Iterator[str]:
+    """Name each place in which two verdicts differ, and how."""
+    if isinstance(kept, dict) and isinstance(told, dict) and list(kept) == list(told):
+        for key, value in kept.items():
+            yield from differences(value, told[key], f"{where}.{key}")
+    elif isinstance(kept, list) and isinstance(told, list) and len(kept) == len(told):
+        for number, (before, after) in enumerate(zip(kept, told, strict=True)):
+            yield from differences(before, after, f"{where}[{number}]")
+    elif isinstance(kept, float) and isinstance(told, float):
+        if not isclose(kept, told, rel_tol=SAME):
+            yield f"{where}: {kept!r}, now {told!r}"
+    elif kept != told:
+        yield f"{where}: {kept!r}, now {told!r}"
+
+
+def test_the_thirteenth_digit_is_the_cpu_and_the_eleventh_a_change() -> None:
+    assert not list(differences({"a": [1.0]}, {"a": [1.0 + 1e-13]}))
+    assert list(differences({"a": [1.0]}, {"a": [1.5]})) == [".a[0]: 1.0, now 1.5"]
+    assert list(differences({"a": [1.0]}, {"a": [1.0 + 1e-11]}))
+    assert list(differences({"a": 1}, {"a": "1"})) == [".a: 1, now '1'"]
+    assert list(differences({"a": 1, "b": 2}, {"b": 2, "a": 1}))

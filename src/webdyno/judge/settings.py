@@ -96,8 +96,8 @@ def _found_settings(data: PointData) -> SlotSettings:
     Warm-up and ramp-up are each variant's own. The window is that of the variant that needs most,
     the same for all, so that interference with each variant is alike.
     """
-    measure, found = data.measure, pilots(data)
-    by_variant = _first_alike(data, found)
+    measure, by_pilot = data.measure, pilots(data)
+    by_variant = _first_alike(data, by_pilot)
     longest_s = _longest_warmup_s(data)
     return SlotSettings(
         warmup_s={
@@ -116,7 +116,7 @@ def _found_settings(data: PointData) -> SlotSettings:
             if measure.warmup_bursts == "on" or any(pilot.in_bursts for pilot in of_variant)
         ],
         window_s=max(
-            _given(measure.slot_s, [pilot.window_s for pilot in found.values()], WINDOW_S),
+            _given(measure.slot_s, [pilot.window_s for pilot in by_pilot.values()], WINDOW_S),
             0.0 if measure.slot_s else window_for_bursts_s(data.experiment),
         ),
         phase_s=_phases(data) if measure.ramp_up_s is None else {},
@@ -150,8 +150,10 @@ def _longest_warmup_s(data: PointData) -> float:
 
     Short ones are kept, and long ones get what these leave in equal parts.
     """
-    found = _first_alike(data, pilots(data)).values()
-    asked_s = sorted(pilot.warmup_takes_s for of_variant in found for pilot in of_variant)
+    by_variant = _first_alike(data, pilots(data))
+    asked_s = sorted(
+        pilot.warmup_takes_s for of_variant in by_variant.values() for pilot in of_variant
+    )
     left_s = warmups_may_take_s(data, starts_s(data))
     for shorter, takes_s in enumerate(asked_s):
         part_s = left_s / (len(asked_s) - shorter)
