@@ -73,7 +73,10 @@ def assert_as_before(name: str, verdict: object) -> None:
 
 def differences(kept: object, told: object, where: str = "") -> Iterator[str]:
     """Name each place in which two verdicts differ, and how."""
-    if isinstance(kept, dict) and isinstance(told, dict) and list(kept) == list(told):
+    if isinstance(kept, dict) and isinstance(told, dict):
+        if list(kept) != list(told):
+            yield f"{where}: {', '.join(kept)}, now {', '.join(told)}"
+            return
         for key, value in kept.items():
             yield from differences(value, told[key], f"{where}.{key}")
     elif isinstance(kept, list) and isinstance(told, list) and len(kept) == len(told):
