@@ -15,7 +15,7 @@ from webdyno.model.pilot import SlotSettings
 from webdyno.run.backend import StartedVariant
 from webdyno.run.planned import PlannedVariant, plan_variants
 from webdyno.run.point import RunningPoint, rng_of
-from webdyno.run.round import PlannedSlot, _slot_order, plan_slots, round_order
+from webdyno.run.round import PlannedSlot, _rested, _slot_order, plan_slots, round_order
 from webdyno.run.variant import RunningRound
 
 VARIANTS = st.lists(st.text(min_size=1), min_size=1, max_size=6, unique=True)
@@ -138,3 +138,29 @@ def test_a_warm_up_in_bursts_is_a_slot_and_a_pause_for_each() -> None:
     assert sorted(warmups) == [*bursts, ("nginx", 0.9, 0.0)]
     assert times.warmup_takes_s("apache-event") == pytest.approx(1.2 + 3 * 0.5)
     assert times.warmup_takes_s("nginx") == 0.9
+
+
+class _Servers:
+    """Servers that work on for some seconds, as a clock of the test's own tells."""
+
+    def __init__(self, works_s: float) -> None:
+        self.works_s, self.now_s = works_s, 0.0
+
+    def waits_for_rest(self, most_s: float) -> bool:
+        took_s = min(self.works_s, most_s)
+        self.works_s -= took_s
+        self.now_s += took_s
+        return self.works_s <= 0
+
+
+@pytest.mark.parametrize(("works_s", "left_s"), [(0.0, 30.0), (12.0, 18.0), (40.0, 0.0)])
+def test_one_wait_for_rest_may_take_what_others_leave(
+    works_s: float, left_s: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    servers = _Servers(works_s)
+    monkeypatch.setattr("webdyno.run.round.time.monotonic", lambda: servers.now_s)
+    assert _rested(cast("RunningRound", servers), 30.0) == left_s
+
+
+def test_a_round_that_has_waited_long_enough_waits_no_more() -> None:
+    assert _rested(cast("RunningRound", None), 0.0) == 0.0

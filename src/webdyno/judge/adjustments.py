@@ -40,7 +40,8 @@ LONGER, LONGER_FOR_RESPONSES = 2.0, 4.0
 LONGEST_WINDOW_S = 60.0
 MOST_SLOTS = 16
 REST_S = 3.0
-"""So long servers may take to end what is left of their load; what goes on is their own doing."""
+"""So long servers may take in a round, each, to end what is left of their load; what they do after
+that is their own doing."""
 
 
 @dataclass(frozen=True)
@@ -166,8 +167,8 @@ def _left_over(data: PointData, now: SlotSettings, *, again: bool) -> Iterator[_
             yield _Adjustment(
                 rule.name,
                 variant,
-                f"variant {variant}: {rule.what(affected)}; before each slot it is waited for up "
-                f"to {duration(REST_S)}, from now on, until they rest",
+                f"variant {variant}: {rule.what(affected)}; from now on slots begin when they "
+                f"rest, for which a round waits up to {duration(REST_S)} times its variants",
                 now.replace(rest_s=REST_S),
                 again=again and share > WORTH_AN_ADJUSTMENT,
             )

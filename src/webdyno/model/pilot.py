@@ -91,7 +91,7 @@ class SlotSettings(Model):
     """By variant: each ramp-up is longer by a random time up to this, so that windows begin
     anywhere in the cycles of a variant that answers in batches."""
     rest_s: Amount = 0.0
-    """Longest wait before each slot for all servers to come to rest."""
+    """Longest wait in a round, times its variants, until all servers rest before slots begin."""
     slots_per_variant: int | None = None
     """Slots of each variant in a round; None where it is chosen from the noise."""
 
