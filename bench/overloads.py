@@ -73,13 +73,18 @@ def _sheds(times: float) -> Truth:
     return Truth((0.97, 1.03), (refused - 0.03, refused + 0.03), AT_ONCE, (0.0, WITHIN_S))
 
 
-BACKLOG_S = 0.2 * OVERLOAD_S
-"""Of a queue after 1.2 times its capacity. It is gone after that long where nothing more comes, and
-after twice that where half of the capacity does. At twice the capacity it is as long as the load,
-and what has waited for too long has failed."""
+BACKLOG_S = {1.2: 0.2 * OVERLOAD_S * 1.2, 2.0: OVERLOAD_S + TIMEOUT_S}
+"""Of a queue when the load ends, by multiple of the capacity: the load continues until all that was
+due in the window is answered or has timed out. The queue is gone after that long where nothing more
+comes, and after twice that where half of the capacity does. What has waited too long has failed."""
 QUEUED_S = 0.2 * (OVERLOAD_S - WINDOW_S / 2)
 """What half of those that come in the window wait for at most."""
 DOWN = Truth(NOTHING, ALL)
+
+
+def _gone_after(times: float) -> tuple[float, float]:
+    return BACKLOG_S[times] - 0.1, 2 * BACKLOG_S[times] + LATE_S
+
 
 CASES = {
     "queues": Case(
@@ -88,10 +93,10 @@ CASES = {
             1.2: Truth(
                 NOTHING,
                 NOTHING,
-                (BACKLOG_S - 0.1, 2 * BACKLOG_S + LATE_S),
+                _gone_after(1.2),
                 (0.8 * QUEUED_S, 1.2 * QUEUED_S),
             ),
-            2.0: Truth(NOTHING, ALL, (OVERLOAD_S - 0.1, 2 * OVERLOAD_S + LATE_S)),
+            2.0: Truth(NOTHING, ALL, _gone_after(2.0)),
         },
     ),
     "drops": Case({"shed_rps": LIMIT_RPS}, {1.2: _sheds(1.2), 2.0: _sheds(2.0)}),

@@ -7,7 +7,7 @@ from judge.searches import Variant, searched
 from webdyno.judge import judge
 from webdyno.judge.overload import _failed, settled_s
 from webdyno.model.capacity import Objective, objective
-from webdyno.model.load_result import Failures, LoadResult, Window
+from webdyno.model.load_result import Failures, LoadResult, Requests, Window
 from webdyno.report.result import back_words
 
 RATE_RPS, WINDOW_S = 1_000.0, 0.1
@@ -48,10 +48,11 @@ def test_it_is_back_when_the_queue_is_gone_and_nothing_fails(
 def test_requests_of_the_window_that_time_out_after_it_have_failed() -> None:
     """A server that collapsed 0.5 s after the beginning answers nothing: all 2,000 fail."""
     load = load_result().replace(
-        lead_in_s=2.0, measured_s=2.0, failures=Failures(timeout=1_500, status=20)
+        lead_in_s=2.0,
+        measured_s=2.0,
+        failures=Failures(timeout=1_500, status=20),
+        requests=Requests(completed=0, unanswered=2_000, drained=20),
     )
-    whole = load.all_of_it.model_copy(update={"failures": Failures(timeout=3_480, status=30)})
-    load = load.model_copy(update={"whole": whole})
     assert _failed(load, timeout_s=2.0) == 2_000
     assert _failed(load, timeout_s=0.5) == 1_520  # as many as were due in the ramp-up's end
 
@@ -64,9 +65,11 @@ def test_where_failures_alone_count_a_queue_is_none() -> None:
 def test_what_times_out_after_the_load_is_not_back() -> None:
     """A server that answers nothing has neither responses nor failures before the timeout."""
     only: list[Objective] = [objective("failures<1%")]
-    silent = returning(*[(0, 0)] * 10).replace(measured_s=1.0, failures=Failures(timeout=1_000))
+    late = Requests(completed=0, unanswered=1_000)
+    silent = returning(*[(0, 0)] * 10).replace(measured_s=1.0, requests=late)
     assert settled_s(silent, RATE_RPS, only) is None
-    one = returning(*[(100, 0)] * 10).replace(measured_s=1.0, failures=Failures(timeout=1))
+    late = Requests(completed=999, unanswered=31, drained=30)
+    one = returning(*[(100, 0)] * 10).replace(measured_s=1.0, requests=late)
     assert settled_s(one, RATE_RPS, only) == 0.0
 
 

@@ -74,6 +74,7 @@ pub struct Measured {
     pub response_time: Histogram,
     pub ended_by: EndedBy,
     pub measured_s: f64,
+    pub tail_s: f64,
     pub drain_s: f64,
     /// Of lead-in, window and all that followed.
     pub whole_s: f64,
@@ -234,6 +235,7 @@ fn measured(
         beside,
         ended_by,
         measured_s: ns_to_seconds(over_ns.saturating_sub(window_ns)),
+        tail_s: ns_to_seconds(settled_ns.saturating_sub(over_ns)),
         drain_s: ns_to_seconds(drained_ns.saturating_sub(over_ns)),
         whole_s: ns_to_seconds(drained_ns.saturating_sub(start_ns)),
     }

@@ -68,6 +68,7 @@ pub fn merge(parts: &[Named]) -> Result<SlotResult, String> {
         ended_by: ended_by(&results),
         lead_in_s: result.lead_in_s,
         measured_s: rounded(sum(&results, |result| result.measured_s) / results.len() as f64, 6),
+        tail_s: most(&results, |result| result.tail_s),
         drain_s: most(&results, |result| result.drain_s),
         requests,
         seen,

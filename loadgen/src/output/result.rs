@@ -25,6 +25,7 @@ pub struct SlotResult {
     pub ended_by: EndedBy,
     pub lead_in_s: f64,
     pub measured_s: f64,
+    pub tail_s: f64,
     pub drain_s: f64,
     pub requests: RequestCounts,
     #[serde(flatten)]
@@ -212,6 +213,7 @@ impl SlotResult {
             ended_by: measured.ended_by,
             lead_in_s: order.lead_in_s,
             measured_s: rounded(measured.measured_s, 6),
+            tail_s: rounded(measured.tail_s, 6),
             drain_s: rounded(measured.drain_s, 6),
             requests: counts.requests,
             seen: counts.seen.clone(),

@@ -125,6 +125,7 @@ def merged_results(results: Sequence[LoadResult]) -> LoadResult:
         ended_by="late" if any(result.gave_up for result in results) else first.ended_by,
         lead_in_s=first.lead_in_s,
         measured_s=fmean(result.measured_s for result in results),
+        tail_s=max(result.tail_s for result in results),
         drain_s=max(result.drain_s for result in results),
         requests=_added([result.requests for result in results]),
         by_status=_statuses(result.by_status for result in results),

@@ -32,9 +32,8 @@ def settled_s(load: LoadResult, rate_rps: float, objectives: Sequence[Objective]
             settled = end_s
     over_s = load.windows[-1].at_s if load.windows else 0.0
     due = max(rate_rps * load.measured_s, 1.0)
-    still_failed = load.failures.total - sum(window.failed for window in load.windows)
-    if still_failed >= FEWEST_FAILED and still_failed > may_fail * due:
-        return None  # they timed out when no more was due
+    if load.failed_late >= FEWEST_FAILED and load.failed_late > may_fail * due:
+        return None
     return settled if settled <= over_s else None
 
 
@@ -94,10 +93,9 @@ def _failed(load: LoadResult, timeout_s: float) -> int:
     What times out does so that much later: after the window, where timeouts are as long as ramp-up
     and window. Those that end in the window were due in the ramp-up then.
     """
-    timeouts = in_window = load.failures.timeout or 0
-    if load.whole and timeout_s >= max(load.lead_in_s, load.measured_s):
-        timeouts = (load.whole.failures.timeout or 0) - in_window
-    return load.failures.total - in_window + timeouts
+    if timeout_s < max(load.lead_in_s, load.measured_s):
+        return load.failures.total
+    return load.failures.total - (load.failures.timeout or 0) + load.failed_late
 
 
 def _is(trial: Trial | None, purpose: str, times: float) -> bool:

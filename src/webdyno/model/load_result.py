@@ -205,7 +205,11 @@ class LoadResult(Foreign):
     """Seconds of load before the window."""
     measured_s: Amount
     """Length of the window that throughput and latency are about."""
+    tail_s: Amount = 0.0
+    """Seconds of load after the window, until all that was due in it was answered or had failed. Of
+    webdyno's own generator only."""
     drain_s: Amount = 0.0
+    """Seconds from the window's end to the last response."""
     requests: Requests
     by_status: dict[str, Count]
     failures: Failures
@@ -244,6 +248,11 @@ class LoadResult(Foreign):
     def gave_up(self) -> bool:
         """Whether it ended early, because enough of what was due was late already."""
         return self.ended_by == "late"
+
+    @property
+    def failed_late(self) -> int:
+        """Requests of the window that failed after its end."""
+        return max((self.requests.unanswered or 0) - self.requests.drained, 0)
 
     @property
     def all_of_it(self) -> Whole:

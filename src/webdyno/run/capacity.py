@@ -247,8 +247,8 @@ def overload(loads: SearchLoads, variant: PlannedVariant) -> None:
     )
     if not trial.client_limited and not trial.died:
         # Half of the capacity can't come before the last responses, but might have been carried.
-        loaded_s = over.load.all_of_it.length_s - over.load.drain_s
-        ended_at = over.started_at + timedelta(seconds=loaded_s)
+        waited_s = over.load.drain_s - over.load.tail_s
+        ended_at = load_began_at(over) + timedelta(seconds=over.load.all_of_it.length_s - waited_s)
         _await_return(loads, variant, found_rps * RETURN_SHARE, times, ended_at)
 
 
@@ -260,7 +260,7 @@ def _await_return(
     def with_return(record: SlotRecord, trial: Trial) -> Trial:
         back_s = settled_s(record.load, rate_rps, loads.settings.objectives)
         if back_s is not None:
-            back_s += max((record.started_at - ended_at).total_seconds(), 0.0)
+            back_s += max((load_began_at(record) - ended_at).total_seconds(), 0.0)
         return trial.replace(purpose="return", times=times, back_s=back_s)
 
     for length_s in RETURN_S:
@@ -268,6 +268,13 @@ def _await_return(
         order = replace(order, load=order.load.replace(arrivals="constant"))
         if loads.measure(variant, order, rate_rps, with_return)[1].back_s is not None:
             return
+
+
+def load_began_at(record: SlotRecord) -> datetime:
+    """Give when the first request of a slot was due: connections are opened before."""
+    took_s = record.readings.host.took_s if record.readings else 0.0
+    before_s = took_s - record.load.all_of_it.length_s
+    return record.started_at + timedelta(seconds=max(before_s, 0.0))
 
 
 def window_s(objectives: Sequence[Objective], rate_rps: float) -> float | None:
