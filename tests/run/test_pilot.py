@@ -1,10 +1,14 @@
 """What of a pilot can be told without servers; tests/e2e has real ones."""
 
+from types import SimpleNamespace
+from typing import cast
+
 import numpy as np
 import pytest
 
 from builders import SimulatedVariant, pilot_record, point_data, simulated_run
 from webdyno.judge import question_of
+from webdyno.judge.pilot import Needs
 from webdyno.judge.settings import slot_settings, starts_s, warmups_may_take_s
 from webdyno.model.experiment import Experiment
 from webdyno.model.gate import GateSettings
@@ -12,7 +16,9 @@ from webdyno.model.measure import Measure
 from webdyno.model.records import Record
 from webdyno.model.variant import Variant
 from webdyno.run.pilot import _cold, _needs, needs_pilot
-from webdyno.run.pilot_looks import WINDOW_S, PilotLook, _by_window
+from webdyno.run.pilot_looks import WINDOW_S, PilotLoad, PilotLook, _by_window
+from webdyno.run.planned import PlannedVariant
+from webdyno.run.variant import RunningRound
 
 VARIANTS = {"nginx": SimulatedVariant(), "apache": SimulatedVariant()}
 
@@ -127,3 +133,27 @@ def test_long_warm_ups_share_what_short_ones_and_starts_leave(slow_starts: int) 
         + 14 * 2 * (settings.window_s + settings.ramp_up_s["v0"])
     )
     assert rounds_s <= 900
+
+
+@pytest.mark.parametrize(
+    ("budget_s", "looked_s"), [(60, 1.0), (450, 2.0), (900, 4.0), (9_000, 4.0)]
+)
+def test_who_has_long_looks_for_longer_at_first(
+    budget_s: float, looked_s: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loads_s: list[float] = []
+
+    def watch(_: PilotLoad, seen: PilotLook, load_s: float) -> None:
+        loads_s.append(load_s)
+        seen.failed = True
+
+    monkeypatch.setattr(PilotLoad, "watch", watch)
+    experiment = SimpleNamespace(measure=Measure(budget_s=budget_s))
+    running = SimpleNamespace(point=SimpleNamespace(experiment=experiment))
+    load = PilotLoad(cast("RunningRound", running), cast("PlannedVariant", None))
+    assert load.until_steady([], 30.0, _never_asked, is_last_start=True) == ("enough", [])
+    assert loads_s == [looked_s]
+
+
+def _never_asked(_: float | None) -> Needs:
+    raise AssertionError
