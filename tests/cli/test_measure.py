@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from builders import run_head
-from webdyno.cli.compare_flags import REST_S, CostFlags, PaceFlags
+from webdyno.cli.compare import REST_S, CostFlags, PaceFlags
 from webdyno.cli.experiment_flags import AskedFlags, ExperimentFlags, SetupFlags, TrafficFlags
 from webdyno.cli.flags import RunFlags
 from webdyno.cli.progress import at_terminal
