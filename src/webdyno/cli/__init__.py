@@ -3,19 +3,21 @@
 import os
 import sys
 from collections.abc import Sequence
-from importlib import import_module
 from io import TextIOWrapper
+from typing import Literal, get_args
 
 from cyclopts import App, CycloptsError, Parameter
 
 from webdyno.lab.ending import end_by_signals, leave_matrices_one_thread, told_end
 from webdyno.model.command import COMMANDS, COMMANDS_FOR
+from webdyno.model.errors import UserError
 from webdyno.model.exit_codes import Exit
 
 STDOUT, STANDARD_STREAMS = 1, 3
 PLACES = {"list": "listing:list_known"}
 """Of commands that aren't called like their file and function: Python uses that name."""
 HELP = ("--help", "-h", "--help-all")
+Shell = Literal["bash", "zsh", "fish"]
 
 
 def main() -> None:
@@ -76,7 +78,7 @@ def run_command_line(words: Sequence[str]) -> int:
 
 def _run(words: list[str], name: str) -> int:
     if name == "--completion":
-        return Exit(import_module("webdyno.cli.completion").print_completion(app(), words[1:]))
+        return _print_completion(app(), words[1:])
     if not words or name in HELP:
         return _print_help(app(), "", everything=False)
     before_end = words[: words.index("--")] if "--" in words else words
@@ -96,6 +98,15 @@ def _run(words: list[str], name: str) -> int:
 
         raise in_our_words(error, name) from None
     return code
+
+
+def _print_completion(app: App, words: Sequence[str]) -> Exit:
+    """Print what lets a shell complete commands and flags; raise UserError for another one."""
+    for shell in get_args(Shell):
+        if list(words) == [shell]:
+            print(app.generate_completion(shell=shell))  # noqa: T201 (a script, as it is)
+            return Exit.OK
+    raise UserError(f"--completion takes one of {', '.join(get_args(Shell))}")
 
 
 def _print_help(app: App, name: str, *, everything: bool) -> int:
