@@ -40,13 +40,14 @@ from webdyno.judge.questions.gate_notes import (
     response_notes,
     statement_notes,
 )
-from webdyno.judge.questions.gate_waiting import made_to_wait
 from webdyno.judge.stop import Stop
-from webdyno.judge.validity import used_s
+from webdyno.judge.validity import used_s, valid_for
+from webdyno.judge.validity.rule import uncomparable
 from webdyno.judge.validity.run import FEWEST_STARTS, variants_whose_starts_differ
+from webdyno.judge.validity.servers import LONGER, LONGER_US, WAITING, Wait, longer_waits
 from webdyno.model.base import Interval
 from webdyno.model.experiment import Experiment
-from webdyno.model.format import count, percent
+from webdyno.model.format import count, latency, listed, percent
 from webdyno.model.gate import (
     ClaimAnswer,
     CostGrowth,
@@ -55,7 +56,7 @@ from webdyno.model.gate import (
     GateJudgement,
     GateSettings,
 )
-from webdyno.model.judgement import OneSidedAnswer
+from webdyno.model.judgement import OneSidedAnswer, ValidityWarning
 from webdyno.model.measure import Measure
 from webdyno.model.metrics import CPU_TIME
 from webdyno.model.records import PreflightRecord
@@ -72,6 +73,7 @@ TELLING_ROUNDS, TELLING_S = 3, 25.0
 """After so many rounds at an endpoint, or two and so long a time, the noise is known well enough to
 say what can't be told in the time given."""
 FAILS_ELSEWHERE = "the gate fails at another endpoint, whatever comes of this one"
+LONGER_RULE = "waits-longer"
 
 
 class GateQuestion(Question):
@@ -367,3 +369,39 @@ def _why(answered: AnsweredClaim, among: int) -> str:
     if differs > log(1 + claim.worse_share) / 2:
         return f"two copies of baseline differ by up to {percent(expm1(differs))}"
     return f"inconclusive after {count(len(claim.d), 'round')}"
+
+
+def made_to_wait(data: PointData, gate: GateSettings) -> ValidityWarning | None:
+    """Tell of a head that keeps requests waiting; it invalidates a pass on CPU time.
+
+    CPU time that is saved while requests wait is no saving. Head keeps them waiting, at an arrival
+    rate, where they wait longer than those of both copies of the baseline. All endpoints and
+    percentiles share the risk that this is only bad luck.
+    """
+    if data.experiment.load.offered_rps is None or CPU_TIME not in gate.worse_than:
+        return None
+    waits = list(_waits(data, gate))
+    if not waits:
+        return None
+    baseline, _, head = data.experiment.variants
+    percentile = waits[0].percentile
+    warning = uncomparable(
+        LONGER_RULE,
+        head,
+        f"requests of {head} wait longer than those of {baseline}: "
+        f"{listed(wait.words for wait in waits)} (more than {LONGER:g} times as long, and "
+        f"{latency(LONGER_US)})",
+        f"If that may be, give latency a limit of its own: --fail-if '{percentile} > +100%'.",
+    )
+    return warning.replace(metrics=[CPU_TIME])
+
+
+def _waits(data: PointData, gate: GateSettings) -> Iterator[Wait]:
+    """Give those that are longer than with both copies, but for what has a limit of its own."""
+    baseline, again, head = data.experiment.variants
+    confidence = 1 - RISK / (gate.endpoints * len(WAITING))
+    valid = valid_for(data, WAITING["p50"])
+    than_again = [wait.percentile for wait in longer_waits(valid, head, again, confidence)]
+    for wait in longer_waits(valid, head, baseline, confidence):
+        if wait.percentile in than_again and WAITING[wait.percentile] not in gate.worse_than:
+            yield wait
