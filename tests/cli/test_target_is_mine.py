@@ -20,8 +20,9 @@ from webdyno.model.errors import UserError
 from webdyno.model.exit_codes import Exit
 from webdyno.model.service import Own
 from webdyno.stack.starting import start_stack
-from webdyno.ui import Starter, make_app
+from webdyno.ui.app import make_app
 from webdyno.ui.runs import Runs
+from webdyno.ui.starting import Starter
 
 if TYPE_CHECKING:  # it takes a while to import
     from mcp.client import Client

@@ -20,10 +20,11 @@ from playwright.sync_api import Browser
 from e2e.browser import NEEDS_BROWSER
 from report import comparisons
 from webdyno.definitions import Catalogue
-from webdyno.ui import Starter, app, make_app
+from webdyno.ui import app
+from webdyno.ui.app import make_app
 from webdyno.ui.guard import Addresses, ImpatientProtocol
 from webdyno.ui.runs import Runs
-from webdyno.ui.starting import Begun
+from webdyno.ui.starting import Begun, Starter
 
 pytestmark = NEEDS_BROWSER
 

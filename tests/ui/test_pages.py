@@ -17,11 +17,10 @@ from report import comparisons, sweeps
 from webdyno.definitions import Catalogue
 from webdyno.model.errors import OperationError, UserError
 from webdyno.run.folder import RunFolder
-from webdyno.ui import Starter, make_app
-from webdyno.ui.app import snapshot
+from webdyno.ui.app import make_app, snapshot
 from webdyno.ui.guard import Addresses
 from webdyno.ui.runs import Runs, state_of
-from webdyno.ui.starting import Begun
+from webdyno.ui.starting import Begun, Starter
 
 TOKEN, PORT = "right", 8080
 ORIGIN = f"http://127.0.0.1:{PORT}"

@@ -43,9 +43,10 @@ def ui(
 
     from webdyno.definitions import Catalogue
     from webdyno.report.console import plain_console
-    from webdyno.ui import Starter, make_app
+    from webdyno.ui.app import make_app
     from webdyno.ui.guard import ImpatientProtocol
     from webdyno.ui.runs import Runs
+    from webdyno.ui.starting import Starter
 
     runs, token = Runs(folder), token_urlsafe(24)
     starter = Starter(runs.root)
