@@ -117,8 +117,7 @@ def vouched_targets(
 
 
 def _round_trip_words(own: Own) -> str:
-    from webdyno.stack.ready import Address
-    from webdyno.stack.round_trip import measured_round_trip_s
+    from webdyno.stack.ready import Address, measured_round_trip_s
 
     try:
         trip_s = measured_round_trip_s(Address(own.listens_at or "", own.port or 0, None, 0))

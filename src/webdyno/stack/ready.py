@@ -1,4 +1,4 @@
-"""Waits until servers answer."""
+"""Waits until servers answer, and times the way to those elsewhere."""
 
 import socket
 import struct
@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from statistics import median
 from typing import NamedTuple
 from urllib.parse import quote
 
@@ -28,6 +29,7 @@ set one: the rest is needed to find out what it might speak instead."""
 ELSEWHERE_AFTER_S = 1.0
 """Interval at which it is checked whether it listens at another address."""
 PROTOCOLS = ("http", "https", "h2", "h2c")
+ROUND_TRIPS = 11
 
 
 @dataclass(frozen=True)
@@ -276,3 +278,16 @@ def _said(
         address.netloc, address.protocol, within_s, new_socket, checks
     ) as conversation:
         return conversation.ask("GET", request.path, {**address.headers, **request.headers})
+
+
+def measured_round_trip_s(address: Address) -> float:
+    """Give how long connecting takes, the median of some: one round trip of the network.
+
+    Each latency that is measured there has it in it. Raise OSError where nobody listens.
+    """
+    took_s = list[float]()
+    for _ in range(ROUND_TRIPS):
+        began = time.perf_counter()
+        connect(address).close()
+        took_s.append(time.perf_counter() - began)
+    return median(took_s)

@@ -25,8 +25,7 @@ from webdyno.stack.certificates import SECURE
 from webdyno.stack.first_response import first_response, request_of_readiness
 from webdyno.stack.layout import Deployment, Placement, lay_out, testbed_of
 from webdyno.stack.prepared import FILLED, PreparedSite, preload, prepare_site, site_view
-from webdyno.stack.ready import FirstRequest, FirstResponse
-from webdyno.stack.round_trip import measured_round_trip_s
+from webdyno.stack.ready import FirstRequest, FirstResponse, measured_round_trip_s
 from webdyno.stack.service import RunningService, StackDied
 from webdyno.stack.service_graph import Role, resolve_stack
 from webdyno.stack.sockets import demand_port
