@@ -141,7 +141,7 @@ def _tried(
     """Start it once; None where that can't be done here. Raise OperationError if it fails."""
     from webdyno.cli.progress import at_terminal
     from webdyno.lab.first_try import try_out
-    from webdyno.own.layouts.remedies import missing_tools
+    from webdyno.own.layouts import missing_tools
 
     if missing := missing_tools(app):
         tell(f"    not tried: {', '.join(missing)} isn't installed here")
@@ -164,7 +164,7 @@ def _tried(
 
 
 def _why_not(app: "FoundApp", folder: Path, said: str) -> str:
-    from webdyno.own.layouts.remedies import remedies
+    from webdyno.own.layouts import remedies
 
     what = "".join(f"\n→ {remedy}" for remedy in remedies(said, app, folder))
     return (

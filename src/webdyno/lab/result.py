@@ -47,7 +47,7 @@ class Rows(list[Row]):
 
     def _repr_html_(self) -> str:
         """Show it in a notebook."""
-        from webdyno.report.notebook import table_html
+        from webdyno.report.page import table_html
 
         return table_html(self)
 
@@ -258,7 +258,7 @@ class Result:
 
     def _repr_html_(self) -> str:
         """Show the answer in a notebook: headline, ratios, the chart of them."""
-        from webdyno.report.notebook import result_html
+        from webdyno.report.page import result_html
 
         drawn = [self.chart().svg] if self.charts() else []
         return result_html(self._seen.view, self.headline, self._shown_rows(), drawn)
@@ -320,7 +320,7 @@ class GateResult:
 
     def _repr_html_(self) -> str:
         """Show the answer in a notebook."""
-        from webdyno.report.notebook import answer_html
+        from webdyno.report.page import answer_html
 
         return answer_html(f"{self.answer}: {self.headline}", self.claims())
 

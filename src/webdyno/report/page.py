@@ -1,7 +1,10 @@
-"""Documents as pages: one file that holds everything and asks the network for nothing."""
+"""Documents as pages: one file that holds everything and asks the network for nothing.
+
+Of a run, notebooks show a few lines of HTML. All that others wrote is escaped.
+"""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from itertools import chain, groupby
 
@@ -12,9 +15,13 @@ from webdyno.model import format as text
 from webdyno.model.text import finished
 from webdyno.report.document import Block, Counts, Document, Headlines, Section
 from webdyno.report.drawing import DARK, FONT, LIGHT, Mark, marks
+from webdyno.report.view import RunView
+from webdyno.report.words import SIGNS
 
 CODE = re.compile(r"`(?P<command>[^`]*)`|(?<![\w-])(?P<flag>--[a-z][\w-]*(?: [\w.]+=[\w.]*\w)?)")
 NARROW_SPACE = "\u202f"
+MOST_ROWS = 60
+"""In a notebook."""
 
 
 def html(
@@ -110,3 +117,36 @@ def prose(said: str) -> Markup:
 
     spaced = str(escape(text.bound(said, NARROW_SPACE)))
     return Markup(CODE.sub(code, spaced))  # noqa: S704 (escaped before)
+
+
+def result_html(
+    view: RunView, headline: str, rows: Sequence[Mapping[str, object]], charts: Sequence[str]
+) -> str:
+    """Show a run: its answer, the rows, and charts as SVG of our own."""
+    signs = " ".join(dict.fromkeys(SIGNS[point.judgement.verdict] for point in view.points))
+    drawn = "".join(charts)
+    return f"{answer_html(f'{signs} {headline}', rows)}{drawn}"
+
+
+def answer_html(headline: str, rows: Sequence[Mapping[str, object]]) -> str:
+    """Show a sentence above a table."""
+    return Markup("<p><b>{}</b></p>{}").format(headline, Markup(table_html(rows)))  # noqa: S704
+
+
+def table_html(rows: Sequence[Mapping[str, object]]) -> str:
+    """Show rows that have the same keys; of very many only the first."""
+    if not rows:
+        return ""
+    heads = "".join(f"<th>{escape(key)}</th>" for key in rows[0])
+    lines = "".join(
+        f"<tr>{''.join(f'<td>{escape(_shown(value))}</td>' for value in row.values())}</tr>"
+        for row in rows[:MOST_ROWS]
+    )
+    more = f"<p>{len(rows) - MOST_ROWS:,} more rows</p>" if len(rows) > MOST_ROWS else ""
+    return f"<table><thead><tr>{heads}</tr></thead><tbody>{lines}</tbody></table>{more}"
+
+
+def _shown(value: object) -> str:
+    if value is None:
+        return text.MISSING
+    return text.significant(value) if isinstance(value, float) else str(value)

@@ -13,18 +13,19 @@ from typing import NamedTuple
 
 from webdyno.generator.interface import GeneratorError, LoadOrder
 from webdyno.judge import Stop, question_of
+from webdyno.judge.cost import cost_rate_rps
 from webdyno.judge.settings import slot_settings, slots_per_variant
 from webdyno.judge.validity.preflight import response_differences
 from webdyno.model.errors import OperationError
 from webdyno.model.experiment import OWN_GENERATOR
 from webdyno.model.judgement import ValidityWarning
 from webdyno.model.load import Load
+from webdyno.model.metrics import responses_in
 from webdyno.model.pilot import SlotSettings
-from webdyno.model.records import PreflightRecord, RestRecord, RoundRecord
+from webdyno.model.records import InstructionsRecord, PreflightRecord, RestRecord, RoundRecord
 from webdyno.model.replay import unpacked
 from webdyno.run.backend import CourseTracing, Questions, SlotUsage
 from webdyno.run.capacity import search_capacities
-from webdyno.run.instructions import count_instructions
 from webdyno.run.planned import PlannedVariant
 from webdyno.run.point import RunningPoint, prepared, rng_of
 from webdyno.run.preflight import with_differences
@@ -45,6 +46,9 @@ OPENING_S = 0.5
 """Until connections are open and the one request on each is answered."""
 READINGS = 10
 """Of memory; those of the second half count."""
+COUNTED_ROUNDS = 3
+"""In so many first ones instructions are counted: from one to the next these differ by far less
+than time does."""
 
 
 class PlannedSlot(NamedTuple):
@@ -345,3 +349,53 @@ def _memory_bytes(used: SlotUsage) -> int | None:
     later = used.course[len(used.course) // 2 :]
     known = [sample.memory_bytes for sample in later if sample.memory_bytes is not None]
     return round(median(known)) if known else None
+
+
+def count_instructions(
+    running: RunningRound, variants: Sequence[PlannedVariant], times: SlotSettings
+) -> None:
+    """Count what each variant that is here executes, where an experiment asks for costs.
+
+    That has a slot of its own, since counting takes CPU time. Where servers died meanwhile, that is
+    put on record, and StackDied raised.
+    """
+    for variant in variants:
+        if _is_due(running, variant.name) and _is_here(running, variant):
+            try:
+                running.point.keep(_counted(running, variant, times))
+            except StackDied as death:
+                running.point.keep_incident(running.number, variant.name, death)
+                raise
+
+
+def _is_due(running: RunningRound, variant: str) -> bool:
+    point, is_traced = running.point, running.tracing("measure") is not None
+    if running.number > COUNTED_ROUNDS or is_traced:
+        return False
+    if cost_rate_rps(point.experiment, variant) is None:
+        return False
+    known = (record for record in point.data.records if isinstance(record, InstructionsRecord))
+    return not any(record.fault for record in known)
+
+
+def _is_here(running: RunningRound, variant: PlannedVariant) -> bool:
+    return not running.up[variant.name].is_elsewhere and not variant.stack.runs_already
+
+
+def _counted(
+    running: RunningRound, variant: PlannedVariant, times: SlotSettings
+) -> InstructionsRecord:
+    testbed, started_at = running.point.testbed, datetime.now(UTC)
+    tried = testbed.rest(variant.name, 0.0, "instructions").instructions
+    known = InstructionsRecord(round=running.number, variant=variant.name, started_at=started_at)
+    if tried is None or tried.fault:
+        return known.replace(fault=tried.fault if tried else "")
+    name = f"round {running.number}, instructions of {variant.name}"
+    order = running.order(variant, name, times.window_s, ramp_up_s=times.ramp_up_s[variant.name])
+    slot = testbed.slot(variant.name, order, "instructions")
+    counted = slot.used.instructions
+    return known.replace(
+        instructions=counted.instructions if counted else None,
+        fault=counted.fault if counted else "",
+        responses=responses_in(slot.load),
+    )

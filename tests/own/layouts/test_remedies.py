@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from own.layouts.laid_out import laid_out
+from webdyno.own.layouts import missing_tools, remedies
 from webdyno.own.layouts.app import FoundApp
-from webdyno.own.layouts.remedies import missing_tools, remedies
 from webdyno.own.layouts.variables import given_port
 
 LINES = {
