@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webdyno.calibrate import load_calibration, save_calibration
+from webdyno.calibrate import calibration_file, load_calibration, save_calibration
 from webdyno.calibrate.measuring import describe_noise
-from webdyno.calibrate.store import calibration_file
 from webdyno.host.this_machine import Testbed
 from webdyno.judge.interval import t_quantile
 from webdyno.model.machine import Calibration, Lag, Limit, MeasuredCeiling

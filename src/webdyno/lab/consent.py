@@ -186,7 +186,7 @@ def _as_whom(part: ForeignPart) -> str:
 
 
 def _agreed_file() -> Path:
-    from webdyno.calibrate.store import state_folder
+    from webdyno.calibrate import state_folder
 
     return state_folder() / AGREED_FILE
 
