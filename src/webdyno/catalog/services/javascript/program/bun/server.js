@@ -1,27 +1,18 @@
 // All sites with Bun's own server and its routes.
 import ejs from 'ejs';
 
-import { HIGHEST, faultOf, idOf, whole } from '../site/rules.js';
+import { itemsIn, notFound } from '../site/items.js';
+import { idOf, whole } from '../site/rules.js';
 import { database } from './database.js';
 
 const { HOST, PORT, WORKERS, KEEPALIVE_TIMEOUT_S } = process.env;
+const items = itemsIn(database);
 const fortunesPage = ejs.compile(
   await Bun.file(`${import.meta.dir}/../site/views/fortunes.ejs`).text(),
 );
 
 function queryOf(request, name) {
   return new URL(request.url).searchParams.get(name);
-}
-
-function notFound() {
-  return Response.json({ error: 'not found' }, { status: 404 });
-}
-
-// What is made of an item that a client sent, unless there is something wrong with it.
-async function withSentItem(request, use) {
-  const item = await request.json().catch(() => null);
-  const fault = faultOf(item);
-  return fault ? Response.json({ error: fault }, { status: 400 }) : use(item);
 }
 
 Bun.serve({
@@ -49,33 +40,13 @@ Bun.serve({
         }),
     },
     '/items': {
-      GET: async (request) =>
-        Response.json(await database.readItems(whole(queryOf(request, 'page'), HIGHEST))),
-      POST: (request) =>
-        withSentItem(request, async (sent) => {
-          const item = await database.createItem(sent);
-          return Response.json(item, { status: 201, headers: { Location: `/items/${item.id}` } });
-        }),
+      GET: (request) => items.list(queryOf(request, 'page')),
+      POST: items.create,
     },
     '/items/:id': {
-      GET: async (request) => {
-        const item = await database.readItem(idOf(request.params.id));
-        if (!item) return notFound();
-        const headers = { ETag: `"${item.version}"` };
-        if (request.headers.get('If-None-Match') === headers.ETag) {
-          return new Response(null, { status: 304, headers });
-        }
-        return Response.json(item, { headers });
-      },
-      PUT: (request) =>
-        withSentItem(request, async (sent) => {
-          const item = await database.replaceItem(idOf(request.params.id), sent);
-          return item ? Response.json(item) : notFound();
-        }),
-      DELETE: async (request) => {
-        const isDeleted = await database.deleteItem(idOf(request.params.id));
-        return isDeleted ? new Response(null, { status: 204 }) : notFound();
-      },
+      GET: (request) => items.read(idOf(request.params.id), request),
+      PUT: (request) => items.replace(idOf(request.params.id), request),
+      DELETE: (request) => items.remove(idOf(request.params.id)),
     },
     '/upload': {
       POST: async (request) => {
