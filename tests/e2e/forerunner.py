@@ -21,7 +21,7 @@ MODULES = (
     *("lab.explain", "lab.measure", "lab.tune", "run.session", "run.repeat", "run.budget"),
     *("run.explain", "judge", "judge.sweep", "report.view", "report.brief", "report.terminal"),
     *("report.gate", "own.variants", "own.project", "revisions.repository", "host.this_machine"),
-    *("lab.traffic", "generator.ab", "generator.httperf", "generator.redis_benchmark"),
+    *("definitions.traffic", "generator.ab", "generator.httperf", "generator.redis_benchmark"),
     *("generator.wrk", "generator.split_and_merge"),
 )
 """What commands import once they are called; what only few of them need they import themselves."""

@@ -11,8 +11,8 @@ from webdyno.model.errors import UserError
 
 if TYPE_CHECKING:  # pydantic takes a while to import
     from webdyno.definitions import Override
+    from webdyno.definitions.traffic import AskedTraffic
     from webdyno.lab.systems import AskedSystems
-    from webdyno.lab.traffic import AskedTraffic
     from webdyno.model.testbed import TestbedSettings
 
 Objectives = Annotated[
@@ -111,7 +111,7 @@ class TrafficFlags:
 
     def read(self) -> "AskedTraffic":
         """Give what they ask for."""
-        from webdyno.lab.traffic import AskedTraffic
+        from webdyno.definitions.traffic import AskedTraffic
 
         return AskedTraffic(self.traffic)
 

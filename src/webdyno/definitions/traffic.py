@@ -9,6 +9,8 @@ import getopt
 import json
 import re
 import shlex
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote_plus
@@ -19,12 +21,15 @@ from webdyno.definitions.entries import (
     counted,
     headers_of,
     host_header,
+    open_secrets,
     path_of,
     read_requests,
     with_body,
 )
-from webdyno.definitions.http_file import requests_of
+from webdyno.definitions.http_file import LOGIN, requests_of
+from webdyno.definitions.override import Override
 from webdyno.definitions.toml_file import TomlFile
+from webdyno.model.command import spelled
 from webdyno.model.errors import UserError
 from webdyno.model.files import read_named
 from webdyno.model.request import JSON_TYPE
@@ -303,3 +308,77 @@ def read_workload_file(path: Path) -> dict[str, Any]:
         # Named from where this file lies, wherever the experiment does.
         load = {**load, "replay_file": str(path.parent.resolve() / replay)}
     return {**file.data, "load": load}
+
+
+@dataclass(frozen=True)
+class AskedTraffic:
+    """What is requested, instead of what the experiment says: docs/how-to/traffic.md."""
+
+    sources: Sequence[str] = ()
+    """Each a file (HAR, .http, JSON lines, curl commands, or what `webdyno traffic` wrote), or a
+    curl command itself."""
+    by_keyword: bool = False
+
+    @property
+    def words(self) -> str:
+        """How it was given; of curl commands, which may hold secrets, that they are ones."""
+        shown = ["curl …" if is_curl(source) else source for source in self.sources]
+        return " ".join(self._spelled(word) for word in dict.fromkeys(shown))
+
+    def _spelled(self, source: str) -> str:
+        return spelled("--traffic", source, by_keyword=self.by_keyword)
+
+    def overrides(self, own: Sequence[Override], tell: Callable[[str], None]) -> Iterator[Override]:
+        """Give the requests, and what a file says beside them, as settings of the experiment.
+
+        What the caller's `own` settings are about, a file doesn't change.
+        """
+        if not self.sources:
+            return
+        set_here = {override.sets for override in own}
+        entries, login = list[Entry](), list[Entry]()
+        beside: list[Override] = []
+        for source in self.sources:
+            if source.endswith(".toml") and not is_curl(source):
+                traffic = read_workload_file(Path(source))
+                entries += traffic["requests"]
+                login += traffic.get("login", [])
+                beside += self._beside(traffic, self._spelled(source))
+            else:
+                for entry in _read(source, tell):
+                    (login if entry.pop(LOGIN, False) else entries).append(entry)
+        if names := open_secrets([*login, *entries]):
+            tell(
+                f"the run's folder will hold {', '.join(names)} as given; ${{env:NAME}} in its "
+                "place, filled from the environment, keeps it out"
+            )
+        yield Override(("requests",), entries, self.words)
+        if login:
+            yield Override(("login",), login, self.words)
+        yield from (
+            setting
+            for setting in beside
+            if setting.key[0] != "load" or setting.sets not in set_here
+        )
+
+    @staticmethod
+    def _beside(traffic: dict[str, Any], flag: str) -> Iterator[Override]:
+        """Give what a file of `webdyno traffic` says beside its requests."""
+        for key, value in traffic.get("load", {}).items():
+            yield Override(("load", key), value, flag)
+        for key in ("workload", "values"):
+            if (table := traffic.get(key)) is not None:
+                yield Override((key,), table, flag)
+
+
+def _read(source: str, tell: Callable[[str], None]) -> list[Entry]:
+    """Read what isn't a workload."""
+    if is_curl(source):
+        return [read_curl(source)]
+    path = Path(source)
+    if path.suffix == ".har":
+        recorded, note = read_har(path)
+        if note:
+            tell(note)
+        return recorded
+    return read_request_file(path)

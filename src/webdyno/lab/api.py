@@ -19,6 +19,7 @@ from webdyno.definitions import Catalogue, CommandLine, Draft, Override
 from webdyno.definitions.experiment import Source
 from webdyno.definitions.override import FACTORS
 from webdyno.definitions.toml_file import KeyPath, TomlFile
+from webdyno.definitions.traffic import AskedTraffic
 from webdyno.definitions.validation import read_value
 from webdyno.lab.caller import AskPerson, Caller
 from webdyno.lab.explain import AskedExplanation, measure_advice, measure_limits, suspected_settings
@@ -49,7 +50,6 @@ from webdyno.lab.systems import (
     arranged,
     checked_with_own,
 )
-from webdyno.lab.traffic import AskedTraffic
 from webdyno.lab.tune import FINAL, Tuning, search_in_turns
 from webdyno.model.changes import key_parts
 from webdyno.model.errors import UserError

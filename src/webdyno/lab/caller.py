@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
+from webdyno.model.command import keyword_of, spelled
 from webdyno.model.run import RunHead
 from webdyno.run.point import Progress
 
@@ -55,14 +56,3 @@ class Caller:
     def spelled(self, flag: str, value: object = True) -> str:
         """Spell a flag as this caller gives it: `--site static`, or `site='static'`."""
         return spelled(flag, value, by_keyword=self.by_keyword)
-
-
-def keyword_of(flag: str) -> str:
-    return flag.removeprefix("--").replace("-", "_")
-
-
-def spelled(flag: str, value: object = True, *, by_keyword: bool) -> str:
-    """Spell a flag with its value, or the keyword."""
-    if by_keyword:
-        return f"{keyword_of(flag)}={value!r}"
-    return flag if value is True else f"{flag} {value}"

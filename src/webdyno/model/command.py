@@ -1,4 +1,4 @@
-"""Commands of webdyno as people can paste them into their shell."""
+"""Commands of webdyno as people can paste them into their shell, and their flags."""
 
 import os
 import re
@@ -57,6 +57,17 @@ def as_called(text: str) -> str:
     """
     called = shlex.quote(called_as())
     return COMMAND_IN_TEXT.sub(lambda _: called, text)
+
+
+def keyword_of(flag: str) -> str:
+    return flag.removeprefix("--").replace("-", "_")
+
+
+def spelled(flag: str, value: object = True, *, by_keyword: bool) -> str:
+    """Spell a flag with its value, or the keyword of Python in its place."""
+    if by_keyword:
+        return f"{keyword_of(flag)}={value!r}"
+    return flag if value is True else f"{flag} {value}"
 
 
 def called_as() -> str:
