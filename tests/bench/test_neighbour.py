@@ -3,8 +3,6 @@
 import os
 import shutil
 import subprocess
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import psutil
@@ -12,16 +10,9 @@ import pytest
 
 from rig.neighbour import CPU_GROUPS, bursts, throttled
 from rig.process import BenchError
+from waiting import wait_until
 
-WITHIN_S = 20.0
 GROUPS = CPU_GROUPS.is_dir() and os.geteuid() == 0
-
-
-def wait_until(holds: Callable[[], bool]) -> None:
-    end_s = time.monotonic() + WITHIN_S
-    while not holds():
-        assert time.monotonic() < end_s
-        time.sleep(0.05)
 
 
 def test_bursts_work_and_end() -> None:

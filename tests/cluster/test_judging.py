@@ -5,9 +5,7 @@ import pickle
 import signal
 import subprocess
 import sys
-import time
 import tracemalloc
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -15,6 +13,7 @@ import pytest
 
 from builders import SimulatedVariant, simulated_run
 from variants import further
+from waiting import wait_until
 from webdyno.cluster import dispatch
 from webdyno.cluster.dispatch import judged_machines
 from webdyno.model.errors import UserError
@@ -126,11 +125,3 @@ def judging_for(parent: int) -> list[int]:
             if f"\nPPid:\t{parent}\n" in status and b"spawn_main" in words:
                 found.append(int(process.name))
     return found
-
-
-def wait_until(holds: Callable[[], bool], within_s: float = 60.0) -> None:
-    for _ in range(int(within_s / 0.02)):
-        if holds():
-            return
-        time.sleep(0.02)
-    raise AssertionError("it never came to that")

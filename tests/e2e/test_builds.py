@@ -11,6 +11,7 @@ import psutil
 import pytest
 
 from e2e.commands import PATIENCE_S, environment, started_webdyno, webdyno
+from waiting import wait_until
 from webdyno.host.users import server_user
 from webdyno.model.exit_codes import Exit
 from webdyno.stack.programs import SYSTEM_CACHE
@@ -65,10 +66,7 @@ def test_what_ends_webdyno_ends_its_build(end: signal.Signals, tmp_path: Path, n
         pid = pid_of_build(tmp_path, name)
         process.send_signal(end)
         process.communicate(timeout=PATIENCE_S)
-    deadline = time.monotonic() + PATIENCE_S
-    while psutil.pid_exists(pid) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not psutil.pid_exists(pid)
+    wait_until(lambda: not psutil.pid_exists(pid))
     if end == signal.SIGINT:
         assert process.returncode == Exit.INTERRUPTED
     (cache(tmp_path) / "enough").touch()

@@ -4,7 +4,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -12,6 +12,7 @@ import pytest
 
 from e2e.commands import PATIENCE_S, QUICK, WEBDYNO
 from e2e.hosts import GROUPS_BEFORE, TestHost, groups, ray_cluster_of
+from waiting import wait_until
 from webdyno.run.folder import RunFolder
 
 HEAD = "10.77.0.1:6379"
@@ -37,13 +38,6 @@ def begin(host: TestHost, shared: Path, *words: str) -> tuple[subprocess.Popen[b
     """Call webdyno on a host; give its process, and what it prints."""
     said = shared / f"said-{len(list(shared.glob('said-*')))}"
     return host.popen(WEBDYNO, *words, log=said), said
-
-
-def wait_until(holds: Callable[[], object], what: str) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not holds():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.1)
 
 
 def serving(host: TestHost) -> list[str]:

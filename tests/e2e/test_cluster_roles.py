@@ -10,7 +10,8 @@ import pytest
 
 from e2e.commands import PATIENCE_S, QUICK, slots
 from e2e.hosts import TestHost, ray_cluster_of
-from e2e.test_cluster import HEAD, begin, nothing_stays, wait_until
+from e2e.test_cluster import HEAD, begin, nothing_stays
+from waiting import wait_until
 from webdyno.model.records import IncidentRecord, RoundRecord
 from webdyno.run.folder import RunFolder
 

@@ -23,6 +23,7 @@ from e2e.commands import (
     webdyno_here,
 )
 from variants import further
+from waiting import wait_until
 from webdyno.definitions.catalogue import BUILT_IN
 from webdyno.generator.loadgen import find_loadgen
 from webdyno.model.records import (
@@ -120,10 +121,8 @@ def test_a_long_look_that_was_killed_goes_on(tmp_path: Path, looks: int) -> None
 
 def wait_for_kind(folder: Path, kind: str, count: int) -> None:
     """Wait until so many records of a kind are in the run of a test's folder."""
-    file, deadline = folder / "run/slots.jsonl", time.monotonic() + 60
-    while not file.exists() or file.read_text().count(f'"kind":"{kind}"') < count:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    file = folder / "run/slots.jsonl"
+    wait_until(lambda: file.exists() and file.read_text().count(f'"kind":"{kind}"') >= count)
 
 
 def incidents(folder: Path) -> list[IncidentRecord]:

@@ -3,7 +3,6 @@
 import os
 import re
 import signal
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 
 from e2e.commands import PATIENCE_S, QUICK, WEBDYNO
 from e2e.hosts import TestHost, ray_cluster_of
+from waiting import wait_until
 from webdyno.run.folder import RunFolder
 
 HEAD = "10.77.0.1:6379"
@@ -40,10 +40,7 @@ def slots_of(folder: Path, host: TestHost) -> list[Path]:
 
 
 def wait_for_slots(folder: Path, *hosts: TestHost) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not all(slots_of(folder, host) for host in hosts):
-        assert time.monotonic() < deadline, "nothing came"
-        time.sleep(0.1)
+    wait_until(lambda: all(slots_of(folder, host) for host in hosts), "nothing came")
 
 
 def call(host: TestHost, shared: Path, *words: str) -> tuple[int, str]:

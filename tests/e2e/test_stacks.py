@@ -9,7 +9,6 @@ import stat
 import subprocess
 import sys
 import tempfile
-import time
 import traceback
 import urllib.error
 import urllib.request
@@ -22,6 +21,7 @@ import pytest
 
 from ordinary_user import NOBODY, SYSTEM_PYTHON, needs_ordinary_user
 from variants import further
+from waiting import wait_until
 from webdyno.definitions import Catalogue
 from webdyno.host.this_machine import Testbed
 from webdyno.host.workspace import home_folder
@@ -34,13 +34,6 @@ DRIVER = Path(__file__).parent / "driver.py"
 def get(url: str) -> tuple[int, bytes]:
     with urllib.request.urlopen(url, timeout=5) as response:  # noqa: S310 (our own server)
         return response.status, response.read()
-
-
-def wait_until_gone(pids: list[int]) -> None:
-    deadline = time.monotonic() + 20
-    while any(psutil.pid_exists(pid) for pid in pids):
-        assert time.monotonic() < deadline, "processes are left"
-        time.sleep(0.02)
 
 
 @pytest.mark.parametrize("name", ["nginx", "apache-event", "apache-worker", "apache-prefork"])
@@ -73,10 +66,8 @@ def test_settings_reach_the_server(catalogue: Catalogue, testbed: Testbed, tmp_p
     settings = {"workers": 3}
     stack, site = catalogue.stack("nginx"), catalogue.site("static")
     with start_stack(stack, settings, site, folder=tmp_path, testbed=testbed) as running:
-        deadline = time.monotonic() + 20
-        while len(running.pids()) != 1 + 3:  # the first worker may answer before the last is there
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+        # The first worker may answer before the last is there.
+        wait_until(lambda: len(running.pids()) == 1 + 3)
         assert running.facts()["workers"] == "3 processes"
 
 
@@ -126,7 +117,8 @@ def test_a_killed_or_interrupted_webdyno_leaves_nothing(
     assert get(said["url"] + "/hello.txt")[0] == 200
     os.killpg(driver.pid, how)  # as a terminal does it: to all processes in the foreground
     driver.wait(20)
-    wait_until_gone([*said["pids"], *said["wardens"]])
+    pids = [*said["pids"], *said["wardens"]]
+    wait_until(lambda: not any(map(psutil.pid_exists, pids)), "processes are left")
     assert said["group"] is None or not Path(said["group"]).exists()
 
 

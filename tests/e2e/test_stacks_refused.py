@@ -5,7 +5,6 @@ import os
 import shutil
 import signal
 import socket
-import time
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -13,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from e2e.test_stacks import get
+from waiting import wait_until
 from webdyno.definitions import Catalogue
 from webdyno.host.server_process import ServerProcess
 from webdyno.host.this_machine import Testbed
@@ -210,10 +210,7 @@ def test_a_server_that_dies_later_is_noticed(
         process = running.services()["nginx"].process
         assert isinstance(process, ServerProcess)
         os.kill(process.pid, signal.SIGKILL)
-        deadline = time.monotonic() + 20
-        while process.poll() is None:
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+        wait_until(lambda: process.poll() is not None)
         with pytest.raises(StackDied, match="nginx ended by itself with signal 9"):
             running.check_alive()
 

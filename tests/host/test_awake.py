@@ -4,13 +4,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import psutil
 import pytest
 
+from waiting import wait_until
 from webdyno.host import awake
 from webdyno.host.awake import kept_awake, sleep_cost
 from webdyno.host.netns import open_testbed
@@ -18,7 +17,6 @@ from webdyno.model.testbed import TestbedSettings
 
 CPU = max(os.sched_getaffinity(0))
 ENGINE = Path("/nonexistent/loadgen")
-WITHIN_S = 5.0
 DRIVER = """
 import sys, time
 from pathlib import Path
@@ -87,14 +85,7 @@ def test_nothing_outlives_a_killed_webdyno(means: str) -> None:
         assert bool(held) == (means == "spinner" or not awake.takes_latency_limits())
         driver.send_signal(signal.SIGKILL)
         driver.wait()
-    assert wait_until(lambda: not any(spinner.is_running() for spinner in held))
-
-
-def wait_until(holds: Callable[[], bool]) -> bool:
-    end_s = time.monotonic() + WITHIN_S
-    while not holds() and time.monotonic() < end_s:
-        time.sleep(0.01)
-    return holds()
+    wait_until(lambda: not any(spinner.is_running() for spinner in held))
 
 
 def test_a_sleep_costs_something() -> None:

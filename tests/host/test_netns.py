@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from ordinary_user import NOBODY, SYSTEM_PYTHON, needs_ordinary_user
+from waiting import wait_until
 from webdyno.generator.loadgen import find_loadgen
 from webdyno.host.netns import NetnsTestbed, Sides, shaping
 from webdyno.model.errors import OperationError
@@ -146,10 +147,7 @@ def test_nothing_is_left(how: str) -> None:
         if how == "kill":
             driver.send_signal(signal.SIGKILL)
         driver.wait(20)
-    deadline = time.monotonic() + 20
-    while any(Path(f"/proc/{pid}").exists() for pid in pids) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert [pid for pid in pids if Path(f"/proc/{pid}").exists()] == []
+    wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids))
 
 
 @needs_ordinary_user

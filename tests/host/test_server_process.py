@@ -4,14 +4,14 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import psutil
 import pytest
 
+from waiting import wait_until
 from webdyno.host import warden
 from webdyno.host.server_process import ServerProcess
 from webdyno.host.this_machine import Testbed
@@ -27,13 +27,6 @@ echo up
 exec sleep 600
 """
 """A server that ignores its stop signal and has a daemon for a grandchild."""
-
-
-def wait_until(condition: Callable[[], bool], within_s: float = 20.0) -> None:
-    deadline = time.monotonic() + within_s
-    while not condition():
-        assert time.monotonic() < deadline, "did not happen in time"
-        time.sleep(0.01)
 
 
 @pytest.fixture

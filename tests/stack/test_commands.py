@@ -4,12 +4,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import psutil
 import pytest
 
+from waiting import wait_until
 from webdyno.host.this_machine import Testbed
 from webdyno.host.users import uid_of
 from webdyno.host.workspace import Workspace
@@ -65,10 +65,7 @@ def test_no_command_outlives_a_killed_webdyno(open_folder: Path) -> None:
     open_folder.chmod(0o1777)
     up = open_folder / "up"
     driver = subprocess.Popen([sys.executable, "-c", DRIVER, str(up)])
-    deadline = time.monotonic() + 60
-    while not up.exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait_until(up.exists)
     family = psutil.Process(driver.pid).children(recursive=True)
     assert len(family) >= 3
     os.kill(driver.pid, signal.SIGKILL)
