@@ -7,7 +7,7 @@ import duckdb
 import pytest
 
 from builders import SimulatedRun, SimulatedVariant, simulated_run
-from webdyno.cli import app
+from in_process import webdyno
 from webdyno.model.measure import Measure
 
 AS_BEFORE, SLOWER, BROKEN = (
@@ -39,12 +39,6 @@ def swept(run: SimulatedRun, levels: list[int]) -> SimulatedRun:
         for record in run.records
     ]
     return SimulatedRun(run.head.model_copy(update={"experiment": experiment}), records)
-
-
-def webdyno(*arguments: str | Path) -> int:
-    """Run a command in this process and give its exit code."""
-    words = [str(each) for each in arguments]
-    return int(app()(words, result_action="return_value"))
 
 
 @pytest.fixture

@@ -6,15 +6,9 @@ from pathlib import Path
 import pytest
 
 from builders import SimulatedVariant, simulated_run
-from webdyno.cli import app
+from in_process import webdyno
 from webdyno.model.errors import UserError
 from webdyno.model.run import PAGE_FILE
-
-
-def webdyno(*arguments: str | Path) -> int:
-    """Run a command in this process and give its exit code."""
-    words = [str(each) for each in arguments]
-    return int(app()(words, result_action="return_value"))
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ from urllib.request import urlopen
 
 import pytest
 
+import in_process
 from e2e.commands import QUICK, run_rounds, webdyno, webdyno_here
 from variants import further
-from webdyno.cli import app
 from webdyno.definitions import Catalogue
 from webdyno.host.this_machine import Testbed
 from webdyno.model.exit_codes import Exit
@@ -31,8 +31,7 @@ SIZES = {
 def test_every_path_of_the_log_is_answered(stack: str, tmp_path: Path) -> None:
     (tmp_path / "a.log").write_text("".join(line(it, size=SIZES[it]) for it in SIZES))
     given = ("traffic", tmp_path / "a.log", "-o", tmp_path / "t.toml", "--twin", tmp_path / "twin")
-    words = [str(it) for it in given]
-    assert app()(words, result_action="return_value") == 0
+    assert in_process.webdyno(*given) == 0
     catalogue = Catalogue.load([tmp_path / "twin"])
     site = catalogue.site("twin")
     sizes = {path: page.body_bytes for path, page in site.paths.items()}
@@ -58,7 +57,7 @@ def test_pages_of_the_log_are_made_and_cost_cpu_time(stack: str, tmp_path: Path)
     )
     (tmp_path / "a.log").write_text(pages + line("/style.css", size=70) + line("/a/", size=80))
     given = ("traffic", tmp_path / "a.log", "-o", tmp_path / "t.toml", "--twin", tmp_path / "twin")
-    assert app()([str(it) for it in given], result_action="return_value") == 0
+    assert in_process.webdyno(*given) == 0
     catalogue = Catalogue.load([tmp_path / "twin"])
     site = catalogue.site("twin")
     with start_stack(

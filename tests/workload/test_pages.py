@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from webdyno.cli import app
+from in_process import webdyno
 from webdyno.workload.traffic import Manner, Traffic, traffic_of
 from workload.made import line, read
 
@@ -80,8 +80,8 @@ def test_a_twin_of_files_alone_can_be_asked_for(
     (tmp_path / "a.log").write_text(SHOP)
     for kind, pages in (("pages", 4), ("files", 0)):
         out, twin = tmp_path / f"{kind}.toml", tmp_path / kind
-        words = ["traffic", tmp_path / "a.log", "-o", out, "--twin", twin, "--twin-of", kind]
-        assert app()([str(it) for it in words], result_action="return_value") == 0
+        log = tmp_path / "a.log"
+        assert webdyno("traffic", log, "-o", out, "--twin", twin, "--twin-of", kind) == 0
         table = (twin / "sites/twin/app/pages.json").read_text(encoding="utf-8")
         assert len(json.loads(table)) == pages
         assert ("pages        4 paths, " in capfd.readouterr().out) is (kind == "pages")

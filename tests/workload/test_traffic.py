@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from webdyno.cli import app
+from in_process import webdyno
 from webdyno.cli.experiment_flags import ExperimentFlags, SetupFlags, TrafficFlags
 from webdyno.definitions import Catalogue, CommandLine, read_experiment
 from webdyno.model.errors import UserError
@@ -27,11 +27,6 @@ BARE = {
 def experiment_with(file: Path, *set_: str) -> Experiment:
     flags = ExperimentFlags(setup=SetupFlags(traffic=TrafficFlags(traffic=[str(file)]), set_=set_))
     return read_experiment(CommandLine(BARE, {}), flags.overrides(), Catalogue.load())
-
-
-def webdyno(*arguments: str | Path | int) -> int:
-    words = [str(each) for each in arguments]
-    return int(app()(words, result_action="return_value"))
 
 
 def zipf_log(requests: int = 20_000) -> str:

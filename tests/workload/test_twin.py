@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webdyno.cli import app
+from in_process import webdyno
 from webdyno.cli.experiment_flags import ExperimentFlags, SetupFlags, TrafficFlags
 from webdyno.definitions import Catalogue, CommandLine, read_experiment
 from webdyno.model.errors import UserError
@@ -55,9 +55,8 @@ def test_what_is_no_plain_file_becomes_one_of_another_name(tmp_path: Path) -> No
 
 def test_the_twin_is_a_site_that_stacks_serve(tmp_path: Path) -> None:
     (tmp_path / "a.log").write_text(PLAIN + ODD)
-    given = ["traffic", tmp_path / "a.log", "-o", tmp_path / "t.toml", "--twin", tmp_path / "twin"]
-    words = [str(it) for it in given]
-    assert app()(words, result_action="return_value") == 0
+    log, load, twin = tmp_path / "a.log", tmp_path / "t.toml", tmp_path / "twin"
+    assert webdyno("traffic", log, "-o", load, "--twin", twin) == 0
     catalogue = Catalogue.load([tmp_path / "twin"])
     data = {
         "title": "t",
