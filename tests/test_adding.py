@@ -9,11 +9,11 @@ from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
-from rich.console import Console
 
 import webdyno.generator
 from builders import SimulatedVariant, simulated_run
 from report import questions, runs
+from report.in_terminal import in_terminal
 from webdyno.definitions import Catalogue, CommandLine, Draft, read_overrides
 from webdyno.generator.interface import Expectation, LoadOrder, SentRequest, program, programs
 from webdyno.host.this_machine import Testbed
@@ -32,12 +32,10 @@ from webdyno.own.kinds import KINDS, OwnKind
 from webdyno.own.layouts.app import FoundApp, Layout
 from webdyno.own.target import GeneratedService, TargetSpec
 from webdyno.own.variants import resolve
-from webdyno.report import document as doc
 from webdyno.report import gate, point_facts
 from webdyno.report.brief import brief, in_full, summary
 from webdyno.report.csv_files import summary_csv
 from webdyno.report.result_page import html_page
-from webdyno.report.terminal import print_document
 from webdyno.report.view import RunView, run_view
 from webdyno.stack.starting import start_stack
 
@@ -69,17 +67,11 @@ def test_a_metric(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert {row["unit"] for row in rows if row["metric"] == "threads"} == {"threads", "ratio"}
 
 
-def printed(document: doc.Document) -> str:
-    output = StringIO()
-    print_document(Console(file=output, width=80), document)
-    return output.getvalue()
-
-
 def media_of(view: RunView, folder: Path) -> dict[str, str]:
     """An answer as people read it."""
     return {
-        "terminal": printed(brief(view)),
-        "verbose": printed(in_full(view)),
+        "terminal": in_terminal(brief(view), 80),
+        "verbose": in_terminal(in_full(view), 80),
         "Markdown": summary(view),
         "page": html_page(folder, view),
     }

@@ -1,30 +1,26 @@
 """A result in some twenty lines: what a terminal shows."""
 
 import re
-from io import StringIO
 from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
-from rich.console import Console
 
 from builders import SimulatedRun
 from judge.validity.broken import readings_with
 from report import comparisons, questions, runs, sweeps
 from report.approved import assert_as_approved
+from report.in_terminal import in_terminal
 from webdyno.model.records import SlotRecord
 from webdyno.report.brief import brief, next_steps
-from webdyno.report.terminal import print_document
 
 RUN = Path("runs/2026-03-14-static-hello")
 
 
 def printed(run: SimulatedRun, *, width: int = 100) -> str:
-    output = StringIO()
     seen = runs.seen(run)
     below = [("Report", str(RUN / "report.html")), *next_steps(seen, RUN)]
-    print_document(Console(file=output, width=width), brief(seen), below)
-    return output.getvalue()
+    return in_terminal(brief(seen), width, below)
 
 
 @pytest.mark.parametrize("make", [*runs.ALL, *sweeps.SWEEPS], ids=lambda make: make.__name__)

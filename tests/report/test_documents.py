@@ -1,11 +1,9 @@
 """Blocks of documents that no result has in such a form, or not at every width."""
 
-from io import StringIO
-
 import pytest
 from rich.cells import cell_len
-from rich.console import Console
 
+from report.in_terminal import in_terminal
 from webdyno.report.document import (
     Block,
     Cell,
@@ -18,15 +16,12 @@ from webdyno.report.document import (
 )
 from webdyno.report.markdown import markdown
 from webdyno.report.page import html
-from webdyno.report.terminal import print_document
 
 RATES = simple_table({"variant": "name", "ratio": "ratio"}, [["nginx", Cell("2×", below="1.5–3")]])
 
 
 def printed(block: Block, width: int = 40) -> list[str]:
-    output = StringIO()
-    print_document(Console(file=output, width=width), Document("", "", [block]))
-    return output.getvalue().splitlines()
+    return in_terminal(Document("", "", [block]), width).splitlines()
 
 
 @pytest.mark.parametrize("width", [20, 40])

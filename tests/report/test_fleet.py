@@ -1,11 +1,9 @@
 """A fleet of more machines than anybody wants to read of, one by one."""
 
-import io
 import re
 
-from rich.console import Console
-
 from builders import SimulatedVariant, simulated_run
+from report.in_terminal import in_terminal
 from webdyno.judge.fleet import JudgedMachine, JudgedPoint, judge_fleet, judge_machine
 from webdyno.model.base import Interval
 from webdyno.model.judgement import Comparison, Verdict
@@ -17,7 +15,6 @@ from webdyno.report.fleet import (
     shared_values,
     shown_machines,
 )
-from webdyno.report.terminal import print_document
 
 VARIANTS = {"apache": SimulatedVariant(), "nginx": SimulatedVariant(throughput_rps=80_000)}
 RUN = simulated_run(VARIANTS, rounds=6)
@@ -60,9 +57,7 @@ def _times(it: Comparison, factor: float) -> Comparison:
 
 
 def printed(fleet: FleetJudgement) -> str:
-    said = io.StringIO()
-    print_document(Console(file=said, width=100), fleet_document(RUN.head, fleet))
-    return said.getvalue()
+    return in_terminal(fleet_document(RUN.head, fleet))
 
 
 def test_each_of_a_few_machines_is_shown() -> None:

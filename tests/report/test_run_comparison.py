@@ -1,24 +1,18 @@
 """What `compare` prints of two runs."""
 
-from io import StringIO
-
 import pytest
-from rich.console import Console
 
 from builders import SimulatedRun, SimulatedVariant, simulated_run
 from report import comparisons
 from report.approved import assert_as_approved
+from report.in_terminal import in_terminal
 from webdyno.judge.runs import compare_sweeps
 from webdyno.report.run_comparison import comparison_document
-from webdyno.report.terminal import print_document
 
 
 def printed(before: SimulatedRun, after: SimulatedRun, width: int) -> str:
-    output = StringIO()
     compared = compare_sweeps(before.whole, after.whole)
-    document = comparison_document(after.head, compared)
-    print_document(Console(file=output, width=width), document)
-    return output.getvalue()
+    return in_terminal(comparison_document(after.head, compared), width)
 
 
 def slower_nginx() -> SimulatedRun:

@@ -1,25 +1,21 @@
 """What a search for better settings has, before it was judged."""
 
 import tomllib
-from io import StringIO
 
 import pytest
 from rich.cells import cell_len
-from rich.console import Console
 
 from report import questions
 from report.approved import assert_as_approved
+from report.in_terminal import in_terminal
 from webdyno.model.setting import TunedVariant, TuningStep
-from webdyno.report.terminal import print_document
 from webdyno.report.tuning import MOST_STEPS, search_document, settings_toml
 
 NGINX, NODE = questions.tuned().head.experiment.tuning
 
 
 def printed(*tuning: TunedVariant, width: int = 80) -> str:
-    output = StringIO()
-    print_document(Console(file=output, width=width), search_document(tuning))
-    return output.getvalue()
+    return in_terminal(search_document(tuning), width)
 
 
 @pytest.mark.parametrize("width", [80, 100])

@@ -3,27 +3,23 @@
 import re
 import subprocess
 import sys
-from io import StringIO
 from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
-from rich.console import Console
 
 from builders import SimulatedRun
 from report import comparisons, questions, runs, sweeps
 from report.approved import assert_as_approved
+from report.in_terminal import in_terminal
 from webdyno.report.brief import in_full
-from webdyno.report.terminal import print_document
 
 PAGE = Path("/runs/2026-03-14-static-hello/report.html")
 
 
 def printed(run: SimulatedRun, *, width: int = 100, terminal: bool = False) -> str:
-    output = StringIO()
-    console = Console(file=output, width=width, color_system="standard" if terminal else None)
-    print_document(console, in_full(runs.seen(run)), [("Report", str(PAGE))])
-    return output.getvalue()
+    below = [("Report", str(PAGE))]
+    return in_terminal(in_full(runs.seen(run)), width, below, coloured=terminal)
 
 
 @pytest.mark.parametrize("make", [*runs.ALL, *sweeps.SWEEPS], ids=lambda make: make.__name__)
