@@ -7,8 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webdyno.calibrate import calibration_file, load_calibration, save_calibration
-from webdyno.calibrate.measuring import describe_noise
+from webdyno.calibrate.calibration import (
+    calibration_file,
+    describe_noise,
+    load_calibration,
+    save_calibration,
+)
 from webdyno.host.this_machine import Testbed
 from webdyno.judge.interval import t_quantile
 from webdyno.model.machine import Calibration, Lag, Limit, MeasuredCeiling

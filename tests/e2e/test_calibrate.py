@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from e2e.commands import QUICK, left_behind, run_rounds, webdyno_here
-from webdyno.calibrate import measuring
+from webdyno.calibrate import calibration
 from webdyno.model.machine import Calibration
 from webdyno.run.folder import RunFolder
 
@@ -15,8 +15,8 @@ def test_a_calibration_is_measured_kept_and_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.setattr(measuring, "CEILING_SLOT_S", 0.15)
-    monkeypatch.setattr(measuring, "NOISE_SLOT_S", 0.1)
+    monkeypatch.setattr(calibration, "CEILING_SLOT_S", 0.15)
+    monkeypatch.setattr(calibration, "NOISE_SLOT_S", 0.1)
     done = webdyno_here(
         "doctor", "--calibrate", "--body=13B", "--time=1s", "--format=json", folder=tmp_path
     )

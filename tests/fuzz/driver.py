@@ -103,7 +103,7 @@ def nothing_starts() -> Iterator[list[Experiment]]:
         patch.setattr("webdyno.cli.result.measure_and_show", measure)
         patch.setattr("webdyno.lab.studies.measure_anew", accept)
         patch.setattr("webdyno.lab.consent.agree_to_catalogues", accept)
-        patch.setattr("webdyno.calibrate.measuring.measure_calibration", accept)
+        patch.setattr("webdyno.calibrate.calibration.measure_calibration", accept)
         yield found
 
 

@@ -115,8 +115,7 @@ def _calibrate(
     as_json: bool,
 ) -> None:
     """Measure what this client can do at most against a server that does nothing, and the noise."""
-    from webdyno.calibrate import save_calibration
-    from webdyno.calibrate.measuring import measure_calibration
+    from webdyno.calibrate.calibration import measure_calibration, save_calibration
     from webdyno.report.console import plain_console
 
     bodies = [parse_size(text, "--body") for text in body]

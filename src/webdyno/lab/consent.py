@@ -12,7 +12,7 @@ from webdyno.definitions.foreign import ForeignPart, commands_around_rounds, for
 from webdyno.lab.caller import Caller
 from webdyno.model.errors import OperationError, UserError
 from webdyno.model.experiment import Experiment, State
-from webdyno.model.files import writing
+from webdyno.model.files import state_folder, writing
 from webdyno.model.format import count, latency, number, percent
 from webdyno.model.point import plan_points
 from webdyno.model.service import Need, Own
@@ -186,8 +186,6 @@ def _as_whom(part: ForeignPart) -> str:
 
 
 def _agreed_file() -> Path:
-    from webdyno.calibrate import state_folder
-
     return state_folder() / AGREED_FILE
 
 

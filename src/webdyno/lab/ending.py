@@ -84,7 +84,7 @@ def keep_traceback(error: Exception, command: str) -> str:
 
 
 def _written(text: str) -> Path | None:
-    from webdyno.calibrate import state_folder
+    from webdyno.model.files import state_folder
 
     prefix = f"error-{datetime.now().astimezone():%Y-%m-%d-%H%M%S}-"
     for folder in (state_folder, _temporary_folder):

@@ -76,6 +76,13 @@ def write_whole(path: Path, text: str, then: str = "") -> None:
         file.write(text.encode(errors="backslashreplace"))
 
 
+def state_folder() -> Path:
+    """Give the folder for what outlives a run: XDG Base Directory Specification."""
+    home = os.environ.get("XDG_STATE_HOME", "")
+    base = Path(home) if home.startswith("/") else Path.home() / ".local/state"
+    return base / "webdyno"
+
+
 def opened(file: Path, *, follow: bool = False, named: str = "") -> io.FileIO:
     """Open a file that somebody else may have made; a symbolic link only with `follow`.
 

@@ -10,7 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 from random import Random
 
-from webdyno.calibrate import load_calibration
+from webdyno.calibrate.calibration import load_calibration
 from webdyno.definitions import Catalogue
 from webdyno.generator.interface import GeneratorError
 from webdyno.judge import decide, question_of

@@ -1,9 +1,11 @@
-"""A whole calibration, step by step, against a server that does nothing.
+"""What this machine's client can do: measured against a server that does nothing, and kept.
 
 Ceilings are the most that the client reaches: throughput, bandwidth, new connections, exactness of
-times. The last step is how small a difference can be seen here.
+times. The last step is how small a difference can be seen here. Calibrations are files in the
+user's state folder: one per machine and testbed.
 """
 
+import hashlib
 import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -12,9 +14,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from importlib.metadata import version
 from math import expm1, log
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
+from pydantic import ValidationError
 
 from webdyno.generator.interface import Expectation, LoadOrder, SentRequest
 from webdyno.generator.loadgen import Loadgen, find_loadgen, loadgen_version
@@ -28,9 +32,10 @@ from webdyno.judge.interval import t_quantile
 from webdyno.judge.validity.client import BUSY_LIMIT
 from webdyno.judge.validity.network import LINK_LIMIT
 from webdyno.model.errors import OperationError
+from webdyno.model.files import state_folder, write_whole, writing
 from webdyno.model.load import Load
 from webdyno.model.load_result import LoadResult
-from webdyno.model.machine import Calibration, Lag, Limit, MeasuredCeiling, Noise
+from webdyno.model.machine import Calibration, Lag, Limit, Machine, MeasuredCeiling, Noise
 from webdyno.model.measure import Measure
 from webdyno.model.metrics import counted_responses
 from webdyno.model.testbed import TestbedSettings
@@ -292,3 +297,31 @@ def _limit(slot: _Slot) -> Limit:
     if slot.result.client.busy > BUSY_LIMIT:
         return "client"
     return "server" if slot.server_busy > BUSY_LIMIT else "unknown"
+
+
+def calibration_file(machine: Machine, testbed: TestbedSettings) -> Path:
+    """Name the file; whatever changes what the client can do gives another one."""
+    what_counts = machine.model_dump_json(
+        include={"cpu_model", "cpus", "physical_cores", "memory_bytes", "kernel", "split"}
+    )
+    # A client at its limit is never idle.
+    content = (what_counts + testbed.model_dump_json(exclude={"keep_awake"})).encode()
+    return state_folder() / f"calibration-{hashlib.sha256(content).hexdigest()[:16]}.json"
+
+
+def save_calibration(calibration: Calibration) -> Path:
+    """Write a calibration for later runs on this machine; raise OperationError when that fails."""
+    path = calibration_file(calibration.machine, calibration.testbed)
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, calibration.model_dump_json(indent=2) + "\n")
+    return path
+
+
+def load_calibration(machine: Machine, testbed: TestbedSettings) -> Calibration | None:
+    """Give the calibration of this machine and testbed; None without one that can be read."""
+    try:
+        text = calibration_file(machine, testbed).read_text(encoding="utf-8")
+        return Calibration.model_validate_json(text)
+    except (OSError, ValidationError):
+        return None
