@@ -9,7 +9,7 @@ from starlette.testclient import TestClient
 from builders import SimulatedVariant, simulated_run
 from cli.elsewhere import kept_run, project, resolved
 from e2e.commands import webdyno_here
-from e2e.own import commit, git
+from e2e.own import make_repository
 from e2e.test_mcp import with_client
 from webdyno.cli.flags import RunFlags
 from webdyno.cli.progress import at_terminal
@@ -83,8 +83,7 @@ def test_a_foreign_webdyno_toml_cannot_vouch(folder: Path) -> None:
     (folder / "webdyno.toml").write_text(
         '[app]\nconf = "nginx.conf"\nbackends.app = "198.51.100.1:8001"\n'
     )
-    git(folder, "init", "-q", "-b", "main")
-    commit(folder)
+    make_repository(folder)
     done = webdyno_here("compare", "rev:.", "rev:main", "--yes", folder=folder)
     assert done.returncode == Exit.USER_ERROR, done.stderr
     assert "  url:http://198.51.100.1:8001 (198.51.100.1:8001)\n" in done.stderr

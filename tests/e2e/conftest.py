@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from e2e import forked
-from e2e.own import SERVER, commit, git
+from e2e.own import SERVER, make_repository
 from webdyno.definitions import Catalogue
 from webdyno.host.this_machine import Testbed
 
@@ -55,6 +55,5 @@ def repository(home: Path) -> Path:
         f'start = "{sys.executable} built.py $PORT"\n'
     )
     (home / ".gitignore").write_text("built.py\n")
-    git(home, "init", "-q", "-b", "main")
-    commit(home)
+    make_repository(home)
     return home

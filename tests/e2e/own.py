@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 SERVER = """
@@ -33,6 +34,15 @@ def git(folder: Path, *words: str) -> str:
         ["git", "-C", folder, *name, *words], check=True, capture_output=True, text=True
     )
     return done.stdout.strip()
+
+
+def make_repository(folder: Path, files: Mapping[str, str] | None = None) -> None:
+    """Make a repository of one commit: these files, and what is in its folder."""
+    for name, text in (files or {}).items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    git(folder, "init", "-q", "-b", "main")
+    commit(folder)
 
 
 def commit(folder: Path) -> None:

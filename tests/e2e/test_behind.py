@@ -1,6 +1,5 @@
 """Services of the catalogue behind a user's own program: real ones, with fresh data each time."""
 
-import subprocess
 import sys
 from pathlib import Path
 from urllib.request import urlopen
@@ -8,6 +7,7 @@ from urllib.request import urlopen
 import pytest
 
 from e2e.commands import QUICK, run_rounds, webdyno
+from e2e.own import make_repository
 from webdyno.definitions import Catalogue, CommandLine, Draft
 from webdyno.host.this_machine import Testbed
 from webdyno.model.records import SlotRecord
@@ -64,21 +64,10 @@ cd public && exec python3 -m http.server --bind 127.0.0.1 "$PORT"
 """
 
 
-def commit(folder: Path) -> None:
-    for words in (
-        ("init", "-q", "-b", "main"),
-        ("add", "-A"),
-        ("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "-m", "x"),
-    ):
-        subprocess.run(["git", "-C", folder, *words], check=True)
-
-
 @pytest.mark.long
 def test_two_revisions_begin_with_the_same_data_in_every_round(tmp_path: Path) -> None:
     files = {"store.py": REDIS, "fill.py": FILL, "server.py": SERVER, "webdyno.toml": APP}
-    for name, text in files.items():
-        (tmp_path / name).write_text(text)
-    commit(tmp_path)
+    make_repository(tmp_path, files)
     (tmp_path / "server.py").write_text(SERVER + "# changed\n")
     run_rounds(
         2, "compare", "rev:.", "rev:main", *QUICK, "--set=load.connections=4", folder=tmp_path

@@ -25,6 +25,7 @@ from e2e.commands import (
     webdyno,
     webdyno_here,
 )
+from e2e.own import make_repository
 from variants import further
 from webdyno.model.errors import OperationError
 from webdyno.model.records import PreflightRecord, SlotRecord
@@ -197,13 +198,7 @@ def test_a_container_is_measured_beside_a_process(home: Path) -> None:
 @pytest.mark.long
 def test_each_revision_of_a_dockerfile_is_an_image_of_its_own(home: Path) -> None:
     (home / "webdyno.toml").write_text('[app]\nimage = "."\nenvironment.PORT = "81"\n')
-    (home / ".gitignore").write_text("run\n.cache\nscratch*\n")
-    for words in (
-        ("init", "--quiet"),
-        ("add", "--all"),
-        ("-c", "user.name=n", "-c", "user.email=n@example.org", "commit", "--quiet", "-mstart"),
-    ):
-        subprocess.run(["git", *words], cwd=home, check=True)
+    make_repository(home, {".gitignore": "run\n.cache\nscratch*\n"})
     with (home / "Dockerfile").open("a") as file:
         file.write("ENV CHANGED=yes\n")
     told = run_rounds(1, "compare", "rev:.", "rev:HEAD", *FEW, folder=home)

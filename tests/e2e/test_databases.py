@@ -21,7 +21,7 @@ from e2e.commands import (
     wait_for,
     webdyno,
 )
-from e2e.own import CMD, commit, git
+from e2e.own import CMD, make_repository
 from variants import further
 from webdyno.definitions import Catalogue, CommandLine, Draft
 from webdyno.host.this_machine import Testbed
@@ -284,8 +284,7 @@ def test_slots_begin_alike_only_where_something_can_be_put_back(tmp_path: Path) 
 def library_of(folder: Path, books: str = library.JOINED) -> Path:
     """A repository of the library, whose working tree looks books up in this way."""
     library.write(folder)
-    git(folder, "init", "-q", "-b", "main")
-    commit(folder)
+    make_repository(folder)
     library.write(folder, books)
     return folder
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from e2e.commands import PATIENCE_S, left_behind, started_webdyno, wait_for, webdyno
-from e2e.own import commit, git
+from e2e.own import make_repository
 from variants import further
 from webdyno.model.exit_codes import Exit
 
@@ -41,16 +41,9 @@ http.server.ThreadingHTTPServer(("127.0.0.1", int(os.environ["PORT"])), Shop).se
 """
 
 
-def repository(folder: Path, files: dict[str, str]) -> None:
-    git(folder, "init", "--quiet", "--initial-branch=main", ".")
-    for name, text in files.items():
-        (folder / name).write_text(text)
-    commit(folder)
-
-
 def test_what_is_answered_decides_what_is_written(tmp_path: Path) -> None:
     files = {"Procfile": "web: python3 shop.py\n", "shop.py": SHOP, ".gitignore": ".env\n"}
-    repository(tmp_path, files)
+    make_repository(tmp_path, files)
     failed = webdyno("init", folder=tmp_path)
     assert failed.returncode == Exit.FAILED
     assert "KeyError: 'SHOP_SECRET'" in failed.stderr
@@ -107,7 +100,7 @@ http.server.HTTPServer(("127.0.0.1", int(os.environ["PORT"])), Site).serve_forev
 def test_links_are_followed_and_tls_is_said_to_be_before_it(tmp_path: Path) -> None:
     (tmp_path / "backend").mkdir()
     files = {"backend/Procfile": "web: python3 site_.py\n", "backend/site_.py": LINKS}
-    repository(tmp_path, files)
+    make_repository(tmp_path, files)
     done = webdyno("init", folder=tmp_path)
     assert done.returncode == Exit.OK, done.stderr
     written = tomllib.loads((tmp_path / "webdyno.toml").read_text())
@@ -119,7 +112,7 @@ def test_links_are_followed_and_tls_is_said_to_be_before_it(tmp_path: Path) -> N
 
 def test_control_c_ends_what_it_has_started(tmp_path: Path) -> None:
     up = tmp_path / "up"
-    repository(tmp_path, {"Procfile": f"web: echo >{up} && sleep 100\n"})
+    make_repository(tmp_path, {"Procfile": f"web: echo >{up} && sleep 100\n"})
     with started_webdyno("init", folder=tmp_path) as process:
         wait_for(up, lines=1)
         process.send_signal(signal.SIGINT)
@@ -132,7 +125,7 @@ def test_control_c_ends_what_it_has_started(tmp_path: Path) -> None:
 @pytest.mark.long
 def test_a_fixed_port_is_refused_with_the_line_to_write(tmp_path: Path) -> None:
     text = SHOP.replace('int(os.environ["PORT"])', "18099").replace('["SHOP_SECRET"]', ".copy()")
-    repository(tmp_path, {"Procfile": "web: python3 shop.py\n", "shop.py": text})
+    make_repository(tmp_path, {"Procfile": "web: python3 shop.py\n", "shop.py": text})
     done = webdyno("init", folder=tmp_path)
     said = " ".join(done.stderr.split())
     assert done.returncode == Exit.FAILED
@@ -200,7 +193,7 @@ def test_what_a_real_tool_builds_is_asked(tmp_path: Path, name: str) -> None:
     if "main.rs" in files:
         (tmp_path / "src").mkdir()
         files = {"Cargo.toml": files["Cargo.toml"], "src/main.rs": files["main.rs"]}
-    repository(tmp_path, files)
+    make_repository(tmp_path, files)
     done = webdyno("init", folder=tmp_path)
     assert done.returncode == Exit.OK, done.stderr
     assert f"{path}: 200" in done.stderr

@@ -9,20 +9,15 @@ from pathlib import Path
 import pytest
 
 from e2e.commands import FEW, QUICK, left_behind, run_rounds, statuses, webdyno, webdyno_here
-from e2e.own import SERVER, commit, git
+from e2e.own import SERVER, make_repository
 from variants import further
 from webdyno.model.exit_codes import Exit
 from webdyno.run.folder import RunFolder
 
 
 def repository(folder: Path, files: dict[str, str]) -> None:
-    """Make a repository of one commit."""
-    git(folder, "init", "--quiet", "--initial-branch=main", ".")
-    ignored = {".gitignore": "scratch*\n.cache\nci\nrun\n"}
-    for name, text in {**ignored, **files}.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text)
-    commit(folder)
+    """Make a repository of one commit, which leaves out what runs write."""
+    make_repository(folder, {".gitignore": "scratch*\n.cache\nci\nrun\n", **files})
 
 
 @pytest.mark.measures

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from e2e.commands import FEW, QUICK, environment, run_rounds, webdyno, webdyno_here
-from e2e.own import CMD, SERVER, check_refusal, commit, git
+from e2e.own import CMD, SERVER, check_refusal, commit, git, make_repository
 from webdyno.run.folder import RunFolder
 
 
@@ -137,9 +137,7 @@ def test_submodules_come_from_their_clones_and_what_is_ignored_from_the_build(
     repository: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     library = tmp_path_factory.mktemp("library")
-    git(library, "init", "-q", "-b", "main")
-    (library / "hello.py").write_text("BODY = b'hello' * 20\n")
-    commit(library)
+    make_repository(library, {"hello.py": "BODY = b'hello' * 20\n"})
     git(
         repository,
         "-c",
