@@ -4,12 +4,18 @@ import re
 import subprocess
 import sys
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 
 import grimp
 
 ROOT = Path(__file__).parents[1]
 PERIPHERY = ("audit", "cluster", "studies", "ui", "workload")
+ENTRIES = ("audit.rules.", "readers.", "probe.status")
+"""One file for each kind of thing, wherever they are listed."""
+PROGRAMS = {"cluster.node", "host.netns_agent", "host.warden", "own.container_names"}
+"""Each runs in a process of its own."""
+MOST_WITH_ONE_READER = 50
 
 
 def imports_by_package() -> dict[str, set[str]]:
@@ -32,6 +38,24 @@ def test_the_tables_are_true() -> None:
     assert table.pop("cli") == {"everything; nobody imports it"}
     assert set(code.pop("cli")) <= set(code)
     assert table == code
+
+
+def test_what_is_only_read_together_is_one_file() -> None:
+    """Each of these is opened with the one file that imports it: join them while that is short."""
+    alone = sorted(_with_one_reader())
+    assert len(alone) <= MOST_WITH_ONE_READER, "\n".join(alone)
+
+
+def _with_one_reader() -> Iterator[str]:
+    """Name files that one other file alone imports, but for what a package lists or passes on."""
+    graph = grimp.build_graph("webdyno")
+    packages = {module for module in graph.modules if graph.find_children(module)}
+    for module in graph.modules - packages:
+        name = module.removeprefix("webdyno.")
+        readers = graph.find_modules_that_directly_import(module)
+        is_listed = name.startswith(ENTRIES) or name in PROGRAMS or readers <= packages
+        if len(readers) == 1 and not is_listed:
+            yield f"{name} <- {readers.pop().removeprefix('webdyno.')}"
 
 
 def loaded_by(*modules: str) -> set[str]:
