@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from math import exp, expm1, log
-from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from rich.console import Console, ConsoleOptions, RenderResult
@@ -81,12 +80,7 @@ class LiveProgress(LineProgress):
         self._live.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Take the live view away."""
         self._live.stop()
 

@@ -1,7 +1,6 @@
 """The progress of a run in lines of text: where it is, and how sure the answer is so far."""
 
 from collections.abc import Callable, Sequence
-from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from webdyno.lab.ending import interrupt_again
@@ -47,12 +46,7 @@ class LineProgress:
             self.notice(f"each line: {', '.join(self._factors)} · round")
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Tell no more."""
 
     def pilot_begins(self, point: Point, variant: str) -> None:  # noqa: ARG002
