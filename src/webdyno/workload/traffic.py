@@ -1,4 +1,7 @@
-"""A load in the terms of an experiment, made of a log: what is requested, how often, how fast."""
+"""A load in the terms of an experiment, made of a log: what is requested, how often, how fast.
+
+And what people are told of it: what the log has, and how well the load agrees with it.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,9 +11,10 @@ import numpy as np
 import tomli_w
 
 from webdyno.definitions.entries import with_body
+from webdyno.model import format as text
 from webdyno.model.errors import UserError
 from webdyno.model.replay import MOST_REPLAYED, Replay
-from webdyno.model.workload import ConnectionUse, Workload
+from webdyno.model.workload import Agreement, ConnectionUse, Pages, Workload
 from webdyno.workload.fits import Mix, arrivals, fidelity, mix, popularity, sessions, spread_of
 from webdyno.workload.log import Floats, Log, Whole
 from webdyno.workload.twin import Twin, cost_of_each, page_costs, pages_of, twin_of
@@ -203,3 +207,59 @@ def traffic_of(
     requests = site.requests if site else requests
     text = traffic_toml(workload, load, requests, manner.speed)
     return Traffic(workload, load, requests, text, replay, site)
+
+
+def facts_of(log: Workload) -> Iterator[tuple[str, str]]:
+    """Say what a log has, name by name."""
+    popularity, sessions, arrivals = log.popularity, log.sessions, log.arrivals
+    yield "requests", f"{text.number(log.requests)} in {text.duration(arrivals.span_s)}"
+    yield "rate", f"{text.significant(arrivals.rate_per_s)} per second"
+    yield (
+        "methods",
+        ", ".join(f"{name} {text.percent(share)}" for name, share in log.methods.items()),
+    )
+    law = (
+        f"Zipf's law, exponent {popularity.zipf:.3f} ± {popularity.zipf_error:.3f}"
+        if popularity.kind == "zipf"
+        else "shares of their own; Zipf's law fits them worse by "
+        f"{popularity.zipf_loss_nats:.2f} nats per request"
+    )
+    yield "paths", f"{text.number(popularity.paths)}, by {law}"
+    size = log.response_bytes
+    yield "responses", f"{text.size(size.mean)} on average, 9 of 10 within {text.size(size.p90)}"
+    yield (
+        "sessions",
+        f"{text.number(sessions.sessions)} of {text.number(sessions.clients)} clients, "
+        f"{text.significant(sessions.requests.mean)} requests each"
+        + (f", {text.duration(sessions.pause_s.mean)} between" if sessions.pause_s else ""),
+    )
+    if made := log.pages:
+        yield "pages", _pages_words(made)
+    kept = log.connections
+    yield (
+        "connections",
+        f"{text.percent(kept.kept_share)} of requests on one that was kept"
+        if kept
+        else "the log doesn't say whether they were kept",
+    )
+    yield from (("excluded", f"{text.number(value)} {why}") for why, value in log.excluded.items())
+    yield "hidden", "addresses and agents hashed; users, referers, other headers dropped"
+    yield from (("hidden", f"{text.number(value)} {what}") for what, value in log.hidden.items())
+
+
+def _pages_words(made: Pages) -> str:
+    return (
+        f"{text.count(made.paths, 'path')}, {text.percent(made.share)} of requests, "
+        f"{text.duration(made.cpu_s)} of CPU time each, "
+        f"{text.significant(made.busy_cpus)} CPUs at the load's rate"
+    )
+
+
+def agreement_words(agreement: Agreement) -> tuple[str, str, str, str]:
+    """Say of a figure what it is in the log and in the load, and whether these agree."""
+    agrees = {True: "agree", False: "differ", None: "inconclusive"}[agreement.agrees]
+    return agreement.what, _value(agreement.log), _value(agreement.load), agrees
+
+
+def _value(value: float | None) -> str:
+    return text.MISSING if value is None else text.significant(value)
