@@ -53,8 +53,9 @@ impl Scratch {
 #[derive(Debug, Default)]
 pub struct Memory {
     head: HeadCache,
-    /// A short answer came in several segments, so that reading such a one sends an ACK.
-    in_pieces: bool,
+    /// A short answer came in several segments, so that reading such a one sends an ACK; None
+    /// where nobody knows.
+    in_pieces: Option<bool>,
     asked: u32,
 }
 
@@ -110,6 +111,8 @@ pub struct Exchange {
     written: usize,
     /// Bytes that were taken in but still lie in the kernel.
     unread: usize,
+    /// Segments that had come when the request was sent, where those of its answer are counted.
+    segments_before: Option<u32>,
     /// Who asks, where users differ.
     pub user: Option<Box<User>>,
     /// The user looks into the answer's body.
@@ -136,6 +139,14 @@ impl Exchange {
         if let (Some(user), Some(script)) = (&mut self.user, &request.script) {
             user.write(script, last);
             self.reads_body = keeps_body || script.reads_body;
+        }
+    }
+
+    /// Has the segments of the answer counted, unless it is known how such ones come: who looks
+    /// seldom finds them together.
+    pub fn watch_pieces(&mut self, wire: &Wire, memory: &Memory) {
+        if memory.in_pieces.is_none() && wire.can_drop {
+            self.segments_before = wire.segments_in();
         }
     }
 
@@ -201,7 +212,7 @@ impl Exchange {
         }
         let whole = !drops || self.response.has_begun();
         let room = if whole { READ_BYTES } else { first_read_bytes(&memory.head) };
-        let peeks = defers && memory.in_pieces && wire.can_drop && !self.last;
+        let peeks = defers && memory.in_pieces == Some(true) && wire.can_drop && !self.last;
         let flags = if peeks { RecvFlags::PEEK } else { RecvFlags::empty() };
         self.receive_up_to(room, flags, wire, scratch, memory)
     }
@@ -306,11 +317,16 @@ impl Exchange {
         &mut self,
         memory: &mut Memory,
         request: &Ready,
+        wire: &Wire,
         done_ns: u64,
     ) -> (Option<Box<Sha256>>, Option<String>) {
         let bytes = self.response.head_bytes + self.response.body_bytes;
-        if self.first_byte_ns != done_ns && bytes <= ACKED_WHEN_READ_BYTES {
-            memory.in_pieces = true;
+        let is_short = bytes <= ACKED_WHEN_READ_BYTES;
+        if self.first_byte_ns != done_ns && is_short {
+            memory.in_pieces = Some(true);
+        } else if let Some(before) = self.segments_before.take() {
+            let several = wire.segments_in().is_some_and(|count| count.wrapping_sub(before) > 1);
+            memory.in_pieces.get_or_insert(several && is_short);
         }
         self.reads_body = false;
         let missing = match (&mut self.user, &request.script) {

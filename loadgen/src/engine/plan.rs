@@ -115,8 +115,8 @@ pub struct Plan {
     /// Requests may need several segments. Only then can Nagle's algorithm delay one: there is
     /// never another request in flight on the same connection.
     pub no_delay: bool,
-    /// A connection's next request follows its answer at once.
-    pub asks_at_once: bool,
+    /// Nobody pauses after an answer.
+    pub has_no_pauses: bool,
     /// Each so-many-th request is logged, on each thread.
     pub log_every: Option<NonZeroU32>,
 }
@@ -152,7 +152,7 @@ impl Plan {
             duration_ns: duration_s(&order).map_or(u64::MAX, seconds_to_ns),
             part_ns: seconds_to_ns(order.window_s),
             no_delay: load.protocol == Protocol::Http2,
-            asks_at_once: load.kind == Loop::Closed && load.think.is_none(),
+            has_no_pauses: load.think.is_none(),
             log_every: None,
             order,
         };
@@ -168,7 +168,7 @@ impl Plan {
             .collect();
         for (place, request) in all {
             let ready = plan.ready(&request, &mut resolver).map_err(|e| format!("{place}.{e}"))?;
-            plan.asks_at_once &= ready.think.is_none();
+            plan.has_no_pauses &= ready.think.is_none();
             let secure = plan.origins[ready.origin].tls.is_some();
             plan.no_delay |= secure || ready.rendered.bytes(true).len() > ONE_SEGMENT_BYTES;
             plan.requests.push(ready);

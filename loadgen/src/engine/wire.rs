@@ -6,6 +6,7 @@
 //! was 5 % of the client's CPU time (`bench/peers.py --cases small --peers loadgen,loadgen-before`).
 
 use std::io;
+use std::mem::MaybeUninit;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
@@ -132,6 +133,25 @@ impl Wire {
             0 => Got::End { cut: false },
             count => Got::Bytes { count, drained: count < buffer.len() },
         })
+    }
+
+    /// TCP segments with data that have come so far.
+    pub fn segments_in(&self) -> Option<u32> {
+        let mut info = MaybeUninit::<libc::tcp_info>::zeroed();
+        let mut bytes = size_of_val(&info) as libc::socklen_t;
+        // SAFETY: the kernel fills in at most `bytes` of it; all-zero is valid too.
+        let (outcome, info) = unsafe {
+            let into = info.as_mut_ptr().cast();
+            let outcome = libc::getsockopt(
+                self.fd.as_raw_fd(),
+                libc::IPPROTO_TCP,
+                libc::TCP_INFO,
+                into,
+                &raw mut bytes,
+            );
+            (outcome, info.assume_init())
+        };
+        (outcome == 0).then_some(info.tcpi_data_segs_in)
     }
 }
 

@@ -1,15 +1,26 @@
 //! Short answers in several segments: the engine leaves such answers in the kernel until the next
 //! request is sent. Nothing of that may be seen from outside.
 
+use std::collections::BTreeMap;
 use std::io::Read;
+use std::mem::MaybeUninit;
+use std::net::TcpStream;
+use std::os::fd::AsRawFd;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::support::{Client, HELLO, Server, expect, number, order, run};
-use serde_json::json;
+use serde_json::{Value, json};
 
 const COUNT: u64 = 40;
 const HEAD_BYTES: usize = HELLO.len() - 13;
+
+/// Several requests are due whenever the client looks.
+fn with_a_budget() -> Value {
+    let arrivals = json!({"stages": [{"rate_per_s": 400.0}]});
+    json!({"load": {"loop": "open", "connections": 16, "arrivals": arrivals,
+                    "send_lag_budget_s": 0.01}})
+}
 
 /// Answers in two segments, far enough apart for the client to see the first one alone.
 fn answer_in_pieces(client: &mut Client, times: usize) {
@@ -52,10 +63,49 @@ fn bytes_after_an_answer_are_seen() {
             client.write(&[HELLO, b"!"].concat());
         }
     });
-    let result = run(&order(&server.url(), COUNT, json!({})));
-    let malformed = number(&result, "/failures/malformed");
-    assert!(malformed > 0, "{result}");
-    expect(&result, &[("/requests/completed", COUNT - malformed)]);
+    for more in [json!({}), with_a_budget()] {
+        let count = 4 * COUNT;
+        let result = run(&order(&server.url(), count, more));
+        let malformed = number(&result, "/failures/malformed");
+        assert!(malformed > 0, "{result}");
+        expect(&result, &[("/requests/completed", count - malformed)]);
+    }
+}
+
+/// Who looks seldom finds both segments at once.
+#[test]
+fn the_next_request_acknowledges_an_answer_in_pieces() {
+    let bare_acks = || {
+        let by_connection = Arc::new(Mutex::new(BTreeMap::new()));
+        let seen = Arc::clone(&by_connection);
+        let server = Server::start(move |mut client| {
+            while client.request().is_some() {
+                let bare = bare_segments(&client.stream);
+                seen.lock().expect("counts").insert(client.number, bare);
+                client.write(&HELLO[..HEAD_BYTES]);
+                client.write(&HELLO[HEAD_BYTES..]);
+            }
+        });
+        let result = run(&order(&server.url(), 200, with_a_budget()));
+        expect(&result, &[("/requests/completed", 200)]);
+        by_connection.lock().expect("counts").values().sum::<u64>()
+    };
+    // A busy machine may hold everything up, but not each time.
+    assert!(std::iter::repeat_with(bare_acks).take(20).any(|bare| bare < 100));
+}
+
+/// Segments without data that a socket was sent.
+fn bare_segments(socket: &TcpStream) -> u64 {
+    let mut info = MaybeUninit::<libc::tcp_info>::zeroed();
+    let mut bytes = size_of_val(&info) as libc::socklen_t;
+    // SAFETY: the kernel fills in at most `bytes` of it; all-zero is valid too.
+    let (outcome, info) = unsafe {
+        let (fd, into) = (socket.as_raw_fd(), info.as_mut_ptr().cast());
+        let outcome = libc::getsockopt(fd, libc::IPPROTO_TCP, libc::TCP_INFO, into, &raw mut bytes);
+        (outcome, info.assume_init())
+    };
+    assert_eq!(outcome, 0);
+    u64::from(info.tcpi_segs_in - info.tcpi_data_segs_in)
 }
 
 #[test]

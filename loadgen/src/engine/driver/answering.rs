@@ -23,7 +23,8 @@ impl SlotDriver<'_> {
             return;
         }
         let hangup = is_hangup(flags) && !slow;
-        let defers = self.plan.asks_at_once && !hangup;
+        let asks_at_once = self.lanes.scheduler.asks_at_once(self.clock.now_ns);
+        let defers = self.plan.has_no_pauses && asks_at_once && !hangup;
         let mut done_ns = seen_ns;
         for _ in 0..READS_AT_ONCE {
             let conn = &mut self.conns.pool[id];
@@ -126,7 +127,7 @@ impl SlotDriver<'_> {
             && !exchange.last
             && exchange.is_sent(wire, request);
         let (hash, missing) =
-            exchange.end(&mut self.memory[flight.planned.request], request, done_ns);
+            exchange.end(&mut self.memory[flight.planned.request], request, wire, done_ns);
         let answer = Answer {
             status: exchange.response.status,
             head_bytes: exchange.response.head_bytes,

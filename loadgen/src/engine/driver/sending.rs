@@ -37,7 +37,7 @@ impl SlotDriver<'_> {
                 .any(|ids| self.conns.pool[ids[number]].failures_in_a_row > 0);
             self.lanes.scheduler.wait(lane, was_lost);
             self.take(since_ns);
-            self.dispatch();
+            self.send_next(self.clock.now_ns);
         }
     }
 
@@ -75,11 +75,23 @@ impl SlotDriver<'_> {
             usize::from(taken.is_some_and(|due_ns| self.records.window_ns.contains(&due_ns)));
     }
 
-    /// Open loop: what is due must not wait until all events are handled.
+    /// Open loop: sends what is due, as long as lanes are free.
     pub(super) fn send_due(&mut self) {
+        self.send_due_since(0);
+    }
+
+    /// What must not wait until all events are handled. The rest does, since each answer frees a
+    /// connection that is the cheapest one to ask again (see the exchange).
+    pub(super) fn send_overdue(&mut self) {
+        self.send_due_since(self.plan.lag_budget_ns);
+    }
+
+    /// Sends what was due so long ago.
+    fn send_due_since(&mut self, age_ns: u64) {
         if self.lanes.scheduler.held_due_ns().is_some() {
             self.clock.read();
-            self.dispatch();
+            // Sending tells the time.
+            while self.send_next(self.clock.now_ns.saturating_sub(age_ns)) {}
         }
     }
 
@@ -90,27 +102,27 @@ impl SlotDriver<'_> {
         }
     }
 
-    /// Sends what is due, as long as lanes are free.
-    fn dispatch(&mut self) {
-        loop {
-            let Some((request, is_blocked)) = self.lanes.scheduler.held() else { return };
-            let origin = self.plan.requests[request].origin;
-            let (pool, ids, connections) = (
-                &mut *self.conns.pool,
-                &self.conns.by_origin[origin][..self.conns.of_load],
-                self.conns.of_load,
-            );
-            // There are many lanes where there are many streams, but few connections.
-            if is_blocked && !ids.iter().any(|id| pool[*id].has_room()) {
-                return;
-            }
-            let can = |lane: &usize| pool[ids[lane % connections]].has_room();
-            let next = self.lanes.scheduler.next_due(self.clock.now_ns, self.woke_ns, can);
-            let Some((lane, planned)) = next else { return };
-            self.start(lane, planned);
-            // The next lane has been free at least since this request was due.
-            self.take(planned.ready_ns);
+    /// Sends the request that was taken if it was due by then and a lane can: the one that got
+    /// free last.
+    fn send_next(&mut self, due_by_ns: u64) -> bool {
+        let Some((request, is_blocked)) = self.lanes.scheduler.held() else { return false };
+        let origin = self.plan.requests[request].origin;
+        let (pool, ids, connections) = (
+            &mut *self.conns.pool,
+            &self.conns.by_origin[origin][..self.conns.of_load],
+            self.conns.of_load,
+        );
+        // There are many lanes where there are many streams, but few connections.
+        if is_blocked && !ids.iter().any(|id| pool[*id].has_room()) {
+            return false;
         }
+        let can = |lane: &usize| pool[ids[lane % connections]].has_room();
+        let next = self.lanes.scheduler.next_due(due_by_ns, self.woke_ns, can);
+        let Some((lane, planned)) = next else { return false };
+        self.start(lane, planned);
+        // The next lane has been free at least since this request was due.
+        self.take(planned.ready_ns);
+        true
     }
 
     /// The number of a lane's connection; the streams of one connection are lanes far apart, so
@@ -192,7 +204,11 @@ impl SlotDriver<'_> {
         if request.script.is_some() {
             self.user_of(id);
         }
-        self.conns.pool[id].exchange.begin(request, hash, last, traces);
+        let conn = &mut self.conns.pool[id];
+        conn.exchange.begin(request, hash, last, traces);
+        if let Some(wire) = conn.wire.as_ref().filter(|_| self.plan.unread_ns > 0) {
+            conn.exchange.watch_pieces(wire, &self.memory[flight.planned.request]);
+        }
     }
 
     #[inline(always)]

@@ -193,6 +193,17 @@ impl LaneScheduler {
         }
     }
 
+    /// A lane that gets free now has something to send: what is due or, where no other lane was
+    /// free, what most likely is.
+    pub fn asks_at_once(&self, now_ns: u64) -> bool {
+        match (&self.share.source, self.held_due_ns()) {
+            (RequestSource::Budget(_), _) => true,
+            (RequestSource::Timetable(_), Some(due_ns)) => due_ns <= now_ns,
+            (RequestSource::Timetable(_), None) => self.free.is_empty(),
+            (RequestSource::Own(_), _) => false,
+        }
+    }
+
     /// When the request that was taken is due.
     pub fn held_due_ns(&self) -> Option<u64> {
         self.held?.due_ns
