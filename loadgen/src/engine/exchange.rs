@@ -303,11 +303,9 @@ impl Exchange {
     pub fn discard(&mut self, wire: &mut Wire, scratch: &mut Scratch) {
         while self.unread > 0 {
             let room = self.unread.min(DROP_BYTES);
-            match wire.read(&mut scratch.dropped[..room], RecvFlags::TRUNC) {
-                Ok(Got::Bytes { count, .. }) => self.unread -= count,
-                // It was there; a connection that breaks now shows it at its next use.
-                _ => self.unread = 0,
-            }
+            // It was there; a connection that breaks now shows it at its next use.
+            let dropped = wire.drop_seen(&mut scratch.dropped[..room]);
+            self.unread = dropped.map_or(0, |count| self.unread - count);
         }
     }
 

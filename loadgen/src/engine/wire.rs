@@ -13,7 +13,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, bind, connect,
-    getpeername, getsockname, ipproto, send, socket_with, sockopt,
+    getpeername, getsockname, ipproto, recv, send, socket_with, sockopt,
 };
 
 use super::receive_time;
@@ -133,6 +133,12 @@ impl Wire {
             0 => Got::End { cut: false },
             count => Got::Bytes { count, drained: count < buffer.len() },
         })
+    }
+
+    /// Drops bytes that were looked at before (`MSG_PEEK`), on a wire that can; how many.
+    pub fn drop_seen(&self, room: &mut [u8]) -> Option<usize> {
+        let (_, count) = recv(&self.fd, room, RecvFlags::TRUNC).ok()?;
+        (count > 0).then_some(count)
     }
 
     /// TCP segments with data that have come so far.
