@@ -26,7 +26,7 @@ from webdyno.lab.api import open_run
 from webdyno.model.explain import Overload, OverRounds
 
 EXAMPLES = """\
-  each case once (a quarter of an hour)
+  each case once (half an hour)
     .venv/bin/python bench/overloads.py
   three times the server that recovers
     .venv/bin/python bench/overloads.py --cases recovers --rounds 3
@@ -121,7 +121,7 @@ def script() -> Script:
     made = Script(__doc__, EXAMPLES)
     made.add_choice("--cases", list(CASES))
     made.add_growing(RESULTS)
-    made.add_argument("--budget", default="200s", help="webdyno's --time (200s)")
+    made.add_argument("--budget", default="400s", help="webdyno's --time (400s)")
     return made
 
 
