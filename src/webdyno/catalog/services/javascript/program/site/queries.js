@@ -26,14 +26,21 @@ export function queriesBy(sql) {
     // In the order of their ids, so that two requests never wait for each other.
     const worlds = await Promise.all([...ids].sort((a, b) => a - b).map(readOne));
     for (const world of worlds) world.randomNumber = randomNumber();
-    await sql.begin((transaction) =>
-      Promise.all(
-        worlds.map(
+    // Not sql.begin: Postgres.js forgets that a connection is in a transaction when the response to
+    // a query that was sent before BEGIN comes after it, and fails with UNSAFE_TRANSACTION.
+    const connection = await sql.reserve();
+    try {
+      await Promise.all([
+        connection`BEGIN`,
+        ...worlds.map(
           ({ id, randomNumber }) =>
-            transaction`UPDATE world SET randomnumber = ${randomNumber} WHERE id = ${id}`,
+            connection`UPDATE world SET randomnumber = ${randomNumber} WHERE id = ${id}`,
         ),
-      ),
-    );
+        connection`COMMIT`,
+      ]);
+    } finally {
+      connection.release();
+    }
     return worlds;
   }
 
