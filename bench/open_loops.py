@@ -101,6 +101,7 @@ GOALS = (
     Goal("closed", AS_USUAL, BEFORE, AS_USUAL, 1.02),
     Goal("tls-100kb", AS_USUAL, BEFORE, AS_USUAL, 0.9),
     Goal("http2", AS_USUAL, BEFORE, AS_USUAL, 0.9),
+    Goal("http2-one-stream", AS_USUAL, BEFORE, AS_USUAL, 0.9),
 )
 
 

@@ -1,10 +1,7 @@
 //! gRPC: its failures come with HTTP status 200, and tell themselves in a field of their own, in the
 //! trailers or, where there is no body, in the head.
 
-use http::HeaderMap;
-use http::header::CONTENT_TYPE;
-
-const OK: &str = "0";
+const OK: u16 = 0;
 /// Of the server's message to people.
 const SHOWN_CHARS: usize = 100;
 
@@ -37,73 +34,91 @@ pub fn status_text(status: u16) -> String {
     }
 }
 
-#[derive(Debug, Default)]
+/// Whether content of this type is that of gRPC.
+pub fn is_content(kind: &[u8]) -> bool {
+    kind.starts_with(b"application/grpc")
+}
+
+/// What a call came to.
+#[derive(Debug, Default, PartialEq)]
 pub struct Rpc {
-    pub status: Option<String>,
+    status: Option<Status>,
     message: Option<String>,
 }
 
+#[derive(Debug, PartialEq)]
+enum Status {
+    Code(u16),
+    /// It is no number.
+    Odd(String),
+}
+
 impl Rpc {
-    /// Of an answer's head; nothing where the answer isn't one of gRPC.
-    pub fn of(head: &HeaderMap) -> Option<Rpc> {
-        let kind = head.get(CONTENT_TYPE)?.as_bytes();
-        kind.starts_with(b"application/grpc").then(|| {
-            let mut rpc = Rpc::default();
-            rpc.read(head);
-            rpc
-        })
+    /// Takes over the field `grpc-status`; the first one counts.
+    pub fn take_status(&mut self, value: &[u8]) {
+        let text = || std::str::from_utf8(value).ok()?.parse().ok();
+        self.status
+            .get_or_insert_with(|| text().map_or_else(|| Status::Odd(shown(value)), Status::Code));
     }
 
-    /// Takes over what fields of a head or of trailers say.
-    pub fn read(&mut self, fields: &HeaderMap) {
-        let text = |name: &str| {
-            let value = String::from_utf8_lossy(fields.get(name)?.as_bytes());
-            Some(value.chars().take(SHOWN_CHARS).collect())
-        };
-        (self.status, self.message) = (text("grpc-status"), text("grpc-message"));
+    /// Takes over the field `grpc-message`; the first one counts.
+    pub fn take_message(&mut self, value: &[u8]) {
+        self.message.get_or_insert_with(|| shown(value));
+    }
+
+    /// What an answer's head and then its trailers say.
+    pub fn or(self, trailers: Rpc) -> Rpc {
+        if self.status.is_some() { self } else { trailers }
     }
 
     /// The status where it is a number.
     pub fn code(&self) -> Option<u16> {
-        self.status.as_ref()?.parse().ok()
+        match self.status {
+            Some(Status::Code(code)) => Some(code),
+            _ => None,
+        }
     }
 
     /// What went wrong, in words.
     pub fn failure(&self) -> Option<String> {
-        match &self.status {
-            Some(status) if status == OK => None,
-            Some(status) => {
-                let message = self.message.as_deref().unwrap_or("no grpc-message");
-                let shown = self.code().map_or_else(|| status.clone(), status_text);
-                Some(format!("grpc-status {shown} instead of 0 ({message})"))
-            }
-            None => Some("an answer of gRPC without a grpc-status".into()),
-        }
+        let status = match &self.status {
+            Some(Status::Code(OK)) => return None,
+            Some(Status::Code(code)) => status_text(*code),
+            Some(Status::Odd(text)) => text.clone(),
+            None => return Some("an answer of gRPC without a grpc-status".into()),
+        };
+        let message = self.message.as_deref().unwrap_or("no grpc-message");
+        Some(format!("grpc-status {status} instead of 0 ({message})"))
     }
+}
+
+fn shown(value: &[u8]) -> String {
+    String::from_utf8_lossy(value).chars().take(SHOWN_CHARS).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn fields(of: &[(&'static str, &'static str)]) -> HeaderMap {
-        let field = |(name, value): &(&'static str, &'static str)| {
-            ((*name).parse().expect("a name"), (*value).parse().expect("a value"))
-        };
-        of.iter().map(field).collect()
-    }
-
     #[test]
     fn failures_are_in_head_or_trailers() {
-        let kind = ("content-type", "application/grpc+proto");
-        assert!(Rpc::of(&fields(&[("content-type", "text/plain")])).is_none());
-        let mut rpc = Rpc::of(&fields(&[kind])).expect("gRPC");
-        assert!(rpc.failure().is_some_and(|why| why.contains("without a grpc-status")));
-        rpc.read(&fields(&[("grpc-status", "0")]));
-        assert_eq!(rpc.failure(), None);
-        let rpc = Rpc::of(&fields(&[kind, ("grpc-status", "14"), ("grpc-message", "gone")]));
-        let why = rpc.and_then(|rpc| rpc.failure());
+        assert!(is_content(b"application/grpc+proto") && !is_content(b"text/plain"));
+        let rpc = |status: &str, message: Option<&str>| {
+            let mut rpc = Rpc::default();
+            rpc.take_status(status.as_bytes());
+            message.iter().for_each(|message| rpc.take_message(message.as_bytes()));
+            rpc
+        };
+        let missing = Rpc::default().failure();
+        assert!(missing.is_some_and(|why| why.contains("without a grpc-status")));
+        assert_eq!(Rpc::default().or(rpc("0", None)).failure(), None);
+        let gone = rpc("14", Some("gone")).or(rpc("0", None));
         assert_eq!((status_text(0), status_text(99)), ("0 OK".into(), "99".into()));
+        let why = gone.failure();
         assert_eq!(why.as_deref(), Some("grpc-status 14 UNAVAILABLE instead of 0 (gone)"));
+        let odd = rpc("soon", None);
+        assert_eq!(odd.code(), None);
+        let why = odd.failure();
+        assert_eq!(why.as_deref(), Some("grpc-status soon instead of 0 (no grpc-message)"));
     }
 }

@@ -121,10 +121,11 @@ impl Conn {
     }
 
     /// Another request could be sent at once, or as soon as it is open.
-    pub fn has_room(&mut self) -> bool {
-        match self.http2.as_deref_mut() {
+    pub fn has_room(&self) -> bool {
+        match self.http2.as_deref() {
             Some(Http2 { connection: Some(connection), waiting }) => {
-                connection.has_room() && connection.in_flight + waiting.len() < connection.allowed
+                connection.has_room()
+                    && connection.in_flight() + waiting.len() < connection.allowed()
             }
             _ => true,
         }
@@ -172,9 +173,8 @@ impl Conn {
         let hangup = is_hangup(flags);
         if let Some(connection) = self.http2_connection() {
             connection.arrived(hangup);
-            // Once more for what the frames bring about, such as an answer to a PING.
-            connection.move_frames();
-            connection.move_frames();
+            // Once more where one read didn't bring all.
+            let _ = connection.move_frames() && connection.move_frames();
             return connection.is_usable();
         }
         match &mut self.wire {

@@ -6,8 +6,8 @@ use memchr::memmem;
 use rustls::{AlertDescription, CertificateError, Error as TlsError};
 
 use super::flight::Flight;
-use super::http2::connection::ConnectionEnd;
 use super::plan::{Origin, Ready};
+use crate::http2::trouble::{ConnectionEnd, Lost};
 use crate::order::Protocol;
 use crate::record::Failure;
 
@@ -124,14 +124,13 @@ pub fn no_alpn(origin: &Origin) -> (String, bool) {
 pub fn no_http2(origin: &Origin, end: Option<ConnectionEnd>) -> (String, bool) {
     match end {
         // What came is not HTTP/2. Over TLS the server has said that it would be.
-        Some(ConnectionEnd::Lost(Some(error)))
-            if !error.is_io() && !error.is_remote() && origin.tls.is_none() =>
-        {
+        Some(ConnectionEnd::Lost(Lost::Fault(fault))) if origin.tls.is_none() => {
             let why = "the server doesn't speak HTTP/2 over cleartext with prior knowledge";
             let remedy = "switch it on there, or leave out --http2 (\"protocol\": \"http2\")";
-            (format!("{why} ({error}); {remedy}"), true)
+            (format!("{why} ({}); {remedy}", fault.what), true)
         }
-        Some(ConnectionEnd::Lost(Some(error))) => (format!("HTTP/2: {error}"), false),
+        Some(ConnectionEnd::Lost(Lost::Fault(fault))) => (format!("HTTP/2: {}", fault.what), false),
+        Some(ConnectionEnd::Lost(Lost::Broken(error))) => (format!("HTTP/2: {error}"), false),
         _ => ("closed before HTTP/2 had begun".into(), false),
     }
 }

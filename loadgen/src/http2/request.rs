@@ -1,9 +1,9 @@
 //! Requests as HTTP/2 has them (RFC 9113 section 8.3.1), made ready before a slot begins.
 
-use bytes::Bytes;
-use http::header::{CONTENT_LENGTH, HeaderName, HeaderValue, USER_AGENT};
-use http::{Method, Uri, Version};
+use std::sync::Arc;
 
+use super::hpack;
+use crate::http1::head::is_token;
 use crate::http1::request::{DEFAULT_USER_AGENT, content_length};
 use crate::order::Request;
 use crate::target::Target;
@@ -12,44 +12,51 @@ use crate::target::Target;
 const NOT_IN_HTTP2: [&str; 5] =
     ["connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"];
 
+/// A request ready to be sent on any stream of any connection.
 #[derive(Debug, Clone)]
 pub struct Message {
-    pub head: http::Request<()>,
-    pub body: Option<Bytes>,
+    /// Its header list, compressed.
+    pub block: Box<[u8]>,
+    /// Nothing where it has none.
+    pub body: Arc<[u8]>,
 }
 
 impl Message {
     /// Errors name the part of the request that is wrong.
     pub fn new(request: &Request, target: &Target) -> Result<Message, String> {
+        let mut block = Vec::new();
+        let mut add = |name: &str, value: &str| hpack::encode(name, value, &mut block);
+        add(":method", &request.method);
+        add(":scheme", if target.secure { "https" } else { "http" });
         let host = request.header("host").filter(|host| !host.is_empty());
-        let authority = host.unwrap_or(&target.host);
-        let uri = Uri::builder()
-            .scheme(if target.secure { "https" } else { "http" })
-            .authority(authority)
-            .path_and_query(target.path.as_str())
-            .build()
-            .map_err(|error| format!("url: {error}"))?;
-        let method = Method::from_bytes(request.method.as_bytes())
-            .map_err(|error| format!("method: {error}"))?;
-        let mut head = http::Request::builder().version(Version::HTTP_2).method(method).uri(uri);
+        add(":authority", authority(host.unwrap_or(&target.host))?);
+        add(":path", &target.path);
         for (name, value) in
-            request.given_headers().filter(|(n, _)| !n.eq_ignore_ascii_case("host"))
+            request.given_headers().filter(|(name, _)| !name.eq_ignore_ascii_case("host"))
         {
             let (name, value) = field(name, value)?;
-            head = head.header(name, value);
+            add(&name, value);
         }
         if request.header("user-agent").is_none() {
-            head = head.header(USER_AGENT, DEFAULT_USER_AGENT);
+            add("user-agent", DEFAULT_USER_AGENT);
         }
         if let Some(length) = content_length(request) {
-            head = head.header(CONTENT_LENGTH, length);
+            add("content-length", &length.to_string());
         }
-        let body = request.body.clone().map(Bytes::from);
-        Ok(Message { head: head.body(()).map_err(|error| error.to_string())?, body })
+        let body = request.body.as_deref().unwrap_or_default().into();
+        Ok(Message { block: block.into(), body })
     }
 }
 
-fn field(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), String> {
+fn authority(host: &str) -> Result<&str, String> {
+    match host.bytes().all(|byte| byte.is_ascii_graphic()) {
+        true => Ok(host),
+        false => Err(format!("headers: Host: {host:?} is not a host")),
+    }
+}
+
+/// A field as HTTP/2 has it (RFC 9113 section 8.2.1).
+fn field<'a>(name: &str, value: &'a str) -> Result<(String, &'a str), String> {
     if NOT_IN_HTTP2.iter().any(|not| name.eq_ignore_ascii_case(not)) {
         return Err(format!("headers: {name} has no place in HTTP/2; leave it out"));
     }
@@ -59,32 +66,50 @@ fn field(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), String> {
             "headers: {name}: {value:?} has no place in HTTP/2; give \"trailers\", or leave it out"
         ));
     }
-    let wrong = || format!("headers: {name:?}: {value:?} is not a header field");
-    let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| wrong())?;
-    Ok((name, HeaderValue::from_str(value).map_err(|_| wrong())?))
+    let is_clean = !value.bytes().any(|byte| byte.is_ascii_control() && byte != b'\t');
+    match name.bytes().all(is_token) && is_clean {
+        true => Ok((name.to_ascii_lowercase(), value.trim_ascii())),
+        false => Err(format!("headers: {name:?}: {value:?} is not a header field")),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::http2::hpack::Decoder;
 
     fn message(json: &str) -> Result<Message, String> {
         let request: Request = serde_json::from_str(json).expect("a request");
         Message::new(&request, &Target::parse(&request.url).expect("a URL"))
     }
 
+    fn fields(message: &Message) -> String {
+        let mut lines = String::new();
+        let mut take = |name: &[u8], value: &[u8]| {
+            lines += &format!("{}: {}\n", name.escape_ascii(), value.escape_ascii());
+        };
+        Decoder::default().decode(&message.block, &mut take).expect("well formed");
+        lines
+    }
+
     #[test]
     fn names_scheme_authority_and_path() {
         let message = message(
-            r#"{"url": "https://127.0.0.1:8443/a?b", "headers": {"Host": "x", "A": "b"},
+            r#"{"url": "https://127.0.0.1:8443/a?b", "headers": {"Host": "x", "A": " b"},
                 "method": "POST", "body": "four"}"#,
         );
-        let head = message.expect("well formed").head;
-        assert_eq!(head.uri().to_string(), "https://x/a?b");
-        assert_eq!(head.headers()["content-length"], "4");
-        assert_eq!(head.headers()["a"], "b");
-        assert!(!head.headers().contains_key("host"));
-        assert_eq!(head.headers()["user-agent"], DEFAULT_USER_AGENT);
+        let message = message.expect("well formed");
+        let wanted = ":method: POST\n:scheme: https\n:authority: x\n:path: /a?b\na: b\n";
+        let usual = format!("user-agent: {DEFAULT_USER_AGENT}\ncontent-length: 4\n");
+        assert_eq!(fields(&message), format!("{wanted}{usual}"));
+        assert_eq!(&*message.body, b"four");
+    }
+
+    #[test]
+    fn a_usual_request_is_short() {
+        let json = r#"{"url": "http://127.0.0.1:8080/", "headers": {"User-Agent": ""}}"#;
+        let message = message(json).expect("well formed");
+        assert_eq!(*message.block, *b"\x82\x86\x01\x0e127.0.0.1:8080\x84");
     }
 
     #[test]
@@ -93,5 +118,7 @@ mod tests {
             let json = format!(r#"{{"url": "http://127.0.0.1:1/", "headers": {{"{name}": "x"}}}}"#);
             assert!(message(&json).expect_err(name).contains(name));
         }
+        let json = r#"{"url": "http://127.0.0.1:1/", "headers": {"Host": "a b"}}"#;
+        assert!(message(json).expect_err("no host").contains("a b"));
     }
 }

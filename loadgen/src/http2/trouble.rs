@@ -2,8 +2,7 @@
 
 use std::io;
 
-use h2::{Error, Reason};
-
+use super::code::{self, Fault};
 use crate::record::Failure;
 
 /// Why a request got no sound answer.
@@ -21,33 +20,10 @@ pub enum Trouble {
     Unprocessed,
 }
 
-impl Trouble {
-    /// `begun`: the head of the answer had come; `lacking`: its body was shorter than its
-    /// Content-Length until then.
-    pub fn of(error: &Error, begun: bool, lacking: bool) -> Trouble {
-        if error.is_go_away() && error.is_remote() {
-            return Trouble::Unprocessed;
-        }
-        if error.is_reset() && error.is_remote() {
-            return match error.reason() {
-                Some(Reason::REFUSED_STREAM) => Trouble::Refused,
-                _ => Trouble::Reset,
-            };
-        }
-        if let Some(io) = error.get_io() {
-            let reset = io.kind() == io::ErrorKind::ConnectionReset;
-            return match begun {
-                false => Trouble::Unanswered,
-                true if reset => Trouble::Failed(Failure::Reset),
-                true => Trouble::Failed(Failure::Truncated),
-            };
-        }
-        // The library says the same of a body that is too short and of one that is too long;
-        // the first is what happens.
-        let short = error.is_reset() && error.reason() == Some(Reason::PROTOCOL_ERROR) && lacking;
-        Trouble::Failed(if short { Failure::Truncated } else { Failure::Malformed })
-    }
+/// The same, and in words, for people.
+pub type Explained = (Trouble, String);
 
+impl Trouble {
     pub fn failure(self) -> Failure {
         match self {
             Trouble::Failed(failure) => failure,
@@ -57,24 +33,73 @@ impl Trouble {
         }
     }
 
-    /// In words, for people.
-    pub fn explain(self, error: &Error) -> String {
+    /// What came breaks a rule.
+    pub fn malformed(fault: Fault) -> Explained {
+        (Trouble::Failed(Failure::Malformed), format!("the answer is not HTTP/2: {}", fault.what))
+    }
+
+    /// The body ended before its Content-Length did.
+    pub fn truncated() -> Explained {
+        let why = "the body is not as long as Content-Length says";
+        (Trouble::Failed(Failure::Truncated), why.into())
+    }
+
+    /// The server reset the stream.
+    pub fn reset(reason: u32) -> Explained {
+        match reason {
+            code::REFUSED_STREAM => {
+                (Trouble::Refused, "the server refused the stream (REFUSED_STREAM)".into())
+            }
+            _ => (Trouble::Reset, format!("the server reset the stream ({})", code::name(reason))),
+        }
+    }
+
+    pub fn unprocessed(reason: u32) -> Explained {
+        let told = match reason {
+            code::NO_ERROR => "GOAWAY".into(),
+            _ => format!("GOAWAY, {}", code::name(reason)),
+        };
+        let why = format!("the server ended the connection ({told}) before it saw the request");
+        (Trouble::Unprocessed, why)
+    }
+}
+
+/// Why a connection takes no more requests.
+#[derive(Debug)]
+pub enum ConnectionEnd {
+    /// We are done with it.
+    Retired,
+    /// The server announced its end; what it has begun it may still answer.
+    GoAway,
+    /// It is of no use any more.
+    Lost(Lost),
+}
+
+/// How a connection was lost.
+#[derive(Debug)]
+pub enum Lost {
+    /// The server closed it.
+    Closed,
+    Broken(io::Error),
+    /// What came breaks a rule, so that nothing can be made of what follows.
+    Fault(Fault),
+}
+
+impl Lost {
+    /// What it means for a request; `begun`: the head of its answer had come.
+    pub fn explain(&self, begun: bool) -> Explained {
         match self {
-            Trouble::Failed(Failure::Truncated) if error.is_io() => {
-                "closed in the middle of the answer".into()
+            Lost::Fault(fault) => Trouble::malformed(*fault),
+            Lost::Closed if !begun => (Trouble::Unanswered, "closed without an answer".into()),
+            Lost::Broken(error) if !begun => {
+                (Trouble::Unanswered, format!("closed without an answer: {error}"))
             }
-            Trouble::Failed(Failure::Truncated) => {
-                "the body is not as long as Content-Length says".into()
+            Lost::Broken(error) if error.kind() == io::ErrorKind::ConnectionReset => {
+                let why = format!("reset in the middle of the answer: {error}");
+                (Trouble::Failed(Failure::Reset), why)
             }
-            Trouble::Unanswered => format!("closed without an answer: {error}"),
-            Trouble::Failed(Failure::Reset) => {
-                format!("reset in the middle of the answer: {error}")
-            }
-            Trouble::Failed(_) => format!("the answer is not HTTP/2: {error}"),
-            Trouble::Refused => "the server refused the stream (REFUSED_STREAM)".into(),
-            Trouble::Reset => format!("the server reset the stream: {error}"),
-            Trouble::Unprocessed => {
-                "the server ended the connection (GOAWAY) before it saw the request".into()
+            Lost::Closed | Lost::Broken(_) => {
+                (Trouble::Failed(Failure::Truncated), "closed in the middle of the answer".into())
             }
         }
     }

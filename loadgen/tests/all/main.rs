@@ -12,6 +12,7 @@ mod load;
 mod null_server;
 mod parser;
 mod pieces;
+mod reader;
 mod sessions;
 mod shares;
 mod streams;

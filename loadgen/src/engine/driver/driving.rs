@@ -68,7 +68,7 @@ impl SlotDriver<'_> {
         match (conn.state, &conn.flight, &conn.wire, conn.http2.as_deref()) {
             (State::Connecting | State::Opening, ..) => true,
             (State::Idle, .., Some(Http2 { connection: Some(connection), .. })) => {
-                connection.is_reading()
+                connection.is_unfinished()
             }
             (State::Busy, Some(flight), Some(wire), _) if conn.role != Role::Slow => {
                 let request = &self.plan.requests[flight.planned.request];
@@ -228,7 +228,7 @@ impl SlotDriver<'_> {
             self.finish(id, flight.lane, self.clock.now_ns);
         }
         let connection = self.conns.pool[id].http2_connection();
-        let allowed = connection.map_or(0, |connection| connection.allowed);
+        let allowed = connection.map_or(0, |connection| connection.allowed());
         let why =
             format!("no stream was free within {seconds} s ({allowed} at a time are allowed)");
         for flight in self.conns.pool[id].take_waiting(|flight| flight.waits_since_ns <= sent_ns) {

@@ -2,15 +2,14 @@
 
 use rustix::event::epoll::EventFlags;
 
+use super::SlotDriver;
 use super::answering::READS_AT_ONCE;
-use super::{SlotDriver, Timer};
 use crate::engine::flight::Flight;
 use crate::engine::http2::Http2;
-use crate::engine::http2::connection::{ConnectionEnd, Http2Connection, Submitted};
+use crate::engine::http2::connection::Http2Connection;
 use crate::engine::http2::stream::Outcome;
 use crate::engine::pool::ConnId;
-use crate::engine::reasons;
-use crate::http2::trouble::Trouble;
+use crate::http2::trouble::{ConnectionEnd, Trouble};
 
 impl SlotDriver<'_> {
     /// HTTP/2: moves frames both ways until nothing more moves, but not for ever.
@@ -23,8 +22,8 @@ impl SlotDriver<'_> {
                 done_ns = self.clock.read();
             }
             let more = connection.move_frames();
-            if connection.arrived_ns() > 0 {
-                done_ns = connection.arrived_ns();
+            if connection.arrived_ns > 0 {
+                done_ns = connection.arrived_ns;
             }
             while let Some((flight, outcome)) = self.conns.pool[id]
                 .http2_connection()
@@ -34,7 +33,7 @@ impl SlotDriver<'_> {
             }
             self.submit(id);
             let Some(connection) = self.conns.pool[id].http2_connection() else { return };
-            if !more && !connection.dirty {
+            if !more && !connection.is_dirty() {
                 self.keep_polling(id);
                 return self.end_connection(id);
             }
@@ -85,8 +84,9 @@ impl SlotDriver<'_> {
     fn end_connection(&mut self, id: ConnId) {
         let conn = &mut self.conns.pool[id];
         let Some(http2) = &mut conn.http2 else { return };
-        let is_over =
-            |connection: &mut Http2Connection| !connection.is_usable() && connection.in_flight == 0;
+        let is_over = |connection: &mut Http2Connection| {
+            !connection.is_usable() && connection.in_flight() == 0
+        };
         let Some(connection) = http2.connection.take_if(is_over) else { return };
         let (waits, answers) = (!http2.waiting.is_empty(), connection.answered_ns > 0);
         let end = connection.into_end();
@@ -96,7 +96,7 @@ impl SlotDriver<'_> {
         if matches!(end, Some(ConnectionEnd::GoAway)) {
             self.records.load.counts.http2.go_aways += 1;
         }
-        if server_ended && !answers || matches!(end, Some(ConnectionEnd::Lost(Some(_)))) {
+        if server_ended && !answers || matches!(end, Some(ConnectionEnd::Lost(_))) {
             self.back_off(id);
         }
         if waits {
@@ -122,15 +122,7 @@ impl SlotDriver<'_> {
             let is_first = !flight.is_counted();
             let first_sent_ns = if is_first { sent_ns } else { flight.first_sent_ns };
             let sent = Flight { sent_ns, first_sent_ns, ..flight };
-            match connection.send(number, sent, message, request.asked.head, hash) {
-                Submitted::Accepted => {}
-                Submitted::Ended => return waiting.push_front(flight),
-                Submitted::Refused(error) => {
-                    let why = format!("can't be sent over HTTP/2: {error}");
-                    self.failed(id, &flight, reasons::unsent(&flight), &why);
-                    return self.set_timer(sent_ns, Timer::Free(flight.lane));
-                }
-            }
+            connection.send(number, sent, message, request.asked.head, hash);
             self.records.load.counts.requests.sent += u64::from(is_first);
             self.records.load.counts.seen.connections.reused_requests +=
                 u64::from(is_first && conn.requests > 0);

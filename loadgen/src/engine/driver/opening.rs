@@ -208,9 +208,9 @@ impl SlotDriver<'_> {
             let end = http2.connection.take().and_then(Http2Connection::into_end);
             return self.refused(id, reasons::no_http2(origin, end));
         }
-        if connection.allowed > 0 {
-            // Without a limit the library says the largest number there is.
-            let allowed = u32::try_from(connection.allowed).unwrap_or(u32::MAX);
+        if connection.allowed() > 0 {
+            // Without a limit it is the largest number there is.
+            let allowed = u32::try_from(connection.allowed()).unwrap_or(u32::MAX);
             self.records.load.counts.http2.streams_allowed += Fewest(Some(allowed));
             conn.state = State::Idle;
             self.established(id);

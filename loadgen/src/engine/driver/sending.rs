@@ -165,7 +165,8 @@ impl SlotDriver<'_> {
     pub(super) fn send(&mut self, id: ConnId) {
         let conn = &mut self.conns.pool[id];
         if let Some(http2) = &mut conn.http2 {
-            if !http2.waiting.is_empty() {
+            // Once for all answers that came together.
+            if !http2.waiting.is_empty() && self.conns.unsent.last() != Some(&id) {
                 self.conns.unsent.push(id);
             }
             return;

@@ -1,162 +1,180 @@
-//! An HTTP/2 connection, shared by many requests: the `h2` library, driven by hand. Its futures are
-//! polled when something has come or is to be sent, and each stream when the library has woken it.
+//! An HTTP/2 connection, shared by many requests: its wire, which is read and written without
+//! waiting, a batch of frames at a time.
 
-use std::pin::Pin;
-use std::rc::Rc;
-use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::cell::RefCell;
+use std::io;
 
-use bytes::Bytes;
-use h2::Error;
-use h2::client::{Builder, Connection, SendRequest};
+use rustix::net::RecvFlags;
 use sha2::Sha256;
 
-use super::awake::Awake;
-use super::io::{Io, Readiness};
-use super::stream::{Outcome, Stream};
+use super::dialog::Dialog;
+use super::stream::Outcome;
 use crate::engine::flight::Flight;
+use crate::engine::socket::Got;
 use crate::engine::wire::Wire;
+use crate::http2::frame;
+use crate::http2::reader::Reader;
 use crate::http2::request::Message;
+use crate::http2::trouble::{ConnectionEnd, Lost};
 
-/// Flow control windows as Chrome has them, so that it isn't them that limit a server nearby.
-const STREAM_WINDOW_BYTES: u32 = 6 << 20;
-const CONNECTION_WINDOW_BYTES: u32 = 15 << 20;
-/// A connection that always has more to read gives way to the others after so much.
-const BYTES_AT_ONCE: usize = 1 << 20;
+/// The most that is read at once. A frame that isn't whole takes a quarter of it at most.
+const READ_BYTES: usize = 64 * 1024;
 
-/// Why a connection takes no more requests.
-#[derive(Debug)]
-pub enum ConnectionEnd {
-    /// We are done with it.
-    Retired,
-    /// The server announced its end; what it has begun it may still answer.
-    GoAway,
-    /// The server closed it, or it broke.
-    Lost(Option<Error>),
+thread_local! {
+    static INCOMING: RefCell<Vec<u8>> = RefCell::new(vec![0; READ_BYTES]);
 }
 
-/// What became of submitting a request.
-#[derive(Debug)]
-pub enum Submitted {
-    Accepted,
-    /// The connection has ended.
-    Ended,
-    /// The library doesn't send such a request.
-    Refused(Error),
-}
-
-type Opening = Pin<Box<dyn Future<Output = Result<Opened, Error>>>>;
-type Opened = (SendRequest<Bytes>, Connection<Io, Bytes>);
-
-#[derive(Default)]
 pub struct Http2Connection {
-    opening: Option<Opening>,
-    connection: Option<Connection<Io, Bytes>>,
-    /// Gone when no more requests are taken: without it the connection closes after its last one.
-    sender: Option<SendRequest<Bytes>>,
-    readiness: Rc<Readiness>,
-    streams: Vec<Option<Stream>>,
-    wakers: Vec<Waker>,
-    awake: Arc<Awake>,
-    pub in_flight: usize,
-    /// Streams the server allows at a time; 0 before its settings are known.
-    pub allowed: usize,
-    /// Something waits to be sent.
-    pub dirty: bool,
+    /// None once it is lost.
+    wire: Option<Wire>,
+    reader: Reader,
+    dialog: Dialog,
+    /// The beginning of a frame of which the rest hasn't come.
+    incoming: Vec<u8>,
+    /// Nothing more is there to be read until an event says so.
+    drained: bool,
+    /// The other side closed: whatever is left is read to the end.
+    hangup: bool,
+    /// There is no room to write until an event says so.
+    stuck: bool,
+    /// When what was read last had arrived; 0 where the kernel doesn't tell.
+    pub arrived_ns: u64,
     /// When a request was sent last, and when one was answered last; 0 before.
     pub sent_ns: u64,
     pub answered_ns: u64,
-    end: Option<ConnectionEnd>,
 }
 
 impl Http2Connection {
     /// Begins HTTP/2 on an open connection. It is ready when the server's settings are known, so
     /// that whoever answers does speak HTTP/2.
     pub fn begin(wire: Wire) -> Http2Connection {
-        let readiness = Rc::new(Readiness::default());
-        let io = Io { wire, readiness: Rc::clone(&readiness) };
-        let opening = Builder::new()
-            .initial_max_send_streams(0)
-            .enable_push(false)
-            .initial_window_size(STREAM_WINDOW_BYTES)
-            .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
-            // A server may answer wrongly as often as it likes: that is counted, not punished.
-            .max_local_error_reset_streams(None)
-            .handshake(io);
         Http2Connection {
-            opening: Some(Box::pin(opening)),
-            readiness,
-            ..Http2Connection::default()
+            wire: Some(wire),
+            reader: Reader::default(),
+            dialog: Dialog::begin(),
+            incoming: Vec::new(),
+            drained: false,
+            hangup: false,
+            stuck: false,
+            arrived_ns: 0,
+            sent_ns: 0,
+            answered_ns: 0,
         }
     }
 
-    /// There may be more to read.
-    pub fn arrived(&self, hangup: bool) {
-        self.readiness.more_arrived(hangup);
+    /// There may be more to read, and room to write.
+    pub fn arrived(&mut self, hangup: bool) {
+        (self.drained, self.stuck) = (false, false);
+        self.hangup |= hangup;
     }
 
-    /// When what was read last had arrived; 0 where the kernel doesn't tell.
-    pub fn arrived_ns(&self) -> u64 {
-        self.readiness.arrived_ns.get()
-    }
-
-    /// The rest of an answer is lacking.
-    pub fn is_reading(&self) -> bool {
-        self.streams.iter().flatten().any(Stream::is_reading)
-    }
-
-    /// Moves frames both ways as far as that goes now; true when there is more to do at once.
+    /// Reads and writes once; true when there is more to read.
     pub fn move_frames(&mut self) -> bool {
-        self.dirty = false;
-        self.readiness.left.set(BYTES_AT_ONCE);
-        let cx = &mut Context::from_waker(Waker::noop());
-        if let Some(opening) = &mut self.opening {
-            match opening.as_mut().poll(cx) {
-                Poll::Pending => return false,
-                Poll::Ready(Ok((sender, connection))) => {
-                    (self.sender, self.connection) = (Some(sender), Some(connection));
+        if let Err(lost) = self.read() {
+            self.lose(lost);
+        } else if let Err(error) = self.write() {
+            let lost = self.read_the_rest(error);
+            self.lose(lost);
+        }
+        self.wire.is_some() && !self.drained
+    }
+
+    #[inline]
+    fn read(&mut self) -> Result<(), Lost> {
+        let Some(wire) = self.wire.as_mut().filter(|_| !self.drained) else { return Ok(()) };
+        INCOMING.with_borrow_mut(|incoming| {
+            let kept = self.incoming.len();
+            incoming[..kept].copy_from_slice(&self.incoming);
+            let count = match wire.read(&mut incoming[kept..], RecvFlags::empty()) {
+                Ok(Got::Bytes { count, drained }) => {
+                    self.drained = drained && !self.hangup;
+                    count
                 }
-                Poll::Ready(Err(error)) => self.finish(ConnectionEnd::Lost(Some(error))),
+                Ok(Got::Nothing) => {
+                    self.drained = true;
+                    return Ok(());
+                }
+                Ok(Got::End { .. }) => return Err(Lost::Closed),
+                Err(error) => return Err(Lost::Broken(error)),
+            };
+            self.arrived_ns = wire.arrived_ns;
+            let came = &incoming[..kept + count];
+            let done = self.reader.read(came, &mut self.dialog).map_err(Lost::Fault)?;
+            self.incoming.clear();
+            self.incoming.extend_from_slice(&came[done..]);
+            Ok(())
+        })
+    }
+
+    #[inline]
+    fn write(&mut self) -> io::Result<()> {
+        let Some(wire) = self.wire.as_mut().filter(|_| !self.stuck) else { return Ok(()) };
+        self.dialog.put_bodies();
+        if !self.dialog.outgoing.is_empty() {
+            let count = wire.write(&self.dialog.outgoing)?;
+            self.dialog.sent(count);
+        }
+        self.stuck = !wire.flush()? || !self.dialog.outgoing.is_empty();
+        Ok(())
+    }
+
+    /// Nothing can be written any more, but answers may have come before that, or why it ends.
+    fn read_the_rest(&mut self, error: io::Error) -> Lost {
+        self.drained = false;
+        while !self.drained {
+            if let Err(lost) = self.read() {
+                return lost;
             }
-            self.opening = None;
         }
-        let Some(connection) = &mut self.connection else { return false };
-        let polled = Pin::new(&mut *connection).poll(cx);
-        self.allowed = connection.max_concurrent_send_streams();
-        // First, because a GOAWAY may have come together with the end.
-        match self.sender.as_mut().map(|sender| sender.poll_ready(cx)) {
-            Some(Poll::Ready(Err(error))) if error.is_go_away() && error.is_remote() => {
-                self.finish(ConnectionEnd::GoAway);
-            }
-            Some(Poll::Ready(Err(error))) => self.finish(ConnectionEnd::Lost(Some(error))),
-            _ => {}
+        Lost::Broken(error)
+    }
+
+    fn lose(&mut self, lost: Lost) {
+        if let (Lost::Fault(fault), Some(wire)) = (&lost, &mut self.wire) {
+            // The server is told why, if that can be done at once.
+            frame::write_go_away(&mut self.dialog.outgoing, fault.code);
+            let _ = wire.write(&self.dialog.outgoing);
         }
-        if let Poll::Ready(outcome) = polled {
-            self.finish(ConnectionEnd::Lost(outcome.err()));
-            self.connection = None;
-        }
-        self.connection.is_some() && self.readiness.left.get() == 0
+        self.wire = None;
+        self.dialog.lose(lost);
+    }
+
+    /// Something can be sent at once.
+    pub fn is_dirty(&self) -> bool {
+        self.wire.is_some() && !self.stuck && self.dialog.has_more()
+    }
+
+    /// The rest of an answer is lacking, or that of a request.
+    pub fn is_unfinished(&self) -> bool {
+        self.stuck || self.dialog.is_unfinished()
     }
 
     /// The connection takes more requests.
     pub fn is_usable(&self) -> bool {
-        self.end.is_none()
+        self.dialog.end.is_none()
     }
 
     /// Why it takes no more.
     pub fn into_end(self) -> Option<ConnectionEnd> {
-        self.end
+        self.dialog.end
+    }
+
+    /// Requests on their way.
+    pub fn in_flight(&self) -> usize {
+        self.dialog.in_flight
+    }
+
+    /// Streams the server allows at a time; 0 before its settings are known.
+    pub fn allowed(&self) -> usize {
+        self.dialog.allowed.unwrap_or(0)
     }
 
     /// Another request can be sent now.
-    pub fn has_room(&mut self) -> bool {
-        let cx = &mut Context::from_waker(Waker::noop());
-        self.is_usable()
-            && self.in_flight < self.allowed
-            && self.sender.as_mut().is_some_and(|sender| sender.poll_ready(cx).is_ready())
+    pub fn has_room(&self) -> bool {
+        self.is_usable() && self.in_flight() < self.allowed()
     }
 
-    /// Hands over a request for a stream of a number of ours.
+    /// Hands over a request for a stream of a number of ours, where there is room for one.
     pub fn send(
         &mut self,
         number: usize,
@@ -164,80 +182,32 @@ impl Http2Connection {
         message: &Message,
         is_head: bool,
         hash: Option<Box<Sha256>>,
-    ) -> Submitted {
-        let Some(sender) = &mut self.sender else { return Submitted::Ended };
-        let sent = sender.send_request(message.head.clone(), message.body.is_none());
-        let (answer, mut body) = match sent {
-            Ok(sent) => sent,
-            Err(error) if error.is_io() || error.is_go_away() || error.is_reset() => {
-                return Submitted::Ended;
-            }
-            Err(error) => return Submitted::Refused(error),
-        };
-        if let Some(bytes) = &message.body {
-            // If the stream is gone already, the answer says why.
-            let _ = body.send_data(bytes.clone(), true);
-        }
-        while self.streams.len() <= number {
-            self.wakers.push(self.awake.waker(self.streams.len()));
-            self.streams.push(None);
-        }
+    ) {
         self.sent_ns = flight.sent_ns;
-        self.streams[number] = Some(Stream::new(flight, is_head, hash, answer));
-        self.in_flight += 1;
-        self.dirty = true;
-        // Looked at once, so that it knows whom to wake.
-        self.awake.push(number);
-        Submitted::Accepted
+        self.dialog.send(number, flight, message, is_head, hash);
     }
 
     /// The next request whose fate is known.
     pub fn next_ended(&mut self, now_ns: u64) -> Option<(Flight, Outcome)> {
-        while let Some(number) = self.awake.pop() {
-            let Some(stream) = &mut self.streams[number] else { continue };
-            let cx = &mut Context::from_waker(&self.wakers[number]);
-            // Of what one read brought the kernel tells one time.
-            let polled = stream.poll(cx, now_ns.max(stream.flight.sent_ns));
-            // What was read makes room in a window, of which the server is to hear.
-            self.dirty |= stream.is_reading();
-            if let Poll::Ready(outcome) = polled {
-                if matches!(outcome, Outcome::Answered(_)) {
-                    self.answered_ns = now_ns;
-                }
-                return self.take(number).map(|flight| (flight, outcome));
-            }
+        let ended = self.dialog.next_ended(now_ns);
+        if matches!(ended, Some((_, Outcome::Answered(_)))) {
+            self.answered_ns = now_ns;
         }
-        None
+        ended
     }
 
     /// Gives up the requests that were sent by `sent_ns` and whose answers are lacking; their streams
     /// are cancelled.
     pub fn take_late(&mut self, sent_ns: u64) -> Vec<Flight> {
-        let is_late = |stream: &Stream| stream.flight.sent_ns <= sent_ns;
-        let late = |number: &usize| self.streams[*number].as_ref().is_some_and(is_late);
-        let late = Vec::from_iter((0..self.streams.len()).filter(late));
-        late.into_iter().filter_map(|number| self.take(number)).collect()
+        self.dialog.take_late(sent_ns)
     }
 
     pub fn flights(&self) -> impl Iterator<Item = &Flight> {
-        self.streams.iter().flatten().map(|stream| &stream.flight)
-    }
-
-    fn take(&mut self, number: usize) -> Option<Flight> {
-        let stream = self.streams[number].take()?;
-        self.in_flight -= 1;
-        self.dirty = true;
-        Some(stream.flight)
+        self.dialog.streams().map(|stream| &stream.flight)
     }
 
     /// Takes no more requests; those in flight are still answered.
     pub fn retire(&mut self) {
-        self.finish(ConnectionEnd::Retired);
-        self.dirty = true;
-    }
-
-    fn finish(&mut self, end: ConnectionEnd) {
-        self.end.get_or_insert(end);
-        self.sender = None;
+        self.dialog.finish(ConnectionEnd::Retired);
     }
 }

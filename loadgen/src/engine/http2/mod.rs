@@ -1,8 +1,8 @@
 //! HTTP/2 on a connection of the pool: several requests on their way at a time.
 
-mod awake;
 pub mod connection;
-mod io;
+mod dialog;
+mod ids;
 pub mod stream;
 
 use std::collections::VecDeque;

@@ -1,17 +1,16 @@
 //! A request on its way over HTTP/2, and its answer.
 
-use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::sync::Arc;
 
-use h2::client::ResponseFuture;
-use h2::{Error, Reason, RecvStream};
-use http::HeaderMap;
-use http::header::CONTENT_LENGTH;
 use sha2::{Digest, Sha256};
 
 use crate::engine::flight::{Answer, Flight};
 use crate::grpc::Rpc;
-use crate::http2::trouble::Trouble;
+use crate::http1::head::SWITCHING;
+use crate::http2::code::Fault;
+use crate::http2::fields::Fields;
+use crate::http2::trouble::{Explained, Trouble};
+use crate::http2::window::{ReceiveWindow, SendWindow};
 use crate::record::Failure;
 
 /// What became of a request; texts are for people.
@@ -21,138 +20,162 @@ pub enum Outcome {
     Trouble(Trouble, String),
 }
 
+#[derive(Debug)]
 pub struct Stream {
+    pub id: u32,
     pub flight: Flight,
     is_head: bool,
     hash: Option<Box<Sha256>>,
-    phase: Phase,
+    /// What is left of the request's body.
+    pub rest: Option<Rest>,
+    pub window: SendWindow,
+    pub received: ReceiveWindow,
+    head: Option<Head>,
+    body_bytes: u64,
+    end: Option<Result<(), Explained>>,
 }
 
-enum Phase {
-    Waiting(ResponseFuture),
-    Reading(Reading),
+/// A part of a request's body that is to be sent yet.
+#[derive(Debug)]
+pub struct Rest {
+    pub body: Arc<[u8]>,
+    pub sent: usize,
 }
 
-struct Reading {
-    body: RecvStream,
+/// The head of an answer.
+#[derive(Debug)]
+struct Head {
     status: u16,
-    head_bytes: u64,
-    first_byte_ns: u64,
-    /// Bytes of the body by Content-Length, where they must come.
-    announced: Option<u64>,
     bytes: u64,
+    /// 0 until it was looked at.
+    first_byte_ns: u64,
+    /// How long the body is by Content-Length.
+    announced: Option<u64>,
     /// Of a gRPC answer: its status and message, from its head or its trailers.
     rpc: Option<Rpc>,
 }
 
 impl Stream {
     pub fn new(
+        id: u32,
         flight: Flight,
         is_head: bool,
         hash: Option<Box<Sha256>>,
-        answer: ResponseFuture,
+        window: SendWindow,
+        received: ReceiveWindow,
     ) -> Stream {
-        Stream { flight, is_head, hash, phase: Phase::Waiting(answer) }
+        let (rest, head, end) = (None, None, None);
+        Stream { id, flight, is_head, hash, rest, window, received, head, body_bytes: 0, end }
     }
 
-    /// The answer has begun.
+    /// The answer has begun, and not ended.
     pub fn is_reading(&self) -> bool {
-        matches!(self.phase, Phase::Reading(_))
+        self.head.is_some() && !self.is_over()
     }
 
-    /// Reads what has come of the answer.
-    pub fn poll(&mut self, cx: &mut Context<'_>, now_ns: u64) -> Poll<Outcome> {
-        if let Phase::Waiting(answer) = &mut self.phase {
-            let (head, body) = match Pin::new(answer).poll(cx) {
-                Poll::Pending => return Poll::Pending,
-                Poll::Ready(Ok(answer)) => answer.into_parts(),
-                Poll::Ready(Err(error)) => return Poll::Ready(trouble(&error, false, false)),
-            };
-            self.phase = Phase::Reading(Reading {
-                body,
-                status: head.status.as_u16(),
-                head_bytes: decoded_bytes(&head.headers),
-                first_byte_ns: now_ns,
-                announced: if self.is_head { None } else { announced(&head.headers) },
-                bytes: 0,
-                rpc: Rpc::of(&head.headers),
-            });
-        }
-        let Phase::Reading(reading) = &mut self.phase else { return Poll::Pending };
-        match reading.read(&mut self.hash, cx) {
-            Poll::Pending => Poll::Pending,
-            Poll::Ready(Err(error)) => Poll::Ready(trouble(&error, true, reading.is_lacking())),
-            Poll::Ready(Ok(())) => Poll::Ready(Outcome::Answered(Answer {
-                status: reading.status,
-                head_bytes: reading.head_bytes,
-                body_bytes: reading.bytes,
-                hash: self.hash.take(),
-                fault: reading
-                    .rpc
-                    .as_ref()
-                    .and_then(Rpc::failure)
-                    .map(|why| (Failure::Status, why)),
-                grpc_status: reading.rpc.as_ref().and_then(Rpc::code),
-                first_byte_ns: reading.first_byte_ns,
-                done_ns: now_ns,
-            })),
-        }
+    /// It is known what became of the request.
+    pub fn is_over(&self) -> bool {
+        self.end.is_some()
     }
-}
 
-impl Reading {
-    fn read(
-        &mut self,
-        hash: &mut Option<Box<Sha256>>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Result<(), Error>> {
-        while !self.body.is_end_stream() {
-            let data = match self.body.poll_data(cx) {
-                Poll::Pending => return Poll::Pending,
-                Poll::Ready(None) => break,
-                Poll::Ready(Some(Ok(data))) => data,
-                // The answer is complete, and the rest of the request not wanted
-                // (RFC 9113 section 8.1).
-                Poll::Ready(Some(Err(error))) if is_no_error(&error) && !self.is_lacking() => break,
-                Poll::Ready(Some(Err(error))) => return Poll::Ready(Err(error)),
-            };
-            self.bytes += data.len() as u64;
-            if let Some(hash) = hash {
-                hash.update(&data);
+    /// Takes in a head, which may be one of several, or trailers.
+    pub fn take_fields(&mut self, fields: Fields, ends: bool) -> Result<(), Fault> {
+        if let Some(fault) = fields.fault {
+            return Err(fault);
+        }
+        let Some(head) = &mut self.head else { return self.take_head(fields, ends) };
+        if fields.status > 0 || !ends {
+            return Err(Fault::protocol("trailers that are none"));
+        }
+        head.rpc = head.rpc.take().map(|rpc| rpc.or(fields.rpc));
+        Ok(())
+    }
+
+    fn take_head(&mut self, fields: Fields, ends: bool) -> Result<(), Fault> {
+        let Fields { status, content_length, .. } = fields;
+        match status {
+            0 => return Err(Fault::protocol("an answer has no :status")),
+            // RFC 9113 section 8.6.
+            SWITCHING => return Err(Fault::protocol("status 101 has no place in HTTP/2")),
+            100..200 if ends => {
+                return Err(Fault::protocol("a preliminary answer is the last one"));
             }
-            // Fails only for more than was received.
-            let _ = self.body.flow_control().release_capacity(data.len());
+            100..200 => return Ok(()),
+            _ => {}
         }
-        let Some(rpc) = self.rpc.as_mut().filter(|rpc| rpc.status.is_none()) else {
-            return Poll::Ready(Ok(()));
+        // RFC 9110 section 8.6.
+        let is_bare = self.is_head || matches!(status, 204 | 304);
+        let announced = if is_bare { Some(0) } else { content_length };
+        if ends && announced.is_some_and(|bytes| bytes > 0) {
+            return Err(Fault::protocol("an answer has a Content-Length and no body"));
+        }
+        let rpc = fields.is_grpc.then_some(fields.rpc);
+        self.head = Some(Head { status, bytes: fields.bytes, first_byte_ns: 0, announced, rpc });
+        Ok(())
+    }
+
+    pub fn take_body(&mut self, body: &[u8]) -> Result<(), Fault> {
+        let Some(head) = &self.head else {
+            return Err(Fault::protocol("a body comes before its head"));
         };
-        match self.body.poll_trailers(cx) {
-            Poll::Pending => return Poll::Pending,
-            Poll::Ready(Ok(trailers)) => rpc.read(&trailers.unwrap_or_default()),
-            Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+        self.body_bytes += body.len() as u64;
+        if head.announced.is_some_and(|announced| self.body_bytes > announced) {
+            return Err(Fault::protocol(
+                "a body is longer than its Content-Length says, or may be",
+            ));
         }
-        Poll::Ready(Ok(()))
+        if let Some(hash) = &mut self.hash {
+            hash.update(body);
+        }
+        Ok(())
     }
 
-    fn is_lacking(&self) -> bool {
-        self.announced.is_some_and(|announced| self.bytes < announced)
+    /// Nothing more comes.
+    pub fn finish(&mut self) {
+        let announced = self.head.as_ref().and_then(|head| head.announced);
+        let is_whole = announced.is_none_or(|announced| self.body_bytes >= announced);
+        self.end = Some(if is_whole { Ok(()) } else { Err(Trouble::truncated()) });
     }
-}
 
-fn is_no_error(error: &Error) -> bool {
-    error.is_reset() && error.is_remote() && error.reason() == Some(Reason::NO_ERROR)
-}
+    /// All came that was announced, though nobody said that it was all.
+    pub fn is_complete(&self) -> bool {
+        self.head.as_ref().is_some_and(|head| head.announced == Some(self.body_bytes))
+    }
 
-fn trouble(error: &Error, begun: bool, lacking: bool) -> Outcome {
-    let trouble = Trouble::of(error, begun, lacking);
-    Outcome::Trouble(trouble, trouble.explain(error))
-}
+    pub fn fail(&mut self, why: Explained) {
+        self.end = Some(Err(why));
+    }
 
-fn announced(headers: &HeaderMap) -> Option<u64> {
-    headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
-}
+    /// The answer was looked at then.
+    pub fn see(&mut self, now_ns: u64) {
+        if let Some(head) = self.head.as_mut().filter(|head| head.first_byte_ns == 0) {
+            head.first_byte_ns = now_ns;
+        }
+    }
 
-/// Bytes of names and values; how many they were on the wire the library doesn't tell.
-fn decoded_bytes(headers: &HeaderMap) -> u64 {
-    headers.iter().map(|(name, value)| (name.as_str().len() + value.len()) as u64).sum()
+    /// What became of a request that is over since `now_ns`.
+    pub fn into_outcome(self, now_ns: u64) -> (Flight, Outcome) {
+        let outcome = match (self.end, self.head) {
+            (Some(Err((trouble, why))), _) => Outcome::Trouble(trouble, why),
+            (_, Some(Head { status, bytes, first_byte_ns, rpc, .. })) => {
+                let fault = rpc.as_ref().and_then(Rpc::failure);
+                Outcome::Answered(Answer {
+                    status,
+                    head_bytes: bytes,
+                    body_bytes: self.body_bytes,
+                    hash: self.hash,
+                    fault: fault.map(|why| (Failure::Status, why)),
+                    grpc_status: rpc.as_ref().and_then(Rpc::code),
+                    first_byte_ns,
+                    done_ns: now_ns,
+                })
+            }
+            (_, None) => {
+                let fault = Fault::protocol("an answer ends without a head");
+                let (trouble, why) = Trouble::malformed(fault);
+                Outcome::Trouble(trouble, why)
+            }
+        };
+        (self.flight, outcome)
+    }
 }

@@ -13,7 +13,7 @@ use loadgen::session::capture::{Capture, Seen, decoded};
 use loadgen::session::template::{Encoding, Template};
 
 use super::{Target, fuzz};
-use crate::parser;
+use crate::{parser, reader};
 
 /// Numbers that depend on the input alone.
 fn rng_of(bytes: &[u8]) -> Rng {
@@ -55,6 +55,38 @@ fn responses() {
             if whole.outcome == Ok(true) {
                 assert_eq!(whole, parted);
             }
+        },
+    });
+}
+
+/// What is heard of frames doesn't depend on how they are split, whether they are sound or not.
+#[test]
+fn frames() {
+    fuzz(&Target {
+        name: "frames",
+        runs: 60_000,
+        words: &[
+            b"\0\0\0\x04\0\0\0\0\0",
+            b"\0\0\x01\x01\x05\0\0\0\x01\x88",
+            b"\0\0\x01\x09\x04\0\0\0\x01\x88",
+            b"\0\0\x02\0\x09\0\0\0\x01\x01\0",
+            b"\0\0\x05",
+            b"\0\0\0\x01",
+            b"\xff\xff\xff",
+            b"\x3f\xe1\x1f",
+            b"\x40\x01a\x01b",
+            b"\x40\x81\x1f\x81\x1f",
+            b"\xbe",
+            b"\0",
+            b"\x01",
+            b"\x08",
+        ],
+        run: |bytes| {
+            let mut rng = rng_of(bytes);
+            let whole = reader::hear(&[bytes]);
+            assert!(whole.1.is_err() || whole.1.is_ok_and(|waiting| waiting <= bytes.len()));
+            let cuts = [rng.usize(..), rng.usize(..), rng.usize(..)];
+            assert_eq!(reader::hear(&parser::split(bytes, &cuts)), whole);
         },
     });
 }

@@ -13,7 +13,7 @@ use crate::layers::secure::Secure;
 use crate::support::{HELLO, Server, expect, number, order, run};
 
 /// Every request ends in the same failure.
-fn all_fail(server: &Server, failure: &str) -> Value {
+pub fn all_fail(server: &Server, failure: &str) -> Value {
     let mut order = order2(server, COUNT);
     order["load"]["timeout_s"] = json!(0.2);
     let result = run(&order);

@@ -2,6 +2,8 @@
 
 mod failures;
 mod open;
+mod requests;
+mod rules;
 
 use std::net::TcpStream;
 use std::sync::Arc;

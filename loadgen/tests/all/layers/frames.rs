@@ -5,19 +5,40 @@ use std::net::{Shutdown, TcpStream};
 use std::time::Duration;
 
 pub const NO_ERROR: u32 = 0;
+pub const PROTOCOL_ERROR: u32 = 1;
+pub const FRAME_SIZE_ERROR: u32 = 6;
 pub const CANCEL: u32 = 8;
 pub const REFUSED_STREAM: u32 = 7;
 pub const ENHANCE_YOUR_CALM: u32 = 11;
 pub const MAX_CONCURRENT_STREAMS: u16 = 3;
 
-const DATA: u8 = 0;
-const HEADERS: u8 = 1;
-const RST_STREAM: u8 = 3;
-const SETTINGS: u8 = 4;
-const GOAWAY: u8 = 7;
-const END_STREAM: u8 = 1;
-const END_HEADERS: u8 = 4;
-const ACK: u8 = 1;
+pub const HEADER_TABLE_SIZE: u16 = 1;
+pub const INITIAL_WINDOW_SIZE: u16 = 4;
+
+pub const DATA: u8 = 0;
+pub const HEADERS: u8 = 1;
+pub const PRIORITY: u8 = 2;
+pub const RST_STREAM: u8 = 3;
+pub const SETTINGS: u8 = 4;
+pub const PUSH_PROMISE: u8 = 5;
+pub const PING: u8 = 6;
+pub const GOAWAY: u8 = 7;
+pub const WINDOW_UPDATE: u8 = 8;
+pub const CONTINUATION: u8 = 9;
+pub const END_STREAM: u8 = 1;
+pub const END_HEADERS: u8 = 4;
+pub const PADDED: u8 = 8;
+pub const WITH_PRIORITY: u8 = 0x20;
+pub const ACK: u8 = 1;
+
+/// A frame of the client's.
+#[derive(Debug)]
+pub struct Frame {
+    pub kind: u8,
+    pub flags: u8,
+    pub id: u32,
+    pub payload: Vec<u8>,
+}
 
 /// A server's side of a connection.
 pub struct Frames<S> {
@@ -28,7 +49,7 @@ impl Frames<TcpStream> {
     /// Closes after all that was sent: unread bytes would make a reset of it.
     pub fn close(mut self) {
         let _ = self.stream.shutdown(Shutdown::Write);
-        while self.take_in().is_some() {}
+        while self.next().is_some() {}
     }
 
     /// Another request comes within a few milliseconds.
@@ -36,7 +57,7 @@ impl Frames<TcpStream> {
         self.stream.set_read_timeout(Some(Duration::from_millis(3))).expect("a timeout");
         let mut comes = false;
         while !comes && matches!(self.stream.peek(&mut [0]), Ok(1)) {
-            comes = matches!(self.take_in(), Some(Some(_)));
+            comes = self.next().is_some_and(|frame| frame.kind == HEADERS);
         }
         self.stream.set_read_timeout(None).expect("a timeout");
         comes
@@ -50,37 +71,47 @@ impl<S: Read + Write> Frames<S> {
         stream.read_exact(&mut preface).ok()?;
         assert!(preface.starts_with(b"PRI * HTTP/2.0"));
         let mut frames = Frames { stream };
+        frames.settings(settings);
+        Some(frames)
+    }
+
+    pub fn settings(&mut self, settings: &[(u16, u32)]) {
         let mut payload = Vec::new();
         for (name, value) in settings {
             payload.extend_from_slice(&name.to_be_bytes());
             payload.extend_from_slice(&value.to_be_bytes());
         }
-        frames.frame(SETTINGS, 0, 0, &payload);
-        Some(frames)
+        self.frame(SETTINGS, 0, 0, &payload);
     }
 
     /// The stream of the next request without a body; `None` when the client closed.
     pub fn request(&mut self) -> Option<u32> {
+        self.next_of(HEADERS).map(|frame| frame.id)
+    }
+
+    /// The next frame of a kind.
+    pub fn next_of(&mut self, kind: u8) -> Option<Frame> {
         loop {
-            if let Some(id) = self.take_in()? {
-                return Some(id);
+            let frame = self.next()?;
+            if frame.kind == kind {
+                return Some(frame);
             }
         }
     }
 
-    /// Takes in one frame, and tells its stream if it begins a request.
-    fn take_in(&mut self) -> Option<Option<u32>> {
+    /// The next frame; settings are acknowledged.
+    pub fn next(&mut self) -> Option<Frame> {
         let mut head = [0; 9];
         self.stream.read_exact(&mut head).ok()?;
         let length = u32::from_be_bytes([0, head[0], head[1], head[2]]);
         let mut payload = vec![0; length as usize];
         self.stream.read_exact(&mut payload).ok()?;
-        match head[3] {
-            HEADERS => return Some(Some(u32::from_be_bytes([head[5], head[6], head[7], head[8]]))),
-            SETTINGS if head[4] & ACK == 0 => self.frame(SETTINGS, ACK, 0, &[]),
-            _ => {}
+        let (kind, flags) = (head[3], head[4]);
+        if kind == SETTINGS && flags & ACK == 0 {
+            self.frame(SETTINGS, ACK, 0, &[]);
         }
-        Some(None)
+        let id = u32::from_be_bytes([head[5], head[6], head[7], head[8]]);
+        Some(Frame { kind, flags, id, payload })
     }
 
     /// A whole answer.
@@ -141,6 +172,16 @@ impl<S: Read + Write> Frames<S> {
         let mut bytes = vec![length[1], length[2], length[3], kind, flags];
         bytes.extend_from_slice(&id.to_be_bytes());
         bytes.extend_from_slice(payload);
-        let _ = self.stream.write_all(&bytes).and_then(|()| self.stream.flush());
+        self.bytes(&bytes);
+    }
+
+    /// Whether they could be written.
+    pub fn bytes(&mut self, bytes: &[u8]) -> bool {
+        self.stream.write_all(bytes).and_then(|()| self.stream.flush()).is_ok()
+    }
+
+    /// Opens a window of the client's.
+    pub fn window(&mut self, id: u32, by: u32) {
+        self.frame(WINDOW_UPDATE, 0, id, &by.to_be_bytes());
     }
 }
