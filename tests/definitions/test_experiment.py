@@ -58,6 +58,7 @@ def test_overrides_reach_their_keys(catalogue: Catalogue) -> None:
     [
         ("load.conections=3", "unknown key load.conections; did you mean connections"),
         ("load.connections=0", "load.connections should be 1 or more, not 0"),
+        ("load.rate_per_s=1e9", "load.rate_per_s should be 100000000 or less, not"),
         ("load.keepalive=maybe", "should be 'always' or 'never'"),
         ("variants.nginx.stack=ngnix", "no stack 'ngnix'; did you mean nginx"),
         ("variants.apache.paths=['/x']", "no variant 'apache'; did you mean apache-event?"),

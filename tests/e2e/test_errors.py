@@ -60,6 +60,7 @@ CASES: list[tuple[tuple[str, ...], str]] = [
     (("compare", "nginx"), "two systems"),
     (("run", "static-helo"), "static-helo"),
     (("list", "ngnix"), "ngnix"),
+    (("list", "crud"), "list sites"),
     (("run", "study:heroku"), "heroku"),
     (("up", "ngnix"), "ngnix"),
     (("up", "nginx", "--port=99999"), "--port"),
@@ -162,6 +163,13 @@ def test_a_mistake_is_told(words: tuple[str, ...], names: str, folder: Path) -> 
     assert names in said
     assert "Traceback" not in said
     assert not (folder / "out").exists()
+
+
+def test_stacks_that_can_serve_a_site_are_those_with_a_name_to_ask_for(folder: Path) -> None:
+    done = webdyno_here(*DUEL, "cmd:sleep $PORT", "nginx", "--site", "json", folder=folder)
+    assert "stack nginx can't serve site json" in done.stderr
+    assert "express" in done.stderr
+    assert "cmd-" not in done.stderr
 
 
 def test_nothing_is_left_behind(folder: Path) -> None:

@@ -48,7 +48,7 @@ def test_another_object(tmp_path: Path) -> None:
 
 def test_a_response_without_a_date(tmp_path: Path) -> None:
     told = refused(tmp_path, "'{}' --undated")
-    assert "answered /json without the header Date" in " ".join(told.split())
+    assert "answered /json without the right header Date: there is none" in " ".join(told.split())
 
 
 @pytest.mark.long

@@ -115,7 +115,7 @@ def with_budget(budget_s: float, levels: Sequence[Level] = ()) -> Experiment:
 def test_a_budget_that_is_too_short_is_told_with_one_that_would_do() -> None:
     least = round(least_s(EXPERIMENT, CATALOGUE))
     told = estimate_text(with_budget(least / 2), CATALOGUE)
-    assert "too short for a verdict" in told
+    assert " s is too short for a verdict" in told
     assert f"--time {least}s would do" in told
     assert "too short" not in estimate_text(with_budget(least), CATALOGUE)
     assert f"expected: {least} s (" in estimate_text(with_budget(least - 1), CATALOGUE)

@@ -124,8 +124,11 @@ def test_an_encoding_that_nobody_asked_for_is_no_answer() -> None:
     ("headers", "lacking"),
     [
         ({"Content-length": "^13$"}, None),
-        ({"Content-Length": "^14$"}, "Content-Length, which should match ^14$"),
-        ({"Content-Length": "13", "Date": " GMT$"}, "Date, which should match  GMT$"),
+        ({"Content-Length": "^14$"}, "Content-Length: it should match '^14$', not be '13'"),
+        (
+            {"Content-Length": "13", "Age": "^0$"},
+            "Age: there is none, but it should match '^0$'",
+        ),
     ],
 )
 def test_headers_that_the_site_demands(

@@ -6,6 +6,7 @@ from cyclopts import Parameter
 
 from webdyno.cli.flags import CatalogDirs
 from webdyno.model.command import command
+from webdyno.model.errors import UserError
 
 if TYPE_CHECKING:  # pydantic takes a while to import
     from rich.console import Console
@@ -44,6 +45,8 @@ def list_known(
         _list_experiments(catalogue)
     elif what == "stacks":
         _list_stacks(catalogue)
+    elif what in catalogue.sites and what not in catalogue.stacks:
+        raise UserError(f"{what} is a site; {command('list', 'sites')} shows who serves it")
     else:
         _show_stack(catalogue, catalogue.stack(what), plain_console())
 

@@ -20,11 +20,16 @@ def fits(stack: Stack, site: Site) -> bool:
 def check_fit(stack: Stack, site: Site, stacks: Iterable[Stack], place: str) -> None:
     """Raise UserError, with the stacks that would do, when a stack can't serve a site."""
     if lacks := site.lacks(stack.serves):
-        fitting = [other.name for other in stacks if fits(other, site)]
+        fitting = [other.name for other in stacks if fits(other, site) and not _is_own(other)]
         raise UserError(
             f"{place}: stack {stack.name} can't serve site {site.name}, which needs "
             f"{' and '.join(lacks)}; stacks that can: {', '.join(fitting) or 'none'}"
         )
+
+
+def _is_own(stack: Stack) -> bool:
+    """Whether it was made of a system on the command line, so that nobody can ask for its name."""
+    return stack.services[stack.front].service.own is not None
 
 
 def settings_of(stack: Stack, site: Site | None) -> dict[str, Setting]:
@@ -72,7 +77,11 @@ def check_protocol(
             f"{setting.range()}"
         )
     if protocol != "http":
-        able = [each.name for each in stacks.values() if _speaks(each, site, protocol)]
+        able = [
+            each.name
+            for each in stacks.values()
+            if _speaks(each, site, protocol) and not _is_own(each)
+        ]
         raise UserError(
             f"{place(('load', 'protocol'))}: stack {stack.name} can't be asked over {protocol} "
             f"here; stacks that can: {', '.join(able) or 'none'}"

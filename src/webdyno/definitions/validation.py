@@ -152,7 +152,13 @@ def _in_words(fault: dict[str, Any]) -> str:
     words = WISHES.get(fault["type"])
     if words is None:
         return str(fault["msg"]).removeprefix("Input should ").rstrip(".")
-    return words.format(**fault.get("ctx", {}))
+    limits = {name: _plain(limit) for name, limit in fault.get("ctx", {}).items()}
+    return words.format(**limits)
+
+
+def _plain(limit: object) -> object:
+    """Write a whole limit without decimals: 100000000, not 100000000.0."""
+    return int(limit) if isinstance(limit, float) and limit.is_integer() else limit
 
 
 def _in_data(loc: KeyPath, data: object, *, keep_last: bool) -> KeyPath:

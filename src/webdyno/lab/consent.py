@@ -140,7 +140,7 @@ def provide(
     packages += [tool.apt for tool in tools if find(tool) is None]
     to_build = unbuilt(stacks)
     titles = ", ".join(service.title for service in to_build)
-    downloads = f"build {titles}, which downloads the packages of their lock files"
+    downloads = f"build {titles}, which downloads what lock files name"
 
     def agreed(question: str) -> bool:
         if caller.yes:

@@ -122,7 +122,7 @@ def estimate_text(experiment: Experiment, catalogue: Catalogue) -> str:
     what += f" at each of {points} points" if points > 1 else ""
     if least > budget_s * (1 + TOLERANCE):
         return (
-            f"expected: {duration(least)} ({what}), as {duration(budget_s)} are too short for a "
+            f"expected: {duration(least)} ({what}), as {duration(budget_s)} is too short for a "
             f"verdict. --time {least}s would do{more}"
         )
     to_most = f"{DASH}{duration(budget_s)}" if least < budget_s else ""

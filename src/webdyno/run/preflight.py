@@ -129,12 +129,14 @@ def described(
 
 
 def _lacking(headers: Sequence[tuple[str, str]], wanted: Mapping[str, str]) -> str | None:
-    """Name a header that should be there, with what its value should match; None if all are."""
+    """Name a header that isn't right, with what its value should match; None if all are right."""
     there = dict(headers)
     for name, pattern in wanted.items():
         value = header(there, name)
-        if value is None or not regex.search(pattern, value, timeout=WITHIN_S):
-            return f"{name}, which should match {pattern}"
+        if value is None:
+            return f"{name}: there is none, but it should match {pattern!r}"
+        if not regex.search(pattern, value, timeout=WITHIN_S):
+            return f"{name}: it should match {pattern!r}, not be {value!r:.80}"
     return None
 
 

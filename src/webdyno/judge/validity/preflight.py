@@ -238,7 +238,7 @@ def _unlike_expected(by_variant: dict[str, list[Response]]) -> Iterator[Validity
                 yield uncomparable(
                     "missing-header",
                     variant,
-                    f"variant {variant} answered {response.path} without the header "
+                    f"variant {variant} answered {response.path} without the right header "
                     f"{response.lacks_header}",
                     KEEP_RULES,
                 )
