@@ -60,6 +60,11 @@ pub struct Memory {
 }
 
 impl Memory {
+    /// Short answers come in several segments, as far as it is known.
+    pub fn is_in_pieces(&self) -> bool {
+        self.in_pieces == Some(true)
+    }
+
     /// A checksum to compute, when the body of the next answer is to be read in full: that of the
     /// first and of every so-many-th. A request that doesn't count (`counts`) shifts none of them.
     pub fn next_hash(&mut self, request: &Ready, counts: bool) -> Option<Box<Sha256>> {
@@ -212,7 +217,7 @@ impl Exchange {
         }
         let whole = !drops || self.response.has_begun();
         let room = if whole { READ_BYTES } else { first_read_bytes(&memory.head) };
-        let peeks = defers && memory.in_pieces == Some(true) && wire.can_drop && !self.last;
+        let peeks = defers && memory.is_in_pieces() && wire.can_drop && !self.last;
         let flags = if peeks { RecvFlags::PEEK } else { RecvFlags::empty() };
         self.receive_up_to(room, flags, wire, scratch, memory)
     }

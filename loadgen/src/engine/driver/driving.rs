@@ -87,7 +87,7 @@ impl SlotDriver<'_> {
             if let Some(id) = self.conns.pool.connection_of(&event) {
                 self.on_event(id, event.flags, seen_ns);
             }
-            self.send_overdue();
+            self.send_between();
             self.send_frames();
         }
         self.run_timers();

@@ -80,10 +80,12 @@ impl SlotDriver<'_> {
         self.send_due_since(0);
     }
 
-    /// What must not wait until all events are handled. The rest does, since each answer frees a
-    /// connection that is the cheapest one to ask again (see the exchange).
-    pub(super) fn send_overdue(&mut self) {
-        self.send_due_since(self.plan.lag_budget_ns);
+    /// Between events. Where answers come in pieces, what is due waits for the next one as long as
+    /// its budget lasts: the answered connection is the cheapest one to ask (see the exchange).
+    pub(super) fn send_between(&mut self) {
+        let held = self.lanes.scheduler.held();
+        let waits = held.is_some_and(|(request, _)| self.memory[request].is_in_pieces());
+        self.send_due_since(if waits { self.plan.lag_budget_ns } else { 0 });
     }
 
     /// Sends what was due so long ago.
