@@ -46,7 +46,7 @@ def wait_for_slots(folder: Path, *hosts: TestHost) -> None:
 def call(host: TestHost, shared: Path, *words: str) -> tuple[int, str]:
     said = shared / "said"
     said.unlink(missing_ok=True)
-    code = host.popen(WEBDYNO, *words, log=said).wait(PATIENCE_S * 2)
+    code = host.popen("env", "COLUMNS=100", WEBDYNO, *words, log=said).wait(PATIENCE_S * 2)
     return code, said.read_text()
 
 
