@@ -139,7 +139,11 @@ def test_a_ranking_that_was_interrupted_at_once_has_no_order() -> None:
     assert set(ranks_of(found.ranking).values()) == {(1, 4)}
     assert found.verdict is Verdict.INCONCLUSIVE
     nothing: RunHead = run.head
-    assert judge(PointData.of(nothing, [])).verdict is Verdict.INVALID
+    unmeasured = judge(PointData.of(nothing, []))
+    assert unmeasured.verdict is Verdict.INCOMPLETE
+    assert "no variant has a rank" in unmeasured.headline
+    assert unmeasured.ranking
+    assert not unmeasured.ranking.out
 
 
 @pytest.mark.parametrize("world", [further("12 equal ones"), "8, each 3% from the next"])

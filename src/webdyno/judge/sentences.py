@@ -45,7 +45,7 @@ def ranking_headline(ranking: Ranking, metric: str, costs: Sequence[CostAtRate] 
     if costs:
         by += f" {rate_words(costs)}"
     first = [rank.variant for rank in ranking.ranks if rank.best == 1]
-    if not first:
+    if not first or ranking.is_unmeasured:
         return f"no variant has a rank {by}"
     leads = f"{first[0]} leads {by}"
     if len(first) > 1:

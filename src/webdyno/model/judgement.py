@@ -266,6 +266,12 @@ class Ranking(Model):
     looks: int
     """How often the ranks were looked at."""
 
+    @property
+    def is_unmeasured(self) -> bool:
+        """Whether there are variants to rank, but no round of them yet."""
+        nothing = [pair.verdict is Verdict.INCOMPLETE for pair in self.pairs]
+        return bool(nothing) and all(nothing)
+
 
 class Judgement(Model):
     """The whole answer to the experiment's question."""

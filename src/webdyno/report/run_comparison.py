@@ -87,7 +87,7 @@ def _point(point: PointComparison, decide_on: str, *, only_deciding: bool) -> It
 def _ranks_headline(changes: RankChanges) -> doc.Headline:
     """Say which pairs swapped."""
     pairs = changes.same + changes.open + len(changes.swaps)
-    others = f"{changes.same} in the same order in both runs, {changes.open} open in one of them"
+    others = f"{changes.same} in the same order in both runs, {changes.open} open in one or both"
     if not changes.swaps:
         words = f"{SIGNS[Verdict.EQUIVALENT]} NO PAIR SWAPPED"
         sentence = f"of {text.count(pairs, 'pair')} {others}"

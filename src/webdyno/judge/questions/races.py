@@ -120,7 +120,7 @@ def standings(
         if incident.variant is not None
     } | dict(invalidated or {})
     looks = _looks(len(data.rounds), rounds_to_a_look(data.experiment), to_the_end=to_the_end)
-    if looks:
+    if looks and data.rounds:
         last = _valid(data, looks[-1], rule)
         silent = [variant for variant in data.experiment.variants if not last.values(variant, rule)]
         out = dict.fromkeys(silent, NOTHING_COUNTS) | out
@@ -190,6 +190,8 @@ def verdict_on(ranking: Ranking, compared: Sequence[Comparison]) -> Verdict:
     """Say whether there is one that comes first; equal ones may do so together."""
     if len(ranking.ranks) < 2:
         return Verdict.INVALID
+    if ranking.is_unmeasured:
+        return Verdict.INCOMPLETE
     first = [rank.variant for rank in ranking.ranks if rank.best == 1]
     if len(first) == 1:
         return Verdict.FASTER
