@@ -69,8 +69,8 @@ def test_every_point_is_measured_on_one_host_though_it_was_interrupted(
         assert RunFolder.open(it).records()[: len(first)] == first
     assert "3 of 3 points, on 2 machines" in said
     assert "Points of different machines aren't compared" in said
-    runs = re.findall(r"^  (\d+) .* (host\d/point-00\d)$", said, re.MULTILINE)
-    assert [connections for connections, _ in runs] == ["4", "8", "16"]
+    runs = re.findall(r"^  (\d+) .* (host\d/point-00\d) *$", said, re.MULTILINE)
+    assert [connections for connections, _ in runs] == ["4", "8", "16"], said
     for connections, name in runs:
         run = RunFolder.open(out / name)
         assert run.head.experiment.factors == {"load.connections": [int(connections)]}
