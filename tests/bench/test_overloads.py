@@ -19,7 +19,7 @@ def test_what_a_server_does_beyond_its_capacity_is_told(
     case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In two rounds, one for each multiple; trials are so short that it takes a minute."""
-    told = overloads.asked(case, "200s").arguments["experiment"]
+    told = overloads.asked(case, "400s").arguments["experiment"]
     folder = searched(told, 2, tmp_path / "run", monkeypatch)
     found = list(overloads_of(folder.data().points[0]))
     assert [each.times for each in found] == [1.2, 2.0]

@@ -71,7 +71,7 @@ def _overload(
         of_capacity=OverRounds.of([trial.goodput_rps / found_rps for _, trial, found_rps in seen]),
         failed=OverRounds.of(
             [
-                _failed(slot.load, data.experiment.load_of(variant).timeout_s) / max(trial.asked, 1)
+                _failed_share(slot.load, trial, data.experiment.load_of(variant).timeout_s)
                 for slot, trial, _ in seen
             ]
         ),
@@ -85,6 +85,11 @@ def _overload(
         back_s=OverRounds.of(back_s),
         died=sum(bool(trial.died) for _, trial, _ in seen),
     )
+
+
+def _failed_share(load: LoadResult, trial: Trial, timeout_s: float) -> float:
+    """Give the share of failures among what was requested; one due at the edge may be too much."""
+    return min(_failed(load, timeout_s) / max(trial.asked, 1), 1.0)
 
 
 def _failed(load: LoadResult, timeout_s: float) -> int:
