@@ -30,7 +30,7 @@ PIECE_S = 1.0
 """Length by which the load after a fresh start is extended until it is seen to be steady."""
 FIRST_SHARE, MOST_FIRST_S = 1 / 225, 4.0
 """Of the budget: the first look, where that is longer. Runtimes that compile what runs often change
-after seconds: Fastify with PostgreSQL gave 40% more from the fifth on (fortunes, 2026-11-27)."""
+after seconds: Fastify with PostgreSQL gave 40% more in a round's second slot than in its first."""
 LOAD_STARTS = 2
 LOAD_START_S, LOAD_START_RESPONSES = 0.3, 6
 PAUSE_S = 0.05
