@@ -65,15 +65,19 @@ def test_the_time_to_the_first_event_is_compared(home: Path) -> None:
     done = webdyno("run", "tokens.toml", "--output", "run", "--yes", folder=home)
     assert "time to first event" in done.stdout, done.stdout + done.stderr
     told = [(slot.variant, slot.load.events) for slot in slots(RunFolder.open(home / "run"))]
-    # Where others have the CPUs a short slot may end before any response.
-    answered = [(variant, events) for variant, events in told if events and events.answers]
-    assert {variant for variant, _ in answered} == {"eager", "slow"}
-    for variant, events in answered:
-        assert events.per_answer == 4
+    # Where others have the CPUs a short slot may have no response, or only the end of one.
+    answered = [
+        (variant, events, events.time_to_first_us.min)
+        for variant, events in told
+        if events and events.time_to_first_us.min is not None
+    ]
+    assert {variant for variant, _, _ in answered} == {"eager", "slow"}
+    for variant, events, first_us in answered:
+        assert events.per_answer in (0, 4)
         # A sleep never ends early: these are the least that can be true.
         least_us = 40_000 if variant == "slow" else 10_000
-        assert (events.time_to_first_us.min or 0) >= least_us * 0.99
-        assert (events.gap_us.p50 or 0) >= 5_000 * 0.9
+        assert first_us >= least_us * 0.99
+        assert events.gap_us.p50 is None or events.gap_us.p50 >= 5_000 * 0.9
 
 
 def test_other_generators_and_protocols_are_refused_before_anything_runs(home: Path) -> None:
