@@ -105,6 +105,7 @@ def run(
             code = process.wait(timeout)
         except BaseException:
             process.kill()
+            process.wait()
             raise
         output.seek(0)
         errors.seek(0)

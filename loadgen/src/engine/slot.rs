@@ -9,7 +9,7 @@ use rustix::event::epoll::Event;
 
 use super::driver::SlotDriver;
 use super::plan::Plan;
-use super::poll::{Poll, SPIN_NS};
+use super::poll::Poll;
 use super::start::Start;
 use super::windows::{EndedBy, Phase, ThreadEnd, ThreadReport, WindowEdges};
 use crate::clock::{MILLISECOND_NS, seconds_to_ns};
@@ -21,9 +21,8 @@ pub struct Slot<'a> {
     pub events: Vec<Event>,
     pub interrupt: &'a AtomicBool,
     pub thread: usize,
-    /// Requests leave exactly when due, and nobody else wants this CPU: the end of a wait is spent
-    /// polling again and again.
-    pub spins: bool,
+    /// At the end of a wait for a request's time, this long is spent polling again and again.
+    pub spin_ns: u64,
 }
 
 impl Slot<'_> {
@@ -191,7 +190,7 @@ impl Slot<'_> {
             self.driver.clock.read();
         }
         let begun_ns = self.driver.clock.now_ns;
-        let wait_until_ns = if self.spins { wake_ns.saturating_sub(SPIN_NS) } else { wake_ns };
+        let wait_until_ns = wake_ns.saturating_sub(self.spin_ns);
         match sleep_ns {
             Some(_) => self.poll.sleep_until(&mut self.events, begun_ns, wait_until_ns)?,
             None => self.poll.wait(&mut self.events, begun_ns, wait_until_ns)?,

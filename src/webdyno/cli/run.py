@@ -4,7 +4,6 @@ import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -192,7 +191,7 @@ def _what_is_missing(failures: Mapping[str, str]) -> str:
 
 def _tell_time(planned: Sequence["Plan"], budget_s: float) -> None:
     """Say before the start what the levels that claims name take, and which budget would do."""
-    from webdyno.model.format import count, duration
+    from webdyno.model.format import count, duration, typed_duration
     from webdyno.report.console import tell
 
     need_s = sum(plan.need_s for plan in planned)
@@ -203,7 +202,7 @@ def _tell_time(planned: Sequence["Plan"], budget_s: float) -> None:
         f"{duration(need_s)}"
     )
     if need_s > budget_s:
-        would_do = f"--time {ceil(need_s / 60)}m would do"
+        would_do = f"--time {typed_duration(need_s)} would do"
         tell(f"{takes}; in {duration(budget_s)} some claims are not judged. {would_do}")
     else:
         tell(f"{takes}; the rest of {duration(budget_s)} goes to claims that are inconclusive then")

@@ -50,7 +50,7 @@ def nearest(wrong: str, valid: Iterable[str]) -> str:
     names = sorted(valid)
     if not names:
         return "there is none to choose from"
-    close = get_close_matches(wrong[:LONGEST_COMPARED].lower(), names, n=NEAR_SHOWN, cutoff=0.5)
+    close = get_close_matches(wrong[:LONGEST_COMPARED].lower(), names, n=NEAR_SHOWN, cutoff=0.6)
     if close:
         return f"did you mean {' or '.join(close)}?"
     shown = ", ".join(names[:ALL_SHOWN])

@@ -178,9 +178,9 @@ def explanation_in_short(explanation: Explanation) -> str | None:
         return None
     whole = explanation.whole.more_us.estimate
     parts = [
-        f"{text.significant(abs(part.more_us.estimate), 2)} µs {IN_SHORT[part.what]}"
+        f"{text.significant(part.more_us.estimate * np.sign(whole), 2)} µs {IN_SHORT[part.what]}"
         for part in sorted(explanation.parts, key=lambda part: -abs(part.more_us.estimate))
-        if part.is_sure and (part.more_us.estimate > 0) == (whole > 0)
+        if part.is_sure and abs(part.more_us.estimate) >= SMALL * abs(whole)
     ]
     verb = "costs" if whole > 0 else "saves"
     more = "more " if whole > 0 else ""

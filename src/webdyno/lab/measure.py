@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 Rounds = Mapping[int, int]
 """By number of a point: how many rounds it is to have in all; none at points excluded."""
+COMMAND_SHOWN = 80
+"""Letters of another run's command."""
 READING = {"GET", "HEAD", "OPTIONS", "TRACE"}
 """Methods that RFC 9110 (9.2.1) calls safe."""
 
@@ -279,10 +281,12 @@ def _tell_of_others(caller: Caller) -> None:
 
     for fault in sweep():
         caller.tell(fault)
-    for other in others_running():
+    if others := others_running():
+        more = f" and {len(others) - 1} more" if others[1:] else ""
         caller.tell(
-            f"process {other.pid} runs servers of webdyno as well ({other.command}); the two "
-            "interfere with each other: better wait until that has ended"
+            f"servers of webdyno run here as well, of process {others[0].pid} "
+            f"({others[0].command:.{COMMAND_SHOWN}}){more}: both measure wrongly while the other "
+            "runs; better wait until that has ended"
         )
 
 

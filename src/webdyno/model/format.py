@@ -219,6 +219,11 @@ def latency_unit(us: float) -> tuple[float, str]:
     return next((unit for unit in LATENCY_UNITS if us >= unit[0]), LATENCY_UNITS[-1])
 
 
+def typed_duration(seconds: float) -> str:
+    """Give a length of time as a flag takes it, rounded up: `90s`, `19m`."""
+    return f"{ceil(seconds)}s" if seconds < 120 else f"{ceil(seconds / 60)}m"
+
+
 def minutes(seconds: float) -> str:
     """Give a time that is only an estimate: rounded up to minutes."""
     return count(ceil(seconds / 60), "minute")

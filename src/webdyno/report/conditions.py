@@ -221,7 +221,7 @@ def _send_lag(loads: Sequence[LoadResult]) -> Iterator[tuple[str, str]]:
     lags = [load.send_lag_us.p99 for load in loads if load.send_lag_us.p99 is not None]
     if not lags:
         return
-    sentence = f"99% of them within {text.number(median(lags))} µs of when they were due"
+    sentence = f"99% of them within {text.latency(median(lags))} of when they were due"
     sent = sum(load.requests.sent or 0 for load in loads)
     if wake_ups := sum(load.client.wake_ups or 0 for load in loads):
         sentence += f", {text.number(sent / wake_ups)} at each wake-up"

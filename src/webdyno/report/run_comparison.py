@@ -88,6 +88,10 @@ def _ranks_headline(changes: RankChanges) -> doc.Headline:
     """Say which pairs swapped."""
     pairs = changes.same + changes.open + len(changes.swaps)
     others = f"{changes.same} in the same order in both runs, {changes.open} open in one or both"
+    if changes.open == pairs:
+        words = f"{SIGNS[Verdict.INCONCLUSIVE]} NO PAIR SETTLED IN BOTH RUNS"
+        sentence = f"{changes.open} of {text.count(pairs, 'pair')} open in one or both"
+        return doc.Headline(Verdict.INCONCLUSIVE, words, sentence)
     if not changes.swaps:
         words = f"{SIGNS[Verdict.EQUIVALENT]} NO PAIR SWAPPED"
         sentence = f"of {text.count(pairs, 'pair')} {others}"

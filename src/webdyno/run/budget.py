@@ -8,7 +8,7 @@ from types import MappingProxyType
 from webdyno.definitions import Catalogue
 from webdyno.judge import question_of, settings
 from webdyno.model.experiment import Experiment, Level
-from webdyno.model.format import DASH, count, duration
+from webdyno.model.format import DASH, count, duration, typed_duration
 from webdyno.model.load import Load
 from webdyno.model.pilot import BURST_PAUSE_S, BURST_S
 from webdyno.model.point import plan_points
@@ -123,7 +123,7 @@ def estimate_text(experiment: Experiment, catalogue: Catalogue) -> str:
     if least > budget_s * (1 + TOLERANCE):
         return (
             f"expected: {duration(least)} ({what}), as {duration(budget_s)} is too short for a "
-            f"verdict. --time {least}s would do{more}"
+            f"verdict. --time {typed_duration(least)} would do{more}"
         )
     to_most = f"{DASH}{duration(budget_s)}" if least < budget_s else ""
     takes = f"expected: {duration(least)}{to_most} ({what})"

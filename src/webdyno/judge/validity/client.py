@@ -14,7 +14,7 @@ from webdyno.judge.validity.rule import (
     readings_of,
 )
 from webdyno.model.crossing import is_at_least
-from webdyno.model.format import duration, number, percent
+from webdyno.model.format import duration, latency, number, percent
 from webdyno.model.load_result import LoadResult, Window
 from webdyno.model.machine import Limit
 from webdyno.model.metrics import throughput_rps
@@ -277,7 +277,7 @@ def _lagged(slot: SlotRecord) -> bool:
 def _most_lag(slots: Sequence[SlotRecord]) -> str:
     worst = max(slot.load.send_lag_us.p99 or 0.0 for slot in slots)
     return (
-        f"requests left up to {number(worst)} µs after they were due (99th percentile), more than "
+        f"requests left up to {latency(worst)} after they were due (99th percentile), more than "
         f"{percent(LAG_LIMIT)} of the latency"
     )
 
