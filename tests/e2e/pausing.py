@@ -23,7 +23,7 @@ from webdyno.run.planned import PlannedVariant
 VARIANT = "a"
 RAMP_UP_S, WINDOW_S = 0.5, 0.025
 EVERY_S, STALL_S = 3, 1
-TAKES_S = 0.005
+CONNECTIONS, TAKES_S = 8, 0.003
 """A response, so that who goes before all others on the machine leaves them the CPUs."""
 SERVER = f"""
 import asyncio, subprocess, sys, time
@@ -104,7 +104,7 @@ def _variant(folder: Path, how: str) -> PlannedVariant:
     draft, catalogue = resolve(draft, Catalogue.load(), folder, lambda _: None, lambda _: None)
     stack, site = catalogue.stack(draft.data["variants"][VARIANT]["stack"]), catalogue.site("own")
     return PlannedVariant(
-        VARIANT, stack, {}, site, Load(connections=4), (), frozenset(), None, None
+        VARIANT, stack, {}, site, Load(connections=CONNECTIONS), (), frozenset(), None, None
     )
 
 

@@ -45,9 +45,7 @@ http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Mortal).serve_f
 @pytest.mark.measures
 def test_a_ranking_gives_places_and_its_variants_leave_it(tmp_path: Path) -> None:
     stacks = ("nginx", "apache-prefork", "lighttpd")
-    done = webdyno(
-        *("compare", *stacks, *SHORT, "--time=1s", "--output=run", "--no-report"), folder=tmp_path
-    )
+    done = webdyno(*("compare", *stacks, *SHORT, "--time=1s", "--output=run"), folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "rank" in done.stdout
     folder = RunFolder.open(tmp_path / "run")
