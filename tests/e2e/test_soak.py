@@ -45,12 +45,13 @@ def looked(
 
 
 def test_a_server_that_is_killed_is_told_with_its_time_and_requests(open_folder: Path) -> None:
-    look = looked(open_folder, "--dies-after=500", SELDOM)
+    look = looked(open_folder, "--dies-after=150", SELDOM)
     assert "signal 9" in look.died
     (failing,) = look.failing
     assert failing.to_the_end
-    assert 0 < failing.answered_before < 500
-    assert look.looked_s == pytest.approx(failing.at_s)
+    assert 0 < failing.answered_before < 150
+    # Where others have the CPUs the load generator notices later that nobody is there.
+    assert look.looked_s == pytest.approx(failing.at_s, abs=2)
     assert "signal 9" in warnings_words(look)
 
 
