@@ -23,7 +23,8 @@ from webdyno.run.planned import PlannedVariant
 VARIANT = "a"
 RAMP_UP_S, WINDOW_S = 0.5, 0.025
 EVERY_S, STALL_S = 3, 1
-CONNECTIONS, TAKES_S = 8, 0.003
+CONNECTIONS = 8
+TAKES_S = 0.003
 """A response, so that who goes before all others on the machine leaves them the CPUs."""
 SERVER = f"""
 import asyncio, subprocess, sys, time

@@ -39,6 +39,7 @@ def test_an_instruments_run_is_kept_judged_and_leaves_nothing(
     done = webdyno("report", "run", folder=tmp_path)
     assert "Traceback" not in done.stderr
     assert "Latency" not in done.stdout
+    assert name in webdyno("report", "run", "--verbose", folder=tmp_path).stdout
 
 
 def test_a_load_that_the_instrument_cannot_make_is_a_mistake(tmp_path: Path) -> None:

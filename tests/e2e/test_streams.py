@@ -69,15 +69,15 @@ def test_the_time_to_the_first_event_is_compared(home: Path) -> None:
     answered = [
         (variant, events, events.time_to_first_us.min)
         for variant, events in told
-        if events and events.time_to_first_us.min is not None
+        if events and events.answers and events.time_to_first_us.min is not None
     ]
     assert {variant for variant, _, _ in answered} == {"eager", "slow"}
     for variant, events, first_us in answered:
-        assert events.per_answer in (0, 4)
+        assert events.per_answer == 4
         # A sleep never ends early: these are the least that can be true.
         least_us = 40_000 if variant == "slow" else 10_000
         assert first_us >= least_us * 0.99
-        assert events.gap_us.p50 is None or events.gap_us.p50 >= 5_000 * 0.9
+        assert (events.gap_us.p50 or 0) >= 5_000 * 0.9
 
 
 def test_other_generators_and_protocols_are_refused_before_anything_runs(home: Path) -> None:
