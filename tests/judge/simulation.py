@@ -14,8 +14,7 @@ from statistics import fmean
 
 import numpy as np
 
-from webdyno.judge.bias import MIN_SHARED_EFFECT
-from webdyno.judge.bounds import UNBIASED, Bound, of_ratio, throughput_when_slowed, widened
+from webdyno.judge.bounds import UNBIASED, Bound, widened
 from webdyno.judge.comparison import (
     ALPHA,
     DELTA,
@@ -25,10 +24,9 @@ from webdyno.judge.comparison import (
     too_noisy,
 )
 from webdyno.judge.interval import Estimate, Logs, sign_flip_p
+from webdyno.judge.noise import beyond_chance, lost
 from webdyno.judge.settings import WINDOW_S
 from webdyno.judge.stop import seconds_for_a_variant
-from webdyno.judge.validity.client import WAITING_LIMIT
-from webdyno.judge.validity.servers import FOREIGN_LIMIT, PRESSURE_LIMIT, STEAL_LIMIT
 from webdyno.judge.variance import PILOT_ROUNDS, choice, random_effects
 from webdyno.judge.verdict import VerdictRule, answer
 from webdyno.model.judgement import Verdict
@@ -51,8 +49,8 @@ class World:
     interference: float = 0.0
     """Share of a slot's time that a neighbour takes at most: anything up to that, of both
     variants."""
-    feels: tuple[float, float] = (1.0, 1.0)
-    """How much of that time each variant loses."""
+    follows: float = 0.0
+    """Share of what is left that it takes of the variant's slots in addition."""
 
 
 SLOT_WORLDS = (
@@ -77,12 +75,12 @@ PROMPT_WORLDS = tuple(
 )
 """In which a difference is large, and may be told before it is known well."""
 
-GATE_WORLDS = tuple(
-    World(1.05, 0.01, 0.01, interference=limit, feels=(1.0, other))
-    for limit in (STEAL_LIMIT, PRESSURE_LIMIT, FOREIGN_LIMIT, WAITING_LIMIT)
-    for other in (1.0, 0.8, 0.5)
+NEIGHBOUR_WORLDS = tuple(
+    World(1.05, 0.01, 0.01, interference=share, follows=follows)
+    for share in (0.02, 0.1, 0.3, 0.75)
+    for follows in (0.0, 0.01, 0.05, 0.3)
 )
-"""In which a neighbour takes up to a rule's limit of the time, and one variant minds it less."""
+"""In which a neighbour takes some of the time, and may take more of it from one variant."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +94,7 @@ class Outcome:
     """Of each variant, in the last round."""
     took_s: float
     bound: Bound = UNBIASED
-    """By which the neighbour can have moved the ratio, as the judge counts it below a limit."""
+    """By which the neighbour can have moved the ratio beyond chance."""
 
     @property
     def decisive(self) -> Estimate:
@@ -135,7 +133,8 @@ def _until_stop(world: World, measure: Measure, rng: np.random.Generator) -> Out
         if world.interference:
             # A neighbour is busy for minutes or not, and more in one slot than in another.
             shares = world.interference * rng.uniform() * rng.uniform(size=(2, slots))
-            logs += np.log1p(-shares * np.array(world.feels)[:, None])
+            shares[0] = 1 - (1 - shares[0]) * (1 - world.follows)
+            logs += np.log1p(-shares)
             taken.append(shares)
         variant, baseline = np.exp(logs).mean(axis=1)
         took_s += 2 * (world.start_s + slots * slot_s)
@@ -163,13 +162,12 @@ def prompt_s(measure: Measure) -> float:
 
 
 def _bound(taken: Sequence[Logs]) -> Bound:
-    """Bound the ratio as below a limit: by what the other variant can't have minded."""
-    mine, theirs = np.concatenate(taken, axis=1).mean(axis=1)
-    variant, baseline = (
-        throughput_when_slowed("other-work", max(share, 0.0))
-        for share in (mine - MIN_SHARED_EFFECT * theirs, theirs - MIN_SHARED_EFFECT * mine)
+    """Bound the ratio as the judge does, by rounds' shares of the variant and the baseline."""
+    losses = [[lost(float(shares.mean())) for shares in each] for each in taken]
+    down, up = (
+        beyond_chance([sign * (mine - theirs) for mine, theirs in losses]) for sign in (1, -1)
     )
-    return of_ratio([variant], [baseline])
+    return Bound("other-work", down=down, up=up)
 
 
 def coverage(outcomes: list[Outcome], ratio: float) -> float:
@@ -200,13 +198,13 @@ def main() -> None:
                 f"  {by[Verdict.FASTER]:6.1%}  {by[Verdict.SLOWER]:6.1%}"
                 f"  {by[Verdict.EQUIVALENT]:10.1%}  {by[Verdict.INCONCLUSIVE]:9.1%}"
             )
-    print("neighbor  felt by one, other  coverage  by sampling  interval")  # noqa: T201
-    for world in GATE_WORLDS:
+    print("neighbor  follows  coverage  by sampling  interval")  # noqa: T201
+    for world in NEIGHBOUR_WORLDS:
         measure = Measure()
         outcomes = list(experiments(world, count, measure))
         unbiased = [replace(outcome, bound=UNBIASED) for outcome in outcomes]
         print(  # noqa: T201
-            f"{world.interference:9.0%}  {world.feels[0]:11.0%}  {world.feels[1]:5.0%}"
+            f"{world.interference:8.0%}  {world.follows:7.0%}"
             f"  {coverage(outcomes, world.ratio):8.1%}  {coverage(unbiased, world.ratio):11.1%}"
             f"  ±{expm1(fmean(o.decisive.half_width for o in outcomes)):7.1%}",
             flush=True,

@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from builders import SimulatedRun, SimulatedVariant, service_use, simulated_run
+from builders import SimulatedRun, SimulatedVariant, simulated_run
 from judge.validity.broken import load_with, quiet_readings, with_thirds
 from webdyno.judge import judge
-from webdyno.judge.bias import CAUSES, MIN_SHARED_EFFECT
-from webdyno.judge.bounds import REFILL_S, SHORTEST_STEAL_S
+from webdyno.judge.bias import CAUSES
 from webdyno.judge.point_data import PointData
 from webdyno.judge.sentences import with_verdict
 from webdyno.model.base import ENDLESS
@@ -172,43 +171,26 @@ CHARGED_S = 0.08
 """To servers that used 0.1 s of CPU time for themselves."""
 
 
-def _interrupted(plant: Plant) -> Plant:
-    """Servers that others interrupted so often that filling caches again took all of that time."""
-
-    def changed(readings: Readings) -> dict[str, Any]:
-        use = service_use(switches_involuntary=round(CHARGED_S / REFILL_S))
-        return plant(readings) | {"services": {"nginx": use}}
-
-    return changed
-
-
-def _charged(stolen_s: float) -> Plant:
-    return _servers("steal_s", stolen_s)
-
-
-def _kept_apart(stolen_s: float) -> Plant:
-    """Stolen time that a kernel charges to nobody; caches were cold after each slice of it."""
-
-    def changed(readings: Readings) -> dict[str, Any]:
-        host = _servers("steal_s", stolen_s)(readings)["host"]
-        return {"host": host.model_copy(update={"steal_apart": True})}
-
-    return changed
-
-
-CHARGED: dict[str, Plant] = {
-    "steal": _servers("steal_s", CHARGED_S),
-    "steal, kept apart": _kept_apart(CHARGED_S * SHORTEST_STEAL_S / REFILL_S),
-    "other-work": _interrupted(_servers("user_s", 2 * CHARGED_S + 0.02)),
-    "left-over-work": _interrupted(_left_over),
-    "memory-pressure": _pressed,
-}
-
-
-@pytest.mark.parametrize("cause", CHARGED)
 @pytest.mark.parametrize("share", [0.0, 1.0])
-def test_work_that_was_charged_to_the_servers(cause: str, share: float) -> None:
+def test_stolen_time_that_was_charged_to_the_servers(share: float) -> None:
     """The cost per request looks nearly twice as high as it is, or as high as it is."""
+    cost = on(_charged_run(share, _servers("steal_s", CHARGED_S)), "server_cpu_us")
+    assert cost.sampling_verdict is (Verdict.SLOWER if share else Verdict.EQUIVALENT)
+    holds(cost, 1.0)
+    assert {bias.cause for bias in cost.biases} == {"steal"}
+
+
+def test_stolen_time_that_a_kernel_keeps_apart_is_charged_to_nobody() -> None:
+    assert not on(_charged_run(0.0, _kept_apart), "server_cpu_us").biases
+
+
+def _kept_apart(readings: Readings) -> dict[str, Any]:
+    host = _servers("steal_s", CHARGED_S)(readings)["host"]
+    return {"host": host.model_copy(update={"steal_apart": True})}
+
+
+def _charged_run(share: float, plant: Plant) -> Judgement:
+    """Judge a run from whose second variant time was stolen, a share of which it was charged."""
     variants = {
         "baseline": SimulatedVariant(throughput_rps=10_000),
         "other": SimulatedVariant(throughput_rps=10_000),
@@ -222,34 +204,9 @@ def test_work_that_was_charged_to_the_servers(cause: str, share: float) -> None:
         use = slot.servers.model_copy(update={"cpu_sys_s": more_s})
         charged = slot.model_copy(update={"servers": use})
         quiet = quiet_readings(charged)
-        readings = quiet.model_copy(update=CHARGED[cause](quiet))
-        return charged.model_copy(update={"readings": readings})
+        return charged.model_copy(update={"readings": quiet.model_copy(update=plant(quiet))})
 
-    cost = on(judged(run, charge), "server_cpu_us")
-    assert cost.sampling_verdict is (Verdict.SLOWER if share else Verdict.EQUIVALENT)
-    holds(cost, 1.0)
-    assert {bias.cause for bias in cost.biases} == {cause.partition(",")[0]}
-
-
-@pytest.mark.parametrize(("plant", "most"), [(_kept_apart, 1.03), (_charged, 1.5)])
-def test_stolen_time_that_is_kept_apart_moves_a_cost_by_little(
-    plant: Callable[[float], Plant], most: float
-) -> None:
-    """A twentieth of the time is stolen from both variants, which use a fifth of it."""
-    variants = {
-        "baseline": SimulatedVariant(throughput_rps=10_000),
-        "other": SimulatedVariant(throughput_rps=10_000),
-    }
-    run = simulated_run(variants, rounds=10, restart_sd=0.003, slot_sd=0.003)
-
-    def steal(slot: SlotRecord) -> SlotRecord:
-        quiet = quiet_readings(slot)
-        readings = quiet.model_copy(update=plant(0.05 * TOOK_S)(quiet))
-        return slot.model_copy(update={"readings": readings})
-
-    cost = on(judged(run, steal), "server_cpu_us")
-    assert cost.worst_case is not None
-    assert most / 1.2 < cost.worst_case.high < most
+    return judged(run, charge)
 
 
 @pytest.mark.parametrize("time_constant", [0.3, 0.7, 1.4])
@@ -360,18 +317,17 @@ def test_late_requests_of_an_open_loop() -> None:
     assert median.verdict is Verdict.INCONCLUSIVE
 
 
-def test_of_small_interference_that_both_variants_had_half_counts() -> None:
+@pytest.mark.parametrize("share", [0.02, 0.3])
+def test_interference_that_both_variants_had_alike_counts_against_neither(share: float) -> None:
     variants = {"baseline": SimulatedVariant(), "other": SimulatedVariant()}
     run = simulated_run(variants, rounds=10, restart_sd=0.003, slot_sd=0.003)
 
     def waiting(slot: SlotRecord) -> SlotRecord:
-        readings = quiet_readings(slot).model_copy(update={"client_waiting": 0.02})
+        readings = quiet_readings(slot).model_copy(update={"client_waiting": share})
         return slot.model_copy(update={"readings": readings})
 
     rate = on(judged(run, waiting), "throughput_rps")
-    assert {bias.cause for bias in rate.biases} == {"client-cpu-starved"}
-    for bias in rate.biases:
-        assert bias.too_low == pytest.approx(1 / (1 - 0.02 * (1 - MIN_SHARED_EFFECT)), rel=0.01)
+    assert not rate.biases
     assert rate.verdict is Verdict.EQUIVALENT
 
 

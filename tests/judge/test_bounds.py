@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webdyno.judge.bounds import (
-    REFILL_S,
     Bound,
     added_in_closed_loop_us,
     added_in_open_loop_us,
@@ -205,29 +204,6 @@ def test_cpu_time_with_stolen_time_in_it(
     steal_s = steal_share * true_s
     used_s = true_s + charged * steal_s
     assert log(used_s / true_s) <= cpu_when_shared("steal", extra_share(steal_s, used_s)).up + 1e-9
-
-
-@given(
-    switches=st.integers(0, 100_000),
-    refill_us=st.floats(0, REFILL_S * 1e6),
-    other_s=st.floats(0, 5),
-)
-def test_cpu_time_with_cold_caches(switches: int, refill_us: float, other_s: float) -> None:
-    """Each interruption costs a refill, all of them no more than the others' time."""
-    true_s = 10.0
-    used_s = true_s + min(switches * refill_us / 1e6, other_s)
-    refilling_s = min(other_s, switches * REFILL_S)
-    bound = cpu_when_shared("other-work", extra_share(refilling_s, used_s))
-    assert log(used_s / true_s) <= bound.up + 1e-9
-    assert bound.down == 0
-
-
-@given(share=st.floats(0, 0.3), of_it=st.floats(0, 1))
-def test_cpu_time_with_reclaiming_in_it(share: float, of_it: float) -> None:
-    true_s, cpus, took_s = 6.0, 2, 4.0
-    used_s = true_s + of_it * share * cpus * took_s
-    bound = cpu_when_shared("memory-pressure", extra_share(share * cpus * took_s, used_s))
-    assert log(used_s / true_s) <= bound.up + 1e-9
 
 
 def test_memory_that_was_taken_away_can_not_be_bounded() -> None:

@@ -149,7 +149,7 @@ def test_a_machine_is_judged_as_its_own_report_has_it() -> None:
     whole = judge(run.data)
     decisive = [it for it in whole.comparisons if it.metric == "throughput_rps"]
     # What other metrics tell beside it is for the report alone.
-    assert at.compared == [it.model_copy(update={"clear_beside": None}) for it in decisive]
+    assert at.compared == [it.model_copy(update={"clear": None}) for it in decisive]
 
 
 def test_rankings_with_other_first_places_are_compared_with_the_same_variant() -> None:

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from builders import SimulatedRun, SimulatedVariant, point_data, simulated_run
-from judge.validity.broken import readings_with
+from judge.validity.broken import load_with
 from webdyno.judge import decide, question_of
 from webdyno.judge.point_data import PointData, RunData
 from webdyno.judge.questions.claims import change_range, claims_of, limit_words
@@ -19,13 +19,12 @@ from webdyno.model.gate import (
     GateJudgement,
     GateSettings,
 )
+from webdyno.model.load_result import Window
 from webdyno.model.measure import Measure
 from webdyno.model.point import plan_points
-from webdyno.model.readings import CpuUse
 from webdyno.model.records import SlotRecord
 
 ROUNDS = 10
-STOLEN = CpuUse(user_s=0.5, system_s=0.0, interrupts_s=0.0, idle_s=0.0, steal_s=0.5)
 
 
 def gate_run(
@@ -131,9 +130,11 @@ def test_too_few_rounds_tell_nothing_and_the_run_goes_on() -> None:
 
 def test_too_few_valid_rounds_name_the_rule_that_left_most_out_and_what_to_do() -> None:
     run = gate_run(SimulatedVariant())
-    stolen = readings_with(host={"servers": STOLEN})
+    windows = [Window(at_s=float(at), length_s=1.0, completed=9_000 * (at > 0)) for at in range(4)]
+    client = {"stood_still_s": 0.9}
+    stalled = load_with(windows=windows, response_time_us={"p50": 1_500.0}, client=client)
     records = [
-        stolen(record)
+        stalled(record)
         if isinstance(record, SlotRecord) and record.variant == HEAD and record.round < 4
         else record
         for record in run.records
@@ -143,9 +144,20 @@ def test_too_few_valid_rounds_name_the_rule_that_left_most_out_and_what_to_do() 
     open_ = found.of("inconclusive")
     assert open_, found
     assert all("valid rounds, too few" in claim.why for claim in open_), found
-    assert all("most slots broke the rule steal" in claim.why for claim in open_)
-    assert "Run at a quieter time" in found.notes[0], found.notes
-    assert "most slots broke the rule steal" in found.headline
+    assert all("most slots broke the rule machine-stalled" in claim.why for claim in open_)
+    assert "Look for what stops programs here" in found.notes[0], found.notes
+    assert "most slots broke the rule machine-stalled" in found.headline
+
+
+def test_a_percentile_that_lacks_responses_is_not_evaluated_and_the_rest_decides() -> None:
+    run = gate_run(SimulatedVariant())
+    few = load_with(requests={"completed": 30})
+    records = [few(record) if isinstance(record, SlotRecord) else record for record in run.records]
+    found = judged_whole(RunData(run.head, records))
+    assert found.answer is GateAnswer.PASS
+    (claim,) = found.of("not asked")
+    assert claim.metric == "latency_p99_us"
+    assert "299" in claim.why
 
 
 def test_errors_make_it_invalid_whatever_the_figures() -> None:

@@ -13,7 +13,6 @@ from webdyno.judge import decide, judge
 from webdyno.judge.judgement import ratios_so_far
 from webdyno.judge.point_data import PointData
 from webdyno.judge.runs import compare_runs
-from webdyno.judge.sentences import with_verdict
 from webdyno.model.judgement import Judgement, Verdict
 from webdyno.model.measure import Measure
 from webdyno.model.metrics import METRICS
@@ -56,7 +55,9 @@ def test_equal_variants_are_equivalent_within_delta() -> None:
     found = judged({"a": SimulatedVariant(), "b": SimulatedVariant()}, noise=0.003)
     assert found.verdict is Verdict.EQUIVALENT
     assert re.search(
-        r"^equivalent: .*±2% counts as equal; any difference is below [01]\.\d+%$", found.headline
+        r"^equivalent: .*±2% counts as equal; the difference is between "
+        r"−[01]\.\d+% and \+[01]\.\d+%$",
+        found.headline,
     )
 
 
@@ -64,7 +65,8 @@ def test_inconclusive_says_what_is_still_needed() -> None:
     found = judged({"a": SimulatedVariant(), "b": SimulatedVariant()}, rounds=6, noise=0.02)
     assert found.verdict is Verdict.INCONCLUSIVE
     assert re.search(
-        r"any difference is below [\d.]+%; about \d+ more rounds \(\d+ minutes?\) should decide$",
+        r"; known: the difference is between −[\d.]+% and \+[\d.]+%; "
+        r"do: about \d+ more rounds \(\d+ minutes?\) should decide$",
         found.headline,
     )
 
@@ -73,16 +75,15 @@ def test_where_the_rate_is_inconclusive_and_another_metric_is_clear_both_are_sai
     variants = {"a": SimulatedVariant(), "b": SimulatedVariant(server_cpu_us=25.0)}
     found = judged(variants, rounds=8, noise=0.05)
     assert found.verdict is Verdict.INCONCLUSIVE
-    assert "any difference is below" in found.headline
     assert re.search(
-        r"; clear is that b is worse: 1\.2\d× the server CPU per request of a "
-        r"\(95% CI 1\.\d+–1\.\d+×\)$",
+        r"^b needs more server CPU per request: \+2\d% \(95% CI \+1\d to \+3\d%\), "
+        r"compared with a; inconclusive for throughput: b has .*; known: the difference is between",
         found.headline,
     )
     (rate,) = (it for it in found.comparisons if it.metric == "throughput_rps")
-    assert rate.clear_beside
-    assert with_verdict(rate).endswith(rate.clear_beside)
-    assert all(it.clear_beside is None for it in found.comparisons if it.metric != "throughput_rps")
+    assert rate.clear
+    assert rate.clear.metric == "server_cpu_us"
+    assert all(it.clear is None for it in found.comparisons if it.metric != "throughput_rps")
 
 
 def test_wrong_answers_are_no_verdict_and_name_variant_and_path() -> None:

@@ -4,7 +4,7 @@ from math import log, sqrt
 
 import pytest
 
-from judge.simulation import GATE_WORLDS, PROMPT_WORLDS, World, coverage, experiments, shares
+from judge.simulation import NEIGHBOUR_WORLDS, PROMPT_WORLDS, World, coverage, experiments, shares
 from judge.survival_simulation import misled
 from webdyno.model.judgement import Verdict
 from webdyno.model.measure import Measure
@@ -73,10 +73,9 @@ def test_choosing_the_slots_keeps_the_coverage(restart_sd: float, slot_sd: float
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    "world", [it for it in GATE_WORLDS if it.feels == (1.0, 1.0)], ids=lambda it: it.interference
+    "world", NEIGHBOUR_WORLDS, ids=lambda it: f"{it.interference:g}, {it.follows:g}"
 )
-def test_what_both_variants_had_alike_below_a_limit_costs_no_coverage(world: World) -> None:
-    """Only what one variant had more of it than the other counts there."""
+def test_a_neighbour_costs_no_coverage_whomever_it_follows(world: World) -> None:
     outcomes = list(experiments(world, FEWER, MEASURE, seed=3))
     assert coverage(outcomes, world.ratio) >= 0.93
 

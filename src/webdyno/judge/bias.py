@@ -1,20 +1,19 @@
 """How far a comparison can be off: what of variants' slots bounds their bias, by cause.
 
-Up to a rule's limit, what both variants had of interference counts as alike, since they take turns
-in slots of seconds; only what one had more than the other counts. Beyond it all of it counts, of
-both variants. docs/validation/method.md, "Bias bounds", derives the bounds.
+What both variants had of interference is chance, which the interval over rounds has in it, since
+the order of slots is random. Only what one had more of than chance explains counts against the
+verdict (`noise.excess`). docs/validation/method.md, "Bias bounds", derives the bounds.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from math import exp, inf, isfinite
 from statistics import fmean
 
 import numpy as np
 
 from webdyno.judge.bounds import (
-    REFILL_S,
-    SHORTEST_STEAL_S,
     UNBIASED,
     Bound,
     added_in_closed_loop_us,
@@ -32,15 +31,23 @@ from webdyno.judge.bounds import (
     when_state_grows,
 )
 from webdyno.judge.interval import LARGEST_LOG, Logs, within_floats
-from webdyno.judge.log_ratios import later_bounds, times_of_look
+from webdyno.judge.log_ratios import later_bounds, pair_of, times_of_look
+from webdyno.judge.noise import (
+    SURE,
+    EqualCpu,
+    Share,
+    at_equal_cpu,
+    excess,
+    lost,
+    more_by_round,
+    steepest,
+)
 from webdyno.judge.point_data import PointData
 from webdyno.judge.saturation import saturation
 from webdyno.judge.validity.client import (
     CLIENT_CEILING,
     CLIENT_LIMITED,
     SEND_LAG,
-    STILL_LIMIT,
-    WAITING_LIMIT,
     client_was_the_limit,
     still_share,
 )
@@ -48,10 +55,7 @@ from webdyno.judge.validity.network import link_limited
 from webdyno.judge.validity.over_time import TRENDS
 from webdyno.judge.validity.rule import TOO_MANY_EXCLUDED
 from webdyno.judge.validity.servers import (
-    FOREIGN_LIMIT,
-    LEFT_OVER_LIMIT,
     PRESSURE_LIMIT,
-    STEAL_LIMIT,
     foreign_s,
     left_over_s,
     memory_waiting,
@@ -63,24 +67,13 @@ from webdyno.model.judgement import Bias, LimitedBy
 from webdyno.model.metrics import MetricRule, TimesOf, throughput_rps
 from webdyno.model.records import SlotRecord
 
-Share = Callable[[SlotRecord], float]
-
-MIN_SHARED_EFFECT = 0.5
-"""Of what both variants had of a cause, up to its limit, each minds at least this share. An
-assumption: docs/validation/method.md has what it costs and what it is worth."""
-
 
 @dataclass(frozen=True)
 class Interference:
-    """Interference: what of a slot's time it can have taken, and of the servers' CPU time."""
+    """Interference: what of a slot's time it can have taken."""
 
     name: str
-    limit: float
-    """Share of the time up to which both variants are taken to mind alike what both had, as far as
-    `MIN_SHARED_EFFECT` says."""
     of_time: Share
-    of_cpu: Share | None = None
-    """What of the counted CPU time may not be the servers' own work."""
 
 
 def _lost(seconds: Share) -> Share:
@@ -94,18 +87,15 @@ def _lost(seconds: Share) -> Share:
     return share
 
 
-def _extra(seconds: Share) -> Share:
-    return lambda slot: extra_share(seconds(slot), slot.servers.cpu_s)
-
-
 def _stolen_s(slot: SlotRecord) -> float:
     return slot.readings.host.servers.steal_s if slot.readings else 0.0
 
 
-def _charged_s(slot: SlotRecord) -> float:
-    """Give what stolen time can have added to the servers' CPU time: all, or cold caches."""
-    apart = slot.readings is not None and slot.readings.host.steal_apart
-    return _stolen_s(slot) * (REFILL_S / SHORTEST_STEAL_S if apart else 1.0)
+def _charged(slot: SlotRecord) -> float:
+    """Share of the servers' CPU time that may have been stolen, as some kernels count it."""
+    if slot.readings is None or slot.readings.host.steal_apart:
+        return 0.0
+    return extra_share(_stolen_s(slot), slot.servers.cpu_s)
 
 
 def _stolen(slot: SlotRecord) -> float:
@@ -115,22 +105,6 @@ def _stolen(slot: SlotRecord) -> float:
         return 0.0
     theirs = 0.0 if slot.readings.shared_cpus else host.client.steal_s
     return min(_lost(_stolen_s)(slot) + min(theirs / host.took_s, 1.0), 1.0)
-
-
-def _refilling_s(others_s: Share) -> Share:
-    """Make CPU seconds that the servers' caches can have cost after others ran."""
-
-    def seconds(slot: SlotRecord) -> float:
-        services = slot.readings.services.values() if slot.readings else ()
-        switches = sum(use.switches_involuntary for use in services)
-        return min(others_s(slot), switches * REFILL_S)
-
-    return seconds
-
-
-def _reclaiming_s(slot: SlotRecord) -> float:
-    """On all of the servers' CPUs, whenever a task waited for memory."""
-    return memory_waiting(slot) * slot.readings.host.servers.total_s if slot.readings else 0.0
 
 
 def _cpu_starved(slot: SlotRecord) -> float:
@@ -144,16 +118,15 @@ def _stopped(slot: SlotRecord) -> float:
     return min(stopped_s(slot) / took_s, 1.0) if took_s else 0.0
 
 
+OTHERS_WORK = Interference("other-work", _lost(foreign_s))
 CAUSES = (
-    Interference("steal", STEAL_LIMIT, _stolen, _extra(_charged_s)),
-    Interference("other-work", FOREIGN_LIMIT, _lost(foreign_s), _extra(_refilling_s(foreign_s))),
-    Interference(
-        "left-over-work", LEFT_OVER_LIMIT, _lost(left_over_s), _extra(_refilling_s(left_over_s))
-    ),
-    Interference("memory-pressure", PRESSURE_LIMIT, memory_waiting, _extra(_reclaiming_s)),
-    Interference("client-cpu-starved", WAITING_LIMIT, _cpu_starved),
-    Interference("client-stalled", STILL_LIMIT, still_share),
-    Interference("servers-stopped", 0.0, _stopped),
+    Interference("steal", _stolen),
+    OTHERS_WORK,
+    Interference("left-over-work", _lost(left_over_s)),
+    Interference("memory-pressure", memory_waiting),
+    Interference("client-cpu-starved", _cpu_starved),
+    Interference("client-stalled", still_share),
+    Interference("servers-stopped", _stopped),
 )
 
 
@@ -165,9 +138,14 @@ def _mean(slots: Sequence[SlotRecord], share: Share) -> float:
 class VariantSlots:
     """One of the two variants of a comparison, and its slots that count for a metric."""
 
-    mine: Sequence[SlotRecord]
-    theirs: Sequence[SlotRecord]
-    """The other variant's."""
+    data: PointData
+    variant: str
+    other: str
+
+    @cached_property
+    def mine(self) -> list[SlotRecord]:
+        """Its slots."""
+        return self.data.of_variant(self.variant)
 
     @property
     def is_open(self) -> bool:
@@ -176,36 +154,49 @@ class VariantSlots:
 
     def throughput(self) -> list[Bound]:
         """Bound the throughput."""
+        equal = at_equal_cpu(self.data)
+        if equal:
+            return self._throughput_at_equal_cpu(equal)
         offered, throughput = self.mine[0].load.offered_rps, throughput_rps(self.mine)
         of_offered = throughput / offered if offered and throughput else None
         return [
-            throughput_when_slowed(cause.name, self._counted(cause, cause.of_time), of_offered)
+            throughput_when_slowed(cause.name, self._excess(cause.of_time), of_offered)
             for cause in CAUSES
         ]
 
+    def _throughput_at_equal_cpu(self, equal: EqualCpu) -> list[Bound]:
+        """Bound the inverse of a cost, which also is too high by what others did for the variant.
+
+        They may have where it surely had more of their work than the other variant.
+        """
+        worked = excess(self.data, self.variant, self.other, OTHERS_WORK.of_time, SURE)
+        helped = throughput_when_slowed(OTHERS_WORK.name, worked)
+        idle = Bound("idle-cpus", up=equal.too_high(self.variant, self.other))
+        return [*_turned([*self.cpu(), helped]), idle]
+
     def cpu(self) -> list[Bound]:
-        """Bound CPU per request."""
-        return [
-            cpu_when_shared(cause.name, self._counted(cause, cause.of_cpu))
-            for cause in CAUSES
-            if cause.of_cpu
-        ]
+        """Bound CPU per request.
+
+        Caches that others left cold are part of what a request costs among them.
+        """
+        return [cpu_when_shared("steal", self._excess(_charged))]
 
     def memory(self) -> list[Bound]:
         """Bound memory: pages that are taken away under pressure can't be counted."""
         pressed = _mean(self.mine, memory_waiting)
         return [memory_under_pressure(pressed if pressed > PRESSURE_LIMIT else 0.0)]
 
-    def times(self, quantile: float, of: TimesOf, look_times: Histogram | None) -> list[Bound]:
-        """Bound a quantile: only by what exceeds a limit, since little moves its bound a lot.
+    def times(self, rule: MetricRule, quantile: float, look_times: Histogram | None) -> list[Bound]:
+        """Bound a quantile: by what rounds with more interference show, or by what can't be more.
 
         `look_times`: the latency of the long look, where the quantile is theirs.
         """
+        of = rule.times_of
         times = look_times or merge_encoded(of(slot.load).histogram for slot in self.mine)
         bounds = [
-            quantile_when_delayed(cause.name, times, quantile, self._added_us(share, of))
+            self._delayed(cause, share, rule, quantile, times)
             for cause in CAUSES
-            if (share := _mean(self.mine, cause.of_time)) > cause.limit
+            if (share := self._excess(cause.of_time)) > 0
         ]
         lags = [slot.load.send_lag_us for slot in self.mine if SEND_LAG.broken(slot)]
         if lags:
@@ -217,17 +208,19 @@ class VariantSlots:
             bounds.append(quantile_when_sent_late(times, quantile, worst, self._utilisation()))
         return bounds
 
-    def _counted(self, cause: Interference, of: Share) -> float:
-        """Give the share that counts: all of it beyond the limit, else what the other may not mind.
+    def _excess(self, share: Share) -> float:
+        return excess(self.data, self.variant, self.other, share)
 
-        What the other variant had has moved its metric, too, and by `MIN_SHARED_EFFECT` of it at
-        least.
-        """
-        share = _mean(self.mine, of)
-        of_time = max(_mean(self.mine, cause.of_time), _mean(self.theirs, cause.of_time))
-        if of_time > cause.limit:
-            return share
-        return max(share - MIN_SHARED_EFFECT * _mean(self.theirs, of), 0.0)
+    def _delayed(
+        self, cause: Interference, share: float, rule: MetricRule, quantile: float, times: Histogram
+    ) -> Bound:
+        """Bound a quantile by a cause of which the variant had so much more than by chance."""
+        added_us = self._added_us(share, rule.times_of)
+        bound = quantile_when_delayed(cause.name, times, quantile, added_us)
+        pair = pair_of(self.data, self.variant, self.other, rule)
+        more = more_by_round(self.data, self.variant, self.other, cause.of_time)
+        seen = lost(share) * steepest(more, dict(zip(pair.rounds, pair.d.tolist(), strict=True)))
+        return replace(bound, up=min(bound.up, seen))
 
     def _added_us(self, share: float, of: TimesOf) -> float:
         """Give the mean time that interference has added to what is timed."""
@@ -256,7 +249,7 @@ def bounds_of(data: PointData, variant: str, other: str, rule: MetricRule) -> li
 
     `measured` holds the slots that count for the metric. Side effects (switches, sizes) have none.
     """
-    slots = VariantSlots(data.of_variant(variant), data.of_variant(other))
+    slots = VariantSlots(data, variant, other)
     if not slots.mine or not rule.decides:
         return []
     bounds: list[Bound] = []
@@ -265,7 +258,7 @@ def bounds_of(data: PointData, variant: str, other: str, rule: MetricRule) -> li
             bounds = slots.throughput() + ([] if slots.is_open else _settling(data, variant, other))
         case "latency" if rule.quantile is not None:
             look_times = times_of_look(data, variant, rule)
-            bounds = slots.times(rule.quantile, rule.times_of, look_times)
+            bounds = slots.times(rule, rule.quantile, look_times)
             bounds += _turned(_settling(data, variant, other))
         case "work":
             bounds = slots.cpu() + _turned(_settling(data, variant, other))
@@ -305,7 +298,7 @@ def _settling(data: PointData, variant: str, other: str) -> list[Bound]:
     return [*settling, apart]
 
 
-def _turned(bounds: Sequence[Bound]) -> list[Bound]:
+def _turned(bounds: Iterable[Bound]) -> list[Bound]:
     """Take a throughput's bounds for what goes down as the throughput goes up.
 
     Throughput that rises by a factor takes as much off the mean latency (Little's law), and

@@ -12,15 +12,10 @@ from math import expm1, inf, log, log1p
 
 import numpy as np
 
-from webdyno.judge.interval import Estimate
+from webdyno.judge.interval import LARGEST_LOG, Estimate
 from webdyno.model.format import percent
 from webdyno.model.histogram import Histogram
 
-REFILL_S = 50e-6
-"""To fill a core's own caches again after somebody else ran: 1 MiB at 20 GB/s."""
-SHORTEST_STEAL_S = 0.7e-3
-"""A host's scheduler gives a CPU away for a slice: of 0.7 ms or more in Linux (sched_base_slice,
-times 1 + log2 of its CPUs), of 1 ms or more in Xen (its rate limit)."""
 STILL_TO_COME = 1.0
 """Of a change seen from first to last: how much more of it may come once the server has settled."""
 LAG_WEIGHTS = ((0.5, "p50"), (0.49, "p99"), (0.01, "max"))
@@ -84,11 +79,6 @@ def cpu_when_shared(cause: str, share: float) -> Bound:
     """Bound CPU per request of which a share may not be the servers' own work.
 
     `steal`: kernels that can't separate stolen time charge it to whatever ran, at most all of it.
-    Others leave cold caches as well, once for each `SHORTEST_STEAL_S` at most. `other-work`,
-    `left-over-work`: others leave cold caches, once for each time that a server was interrupted
-    (involuntary switches), at most `REFILL_S` each; nor can filling them again take longer than it
-    took the others, which is less than all of their time. `memory-pressure`: reclaiming runs in the
-    servers' own time, on all of their CPUs whenever a task waited, at most.
     """
     return Bound(cause, up=-log1p(-share) if share < 1 else inf)
 
@@ -220,6 +210,6 @@ def tipping(measured: Estimate, bound: Bound, limit: float) -> str | None:
     if needed < 0:
         return None
     change = f"it would take {percent(expm1(needed))} to change the verdict"
-    if allowed == inf:
+    if allowed > LARGEST_LOG:
         return f"how far interference shifted the ratio can't be bounded; {change}"
     return f"interference shifted the ratio by at most {percent(expm1(allowed))}; {change}"

@@ -6,16 +6,16 @@ from math import exp, expm1, log, log1p
 import numpy as np
 
 from webdyno.judge.bias import Evidence, evidence_of
-from webdyno.judge.bounds import tipping, widened
+from webdyno.judge.bounds import Bound, tipping, widened
 from webdyno.judge.interval import LARGEST_LOG, Estimate, Logs, estimate, sign_flip_p
 from webdyno.judge.log_ratios import (
-    Values,
     later_words,
     pair_of,
     shift,
     widened_by,
     widened_by_later,
 )
+from webdyno.judge.noise import Values, apart_alone, judged_values
 from webdyno.judge.one_sided import ask_within, one_sided_of, ruled_out, ruled_out_difference
 from webdyno.judge.order_statistics import quantile_interval
 from webdyno.judge.point_data import PointData, derived
@@ -51,6 +51,8 @@ LARGE = log(1.5)
 """A difference (ln) from which on a ratio that is known to such a share can be told promptly."""
 MOST_EXCLUDED = 0.05
 """An inconclusive comparison answers something where it excludes larger differences than this."""
+WORTH_TELLING_APART = 0.005
+"""By so much (ln) a ratio may be another one on a machine alone for that to be shown."""
 WITHOUT_DIFFERENCE = {Verdict.INCONCLUSIVE, Verdict.EQUIVALENT}
 WORTH_EXCLUDING = 1.0
 """Differences, as a share, beyond which nobody asks whether they are excluded."""
@@ -209,6 +211,7 @@ def compare_family(
             verdict=ruling.verdict,
             why=ruling.why,
             worst_case=worst_case if evidence.biased else None,
+            alone=alone(wide, apart_alone(data, variant, baseline), 1 - question.alpha),
             biases=evidence.biases,
             tipping=tipping_point if evidence.biased else None,
             sampling_verdict=sampling_verdict,
@@ -220,6 +223,13 @@ def compare_family(
             more_minutes=ruling.more_rounds and ruling.more_rounds * data.round_s / 60,
         )
     return [compared[index] for index in range(len(questions))]
+
+
+def alone(here: Estimate | None, apart: float, confidence: float) -> Interval | None:
+    """Give the interval on a machine without others' work; None where it is the one found here."""
+    if here is None or apart < WORTH_TELLING_APART:
+        return None
+    return widened(here, Bound("others", down=apart, up=apart)).ratio(confidence)
 
 
 def one_sided(
@@ -295,7 +305,9 @@ def _is_known(ratio: Estimate) -> bool:
 def variant_value(data: PointData, variant: str, rule: MetricRule) -> VariantValue:
     """Give a variant's own values, with the interval of their geometric mean over rounds."""
     later = shift(data, variant, rule)
-    values = {n: value * exp(later.centre) for n, value in data.values(variant, rule).items()}
+    values = {
+        n: value * exp(later.centre) for n, value in judged_values(data, variant, rule).items()
+    }
     logs = np.log(list(values.values()))
     interval = estimate(logs, 1 - ALPHA) if len(logs) > 1 else None
     if interval:

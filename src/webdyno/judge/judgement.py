@@ -14,7 +14,7 @@ from webdyno.judge.endpoints import JUDGED_BY, judge_endpoints
 from webdyno.judge.overload import overloads
 from webdyno.judge.point_data import PointData
 from webdyno.judge.saturation import saturation
-from webdyno.judge.sentences import headline, plainly
+from webdyno.judge.sentences import headline
 from webdyno.judge.time_spent import explanations, waiting
 from webdyno.judge.validity import (
     excluded_slots,
@@ -27,6 +27,7 @@ from webdyno.judge.validity.rule import WORK
 from webdyno.judge.variance import variance_splits
 from webdyno.model.format import upper_first
 from webdyno.model.judgement import (
+    ClearFact,
     Comparison,
     EndpointJudgement,
     ExcludedSlot,
@@ -47,7 +48,8 @@ WEIGHT = (
     Verdict.EQUIVALENT,
 )
 """With several variants the run's verdict is the first of these that any comparison has."""
-CLEAR = {Verdict.FASTER, Verdict.SLOWER, Verdict.EQUIVALENT}
+CLEAR = [Verdict.SLOWER, Verdict.FASTER, Verdict.EQUIVALENT]
+"""What says most first."""
 
 
 def judge_comparisons(data: PointData, broken: Sequence[ValidityWarning]) -> Judgement:
@@ -165,24 +167,28 @@ def _by_cpu_time(comparison: Comparison, all_of_them: Sequence[Comparison]) -> C
 def _with_clear_one(
     comparison: Comparison, all_of_them: Sequence[Comparison], decide_on: str
 ) -> Comparison:
-    """Where the deciding metric leaves it inconclusive, add the first of the others that doesn't.
+    """Where the deciding metric leaves it inconclusive, add what another one says most surely.
 
-    Interference with the throughput mostly leaves CPU per request alone. Each metric's
-    interval holds by itself, at its own confidence. Memory says nothing of who is faster.
+    Noise mostly leaves CPU per request and counts alone. Each metric's interval holds by itself,
+    at its own confidence. A difference says more than that there is none; memory and sizes say
+    nothing of what a request takes.
     """
     inconclusive = comparison.verdict is Verdict.INCONCLUSIVE and comparison.ratio is not None
     if comparison.metric != decide_on or not inconclusive:
         return comparison
-    clear = (
+    clear = [
         other
         for other in all_of_them
         if (other.a, other.b) == (comparison.a, comparison.b)
+        and (METRICS[other.metric].kind in WORK or METRICS[other.metric].needs == "databases")
         and METRICS[other.metric].decides
-        and METRICS[other.metric].kind in WORK
         and other.verdict in CLEAR
-    )
-    plain = next(map(plainly, clear), None)
-    return comparison.replace(clear_beside=plain and f"clear is that {plain}")
+    ]
+    surest = min(clear, key=lambda other: CLEAR.index(other.verdict), default=None)
+    if surest is None or surest.decisive is None:
+        return comparison
+    fact = ClearFact(metric=surest.metric, verdict=surest.verdict, ratio=surest.decisive)
+    return comparison.replace(clear=fact)
 
 
 def ratios_so_far(data: PointData) -> list[Comparison]:

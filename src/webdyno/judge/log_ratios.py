@@ -15,13 +15,12 @@ import numpy as np
 from webdyno.judge.bounds import Bound
 from webdyno.judge.interval import LARGEST_LOG, Estimate, Logs, within_floats
 from webdyno.judge.long_look import stall_words
+from webdyno.judge.noise import Values, judged_values
 from webdyno.judge.point_data import PointData
 from webdyno.model.histogram import Histogram, merge_encoded
 from webdyno.model.long_look import Drift, LongLook
 from webdyno.model.metrics import CPU_TIME, THROUGHPUT, MetricRule, latency_of
 
-Values = Mapping[int, float]
-"""A metric of a variant by round number."""
 SLOTS_BETWEEN = 3
 """Stalls are rare where there is room for so many slots from one to the next: most hold none."""
 
@@ -54,7 +53,7 @@ def pair_of(data: PointData, variant: str, baseline: str, rule: MetricRule) -> P
 
     What happens later is counted in, by the estimate of what it comes to.
     """
-    a, b = data.values(variant, rule), data.values(baseline, rule)
+    a, b = judged_values(data, variant, rule), judged_values(data, baseline, rule)
     pair = _pair(variant, a, b)
     later = shift(data, variant, rule).centre - shift(data, baseline, rule).centre
     return Pair(variant, pair.rounds, within_floats(pair.d + later), a, b)

@@ -166,8 +166,15 @@ def ruled_out_difference(ratio: Interval) -> float:
 
 
 def ruled_out(ratio: Interval) -> str:
-    """Say what an inconclusive or equivalent comparison excludes, rounded so that it stays true."""
-    share = ruled_out_difference(ratio) * 100
-    digits = min(max(0, 1 - floor(log10(share))), MOST_DIGITS) if share > 0 else 1
-    rounded = ceil(round(share * 10**digits, 6)) / 10**digits
-    return f"any difference is below {rounded:g}%"
+    """Say between which ends a difference lies, rounded so that it stays true."""
+    low, high = (_rounded_away(share) for share in (ratio.low - 1, ratio.high - 1))
+    return f"the difference is between {low} and {high}"
+
+
+def _rounded_away(share: float) -> str:
+    """Write a share of one in per cent with its sign, rounded away from zero."""
+    per_cent = abs(share) * 100
+    digits = min(max(0, 1 - floor(log10(per_cent))), MOST_DIGITS) if per_cent > 0 else 1
+    rounded = ceil(round(per_cent * 10**digits, 6)) / 10**digits
+    sign = "" if not rounded else "\N{MINUS SIGN}" if share < 0 else "+"
+    return f"{sign}{rounded:g}%"

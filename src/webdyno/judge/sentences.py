@@ -7,6 +7,7 @@ from webdyno.judge.verdict import MOST_EQUAL
 from webdyno.model.cost import CostAtRate
 from webdyno.model.format import (
     DASH,
+    change,
     ci,
     count,
     listed,
@@ -18,7 +19,7 @@ from webdyno.model.format import (
     times,
     upper_first,
 )
-from webdyno.model.judgement import Comparison, Rank, Ranking, Verdict
+from webdyno.model.judgement import ClearFact, Comparison, Rank, Ranking, Verdict
 from webdyno.model.metrics import CAPACITY, METRICS
 
 MOST_RANKS_SAID = 4
@@ -98,8 +99,9 @@ def with_verdict(comparison: Comparison) -> str:
         return f"invalid: {_inside(comparison.why)}"
     if comparison.verdict is Verdict.INCOMPLETE:
         return _inside(comparison.why)
-    opening = f"{_verdict(comparison)}: {sentence(comparison)}"
-    return "; ".join([opening, *map(_inside, further(comparison))])
+    clear = [clear_sentence(comparison, comparison.clear)] if comparison.clear else []
+    opening = f"{_verdict(comparison)}{_for_metric(comparison)}: {sentence(comparison)}"
+    return "; ".join([*clear, opening, *map(_inside, further(comparison))])
 
 
 def _inside(sentence: str) -> str:
@@ -107,11 +109,45 @@ def _inside(sentence: str) -> str:
 
 
 def verdict_title(comparison: Comparison) -> str:
-    """Name the verdict in large letters, with its subject: `nginx is FASTER`, `INCONCLUSIVE`."""
+    """Name the verdict in large letters, with its subject: `nginx is FASTER`, `INCONCLUSIVE`.
+
+    Where another metric is clear, it says on which one it is inconclusive.
+    """
     if comparison.verdict is Verdict.INVALID:
         return "INVALID"
     subject, word = _subject_and_verdict(comparison)
-    return f"{subject}{word.upper()}"
+    return f"{subject}{word.upper()}{_for_metric(comparison)}"
+
+
+def _for_metric(comparison: Comparison) -> str:
+    return f" for {METRICS[comparison.metric].short}" if comparison.clear else ""
+
+
+def clear_title(comparison: Comparison, clear: ClearFact) -> str:
+    """Say in large letters what another metric says: `slow needs MORE server CPU per request`."""
+    subject, word, metric = _clear_words(comparison, clear)
+    return f"{subject} {word.upper()} {metric}"
+
+
+def clear_sentence(comparison: Comparison, clear: ClearFact) -> str:
+    """Say it in one sentence, with how much that is."""
+    return f"{' '.join(_clear_words(comparison, clear))}: {clear_change(comparison, clear)}"
+
+
+def clear_change(comparison: Comparison, clear: ClearFact) -> str:
+    """Say how much it is: `+4.3% (95% CI +2.4 to +6.1%), compared with base`."""
+    return f"{change(clear.ratio)}, compared with {comparison.b}"
+
+
+def _clear_words(comparison: Comparison, clear: ClearFact) -> tuple[str, str, str]:
+    """Give `slow needs`, `more`, `server CPU per request`."""
+    rule = METRICS[clear.metric]
+    verb = "needs" if rule.metric.better == "lower" and rule.kind != "latency" else "has"
+    more, less = ("longer", "shorter") if rule.kind == "latency" else ("more", "less")
+    word = more if clear.ratio.estimate > 1 else less
+    if clear.verdict is Verdict.EQUIVALENT:
+        word = "equal"
+    return f"{comparison.a} {verb}", word, rule.short
 
 
 def sentence(comparison: Comparison) -> str:
@@ -177,18 +213,10 @@ def _interval(comparison: Comparison) -> str:
     return ratio_range(comparison.ratio) if comparison.ratio else ""
 
 
-def plainly(comparison: Comparison) -> str:
-    """Say the comparison in one sentence that begins with its subject."""
-    if _is_better_or_worse(comparison):
-        return with_verdict(comparison)
-    return f"{sentence(comparison)}, {comparison.verdict}"
-
-
 def further(comparison: Comparison) -> Iterator[str]:
     """Say what verdict and ratio leave open: how equal, at least how much, what is needed."""
     parts = [*_certainty(comparison), _asked(comparison), comparison.reason, comparison.later]
-    sentences = filter(None, (*parts, comparison.clear_beside))
-    yield from (f"{upper_first(part).rstrip('.')}." for part in sentences)
+    yield from (f"{upper_first(part).rstrip('.')}." for part in filter(None, parts))
 
 
 def _certainty(comparison: Comparison) -> Iterator[str | None]:
@@ -204,8 +232,7 @@ def _certainty(comparison: Comparison) -> Iterator[str | None]:
             most = percent(comparison.delta)
             yield f"too noisy to say: copies of {comparison.b} differ by up to {most}"
             return
-        yield f"±{percent(comparison.delta)} would count as equal"
-        yield comparison.rules_out
+        yield comparison.rules_out and f"known: {comparison.rules_out}"
         if not comparison.is_beyond_client:
             yield from _needed(comparison)
 
@@ -229,15 +256,22 @@ def _asked(comparison: Comparison) -> str | None:
 
 
 def _needed(comparison: Comparison) -> Iterator[str]:
+    """Say what keeps the answer away, and what would bring it; nothing is promised that can't be.
+
+    More rounds help against chance, and against nothing else.
+    """
     if comparison.worst_case and comparison.sampling_verdict is not Verdict.INCONCLUSIVE:
         word = verdict_word(comparison.sampling_verdict or comparison.verdict, comparison.metric)
-        yield f"looks {word}, but {_what_else(comparison)}"
+        yield f"why: looks {word}, but {_what_else(comparison)}"
+        if comparison.more_rounds is None:
+            yield "do: change what interferes; more time on this machine would not help"
+            return
     elif comparison.more_rounds is None or (comparison.more_minutes or 0.0) > MOST_MINUTES:
-        yield "too close to call in reasonable time"
+        yield "why: too close to call in reasonable time"
         return
     if comparison.more_rounds is not None and comparison.more_minutes is not None:
         took = minutes(comparison.more_minutes * 60)
-        yield f"about {count(comparison.more_rounds, 'more round')} ({took}) should decide"
+        yield f"do: about {count(comparison.more_rounds, 'more round')} ({took}) should decide"
 
 
 def _what_else(comparison: Comparison) -> str:

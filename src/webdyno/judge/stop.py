@@ -20,6 +20,7 @@ from webdyno.judge.comparison import (
 )
 from webdyno.judge.interval import Estimate, estimate, t_quantile
 from webdyno.judge.log_ratios import LogRatios, log_ratios
+from webdyno.judge.noise import judged_values
 from webdyno.judge.point_data import PointData, derived
 from webdyno.model.format import count, duration, lower_first, percent
 from webdyno.model.judgement import Comparison
@@ -167,7 +168,7 @@ def deciding_pairs(valid: PointData) -> list[LogRatios]:
     """Give each variant's ratios to the baseline on the deciding metric, by round."""
     rule = METRICS[valid.measure.decide_on]
     return log_ratios(
-        {variant: valid.values(variant, rule) for variant in valid.experiment.variants}
+        {variant: judged_values(valid, variant, rule) for variant in valid.experiment.variants}
     )
 
 

@@ -174,6 +174,25 @@ def percent(share: float) -> str:
     return f"{share * 100:.2g}%" if abs(share) < 0.1 else f"{number(share * 100)}%"
 
 
+FACTOR_ABOVE = 2.0
+"""A ratio beyond this, or its inverse, is written as a factor: nobody reads 1,200%."""
+
+
+def change(ratio: Interval) -> str:
+    """Say a ratio as a change: `+4.3% (95% CI +2.4 to +6.1%)`, a large one as a factor."""
+    if max(ratio.high, 1 / ratio.low) > FACTOR_ABOVE:
+        return f"{times(ratio)} ({ratio_range(ratio)})"
+    low, high = signed_percent(ratio.low - 1), signed_percent(ratio.high - 1)
+    level = ci_level(ratio.confidence)
+    return f"{signed_percent(ratio.estimate - 1)} ({level} {low.rstrip('%')} to {high})"
+
+
+def signed_percent(share: float) -> str:
+    """Give a share of one with its sign: `+4.3%`, `−12%`."""
+    digits = 1 if abs(share) < 0.1 else 0
+    return f"{share * 100:+.{digits}f}%".replace("-", "\N{MINUS SIGN}")
+
+
 def confidence_level(level: float) -> str:
     """Give a confidence level, less than 1: `95%`, `98.3%`, `99.96%`.
 

@@ -93,6 +93,15 @@ class OneSidedAnswer(Model):
     why: str
 
 
+class ClearFact(Model):
+    """What another metric says clearly where the deciding one leaves a comparison open."""
+
+    metric: str
+    verdict: Verdict
+    ratio: Interval
+    """That its verdict rests on."""
+
+
 class Comparison(Model):
     """Variant `a` against baseline `b` on one metric. Ratios are value(a) / value(b)."""
 
@@ -131,7 +140,7 @@ class Comparison(Model):
     sampling_verdict: Verdict | None = None
     """The verdict by the sampling CI, without the biases."""
     rules_out: str | None = None
-    """How large a difference there can't be, where inconclusive or equivalent."""
+    """Between which ends the difference lies, where inconclusive or equivalent."""
     one_sided: OneSidedAnswer | None = None
     """Where a question in one direction was asked of this metric."""
     limited_by: dict[str, LimitedBy] = {}
@@ -142,8 +151,10 @@ class Comparison(Model):
     """How much of the ratio comes from what only long looks saw, such as stalls."""
     costs: list[CostAtRate] = []
     """Of CPU time at a given arrival rate: what a and b cost."""
-    clear_beside: str | None = None
-    """Where inconclusive: what another metric says clearly, in words."""
+    clear: ClearFact | None = None
+    """Where inconclusive: what another metric says clearly."""
+    alone: Interval | None = None
+    """The interval on a machine without others' work, where that may be another one."""
     more_rounds: int | None = None
     """Where inconclusive: rounds still needed, estimated from the spread so far."""
     more_minutes: float | None = None

@@ -38,6 +38,8 @@ from webdyno.report.result import (
 )
 from webdyno.report.view import PointView, RunView
 
+NOISE_RULES = {"other-work", "steal", "client-cpu-starved", "client-stalled", "exclusion-matters"}
+"""Warnings about what others did on the machine."""
 VARIANT = re.compile(r"variant (.+?): ")
 """How a warning begins that is about one."""
 
@@ -145,34 +147,21 @@ def _wrong_responses(point: PointView) -> Iterator[doc.Section]:
         yield doc.Section(wrong[0].about, [table])
 
 
-FROM_OTHER_PROGRAMS = {"client-cpu-starved", "client-stalled"}
-"""Warnings that programs on this machine cause, which `other-work` tells."""
-OTHER_PROGRAMS = "other-work"
-
-
 def _callouts(view: RunView) -> Iterator[doc.Block]:
-    """Give the warnings once for variants that are alike; what has a cause is named with it.
+    """Give the warnings once for variants that are alike.
 
     Of one that the headline has said there is only what to do; of a run that is too short what to
-    do is the next step.
+    do is the next step. Interference is in the line about noise.
     """
     said = " ".join(answer.sentence for answer in view.answers).casefold()
-    follow = _following(view.warnings)
     for warning in view.warnings:
-        if warning.name == SHORT_RUN or warning.name in follow:
+        if warning.name == SHORT_RUN or warning.name in NOISE_RULES:
             continue
         lines = [line for line in warning.lines if not _is_in(said, line.casefold().rstrip("."))]
         if not lines:
             yield doc.FactList([("Fix", warning.fix)])
             continue
-        also = [f"From the same cause: {listed(follow)}."] * (warning.name == OTHER_PROGRAMS)
-        yield replace(warning, lines=[*_of_variants_together(lines), *(also if follow else [])])
-
-
-def _following(warnings: Sequence[doc.Callout]) -> list[str]:
-    """Name the warnings whose cause is another one that is shown."""
-    mild = [warning.name for warning in warnings if warning.tone is not Verdict.INVALID]
-    return [name for name in mild if name in FROM_OTHER_PROGRAMS and OTHER_PROGRAMS in mild]
+        yield replace(warning, lines=_of_variants_together(lines))
 
 
 def _of_variants_together(lines: Sequence[str]) -> list[str]:

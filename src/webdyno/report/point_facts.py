@@ -6,25 +6,31 @@ Terminal and page say it in the same words.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from math import inf
-from statistics import median
+from statistics import fmean, median
 
 from webdyno.judge.databases import cpu_apart, other_statements
 from webdyno.judge.judgement import decisive
 from webdyno.judge.long_look import look_in_short
+from webdyno.judge.noise import at_equal_cpu
 from webdyno.judge.point_data import PointData
 from webdyno.judge.time_spent import explanation_in_short, what_waits
-from webdyno.judge.validity import excluded_words
+from webdyno.judge.validity import excluded_words, valid_for
+from webdyno.judge.validity.servers import foreign_share, stolen_share
 from webdyno.model import format as text
 from webdyno.model.experiment import Experiment
 from webdyno.model.judgement import Comparison, Judgement, Verdict
 from webdyno.model.load import Load
-from webdyno.model.metrics import CAPACITY, METRICS
+from webdyno.model.metrics import CAPACITY, METRICS, THROUGHPUT
 from webdyno.model.records import SlotRecord
 from webdyno.report.document import Facts
 from webdyno.report.metrics_table import SHOWN
 from webdyno.report.view import PointView
 from webdyno.report.words import SIGNS
 
+NOISE = "Noise"
+"""What a line says of what others did on the machine."""
+LEAST_TAKEN = 0.005
+"""Share of the servers' CPUs, on average, from which on it is worth a word."""
 TRUST = "Trust"
 """What a line says of how far the figures can be believed."""
 BUSY = 0.9
@@ -105,6 +111,36 @@ def _trust(point: PointView) -> Iterator[tuple[str, str]]:
         yield TRUST, _trust_words(point)
 
 
+def _noise(point: PointView) -> Iterator[tuple[str, str]]:
+    """Say what others took of the CPUs, and what that means for the ratio."""
+    data = point.data
+    taken = list(_taken_by_others(data))
+    if not taken or not point.judgement.rounds:
+        return
+    said = [f"{text.listed(taken)} of the servers' CPUs"]
+    asked = decisive(point.judgement.comparisons, data.measure.decide_on)
+    by_throughput = any(comparison.metric == THROUGHPUT for comparison in asked)
+    if by_throughput and at_equal_cpu(valid_for(data, THROUGHPUT)):
+        said.append("throughput is compared at equal CPU time")
+    said += [
+        f"alone on a machine, {comparison.a} would have {text.between(comparison.alone)}"
+        for comparison in asked
+        if comparison.alone
+    ]
+    yield NOISE, "; ".join(said)
+
+
+def _taken_by_others(data: PointData) -> Iterator[str]:
+    """Say how much other programs and other machines took, on average and at most."""
+    slots = [slot for slot in data.slots if slot.readings]
+    kinds = {"other programs": foreign_share, "other virtual machines": stolen_share}
+    for who, share in kinds.items():
+        shares = [share(slot) for slot in slots]
+        if shares and fmean(shares) >= LEAST_TAKEN:
+            most = text.percent(max(shares))
+            yield f"{who} took {text.percent(fmean(shares))} (up to {most})"
+
+
 def _over_time(point: PointView) -> Iterator[tuple[str, str]]:
     """Say what long looks found, once of variants that were alike."""
     alike: dict[str, list[str]] = {}
@@ -122,6 +158,7 @@ FACTS: list[Callable[[PointView], Iterable[tuple[str, str]]]] = [
     _why,
     _database,
     _limit,
+    _noise,
     _trust,
     _over_time,
 ]
@@ -188,10 +225,20 @@ def _busy_by_variant(data: PointData) -> dict[str, float | None]:
 
 
 def _busy(data: PointData, slots: Sequence[SlotRecord]) -> float:
-    """Give the share of its CPUs that a variant's servers used: the median of its slots."""
+    """Give the share of its CPUs that a variant's servers used, of what others left to them.
+
+    The median of its slots.
+    """
     cpus = data.head.cpus_of(slots[0].variant) or 1
-    lengths = [(slot.servers.cpu_s, slot.load.all_of_it.length_s) for slot in slots]
-    return median([min(cpu_s / (took_s * cpus), 1.0) for cpu_s, took_s in lengths if took_s] or [0])
+    return median([_used_share(slot, cpus) for slot in slots] or [0.0])
+
+
+def _used_share(slot: SlotRecord, cpus: float) -> float:
+    used_s, took_s = slot.servers.cpu_s, slot.load.all_of_it.length_s
+    left_s = took_s * cpus
+    if slot.readings:
+        left_s = min(left_s, used_s + slot.readings.host.servers.idle_s)
+    return min(used_s / left_s, 1.0) if left_s else 0.0
 
 
 def _trust_words(point: PointView) -> str:

@@ -32,7 +32,7 @@ from webdyno.model.run import RunHead
 from webdyno.report.conditions import factor_facts, how_measured
 from webdyno.report.document import Callout, Facts, Headline
 from webdyno.report.ratio_tables import MetricTable, Row
-from webdyno.report.words import as_headline, comparison_headline
+from webdyno.report.words import as_headline, comparison_headlines
 
 
 @dataclass(frozen=True)
@@ -240,7 +240,7 @@ def _answers(point: PointView) -> Iterator[Headline]:
         return
     decide_on = point.data.measure.decide_on
     decided = decisive(point.judgement.comparisons, decide_on)
-    yield from dict.fromkeys(map(comparison_headline, decided))
+    yield from dict.fromkeys(chain.from_iterable(map(comparison_headlines, decided)))
 
 
 def _counts(points: Sequence[PointView]) -> dict[Verdict, int]:

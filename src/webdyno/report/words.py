@@ -5,6 +5,8 @@ from statistics import median
 
 from webdyno.judge.sentences import (
     bound_of,
+    clear_change,
+    clear_title,
     further,
     sentence,
     verdict_title,
@@ -151,10 +153,13 @@ def as_headline(verdict: Verdict, sentence: str) -> Headline:
     return Headline(verdict, f"{SIGNS[verdict]} {str(verdict).upper()}", sentence)
 
 
-def comparison_headline(comparison: Comparison) -> Headline:
-    """Give what a comparison comes to."""
+def comparison_headlines(comparison: Comparison) -> Iterator[Headline]:
+    """Give what a comparison comes to: what is certain first, where the verdict is open."""
+    if clear := comparison.clear:
+        title = f"{SIGNS[clear.verdict]} {clear_title(comparison, clear)}"
+        yield Headline(clear.verdict, title, clear_change(comparison, clear))
     title = f"{SIGNS[comparison.verdict]} {verdict_title(comparison)}"
-    return Headline(comparison.verdict, title, sentence(comparison), tuple(further(comparison)))
+    yield Headline(comparison.verdict, title, sentence(comparison), tuple(further(comparison)))
 
 
 def change_headline(change: Change) -> Headline:

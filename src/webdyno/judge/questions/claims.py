@@ -24,6 +24,7 @@ from webdyno.judge.bounds import UNBIASED, Bound
 from webdyno.judge.comparison import floor_share
 from webdyno.judge.interval import Estimate, Logs, estimate
 from webdyno.judge.log_ratios import log_ratios
+from webdyno.judge.noise import judged_values
 from webdyno.judge.one_sided import RISK, OneSided, ask_within
 from webdyno.judge.point_data import PointData
 from webdyno.judge.validity import excluded_slots, rule_of_most, valid_for
@@ -191,7 +192,7 @@ def _claim(
     *,
     limited: bool,
 ) -> MeasuredClaim:
-    baseline, again, head = ({**data.values(variant, rule)} for variant in variants)
+    baseline, again, head = ({**judged_values(data, variant, rule)} for variant in variants)
     whole = (
         baseline.keys() & again.keys() & head.keys()
     )  # a baseline of one variant scatters otherwise

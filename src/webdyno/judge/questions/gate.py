@@ -43,7 +43,11 @@ from webdyno.judge.questions.gate_notes import (
 from webdyno.judge.stop import Stop
 from webdyno.judge.validity import used_s, valid_for
 from webdyno.judge.validity.rule import uncomparable
-from webdyno.judge.validity.run import FEWEST_STARTS, variants_whose_starts_differ
+from webdyno.judge.validity.run import (
+    FEW_SAMPLES,
+    FEWEST_STARTS,
+    variants_whose_starts_differ,
+)
 from webdyno.judge.validity.servers import LONGER, LONGER_US, WAITING, Wait, longer_waits
 from webdyno.model.base import Interval
 from webdyno.model.experiment import Experiment
@@ -222,7 +226,7 @@ class GateQuestion(Question):
         invalidated = [_invalidating(each, warnings, waits, variants) for each in answered]
         gate_claims = [_told(*each, among) for each in zip(answered, invalidated, strict=True)]
         answer = gate_answer([claim.answer for claim in gate_claims])
-        causes = list(filter(None, invalidated))
+        causes = [cause for cause in invalidated if cause and not _has_too_few(cause)]
         in_headline = causes[0] if answer is GateAnswer.INVALID else None
         return GateJudgement(
             answer=answer,
@@ -333,19 +337,31 @@ def _repeat(experiment: Experiment, claims: Sequence[GateClaim]) -> str:
 def _told(answered: AnsweredClaim, invalidated: EndpointWarning | None, among: int) -> GateClaim:
     claim, one_sided = answered.claim, answered.one_sided
     same = claim.same_again(RISK)
-    answer: ClaimAnswer = "invalid" if invalidated else answered.answer
+    answer: ClaimAnswer = answered.answer
+    if invalidated:
+        answer = "not asked" if _has_too_few(invalidated) else "invalid"
     return GateClaim(
         endpoint=claim.endpoint,
         metric=claim.rule.name,
         tolerance=claim.tolerance,
         answer=answer,
-        why=_why(answered, among) if invalidated is None else invalidated.warning.what,
+        why=_not_valid(invalidated) if invalidated else _why(answered, among),
         worse=_worse(claim, one_sided) if one_sided else None,
         noise=expm1(same.noise) if same else None,
         baseline=claim.baseline,
         head=claim.head,
         rounds=len(claim.d),
     )
+
+
+def _has_too_few(cause: EndpointWarning) -> bool:
+    """Whether a percentile lacks responses: that one isn't evaluated, and the rest decides."""
+    return cause.warning.rule == FEW_SAMPLES.name
+
+
+def _not_valid(cause: EndpointWarning) -> str:
+    what = cause.warning.what
+    return f"not evaluated: {what}. {cause.warning.fix}" if _has_too_few(cause) else what
 
 
 def _worse(claim: MeasuredClaim, answer: OneSidedAnswer) -> Interval:

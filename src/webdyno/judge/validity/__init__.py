@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from webdyno.judge.log_ratios import counts_apart
+from webdyno.judge.noise import half_width
 from webdyno.judge.point_data import PointData, RunData, derived
 from webdyno.judge.validity import (
     client,
@@ -19,7 +20,7 @@ from webdyno.judge.validity import (
 )
 from webdyno.judge.validity.rule import INTERFERENCE_TOLERATED, TIMING, Rule, SlotRule
 from webdyno.model.judgement import ExcludedSlot, ValidityWarning
-from webdyno.model.metrics import metrics_of_kind
+from webdyno.model.metrics import METRICS, metrics_of_kind
 from webdyno.model.records import PilotRecord, RoundRecord
 
 SLOT_RULES: dict[str, SlotRule] = {
@@ -125,6 +126,7 @@ def _invalidates(warning: ValidityWarning, metric: str) -> bool:
 def excluded_slots(data: PointData, *, lasting: bool = False) -> list[ExcludedSlot]:
     """List the slots that break a rule, and those that hold a stall which a long look counts.
 
+    Those that had interference count all the same where intervals are no narrower without them.
     With `lasting` only rules count whose causes don't pass by themselves.
     """
     broken = [
@@ -133,7 +135,7 @@ def excluded_slots(data: PointData, *, lasting: bool = False) -> list[ExcludedSl
         if not lasting or rule.tolerated < INTERFERENCE_TOLERATED
         for excluded in rule.excluded(data.slots)
     ]
-    return broken + [
+    return _where_that_narrows(data, broken) + [
         ExcludedSlot(
             round=slot.round,
             slot=slot.slot,
@@ -145,6 +147,26 @@ def excluded_slots(data: PointData, *, lasting: bool = False) -> list[ExcludedSl
         if look.stalls and counts_apart(data, look)
         for slot in data.of_variant(look.variant)
         if client.holds_stall(slot, look.stalls.length_s)
+    ]
+
+
+def _where_that_narrows(data: PointData, excluded: Sequence[ExcludedSlot]) -> list[ExcludedSlot]:
+    """Keep slots that had interference for the metrics whose intervals are no wider with them."""
+    interference = [slot for slot in excluded if only_interference(slot)]
+    others = [slot for slot in excluded if not only_interference(slot)]
+
+    def narrows(metric: str) -> bool:
+        rule = METRICS[metric]
+        without, with_them = (
+            half_width(without_slots(data, out, metric), rule) for out in (excluded, others)
+        )
+        return without < with_them
+
+    narrowed = {metric for slot in interference for metric in slot.metrics if narrows(metric)}
+    return others + [
+        slot.replace(metrics=metrics)
+        for slot in interference
+        if (metrics := [metric for metric in slot.metrics if metric in narrowed])
     ]
 
 

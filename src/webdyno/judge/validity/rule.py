@@ -65,8 +65,9 @@ class SlotRule:
     tolerated: float = TOO_MANY_EXCLUDED
     """Share of a variant's slots that may be excluded before the variant has no valid result."""
     has_bias_bound: bool = False
-    """Whether it is known by how much this can have moved a metric at most (`judge/bias.py`): where
-    too many slots break the rule, they stay, and that counts against the verdict."""
+    """Whether it is interference, which comes by chance and whose bounds are known
+    (`judge/bias.py`): slots that had it are excluded only where that makes intervals narrower, and
+    never too many of them."""
     censors: bool = False
     """Whether a slot that breaks it still bounds the throughput from below: where too many do, they
     stay for the throughput, which is "at least"."""
@@ -126,10 +127,10 @@ class SlotRule:
     def _warning(self, variant: str, bad: Sequence[SlotRecord], total: int) -> ValidityWarning:
         too_many = self._too_many(bad, total)
         share = f", in {len(bad)} of {count(total, 'slot')}"
-        if not too_many:
+        if self.has_bias_bound:
+            scope = share
+        elif not too_many:
             scope = f"{share} (excluded)"
-        elif self.has_bias_bound:
-            scope = f"{share} (kept: the CI allows for it)"
         elif self.censors:
             scope = f"{share}: its throughput is at least what was measured"
         else:

@@ -56,18 +56,27 @@ def foreign_s(slot: SlotRecord) -> float:
     """Give the CPU time on the servers' CPUs that was surely used by no server nor the client.
 
     Interrupts' time is the servers' own, whether or not the kernel keeps it apart from theirs; what
-    the other variants' servers used is told apart (`left-over-work`).
+    the other variants' servers used is told apart (`left-over-work`). A client on the same CPUs
+    used its own.
     """
-    if slot.readings is None or slot.readings.shared_cpus:
+    if slot.readings is None:
         return 0.0
-    servers_s = slot.servers.cpu_s + sum(slot.readings.other_variants_cpu_s.values())
-    return max(slot.readings.host.servers.busy_s - servers_s - TICKS_S, 0.0)
+    ours_s = slot.servers.cpu_s + sum(slot.readings.other_variants_cpu_s.values())
+    if slot.readings.shared_cpus:
+        ours_s += slot.load.client.cpu_user_s + slot.load.client.cpu_sys_s
+    return max(slot.readings.host.servers.busy_s - ours_s - TICKS_S, 0.0)
 
 
 def foreign_share(slot: SlotRecord) -> float:
     """Give the same as a share of what the servers' CPUs could do."""
     total_s = slot.readings.host.servers.total_s if slot.readings else 0.0
     return foreign_s(slot) / total_s if total_s else 0.0
+
+
+def stolen_share(slot: SlotRecord) -> float:
+    """Give the share of the servers' CPU time that the hypervisor gave to others."""
+    cpus = slot.readings.host.servers if slot.readings else None
+    return cpus.steal_s / cpus.total_s if cpus and cpus.total_s else 0.0
 
 
 def _steal_share(readings: Readings) -> float:
