@@ -1,14 +1,19 @@
 """Two runs of the same experiment."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
 
 from builders import SimulatedRun, SimulatedVariant, simulated_run
+from judge.validity.broken import readings_with
 from webdyno.judge.interval import welch
-from webdyno.judge.runs import compare_runs
+from webdyno.judge.point_data import PointData
+from webdyno.judge.runs import OTHERS_TOOK, compare_runs
 from webdyno.model.judgement import Verdict
 from webdyno.model.measure import Measure
+from webdyno.model.records import Record, SlotRecord
 from webdyno.model.request import Request
 from webdyno.model.several_runs import Change, RunComparison
 
@@ -72,6 +77,36 @@ def test_a_slower_machine_changes_variants_but_no_ratios() -> None:
     by_subject = rates(compared(run(VARIANTS, 1), run(slower, 2)))
     assert by_subject["nginx"].verdict is Verdict.SLOWER
     assert by_subject["apache / nginx"].verdict is Verdict.EQUIVALENT
+
+
+def test_of_a_run_that_others_disturbed_nothing_can_be_said() -> None:
+    """The second run has a sixth of the throughput, as others had the CPUs."""
+    slower = {
+        name: replace(variant, throughput_rps=variant.throughput_rps / 6)
+        for name, variant in VARIANTS.items()
+    }
+    quiet, disturbed = (
+        _beside(run(VARIANTS, 1), others_s=0.0),
+        _beside(run(slower, 2), others_s=4.0),
+    )
+    found = compare_runs(quiet, disturbed)
+    assert found.verdict is Verdict.INCONCLUSIVE
+    assert "others took 0% of the servers' CPUs before and 9" in found.headline
+    assert [it.what for it in found.differences] == [OTHERS_TOOK]
+    assert rates(found)["apache / nginx"].verdict is Verdict.EQUIVALENT
+
+
+def _beside(made: SimulatedRun, others_s: float) -> PointData:
+    """A run beside others who used so many CPU seconds in each slot."""
+    records: list[Record] = []
+    for it in made.records:
+        if isinstance(it, SlotRecord):
+            used_s = it.servers.cpu_s + others_s
+            cpus = {"user_s": used_s, "system_s": 0.0, "interrupts_s": 0.0, "idle_s": 0.0}
+            records.append(readings_with(host={"servers": cpus})(it))
+        else:
+            records.append(it)
+    return PointData.of(made.head, records)
 
 
 def test_differences_of_the_surroundings_are_named() -> None:

@@ -93,7 +93,7 @@ def test_what_has_no_meaning_has_no_figures() -> None:
 
 def test_inconclusive_says_what_would_decide() -> None:
     told = printed(comparisons.inconclusive())
-    assert "Any difference is below" in told
+    assert "Known: the difference is between" in told
     assert "should decide" in told
 
 
@@ -104,10 +104,10 @@ def test_one_cause_is_said_once() -> None:
 
 def test_what_holds_of_several_variants_is_said_once() -> None:
     run = comparisons.decided()
-    stolen = readings_with(host={"servers": {"steal_s": 0.1}})
-    records = [stolen(it) if isinstance(it, SlotRecord) else it for it in run.records]
+    pressed = readings_with(host={"pressure": {"cpu_s": 0.3, "memory_s": 0.1, "io_s": 0.0}})
+    records = [pressed(it) if isinstance(it, SlotRecord) else it for it in run.records]
     told = " ".join(printed(SimulatedRun(run.head, records)).split())
-    assert told.count("the hypervisor gave") == 1
+    assert told.count("programs waited for memory") == 1
     assert "; nginx likewise" in told
 
 

@@ -18,9 +18,11 @@ from statistics import fmean
 
 import numpy as np
 
+from webdyno.judge.bounds import UNBIASED, Bound
 from webdyno.judge.interval import Logs, estimate, fitted_line, t_quantile
 from webdyno.judge.point_data import PointData, derived
-from webdyno.model.metrics import METRICS, THROUGHPUT, MetricRule, server_cpu_us
+from webdyno.model.metrics import METRICS, THROUGHPUT, Kind, MetricRule, server_cpu_us
+from webdyno.model.readings import Readings
 from webdyno.model.records import SlotRecord
 
 Share = Callable[[SlotRecord], float]
@@ -130,7 +132,7 @@ def at_equal_cpu(data: PointData) -> EqualCpu | None:
     slots = {variant: data.of_variant(variant) for variant in variants}
     if not all(mine and all(map(_tells_own_cpu, mine)) for mine in slots.values()):
         return None
-    if _taken_share(data.slots) < LEAST_TAKEN:
+    if taken_share(data.slots) < LEAST_TAKEN:
         return None
     idle = {variant: _idle_share(mine) for variant, mine in slots.items()}
     if max(idle.values()) > MOST_IDLE:
@@ -174,7 +176,26 @@ def apart_alone(data: PointData, variant: str, other: str) -> float:
     slots = [*data.of_variant(variant), *data.of_variant(other)]
     stacks = {data.experiment.variants[name].stack for name in (variant, other)}
     same = len(stacks) == 1 or all(stack.startswith(OF_REVISIONS) for stack in stacks)
-    return (APART_OF_ONE if same else APART_OF_TWO) * lost(_taken_share(slots))
+    return (APART_OF_ONE if same else APART_OF_TWO) * lost(taken_share(slots))
+
+
+def between_runs(before: PointData, after: PointData, variant: str, kind: Kind) -> Bound:
+    """How far others can have moved a variant's change from one run to another one.
+
+    No random order mixes two runs: what others took more of in one of them counts. Memory and sizes
+    don't mind.
+    """
+    shares = (taken_share(run.of_variant(variant)) for run in (before, after))
+    was, now = map(lost, shares)
+    apart = APART_OF_ONE * max(was, now)
+    match kind:
+        case "throughput" | "capacity":
+            return Bound("others", down=max(now - was, 0.0) + apart, up=max(was - now, 0.0) + apart)
+        case "latency":
+            return Bound("others", down=max(was - now, 0.0) + apart, up=max(now - was, 0.0) + apart)
+        case "work":
+            return Bound("others", down=apart, up=apart)
+    return UNBIASED
 
 
 def half_width(data: PointData, rule: MetricRule) -> float:
@@ -195,12 +216,20 @@ def _tells_own_cpu(slot: SlotRecord) -> bool:
     )
 
 
-def _taken_share(slots: Sequence[SlotRecord]) -> float:
-    """Share of the servers' CPUs that neither the loaded servers used nor nobody."""
-    hosts = [(slot, slot.readings.host.servers) for slot in slots if slot.readings]
-    total_s = sum(cpus.total_s for _, cpus in hosts)
-    taken_s = sum(max(cpus.total_s - cpus.idle_s - slot.servers.cpu_s, 0.0) for slot, cpus in hosts)
+def taken_share(slots: Sequence[SlotRecord]) -> float:
+    """Share of the servers' CPUs, 0 to 1, that others used: neither loaded servers nor client."""
+    seen = [(slot, slot.readings) for slot in slots if slot.readings]
+    total_s = sum(readings.host.servers.total_s for _, readings in seen)
+    taken_s = sum(_taken_s(slot, readings) for slot, readings in seen)
     return taken_s / total_s if total_s else 0.0
+
+
+def _taken_s(slot: SlotRecord, readings: Readings) -> float:
+    cpus, client = readings.host.servers, slot.load.client
+    ours_s = slot.servers.cpu_s
+    if readings.shared_cpus:
+        ours_s += client.cpu_user_s + client.cpu_sys_s
+    return max(cpus.total_s - cpus.idle_s - ours_s, 0.0)
 
 
 def _idle_share(slots: Sequence[SlotRecord]) -> float:

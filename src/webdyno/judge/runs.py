@@ -4,13 +4,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import log1p
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
+from webdyno.judge.bounds import UNBIASED, Bound, widened
 from webdyno.judge.comparison import ALPHA, DELTA, floor_share, floor_text
 from webdyno.judge.differences import differences, mismatches
-from webdyno.judge.interval import Logs, welch
+from webdyno.judge.interval import Estimate, Logs, welch
+from webdyno.judge.noise import LEAST_TAKEN, apart_alone, between_runs, taken_share
 from webdyno.judge.point_data import PointData, RunData
 from webdyno.judge.questions import judge
 from webdyno.judge.verdict import by_interval
@@ -31,6 +33,7 @@ from webdyno.model.several_runs import (
 
 SURE = {Verdict.FASTER, Verdict.SLOWER}
 ABSENT = "not there"
+OTHERS_TOOK = "CPU time of the servers that others took"
 
 WORST_FIRST = (
     Verdict.INVALID,
@@ -87,8 +90,8 @@ def compare_runs(before: PointData, after: PointData) -> RunComparison:
     """Judge the second run against the first, variant by variant and ratio by ratio.
 
     Rounds of different runs aren't pairs: the intervals are Welch's, at 95% for all variants
-    together (Bonferroni). There is no verdict when the experiments aren't the same where it
-    matters.
+    together (Bonferroni), widened by what others took more of in one of the runs. There is no
+    verdict when the experiments aren't the same where it matters.
     """
     first, second = judge(before), judge(after)
     variants = [
@@ -98,7 +101,7 @@ def compare_runs(before: PointData, after: PointData) -> RunComparison:
     enough = max(experiment.measure.min_rounds for experiment in (before, after))
     confidence = 1 - ALPHA / max(len(variants), 1)
     changes = [
-        _change(metric, subject, first, second, confidence, enough)
+        _change(metric, subject, Pair(before, after, first, second), confidence, enough)
         for metric in second.metrics
         for subject in _subjects(variants)
     ]
@@ -109,7 +112,7 @@ def compare_runs(before: PointData, after: PointData) -> RunComparison:
         verdict=Verdict.INVALID if unlike else verdict,
         headline=_headline(deciding, unlike),
         changes=changes,
-        differences=differences(before.head, after.head),
+        differences=[*_taken_by_others(before, after), *differences(before.head, after.head)],
         mismatches=unlike,
         rank_changes=rank_changes(first.ranking, second.ranking)
         if first.ranking and second.ranking and not unlike
@@ -124,17 +127,37 @@ def _subjects(variants: Sequence[str]) -> Iterator[Subject]:
         yield Subject((variant, variants[0]))
 
 
-def _change(
-    metric: Metric,
-    subject: Subject,
-    first: Judgement,
-    second: Judgement,
-    confidence: float,
-    enough: int,
-) -> Change:
+class Pair(NamedTuple):
+    """Two runs, and what they are judged to be."""
+
+    before: PointData
+    after: PointData
+    first: Judgement
+    second: Judgement
+
+    def noise(self, metric: Metric, subject: Subject) -> Bound:
+        """By how much others can have moved a change."""
+        variants, kind = subject.variants, METRICS[metric.name].kind
+        if subject.of == "variant":
+            return between_runs(self.before, self.after, variants[0], kind)
+        apart = max(apart_alone(run, *variants) for run in (self.before, self.after))
+        return UNBIASED if kind in {"memory", "size"} else Bound("others", apart, apart)
+
+
+def _taken_by_others(before: PointData, after: PointData) -> list[Difference]:
+    """Say how much others took of the servers' CPUs, where that wasn't the same."""
+    was, now = taken_share(before.slots), taken_share(after.slots)
+    if abs(was - now) < LEAST_TAKEN:
+        return []
+    return [Difference(what=OTHERS_TOOK, before=percent(was), after=percent(now))]
+
+
+def _change(metric: Metric, subject: Subject, pair: Pair, confidence: float, enough: int) -> Change:
+    first, second = pair.first, pair.second
     before, after = (_logs(judgement, metric.name, subject) for judgement in (first, second))
     fewest = min(len(before), len(after))
-    difference = welch(after, before, confidence) if fewest > 1 else None
+    by_rounds = welch(after, before, confidence) if fewest > 1 else None
+    difference = by_rounds and widened(by_rounds, pair.noise(metric, subject))
     floor = _floor(first, second, metric, subject)
     invalidating = _invalidating(first, metric, subject) or _invalidating(second, metric, subject)
     if invalidating is not None:
@@ -146,6 +169,9 @@ def _change(
         verdict = by_interval(difference, log1p(limit), metric.better)
         within = floor_text(metric) if floor > DELTA else percent(DELTA)
         why = f"By the interval of the change and ±{within}."
+        if verdict is Verdict.INCONCLUSIVE and _is_clear(by_rounds, log1p(limit), metric):
+            was, now = (percent(taken_share(run.slots)) for run in (pair.before, pair.after))
+            why = f"Others took {was} of the servers' CPUs before and {now} now."
     return Change(
         metric=metric.name,
         subject=subject.name,
@@ -155,6 +181,13 @@ def _change(
         verdict=verdict,
         why=why,
     )
+
+
+def _is_clear(by_rounds: Estimate | None, limit: float, metric: Metric) -> bool:
+    """Whether rounds alone would decide."""
+    if by_rounds is None:
+        return False
+    return by_interval(by_rounds, limit, metric.better) is not Verdict.INCONCLUSIVE
 
 
 def _floor(first: Judgement, second: Judgement, metric: Metric, subject: Subject) -> float:
@@ -211,9 +244,10 @@ def _headline(deciding: Sequence[Change], unlike: Sequence[Difference]) -> str:
 def _sentence(change: Change) -> str:
     if change.change is None or change.verdict is Verdict.INVALID:
         return f"{change.subject}: {change.verdict}, {lower_first(change.why[:-1])}"
+    noise = f", {lower_first(change.why[:-1])}" if change.why.startswith("Others took") else ""
     return (
         f"{change.subject}: {times(change.change)} the {METRICS[change.metric].short} of before "
-        f"({ratio_range(change.change)}): {change.verdict}"
+        f"({ratio_range(change.change)}): {change.verdict}{noise}"
     )
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from webdyno.judge.comparison import ALPHA, SEQUENTIAL_FACTOR, variant_value
 from webdyno.judge.interval import estimate
 from webdyno.judge.long_look import stall_words
+from webdyno.judge.noise import taken_share
 from webdyno.judge.point_data import PointData
 from webdyno.judge.questions.compare import Loading, Question
 from webdyno.judge.resolution import widened_by_resolution
@@ -41,6 +42,8 @@ NARROWING, FIRST_NARROWING, DECIDING_TRIAL = 2.5, 4.0, 1.4
 and where none do, and what each of these takes, ramp-up and rests included; in their lengths."""
 BEYOND_S = 10.0
 """What one overload takes, with its last responses and the load after it."""
+MOST_TAKEN = 0.1
+"""Share of the servers' CPUs that others may take for a capacity to be the variant's own."""
 FEWEST_STALLED = 2
 """Trials of a search that stalls failed, from which on a variant may have no capacity at all."""
 REMARKABLE = 0.5
@@ -200,6 +203,11 @@ def _response(data: PointData, judged: Judgement) -> tuple[Verdict, str]:
     words = (
         f"{variant} can take {'at least ' * is_bound}{known} with {objective_words(data)}{limit}"
     )
+    taken = taken_share(data.slots)
+    if taken > MOST_TAKEN:
+        others = f"others took {percent(taken)} of the servers' CPUs"
+        here = f"{variant} can take at least {number(value.interval.low)} req/s here"
+        return Verdict.INCONCLUSIVE, f"{others}; {here} with {objective_words(data)}, {rounds}"
     return Verdict.MEASURED, f"{words}, {rounds}"
 
 
