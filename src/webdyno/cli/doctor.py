@@ -204,6 +204,7 @@ def _look_at_machine(catalogue: "Catalogue", *, as_json: bool) -> None:
         _sleep(machine),
         _server_user(testbed.user.name if testbed.user else None),
         _cpu_accounting(),
+        _instructions(),
         _engine(),
         *_package_checks(catalogue),
     ]
@@ -301,6 +302,14 @@ def _cpu_accounting() -> Check:
     if not ControlGroup.possible():
         return Check("CPU time", "from /proc", "of ended processes only to 10 ms; root does better")
     return Check("CPU time", "from cgroup-v2", "exact, processes that have ended included")
+
+
+def _instructions() -> Check:
+    from webdyno.probe.instructions import why_uncounted
+
+    if why := why_uncounted():
+        return Check("instructions", "not counted", why)
+    return Check("instructions", "counted in user space", "limits such as 'instructions > +2%'")
 
 
 def _engine() -> Check:

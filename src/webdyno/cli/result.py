@@ -23,6 +23,7 @@ from webdyno.model.experiment import Experiment
 from webdyno.model.gate import GateAnswer
 from webdyno.model.judgement import Judgement, Verdict
 from webdyno.model.limits import Limit, limit_answers, read_limits
+from webdyno.model.metrics import INSTRUCTIONS
 from webdyno.model.run import EXPLAIN_FOLDER, PAGE_FILE
 from webdyno.report.console import plain_console, tell
 from webdyno.run.folder import HEAD_FILE, RunFolder
@@ -50,6 +51,8 @@ def measure_and_show(
 ) -> Exit:
     """Run an experiment from its first round on, and show what came of it."""
     limits = _limits(fail_if, experiment)
+    if any(limit.metric == INSTRUCTIONS for limit in limits):
+        experiment = experiment.with_measure(count_instructions=True)
     measured = measure_anew(name, experiment, catalogue, out, at_terminal(how))
     show = show or showing(how, limits)
     return show_measured(measured, show, afterwards)

@@ -18,6 +18,7 @@ from webdyno.lab.names import LONGEST_NAME, NamedSystem, variant_names
 from webdyno.model.errors import UserError
 from webdyno.model.experiment import Experiment
 from webdyno.model.load import Load
+from webdyno.model.metrics import INSTRUCTIONS
 from webdyno.model.point import plan_points
 from webdyno.model.race import FEWEST_IN_RACE, RANKING
 from webdyno.model.request import Request
@@ -81,6 +82,7 @@ def checked_with_own(
     from webdyno.own.variants import resolve
     from webdyno.run.repeat import is_kept
 
+    _check_counted(draft)
     providing = _providing(caller)
     resolved, joined = resolve(draft, catalogue, folder, caller.tell, providing, fresh=fresh)
     experiment = resolved.checked(joined)
@@ -89,6 +91,28 @@ def checked_with_own(
         states = [point.experiment.state for point in plan_points(experiment)]
         agree_to_own([joined.stacks[name] for name in new], states)
     return experiment, joined
+
+
+def _check_counted(draft: Draft) -> None:
+    """Raise UserError where a draft needs instructions that this machine can't count.
+
+    Before anything is built; hosts of a cluster look by themselves.
+    """
+    measure, gate, testbed = (_table(draft.data.get(key)) for key in ("measure", "gate", "testbed"))
+    wanting: dict[KeyPath, bool] = {
+        ("gate", "worse_than", INSTRUCTIONS): INSTRUCTIONS in _table(gate.get("worse_than")),
+        ("measure", "decide_on"): measure.get("decide_on") == INSTRUCTIONS,
+        ("measure", "count_instructions"): measure.get("count_instructions") is True,
+    }
+    place = next((draft.place(where) for where, is_wanted in wanting.items() if is_wanted), None)
+    if place is not None and testbed.get("kind") != "cluster":
+        from webdyno.probe.instructions import check_counted
+
+        check_counted(place)
+
+
+def _table(written: object) -> Mapping[str, object]:
+    return written if isinstance(written, dict) else {}
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ class CostAtRate(Model):
     """CPUs that they keep busy for each 1,000 requests per second: server CPU per request, in
     milliseconds."""
     instructions: OverRounds | None = None
-    """That CPUs execute for a request, the kernel's work included; None where nobody counted."""
+    """That CPUs execute for a request in user space; None where nobody counted."""
     uncounted: str = ""
     """Why nobody could; empty where they were counted, or not asked for."""
 

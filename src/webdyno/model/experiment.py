@@ -17,7 +17,7 @@ from webdyno.model.explain import Advice, Design, Intervention
 from webdyno.model.gate import GateSettings, with_usual_limits
 from webdyno.model.load import Load, check_users, has_users
 from webdyno.model.measure import Measure, MeasureChanges
-from webdyno.model.metrics import CAPACITY
+from webdyno.model.metrics import CAPACITY, INSTRUCTIONS
 from webdyno.model.quantities import Seconds
 from webdyno.model.race import RaceKind, check_race, usual_measure_of_race
 from webdyno.model.replay import unpacked
@@ -274,6 +274,13 @@ class Experiment(Model):
     def objectives(self) -> list[Objective]:
         """What has to hold where capacities are searched for; empty where none are."""
         return self.capacity.objectives if self.capacity else []
+
+    @property
+    def counts_instructions(self) -> bool:
+        """Whether instructions are counted in slots: profile rounds are for something else."""
+        decisive = {self.measure.decide_on, *(self.gate.worse_than if self.gate else ())}
+        is_wanted = self.measure.count_instructions or INSTRUCTIONS in decisive
+        return is_wanted and not self.profile
 
     @property
     def load_of_slots(self) -> Load:

@@ -73,6 +73,9 @@ class Measure(Model):
     """A large difference of two variants (beyond 1.5×, known to a quarter) ends by then; half as
     much for each further variant. Not where `budget_s`, `max_rounds` or factors are given. 0:
     never."""
+    count_instructions: bool = False
+    """Count in each slot what servers execute in user space, which takes hardware counters. Always
+    where a verdict, or a gate's limit, is about `instructions`."""
     soak_s: Soak | None = None
     """Uninterrupted load on each variant after the rounds. By default 10 s, or a quarter of the
     total time for all together where that is 5 s at least; none in gates, rankings, searches. A
@@ -109,6 +112,7 @@ class MeasureChanges(TypedDict, total=False):
     """What webdyno itself sets otherwise than an experiment says."""
 
     decide_on: DecidingMetric
+    count_instructions: bool
     question: str | None
     budget_s: float
     min_rounds: int

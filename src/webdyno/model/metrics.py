@@ -17,10 +17,11 @@ from webdyno.model.records import SlotRecord
 RoundValue = Callable[[Sequence[SlotRecord]], float | None]
 """One variant's slots in one round -> the metric's value; None when they can't tell it."""
 
-Kind = Literal["throughput", "latency", "work", "memory", "size", "capacity"]
+Kind = Literal["throughput", "latency", "work", "instructions", "memory", "size", "capacity"]
 """What a metric is about; validity rules say by kind which metrics they invalidate."""
 
 THROUGHPUT, CPU_TIME, CAPACITY = "throughput_rps", "server_cpu_us", "capacity_rps"
+INSTRUCTIONS = "instructions"
 
 TimesOf = Callable[[LoadResult], Times]
 """Which times of a slot a percentile is of."""
@@ -42,10 +43,10 @@ class MetricRule:
     round_value: RoundValue
     short: str
     """The metric in a sentence: "3.9× the … of nginx"."""
-    needs: Literal["load", "times", "events", "probes", "databases", "trials"] = "load"
+    needs: Literal["load", "times", "events", "probes", "counters", "databases", "trials"] = "load"
     """What must have been at work: any load generator, one that tells a distribution of latency,
-    streamed responses, the probes, a database that counts, or a search for the capacity, of which
-    nothing else is told."""
+    streamed responses, the probes, the CPUs' counters, a database that counts, or a search for the
+    capacity, of which nothing else is told."""
     decides: bool = True
     """Whether a verdict can be about it; what is only a side effect can't."""
     quantile: float | None = None
@@ -122,6 +123,14 @@ def server_cpu_us(slots: Sequence[SlotRecord]) -> float | None:
     answered = sum(responses(slot) for slot in slots)
     cpu_s = sum(slot.servers.cpu_s for slot in slots)
     return cpu_s * 1e6 / answered if answered and cpu_s else None
+
+
+def instructions(slots: Sequence[SlotRecord]) -> float | None:
+    """Instructions that the servers executed in user space, all services, per response."""
+    counted = [slot for slot in slots if slot.instructions is not None]
+    executed = sum(slot.instructions or 0 for slot in counted)
+    answered = sum(map(responses, counted))
+    return executed / answered if answered and executed else None
 
 
 def context_switches(slots: Sequence[SlotRecord]) -> float | None:
@@ -251,6 +260,19 @@ METRICS: dict[str, MetricRule] = {
             round_value=server_cpu_us,
             short="server CPU per request",
         ),
+        MetricRule(
+            Metric(
+                name=INSTRUCTIONS,
+                label="instructions per request",
+                unit="",
+                better="lower",
+                floor=100,  # about 0.05 µs of CPU time, as above
+            ),
+            kind="instructions",
+            round_value=instructions,
+            short="instructions per request",
+            needs="counters",
+        ),
         _latency("latency_p50_us", 0.5, "p50", floor_us=1),  # the clock's own step
         _latency("latency_p99_us", 0.99, "p99", floor_us=10),  # one wake-up
         *_event_times("first_event", "time to first event", _first_event_of),
@@ -357,6 +379,7 @@ def metrics_told_by(slots: Sequence[SlotRecord], decide_on: str) -> list[MetricR
         "times": not slots or any(slot.load.response_time_us.histogram for slot in slots),
         "events": any(slot.load.events for slot in slots),
         "probes": not slots or any(slot.readings for slot in slots),
+        "counters": any(slot.instructions is not None for slot in slots),
         "databases": any(slot.readings and slot.readings.databases for slot in slots),
         "trials": False,
     }

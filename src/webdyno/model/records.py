@@ -84,6 +84,10 @@ class SlotRecord(Model):
     """The same by the program's own function for which it was done, or else the library's."""
     system_calls: dict[str, Count] | None = None
     """How often the servers' CPUs called the kernel, by call, where that was counted."""
+    instructions: Count | None = None
+    """That the servers executed in user space, where that was counted."""
+    uncounted: str = ""
+    """Why they weren't, where that was requested."""
     refusal: str = ""
     """The line of a server's log by which it says that a limit of its own refuses requests."""
 
@@ -287,7 +291,7 @@ class InstructionsRecord(Model):
     variant: str
     started_at: AwareDatetime
     instructions: Count | None = None
-    """Of user programs and the kernel; None where they can't be counted."""
+    """In user space; None where they can't be counted."""
     responses: Count = 0
     """To which they belong."""
     fault: str = ""

@@ -1,21 +1,21 @@
-"""Instructions that servers execute, by the CPUs' own counters, through perf_event_open(2).
+"""Instructions that servers execute in user space, by the CPUs' counters: perf_event_open(2).
 
-Those of a control group are counted, its subgroups and the kernel's work for it included. The
-kernel switches such counters whenever a thread of the group gets or leaves a CPU, which takes the
-longer in a virtual machine: what was counted is no measurement of CPU time.
+Each thread of a variant gets a counter, which its later threads and child processes inherit. The
+kernel allows that without root. It switches counters whenever such a thread gets or leaves a CPU,
+which takes CPU time, and the longer in a virtual machine: that is why they are counted on request.
 """
 
 import ctypes
 import errno
 import os
 import platform
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from struct import pack, unpack
 from typing import NamedTuple, Self
 
-from webdyno.host.control_group import ControlGroup
+from webdyno.model.errors import UserError
 
 SYSTEM_CALLS = {"x86_64": 298, "aarch64": 241, "riscv64": 241, "ppc64le": 319, "s390x": 331}
 """Number of perf_event_open by machine (arch/*/kernel/syscalls/syscall.tbl of Linux)."""
@@ -24,11 +24,23 @@ ATTRIBUTES_BYTES = 64
 """The first version of perf_event_attr, which every kernel takes."""
 WITH_TIMES = 1 | 2
 """PERF_FORMAT_TOTAL_TIME_ENABLED and _RUNNING: events take turns where counters are few."""
-OF_GROUP, CLOSED_BY_EXEC = 1 << 2, 1 << 3
-"""PERF_FLAG_PID_CGROUP, PERF_FLAG_FD_CLOEXEC."""
+INHERIT, EXCLUDE_KERNEL, EXCLUDE_HYPERVISOR = 1 << 1, 1 << 5, 1 << 6
+"""Bits of perf_event_attr after read_format."""
+ANY_CPU, NO_EVENT_GROUP = -1, -1
+CLOSED_BY_EXEC = 1 << 3
+"""PERF_FLAG_FD_CLOEXEC."""
+PARANOID = Path("/proc/sys/kernel/perf_event_paranoid")
+PARANOID_ALLOWS = 2
+"""With more, some distributions' kernels let only root count."""
 NO_COUNTERS = "this machine has no counters"
-NO_RIGHTS = "they are counted as root only"
-NO_GROUP = "they are counted in control groups (version 2) only"
+NO_RIGHTS = "the system doesn't allow it, such as a container's profile, or its servers' user"
+NO_PROCESSES = "none of its servers' processes is here"
+NEVER_AT_REST = "its servers keep starting threads"
+ATTEMPTS = 5
+"""Looks at a variant's threads, until none was started in the course of one."""
+AT_WORK = 0.999
+"""Share of the time in which a counter has to have counted. Less is refused: what was executed in
+the rest isn't known, as the kernel's watchdog or another program had the counter."""
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -52,23 +64,23 @@ class Counted(NamedTuple):
 
 
 class InstructionCounter:
-    """Counts those of a control group on some CPUs while it is entered; `counted` has them then."""
+    """Counts those of processes, and of all that they start, while it is entered.
 
-    def __init__(
-        self, group: ControlGroup | None, cpus: Sequence[int], event: Event = INSTRUCTIONS
-    ) -> None:
-        """Count on those CPUs that the group may use; nothing is counted without a group."""
-        self._group, self._cpus, self._event = group, cpus, event
-        self.counted = Counted(None, NO_GROUP)
+    `counted` has them then.
+    """
+
+    def __init__(self, pids: Callable[[], Sequence[int]], event: Event = INSTRUCTIONS) -> None:
+        """`pids` gives the processes that live now."""
+        self._pids, self._event = pids, event
+        self.counted = Counted(None, NO_PROCESSES)
 
     def __enter__(self) -> Self:
         self._exits, self._counters = ExitStack(), list[int]()
-        if self._group is None:
-            return self
         try:
-            self._counters = [*self._opened(self._group.path)]
+            self._open_all()
         except OSError as error:
             self._exits.close()
+            self._counters = []
             self.counted = Counted(None, _fault(error))
         return self
 
@@ -77,47 +89,99 @@ class InstructionCounter:
             if self._counters:
                 self.counted = _total([os.read(counter, 24) for counter in self._counters])
 
-    def _opened(self, group: Path) -> Iterator[int]:
-        folder = os.open(group, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            for cpu in self._cpus:
-                counter = open_counter(self._event, folder, cpu, OF_GROUP)
+    def _open_all(self) -> None:
+        """Count each thread once: those started meanwhile may have inherited a counter, or not."""
+        for _ in range(ATTEMPTS):
+            threads = _threads(self._pids())
+            self._counters = [*self._opened(threads)]
+            if _threads(self._pids()) <= threads:
+                return
+            self._exits.close()
+        self._counters = []
+        self.counted = Counted(None, NEVER_AT_REST)
+
+    def _opened(self, threads: Iterable[int]) -> Iterator[int]:
+        for thread in threads:
+            with suppress(ProcessLookupError):
+                counter = open_counter(self._event, thread)
                 self._exits.callback(os.close, counter)
                 yield counter
-        finally:
-            os.close(folder)
 
 
-def open_counter(event: Event, whose: int, cpu: int, flags: int = 0) -> int:
-    """Begin to count, of a process or an open group; give the descriptor that tells how many.
+def check_counted(place: str = "") -> None:
+    """Raise UserError where instructions can't be counted on this machine.
+
+    The message begins with a place, such as a flag.
+    """
+    if why := why_uncounted():
+        where = f"{place}: " if place else ""
+        raise UserError(
+            f"{where}instructions can't be counted here: {why}. Decide on server_cpu_us (cpu in "
+            "limits) in their place"
+        )
+
+
+def why_uncounted() -> str:
+    """Say why instructions can't be counted on this machine; empty where they can."""
+    with InstructionCounter(lambda: [os.getpid()]) as counter:
+        pass
+    counted = counter.counted
+    return counted.fault or ("" if counted.instructions else NO_COUNTERS)
+
+
+def open_counter(event: Event, thread: int) -> int:
+    """Begin to count what a thread does in user space; give the descriptor that tells how much.
 
     Raises OSError.
     """
     number = SYSTEM_CALLS.get(platform.machine())
     if number is None:
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
-    attributes = pack(ATTRIBUTES, event.type, ATTRIBUTES_BYTES, event.config, 0, 0, WITH_TIMES, 0)
-    asked = ctypes.create_string_buffer(attributes, ATTRIBUTES_BYTES)
-    numbers = map(ctypes.c_long, (whose, cpu, -1, flags | CLOSED_BY_EXEC))
+    flags = INHERIT | EXCLUDE_KERNEL | EXCLUDE_HYPERVISOR
+    parts = (event.type, ATTRIBUTES_BYTES, event.config, 0, 0, WITH_TIMES, flags)
+    asked = ctypes.create_string_buffer(pack(ATTRIBUTES, *parts), ATTRIBUTES_BYTES)
+    numbers = map(ctypes.c_long, (thread, ANY_CPU, NO_EVENT_GROUP, CLOSED_BY_EXEC))
     counter: int = _libc.syscall(ctypes.c_long(number), asked, *numbers)
     if counter < 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
     return counter
 
 
+def _threads(pids: Iterable[int]) -> set[int]:
+    threads: set[int] = set()
+    for pid in pids:
+        with suppress(FileNotFoundError, ProcessLookupError):
+            threads |= {int(thread.name) for thread in Path(f"/proc/{pid}/task").iterdir()}
+    return threads
+
+
 def _total(read: Iterable[bytes]) -> Counted:
-    """Add up CPUs; what was counted for a part of the time stands for all of it."""
+    """Add up threads."""
     total = 0
     for value, enabled_ns, running_ns in (unpack("QQQ", each) for each in read):
-        if enabled_ns and not running_ns:
-            return Counted(None, "other programs use this machine's counters")
-        total += round(value * enabled_ns / running_ns) if running_ns else 0
+        if running_ns < AT_WORK * enabled_ns:
+            free = f"{running_ns / enabled_ns:.0%} of the time"
+            return Counted(None, f"others use the counters, which were free {free}")
+        total += value
     return Counted(total)
 
 
 def _fault(error: OSError) -> str:
     if error.errno in {errno.EACCES, errno.EPERM}:
+        level = _paranoid()
+        if os.geteuid() != 0 and level > PARANOID_ALLOWS:
+            return (
+                f"kernel.perf_event_paranoid is {level}, which leaves them to root; "
+                f"sudo sysctl kernel.perf_event_paranoid={PARANOID_ALLOWS} allows them"
+            )
         return NO_RIGHTS
     if error.errno in {errno.ENOENT, errno.ENODEV, errno.EOPNOTSUPP, errno.ENOSYS}:
         return NO_COUNTERS
     return f"the kernel doesn't count them ({error.strerror})"
+
+
+def _paranoid() -> int:
+    try:
+        return int(PARANOID.read_text())
+    except (OSError, ValueError):
+        return 0

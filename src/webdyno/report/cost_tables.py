@@ -20,8 +20,8 @@ COST_NOTE = (
     "processes, and of network interrupts where the kernel keeps these apart."
 )
 INSTRUCTIONS_NOTE = (
-    " Instructions: what CPUs execute for a request, the kernel's work included; counted in slots "
-    "of their own, medians of rounds."
+    " Instructions: what CPUs execute for a request in user space; counted in slots of their own, "
+    "medians of rounds."
 )
 REST_COLUMNS = (
     doc.Column("CPU", "value"),

@@ -20,7 +20,7 @@ from webdyno.model.explain import Advice, Intervention, Resource
 from webdyno.model.gate import BASELINE, HEAD
 from webdyno.model.machine import CpuSplit
 from webdyno.model.measure import Measure
-from webdyno.model.metrics import CPU_TIME
+from webdyno.model.metrics import CPU_TIME, INSTRUCTIONS
 from webdyno.model.setting import FACTORS, FOLLOWING_CPUS, Setting, SettingValue, in_figures
 from webdyno.model.variant import Variant
 from webdyno.stack.service_graph import resolve_stack
@@ -278,7 +278,10 @@ def _tried(
 def sampled_experiment(experiment: Experiment, catalogue: Catalogue) -> Experiment:
     """Give the experiment with CPU profiling on, and with symbol names where servers give them."""
     variants = {name: _with_names(name, experiment, catalogue) for name in experiment.variants}
-    return experiment.replace(profile=True, variants=variants)
+    measure = experiment.measure
+    if measure.decide_on == INSTRUCTIONS:  # perf has the counters
+        measure = measure.replace(decide_on=CPU_TIME)
+    return experiment.replace(profile=True, variants=variants, measure=measure)
 
 
 def profile_experiment(point: PointData, catalogue: Catalogue) -> Experiment:

@@ -25,7 +25,7 @@ from webdyno.model.records import Response
 from webdyno.model.testbed import TestbedSettings
 from webdyno.probe.client import ClientWatch
 from webdyno.probe.cpu import server_cpu
-from webdyno.probe.instructions import InstructionCounter
+from webdyno.probe.instructions import InstructionCounter, check_counted
 from webdyno.probe.profile import Profiler, SystemCalls
 from webdyno.probe.scene import Sampler
 from webdyno.probe.slot import Course, SlotProbe
@@ -242,9 +242,7 @@ class _SlotWatch:
         folders = stack.own_folders()
         profiler = Profiler(*cpus, folders) if tracing == "samples" else None
         calls = SystemCalls(*cpus) if tracing == "calls" else None
-        # What ran before is in no group of ours.
-        group = None if stack.found_pids() else stack.group
-        counter = InstructionCounter(group, cpus[0]) if tracing == "instructions" else None
+        counter = InstructionCounter(stack.pids) if tracing == "instructions" else None
         course = (
             Course(stack, testbed, client_pid, tracing.every_s)
             if isinstance(tracing, CourseTracing)
@@ -322,8 +320,10 @@ def surroundings_on(
 ) -> Surroundings:
     """Look at a testbed, and ask services and load generators for their versions.
 
-    Raises OperationError.
+    Raises OperationError, and UserError where what the experiment counts can't be counted.
     """
+    if any(plan.experiment.counts_instructions for plan in plan_points(experiment)):
+        check_counted()
     versions: dict[str, dict[str, str]] = {}
     for variant in variants:
         asked = ask_versions(

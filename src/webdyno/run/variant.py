@@ -181,6 +181,8 @@ class RunningRound:
                 profile=used.profile.cpu_s if used.profile else None,
                 functions=used.profile.functions_s if used.profile else None,
                 system_calls=used.system_calls,
+                instructions=used.instructions.instructions if used.instructions else None,
+                uncounted=used.instructions.fault if used.instructions else "",
                 refusal=refusal_in(logs) if refused else "",
             )
         )
@@ -197,8 +199,9 @@ class RunningRound:
 
     def tracing(self, phase: Phase) -> Tracing | None:
         """Say what of the servers' CPUs is looked at meanwhile, if that was requested."""
-        if not self.point.experiment.profile:
-            return None
+        experiment = self.point.experiment
+        if not experiment.profile:
+            return "instructions" if experiment.counts_instructions and phase == "measure" else None
         return "calls" if phase == "warmup" else "samples"
 
 

@@ -8,6 +8,7 @@ from webdyno.judge.noise import half_width
 from webdyno.judge.point_data import PointData, RunData, derived
 from webdyno.judge.validity import (
     client,
+    counters,
     keepalive,
     network,
     over_time,
@@ -32,6 +33,7 @@ SLOT_RULES: dict[str, SlotRule] = {
         *client.RULES,
         *network.SLOT_RULES,
         *servers.HOST_RULES,
+        counters.UNCOUNTED,
     )
 }
 """Rules that each slot keeps or breaks by itself, by name."""

@@ -1,0 +1,12 @@
+"""Whether what was asked of the CPUs' counters was counted."""
+
+from webdyno.judge.validity.rule import INTERFERENCE_TOLERATED, SlotRule
+
+UNCOUNTED = SlotRule(
+    name="instructions-uncounted",
+    broken=lambda slot: bool(slot.uncounted),
+    what=lambda slots: f"its instructions weren't counted: {slots[0].uncounted}",
+    fix="Stop other programs that count, such as perf; kernel.nmi_watchdog=0 frees a counter.",
+    invalidates=("instructions",),
+    tolerated=INTERFERENCE_TOLERATED,
+)
