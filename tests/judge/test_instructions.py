@@ -48,14 +48,10 @@ def test_head_that_executes_more_fails_and_an_equal_one_passes() -> None:
 
 
 def test_stolen_time_takes_nothing_from_the_answer() -> None:
-    run = gate_run(SimulatedVariant(server_cpu_us=40.0))
-    busy = [
-        record.replace(readings=readings_with(servers=STOLEN))
-        if isinstance(record, SlotRecord)
-        else record
-        for record in counted(run, PER_REQUEST).records
-    ]
-    assert judged(SimulatedRun(counted(run, PER_REQUEST).head, busy)).answer is GateAnswer.PASS
+    run = counted(gate_run(SimulatedVariant()), PER_REQUEST)
+    stolen = readings_with(host={"servers": STOLEN})
+    busy = [stolen(record) if isinstance(record, SlotRecord) else record for record in run.records]
+    assert judged(SimulatedRun(run.head, busy)).answer is GateAnswer.PASS
 
 
 def test_slots_whose_counter_others_had_are_left_out_or_too_many() -> None:
