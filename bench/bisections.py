@@ -117,18 +117,30 @@ def run(planted: int, program: Path, flags: Sequence[str] = ()) -> Bisected:
 
 def repository_of(folder: Path, planted: int, program: Path) -> list[str]:
     """Make a repository with a good commit and eight later ones; give the hashes of these."""
+    new_repository(folder)
+    commit_server(folder, program, COST_US, "good")
+    return [
+        commit_server(
+            folder, program, SLOWER_US if place >= planted else COST_US, f"change-{place}"
+        )
+        for place in range(1, COMMITS + 1)
+    ]
+
+
+def new_repository(folder: Path) -> None:
+    """Make a repository whose commits serve a page."""
     git(folder.parent, "init", "--quiet", "--initial-branch=main", str(folder))
     (folder / "webdyno.toml").write_text(PROJECT, encoding="utf-8")
-    hashes = []
-    for place in range(COMMITS + 1):
-        cost_us = SLOWER_US if place >= planted else COST_US
-        served = f'exec {program} --listen "127.0.0.1:$PORT" --cost-us {cost_us}'
-        (folder / "serve.sh").write_text(f"# Change {place}\n{served}\n", encoding="utf-8")
-        git(folder, "add", "--all")
-        git(folder, "commit", "--quiet", "--message", f"change {place}")
-        hashes.append(git(folder, "rev-parse", "HEAD").strip())
-    git(folder, "tag", "good", hashes[0])
-    return hashes[1:]
+
+
+def commit_server(folder: Path, program: Path, cost_us: float, name: str) -> str:
+    """Commit a program that serves at such a cost, and tag it; give the commit's hash."""
+    served = f'exec {program} --listen "127.0.0.1:$PORT" --cost-us {cost_us:g}'
+    (folder / "serve.sh").write_text(f"# {name}\n{served}\n", encoding="utf-8")
+    git(folder, "add", "--all")
+    git(folder, "commit", "--quiet", "--message", name)
+    git(folder, "tag", name)
+    return git(folder, "rev-parse", "HEAD").strip()
 
 
 def place_of(commit: str, commits: Sequence[str]) -> int | None:

@@ -1,4 +1,4 @@
-"""Runs the shell steps of a composite action as GitHub's runner does: as far as ours need it.
+"""Runs the shell steps of an action, or of a job, as GitHub's runner does: as far as ours need it.
 
 https://docs.github.com/actions/reference/workflows-and-actions/metadata-syntax has the rules.
 """
@@ -14,6 +14,7 @@ from typing import Any
 import yaml
 
 EXPRESSION = re.compile(r"\$\{\{\s*(.*?)\s*\}\}")
+ALWAYS = "always()"
 CONDITION = re.compile(r"inputs\.(?P<name>[\w-]+) != '(?P<value>[^']*)'")
 
 
@@ -44,18 +45,29 @@ class Action:
 
     def steps(self) -> Iterator[dict[str, Any]]:
         """Give the steps whose condition holds."""
-        for step in self._data["runs"]["steps"]:
+        for step in self._steps:
             condition = CONDITION.fullmatch(step.get("if", ""))
             if condition is None:
-                assert "if" not in step, step["if"]
+                assert step.get("if", ALWAYS) == ALWAYS, step["if"]
                 yield step
             elif self._input(condition["name"]) != condition["value"]:
                 yield step
 
     @property
-    def _data(self) -> dict[str, Any]:
-        data: dict[str, Any] = yaml.safe_load(self.file.read_text(encoding="utf-8"))
+    def _data(self) -> dict[Any, Any]:
+        """Give what the file says; YAML 1.1 takes the key `on` for true."""
+        data: dict[Any, Any] = yaml.safe_load(self.file.read_text(encoding="utf-8"))
         return data
+
+    @property
+    def _steps(self) -> list[dict[str, Any]]:
+        steps: list[dict[str, Any]] = self._data["runs"]["steps"]
+        return steps
+
+    @property
+    def _inputs(self) -> dict[str, dict[str, str]]:
+        inputs: dict[str, dict[str, str]] = self._data["inputs"]
+        return inputs
 
     def _run(self, step: Mapping[str, Any]) -> int:
         files = {name: self.temp / name for name in ("GITHUB_OUTPUT", "GITHUB_ENV")}
@@ -95,7 +107,24 @@ class Action:
         return {**self.contexts, **self.outputs}.get(expression, "")
 
     def _input(self, name: str) -> str:
-        return self.inputs.get(name, self._filled(self._data["inputs"][name]["default"]))
+        return self.inputs.get(name, self._filled(self._inputs[name]["default"]))
+
+
+@dataclass
+class Job(Action):
+    """A job of a workflow that is started by hand, on its way through its steps."""
+
+    name: str = ""
+
+    @property
+    def _steps(self) -> list[dict[str, Any]]:
+        steps: list[dict[str, Any]] = self._data["jobs"][self.name]["steps"]
+        return steps
+
+    @property
+    def _inputs(self) -> dict[str, dict[str, str]]:
+        started: dict[str, dict[str, dict[str, str]]] = self._data[True]["workflow_dispatch"]
+        return started["inputs"]
 
 
 def _lines(file: Path) -> Iterator[tuple[str, str]]:
