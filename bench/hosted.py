@@ -16,7 +16,7 @@ from argparse import Namespace
 from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from math import ceil, sqrt
+from math import ceil, inf, sqrt
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
@@ -54,16 +54,16 @@ COST_US = 100.0
 WITHIN_S = 3600.0
 RUN = "run"
 HEADINGS = (
-    *("kind", "gates", "right (95% CI)", "pass", "fail", "inconclusive", "invalid", "no answer"),
-    *("median time, s", "median half-width of the 95% CI"),
+    *("kind", "gates", "wrong (95% CI)", "pass", "fail", "inconclusive", "invalid", "no answer"),
+    *("median time, s", "median half-width of 95% CIs"),
 )
 ANSWERS = (GateAnswer.PASS, GateAnswer.FAIL, GateAnswer.INCONCLUSIVE, GateAnswer.INVALID)
 PAGE = """\
 # Gates on hosted runners
 
 `webdyno gate` with its defaults (limits: 5% CPU per request, 5% throughput, 25% p99), between two
-revisions whose cost is known. Right: pass for equal revisions and +3%, fail for +10%; +5% is the
-limit itself, where neither answer is right. No answer: webdyno ended with an error.
+revisions whose cost is known. Wrong: fail for equal revisions and +3%, pass for +10%; +5% is the
+limit itself, where neither is. No answer: webdyno ended with an error.
 
 {table}
 
@@ -72,7 +72,7 @@ limit itself, where neither answer is right. No answer: webdyno ended with an er
 
 
 class Kind(NamedTuple):
-    """Gates whose answer is known."""
+    """Gates between revisions of known cost."""
 
     name: str
     more: float
@@ -80,12 +80,12 @@ class Kind(NamedTuple):
     gates: int
 
     @property
-    def right(self) -> GateAnswer | None:
-        """The answer that is right; None at the limit itself."""
+    def wrong(self) -> GateAnswer | None:
+        """The answer that is wrong; None at the limit itself."""
         limit = DEFAULT_TOLERANCES["server_cpu_us"]
         if self.more == limit:
             return None
-        return GateAnswer.FAIL if self.more > limit else GateAnswer.PASS
+        return GateAnswer.PASS if self.more > limit else GateAnswer.FAIL
 
 
 KINDS = (
@@ -184,16 +184,19 @@ def run(kind: Kind, program: Path, time_each: str | None, runs: Path | None) -> 
 def ask(scratch: Path, time_each: str | None) -> str:
     """Have webdyno answer, in a folder with the repository; give what it complained of."""
     words = [str(lab.WEBDYNO), "gate", "--base", "base", "--head", "head", "--yes", "--no-report"]
-    done = subprocess.run(
-        [*words, "--output", str(scratch / RUN), *(["--time", time_each] if time_each else [])],
-        cwd=scratch / "repository",
-        env=environment(scratch / "cache"),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=WITHIN_S,
-        check=False,
-    )
+    try:
+        done = subprocess.run(
+            [*words, "--output", str(scratch / RUN), *(["--time", time_each] if time_each else [])],
+            cwd=scratch / "repository",
+            env=environment(scratch / "cache"),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=WITHIN_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return f"webdyno had not ended after {WITHIN_S:g} s"
     return done.stderr.strip()[-500:] or "webdyno left no answer behind"
 
 
@@ -250,7 +253,7 @@ def _row(kind: Kind, mine: Sequence[Answered]) -> list[str]:
     return [
         kind.name,
         str(len(mine)),
-        share_words(answers[kind.right], len(mine)) if kind.right else "–",
+        share_words(answers[kind.wrong], len(mine)) if kind.wrong else "–",
         *(str(answers[answer]) for answer in ANSWERS),
         str(answers[None]),
         f"{median(it.took_s for it in mine):.0f}",
@@ -259,13 +262,18 @@ def _row(kind: Kind, mine: Sequence[Answered]) -> list[str]:
 
 
 def _widths(mine: Sequence[Answered]) -> str:
+    """Give medians; a CI without a bound, or none, is wider than any other."""
     short = {full: name for name, full in SHORT.items()}
-    by_metric = {
-        metric: [it.half_widths[metric] for it in mine if metric in it.half_widths]
+    answered = [it.half_widths for it in mine if it.answer]
+    medians = {
+        metric: median(widths.get(metric, inf) for widths in answered)
         for metric in DEFAULT_TOLERANCES
+        if answered
     }
-    said = (f"{short[metric]} ±{median(each):.1%}" for metric, each in by_metric.items() if each)
-    return ", ".join(said) or "–"
+    return ", ".join(
+        f"{short[metric]} ±{width:.1%}" if width < inf else f"{short[metric]} unknown"
+        for metric, width in medians.items()
+    )
 
 
 def page(found: Sequence[Answered]) -> str:

@@ -16,6 +16,7 @@ from webdyno.model.gate import DEFAULT_TOLERANCES, GateAnswer, GateClaim, GateJu
 
 EQUAL, _, LIMIT, SLOWER = hosted.KINDS
 PASS, FAIL = GateAnswer.PASS, GateAnswer.FAIL
+WIDTHS = "cpu ±{}, throughput unknown, p99 ±8.4%"
 
 
 def gate(
@@ -34,6 +35,7 @@ RECORDED = (
     gate(LIMIT, FAIL, 60.0, 0.01),
     gate(SLOWER, FAIL, 31.0, 0.009),
     gate(SLOWER, GateAnswer.INVALID, 33.0, 0.009),
+    gate(SLOWER, PASS, 35.0, 0.04),
 )
 
 
@@ -43,13 +45,13 @@ def test_the_table_counts_answers_and_gives_medians(tmp_path: Path) -> None:
         lab.append(files[place % 2], found)
     found_all = hosted.known(Namespace(results=files))
     assert hosted.rows(found_all) == [
-        ["equal", "4", "50% (6.8–93.2)", "2", "0", "1", "0", "1", "40", "cpu ±1.3%, p99 ±8.4%"],
-        ["+5% CPU", "1", "–", "0", "1", "0", "0", "0", "60", "cpu ±1.0%, p99 ±8.4%"],
-        ["+10% CPU", "2", "50% (1.3–98.7)", "0", "1", "0", "1", "0", "32", "cpu ±0.9%, p99 ±8.4%"],
+        ["equal", "4", "0% (0.0–60.2)", "2", "0", "1", "0", "1", "40", WIDTHS.format("1.3%")],
+        ["+5% CPU", "1", "–", "0", "1", "0", "0", "0", "60", WIDTHS.format("1.0%")],
+        ["+10% CPU", "3", "33.3% (0.8–90.6)", "1", "1", "0", "1", "0", "33", WIDTHS.format("0.9%")],
     ]
     page = hosted.page(found_all)
-    assert "| equal | 4 | 50% (6.8–93.2) | 2 | 0 | 1 | 0 | 1 | 40 | cpu ±1.3%, p99 ±8.4% |" in page
-    assert "Xeon, 4 cores (7 gates)" in page
+    assert "| equal | 4 | 0% (0.0–60.2) | 2 | 0 | 1 | 0 | 1 | 40 | cpu ±1.3%, " in page
+    assert "Xeon, 4 cores (8 gates)" in page
     assert "no gates yet" in hosted.page([])
 
 
@@ -71,8 +73,8 @@ def test_what_is_there_is_not_measured_again_and_jobs_share_the_rest(tmp_path: P
     }
 
 
-def test_what_is_right_hangs_on_the_limit() -> None:
-    assert [kind.right for kind in hosted.KINDS] == [PASS, PASS, None, FAIL]
+def test_what_is_wrong_hangs_on_the_limit() -> None:
+    assert [kind.wrong for kind in hosted.KINDS] == [FAIL, FAIL, None, PASS]
 
 
 def test_only_cis_with_bounds_have_a_width() -> None:

@@ -21,8 +21,8 @@ done
 PARTS = 5
 
 
-def workflow(path: Path) -> dict[str, Any]:
-    read: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
+def workflow(path: Path) -> dict[Any, Any]:
+    read: dict[Any, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
     return read
 
 

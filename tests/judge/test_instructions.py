@@ -10,6 +10,7 @@ from webdyno.model.gate import GateAnswer, GateSettings
 from webdyno.model.judgement import Verdict
 from webdyno.model.metrics import INSTRUCTIONS, METRICS, metrics_told_by, responses
 from webdyno.model.records import Record, SlotRecord
+from webdyno.report.gate import gate_markdown
 
 PER_REQUEST = {"baseline": 250_000, "baseline again": 250_000, "head": 250_000}
 HEAD_MORE = {**PER_REQUEST, "head": 265_000}
@@ -45,6 +46,9 @@ def test_head_that_executes_more_fails_and_an_equal_one_passes() -> None:
     assert claim.worse
     assert claim.worse.low < 1.06 < claim.worse.high
     assert judged(counted(run, PER_REQUEST)).answer is GateAnswer.PASS
+    said = gate_markdown(more)
+    assert "instructions per request 250,000 → 265,000" in said
+    assert "waiting" not in said
 
 
 def test_stolen_time_takes_nothing_from_the_answer() -> None:

@@ -134,7 +134,7 @@ class Course:
     def _look(self, at_s: float) -> None:
         memory_bytes = descriptors = None
         if at_s >= self._memory_due_s:
-            self._pids = self._all_pids()
+            self._pids = all_pids(self._stack)
             self._memory_due_s = at_s + MEMORY_EVERY_S
             memory_bytes = _resident_bytes(self._pids)
             descriptors = _descriptors(self._pids)
@@ -153,11 +153,11 @@ class Course:
             )
         )
 
-    def _all_pids(self) -> list[int]:
-        services = self._stack.services().items()
-        return in_turns(
-            [service_pids(self._stack.group, role, service) for role, service in services]
-        )
+
+def all_pids(stack: RunningStack) -> list[int]:
+    """Give the processes of a stack, the first one of each service first."""
+    services = stack.services().items()
+    return in_turns([service_pids(stack.group, role, service) for role, service in services])
 
 
 def in_turns(of_services: Sequence[Sequence[int]]) -> list[int]:

@@ -180,7 +180,9 @@ def _why_it_fails(gate: GateJudgement) -> Iterator[tuple[str, str]]:
     """Say what grew, in which commits, and how to see it again."""
     if gate.answer is not GateAnswer.FAIL:
         return
-    yield from (("Grew", growth_line(growth)) for growth in gate.grew)
+    yield from (
+        ("Grew", growth_line(growth, waits=_waits(gate, growth.endpoint))) for growth in gate.grew
+    )
     if gate.commits:
         yield "Commits", printable(gate.commits)
     if gate.repeat:
@@ -317,11 +319,18 @@ def gitlab_load_performance(gate: GateJudgement) -> str:
     return json.dumps({"metrics": metrics}, indent=2) + "\n"
 
 
-def growth_line(growth: CostGrowth) -> str:
+def _waits(gate: GateJudgement, endpoint: str) -> bool:
+    """Whether an endpoint is worse in what takes time."""
+    worse = [claim.metric for claim in gate.of("worse") if claim.endpoint == endpoint]
+    return any(METRICS[metric].kind in {"throughput", "latency"} for metric in worse)
+
+
+def growth_line(growth: CostGrowth, *, waits: bool = True) -> str:
     """Say by how much CPU per request grew at an endpoint, and which functions take it."""
     whole = growth.counted or growth.sampled
     if whole is None or whole.whole.more_us.low <= 0:
-        said = f"{growth.endpoint}: CPU per request hasn't grown (95% confidence), waiting has"
+        said = f"{growth.endpoint}: CPU per request hasn't grown (95% confidence)"
+        said += ", waiting has" if waits else ""
         said = said if whole else f"{growth.endpoint}: too few valid rounds"
     else:
         more, ends = latency_and_bounds(whole.whole.more_us)

@@ -28,7 +28,7 @@ from webdyno.probe.cpu import server_cpu
 from webdyno.probe.instructions import InstructionCounter, check_counted
 from webdyno.probe.profile import Profiler, SystemCalls
 from webdyno.probe.scene import Sampler
-from webdyno.probe.slot import Course, SlotProbe
+from webdyno.probe.slot import Course, SlotProbe, all_pids
 from webdyno.run.backend import (
     ClientsHost,
     ClientUse,
@@ -242,7 +242,9 @@ class _SlotWatch:
         folders = stack.own_folders()
         profiler = Profiler(*cpus, folders) if tracing == "samples" else None
         calls = SystemCalls(*cpus) if tracing == "calls" else None
-        counter = InstructionCounter(stack.pids) if tracing == "instructions" else None
+        counter = (
+            InstructionCounter(partial(all_pids, stack)) if tracing == "instructions" else None
+        )
         course = (
             Course(stack, testbed, client_pid, tracing.every_s)
             if isinstance(tracing, CourseTracing)
