@@ -55,6 +55,15 @@ def test_programs_name_their_functions_where_they_are_sampled_and_only_there(
     assert _environment(experiment, catalogue, "a")["NODE_OPTIONS"] == "--no-warnings"
 
 
+def test_samples_decide_on_cpu_time_where_a_gate_counts_instructions(tmp_path: Path) -> None:
+    draft, catalogue = resolved(tmp_path, {"a": {"stack": CMD}, "b": {"stack": CMD}})
+    experiment = draft.checked(catalogue).with_measure(decide_on="instructions")
+    sampled = sampled_experiment(experiment, catalogue)
+    assert experiment.counts_instructions
+    assert not sampled.counts_instructions
+    assert sampled.measure.decide_on == "server_cpu_us"
+
+
 def _environment(experiment: Experiment, catalogue: Catalogue, variant: str) -> Mapping[str, str]:
     """Give the variables with which a variant's program is started."""
     stack = catalogue.stack(experiment.variants[variant].stack)
