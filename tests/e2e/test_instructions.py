@@ -8,13 +8,14 @@ from e2e.commands import QUICK, webdyno_here
 from webdyno.definitions import Catalogue, CommandLine, read_experiment
 from webdyno.judge.questions.gate import GateQuestion
 from webdyno.lab.lines import LineProgress
+from webdyno.model.errors import UserError
 from webdyno.model.exit_codes import Exit
 from webdyno.model.gate import BASELINE, BASELINE_AGAIN, HEAD
 from webdyno.model.metrics import INSTRUCTIONS
 from webdyno.model.records import SlotRecord
 from webdyno.probe import instructions
 from webdyno.probe.instructions import Event
-from webdyno.run.session import begin_run, measure_run
+from webdyno.run.session import begin_run, measure_run, resume_run
 
 CPU_CLOCK, NOTHING_LIKE_IT = Event(1, 1), Event(1, 10_000)
 """PERF_TYPE_SOFTWARE: PERF_COUNT_SW_TASK_CLOCK; no such event."""
@@ -69,10 +70,31 @@ def test_a_limit_is_refused_before_anything_starts_where_nobody_counts(
     for words, place in {
         ("gate", "--base=nginx", "--head=nginx", f"--fail-if={LIMIT}"): "--fail-if",
         (*one, f"--set={decides}"): f"--set {decides}",
-        (*one, f"--fail-if={LIMIT}"): "",
+        (*one, f"--fail-if={LIMIT}"): f"--fail-if '{LIMIT}'",
     }.items():
         done = webdyno_here(*words, folder=tmp_path)
         assert done.returncode == Exit.USER_ERROR, done.stderr
-        assert f"{place}: instructions can't be counted here: ".removeprefix(": ") in done.stderr
+        assert f"{place}: instructions can't be counted here: " in done.stderr
+        assert "expected" not in done.stderr
         assert "Traceback" not in done.stderr
     assert not (tmp_path / "runs").exists()
+
+
+def test_a_run_that_counts_is_not_resumed_where_nobody_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalogue = Catalogue.load()
+    asked = {
+        "title": "t",
+        "question": "q?",
+        "site": "static",
+        "variants": {"a": NGINX, "b": NGINX},
+        "measure": {"count_instructions": True, "seed": 1},
+    }
+    experiment = read_experiment(CommandLine(asked, {}), [], catalogue)
+    with pytest.MonkeyPatch.context() as patch:
+        count_by(CPU_CLOCK, patch)
+        begin_run("counted", experiment, catalogue, tmp_path / "run").close()
+    count_by(NOTHING_LIKE_IT, monkeypatch)
+    with pytest.raises(UserError, match="instructions can't be counted here"):
+        resume_run(tmp_path / "run")

@@ -25,6 +25,7 @@ from webdyno.model.judgement import Judgement, Verdict
 from webdyno.model.limits import Limit, limit_answers, read_limits
 from webdyno.model.metrics import INSTRUCTIONS
 from webdyno.model.run import EXPLAIN_FOLDER, PAGE_FILE
+from webdyno.probe.instructions import check_counted
 from webdyno.report.console import plain_console, tell
 from webdyno.run.folder import HEAD_FILE, RunFolder
 
@@ -51,8 +52,7 @@ def measure_and_show(
 ) -> Exit:
     """Run an experiment from its first round on, and show what came of it."""
     limits = _limits(fail_if, experiment)
-    if any(limit.metric == INSTRUCTIONS for limit in limits):
-        experiment = experiment.with_measure(count_instructions=True)
+    experiment = _counting(experiment, limits)
     measured = measure_anew(name, experiment, catalogue, out, at_terminal(how))
     show = show or showing(how, limits)
     return show_measured(measured, show, afterwards)
@@ -125,6 +125,16 @@ def _limits(texts: Sequence[str], experiment: Experiment) -> list[Limit]:
         except ValueError as error:
             raise UserError(f"--fail-if '{text}': {error}") from None
     return limits
+
+
+def _counting(experiment: Experiment, limits: Sequence[Limit]) -> Experiment:
+    """Give the experiment that counts what limits are about; raise UserError where none can."""
+    limit = next((limit for limit in limits if limit.metric == INSTRUCTIONS), None)
+    if limit is None:
+        return experiment
+    if experiment.testbed.kind != "cluster":  # its hosts look themselves
+        check_counted(f"--fail-if '{limit.text}'")
+    return experiment.with_measure(count_instructions=True)
 
 
 def show_result(
