@@ -51,6 +51,8 @@ LARGE = log(1.5)
 """A difference (ln) from which on a ratio that is known to such a share can be told promptly."""
 MOST_EXCLUDED = 0.05
 """An inconclusive comparison answers something where it excludes larger differences than this."""
+FEWEST_OF_COUNTS = 2
+"""Rounds in which statements are counted: they are what they are, and no test has to confirm it."""
 WORTH_TELLING_APART = 0.005
 """By so much (ln) a ratio may be another one on a machine alone for that to be shown."""
 WITHOUT_DIFFERENCE = {Verdict.INCONCLUSIVE, Verdict.EQUIVALENT}
@@ -167,7 +169,11 @@ def compare_family(
     alpha / (m - 1) and so on; after the first that doesn't hold, the rest are asked at its level.
     """
     pairs = [pair_of(data, variant, other, rule) for variant, other, rule in questions]
-    p = [sign_flip_p(pair.d) for pair in pairs]
+    counts = [rule.needs == "databases" for *_, rule in questions]
+    p = [
+        0.0 if is_count else sign_flip_p(pair.d)
+        for is_count, pair in zip(counts, pairs, strict=True)
+    ]
     compared: dict[int, Comparison] = {}
     left, all_hold = len(pairs), True
     for index in sorted(range(len(pairs)), key=p.__getitem__):
@@ -176,7 +182,9 @@ def compare_family(
             better=rule.metric.better,
             delta=delta,
             alpha=alpha / left,
-            fewest_rounds=fewest_rounds(measure, len(pairs), alpha),
+            fewest_rounds=FEWEST_OF_COUNTS
+            if counts[index]
+            else fewest_rounds(measure, len(pairs), alpha),
             floor=floor_share(rule.metric, pair.a, pair.b),
             floor_text=floor_text(rule.metric),
         )
@@ -185,7 +193,8 @@ def compare_family(
         shown = shown and ratio_widened_by_resolution(shown, data, variant, baseline, rule)
         evidence = evidence_of(data, variant, baseline, rule)
         wide = shown and widened(shown, evidence.together)
-        wide_p = sign_flip_p(evidence.against(pair.d)) if evidence.biased else p[index]
+        biased = evidence.biased and not counts[index]
+        wide_p = sign_flip_p(evidence.against(pair.d)) if biased else p[index]
         all_hold = all_hold and different(wide, wide_p, question)
         if all_hold and left > 1:
             left -= 1
@@ -204,7 +213,7 @@ def compare_family(
             ratio=shown.ratio(1 - question.alpha) if shown else None,
             by_round=np.exp(pair.d).tolist(),
             rounds=pair.rounds,
-            sign_flip_p=p[index] if len(pair.d) else None,
+            sign_flip_p=p[index] if len(pair.d) and not counts[index] else None,
             method=shown.method if shown else "t",
             delta=question.delta,
             negligible=ruling.negligible,

@@ -174,6 +174,8 @@ def apart_alone(data: PointData, variant: str, other: str) -> float:
     to nothing.
     """
     slots = [*data.of_variant(variant), *data.of_variant(other)]
+    if not slots:
+        return 0.0
     stacks = {data.experiment.variants[name].stack for name in (variant, other)}
     same = len(stacks) == 1 or all(stack.startswith(OF_REVISIONS) for stack in stacks)
     return (APART_OF_ONE if same else APART_OF_TWO) * lost(taken_share(slots))

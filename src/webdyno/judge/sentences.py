@@ -55,7 +55,14 @@ def ranking_headline(ranking: Ranking, metric: str, costs: Sequence[CostAtRate] 
     then = [f"{rank.variant} {_place(rank)}" for rank in after[:MOST_RANKS_SAID]]
     if left := len(after) - len(then):
         then.append(f"{left} more")
-    return f"{leads}; then {', '.join(then)}" if then else leads
+    said = f"{leads}; then {', '.join(then)}" if then else leads
+    return "; ".join([said, *_too_few_rounds(ranking)])
+
+
+def _too_few_rounds(ranking: Ranking) -> list[str]:
+    """Say why pairs are open that figures tell apart: the exact test needs more rounds."""
+    whys = {pair.why for pair in ranking.pairs if pair.needs_rounds}
+    return [_inside(why) for why in sorted(whys)]
 
 
 def _shared_lead(ranking: Ranking, first: Sequence[str], by: str) -> str:
@@ -286,7 +293,7 @@ def _what_else(comparison: Comparison) -> str:
 def ratio_words(compared: Sequence[Comparison]) -> list[str]:
     """Give each ratio with its interval, as far as there are any: `nginx 2.1× of apache (…)`."""
     return [
-        f"{comparison.a} {times(comparison.ratio)} ({ratio_range(comparison.ratio)})"
+        f"{comparison.a} {times(comparison.ratio)} ({ratio_range(comparison.decisive)})"
         for comparison in compared
-        if comparison.ratio
+        if comparison.ratio and comparison.decisive
     ]

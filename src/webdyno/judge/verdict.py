@@ -6,7 +6,7 @@ from math import log1p
 from webdyno.judge.bounds import UNBIASED, Bound
 from webdyno.judge.interval import Estimate, t_quantile
 from webdyno.model.format import confidence_level, percent, probability
-from webdyno.model.judgement import Verdict
+from webdyno.model.judgement import NEEDS_ROUNDS, Verdict
 
 MOST_ROUNDS_FORESEEN = 1_000
 MOST_EQUAL = 0.1
@@ -76,7 +76,7 @@ def answer(ratio: Estimate | None, p: float, rounds: int, question: VerdictRule)
     if ratio is None or rounds < question.fewest_rounds:
         return Ruling(
             Verdict.INCONCLUSIVE,
-            f"A verdict needs at least {question.fewest_rounds} rounds; there are {rounds}.",
+            f"{NEEDS_ROUNDS}{question.fewest_rounds} rounds; there are {rounds}.",
             question.fewest_rounds - rounds,
         )
     verdict = by_interval(ratio, question.limit, question.better)

@@ -93,6 +93,10 @@ class OneSidedAnswer(Model):
     why: str
 
 
+NEEDS_ROUNDS = "A verdict needs at least "
+"""How the reason begins where there are too few rounds."""
+
+
 class ClearFact(Model):
     """What another metric says clearly where the deciding one leaves a comparison open."""
 
@@ -166,6 +170,11 @@ class Comparison(Model):
         Where the faster variant was client-limited it has only one end, and that may suffice.
         """
         return self.worst_case or self.ratio
+
+    @property
+    def needs_rounds(self) -> bool:
+        """Whether there are too few rounds for a verdict, whatever they show."""
+        return self.verdict is Verdict.INCONCLUSIVE and self.why.startswith(NEEDS_ROUNDS)
 
     @property
     def is_beyond_client(self) -> bool:

@@ -7,6 +7,7 @@ import pytest
 from builders import SimulatedRun, server_use
 from judge.validity.broken import found_in, load_with, readings_with, run_with
 from webdyno.judge.validity import excluded_slots
+from webdyno.judge.validity.servers import TICKS_S, foreign_s
 from webdyno.model.load import SlowReaders
 from webdyno.model.readings import MemoryLimitUse, ServerStatus, StoppedUse
 from webdyno.model.records import SlotRecord
@@ -160,6 +161,17 @@ def test_time_given_to_other_machines_is_told() -> None:
     stolen = {"servers": {**BUSY["servers"], "steal_s": 0.1}}
     found = run_on(0.9, host=stolen)
     assert "to other machines" in found["steal"].what
+
+
+def test_others_are_seen_where_client_and_servers_share_cpus() -> None:
+    """Whoever used the CPUs and was neither of them is another one."""
+    run = run_with(readings_with(host=BUSY, shared_cpus=True))
+    slot = run.data.of_variant("apache")[0]
+    client = slot.load.client
+    ours_s = slot.servers.cpu_s + client.cpu_user_s + client.cpu_sys_s
+    assert slot.readings
+    others_s = slot.readings.host.servers.busy_s - ours_s
+    assert foreign_s(slot) == pytest.approx(max(others_s - TICKS_S, 0.0))
 
 
 def test_waiting_for_memory_is_told() -> None:
