@@ -14,6 +14,7 @@ from hypothesis import settings
 
 from neighbours import Neighbours
 from webdyno.model.experiment import Experiment
+from webdyno.model.hiding import SECRETS
 from webdyno.model.records import RECORD
 
 pytest_plugins = ["workers"]
@@ -26,6 +27,12 @@ settings.load_profile("many")
 # A shell's background jobs ignore Ctrl-C, and so would every program that they start; the tests
 # that interrupt webdyno would wait for ever.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(autouse=True)
+def no_secrets_of_other_tests() -> None:
+    """Have a process know no secrets: what was filled in once stays known to it."""
+    SECRETS.forget()
 
 
 @pytest.fixture

@@ -16,7 +16,13 @@ from webdyno.definitions.toml_file import PlaceOf
 from webdyno.model.errors import UserError
 from webdyno.model.files import MIB, opened, read_named, reading
 from webdyno.model.replay import Replay
-from webdyno.model.request import OWN_HEADERS, READABLE_ENCODINGS, accepted_encodings, encoded
+from webdyno.model.request import (
+    OWN_HEADERS,
+    READABLE_ENCODINGS,
+    SECRET_HEADERS,
+    accepted_encodings,
+    encoded,
+)
 
 Entry = dict[str, Any]
 
@@ -126,8 +132,7 @@ def open_secrets(entries: Iterable[Entry]) -> list[str]:
         {
             name
             for name, value in pairs
-            if name.lower() in {"authorization", "cookie", "proxy-authorization", "x-api-key"}
-            and "${env:" not in str(value)
+            if name.lower() in SECRET_HEADERS and "${env:" not in str(value)
         }
     )
 

@@ -14,6 +14,7 @@ from types import FrameType
 from webdyno.model.command import as_called
 from webdyno.model.errors import OperationError, UserError
 from webdyno.model.exit_codes import Exit
+from webdyno.model.hiding import hidden
 from webdyno.model.text import printable
 
 SHOWN_LETTERS = 200
@@ -73,12 +74,12 @@ def told_end(error: BaseException, doing: str) -> Exit:
 
 def keep_traceback(error: Exception, command: str) -> str:
     """Write the traceback of what is a defect of webdyno's own; give what asks for a report."""
-    said = " ".join(f"{type(error).__name__}: {error}".split())
+    said = hidden(" ".join(f"{type(error).__name__}: {error}".split()))
     if len(said) > SHOWN_LETTERS:
         said = f"{said[:SHOWN_LETTERS]}…"
     # Without the arguments, which may hold secrets.
     head = f"webdyno {version('webdyno')}, {command}\n\n"
-    kept = _written(head + "".join(traceback.format_exception(error)))
+    kept = _written(head + hidden("".join(traceback.format_exception(error))))
     what = f"{kept}, which holds the traceback" if kept else "what you typed"
     return f"this is a defect of webdyno ({said}); please report it, with {what}"
 

@@ -143,6 +143,8 @@ MOST_ENDPOINTS = 50
 """Endpoints that are told of apart; of more than these only all together."""
 JSON_TYPE = "application/json"
 FORM_TYPE = "application/x-www-form-urlencoded"
+SECRET_HEADERS = frozenset({"authorization", "proxy-authorization", "cookie", "x-api-key"})
+"""What stands in these is a secret, or holds one."""
 _METHOD = re.compile(r"[A-Z]{1,20}")
 
 

@@ -1,12 +1,13 @@
 """Texts: names and titles, secrets in them, and what others wrote, made safe to show."""
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated
 
 from pydantic import AfterValidator
 
 from webdyno.model.errors import UserError
+from webdyno.model.hiding import hidden, keep_secret
 
 PICTURES = 0x2400
 """Unicode's pictures of the control characters, in their order."""
@@ -22,16 +23,22 @@ SHOWN = {
 
 
 def printable(text: str) -> str:
-    """Give characters that control instead of showing as pictures, `␛` for escape.
+    """Give a text as it may be shown, whoever wrote it.
 
-    Lines and tabs stay.
+    Secrets are hidden, and characters that control instead of showing become pictures, `␛` for
+    escape; lines and tabs stay.
     """
-    return text.translate(SHOWN)
+    return hidden(text).translate(SHOWN)
 
 
 def finished(value: object) -> object:
-    """Make the value of a template's expression printable, if it is text."""
-    return printable(value) if isinstance(value, str) else value
+    """Make the value of a template's expression printable, if it is text.
+
+    Secrets are hidden in texts alone: of markup, names of tags might be one.
+    """
+    if not isinstance(value, str):
+        return value
+    return value.translate(SHOWN) if hasattr(value, "__html__") else printable(value)
 
 
 LONGEST = 100
@@ -62,13 +69,10 @@ Name = Annotated[str, AfterValidator(_name)]
 
 SECRET = re.compile(r"\$\{env:([A-Za-z_][A-Za-z0-9_]*)\}")
 """A place that a variable of the environment fills."""
-HIDDEN = "…hidden…"
-TELLING = 3
-"""So many letters of a secret at a text's cut end are hidden as well."""
 
 
 def secret_values(texts: Iterable[str], environment: Mapping[str, str]) -> set[str]:
-    """Give the secrets that texts name, which nothing on disk may show.
+    """Give the secrets that texts name, which are hidden from now on.
 
     Raise UserError for a variable that isn't there.
     """
@@ -80,20 +84,10 @@ def with_secrets(text: str, environment: Mapping[str, str]) -> str:
     return SECRET.sub(lambda place: _value(place[1], environment), text)
 
 
-def hide(text: str, secrets: Collection[str]) -> str:
-    """Give a text without secrets, nor the beginning of one at its end, where it may be cut."""
-    for secret in sorted(secrets, key=len, reverse=True):
-        text = text.replace(secret, HIDDEN)
-        for length in range(len(secret) - 1, TELLING - 1, -1):
-            if text.endswith(secret[:length]):
-                text = text[:-length] + HIDDEN
-                break
-    return text
-
-
 def _value(name: str, environment: Mapping[str, str]) -> str:
     if not (value := environment.get(name)):
         raise UserError(f"${{env:{name}}}: the environment has no {name}; export {name}=… first")
     if not value.isprintable():
         raise UserError(f"${{env:{name}}}: the value of {name} should be text in one line")
+    keep_secret([value])
     return value

@@ -12,7 +12,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from webdyno.model import format as text
-from webdyno.model.text import finished
+from webdyno.model.text import finished, printable
 from webdyno.report.document import Block, Counts, Document, Headlines, Section
 from webdyno.report.drawing import DARK, FONT, LIGHT, Mark, marks
 from webdyno.report.view import RunView
@@ -115,7 +115,7 @@ def prose(said: str) -> Markup:
         flag = match["flag"]
         return f'<code class="flag">{flag}</code>' if flag else f"<code>{match['command']}</code>"
 
-    spaced = str(escape(text.bound(said, NARROW_SPACE)))
+    spaced = str(escape(text.bound(printable(said), NARROW_SPACE)))
     return Markup(CODE.sub(code, spaced))  # noqa: S704 (escaped before)
 
 

@@ -16,7 +16,8 @@ from webdyno.host.users import ServerUser, home_of
 from webdyno.host.workspace import home_folder, open_folder, open_lock
 from webdyno.model.errors import OperationError, UserError
 from webdyno.model.format import duration, listed_to
-from webdyno.model.text import hide, secret_values, with_secrets
+from webdyno.model.hiding import hidden
+from webdyno.model.text import with_secrets
 from webdyno.revisions.repository import Repository, Revision, run_as
 
 FORMAT = 1
@@ -129,7 +130,7 @@ def _run(recipe: Recipe, folder: Path, repository: Repository, kept: Path, name:
             **{name: with_secrets(variable, os.environ) for name, variable in variables.items()},
         },
     )
-    end = replace(end, said=hide(end.said, secret_values(variables.values(), os.environ)))
+    end = replace(end, said=hidden(end.said))
     log = kept / "build.log"
     run_as(user, ["/bin/sh", "-c", 'cat >"$1"', "sh", log], given=end.said)
     if end.code != 0:

@@ -10,11 +10,12 @@ import json
 import os
 import stat
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from pydantic import ValidationError
 
@@ -36,7 +37,7 @@ from webdyno.model.run import (
     written_stacks,
 )
 from webdyno.run.records_file import MOST_RECORDS_BYTES, RECORDS_FILE, records_of, whole_lines
-from webdyno.run.redact import line_of
+from webdyno.run.redact import line_of, names_in, without_secrets
 
 if TYPE_CHECKING:  # numpy takes a while to import
     from webdyno.judge.point_data import RunData
@@ -49,6 +50,7 @@ WITHOUT, MOST_WORDS_BYTES = ".txt", 4096
 """The file, beside where profile rounds would lie, that says why there are none."""
 
 Write = Callable[[int, bytes], int]
+R = TypeVar("R", bound=Record)
 
 _ONE_READS = Lock()
 """One thread at a time reads records, as their memory is measured by the growth of the process."""
@@ -63,8 +65,6 @@ class RunFolder:
     def __init__(self, path: Path, head: RunHead, write: Write = os.write) -> None:
         self.path = path
         self.head = head
-        self.secrets: Collection[str] = ()
-        """What no file of the folder may show."""
         self._write = write
         self._file: int | None = None
         self._lock: int | None = None
@@ -140,15 +140,21 @@ class RunFolder:
             raise
         self._lock = lock
 
-    def append(self, record: Record) -> None:
-        """Add a record as one line, handed to the kernel before this returns.
+    @cached_property
+    def _names(self) -> frozenset[str]:
+        return names_in(self.head)
 
-        The end of a round is also forced to the disk, so that it survives a power cut. Raises
-        OperationError when that fails, as on a full disk; what was there before stays whole.
+    def append(self, record: R) -> R:
+        """Add a record as one line, handed to the kernel before this returns; give what is kept.
+
+        That is the record without the secrets that others said. The end of a round is also forced
+        to the disk, so that it survives a power cut. Raises OperationError when that fails, as on
+        a full disk; what was there before stays whole.
         """
         self.hold()
         assert self._file is not None  # noqa: S101 (hold took it)
-        line = line_of(record, self.secrets)
+        record = without_secrets(record, self._names)
+        line = line_of(record)
         size = os.fstat(self._file).st_size
         if size + len(line) > MOST_RECORDS_BYTES:
             raise OperationError(
@@ -165,6 +171,7 @@ class RunFolder:
             except OSError:
                 os.ftruncate(self._file, size)
                 raise
+        return record
 
     def data(self) -> "RunData":
         """Read everything measured so far as the judge needs it; raises UserError at a bad line."""

@@ -193,8 +193,7 @@ class RunningPoint:
 
     def keep(self, record: Record) -> None:
         """Write a record of this point to disk at once, and remember it."""
-        record = record.replace(point=self.number)
-        self.folder.append(record)
+        record = self.folder.append(record.replace(point=self.number))
         self.data = self.data.and_then(record)
 
     def keep_stop(self, stop: Stop) -> None:

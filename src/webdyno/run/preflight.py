@@ -21,10 +21,10 @@ import regex
 
 from webdyno.generator.interface import Generator, GeneratorError, LoadOrder, TracedResponse
 from webdyno.model.errors import UserError
+from webdyno.model.hiding import HIDDEN
 from webdyno.model.load import Load
 from webdyno.model.records import Response
 from webdyno.model.request import JSON_TOP, accepted_encodings, header, steps
-from webdyno.model.text import HIDDEN
 from webdyno.run.requests import PlannedRequest, PlannedUsers
 from webdyno.stack.sockets import NewSocket
 from webdyno.stack.speaking import Conversation, NoResponse, ServerResponse

@@ -1,112 +1,140 @@
 """Keeps secrets out of a run's folder, where servers repeat what they are sent."""
 
-import json
 import os
-import re
 import stat
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
+from enum import Enum
+from functools import cache
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Literal, TypeVar, cast, get_args, get_origin
+
+from pydantic import BaseModel
 
 from webdyno.model.errors import OperationError
 from webdyno.model.files import MIB, everything_below, replaced
+from webdyno.model.hiding import MOST_ESCAPED, SECRETS, Span, hidden, without
 from webdyno.model.records import Record
-from webdyno.model.text import HIDDEN, hide
-
-SAID_BY_OTHERS = frozenset(
-    {"error", "headers", "body_start", "unlike", "failure_samples", "printed", "what", "log_tail"}
-)
-"""Keys of records under which stands what servers and load generators said."""
+from webdyno.model.run import RunHead
 
 PART_BYTES = MIB
+M = TypeVar("M", bound=BaseModel)
 
 
-def line_of(record: Record, secrets: Collection[str]) -> bytes:
-    """Give a record as a line of `slots.jsonl`, without secrets."""
-    line = record.model_dump_json(by_alias=True)
-    if secrets:
-        line = json.dumps(_walked(json.loads(line), secrets), separators=(",", ":"))
-    return line.encode() + b"\n"
+def line_of(record: Record) -> bytes:
+    """Give a record as a line of `slots.jsonl`."""
+    return record.model_dump_json(by_alias=True).encode() + b"\n"
 
 
-def hide_in_files(folder: Path, secrets: Collection[str]) -> None:
+def names_in(head: RunHead) -> frozenset[str]:
+    """Give the words that a run's head has in clear: names of variants, services, paths.
+
+    Records name those by them, also where a secret is the same word, such as `postgres`.
+    """
+    return frozenset(_words(head.model_dump(mode="json")))
+
+
+def _words(value: object) -> Iterator[str]:
+    match value:
+        case str():
+            yield value
+        case list():
+            for inner in value:
+                yield from _words(inner)
+        case dict():
+            yield from value
+            for inner in value.values():
+                yield from _words(inner)
+
+
+def without_secrets(record: M, names: frozenset[str]) -> M:
+    """Give a record without secrets in any of its texts, but where a text is one of the names."""
+    return cast("M", _cleaned(record, names)) if SECRETS.known else record
+
+
+def _cleaned(value: Any, names: frozenset[str]) -> Any:  # noqa: ANN401
+    match value:
+        case Enum():
+            return value
+        case str():
+            return value if value in names else hidden(value)
+        case BaseModel():
+            known = names | _literals(type(value))
+            cleaned = {name: _cleaned(inner, known) for name, inner in value}
+            changed = {name: its for name, its in cleaned.items() if its != getattr(value, name)}
+            return value.model_copy(update=changed) if changed else value
+        case dict():
+            return _if_changed(
+                value, {_cleaned(k, names): _cleaned(inner, names) for k, inner in value.items()}
+            )
+        case list() | tuple() if value and not isinstance(value[0], int | float):
+            return _if_changed(value, type(value)(_cleaned(inner, names) for inner in value))
+    return value
+
+
+def _if_changed(value: Any, cleaned: Any) -> Any:  # noqa: ANN401
+    return value if value == cleaned else cleaned
+
+
+@cache
+def _literals(model: type[BaseModel]) -> frozenset[str]:
+    """Give the words from which a model's fields have theirs, such as `measure` for a phase."""
+    words: set[str] = set()
+    annotations: list[Any] = [field.annotation for field in model.model_fields.values()]
+    while annotations:
+        annotation = annotations.pop()
+        if get_origin(annotation) is Literal:
+            words.update(word for word in get_args(annotation) if isinstance(word, str))
+        else:
+            annotations += get_args(annotation)
+    return frozenset(words)
+
+
+def hide_in_files(folder: Path) -> None:
     """Rewrite the files below a folder that show secrets, as a server's log may.
 
     Raise OperationError for a file that can't be rewritten.
     """
-    if not secrets:
+    if not SECRETS.known:
         return
-    hiding = _Hiding(secrets)
     for path in everything_below(folder):
         with suppress(OSError):  # a link, a socket, or gone
             descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
             with os.fdopen(descriptor, "rb") as file:
-                if stat.S_ISREG(os.fstat(descriptor).st_mode) and hiding.is_needed(file):
+                regular = stat.S_ISREG(os.fstat(descriptor).st_mode)
+                if regular and any(spans for _, spans in _parts(file)):
                     file.seek(0)
-                    _rewrite(path, file, hiding)
+                    _rewrite(path, file)
 
 
-def _rewrite(path: Path, file: BinaryIO, hiding: "_Hiding") -> None:
+def _rewrite(path: Path, file: BinaryIO) -> None:
     before = os.fstat(file.fileno())
     try:
         with replaced(path) as unfinished, unfinished.open("xb") as written:
             os.fchown(written.fileno(), before.st_uid, before.st_gid)
             os.fchmod(written.fileno(), stat.S_IMODE(before.st_mode))
-            written.writelines(hiding.hidden(file))
+            for part, spans in _parts(file):
+                written.writelines(without(part, spans))
     except OSError as error:
         raise OperationError(
             f"{path}: shows a secret that can't be hidden: {error.strerror}; remove that file"
         ) from error
 
 
-class _Hiding:
-    """Hides secrets in files of any size, a part at a time."""
-
-    def __init__(self, secrets: Collection[str]) -> None:
-        words = sorted((secret.encode() for secret in secrets), key=len, reverse=True)
-        self._pattern = re.compile(b"|".join(map(re.escape, words)))
-        self._longest = len(words[0])
-
-    def is_needed(self, file: BinaryIO) -> bool:
-        """Whether a file shows a secret."""
-        before = b""
-        while part := file.read(PART_BYTES):
-            if self._pattern.search(before + part):
-                return True
-            before = (before + part)[-self._longest :]
-        return False
-
-    def hidden(self, file: BinaryIO) -> Iterator[bytes]:
-        """Give the content of a file without secrets."""
-        left = b""
-        while True:
-            part = file.read(PART_BYTES)
-            left += part
-            # Where a secret may begin whose end was not read yet.
-            sure = max(0, len(left) - self._longest + 1) if part else len(left)
-            done = 0
-            for secret in self._pattern.finditer(left):
-                if secret.start() >= sure:
-                    break
-                yield left[done : secret.start()]
-                yield HIDDEN.encode()
-                done = secret.end()
-            yield left[done : max(done, sure)]
-            left = left[max(done, sure) :]
-            if not part:
-                return
-
-
-def _walked(value: Any, secrets: Collection[str], *, said: bool = False) -> Any:  # noqa: ANN401
-    """Hide secrets in what others said, in any nesting of lists and mappings."""
-    if isinstance(value, str):
-        return hide(value, secrets) if said else value
-    if isinstance(value, list):
-        return [_walked(inner, secrets, said=said) for inner in value]
-    if isinstance(value, dict):
-        return {
-            key: _walked(inner, secrets, said=said or key in SAID_BY_OTHERS)
-            for key, inner in value.items()
-        }
-    return value
+def _parts(file: BinaryIO) -> Iterator[tuple[bytes, list[Span]]]:
+    """Give a file of any size in parts that cut no secret in two, and where secrets are in them."""
+    left = b""
+    while True:
+        part = file.read(PART_BYTES)
+        left += part
+        spans = SECRETS.spans(left)
+        cut = len(left)
+        if part:
+            # Where a secret may begin whose end was not read yet; secrets are of one line.
+            sure = len(left) - SECRETS.longest * MOST_ESCAPED
+            cut = max(left.rfind(b"\n") + 1, sure, 0)
+            cut = next((span.end for span in spans if span.start < cut < span.end), cut)
+        yield left[:cut], [span for span in spans if span.end <= cut]
+        if not part:
+            return
+        left = left[cut:]

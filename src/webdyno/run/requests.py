@@ -5,7 +5,8 @@ written as the load generator takes them.
 """
 
 import base64
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,12 @@ from webdyno.definitions.rows import read_rows
 from webdyno.generator.interface import Expectation, SentRequest, Step, Users
 from webdyno.model.errors import UserError
 from webdyno.model.experiment import Experiment
+from webdyno.model.hiding import keep_secret
 from webdyno.model.load import Load
 from webdyno.model.request import (
     FORM_TYPE,
     JSON_TYPE,
+    SECRET_HEADERS,
     EventFormat,
     Request,
     endpoints_of,
@@ -30,6 +33,10 @@ from webdyno.model.session import PLACE, Row, Values, places
 from webdyno.model.stack import Page, Site
 from webdyno.model.text import secret_values, with_secrets
 from webdyno.stack.ready import FirstRequest
+
+PASSWORDS = re.compile(r"pass|pwd|secret|token|credential|pin$|otp|key", re.IGNORECASE)
+NAMES = re.compile(r"name|user|login|mail|account|phone|id$", re.IGNORECASE)
+"""Columns by which a user is called."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +113,9 @@ def planned_users(
         )
         for number, request in enumerate(experiment.login, 1)
     ]
-    values = engine_values(experiment.values, [*experiment.login, *requests], environment)
+    asked = [*experiment.login, *requests]
+    columns = secret_columns(experiment.login, requests, load)
+    values = engine_values(experiment.values, asked, environment, columns)
     return PlannedUsers(tuple(login), values)
 
 
@@ -280,21 +289,51 @@ def encoding_of(request: Request) -> str:
 
 
 def engine_values(
-    values: Mapping[str, Values], requests: Sequence[Request], environment: Mapping[str, str]
+    values: Mapping[str, Values],
+    requests: Sequence[Request],
+    environment: Mapping[str, str],
+    hidden: Collection[str] = (),
 ) -> dict[str, Any]:
-    """Give values in the form of the engine's contract, files read.
+    """Give values in the form of the engine's contract, files read, with columns that are hidden.
 
     Raise UserError where a file lacks a column that a request needs.
     """
     needed = places(text for request in requests for text in request.texts)
-    return {name: _engine_value(name, its, needed, environment) for name, its in values.items()}
+    return {
+        name: _engine_value(name, its, needed, environment, hidden) for name, its in values.items()
+    }
+
+
+def secret_columns(login: Sequence[Request], requests: Sequence[Request], load: Load) -> set[str]:
+    """Name the columns of files that are hidden, such as `user.password`.
+
+    Those that a login sends, but names of users; elsewhere those that are called a secret, or are
+    sent in a header that holds one.
+    """
+    every = [*login, *requests]
+    tables = [load.headers, *(request.headers for request in every)]
+    headers = [pair for table in tables for pair in table.items()]
+    sent = places(text for name, text in headers if name.lower() in SECRET_HEADERS)
+    of_login = places(text for step in login for text in step.texts)
+    of_all = places(text for request in every for text in request.texts)
+    return {
+        *sent,
+        *(place for place in of_login if not NAMES.search(place.partition(".")[2])),
+        *(place for place in of_all if PASSWORDS.search(place.partition(".")[2])),
+    }
 
 
 def _engine_value(
-    name: str, its: Values, needed: Sequence[str], environment: Mapping[str, str]
+    name: str,
+    its: Values,
+    needed: Sequence[str],
+    environment: Mapping[str, str],
+    hidden: Collection[str],
 ) -> dict[str, Any]:
     if its.file is not None:
         rows, _ = read_rows(Path(its.file), f"values.{name}", its.sha256)
+        secret = [column for column in rows[0] if f"{name}.{column}" in hidden]
+        keep_secret(row[column] for row in rows for column in secret)
         lacking = [
             value
             for value in needed

@@ -24,7 +24,7 @@ from webdyno.model.format import duration
 from webdyno.model.machine import Calibration
 from webdyno.model.point import PointPlan
 from webdyno.model.records import SessionRecord, StopRecord
-from webdyno.model.run import ROUNDS_FOLDER, RunHead, folder_under_runs
+from webdyno.model.run import ROUNDS_FOLDER, RunHead, folder_under_runs, round_path
 from webdyno.run.backend import Backend, HostLost, LinkCut
 from webdyno.run.budget import overrun_warning
 from webdyno.run.first_look import is_before_look, look_first
@@ -109,10 +109,7 @@ def measure_run(
     """
     with ExitStack() as exits:
         points = _open_points(folder, progress, backend, exits)
-        folder.secrets = {
-            secret for point in points for variant in point.variants for secret in variant.secrets
-        }
-        hide_in_logs = partial(hide_in_files, folder.path / ROUNDS_FOLDER, folder.secrets)
+        hide_in_logs = partial(hide_in_files, folder.path / ROUNDS_FOLDER)
         hide_in_logs()  # of a session that was killed
         exits.callback(hide_in_logs)
         for point in points:
@@ -218,6 +215,7 @@ def _take_turns(points: Sequence[RunningPoint], seed: int | None, backend: Backe
                     continue
                 began = time.monotonic()  # what pilots took they have counted themselves
                 run_round(point, number)
+                hide_in_files(round_path(point.folder.path, point.number, number))
                 point.adjust()
                 _look_at_doubtful(point)
                 generator_failed, cuts = False, 0
