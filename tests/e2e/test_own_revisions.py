@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from e2e.commands import FEW, QUICK, environment, run_rounds, webdyno, webdyno_here
+from e2e.commands import FEW, QUICK, environment, run_rounds, scratch, webdyno, webdyno_here
 from e2e.own import CMD, SERVER, check_refusal, commit, git, make_repository
 from webdyno.run.folder import RunFolder
 
@@ -58,6 +58,36 @@ def test_what_a_run_leaves_in_a_build_is_told_by_the_next(repository: Path) -> N
     shutil.rmtree(repository / "run")
     again = run_rounds(1, *asked, folder=repository)
     assert "earlier runs wrote into its build: orders.db" in again
+
+
+def test_builds_have_the_variables_of_start_and_those_that_the_file_lets_through(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("WEBDYNO_GITLAB_TOKEN", "SOME_VARIABLE", "JAVA_HOME", "LET_THROUGH"):
+        monkeypatch.setenv(name, f"value-of-{name}")
+    (repository / "webdyno.toml").write_text(
+        """[app]
+build = "env >f; test -z \\"$FAILS\\" || { echo SOME_VARIABLE is not set; exit 1; }"
+build_variables = ["LET_THROUGH", "NOT_SET"]
+start = "env >g; exit 3"
+environment.OWN = "mine"
+"""
+    )
+    webdyno("compare", "rev:.", CMD, folder=repository)
+    built_with, started_with = (
+        dict(line.split("=", 1) for line in file.read_text().splitlines())
+        for name in "fg"
+        for file in scratch(repository).glob(f"cache/webdyno/revisions/*/files/{name}")
+    )
+    assert "value-of-WEBDYNO_GITLAB_TOKEN" not in built_with.values()
+    assert built_with["LET_THROUGH"] == "value-of-LET_THROUGH"
+    assert (built_with["OWN"], built_with["TZ"]) == ("mine", "UTC")
+    more = built_with.keys() - started_with.keys()
+    assert more <= {"LET_THROUGH", "REPOSITORY", "PWD", "OLDPWD", "SHLVL", "_"}
+    failed = webdyno("compare", "rev:.", CMD, "--env=FAILS=1", folder=repository)
+    named = re.search(r"build_variables = \[(.*)\] under \[app\]", failed.stderr)
+    assert named, failed.stderr
+    assert {'"JAVA_HOME"', '"SOME_VARIABLE"'} <= {*named[1].split(", ")}
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,8 @@
 """The action's steps with a program in webdyno's place: what is passed on, and what turns red."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -97,7 +100,52 @@ def test_a_word_that_fail_does_not_know_is_named(tmp_path: Path) -> None:
     assert "should be worse, inconclusive or never" in job.told
 
 
+GITLAB = yaml.safe_load((HOME / "ci/gitlab.yml").read_text(encoding="utf-8"))
+
+
 def test_gitlab_is_red_where_github_is() -> None:
-    job = yaml.safe_load((HOME / "ci/gitlab.yml").read_text(encoding="utf-8"))["webdyno gate"]
+    job = GITLAB["webdyno gate"]
     assert job["allow_failure"] == {"exit_codes": [5]}
     assert "exit $code" in job["script"]
+
+
+def test_nothing_of_the_branch_runs_in_the_job_of_gitlab_that_has_the_token() -> None:
+    gate, comment = GITLAB["webdyno gate"], GITLAB["webdyno comment"]
+    assert comment["environment"] == {"name": "webdyno-comment", "action": "access"}
+    assert "environment" not in gate
+    assert "comment" not in " ".join(gate["script"])
+    # No checkout, no commands and no cache that a branch's jobs share.
+    assert comment["variables"] == {"GIT_STRATEGY": "none"}
+    assert comment["inherit"] == {"default": False}
+    assert comment["cache"] == []
+    assert comment["needs"] == ["webdyno gate"]
+    assert not {"before_script", "after_script", "services", "extends"} & comment.keys()
+    begins = ("venv=$(mktemp -d)", "python3 -I ", '"$venv/bin/')
+    assert all(line.startswith(begins) for line in comment["script"])
+
+
+def test_what_a_branch_left_in_the_folder_is_not_run_by_the_job_that_has_the_token(
+    tmp_path: Path,
+) -> None:
+    checkout, results = tmp_path / "checkout", tmp_path / "checkout/webdyno-gate"
+    results.mkdir(parents=True)
+    for name in ("venv", "pip", "webdyno", "json", "ensurepip", "sitecustomize", "os", "site"):
+        for folder in (checkout, results):
+            (folder / f"{name}.py").write_text("open('/dev/stdout', 'w').write('HACKED')")
+    (checkout / "pip").write_text("#!/bin/sh\necho HACKED\n")
+    (checkout / "pip").chmod(0o755)
+    mine = f'"{Path(sys.executable).parent}/webdyno"'
+    lines = GITLAB["webdyno comment"]["script"]
+    steps = [line.replace('"$venv/bin/webdyno"', mine) for line in lines if "/pip" not in line]
+    environment = {"PATH": os.environ["PATH"], "GITLAB_CI": "true", "CI_MERGE_REQUEST_IID": "1"}
+    done = subprocess.run(
+        ["sh", "-c", "\n".join(steps)],
+        cwd=checkout,
+        env={**environment, "TMPDIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert "webdyno-gate/gate.json: isn't there" in done.stderr
+    assert "HACKED" not in done.stdout + done.stderr

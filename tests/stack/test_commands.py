@@ -10,11 +10,11 @@ import psutil
 import pytest
 
 from waiting import wait_until
+from webdyno.host.server_process import PLAIN_ENVIRONMENT
 from webdyno.host.this_machine import Testbed
 from webdyno.host.users import uid_of
 from webdyno.host.workspace import Workspace
 from webdyno.stack.commands import (
-    PLAIN_ENVIRONMENT,
     CommandError,
     run_checked,
     version_output,
@@ -51,7 +51,7 @@ DRIVER = """
 import sys
 from webdyno.host.this_machine import Testbed
 from webdyno.host.workspace import Workspace
-from webdyno.stack.commands import PLAIN_ENVIRONMENT, run_checked
+from webdyno.stack.commands import run_checked
 testbed = Testbed()
 with Workspace() as workspace:
     run_checked(

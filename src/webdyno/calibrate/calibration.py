@@ -24,7 +24,7 @@ from webdyno.generator.interface import Expectation, LoadOrder, SentRequest
 from webdyno.generator.loadgen import Loadgen, find_loadgen, loadgen_version
 from webdyno.host.awake import exact_timers
 from webdyno.host.netns import open_testbed
-from webdyno.host.server_process import ServerProcess
+from webdyno.host.server_process import PLAIN_ENVIRONMENT, ServerProcess
 from webdyno.host.this_machine import Testbed
 from webdyno.host.users import uid_of
 from webdyno.host.workspace import Workspace
@@ -41,7 +41,6 @@ from webdyno.model.metrics import counted_responses
 from webdyno.model.testbed import TestbedSettings
 from webdyno.probe.cpu import tree_cpu
 from webdyno.probe.network import NetworkReading
-from webdyno.stack.commands import PLAIN_ENVIRONMENT
 from webdyno.stack.ready import Address, wait_for_listener
 from webdyno.stack.sockets import free_port
 

@@ -22,6 +22,7 @@ from webdyno.definitions.validation import first_fault
 from webdyno.model.errors import OperationError, UserError
 from webdyno.model.files import read_given, read_named, unreadable
 from webdyno.model.gate import GATE_FILE, GateJudgement
+from webdyno.model.hiding import keep_secret
 from webdyno.report.gate import details_markdown, gate_markdown
 from webdyno.report.markdown import unmarked
 
@@ -125,6 +126,7 @@ def github_discussion(environment: Mapping[str, str]) -> "PullRequest | str":
     token = environment.get("GITHUB_TOKEN", "")
     if not token:
         raise UserError("--comment: GITHUB_TOKEN isn't set; give it to this step by `env:`")
+    keep_secret([token])
     api = Api(
         environment.get("GITHUB_API_URL", "https://api.github.com"),
         {
@@ -216,6 +218,7 @@ def gitlab_discussion(environment: Mapping[str, str]) -> "MergeRequest | str":
     token = environment.get(GITLAB_TOKEN, "")
     if not token:
         return f"{GITLAB_TOKEN} isn't set (a project access token with the scope `api`)"
+    keep_secret([token])
     api = Api(environment["CI_API_V4_URL"], {"PRIVATE-TOKEN": token}, GITLAB_TOKEN)
     where = f"/projects/{environment['CI_PROJECT_ID']}/merge_requests/{number}/notes"
     page = f"{environment.get('CI_PROJECT_URL', '')}/-/merge_requests/{number}"

@@ -27,6 +27,8 @@ WARDENS_ENVIRONMENT = {
     "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
     "LANG": "C.UTF-8",
 }
+PLAIN_ENVIRONMENT = {**WARDENS_ENVIRONMENT, "TZ": "UTC"}
+"""The whole environment of a server: its size and content must not depend on the user's shell."""
 IN_FRONT_FOR_S = 0.5
 """How long the first process has to live on after other processes began to listen."""
 POLL_S = 0.005

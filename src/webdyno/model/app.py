@@ -42,6 +42,9 @@ class App(Model):
     all revisions, as in `app = "cmd:./server --port $PORT"`."""
     build: Text | None = None
     """A line of shell that makes what is started: once for each revision, outside of any timing."""
+    build_variables: list[Variable] = []
+    """Names of variables of your shell that `build` gets as well, such as `JAVA_HOME`. A secret
+    belongs into `environment`."""
     dir: str = "."
     """Where both run: a folder, relative to the file."""
     environment: dict[Variable, Text] = {}

@@ -176,7 +176,7 @@ def make(spec: TargetSpec) -> GeneratedService:
     variables = {**app.environment, **spec.keys.environment}
     secret_values(variables.values(), os.environ)
     environment = users_environment(repository.top, variables)
-    recipe = Recipe(app.build, within, environment, spec.fresh)
+    recipe = Recipe(app.build, within, environment, app.build_variables, spec.fresh)
     folder = built(repository, revision, recipe, spec.written, spec.tell) / within
     keys = spec.keys.replace(
         environment=variables,

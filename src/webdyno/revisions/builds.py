@@ -4,16 +4,19 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from webdyno.host.building import DONE, KEPT_FOR_S, run_build
 from webdyno.host.children import must
+from webdyno.host.server_process import PLAIN_ENVIRONMENT
 from webdyno.host.this_machine import Testbed
 from webdyno.host.users import ServerUser, home_of
 from webdyno.host.workspace import home_folder, open_folder, open_lock
+from webdyno.model.app import PROJECT_FILE
 from webdyno.model.errors import OperationError, UserError
 from webdyno.model.format import duration, listed_to
 from webdyno.model.hiding import hidden
@@ -22,9 +25,15 @@ from webdyno.revisions.repository import Repository, Revision, run_as
 
 FORMAT = 1
 """Of a kept build; those of another format are made again."""
-SHOWN_IGNORED, SHOWN_WRITTEN = 8, 3
+SHOWN_IGNORED, SHOWN_WRITTEN, SHOWN_NAMES = 8, 3, 8
 CACHES = ("/__pycache__/", "/.cache/", "/cache/", ".log", ".pid")
 """Parts of names of files that no response should depend on."""
+OF_TOOLS = {
+    *("RUSTUP_HOME", "CARGO_HOME", "GOPATH", "GOROOT", "JAVA_HOME", "GEM_HOME", "DOTNET_ROOT"),
+    *("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy", "SSL_CERT_FILE", "PIP_INDEX_URL"),
+    *("NODE_EXTRA_CA_CERTS", "NPM_CONFIG_REGISTRY", "GOPROXY", "SSH_AUTH_SOCK"),
+}
+"""Without these, tools may not find themselves, or the network."""
 REPOSITORY = "REPOSITORY"
 """The variable that tells a build where the user's own working tree is."""
 
@@ -38,8 +47,9 @@ class Recipe:
     folder: Path
     """Where it runs: relative to the revision's files."""
     environment: Mapping[str, str]
-    """Its variables, beside those of who calls webdyno himself. A build is kept by the names of
-    secrets in them, not by their values."""
+    """Its variables. A build is kept by the names of secrets in them, not by their values."""
+    inherited: Sequence[str] = ()
+    """Names of variables of who calls webdyno that it gets as well; no others."""
     again: bool = False
     """Whether it is built once more, in a second folder, whatever was built before."""
 
@@ -117,15 +127,16 @@ def _written_since(user: ServerUser | None, kept: Path) -> str | None:
 
 def _run(recipe: Recipe, folder: Path, repository: Repository, kept: Path, name: str) -> None:
     user = repository.user
-    theirs = os.environ if user is None else {}
     variables = recipe.environment
+    inherited = {name: os.environ[name] for name in recipe.inherited if name in os.environ}
     command = recipe.build or ":"
     end = run_build(
         ["/bin/sh", "-c", command],
         Testbed().with_user(user),
         folder=folder,
         environment={
-            **theirs,
+            **PLAIN_ENVIRONMENT,
+            **inherited,
             REPOSITORY: str(repository.top),
             **{name: with_secrets(variable, os.environ) for name, variable in variables.items()},
         },
@@ -134,7 +145,8 @@ def _run(recipe: Recipe, folder: Path, repository: Repository, kept: Path, name:
     log = kept / "build.log"
     run_as(user, ["/bin/sh", "-c", 'cat >"$1"', "sh", log], given=end.said)
     if end.code != 0:
-        raise OperationError(f"{end.failure(name, command, log)}{_lacking(repository)}")
+        without = _variables_without(recipe, f"{command}\n{end.said}")
+        raise OperationError(f"{end.failure(name, command, log)}{_lacking(repository)}{without}")
 
 
 def _lacking(repository: Repository) -> str:
@@ -146,6 +158,23 @@ def _lacking(repository: Repository) -> str:
         f"\nrevisions lack what Git ignores in {repository.top}: "
         f"{listed_to(SHOWN_IGNORED, ignored)}. If it needs that, build has to make it or to "
         f'copy it, such as cp "${REPOSITORY}/{ignored[0].rstrip("/")}" .'
+    )
+
+
+def _variables_without(recipe: Recipe, said: str) -> str:
+    """Say which variables of the caller a failed build names, or its tools look for, in vain."""
+    given = {*recipe.environment, *recipe.inherited}
+    lacking = sorted(
+        name
+        for name in set(os.environ) - given
+        if name in OF_TOOLS or ("_" in name and re.search(rf"\b{re.escape(name)}\b", said))
+    )
+    if not lacking:
+        return ""
+    names = ", ".join(f'"{name}"' for name in lacking[:SHOWN_NAMES])
+    return (
+        f"\na build has no variables of your shell but PATH; if it lacks one, build_variables = "
+        f"[{names}] under [app] of {PROJECT_FILE} passes it on"
     )
 
 
@@ -167,6 +196,7 @@ def _key(repository: Repository, revision: Revision, recipe: Recipe) -> str:
         ],
     ]
     what += ["again"] if recipe.again else []
+    what += [list(recipe.inherited)] if recipe.inherited else []
     return hashlib.sha256(json.dumps(what).encode()).hexdigest()[:20]
 
 

@@ -4,16 +4,10 @@ import itertools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from webdyno.host.server_process import PLAIN_ENVIRONMENT
 from webdyno.host.this_machine import Testbed
 from webdyno.host.workspace import Workspace
 from webdyno.model.format import last_lines
-
-PLAIN_ENVIRONMENT = {
-    "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-    "LANG": "C.UTF-8",
-    "TZ": "UTC",
-}
-"""The whole environment of a server: its size and content must not depend on the user's shell."""
 
 WITHIN_S = 120.0
 VERSION_WITHIN_S = 10.0

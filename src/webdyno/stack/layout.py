@@ -10,6 +10,7 @@ from typing import Any
 
 from webdyno.host.copies import copy_own
 from webdyno.host.netns import CLIENT, Namespace
+from webdyno.host.server_process import PLAIN_ENVIRONMENT
 from webdyno.host.this_machine import Testbed
 from webdyno.host.users import ServerUser, caller, hand_over, make_private, owner_of, uid_of
 from webdyno.host.workspace import Workspace
@@ -18,7 +19,6 @@ from webdyno.model.service import PERF_NAMES, Service
 from webdyno.model.stack import Site
 from webdyno.model.text import with_secrets
 from webdyno.stack.certificates import certificate
-from webdyno.stack.commands import PLAIN_ENVIRONMENT
 from webdyno.stack.needs import needs_of, paths_of_needs
 from webdyno.stack.programs import folder_of_program
 from webdyno.stack.ready import Address

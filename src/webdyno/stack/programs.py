@@ -20,6 +20,7 @@ from webdyno.host.building import DONE, KEPT_FOR_S, run_build
 from webdyno.host.copies import let_everybody_read, take_back
 from webdyno.host.machine import allowed_cpus
 from webdyno.host.removal import remove_tree
+from webdyno.host.server_process import PLAIN_ENVIRONMENT
 from webdyno.host.this_machine import Testbed
 from webdyno.host.users import OPEN, ServerUser, hand_over, home_of, make_private, server_user
 from webdyno.host.workspace import home_folder, open_folder, open_lock
@@ -28,7 +29,6 @@ from webdyno.model.files import checked_files, digest_of, writing
 from webdyno.model.format import duration
 from webdyno.model.service import BuildSteps, Service
 from webdyno.model.stack import Stack
-from webdyno.stack.commands import PLAIN_ENVIRONMENT
 from webdyno.stack.needs import find, paths_of_needs
 from webdyno.stack.render import Job, fill_in, without_empty
 
