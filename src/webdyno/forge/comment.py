@@ -24,7 +24,7 @@ from webdyno.model.files import read_given, read_named, unreadable
 from webdyno.model.gate import GATE_FILE, GateJudgement
 from webdyno.model.hiding import keep_secret
 from webdyno.report.gate import details_markdown, gate_markdown
-from webdyno.report.markdown import unmarked
+from webdyno.report.markdown import within
 
 ANSWERS_WITHIN_S = 30.0
 PER_PAGE, MOST_PAGES = 100, 30
@@ -273,7 +273,7 @@ def post_comment(folder: Path, name: str, environment: Mapping[str, str] = os.en
     discussion = _discussion(environment)
     if isinstance(discussion, str):
         return f"no comment: {discussion}"
-    marker = f"<!-- webdyno gate: {unmarked(name)} -->"
+    marker = f"<!-- webdyno gate: {within(name)} -->"
     body = _cut(f"{marker}\n{comment(gate, name, discussion.job_page)}")
     earlier = discussion.own_comment(marker)
     if earlier is None:

@@ -35,7 +35,7 @@ from webdyno.model.metrics import CPU_TIME, METRICS
 from webdyno.model.text import printable
 from webdyno.report import document as doc
 from webdyno.report.conditions import machine_facts
-from webdyno.report.markdown import markdown, unmarked
+from webdyno.report.markdown import markdown, within
 from webdyno.report.words import MICROSECONDS, metric_title
 
 HEADLINES = {
@@ -209,7 +209,7 @@ def details_markdown(gate: GateJudgement) -> str:
     lines = []
     if gate.machine:
         facts = (f"{term}: {said}" for term, said in machine_facts(gate.machine))
-        lines += [f"Machine: {unmarked('; '.join(facts))}", ""]
+        lines += [f"Machine: {within('; '.join(facts))}", ""]
     tables = [*growth_tables(gate.grew)]
     return "\n".join([*lines, markdown(doc.Document("", "", tables)) if tables else ""])
 

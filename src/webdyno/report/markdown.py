@@ -6,12 +6,35 @@ from collections.abc import Iterable, Iterator
 from webdyno.model.text import printable
 from webdyno.report import document as doc
 
-MARKUP = re.compile(r"([\\`*_{}\[\]<>#|~@])")
+LINE_ENDS = re.compile("[\n\r\t\v\f\x1c-\x1e\x85\u2028\u2029]+")
+MARKUP = re.compile(r"[\\`*_{}\[\]<>#|~&]")
+REFERENCES = re.compile(
+    r"[@#!$%~&](?=[\w\"'])|[\[*^](?=\w+[:#])|://|\bwww(?=\.)|\bGH-(?=\d)", re.IGNORECASE
+)
+"""What forges make links, labels and mentions of, also where it is escaped: they look for it in
+what was rendered, https://docs.github.com/get-started/writing-on-github and
+https://docs.gitlab.com/user/markdown/#gitlab-specific-references."""
+BEGINNINGS = re.compile(r"[/+=:-]|\d+[.)](?:\s|$)")
+"""What is a quick action of GitLab's at the beginning of a line, a list, or a line below a heading:
+https://docs.gitlab.com/user/project/quick_actions/."""
+APART = "\u200b"
+"""Of no width: what stands on both sides belongs together for readers alone."""
 
 
-def unmarked(text: str) -> str:
-    """Keep text from being read as markup or as a mention of somebody."""
-    return MARKUP.sub(r"\\\1", printable(text).replace("\n", " "))
+def unmarked(text: str, *, begins: bool = True) -> str:
+    """Give what anybody wrote as text in one line: no markup, link, mention or quick action.
+
+    `begins`: whether it may stand at the beginning of that line.
+    """
+    line = LINE_ENDS.sub(" ", printable(text)).strip()
+    apart = REFERENCES.sub(lambda found: f"{found[0][:1]}{APART}{found[0][1:]}", line)
+    guard = APART if begins and BEGINNINGS.match(line) else ""
+    return guard + MARKUP.sub(r"\\\g<0>", apart)
+
+
+def within(text: str) -> str:
+    """Give what anybody wrote as text behind something of ours in the same line."""
+    return unmarked(text, begins=False)
 
 
 def markdown(document: doc.Document) -> str:
@@ -22,7 +45,7 @@ def markdown(document: doc.Document) -> str:
     first, *blocks = document.blocks
     if document.title:
         blocks = [first, *blocks]
-        lines = [f"### {unmarked(document.title)}", "", unmarked(document.about)]
+        lines = [f"### {within(document.title)}", "", unmarked(document.about)]
     elif isinstance(first, doc.Headlines):
         lines = [f"### {_in_one_line(first)}"]
     else:
@@ -36,7 +59,7 @@ def markdown(document: doc.Document) -> str:
 
 
 def _in_one_line(block: doc.Headlines) -> str:
-    return " ".join(unmarked(f"{each.words}: {each.sentence}") for each in block.headlines)
+    return " ".join(within(f"{each.words}: {each.sentence}") for each in block.headlines)
 
 
 def _lines(block: doc.Block, corner: str = "") -> Iterator[str]:
@@ -46,17 +69,17 @@ def _lines(block: doc.Block, corner: str = "") -> Iterator[str]:
             for number, each in enumerate(block.headlines):
                 yield from [""] * bool(number)
                 said = " ".join([each.sentence, *each.further])
-                yield f"**{unmarked(each.words)}**: {unmarked(said)}"
+                yield f"**{within(each.words)}**: {within(said)}"
         case doc.Counts():
-            yield " · ".join(f"**{unmarked(words)}**" for _, words in block.counts)
+            yield " · ".join(f"**{within(words)}**" for _, words in block.counts)
             yield from ("", *(f"- {unmarked(sentence)}" for sentence in block.sentences))
         case doc.Callout():
             fix = [f"→ {block.fix}"] if block.fix else []
-            yield f"- **{unmarked(block.name)}**: {unmarked(' '.join([*block.lines, *fix]))}"
+            yield f"- **{within(block.name)}**: {within(' '.join([*block.lines, *fix]))}"
         case doc.Paragraph():
             yield unmarked(f"{block.label}: {block.text}" if block.label else block.text)
         case doc.FactList():
-            yield from (f"{unmarked(term)}: {unmarked(said)}  " for term, said in block.facts)
+            yield from (f"{unmarked(term)}: {within(said)}  " for term, said in block.facts)
         case doc.Table():
             yield from _table(block, corner)
         case doc.Section():
@@ -68,7 +91,7 @@ def _section(section: doc.Section) -> Iterator[str]:
     if len(section.blocks) == 1 and isinstance(section.blocks[0], doc.Table):
         yield from _table(section.blocks[0], section.heading)
         return
-    yield f"**{unmarked(section.heading)}**"
+    yield f"**{within(section.heading)}**"
     for block in section.blocks:
         yield from ("", *_lines(block))
 
@@ -100,9 +123,9 @@ def table_lines(headings: Iterable[str], rows: Iterable[Iterable[str]]) -> Itera
     """Write a table of texts."""
     heads = list(headings)
     yield _row(heads)
-    yield _row(["---"] * len(heads))
+    yield f"| {' | '.join(['---'] * len(heads))} |"
     yield from map(_row, rows)
 
 
 def _row(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(map(unmarked, cells))} |"
+    return f"| {' | '.join(map(within, cells))} |"
