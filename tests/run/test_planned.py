@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
+from builders import SimulatedVariant, response, run_head
 from webdyno.definitions import Catalogue, CommandLine, read_experiment, read_overrides
 from webdyno.generator.interface import Expectation
 from webdyno.model.errors import UserError
@@ -14,7 +15,7 @@ from webdyno.model.hiding import HIDDEN, keep_secret
 from webdyno.model.load import Load
 from webdyno.model.records import IncidentRecord, StopRecord
 from webdyno.model.request import Request
-from webdyno.run.redact import hide_in_files, line_of, without_secrets
+from webdyno.run.redact import hide_in_files, line_of, names_in, without_secrets
 from webdyno.run.requests import planned_requests, secrets_of
 
 SITE = Catalogue.load().site("static")
@@ -90,6 +91,18 @@ def test_records_hide_secrets_in_any_text_but_where_it_is_a_name() -> None:
     keep_secret(["bounds", "stop"])
     kept_stop = without_secrets(stop, frozenset())
     assert (kept_stop.kind, kept_stop.reason, kept_stop.why) == ("stop", "bounds", HIDDEN)
+
+
+def test_requests_keep_their_names_where_a_part_of_one_is_a_secret() -> None:
+    keep_secret(["production"])
+    asked = [Request(path="/production/{1..2}"), Request(path="/production", method="POST")]
+    head = run_head()
+    changed = head.experiment.replace(requests=asked, load=Load())
+    names = names_in(head.replace(experiment=changed))
+    for path in ("/production/2", "POST /production"):
+        answer = response(SimulatedVariant("a"), path).replace(body_start="it is production")
+        kept = without_secrets(answer, names)
+        assert (kept.path, kept.body_start) == (path, f"it is {HIDDEN}")
 
 
 def test_files_hide_secrets_and_links_are_not_followed(tmp_path: Path) -> None:

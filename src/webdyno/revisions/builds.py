@@ -196,7 +196,7 @@ def _key(repository: Repository, revision: Revision, recipe: Recipe) -> str:
         ],
     ]
     what += ["again"] if recipe.again else []
-    what += [list(recipe.inherited)] if recipe.inherited else []
+    what += [f"inherits {name}" for name in recipe.inherited]
     return hashlib.sha256(json.dumps(what).encode()).hexdigest()[:20]
 
 

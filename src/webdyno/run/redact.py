@@ -14,7 +14,9 @@ from pydantic import BaseModel
 from webdyno.model.errors import OperationError
 from webdyno.model.files import MIB, everything_below, replaced
 from webdyno.model.hiding import MOST_ESCAPED, SECRETS, Span, hidden, without
+from webdyno.model.point import plan_points
 from webdyno.model.records import Record
+from webdyno.model.request import endpoints_of, parts_of
 from webdyno.model.run import RunHead
 
 PART_BYTES = MIB
@@ -27,11 +29,21 @@ def line_of(record: Record) -> bytes:
 
 
 def names_in(head: RunHead) -> frozenset[str]:
-    """Give the words that a run's head has in clear: names of variants, services, paths.
+    """Give the words that a run's head has in clear: names of variants, services, requests.
 
-    Records name those by them, also where a secret is the same word, such as `postgres`.
+    Records name those by them, also where a secret is the same word, such as `postgres`, or a part
+    of one.
     """
-    return frozenset(_words(head.model_dump(mode="json")))
+    return frozenset((*_words(head.model_dump(mode="json")), *_requests_in(head)))
+
+
+def _requests_in(head: RunHead) -> Iterator[str]:
+    for plan in plan_points(head.experiment):
+        for variant in plan.experiment.variants:
+            requests = plan.experiment.requests_of(variant)
+            yield from filter(None, (*endpoints_of(requests), *parts_of(requests)))
+            for request in requests:
+                yield from (request.replace(path=path).label for path in request.paths)
 
 
 def _words(value: object) -> Iterator[str]:
