@@ -73,7 +73,7 @@ class Hiding:
         self._begin: re.Pattern[bytes] | None = None
 
     def add(self, secrets: Iterable[str]) -> None:
-        for secret in {it for it in secrets if len(it) >= SHORTEST} - self.known:
+        for secret in {each for each in secrets if len(each) >= SHORTEST} - self.known:
             self.known.add(secret)
             for form in _decodings(secret):
                 self._add(form, alone=len(secret) < SHORT)
@@ -92,31 +92,31 @@ class Hiding:
     def hidden(self, content: bytes) -> bytes:
         """Give a text without secrets, nor the beginning of one where the text is cut."""
         spans = self.spans(content)
-        return b"".join(without(content, spans)) if spans else content
+        return b"".join(spared(content, spans)) if spans else content
 
     def spans(self, content: bytes) -> list[Span]:
         """Say where secrets are, in order."""
         if not self.known:
             return []
-        found: list[Span] = []
+        spans: list[Span] = []
         layers: list[_Decoded] = []
         layer = content
         while True:
-            found += (
-                reduce(lambda at, below: below.before(at), reversed(layers), span)
+            spans += (
+                reduce(lambda above, below: below.before(above), reversed(layers), span)
                 for span in self._spans(layer)
             )
             decoded = _Decoded.of(layer)
             if decoded is None or len(layers) == LAYERS:
-                return _merged(found)
+                return _merged(spans)
             layers.append(decoded)
             layer = decoded.content
 
     def _spans(self, content: bytes) -> Iterator[Span]:
-        search, at = self._beginnings().search, 0
-        while begin := search(content, at):
+        search, done = self._beginnings().search, 0
+        while begin := search(content, done):
             span = self._span(content, begin.start())
-            at = span.end if span else begin.start() + 1
+            done = span.end if span else begin.start() + 1
             if span:
                 yield span
 
@@ -124,19 +124,21 @@ class Hiding:
         """Find where secrets may begin: at bytes with which some do, second and further ones so."""
         if self._begin is None:
             places = [{first[place] for first in self._beginning} for place in range(SHORTEST)]
-            classes = (b"".join(re.escape(bytes([it])) for it in sorted(those)) for those in places)
+            classes = (
+                b"".join(re.escape(bytes([byte])) for byte in sorted(those)) for those in places
+            )
             self._begin = re.compile(b"".join(b"[" + those + b"]" for those in classes))
         return self._begin
 
-    def _span(self, content: bytes, at: int) -> Span | None:
-        first = content[at : at + SHORTEST]
+    def _span(self, content: bytes, start: int) -> Span | None:
+        first = content[start : start + SHORTEST]
         for length in sorted(self._lengths.get(first, ()), reverse=True):
-            form = content[at : at + length]
-            span = Span(at, at + length)
+            form = content[start : start + length]
+            span = Span(start, start + length)
             if form in self._forms and self._counts(content, span, form):
                 return self._wide(content, span, form)
-        if first in self._beginning and (end := self._cut_at(content, at)):
-            rest, span = content[at:end], Span(at, end)
+        if first in self._beginning and (end := self._cut_at(content, start)):
+            rest, span = content[start:end], Span(start, end)
             for form in self._beginning[first]:
                 if form.startswith(rest) and self._counts(content, span, form):
                     return span
@@ -157,12 +159,12 @@ class Hiding:
         after = _BASE64.match(content, span.end)
         return Span(span.start - bool(before), span.end + bool(after))
 
-    def _cut_at(self, content: bytes, at: int) -> int | None:
+    def _cut_at(self, content: bytes, start: int) -> int | None:
         """Say where a text that may begin a secret ends before it does."""
-        cut = content.find(CUT, at, at + self.longest)
+        cut = content.find(CUT, start, start + self.longest)
         if cut >= 0:
             return cut
-        return len(content) if len(content) - at < self.longest else None
+        return len(content) if len(content) - start < self.longest else None
 
 
 class _Decoded(NamedTuple):
@@ -199,16 +201,16 @@ class _Decoded(NamedTuple):
         start = self._place(span.start)
         return Span(start[0], self._place(span.end - 1)[1])
 
-    def _place(self, at: int) -> tuple[int, int]:
+    def _place(self, byte: int) -> tuple[int, int]:
         """Say from where to where a byte was written."""
-        number = bisect_right(self.ends, at)
+        number = bisect_right(self.ends, byte)
         if number < len(self.ends):
             width, was = self.widths[number]
-            if at >= self.ends[number] - width:
+            if byte >= self.ends[number] - width:
                 end = self.ends[number] + self.shifts[number]
                 return end - was, end
         shift = self.shifts[number - 1] if number else 0
-        return at + shift, at + shift + 1
+        return byte + shift, byte + shift + 1
 
 
 def _unescaped(escape: bytes) -> bytes:
@@ -230,7 +232,7 @@ def _decodings(secret: str) -> set[bytes]:
     forms = {text.encode(errors="surrogatepass") for text in (secret, secret.replace(" ", "+"))}
     for begin, rest in _KINDS.items():
         escape = re.compile(rb"%b(?:%b)" % (begin, rest))
-        forms |= {escape.sub(lambda found: _unescaped(found[0]), form) for form in forms}
+        forms |= {escape.sub(lambda match: _unescaped(match[0]), form) for form in forms}
     return {form for form in forms if len(form) >= SHORTEST}
 
 
@@ -262,7 +264,7 @@ def _merged(spans: Iterable[Span]) -> list[Span]:
     return merged
 
 
-def without(content: bytes, spans: Iterable[Span]) -> Iterator[bytes]:
+def spared(content: bytes, spans: Iterable[Span]) -> Iterator[bytes]:
     """Give the parts of a text, with what stands for a secret in the place of these."""
     done = 0
     for span in spans:

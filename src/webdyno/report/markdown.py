@@ -27,7 +27,7 @@ def unmarked(text: str, *, begins: bool = True) -> str:
     `begins`: whether it may stand at the beginning of that line.
     """
     line = LINE_ENDS.sub(" ", printable(text)).strip()
-    apart = REFERENCES.sub(lambda found: f"{found[0][:1]}{APART}{found[0][1:]}", line)
+    apart = REFERENCES.sub(lambda match: f"{match[0][:1]}{APART}{match[0][1:]}", line)
     guard = APART if begins and BEGINNINGS.match(line) else ""
     return guard + MARKUP.sub(r"\\\g<0>", apart)
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from webdyno.model.errors import OperationError
 from webdyno.model.files import MIB, everything_below, replaced
-from webdyno.model.hiding import MOST_ESCAPED, SECRETS, Span, hidden, without
+from webdyno.model.hiding import MOST_ESCAPED, SECRETS, Span, hidden, spared
 from webdyno.model.point import plan_points
 from webdyno.model.records import Record
 from webdyno.model.request import endpoints_of, parts_of
@@ -126,7 +126,7 @@ def _rewrite(path: Path, file: BinaryIO) -> None:
             os.fchown(written.fileno(), before.st_uid, before.st_gid)
             os.fchmod(written.fileno(), stat.S_IMODE(before.st_mode))
             for part, spans in _parts(file):
-                written.writelines(without(part, spans))
+                written.writelines(spared(part, spans))
     except OSError as error:
         raise OperationError(
             f"{path}: shows a secret that can't be hidden: {error.strerror}; remove that file"
