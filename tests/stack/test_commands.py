@@ -14,11 +14,7 @@ from webdyno.host.server_process import PLAIN_ENVIRONMENT
 from webdyno.host.this_machine import Testbed
 from webdyno.host.users import uid_of
 from webdyno.host.workspace import Workspace
-from webdyno.stack.commands import (
-    CommandError,
-    run_checked,
-    version_output,
-)
+from webdyno.stack.commands import CommandError, run_checked, version_output
 
 
 def run(script: str) -> None:
@@ -49,6 +45,7 @@ def test_a_version_is_asked_for_as_the_servers_user() -> None:
 
 DRIVER = """
 import sys
+from webdyno.host.server_process import PLAIN_ENVIRONMENT
 from webdyno.host.this_machine import Testbed
 from webdyno.host.workspace import Workspace
 from webdyno.stack.commands import run_checked
