@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from webdyno.audit.prose import find_command
+from webdyno.audit.commands import find_command
 from webdyno.readers.lines import NumberedLine
 
 WRITTEN: dict[str, dict[str, Any]] = {
@@ -45,6 +45,24 @@ WRITTEN: dict[str, dict[str, Any]] = {
     "oha -q 500 --latency-correction http://a/": {"open_loop": True},
     "siege -b -c 20 -t 3S http://a/": {"concurrency": 20, "time_limit_s": 3},
     "redis-benchmark -n 100000 -c 50 -q": {"requests": 100_000, "concurrency": 50},
+    "siege -c50 -t60 app.test": {"concurrency": 50, "time_limit_s": 3600},
+    "siege -c50 --time=2H app.test": {"time_limit_s": 7200},
+    "h2load --clients=10 --requests=5000 -m 10 https://a/": {
+        "concurrency": 10,
+        "requests": 5000,
+        "streams": 10,
+        "unread": (),
+    },
+    "oha -n 10k -p 20 --http2 https://a/": {"requests": 10_000, "streams": 20, "whole": True},
+    "hey -n 2000 -disable-keepalive http://a/": {"reconnects": True, "unread": ()},
+    "wrk -c 8 -H 'Connection: close' http://a/": {"reconnects": True, "whole": True},
+    "hey -q 20 -c 5 http://a/": {"each_rps": 20, "demanded_rps": None},
+    "ghz --cpus=3 -n 100000 ...": {"whole": False},
+    "h2load -c 8 --timing-script-file=f --rate=3 https://a/": {
+        "unread": ("--timing-script-file", "--rate")
+    },
+    "ab -n 5 -c 1 http://a/ > out.txt --wrong": {"requests": 5, "unread": ()},
+    "`oha -c 8 http://a/` with -p 9 is another matter": {"concurrency": 8, "streams": None},
 }
 
 

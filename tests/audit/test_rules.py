@@ -213,9 +213,9 @@ def test_percentiles_of_an_open_loop_are_not_told_off() -> None:
 
 def test_short_runs_and_the_default_of_ab() -> None:
     command = "ab -k -c5 -t10000 http://<server>/100.html\n"
-    (warning,) = found(command + ab(requests=50_000, took_s=2.6), "short-run")
+    (warning,) = found(command + ab(requests=50_000, took_s=2.6, concurrency=5), "short-run")
     assert "instead of 10" in warning.what
-    assert not found(command + ab(requests=50_000, took_s=60), "short-run")
+    assert not found(command + ab(requests=50_000, took_s=60, concurrency=5), "short-run")
 
 
 def test_one_connection_at_a_time() -> None:

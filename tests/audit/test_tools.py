@@ -174,5 +174,5 @@ def test_an_output_in_utf_16_as_powershell_writes_it() -> None:
 def test_a_command_says_what_its_output_does_not() -> None:
     (output,) = outputs("$ hey -n 20000 -c 50 http://127.0.0.1:8080/x\n" + recorded("hey.txt"))
     assert (output.concurrency, output.host, output.path) == (50, "127.0.0.1", "/x")
-    (output,) = outputs("wrk2 -R 3000 -c 8 http://a/\nsome words\n" + recorded("wrk-latency.txt"))
+    (output,) = outputs("wrk2 -R 3000 -c 32 http://a/\nsome words\n" + recorded("wrk-latency.txt"))
     assert (output.demanded_rps, output.loop) == (3000, "open")

@@ -10,10 +10,12 @@ from webdyno.audit.rules import (
     AuditRule,
     Evidence,
     Violation,
+    client,
     connections,
     figures,
     responses,
     tables,
+    under_way,
     variants,
 )
 from webdyno.audit.tables import TextTable
@@ -28,13 +30,17 @@ TABLE, COMMAND = "table", "command"
 Severity = Literal["serious", "note"]
 OUTPUT_RULES: tuple[AuditRule[Output], ...] = (
     *responses.RULES,
+    *client.OUTPUT_RULES,
     *connections.OUTPUT_RULES,
+    *under_way.OUTPUT_RULES,
     *figures.RULES,
 )
 DOCUMENT_RULES: tuple[AuditRule[AuditedText], ...] = (
     *variants.RULES,
     *tables.RULES,
     *connections.DOCUMENT_RULES,
+    *under_way.DOCUMENT_RULES,
+    *client.DOCUMENT_RULES,
 )
 MOST_WARNINGS = 50
 """Warnings of one rule and severity that are listed; the rest is counted."""

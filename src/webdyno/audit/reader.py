@@ -7,14 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from webdyno.audit.prose import (
-    ClientCpu,
-    CountedLoop,
-    PageCache,
-    PipelineDepth,
-    find_command,
-    hints,
-)
+from webdyno.audit.commands import find_command
+from webdyno.audit.joined import is_another, joined, prints_for
+from webdyno.audit.prose import ClientCpu, CountedLoop, PageCache, PipelineDepth, hints
 from webdyno.audit.tables import TableReader, TextTable
 from webdyno.audit.unread import FIGURES, UnreadFinder, UnreadPart
 from webdyno.readers.facts import Facts, Tool
@@ -275,10 +270,9 @@ class _Reader:
     def _claim_command(self, tool: str, first_line: int) -> None:
         """Take the last command for the output that begins here, if it can be its own."""
         self.its_command = None
-        tool = tool.removesuffix("2")
         if (
             self.command
-            and self.command.tool.removesuffix("2") == tool
+            and prints_for(tool) == prints_for(self.command.tool)
             and first_line - self.command.line <= COMMAND_WITHIN_LINES
         ):
             self.its_command, self.command = self.command, None
@@ -288,23 +282,9 @@ class _Reader:
         command = self.its_command
         if not command:
             return output
-        demanded = output.demanded_rps or command.demanded_rps
-        # wrk has no -R: whatever its output looks like, with one it is wrk2.
-        wrk2 = output.tool == "wrk" and command.demanded_rps is not None
-        return replace(
-            output,
-            tool="wrk2" if wrk2 else output.tool,
-            command=command,
-            host=output.host or command.host,
-            port=output.port or command.port,
-            path=output.path or command.path,
-            pipelining=output.pipelining or command.pipelining or 1,
-            concurrency=output.concurrency or command.concurrency,
-            keepalive_requested=output.keepalive_requested or command.keepalive or None,
-            time_limit_s=command.time_limit_s or output.time_limit_s,
-            demanded_rps=demanded,
-            loop="open" if command.open_loop else output.loop or "closed",
-        )
+        if is_another(command, output):
+            return replace(output, other_command=command)
+        return joined(output, command)
 
     def _prose(self, line: NumberedLine) -> Iterator[Item]:
         quiet = list(redis_quiet(line)) if "requests per second" in line.text else []

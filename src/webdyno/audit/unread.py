@@ -17,7 +17,7 @@ FEWEST = 2
 """Lines with figures before they are an output: a single one may be a sentence's heading."""
 
 _UNREAD_TOOLS = {
-    "artillery": r"All VUs finished|Summary report @ |http\.(?:requests|request_rate|codes\.\d)",
+    "artillery": r"http\.(?:requests|request_rate|codes\.\d)",
     "fortio": r"Fortio \d|All done \d+ calls",
     "http_load": r"\d+ fetches(?: on \d+ conversations)?, \d+ max parallel",
     "weighttp": r"weighttp |finished in \d+ sec, \d+ millisec",

@@ -29,7 +29,12 @@ _MIXED = re.compile(rf"(?:(\d{{1,6}})h)?(?:(\d{{1,9}})m)?({NUMBER})s$")
 """`1m40.5s`, as Go prints durations."""
 
 _SECONDS = {"took": "duration_s", "asked": "time_limit_s"}
-_MILLISECONDS = {"mean": "mean_ms", "max": "max_ms", "connect_max": "connect_max_ms"}
+_MILLISECONDS = {
+    "mean": "mean_ms",
+    "min": "min_ms",
+    "max": "max_ms",
+    "connect_max": "connect_max_ms",
+}
 """Times that tools print with units of their own -> the attribute that has them."""
 
 _MADE_OF = {
@@ -41,11 +46,14 @@ _MADE_OF = {
     **dict.fromkeys(("failed_of_old", "failed_of_new"), "failed"),
     **dict.fromkeys(("responses_2xx", "codes"), "by_status"),
     "heads": "percentiles_ms",
+    "parts": "concurrency",
+    "request_times": "mean_ms",
     "checks_missed": "failed_checks",
     "started": "never_started",
 }
 """Texts that are no attributes themselves -> the attribute that is made of them."""
 
+_PART = {"part", "count"}
 _POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
 
 _QUANTITY = re.compile(rf"({NUMBER})\s*([a-zA-Zµμ]*)")
@@ -63,6 +71,8 @@ class Facts:
     by_status: dict[str, int] = field(default_factory=dict)
     errors: dict[str, int] = field(default_factory=dict)
     """What went wrong, in the tool's words -> how often."""
+    parts: dict[str, int] = field(default_factory=dict)
+    """A count that is printed for each part of a whole, such as the connections of a thread."""
     contradicted: set[str] = field(default_factory=set)
     """Figures that were printed again with another value."""
 
@@ -72,10 +82,13 @@ class Facts:
         A tool that prints the same table again and again means the last one.
         """
         self.last_line = line.number
-        if replace:
+        if replace and "count" not in texts:
             self.texts |= texts
             self.lines |= dict.fromkeys(texts, line.number)
             return
+        if replace:
+            for rows, name in ((self.by_status, "status"), (self.errors, "error")):
+                rows.pop(texts.get(name, ""), None)
         if "percent" in texts:
             self.lines.setdefault("percentiles_ms", line.number)
             _add_row(self.percentiles_ms, as_float(texts["percent"]) or 0.0, in_ms(texts["at"]))
@@ -84,7 +97,11 @@ class Facts:
             _add_row(self.by_status, texts["status"], as_count(texts["count"]))
         elif "error" in texts:
             self.lines.setdefault("failed", line.number)
-            _add_row(self.errors, texts["error"], as_count(texts["count"]))
+            _add_row(self.errors, texts["error"], as_count(texts.get("count", "0")))
+        elif "part" in texts:
+            self.lines.setdefault("parts", line.number)
+            _add_row(self.parts, texts["part"], as_count(texts["count"]))
+            self.texts |= {name: text for name, text in texts.items() if name not in _PART}
         else:
             for name, text in texts.items():
                 first = self.texts.setdefault(name, text)
@@ -123,7 +140,9 @@ class Facts:
         texts = self.texts
         said: Figures = url_figures(texts.get("url"))
         said |= {
-            name: texts[name] for name in ("server", "host", "path", "gave_up") if texts.get(name)
+            name: texts[name]
+            for name in ("server", "host", "path", "protocol", "gave_up")
+            if texts.get(name)
         }
         said |= {name: self.integer(name) for name in _INTEGERS & texts.keys()}
         said |= {name: self.number(name) for name in _FLOATS & texts.keys()}
@@ -140,6 +159,7 @@ class Facts:
             | {_MADE_OF.get(name, name): line for name, line in self.lines.items()},
             "percentiles_ms": self.percentiles_ms,
             "by_status": self.by_status,
+            "errors": self.errors,
         }
 
 
@@ -152,8 +172,8 @@ class Tool:
     """Regular expression of the lines with which an output can begin."""
     patterns: tuple[str, ...]
     """Lines of an output; their named groups are attributes of Output, texts that are converted
-    (`took`, `asked`, `mean`, `max`, `connect_max`, `read`, `transfer`, `url`), or rows of a list:
-    `percent` with `at` (a time with its unit), `status` or `error` with `count`."""
+    (`took`, `asked`, `mean`, `min`, `max`, `connect_max`, `read`, `transfer`, `url`), or rows of a
+    list: `percent` with `at` (a time with its unit), `status`, `error` or `part` with `count`."""
     loop: Loop | None = "closed"
     """That of all its runs, unless its figures say otherwise."""
     needed: tuple[str, ...] = ("requests", "throughput_rps")
@@ -210,10 +230,14 @@ class Tool:
 
     def begins_next(self, facts: Facts, text: str, texts: dict[str, str]) -> bool:
         """Whether a line of the tool begins its next output, as it can't be of the present one."""
+        if self.repeats and self.restart:
+            done = facts.texts.keys() >= set(self.needed)
+            return done and re.match(self.restart, text) is not None
         if self.repeats:
             requests = as_count(texts.get("requests"))
             return requests is not None and requests < (facts.integer("requests") or 0)
-        if self.only_first and "requests" in facts.texts and re.match(self.only_first, text):
+        begun = facts.texts.keys() - {"banner", *texts}
+        if self.only_first and begun and re.match(self.only_first, text):
             return True
         if self.parts_after in facts.texts or not facts.texts.keys() & texts.keys():
             return False

@@ -31,6 +31,9 @@ _TAG = re.compile(
 _CELL = re.compile(r"</t[dh]>\s*(?=<t[dh])", re.IGNORECASE)
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#x[0-9a-fA-F]{1,6}|[a-zA-Z]{2,8});")
 
+_EMPHASIS = re.compile(r"\*\*([^*\s](?:[^*]{0,300}[^*\s])?)\*\*")
+"""What somebody made bold in an output."""
+
 _STAMP = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?"
 _LOG = re.compile(
     r"(?:[^\t]{1,100}\t[^\t]{1,100}\t)?"  # job and step, as `gh run view --log` prints them
@@ -70,6 +73,8 @@ def plain(raw: str) -> str:
     if "<" in text or "&" in text:
         text = _without_html(text)
     text = _without_prefix(text)
+    if "**" in text:
+        text = _EMPHASIS.sub(r"\1", text)
     if text[:1] in _LISTING_START and (match := _LISTING.match(text)):
         return text[match.end() :]
     return text
@@ -109,14 +114,21 @@ class NumberedLine(NamedTuple):
     text: str
 
 
+def _encoding(start: bytes) -> str:
+    """Name the encoding by the first bytes: PowerShell writes UTF-16, and appends it unmarked."""
+    if start[:2] in {b"\xff\xfe", b"\xfe\xff"}:
+        return "utf-16"
+    if len(start) == 4 and start[0] and start[2] and not start[1] and not start[3]:
+        return "utf-16-le"
+    return "utf-8-sig"
+
+
 def read_lines(stream: BufferedReader) -> Iterator[NumberedLine]:
     """Decode a stream line by line; what is no text becomes replacement characters.
 
     Raise UserError where the text is longer than anybody's report.
     """
-    utf16 = stream.peek(2)[:2] in {b"\xff\xfe", b"\xfe\xff"}
-    encoding = "utf-16" if utf16 else "utf-8-sig"
-    text = TextIOWrapper(stream, encoding, errors="replace", newline="\n")
+    text = TextIOWrapper(stream, _encoding(stream.peek(4)[:4]), errors="replace", newline="\n")
     number = size = 0
     while raw := text.readline(LONGEST_LINE):
         number += 1

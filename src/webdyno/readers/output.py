@@ -25,6 +25,17 @@ class Command:
     """Requests that are sent over a connection before the first response, where it says so."""
     pipelined_by: str | None = None
     """The option that says so, as it was written."""
+    streams: int | None = None
+    """Requests that may be under way over a connection at once, where it says so: in HTTP/2 they
+    are streams, in HTTP/1.1 h2load pipelines them."""
+    each_rps: float | None = None
+    """Requests per second that each connection is held to."""
+    reconnects: bool = False
+    """Whether it asks for a connection per request."""
+    whole: bool = True
+    """Whether all of it was written down: nothing is left out, or filled in later."""
+    unread: tuple[str, ...] = ()
+    """Options whose meaning isn't known here."""
     host: str | None = None
     port: int | None = None
     path: str | None = None
@@ -40,6 +51,8 @@ class Output:
     lines: dict[str, int] = field(default_factory=dict)
     """Where each figure stands: name of the attribute -> line."""
     command: Command | None = None
+    other_command: Command | None = None
+    """One right above it that asks for something else, so that it can't be its own."""
 
     server: str | None = None
     host: str | None = None
@@ -47,6 +60,8 @@ class Output:
     path: str | None = None
     """What was asked for; for Redis the command."""
 
+    protocol: str | None = None
+    """As h2load calls it: `h2`, `h2c`, `http/1.1`."""
     loop: Loop | None = None
     concurrency: int | None = None
     """Requests under way at the same time, as asked for."""
@@ -59,13 +74,19 @@ class Output:
     """How long it was to run, as asked for."""
     pipelining: int | None = None
     """Requests that are sent over a connection before the first response."""
+    streams: int | None = None
+    """Requests that may be under way over a connection at once, as streams of HTTP/2."""
+    uneven: bool = False
+    """Whether connections may end before others, as each has a share of the requests of its own."""
     keepalive_requested: bool | None = None
     keepalive_requests: int | None = None
 
     requests: int | None = None
     """Requests that ended, failed ones included."""
     rated_requests: int | None = None
-    """Those of the requests that the rate counts, where it leaves some out."""
+    """Requests that the rate counts, where these are others: all that succeeded, or were sent."""
+    first_counted: int | None = None
+    """The tool's most: statuses and times are of so many first requests, where there were more."""
     never_started: int | None = None
     """Requests that were asked for and never sent."""
     dropped: int | None = None
@@ -94,6 +115,8 @@ class Output:
     failed_exceptions: int | None = None
     failed_timeout: int | None = None
     out_of_descriptors: int | None = None
+    errors: dict[str, int] = field(default_factory=dict)
+    """What went wrong, in the tool's words -> how often; 0 where it doesn't say."""
     errors_percent: float | None = None
     checks: int | None = None
     """The script's own checks of responses (k6)."""
@@ -101,8 +124,11 @@ class Output:
     non_2xx: int | None = None
     by_status: dict[str, int] = field(default_factory=dict)
 
+    min_ms: float | None = None
     mean_ms: float | None = None
     max_ms: float | None = None
+    longest_above_ms: float | None = None
+    """Where the highest bucket of a histogram begins in which there is a response."""
     percentiles_ms: dict[float, float] = field(default_factory=dict)
     connect_min_ms: float | None = None
     connect_median_ms: float | None = None
@@ -112,6 +138,11 @@ class Output:
     def where(self, *names: str) -> int:
         """Give the line of the first of these figures that was printed, else the output's first."""
         return next((self.lines[name] for name in names if name in self.lines), self.first_line)
+
+    @property
+    def most_under_way(self) -> int:
+        """Requests that can be under way at once; 0 where the connections aren't known."""
+        return (self.concurrency or 0) * (self.streams or 1) * (self.pipelining or 1)
 
     @property
     def took_s(self) -> float | None:

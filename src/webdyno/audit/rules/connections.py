@@ -5,17 +5,11 @@ from collections.abc import Iterator
 from webdyno.audit.prose import ClientCpu, CountedLoop, PageCache, PipelineDepth
 from webdyno.audit.reader import AuditedText
 from webdyno.audit.rules import AuditRule, Violation, numeral
+from webdyno.audit.rules.under_way import THINKING
 from webdyno.readers.output import Command, Output
 
 FEW_PER_CONNECTION = 20
 """Requests per connection below which most of a run is its start and its end."""
-
-MOST_UNDER_WAY = 2.5
-"""Requests under way per connection from which the figures disagree. A median is at most twice the
-mean, and some tools correct their times for what they did not ask."""
-
-TIMES_CORRECTED = {"wrk", "wrk2", "k6"}
-"""Tools whose rate and mean don't belong together; their readers say what is under way."""
 
 KEPT = 0.9
 """Share of requests over kept connections: Apache closes one after each 100 by default."""
@@ -42,7 +36,7 @@ def _few_per_connection(requests: int, connections: int, what: str) -> str | Non
 
 
 def _few(output: Output) -> Iterator[Violation]:
-    if output.demanded_rps:
+    if output.demanded_rps or output.tool in THINKING:
         return  # connections that wait for their turn are no start and no end
     if output.requests and output.concurrency:
         what = _few_per_connection(output.requests, output.concurrency, "only")
@@ -58,23 +52,6 @@ def _pipelined(output: Output) -> Iterator[Violation]:
         what += f" (`{option}`)" if option else ""
         line = output.where("pipelining")
         yield Violation(output.command.line if option and output.command else line, what)
-
-
-def _too_many_under_way(output: Output) -> Iterator[Violation]:
-    """Little's law: rate times mean latency is the mean number of requests under way."""
-    if output.loop == "open" or not output.concurrency or output.tool == "locust":
-        return
-    under_way, most = output.under_way, output.concurrency * (output.pipelining or 1)
-    own = output.tool in TIMES_CORRECTED
-    if under_way is None and not own and output.throughput_rps and output.mean_ms:
-        right = 1 - (output.failed or 0) / max(1, output.requests or 0, output.failed or 0)
-        under_way = (
-            right * output.throughput_rps * output.mean_ms / 1000
-        )  # failures may take no time
-    if under_way is not None and under_way > MOST_UNDER_WAY * most + 1:
-        what = f"throughput × latency is {numeral(under_way)} requests under way at once, over "
-        what += f"{numeral(output.concurrency)} connections"
-        yield Violation(output.where("mean_ms"), what)
 
 
 def _keepalive_refused(output: Output) -> Iterator[Violation]:
@@ -143,14 +120,6 @@ PIPELINING = AuditRule(
 OUTPUT_RULES = (
     FEW_REQUESTS,
     PIPELINING,
-    AuditRule(
-        "too-many-under-way",
-        _too_many_under_way,
-        why="A connection has one request under way, unless requests are pipelined: either they "
-        "were, or the figures are not from one run.",
-        instead="webdyno load URL -c 256 --time 30s never pipelines, and gives rate and latencies "
-        "of the same requests.",
-    ),
     AuditRule(
         "keepalive-refused",
         _keepalive_refused,

@@ -11,6 +11,9 @@ AGREE = 0.02
 ROUNDING_S = 0.015
 """Rounding of times: siege and wrk print hundredths of a second."""
 
+ROUNDING_MS = 1.0
+"""Some tools print whole milliseconds."""
+
 COUNTS_AGREE = 0.01
 
 LONGER, LENGTH_ROUNDING_S = 1.1, 1.0
@@ -21,6 +24,9 @@ SHORTER, LONGEST, LATE_S = 0.9, 2.0, 10.0
 
 COUNTED_RUNS = {"ab"}
 """Tools that end at a number of requests even where a time was given."""
+
+DERIVED_MEANS = {"ab"}
+"""Tools whose mean is connections × time ÷ requests, and not one of times."""
 
 MOST_HEAD_BYTES = 4096
 """More than the head of any usual response."""
@@ -124,6 +130,24 @@ def _longest(output: Output) -> Iterator[Violation]:
     if longest_ms / 1000 > LONGER * took_s + LENGTH_ROUNDING_S:
         what = f"the longest response took {numeral(longest_ms / 1000)} s, and the whole run "
         yield Violation(output.where("max_ms"), f"{what}{numeral(took_s)} s")
+
+
+def _histogram(output: Output) -> Iterator[Violation]:
+    above_ms, longest_ms = output.longest_above_ms, output.max_ms
+    if above_ms is not None and longest_ms is not None and above_ms > longest_ms:
+        what = f"the histogram has responses above {numeral(above_ms)} ms, and the longest took "
+        yield Violation(output.where("max_ms", "heads"), f"{what}{numeral(longest_ms)} ms")
+
+
+def _mean_between(output: Output) -> Iterator[Violation]:
+    mean_ms, least_ms, most_ms = output.mean_ms, output.min_ms, output.max_ms
+    if mean_ms is None or output.tool in DERIVED_MEANS:
+        return
+    what = f"the mean latency is {numeral(mean_ms)} ms, and the "
+    if least_ms is not None and mean_ms < (1 - AGREE) * least_ms - ROUNDING_MS:
+        yield Violation(output.where("mean_ms"), f"{what}shortest {numeral(least_ms)} ms")
+    if most_ms and mean_ms > (1 + AGREE) * most_ms + ROUNDING_MS:
+        yield Violation(output.where("mean_ms"), f"{what}longest {numeral(most_ms)} ms")
 
 
 def _length(output: Output) -> Iterator[Violation]:
@@ -278,6 +302,21 @@ RULES = (
         "all be from one run.",
         instead="webdyno load URL --time 30s --format json gives length, throughput and the "
         "longest response of one run.",
+    ),
+    AuditRule(
+        "longest-response",
+        _histogram,
+        why="Histogram and report can't be of the same responses, or one of them is wrong.",
+        instead="webdyno load URL --time 30s --format json gives percentiles and histogram of the "
+        "same responses.",
+    ),
+    AuditRule(
+        "mean-out-of-range",
+        _mean_between,
+        why="A mean lies between the shortest and the longest: some requests were counted with "
+        "another time than they took, such as failed ones with none.",
+        instead="webdyno load URL --time 30s --format json gives the times of valid responses "
+        "alone.",
     ),
     AuditRule(
         "run-length",

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from webdyno.audit.rules import AuditRule, Violation, numeral
+from webdyno.audit.rules.client import ran_out
 from webdyno.readers.output import Output
 
 TOLERATED = 0.001
@@ -58,7 +59,7 @@ def _failures(output: Output) -> Iterator[Violation]:
     }
     parts = [f"{numeral(count)} {kind}" for kind, count in kinds.items() if count]
     failed = (output.failed or 0) - (output.failed_length or 0)
-    failed -= output.out_of_descriptors or 0  # those were never sent
+    failed -= sum(ran_out(output).values())  # those were never sent
     if output.tool in KEPT_CONNECTIONS:
         failed -= output.failed_connect or 0
     if failed <= 0 and not parts:
@@ -146,12 +147,6 @@ def _errors_percent(output: Output) -> Iterator[Violation]:
     yield Violation(output.first_line, f"{what}{numeral(output.errors_percent)}% of the replies")
 
 
-def _out_of_descriptors(output: Output) -> Iterator[Violation]:
-    if output.out_of_descriptors:
-        what = f"the client was out of file descriptors {numeral(output.out_of_descriptors)} times"
-        yield Violation(output.where("out_of_descriptors"), what)
-
-
 CHECKED = (
     "webdyno load URL --expect-status 200 --expect-bytes BYTES --fail-if 'failures > 0' checks "
     "each response and counts only right ones"
@@ -226,12 +221,6 @@ RULES = (
         "no longer how fast the server answers.",
         instead="webdyno load URL --conn-rate RATE --requests-per-conn 10 counts each kind of "
         "failure, and lateness from when a request was due.",
-    ),
-    AuditRule(
-        "client-limit",
-        _out_of_descriptors,
-        why="The load that was requested was never put on the server.",
-        instead="Raise `ulimit -n`; webdyno load URL --conn-rate RATE needs one process only.",
     ),
 )
 

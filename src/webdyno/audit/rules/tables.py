@@ -139,6 +139,8 @@ def _failures(document: AuditedText) -> Iterator[Violation]:
         for column in table.columns[1:]:
             if not _FAILURES.search(column.heading) or column is requests:
                 continue
+            if not requests:
+                yield from _of_unknown(table, column)
             bad = [
                 (place, share)
                 for place, value in enumerate(column.values)
@@ -152,6 +154,26 @@ def _failures(document: AuditedText) -> Iterator[Violation]:
                 if len(bad) > 1:
                     what += f", and more than 0.1% in {numeral(len(bad) - 1)} other rows"
                 yield Violation(table.row_lines[place], what)
+
+
+def _of_unknown(table: TextTable, column: TextColumn) -> Iterator[Violation]:
+    """Say what failed in rows that give throughput, and no number of requests."""
+    rate = next((each for each in table.columns if _RATE.search(each.heading)), None)
+    if "%" in column.heading or not rate:
+        return
+    for place, (failed, rps) in enumerate(zip(column.values, rate.values, strict=True)):
+        if (
+            failed
+            and rps
+            and "%" not in column.cells[place]
+            and not _SCALED.search(rate.cells[place])
+        ):
+            share = failed / (rps * MINUTE_S)
+            what = (
+                f"{_name(column)} is {column.cells[place]} for {_row_name(table, place)}, of how "
+            )
+            what += f"many requests is not stated: {numeral(100 * share)}% of a minute's"
+            yield Violation(table.row_lines[place], what, serious=share > TOLERATED)
 
 
 def _share(
@@ -210,6 +232,9 @@ def _row_name(table: TextTable, place: int) -> str:
 TOLERATED = 0.001
 """Share of requests that may fail before throughput is not to be believed."""
 
+MINUTE_S = 60
+"""Few runs in a table are longer."""
+
 FEWEST_REQUESTS = 100
 """Fewer in a row are no run."""
 
@@ -228,6 +253,11 @@ _REQUESTS = re.compile(
     r"(?:[ _](?:count|total|sent|done))?$",
     re.IGNORECASE,
 )
+_RATE = re.compile(
+    r"^(?:total )?(?:req(?:uest)?s?\s*(?:/|per)\s*s(?:ec(?:ond)?)?|[rqt]ps|throughput \(req/s\))$",
+    re.IGNORECASE,
+)
+_SCALED = re.compile(r"\d\s?[kKM]")
 _MEASURED = re.compile(
     r"req(?:uest)?s?\s*(?:/|per)\s*s|\b[rqt]ps\b|latenc|throughput|\bp\d\d\b|\bms\b|response time",
     re.IGNORECASE,

@@ -18,8 +18,8 @@ TOOLS: tuple[Tool, ...] = tuple(
 )
 
 READABLE = (
-    "ab, autobench, autocannon, bombardier, Gatling, ghz, h2load, hey, httperf, JMeter, k6, "
-    "Locust, oha, plow, redis-benchmark, rewrk, siege, vegeta, wrk, wrk2 and zrk"
+    "ab, artillery, autobench, autocannon, bombardier, Gatling, ghz, h2load, hey, httperf, "
+    "JMeter, k6, Locust, oha, plow, redis-benchmark, rewrk, siege, vegeta, wrk, wrk2 and zrk"
 )
 """All of them in words."""
 

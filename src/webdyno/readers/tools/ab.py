@@ -35,7 +35,13 @@ ENOUGH = {
 """Figures of which an output has two, at least: a single label may stand in any prose."""
 
 
+ABORTED = r"(?:apr_[a-z_]{1,40}(?:\(\))?: |Test aborted after ).{1,80}"
+"""What it prints when it ends before its time; then only the number of requests follows, if any."""
+
+
 def _more(facts: Facts, figures: Figures) -> Figures | None:
+    if {"banner", "gave_up"} <= facts.texts.keys() and not facts.parts:
+        return {"requests": figures.get("requests", 0)}
     if len(ENOUGH & figures.keys()) < 2:
         return None
     if "throughput_rps" not in figures:
@@ -47,7 +53,7 @@ def _more(facts: Facts, figures: Figures) -> Figures | None:
 
 AB = Tool(
     name="ab",
-    opening=rf"This is ApacheBench|(?:{'|'.join(LABELS)}):",
+    opening=rf"This is ApacheBench|apr_[a-z_]+(?:\(\))?: |(?:{'|'.join(LABELS)}):",
     patterns=patterns(
         r"This is (?P<banner>ApacheBench)",
         r"Server Software:\s*(?P<server>.*)",
@@ -72,11 +78,13 @@ AB = Tool(
         r"\s+(?P<connect_max_ms>NUM)$",
         r"Total:\s+NUM\s+NUM\s+NUM\s+NUM\s+(?P<max_ms>NUM)$",
         r"(?P<percent>\d{2,3})%:?\s+(?P<at>INT)(?:$|\s+\(longest)",
-        r"Benchmarking (?:.*?(?P<gave_up>apr_[a-z_]{1,40}: .{1,80}))?",
+        rf"Benchmarking (?:.*?(?P<gave_up>{ABORTED}))?",
+        rf"(?P<gave_up>{ABORTED})",
+        r"Completed (?P<count>INT) (?P<part>requests)",
         r"Total of (?P<requests>INT) requests completed",
     ),
     chatter=(
-        *("Copyright 1996 Adam", "Licensed to The Apache", "Completed ", "Finished "),
+        *("Copyright 1996 Adam", "Licensed to The Apache", "Finished "),
         *("Write errors:", "Connection Times (ms)", "min ", "Processing:", "Waiting:"),
         "Percentage of the requests",
     ),

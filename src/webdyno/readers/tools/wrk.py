@@ -87,9 +87,10 @@ def _rewrk(facts: Facts, figures: Figures) -> Figures:
 
 WRK = Tool(
     name="wrk",
-    opening=r"Running \S+ test @ ",
+    opening=r"Running \S+ test @ |Making \d+ requests to \S",
     patterns=patterns(
         r"Running (?P<asked>\S+) test @ (?P<url>\S+)",
+        r"Making INT requests to (?P<url>\S+)",
         r"INT threads? and (?P<concurrency>INT) connections?$",
         r"Thread calibration: (?P<calibration>mean)",
         r"Latency\s+(?P<mean>\S+)\s+(?P<stdev>\S+)\s+(?P<max>\S+)\s+\S+$",

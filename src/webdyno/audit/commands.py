@@ -1,0 +1,197 @@
+"""Load generators' command lines as people write them down, typesetters' dashes and all."""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from webdyno.audit.options import ALIASES, FLAGS, NO_MATTER, OPTIONS
+from webdyno.readers.facts import in_ms
+from webdyno.readers.lines import NumberedLine
+from webdyno.readers.output import Command
+from webdyno.readers.values import url_figures
+
+_NAMES = "|".join(sorted({*OPTIONS, *ALIASES}, key=len, reverse=True))
+
+_COMMAND = re.compile(
+    rf"(?:^|[\s`$#>(/])({_NAMES})(?:\.exe|-(?:linux|darwin|windows)-\w{{1,10}}(?:\.exe)?)?\s+"
+    r"((?:(?:run|attack|load)\s+)?(?:[-\u2013\u2014]|[\"'\u201c]?https?://|localhost[:/]).*)"
+)
+MOST_CHARACTERS = 2000
+"""Those of a command that are read."""
+_WORD = re.compile(r"(?:[^\s'\"]|'[^']*'|\"[^\"]*\")+|\S+")
+_SHELL = re.compile(r"\||[12&]?>|<|&|;")
+"""Where another command begins, or a file."""
+_LEFT_OUT = re.compile(r"\.{3}|…|\$|\\$|<\w|\[\w[\w ]*\]$")
+"""What stands for options that were left out, or that somebody fills in."""
+
+_LONG_DASH = re.compile(r"(?<!\S)[\u2013\u2014](?=\w)")
+"""Typesetters turn `--` into one long dash."""
+
+_DURATION = re.compile(r"(\d{1,9})(ms|s|m|h|S|M|H)?$")
+_MANY = re.compile(r"(\d{1,9}(?:\.\d{1,6})?)([kKmM])$")
+_THOUSANDS = {"k": 1000, "m": 1_000_000}
+"""oha's numbers of requests, as in `-n 10k`."""
+_SIEGE_S = {"": 60, "s": 1, "m": 60, "h": 3600}
+"""Seconds of siege's units; it takes minutes where there is none."""
+
+_RATE = re.compile(r"\d{1,12}(?:\.\d{1,9})?$")
+_OPEN_LOOP = re.compile(r"--rate|-R\d|-R$|--latency-correction")
+"""oha's -q alone still counts from when a request was sent."""
+
+_OPEN = {"vegeta", "zrk"}
+"""Tools that always keep to a timetable."""
+
+_CLOSE = re.compile(r"Connection: ?close", re.IGNORECASE)
+_PIPELINE = re.compile(r"[\w./-]{0,100}pipelin[\w-]{0,40}\.lua$")
+_PROMPT = re.compile(r"[\s$#>`%\u276f]*(?:[\w.@~:/-]{1,80}[$#>%]\s+)?(?:sudo |npx |\./)?$")
+SEVERAL = 2
+"""At least so many requests are sent at once by a script whose depth isn't known."""
+
+
+def find_command(line: NumberedLine) -> Command | None:
+    """Give the command that a line shows."""
+    if not any(mark in line.text for mark in ("-", "\u2013", "\u2014", "://", "localhost")):
+        return None
+    match = _COMMAND.search(line.text)
+    if not match:
+        return None
+    before, tool = line.text[: match.start(1)], match[1]
+    text = match[2][:MOST_CHARACTERS]
+    if before.count("`") % 2:  # the command ends with its quotation
+        text = text.partition("`")[0]
+    words, dashed = _words(text)
+    name = ALIASES.get(tool, tool)
+    known = OPTIONS[name]
+    said: dict[str, Any] = {}
+    for option, value in _options(dashed, known):
+        said |= _attribute(known[option], option, value)
+    said |= _scripted(said.pop("script", ""), dashed)
+    if not said and not _PROMPT.match(before):
+        return None  # a sentence with the tool's name and somebody's address
+    if tool not in {"httperf", "redis-benchmark"}:
+        said |= _url(said.pop("url", None), words)
+    if not said:
+        return None
+    return Command(
+        tool=tool,
+        line=line.number,
+        open_loop=tool in _OPEN or any(_OPEN_LOOP.match(word) for word in dashed),
+        whole=not any(_LEFT_OUT.search(word) for word in words),
+        unread=tuple(_unread(dashed, known, NO_MATTER[name])),
+        **{"reconnects": _CLOSE.search(text) is not None} | said,
+    )
+
+
+def _words(text: str) -> tuple[list[str], list[str]]:
+    """Give the words up to where the shell would end the command; then with plain dashes."""
+    words: list[str] = []
+    for match in _WORD.finditer(text):
+        if _SHELL.match(match[0]):
+            break
+        # In quotation marks of any kind, and with a mark at its end, it is the same command.
+        words.append(match[0].strip("\"'`\u201c\u201d"))
+    return words, [_LONG_DASH.sub("--" if len(word) > 3 else "-", word) for word in words]
+
+
+def _options(words: list[str], known: dict[str, str]) -> list[tuple[str, str]]:
+    options: list[tuple[str, str]] = []
+    for word, following in zip(words, [*words[1:], ""], strict=True):
+        name, equals, value = word.partition("=")
+        bare = name.lstrip("-")
+        if word.startswith("-") and len(bare) > 1 and bare in known:
+            options.append((bare, value if equals else following))
+        elif word.startswith("-") and not word.startswith("--"):
+            options += _cluster(word[1:], following, known)
+    return options
+
+
+_CLUSTERED = {"k", "q", "r", "v", "l", "b", "L"}
+
+
+def _cluster(letters: str, following: str, known: dict[str, str]) -> list[tuple[str, str]]:
+    """Read `-kc` followed by 100, or `-c100`."""
+    options: list[tuple[str, str]] = []
+    for place, letter in enumerate(letters):
+        if letter in known and known[letter] not in FLAGS:
+            return [*options, (letter, letters[place + 1 :].lstrip("=") or following)]
+        if letter in known:
+            options.append((letter, ""))
+        elif letter not in _CLUSTERED:
+            break
+    return options
+
+
+def _unread(words: list[str], known: dict[str, str], no_matter: frozenset[str]) -> Sequence[str]:
+    """Give the options that mean something that isn't known."""
+    unread: dict[str, None] = {}
+    for word in words:
+        if word == "--":
+            break
+        name = word.partition("=")[0]
+        bare = name.lstrip("-")
+        if not word.startswith("-") or not bare[:1].isalpha() or bare in no_matter or bare in known:
+            continue
+        if name.startswith("--"):
+            unread[name] = None
+        elif bare[0] not in no_matter and bare[0] not in known:
+            unread[f"-{bare[0]}" if len(bare) < 3 else name] = None
+    return tuple(unread)
+
+
+def _attribute(name: str, option: str, value: str) -> dict[str, Any]:
+    """Give what an option says, under the name of Command's attribute."""
+    if name == "minutes":
+        match = _DURATION.match(value)
+        unit = (match[2] or "").lower() if match else ""
+        return {"time_limit_s": int(match[1]) * _SIEGE_S[unit]} if match and unit != "ms" else {}
+    read = _value_of(name, value)
+    if read is None:
+        return {}
+    if name == "pipelining":
+        dashes = "-" if len(option) == 1 else "--"
+        return {name: read, "pipelined_by": f"{dashes}{option} {value}"}
+    return {name: read}
+
+
+def _value_of(name: str, value: str) -> object:
+    if name in FLAGS:
+        return True
+    if name in {"host", "path", "script", "url"}:
+        return value or None
+    if name in {"demanded_rps", "each_rps"}:
+        return _rate(value) or None
+    numeral = _DURATION.match(value)
+    if name == "requests" and (many := _MANY.match(value)):
+        return int(float(many[1]) * _THOUSANDS[many[2].lower()])
+    if name == "time_limit_s":
+        text = f"{value}s" if numeral and numeral[2] is None else value.lower()
+        length_ms = in_ms(text) if text else None
+        return None if length_ms is None else length_ms / 1000
+    return int(numeral[1]) if numeral and numeral[2] is None else None
+
+
+def _rate(value: str) -> float | None:
+    """Read `2000`, and vegeta's and plow's `50/1s`, `100/m`."""
+    numeral, slash, unit = value.partition("/")
+    if not _RATE.match(numeral):
+        return None
+    if not slash:
+        return float(numeral)
+    unit_ms = in_ms(unit if unit[:1].isdigit() else f"1{unit}")
+    return float(numeral) * 1000 / unit_ms if unit_ms else None
+
+
+def _scripted(script: str, words: list[str]) -> dict[str, Any]:
+    """Give the pipelining of wrk's `-s pipeline.lua -- 16`."""
+    if not script or not _PIPELINE.match(script):
+        return {}
+    after = words[words.index("--") + 1 :] if "--" in words else []
+    depth = next((int(word) for word in after if word.isdecimal() and len(word) < 6), SEVERAL)
+    return {"pipelining": depth, "pipelined_by": f"-s {script}"}
+
+
+def _url(given: str | None, words: list[str]) -> dict[str, Any]:
+    for word in [given or "", *words]:
+        if word.startswith(("http://", "https://", "localhost:", "localhost/")):
+            return {"path": "/"} | url_figures(word)
+    return {}
