@@ -2,7 +2,7 @@
 
 import pytest
 
-from audit.texts import ab, audited, found, outputs, recorded, serious
+from audit.texts import ab, audited, found, outputs, recorded, serious, wrk
 
 HEY = """hey -n 60000 -c 200 http://192.0.2.7/
 Summary:
@@ -138,3 +138,38 @@ def test_vegetas_histogram_is_named_and_held_against_its_report() -> None:
     assert "longest-response" in serious(rows.replace("2s", "40s") + VEGETA)
     other = rows.replace("31080", "31081").replace("2s", "40s")  # of other requests
     assert "longest-response" not in serious(other + VEGETA)
+
+
+def test_a_line_beside_an_output_says_that_somebody_ran_out() -> None:
+    """k6 and siege log it; but a proxy logs it of itself, so it is a note."""
+    text = ab() + 'WARN[0012] Request Failed error="dial tcp: cannot assign requested address"\n'
+    (warning,) = found(text, "client-limit")
+    assert (warning.severity, warning.what) == ("note", "somebody ran out of local ports")
+    assert not found(text.replace("cannot assign requested address", "EOF"), "client-limit")
+    assert not audited(text.replace(ab(), "")).warnings
+
+
+def test_an_interrupted_run_is_no_stall() -> None:
+    text = "$ wrk -c32 -d10000 http://192.0.2.7:8080/\n" + wrk(
+        concurrency=32, mean="0.31ms"
+    ).replace("Running 10s", "Running 167m").replace("  Thread Stats", "^C  Thread Stats")
+    assert serious(text) == set()
+    (warning,) = found(text, "run-length")
+    assert warning.what.endswith("took 10 s: it was interrupted (^C)")
+    assert serious(text.replace("^C", "")) == {"run-length"}
+
+
+def test_variants_without_sizes_are_named() -> None:
+    variants = [
+        f"oha -c 50 -n 20000 http://{host}.test/\nSummary:\n  Success rate: 100.00%\n"
+        f"  Total: {took}.0 secs\n  Average: {took * 2.5} ms\n  Requests/sec: {20000 / took}\n"
+        "  Size/request: {}\n\nStatus code distribution:\n  [200] 20000 responses\n"
+        for host, took in (("a", 5), ("b", 6))
+    ]
+    text = "".join(variants)
+    assert [each.severity for each in found(text.format("NaN", "NaN"), "unknown-sizes")] == [
+        "note",
+        "note",
+    ]
+    assert not found(text.format("13 B", "13 B"), "unknown-sizes")
+    assert not found(variants[0].format("NaN"), "unknown-sizes")

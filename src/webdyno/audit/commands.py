@@ -13,7 +13,7 @@ from webdyno.readers.values import url_figures
 _NAMES = "|".join(sorted({*OPTIONS, *ALIASES}, key=len, reverse=True))
 
 _COMMAND = re.compile(
-    rf"(?:^|[\s`$#>(/])({_NAMES})(?:\.exe|-(?:linux|darwin|windows)-\w{{1,10}}(?:\.exe)?)?\s+"
+    rf"(?:^|[\s`$#>(/])({_NAMES})(?:\.exe|[-_](?:linux|darwin|windows)(?:[-_]\w{{1,10}})?(?:\.exe)?)?\s+"
     r"((?:(?:run|attack|load)\s+)?(?:[-\u2013\u2014]|[\"'\u201c]?https?://|localhost[:/]).*)"
 )
 MOST_CHARACTERS = 2000
@@ -43,7 +43,9 @@ _OPEN = {"vegeta", "zrk"}
 
 _CLOSE = re.compile(r"Connection: ?close", re.IGNORECASE)
 _PIPELINE = re.compile(r"[\w./-]{0,100}pipelin[\w-]{0,40}\.lua$")
-_PROMPT = re.compile(r"[\s$#>`%\u276f]*(?:[\w.@~:/-]{1,80}[$#>%]\s+)?(?:sudo |npx |\./)?$")
+_PROMPT = re.compile(
+    r"[\s$#>`%\u276f]*(?:[\w.@~:/-]{1,80}[$#>%]\s+)?(?:sudo |npx )?(?:[\w.~-]{0,80}/){0,10}$"
+)
 SEVERAL = 2
 """At least so many requests are sent at once by a script whose depth isn't known."""
 

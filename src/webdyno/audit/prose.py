@@ -7,7 +7,21 @@ from dataclasses import dataclass
 from webdyno.audit.options import OPTIONS
 from webdyno.readers.lines import NumberedLine
 
-_WORDS = ("pipelin", "loop", "iter", "turns", "rounds", "cache", "cdn", "varnish", "cloudf", "% ")
+RAN_OUT = {
+    "local ports": re.compile(
+        r"(?:cannot|can't|could not|can not) assign requested address|EADDRNOTAVAIL|"
+        r"bind: address already in use|EADDRINUSE|"
+        r"only one usage of each socket address|\(os error (?:99|49)\)",
+        re.IGNORECASE,
+    ),
+    "file descriptors": re.compile(r"too many open files|EMFILE|\(os error 24\)", re.IGNORECASE),
+}
+"""What a client ran out of -> how systems say so."""
+
+_WORDS = (
+    *("pipelin", "loop", "iter", "turns", "rounds", "cache", "cdn", "varnish", "cloudf", "% "),
+    *("requested address", "already in use", "open files", "socket address", "eaddr", "emfile"),
+)
 """A line without any of these says nothing here; the exact patterns are slower."""
 _LOOP = re.compile(
     r"^(?:(?:let|var|const|int|long|my|for)\b\s*\(?\s*(?:(?:let|var|int|long)\s+)?)?"
@@ -68,6 +82,14 @@ class ClientCpu:
 
 
 @dataclass(frozen=True)
+class RanOut:
+    """A line that says that somebody, such as the client, had none of something left."""
+
+    line: int
+    what: str
+
+
+@dataclass(frozen=True)
 class PipelineDepth:
     """A setting above figures that says how many requests were sent at once."""
 
@@ -75,7 +97,10 @@ class PipelineDepth:
     depth: int
 
 
-def hints(line: NumberedLine) -> Iterator[CountedLoop | PageCache | ClientCpu | PipelineDepth]:
+Hint = CountedLoop | PageCache | ClientCpu | RanOut | PipelineDepth
+
+
+def hints(line: NumberedLine) -> Iterator[Hint]:
     """Give what a line of prose or of a program gives away."""
     small = line.text.lower()
     if not any(word in small for word in _WORDS):
@@ -86,6 +111,9 @@ def hints(line: NumberedLine) -> Iterator[CountedLoop | PageCache | ClientCpu | 
         yield PipelineDepth(line.number, int(depth[1]))
     if cache := _cache_in_use(line.text):
         yield PageCache(line.number, cache)
+    for what, words in RAN_OUT.items():
+        if words.search(line.text):
+            yield RanOut(line.number, what)
     for match in _CLIENT_CPU.finditer(line.text):
         yield ClientCpu(line.number, match[2], int(match[1]))
 

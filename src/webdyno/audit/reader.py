@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from webdyno.audit.commands import find_command
 from webdyno.audit.joined import is_another, joined, prints_for
-from webdyno.audit.prose import ClientCpu, CountedLoop, PageCache, PipelineDepth, hints
+from webdyno.audit.prose import Hint, hints
 from webdyno.audit.tables import TableReader, TextTable
 from webdyno.audit.unread import FIGURES, UnreadFinder, UnreadPart
 from webdyno.readers.facts import Facts, Tool
@@ -98,9 +98,7 @@ def _json_output(parsed: Mapping[str, Any], first_line: int, last_line: int) -> 
     return next(filter(None, read), None)
 
 
-Item = (
-    Output | TextTable | Command | CountedLoop | PageCache | ClientCpu | PipelineDepth | UnreadPart
-)
+Item = Output | TextTable | Command | Hint | UnreadPart
 Kind = TypeVar("Kind")
 
 MOST_KEPT = 2000
@@ -112,6 +110,8 @@ FEWEST_OF_A_CUT_OUTPUT = 2
 stand in any prose."""
 PATIENCE_LINES = 40
 """Lines of something else after which an output is over."""
+INTERRUPT = "^C"
+NEAR_LINES = 5
 COMMAND_WITHIN_LINES = 60
 """A command belongs to an output that begins at most so many lines below it."""
 _SHAPES = {
@@ -169,6 +169,8 @@ class _Reader:
     """The last one seen, for the output that follows it."""
     its_command: Command | None = None
     """That of the output under way."""
+    interrupted_in: int | None = None
+    """The last line with somebody's `^C`."""
     tables: TableReader = field(default_factory=TableReader)
     json: JsonReader = field(default_factory=JsonReader)
     unread: UnreadFinder = field(default_factory=UnreadFinder)
@@ -180,6 +182,9 @@ class _Reader:
         return self._text(line)
 
     def _text(self, line: NumberedLine) -> Iterable[Item]:
+        if line.text.startswith(INTERRUPT):
+            self.interrupted_in = line.number
+            line = NumberedLine(line.number, line.text.removeprefix(INTERRUPT).lstrip())
         if self.tool and self._continues(self.tool, line):
             return ()
         if not (self.tool or self.sheet or _LETTER.search(line.text)):
@@ -280,6 +285,9 @@ class _Reader:
     def _with_command(self, output: Output) -> Output:
         """Add to an output what only its command line says."""
         command = self.its_command
+        since = command.line if command else output.first_line - NEAR_LINES
+        if self.interrupted_in and since < self.interrupted_in <= output.last_line:
+            output = replace(output, interrupted=True)
         if not command:
             return output
         if is_another(command, output):

@@ -106,6 +106,8 @@ class Output:
     """Bytes of all responses, heads included."""
     transfer_kib_s: float | None = None
 
+    interrupted: bool = False
+    """Whether somebody ended it, as `^C` in its lines shows."""
     gave_up: str | None = None
     """What the tool said when it ended before its time."""
     failed: int | None = None

@@ -1,22 +1,11 @@
 """What the client could not do or say, and what an audit does not know of it."""
 
-import re
 from collections.abc import Iterator, Mapping
 
+from webdyno.audit.prose import RAN_OUT, RanOut
 from webdyno.audit.reader import AuditedText
 from webdyno.audit.rules import AuditRule, Violation, numeral
 from webdyno.readers.output import Command, Output
-
-_RAN_OUT = {
-    "local ports": re.compile(
-        r"(?:cannot|can't|could not|can not) assign requested address|EADDRNOTAVAIL|"
-        r"bind: address already in use|EADDRINUSE|"
-        r"only one usage of each socket address|\(os error (?:99|49)\)",
-        re.IGNORECASE,
-    ),
-    "file descriptors": re.compile(r"too many open files|EMFILE|\(os error 24\)", re.IGNORECASE),
-}
-"""What a client ran out of -> how systems say so."""
 
 
 def ran_out(output: Output) -> Mapping[str, int]:
@@ -27,7 +16,7 @@ def ran_out(output: Output) -> Mapping[str, int]:
     counts = {"file descriptors": output.out_of_descriptors} if output.out_of_descriptors else {}
     errors = output.errors | ({output.gave_up: 1} if output.gave_up else {})
     uncounted = not any(errors.values())
-    for what, words in _RAN_OUT.items():
+    for what, words in RAN_OUT.items():
         mine = {error: count for error, count in errors.items() if words.search(error)}
         if mine:
             all_of_them = (output.failed or 0) if uncounted and mine == errors else 0
@@ -40,6 +29,13 @@ def _client_limit(output: Output) -> Iterator[Violation]:
     for what, count in ran_out(output).items():
         times = f" {numeral(count)} times" if count > 1 else ""
         yield Violation(line, f"the client ran out of {what}{times}")
+
+
+def _said_to_run_out(document: AuditedText) -> Iterator[Violation]:
+    """Name lines beside outputs, as k6 and siege log errors; a proxy may say the same of itself."""
+    if any(True for _ in document.web_outputs):
+        for seen in document.of(RanOut):
+            yield Violation(seen.line, f"somebody ran out of {seen.what}", serious=False)
 
 
 def _first_million(output: Output) -> Iterator[Violation]:
@@ -79,15 +75,17 @@ def _unread_options(document: AuditedText) -> Iterator[Violation]:
             yield Violation(command.line, what, serious=False, tool=command.tool)
 
 
+CLIENT_LIMIT = AuditRule(
+    "client-limit",
+    _client_limit,
+    why="The load that was requested was never put on the server: these requests were not "
+    "sent, and the rest is what the client could do.",
+    instead="Keep connections open (webdyno load URL --keepalive always), add addresses to "
+    "connect from (--source ADDRESS) for ports, and raise `ulimit -n` for descriptors.",
+)
+
 OUTPUT_RULES = (
-    AuditRule(
-        "client-limit",
-        _client_limit,
-        why="The load that was requested was never put on the server: these requests were not "
-        "sent, and the rest is what the client could do.",
-        instead="Keep connections open (webdyno load URL --keepalive always), add addresses to "
-        "connect from (--source ADDRESS) for ports, and raise `ulimit -n` for descriptors.",
-    ),
+    CLIENT_LIMIT,
     AuditRule(
         "first-million",
         _first_million,
@@ -105,6 +103,7 @@ OUTPUT_RULES = (
 )
 
 DOCUMENT_RULES = (
+    CLIENT_LIMIT.also(_said_to_run_out),
     AuditRule(
         "unread-option",
         _unread_options,

@@ -160,7 +160,9 @@ def _length(output: Output) -> Iterator[Violation]:
     if took_s < SHORTER * asked_s - LENGTH_ROUNDING_S or took_s > LONGEST * asked_s + LATE_S:
         what = f"{numeral(asked_s)} s were requested, and the run took {numeral(took_s)} s"
         half = took_s < asked_s / 2 or took_s > asked_s
-        yield Violation(output.where("duration_s"), what, serious=half)
+        what += ": it was interrupted (^C)" if output.interrupted else ""
+        serious = half and not output.interrupted
+        yield Violation(output.where("duration_s"), what, serious=serious)
 
 
 def _rate_missed(output: Output) -> Iterator[Violation]:

@@ -199,8 +199,8 @@ TOO_FEW = AuditRule(
     "too-few-under-way",
     _too_few,
     why="In a closed loop each connection waits for a response nearly all the time. Here most of "
-    "them waited for the client, its link or a new connection: the throughput is theirs, and any "
-    "faster server would have the same.",
+    "them waited for the client, its link or a new connection, so the throughput says little of "
+    "the server.",
     instead="webdyno load URL -c 256 --time 30s says when the client is saturated; use fewer "
     "connections, or clients on several machines.",
 )

@@ -104,6 +104,21 @@ def _different_responses(document: AuditedText) -> Iterator[Violation]:
             )
 
 
+def _unknown_sizes(document: AuditedText) -> Iterator[Violation]:
+    """Name the variants that nothing is known of the size of whose responses."""
+    for outputs in _subjects(document):
+        variants = _variants(outputs)
+        for variant, mine in variants.items() if len(variants) > 1 else ():
+            if not any(_has_size(each) for each in mine):
+                what = f"{variant}: no size of its responses is given"
+                yield Violation(mine[0].first_line, what, serious=False, tool=mine[0].tool)
+
+
+def _has_size(output: Output) -> bool:
+    sizes = (output.document_bytes, output.body_bytes, output.response_bytes)
+    return any(size is not None for size in sizes)
+
+
 def _pipelining_differs(document: AuditedText) -> Iterator[Violation]:
     """Say where one variant of a tool's runs was pipelined and another one wasn't."""
     by_tool: dict[str, list[tuple[int, int]]] = defaultdict(list)
@@ -188,6 +203,13 @@ DIFFERENT_DOCUMENTS = AuditRule(
 RULES = (
     DIFFERENT_DOCUMENTS,
     DIFFERENT_DOCUMENTS.also(_different_responses),
+    AuditRule(
+        "unknown-sizes",
+        _unknown_sizes,
+        why="Whether the variants served the same document was not looked at: an empty or wrong "
+        "response is fast.",
+        instead=f"{_DUEL}, and gives no verdict while the bodies differ.",
+    ),
     AuditRule(
         "different-settings",
         _pipelining_differs,
