@@ -14,6 +14,7 @@ from webdyno.audit.rules import (
     connections,
     figures,
     responses,
+    samples,
     tables,
     under_way,
     variants,
@@ -34,6 +35,7 @@ OUTPUT_RULES: tuple[AuditRule[Output], ...] = (
     *connections.OUTPUT_RULES,
     *under_way.OUTPUT_RULES,
     *figures.RULES,
+    *samples.RULES,
 )
 DOCUMENT_RULES: tuple[AuditRule[AuditedText], ...] = (
     *variants.RULES,
