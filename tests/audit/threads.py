@@ -194,4 +194,12 @@ RIGHT: dict[str, Right] = {
     "vegeta-293": _right("13 of 200 were 403", "non-2xx"),
     "vegeta-340": _right(f"{FINE}; one request"),
     "wrk-63": _right(FINE),
+    "aura-29": _right("one response in 5 s over 10 connections", "few-requests-per-connection"),
+    "autocannon-231": _right("pipelined", "pipelining"),
+    "autocannon-54": _right(f"{FINE}; 6 of 575,000 failed", notes="failures"),
+    "fastify-1297": _right("pipelined", "pipelining"),
+    "fastify-178": _right("both pipelined", "pipelining"),
+    "freshrss-2205": _right(f"{FINE}; one connection"),
+    "k6-workshop-2": _right(FINE),
+    "read-it-later-7682": _right(f"{FINE}; one request"),
 }

@@ -11,6 +11,9 @@ AGREE = 0.02
 ROUNDING_S = 0.015
 """Rounding of times: siege and wrk print hundredths of a second."""
 
+SAMPLED_S = {"autocannon": 1.0, "bombardier": 1.0}
+"""Tools whose rates are means of samples -> how long a last sample may be left out."""
+
 ROUNDING_MS = 1.0
 """Some tools print whole milliseconds."""
 
@@ -64,7 +67,7 @@ def _rate(output: Output) -> Iterator[Violation]:
         return
     expected = rate * took_s
     # The throughput has been rounded as well; small ones most of all.
-    tolerance = AGREE * requests + rate * ROUNDING_S + 0.01 * took_s + 1
+    tolerance = AGREE * requests + rate * _unsampled_s(output) + 0.01 * took_s + 1
     if abs(expected - requests) > tolerance:
         what = f"{numeral(rate, 6)} requests/s over {numeral(took_s)} s are {numeral(expected)} "
         yield Violation(
@@ -72,12 +75,16 @@ def _rate(output: Output) -> Iterator[Violation]:
         )
 
 
+def _unsampled_s(output: Output) -> float:
+    return SAMPLED_S.get(output.tool, ROUNDING_S)
+
+
 def _transfer(output: Output) -> Iterator[Violation]:
     speed, took_s, total = output.transfer_kib_s, output.duration_s, output.total_bytes
     if not speed or not took_s or not total or output.tool == "httperf":
         return  # httperf's Net I/O counts requests, too
     expected = speed * 1024 * took_s
-    tolerance = AGREE * total + speed * 1024 * ROUNDING_S + 20 * took_s
+    tolerance = AGREE * total + speed * 1024 * _unsampled_s(output) + 20 * took_s
     if abs(expected - total) > tolerance:
         what = f"{numeral(speed, 6)} KB/s over {numeral(took_s)} s are {numeral(expected)} bytes, "
         yield Violation(output.where("transfer_kib_s"), f"{what}and {numeral(total)} are reported")
