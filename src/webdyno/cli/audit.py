@@ -48,8 +48,8 @@ def audit(
     """Find what can't be believed in a benchmark's output, and why.
 
     Reads outputs of ab, artillery, autobench, autocannon, bombardier, Gatling, ghz, h2load, hey,
-    httperf, JMeter, k6, Locust, oha, plow, redis-benchmark, rewrk, siege, vegeta, wrk, wrk2 and zrk.
-    Several of them may stand in one text, with prose and tables between them.
+    httperf, JMeter, k6, Locust, oha, plow, redis-benchmark, rewrk, siege, vegeta, wrk, wrk2 and
+    zrk. Several of them may stand in one text, with prose and tables between them.
     Exit code 1: something is seriously wrong; 2: nothing is, but something that looks like a result
     wasn't read.
 
