@@ -19,9 +19,11 @@ pub fn of(result: &SlotResult, fail_on: &[Threshold], clients: &[SlotResult]) ->
     let interrupted = result.ended_by == EndedBy::Interrupt;
     // Who says how many may fail has the say.
     let tolerates = fail_on.iter().any(Threshold::is_about_failures);
+    // Streams without an end are what was asked for.
+    let is_answered = result.requests.completed + result.whole.unfinished > 0;
     if result.whole.seen.failures.total() > 0 && !tolerates
         || result.whole.unanswered > 0 && !interrupted
-        || result.requests.completed == 0
+        || !is_answered
     {
         return FAILED;
     }

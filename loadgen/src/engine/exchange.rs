@@ -57,6 +57,8 @@ pub struct Memory {
     /// where nobody knows.
     in_pieces: Option<bool>,
     asked: u32,
+    /// A valid response was whole.
+    pub is_answered: bool,
 }
 
 impl Memory {

@@ -226,6 +226,7 @@ fn measured(
         }
     }
     sum.recorder.counts.requests.drained = sum.whole.requests.drained;
+    sum.recorder.counts.requests.unfinished = sum.whole.requests.unfinished;
     sum.recorder.counts.requests.unsent = sum.whole.requests.unsent;
     sum.recorder += schedule.leftover(settled_ns - start_ns);
     let window_ns = start_ns.saturating_add(plan.lead_in_ns);

@@ -29,6 +29,15 @@ pub fn mismatch(failure: Failure, request: &Ready, status: u16, body_bytes: u64)
     }
 }
 
+/// A response wasn't whole in time, though so much of it came.
+pub fn late(timeout_s: f64, bytes: u64) -> String {
+    let text = format!("no full answer within {timeout_s} s ({bytes} bytes came)");
+    match bytes {
+        0 => text,
+        _ => format!("{text}; where responses take longer, give them time (--timeout, timeout_s)"),
+    }
+}
+
 /// Appends where a redirect leads to: nobody follows it.
 pub fn with_redirect(text: String, read: &[u8]) -> String {
     const FIELD: &[u8] = b"\nlocation:";

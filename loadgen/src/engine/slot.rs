@@ -69,7 +69,7 @@ impl Slot<'_> {
         let ended_by = self.load(&mut window, start, reports)?;
         start.mark_done(self.thread);
         let settled_ns = self.driver.clock.now_ns.min(window.end_ns);
-        self.driver.settle(settled_ns);
+        self.driver.settle(settled_ns, ended_by);
         let over_ns = settled_ns.min(window.over_ns);
         let last =
             window.hand_over(&mut self.driver.records.load, &mut self.driver.clock, settled_ns);
@@ -156,6 +156,10 @@ impl Slot<'_> {
         let part = window.hand_over(&mut self.driver.records.load, &mut self.driver.clock, end_ns);
         // The engine listens until it has heard of the end.
         let _ = reports.send(part);
+        if window.phase == Phase::Tail {
+            // What follows them is none of the window's.
+            self.driver.leave_streams();
+        }
         if before == Phase::LeadIn && window.phase == Phase::Window {
             let carried = self.driver.conns.unresolved().count() as u64;
             self.driver.records.load.counts.requests.carried = carried;

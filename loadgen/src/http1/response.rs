@@ -97,6 +97,11 @@ impl Response {
         self.head_bytes > 0 || !self.partial.is_empty()
     }
 
+    /// Some of the body is there, and how much is to come nobody knows.
+    pub fn is_stream(&self) -> bool {
+        matches!(self.phase, Phase::Chunked(_) | Phase::UntilClose) && self.body_bytes > 0
+    }
+
     /// Body bytes that come next whatever they are, so that they may be dropped unread.
     pub fn opaque(&self) -> u64 {
         match &self.phase {

@@ -185,13 +185,14 @@ fn client(results: &[&SlotResult]) -> Client {
 
 fn whole(results: &[&SlotResult]) -> Whole {
     let mut all = results[0].whole.clone();
-    for Whole { length_s, sent, completed, retried, unanswered, seen, server_closed } in
+    for Whole { length_s, sent, completed, retried, unfinished, unanswered, seen, server_closed } in
         results[1..].iter().map(|result| &result.whole)
     {
         all.length_s = all.length_s.max(*length_s);
         all.sent += sent;
         all.completed += completed;
         all.retried += retried;
+        all.unfinished += unfinished;
         all.unanswered += unanswered;
         all.seen += seen.clone();
         all.server_closed += server_closed;

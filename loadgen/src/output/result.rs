@@ -67,6 +67,8 @@ pub struct Whole {
     pub sent: u64,
     pub completed: u64,
     pub retried: u64,
+    /// Streams that were under way when the duration was over: they are no failures.
+    pub unfinished: u64,
     /// Sent, and neither answered nor failed when the slot ended: it was interrupted, or gave up.
     pub unanswered: u64,
     #[serde(flatten)]
@@ -77,12 +79,13 @@ pub struct Whole {
 impl Whole {
     fn of(measured: &Measured) -> Whole {
         let Counts { requests, seen, server_closed, .. } = measured.sum.whole.clone();
-        let resolved = requests.completed + seen.failures.of_sent();
+        let resolved = requests.completed + seen.failures.of_sent() + requests.unfinished;
         Whole {
             length_s: rounded(measured.whole_s, 6),
             sent: requests.sent,
             completed: requests.completed,
             retried: requests.retried,
+            unfinished: requests.unfinished,
             unanswered: requests.sent.saturating_sub(resolved),
             seen,
             server_closed,

@@ -25,7 +25,7 @@ pub fn render(result: &SlotResult) -> String {
     );
     line("Requests", &requests(result));
     // Lead-in and drain included: a server that hangs at the end of a run is a server that hangs.
-    let Whole { seen: whole, unanswered, .. } = &result.whole;
+    let Whole { seen: whole, unfinished, unanswered, .. } = &result.whole;
     for (failure, count) in whole.failures.iter().filter(|(_, count)| *count > 0) {
         line("Failed", &format!("{} {}", number(count), failure.name()));
     }
@@ -34,6 +34,11 @@ pub fn render(result: &SlotResult) -> String {
     }
     for sample in whole.failure_samples.iter() {
         line("", sample);
+    }
+    if *unfinished > 0 {
+        let under_way =
+            "under way when the load ended: they aren't failures, and aren't timed whole";
+        line("Unfinished", &format!("{} {under_way}", several(*unfinished as usize, "stream")));
     }
     line("Statuses", &counted(&result.seen.by_status, status));
     if !result.seen.grpc_by_status.is_empty() {

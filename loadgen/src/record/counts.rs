@@ -205,6 +205,8 @@ pub struct RequestCounts {
     pub unanswered: u64,
     /// Of the unanswered, those answered validly afterwards.
     pub drained: u64,
+    /// Of the unanswered, streams that were left when the duration was over.
+    pub unfinished: u64,
     /// Asked again, because the connection had ended without a byte of the answer. Each counts once
     /// among the sent ones.
     pub retried: u64,

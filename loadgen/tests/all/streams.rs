@@ -1,11 +1,13 @@
 //! Streamed answers: events are timed each, from servers whose delays are known.
 
+use std::io::Write;
 use std::thread::sleep;
 use std::time::Duration;
 
 use serde_json::json;
 
-use crate::support::{Client, Server, expect, order, run};
+use crate::support::{Client, Server, expect, number, order, run};
+use crate::{http2, layers};
 
 const FIRST: Duration = Duration::from_millis(30);
 const GAP: Duration = Duration::from_millis(10);
@@ -91,21 +93,95 @@ fn in_an_open_loop_the_first_event_counts_from_when_it_was_due() {
     assert!(most >= 2.0 * 80_000.0 + 30_000.0 - 20_000.0 - 1000.0, "{}", result["events"]);
 }
 
-#[test]
-fn streams_that_never_end_are_timed_all_the_same() {
-    let server = Server::start(|mut client: Client| {
+/// Streams without end, one event each 10 ms, for as long as the client listens.
+fn endless() -> Server {
+    Server::start(|mut client: Client| {
         client.request();
         client.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
-        for _ in 0..200 {
-            client.write(chunk("data: x\n\n").as_bytes());
+        while client.stream.write_all(chunk("data: x\n\n").as_bytes()).is_ok() {
             sleep(GAP);
         }
-    });
-    let load = json!({"load": {"timeout_s": 0.3}, "duration_s": 0.2, "count": null});
+    })
+}
+
+/// Longer than any test: whoever waited for it would be noticed.
+const TIMEOUT_S: f64 = 600.0;
+
+#[test]
+fn streams_that_never_end_are_timed_and_end_with_the_duration() {
+    let server = endless();
+    let load = json!({"load": {"timeout_s": TIMEOUT_S, "connections": 2},
+                      "duration_s": 0.2, "count": null});
     let mut asked = order(&server.url(), 1, load);
     asked["requests"][0]["events"] = json!("sse");
     let result = run(&asked);
     let gaps = result["events"]["gap_us"]["count"].as_u64().expect("a count");
-    assert!((3..=20).contains(&gaps), "{}", result["events"]);
-    expect(&result, &[("/events/answers", 0)]);
+    assert!((3..=40).contains(&gaps), "{}", result["events"]);
+    expect(
+        &result,
+        &[
+            ("/events/answers", 0),
+            ("/requests/unanswered", 2),
+            ("/requests/unfinished", 2),
+            ("/whole/unfinished", 2),
+            ("/whole/unanswered", 0),
+            ("/whole/failures/timeout", 0),
+            ("/response_time_us/count", 0),
+        ],
+    );
+    assert_eq!(result["ended_by"], "duration");
+}
+
+/// Of an open loop as well, whose load goes on after the window until all of it is answered.
+#[test]
+fn streams_that_never_end_keep_no_open_loop() {
+    let server = endless();
+    let arrivals = json!({"stages": [{"rate_per_s": 50.0}]});
+    let load = json!({"loop": "open", "arrivals": arrivals, "connections": 4,
+                      "timeout_s": TIMEOUT_S});
+    let more = json!({"load": load, "lead_in_s": 0.1, "duration_s": 0.2, "count": null});
+    let result = run(&order(&server.url(), 1, more));
+    assert!(number(&result, "/whole/unfinished") >= 4, "{result:#}");
+    expect(&result, &[("/whole/unanswered", 0), ("/whole/failures/timeout", 0)]);
+}
+
+/// What has ended once is known to end: such a response is waited for, and fails if it doesn't.
+#[test]
+fn responses_that_end_are_waited_for() {
+    let server = Server::start(|mut client: Client| {
+        let mut first = client.number == 0;
+        while client.request().is_some() {
+            client.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
+            client.write(chunk("a").as_bytes());
+            if !std::mem::take(&mut first) {
+                sleep(10 * FIRST);
+            }
+            client.write(b"0\r\n\r\n");
+        }
+    });
+    let more = json!({"duration_s": 0.1, "count": null});
+    let result = run(&order(&server.url(), 1, more));
+    expect(&result, &[("/requests/unanswered", 1), ("/requests/drained", 1)]);
+    expect(&result, &[("/requests/completed", 1), ("/whole/unfinished", 0)]);
+}
+
+#[test]
+fn streams_over_http2_end_with_the_duration() {
+    let server = http2::server(&[], |mut frames, _| {
+        let ids = [frames.request(), frames.request()];
+        for id in ids.iter().flatten() {
+            frames.head(*id, 200, None, false);
+        }
+        while ids.iter().flatten().all(|id| frames.wrote_data(*id, b"data: x\n\n")) {
+            sleep(GAP);
+        }
+    });
+    let mut more = layers::http2(1, 2);
+    more["load"]["timeout_s"] = json!(TIMEOUT_S);
+    (more["duration_s"], more["count"]) = (json!(0.2), json!(null));
+    let result = run(&order(&server.url(), 1, more));
+    expect(
+        &result,
+        &[("/whole/unfinished", 2), ("/whole/unanswered", 0), ("/whole/failures/timeout", 0)],
+    );
 }

@@ -50,7 +50,12 @@ impl SlotDriver<'_> {
             match received {
                 Received::Nothing => return,
                 Received::Part { .. } if slow => return self.pause(id),
-                Received::Part { drained } if drained && !hangup => return self.keep_polling(id),
+                Received::Part { drained } if drained && !hangup => {
+                    self.keep_polling(id);
+                    self.leave_streams_of(id);
+                    return;
+                }
+                Received::Part { .. } if self.leave_streams_of(id) => return,
                 // More may have come since the wait ended.
                 Received::Part { .. } => done_ns = self.clock.read(),
                 Received::Answer => return self.on_answer(id, done_ns, hangup),
@@ -218,6 +223,7 @@ impl SlotDriver<'_> {
             return Some(text);
         }
         recorder.counts.requests.completed += 1;
+        self.memory[flight.planned.request].is_answered = true;
         recorder.counts.requests.drained += u64::from(is_drained);
         if let Some(from_ns) = times_from_ns {
             if let Some(events) = &self.conns.pool[id].exchange.events {
@@ -260,7 +266,7 @@ impl SlotDriver<'_> {
         }
     }
 
-    fn count_as_resolved(&mut self, flight: &Flight) {
+    pub(super) fn count_as_resolved(&mut self, flight: &Flight) {
         let is_in_window = self.records.is_in_window(&flight.planned);
         self.lanes.due_unanswered -= usize::from(is_in_window);
     }

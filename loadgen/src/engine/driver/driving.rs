@@ -211,20 +211,19 @@ impl SlotDriver<'_> {
         if conn.http2.is_none() {
             let response = &conn.exchange.response;
             let bytes = response.head_bytes + response.body_bytes;
-            let why = format!("no full answer within {seconds} s ({bytes} bytes came)");
-            return self.lost(id, Failure::Timeout, &why);
+            return self.lost(id, Failure::Timeout, &reasons::late(seconds, bytes));
         }
-        let why = format!("no full answer within {seconds} s");
         let connection = self.conns.pool[id].http2_connection();
         let late = connection.map(|connection| connection.take_late(sent_ns)).unwrap_or_default();
-        for flight in late {
+        for stream in late {
+            let flight = stream.flight;
             if let Some(connection) = self.conns.pool[id].http2_connection()
                 && connection.answered_ns < flight.sent_ns
             {
                 // A connection on which nobody was answered meanwhile may be dead.
                 connection.retire();
             }
-            self.failed(id, &flight, Failure::Timeout, &why);
+            self.failed(id, &flight, Failure::Timeout, &reasons::late(seconds, stream.bytes()));
             self.finish(id, flight.lane, self.clock.now_ns);
         }
         let connection = self.conns.pool[id].http2_connection();

@@ -2,6 +2,7 @@
 
 use super::SlotDriver;
 use crate::engine::pool::{ConnId, Role, State};
+use crate::engine::windows::EndedBy;
 
 impl SlotDriver<'_> {
     /// From here on valid answers to what was sent before are late.
@@ -12,8 +13,15 @@ impl SlotDriver<'_> {
 
     /// Nothing more is asked. What is due and not sent by now, or not answered, enters the times
     /// with how long it has waited.
-    pub fn settle(&mut self, end_ns: u64) {
+    pub fn settle(&mut self, end_ns: u64, ended_by: EndedBy) {
         self.lanes.draining = true;
+        if self.records.over_since_ns.is_none() {
+            self.records.over_since_ns = Some(self.clock.now_ns);
+            self.records.load.counts.requests.unanswered = self.conns.unresolved().count() as u64;
+        }
+        if ended_by != EndedBy::Count {
+            self.leave_streams();
+        }
         self.timers.clear();
         let mut unsent = Vec::from_iter(self.lanes.scheduler.end());
         let mut unanswered = Vec::new();
@@ -39,10 +47,6 @@ impl SlotDriver<'_> {
             }
         }
         self.lanes.left_to_drain = unanswered.len();
-        if self.records.over_since_ns.is_none() {
-            self.records.over_since_ns = Some(self.clock.now_ns);
-            self.records.load.counts.requests.unanswered += unanswered.len() as u64;
-        }
         for due_ns in unanswered.iter().filter_map(|planned| planned.due_ns) {
             self.records.record_unanswered(due_ns, end_ns);
         }
@@ -60,7 +64,7 @@ impl SlotDriver<'_> {
 
     /// Nothing is to be asked; connections stay.
     pub fn leave(&mut self) {
-        self.settle(self.clock.now_ns);
+        self.settle(self.clock.now_ns, EndedBy::Count);
         self.close_unfinished();
     }
 

@@ -31,6 +31,7 @@ impl SlotDriver<'_> {
             {
                 self.on_outcome(id, flight, outcome, done_ns);
             }
+            self.leave_streams_of(id);
             self.submit(id);
             let Some(connection) = self.conns.pool[id].http2_connection() else { return };
             if !more && !connection.is_dirty() {

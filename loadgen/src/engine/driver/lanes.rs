@@ -12,11 +12,20 @@ pub struct LaneState {
     pub draining: bool,
     /// While draining: requests that have no answer yet.
     pub left_to_drain: usize,
+    /// Streams are left, as the duration is over.
+    pub leaves_streams: bool,
 }
 
 impl LaneState {
     pub fn new(scheduler: LaneScheduler, count: usize) -> LaneState {
-        LaneState { scheduler, count, due_unanswered: 0, draining: false, left_to_drain: 0 }
+        LaneState {
+            scheduler,
+            count,
+            due_unanswered: 0,
+            draining: false,
+            left_to_drain: 0,
+            leaves_streams: false,
+        }
     }
 
     /// Everything due before `end_ns` has been answered, or has failed.

@@ -11,6 +11,8 @@ use crate::record::Failure;
 
 /// What has neither been answered nor failed when the load ends.
 const UNANSWERED: &str = "unanswered";
+/// A stream that was under way then.
+const UNFINISHED: &str = "unfinished";
 
 impl SlotDriver<'_> {
     pub fn begin_log(&mut self, start_ns: u64, reports: &Sender<ThreadReport>) {
@@ -45,6 +47,11 @@ impl SlotDriver<'_> {
     pub(super) fn log_failure(&mut self, id: ConnId, flight: &Flight, failure: Failure) {
         let fate = Fate::without_answer(self.clock.now_ns, failure.name());
         self.log_ended(id, flight, fate);
+    }
+
+    /// Logs a stream that was left.
+    pub(super) fn log_left(&mut self, id: ConnId, flight: &Flight) {
+        self.log_ended(id, flight, Fate::without_answer(self.clock.now_ns, UNFINISHED));
     }
 
     /// Logs what was never answered, and hands over the rest.

@@ -13,6 +13,7 @@ mod logging;
 mod opening;
 mod records;
 mod sending;
+mod unending;
 mod using;
 
 use std::cmp::Reverse;

@@ -8,7 +8,7 @@ use rustix::net::RecvFlags;
 use sha2::Sha256;
 
 use super::dialog::Dialog;
-use super::stream::Outcome;
+use super::stream::{Outcome, Stream};
 use crate::engine::flight::Flight;
 use crate::engine::socket::Got;
 use crate::engine::wire::Wire;
@@ -198,8 +198,13 @@ impl Http2Connection {
 
     /// Gives up the requests that were sent by `sent_ns` and whose answers are lacking; their streams
     /// are cancelled.
-    pub fn take_late(&mut self, sent_ns: u64) -> Vec<Flight> {
-        self.dialog.take_late(sent_ns)
+    pub fn take_late(&mut self, sent_ns: u64) -> Vec<Stream> {
+        self.dialog.take_where(|stream| stream.flight.sent_ns <= sent_ns)
+    }
+
+    /// Gives up the streams of responses that are under way and have no length, where `which` says so.
+    pub fn take_streams(&mut self, which: impl Fn(&Flight) -> bool) -> Vec<Stream> {
+        self.dialog.take_where(|stream| stream.is_endless() && which(&stream.flight))
     }
 
     pub fn flights(&self) -> impl Iterator<Item = &Flight> {

@@ -179,19 +179,18 @@ impl Dialog {
         None
     }
 
-    /// Gives up the requests that were sent by `sent_ns` and whose answers are lacking; their streams
-    /// are cancelled.
-    pub fn take_late(&mut self, sent_ns: u64) -> Vec<Flight> {
-        let mut late = Vec::new();
+    /// Gives up requests whose answers are lacking; their streams are cancelled.
+    pub fn take_where(&mut self, which: impl Fn(&Stream) -> bool) -> Vec<Stream> {
+        let mut taken = Vec::new();
         for number in 0..self.streams.len() {
-            let is_late = |stream: &&Stream| stream.flight.sent_ns <= sent_ns && !stream.is_over();
-            let Some(stream) = self.streams[number].as_ref().filter(is_late) else { continue };
+            let is_taken = |stream: &&Stream| !stream.is_over() && which(stream);
+            let Some(stream) = self.streams[number].as_ref().filter(is_taken) else { continue };
             let id = stream.id;
             self.put_reset(id, code::CANCEL);
             self.close(number);
-            late.extend(self.take(number).map(|stream| stream.flight));
+            taken.extend(self.take(number));
         }
-        late
+        taken
     }
 
     pub fn streams(&self) -> impl Iterator<Item = &Stream> {

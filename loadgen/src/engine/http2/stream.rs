@@ -73,6 +73,16 @@ impl Stream {
         self.head.is_some() && !self.is_over()
     }
 
+    /// Bytes of the answer that have come.
+    pub fn bytes(&self) -> u64 {
+        self.head.as_ref().map_or(0, |head| head.bytes) + self.body_bytes
+    }
+
+    /// Some of the body is there, and how much is to come nobody knows.
+    pub fn is_endless(&self) -> bool {
+        self.body_bytes > 0 && self.head.as_ref().is_some_and(|head| head.announced.is_none())
+    }
+
     /// It is known what became of the request.
     pub fn is_over(&self) -> bool {
         self.end.is_some()

@@ -157,6 +157,14 @@ impl<S: Read + Write> Frames<S> {
         self.frame(DATA, if end { END_STREAM } else { 0 }, id, bytes);
     }
 
+    /// Sends a part of a body; false where that fails.
+    pub fn wrote_data(&mut self, id: u32, bytes: &[u8]) -> bool {
+        let mut frame = vec![0, 0, bytes.len() as u8, DATA, 0];
+        frame.extend_from_slice(&id.to_be_bytes());
+        frame.extend_from_slice(bytes);
+        self.bytes(&frame)
+    }
+
     pub fn reset(&mut self, id: u32, code: u32) {
         self.frame(RST_STREAM, 0, id, &code.to_be_bytes());
     }
