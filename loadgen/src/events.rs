@@ -1,12 +1,16 @@
 //! Streamed answers: which of a body's bytes end an event.
 
+mod tokens;
+
+use memchr::memchr2;
 use serde::Deserialize;
 
 /// How events of a streamed answer are told apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum EventFormat {
-    /// Server-sent events (WHATWG HTML, section 9.2.6): what has data ends with an empty line.
+    /// Server-sent events (WHATWG HTML, section 9.2.6): what has data ends with an empty line. Of
+    /// language models, what brings a token: see [`tokens`].
     Sse,
     /// One event a line, as in JSON lines; empty lines are none.
     Lines,
@@ -16,34 +20,36 @@ pub enum EventFormat {
 #[derive(Debug)]
 pub struct EventCounter {
     format: EventFormat,
-    /// The beginning of the line so far: a field's name and what ends it.
+    /// The line so far, as much of it as is looked at.
     line: Vec<u8>,
-    /// The event has data already.
-    has_data: bool,
+    /// The event's data so far, where it has any.
+    data: Option<Vec<u8>>,
     /// The last byte was a carriage return, which a line feed belongs to.
     after_cr: bool,
 }
 
 const DATA: &[u8] = b"data";
-/// As much of a line as tells whether it is data.
-const KEPT_BYTES: usize = DATA.len() + 1;
+/// Chunks of language models are far shorter; what is longer is looked at no further.
+const KEPT_BYTES: usize = 16 * 1024;
 
 impl EventCounter {
     pub fn new(format: EventFormat) -> Self {
-        EventCounter { format, line: Vec::new(), has_data: false, after_cr: false }
+        EventCounter { format, line: Vec::new(), data: None, after_cr: false }
     }
 
     /// Says how many events end within the next bytes.
     pub fn feed(&mut self, bytes: &[u8]) -> u32 {
-        let mut ended = 0;
-        for &byte in bytes {
-            let follows_cr = std::mem::replace(&mut self.after_cr, byte == b'\r');
-            match byte {
-                b'\n' if follows_cr => {}
-                b'\n' | b'\r' => ended += u32::from(self.end_line()),
-                _ if self.line.len() < KEPT_BYTES => self.line.push(byte),
-                _ => {}
+        let (mut ended, mut rest) = (0, bytes);
+        while !rest.is_empty() {
+            let (text, after) = rest.split_at(memchr2(b'\r', b'\n', rest).unwrap_or(rest.len()));
+            self.after_cr &= text.is_empty();
+            self.line.extend_from_slice(&text[..text.len().min(KEPT_BYTES - self.line.len())]);
+            let Some((end, after)) = after.split_first() else { break };
+            let follows_cr = std::mem::replace(&mut self.after_cr, *end == b'\r');
+            if *end == b'\r' || !follows_cr {
+                ended += u32::from(self.end_line());
             }
+            rest = after;
         }
         ended
     }
@@ -57,16 +63,30 @@ impl EventCounter {
     fn end_line(&mut self) -> bool {
         let is_event = match self.format {
             EventFormat::Lines => !self.line.trim_ascii().is_empty(),
-            EventFormat::Sse if self.line.is_empty() => std::mem::take(&mut self.has_data),
+            EventFormat::Sse if self.line.is_empty() => {
+                self.data.take().is_some_and(|data| tokens::is_event(&data))
+            }
             EventFormat::Sse => {
-                let value = self.line.strip_prefix(DATA);
-                self.has_data |=
-                    value.is_some_and(|rest| rest.is_empty() || rest.starts_with(b":"));
+                self.take_data();
                 false
             }
         };
         self.line.clear();
         is_event
+    }
+
+    /// Takes what a line says of the event's data: a line feed is between several.
+    fn take_data(&mut self) {
+        let value = match self.line.strip_prefix(DATA) {
+            Some([]) => &[],
+            Some([b':', value @ ..]) => value.strip_prefix(b" ").unwrap_or(value),
+            _ => return,
+        };
+        let data = self.data.get_or_insert_default();
+        if data.len() < KEPT_BYTES {
+            data.extend_from_slice(value);
+            data.push(b'\n');
+        }
     }
 }
 
@@ -120,6 +140,8 @@ mod tests {
             ("\n\n\ndata: a\n\n\n\n", 1),
             ("data: cut", 0),
             ("data: a\n", 0),
+            ("data: {\"choices\":\ndata:[{\"text\":\"a\"}]}\n\ndata:[DONE]\n\n", 1),
+            ("data: {\"choices\":[{\"delta\":{\"content\":\"\"}}]}\n\ndata: [DONE]\r\n\r\n", 0),
         ] {
             assert_eq!(count(EventFormat::Sse, &[body.as_bytes()]), events, "{body:?}");
         }

@@ -61,6 +61,7 @@ pub fn render(result: &SlotResult) -> String {
         line("Event gap", &times(&events.gap_us));
         let Events { answers, per_answer, .. } = events;
         line("", &format!("{per_answer} events per response, of {answers} whole responses"));
+        line("", "of language models: time to first token (TTFT), inter-token latency, tokens");
     }
     line("Connect time", &times(&result.connect_time_us));
     if let (Some(tls), Some(handshakes)) = (&result.tls, &result.tls_handshake_us) {

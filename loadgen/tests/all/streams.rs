@@ -65,6 +65,36 @@ fn server_sent_events_are_timed_each() {
     assert_times(&run(&asked));
 }
 
+/// As vLLM and llama.cpp answer: who speaks, then tokens, why it ends, what it cost, and the end.
+#[test]
+fn tokens_of_language_models_are_timed_each() {
+    let event = |data: &str| chunk(&format!("data: {data}\n\n"));
+    let delta = |delta: &str| {
+        format!(r#"{{"object":"chat.completion.chunk","choices":[{{"delta":{delta}}}]}}"#)
+    };
+    let server = Server::start(move |mut client: Client| {
+        while client.request().is_some() {
+            client.write(
+                b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\
+                  Transfer-Encoding: chunked\r\n\r\n",
+            );
+            client.write(event(&delta(r#"{"role":"assistant","content":""}"#)).as_bytes());
+            sleep(FIRST);
+            for _ in 0..EVENTS {
+                client.write(event(&delta(r#"{"content":"word "}"#)).as_bytes());
+                sleep(GAP);
+            }
+            client.write(event(&delta("{}")).as_bytes());
+            client.write(event(r#"{"choices":[],"usage":{"completion_tokens":5}}"#).as_bytes());
+            client.write(event("[DONE]").as_bytes());
+            client.write(b"0\r\n\r\n");
+        }
+    });
+    let mut asked = order(&server.url(), COUNT, json!({"load": {"connections": 2}}));
+    asked["requests"][0]["events"] = json!("sse");
+    assert_times(&run(&asked));
+}
+
 #[test]
 fn lines_that_end_with_the_connection_are_timed_each() {
     let server = streaming("Connection: close\r\n", |number| match number {
