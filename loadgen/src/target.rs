@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::fmt;
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 
 use percent_encoding::percent_decode_str;
@@ -27,13 +27,14 @@ impl Address {
         }
     }
 
-    /// It cannot be another machine.
+    /// It cannot be another machine. Whoever connects to no address in particular (0.0.0.0) meets
+    /// this one.
     pub fn is_local(&self) -> bool {
         match self {
-            Address::Tcp(address) => match address.ip() {
-                IpAddr::V6(ip) => ip.to_canonical().is_loopback(),
-                IpAddr::V4(ip) => ip.is_loopback(),
-            },
+            Address::Tcp(address) => {
+                let ip = address.ip().to_canonical();
+                ip.is_loopback() || ip.is_unspecified()
+            }
             Address::Unix(_) => true,
         }
     }
@@ -270,10 +271,17 @@ mod tests {
             let mut resolver = Resolver::default();
             resolver.addresses(&target).expect(url).iter().all(Address::is_local)
         };
-        for url in ["http://127.9.9.9/", "http://localhost/", "http://[::1]/", "http+unix://%2Fx"] {
+        for url in [
+            "http://127.9.9.9/",
+            "http://localhost/",
+            "http://[::1]/",
+            "http+unix://%2Fx",
+            "http://0.0.0.0/",
+            "http://[::]/",
+        ] {
             assert!(all_local(url), "{url}");
         }
-        for url in ["http://192.0.2.1/", "http://[2001:db8::1]/", "http://0.0.0.0/"] {
+        for url in ["http://192.0.2.1/", "http://[2001:db8::1]/"] {
             assert!(!all_local(url), "{url}");
         }
     }

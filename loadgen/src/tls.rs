@@ -9,13 +9,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{
     ClientConfig, ClientSessionStore, Resumption, Tls12ClientSessionValue, Tls13ClientSessionValue,
+    WebPkiServerVerifier, verify_server_name,
 };
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::server::ParsedCertificate;
 use rustls::version::{TLS12, TLS13};
 use rustls::{
-    ALL_VERSIONS, DigitallySignedStruct, KeyLogFile, NamedGroup, RootCertStore, SignatureScheme,
+    ALL_VERSIONS, CertificateError, DigitallySignedStruct, KeyLogFile, NamedGroup, RootCertStore,
+    SignatureScheme,
 };
 
 use crate::order::{Protocol, Tls, TlsVersion};
@@ -39,7 +42,16 @@ pub fn client_config(tls: &Tls, protocol: Protocol) -> Result<ClientConfig, Stri
         let anybody = Arc::new(Anybody(provider));
         builder.dangerous().with_custom_certificate_verifier(anybody)
     } else {
-        builder.with_root_certificates(trusted(tls.ca_file.as_deref())?)
+        let given = match &tls.ca_file {
+            Some(file) => certificates("ca_file", file)?,
+            None => Vec::new(),
+        };
+        let roots = Arc::new(trusted(tls.ca_file.as_deref(), &given)?);
+        let usual = WebPkiServerVerifier::builder_with_provider(roots, provider)
+            .build()
+            .map_err(|error| format!("load.tls: {error}"))?;
+        let verifier = Arc::new(OrGiven { usual, given });
+        builder.dangerous().with_custom_certificate_verifier(verifier)
     };
     let mut config = match (&tls.certificate_file, &tls.key_file) {
         (Some(certificate), Some(key)) => builder
@@ -74,7 +86,11 @@ pub fn with_own_sessions(config: &ClientConfig, resumption: bool) -> ClientConfi
     own
 }
 
-fn trusted(ca_file: Option<&Path>) -> Result<RootCertStore, String> {
+/// Whom to trust: those given in a file, or those of the system.
+fn trusted(
+    ca_file: Option<&Path>,
+    given: &[CertificateDer<'static>],
+) -> Result<RootCertStore, String> {
     let mut roots = RootCertStore::empty();
     match ca_file {
         None => {
@@ -82,8 +98,9 @@ fn trusted(ca_file: Option<&Path>) -> Result<RootCertStore, String> {
             roots.add_parsable_certificates(native.certs);
         }
         Some(file) => {
-            for certificate in certificates("ca_file", file)? {
-                roots.add(certificate).map_err(|error| wrong("ca_file", file, &error))?;
+            for certificate in given {
+                let added = roots.add(certificate.clone());
+                added.map_err(|error| wrong("ca_file", file, &error))?;
             }
         }
     }
@@ -107,6 +124,70 @@ fn certificates(field: &str, file: &Path) -> Result<Vec<CertificateDer<'static>>
 
 fn wrong(field: &str, file: &Path, error: &dyn Display) -> String {
     format!("load.tls.{field}: {}: {error}", file.display())
+}
+
+/// Verifies as usual, but takes a certificate that was itself given as one to trust, though it is
+/// an authority's: as `openssl req -x509` makes them, and as OpenSSL and browsers take them.
+#[derive(Debug)]
+struct OrGiven {
+    usual: Arc<WebPkiServerVerifier>,
+    given: Vec<CertificateDer<'static>>,
+}
+
+impl ServerCertVerifier for OrGiven {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        let usual = self.usual.verify_server_cert(
+            end_entity,
+            intermediates,
+            server_name,
+            ocsp_response,
+            now,
+        );
+        match usual {
+            // It is found out after the dates were checked, and before the name is.
+            Err(rustls::Error::InvalidCertificate(reason))
+                if is_authority(&reason) && self.given.iter().any(|given| given == end_entity) =>
+            {
+                verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
+                Ok(ServerCertVerified::assertion())
+            }
+            usual => usual,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.usual.verify_tls12_signature(message, cert, signed)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.usual.verify_tls13_signature(message, cert, signed)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.usual.supported_verify_schemes()
+    }
+}
+
+/// A certificate isn't one of servers, but an authority's. The library has no name of its own for it.
+pub fn is_authority(reason: &CertificateError) -> bool {
+    format!("{reason:?}").contains("CaUsedAsEndEntity")
 }
 
 /// Takes any certificate, but only with a signature that belongs to it.

@@ -10,7 +10,7 @@ use crate::output::result::SlotResult;
 /// Its name, whether it is a time in microseconds, and where it is.
 type Figure = (&'static str, bool, fn(&SlotResult) -> f64);
 
-const FIGURES: [Figure; 9] = [
+const FIGURES: [Figure; 10] = [
     ("p50", true, |result| result.response_time_us.p50),
     ("p90", true, |result| result.response_time_us.p90),
     ("p99", true, |result| result.response_time_us.p99),
@@ -20,10 +20,11 @@ const FIGURES: [Figure; 9] = [
     ("rate", false, |result| result.rate_rps),
     ("failures", false, |result| result.whole.seen.failures.total() as f64),
     ("unanswered", false, |result| result.whole.unanswered as f64),
+    ("retried", false, |result| result.whole.retried as f64),
 ];
 
 /// Figures whose bound may be a share of the requests that ended: `failures>0.1%`.
-const SHARES: [&str; 2] = ["failures", "unanswered"];
+const SHARES: [&str; 3] = ["failures", "unanswered", "retried"];
 
 /// A figure and a bound that it must not cross.
 #[derive(Debug, Clone)]
@@ -99,6 +100,11 @@ impl StopLimit {
                 Some(failures / ended.max(1.0))
             }
             "failures" => Some(failures),
+            "retried" if self.0.is_share => {
+                let ended = so_far.requests.completed as f64 + failures;
+                Some(so_far.requests.retried as f64 / ended.max(1.0))
+            }
+            "retried" => Some(so_far.requests.retried as f64),
             _ if window.lead_in || *is_time && response_time.count() == 0 => None,
             "mean" => Some(response_time.mean_us()),
             "max" => Some(response_time.max_us()),
@@ -177,7 +183,9 @@ mod tests {
         {
             assert!(bad.parse::<Threshold>().is_err(), "{bad}");
         }
-        assert!("failures>5%".parse::<StopLimit>().is_ok());
+        for limit in ["failures>5%", "retried>0", "retried>1%"] {
+            assert!(limit.parse::<StopLimit>().is_ok(), "{limit}");
+        }
         assert!("unanswered>5".parse::<StopLimit>().is_err_and(|why| why.contains("at the end")));
     }
 }

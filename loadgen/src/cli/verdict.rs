@@ -3,6 +3,7 @@
 use super::exit::{CLIENT_BOUND, CROSSED, FAILED, OK, tell};
 use crate::cli::threshold::Threshold;
 use crate::engine::EndedBy;
+use crate::engine::reasons::NO_PORT;
 use crate::output::result::{Client, SlotResult};
 use crate::output::words::several;
 
@@ -20,12 +21,17 @@ pub fn of(result: &SlotResult, fail_on: &[Threshold], clients: &[SlotResult]) ->
     // Who says how many may fail has the say.
     let tolerates = fail_on.iter().any(Threshold::is_about_failures);
     // Streams without an end are what was asked for.
+    let without_port = result.whole.seen.connections.without_port;
     let is_answered = result.requests.completed + result.whole.unfinished > 0;
-    if result.whole.seen.failures.total() > 0 && !tolerates
-        || result.whole.unanswered > 0 && !interrupted
-        || !is_answered
-    {
+    if without_port > 0 {
+        tell(&format!("{NO_PORT} ({without_port} attempts failed)"));
+    }
+    let failures = result.whole.seen.failures.total().saturating_sub(without_port);
+    if failures > 0 && !tolerates || result.whole.unanswered > 0 && !interrupted || !is_answered {
         return FAILED;
+    }
+    if without_port > 0 && !tolerates {
+        return CLIENT_BOUND;
     }
     match clients.iter().find_map(|result| limit_of(&result.client)) {
         None => OK,

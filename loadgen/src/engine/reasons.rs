@@ -1,17 +1,23 @@
 //! Failures in words, for people: the cause, and the remedy where there is one.
 
+mod tls;
+
 use std::io;
 
 use memchr::memmem;
-use rustls::{AlertDescription, CertificateError, Error as TlsError};
 
 use super::flight::Flight;
 use super::plan::{Origin, Ready};
+use crate::http2::frame;
 use crate::http2::trouble::{ConnectionEnd, Lost};
-use crate::order::Protocol;
 use crate::record::Failure;
 
+pub use tls::{lost, no_alpn, no_tls};
+
 const SHOWN_BYTES: usize = 60;
+/// The first byte of a TLS record that says why there is none (RFC 8446 section 5.1).
+const ALERT: u8 = 21;
+const SPEAK_HTTP2: &str = "ask so (--http2, load.protocol h2c)";
 /// Of an answer to a user: enough to recognise an error page.
 const MOST_ANSWER_BYTES: usize = 200;
 
@@ -50,10 +56,15 @@ pub fn with_redirect(text: String, read: &[u8]) -> String {
     format!("{text}: it redirects to {} ({remedy})", target.escape_ascii())
 }
 
-/// Appends the beginning of what was read, printable.
+/// Appends the beginning of what was read, printable, or what it shows that the server speaks.
 pub fn with_bytes(text: String, read: &[u8]) -> String {
-    if read.is_empty() {
-        return text;
+    match read {
+        [] => return text,
+        _ if frame::begins_http2(read) => {
+            return format!("{text}; the server speaks HTTP/2 there: {SPEAK_HTTP2}");
+        }
+        [ALERT, 3, ..] => return format!("{text}; the server speaks TLS there: ask for https://"),
+        _ => {}
     }
     let shown = &read[..read.len().min(SHOWN_BYTES)];
     format!("{text}; read: {}", shown.escape_ascii())
@@ -76,59 +87,6 @@ pub fn unsent(flight: &Flight) -> Failure {
     if flight.is_counted() { Failure::Reset } else { Failure::Connect }
 }
 
-/// A connection broke while an answer was read.
-pub fn lost(error: &io::Error) -> (Failure, String) {
-    match tls_error(error) {
-        // With TLS 1.3 a client learns of it after its own handshake.
-        Some(TlsError::AlertReceived(AlertDescription::CertificateRequired)) => {
-            (Failure::Reset, NO_CERTIFICATE.into())
-        }
-        Some(TlsError::AlertReceived(alert)) => {
-            (Failure::Reset, format!("the server ended the connection by a TLS alert: {alert:?}"))
-        }
-        Some(error) => (Failure::Malformed, format!("the response is not TLS: {error}")),
-        None => (Failure::Reset, format!("connection lost: {error}")),
-    }
-}
-
-const NO_CERTIFICATE: &str =
-    "the server wants a certificate of its clients; give one that it trusts (--cert, --key)";
-
-fn tls_error(error: &io::Error) -> Option<&TlsError> {
-    error.get_ref()?.downcast_ref()
-}
-
-/// Why there is no TLS; true when trying again would change nothing.
-pub fn no_tls(origin: &Origin, error: &io::Error) -> (String, bool) {
-    match tls_error(error) {
-        Some(TlsError::InvalidCertificate(reason)) => {
-            let why = untrusted(reason);
-            let remedy = "or take any certificate (--insecure, \"insecure\")";
-            (format!("the server's certificate is not to be trusted: {why}; {remedy}"), true)
-        }
-        Some(TlsError::AlertReceived(AlertDescription::NoApplicationProtocol)) => no_alpn(origin),
-        Some(TlsError::AlertReceived(AlertDescription::CertificateRequired)) => {
-            (NO_CERTIFICATE.into(), true)
-        }
-        Some(TlsError::AlertReceived(AlertDescription::ProtocolVersion)) => {
-            ("the server doesn't speak this version of TLS (--tls-version)".into(), true)
-        }
-        _ => (format!("TLS handshake: {error}"), false),
-    }
-}
-
-/// The server doesn't speak over TLS what it was asked to.
-pub fn no_alpn(origin: &Origin) -> (String, bool) {
-    let why = match origin.protocol {
-        Protocol::Http1 => "the server offers no HTTP/1.1 over TLS (ALPN http/1.1)",
-        Protocol::Http2 => {
-            "the server doesn't offer HTTP/2 over TLS (ALPN h2); switch it on there, or leave out \
-             --http2 (\"protocol\": \"http2\")"
-        }
-    };
-    (why.into(), true)
-}
-
 /// Why HTTP/2 didn't begin; true when trying again would change nothing.
 pub fn no_http2(origin: &Origin, end: Option<ConnectionEnd>) -> (String, bool) {
     match end {
@@ -144,42 +102,20 @@ pub fn no_http2(origin: &Origin, end: Option<ConnectionEnd>) -> (String, bool) {
     }
 }
 
-/// What is wrong with a certificate, and the remedy.
-fn untrusted(reason: &CertificateError) -> String {
-    use CertificateError as Reason;
-    match reason {
-        // A bad signature: the issuer has the name of somebody trusted, but not the key.
-        Reason::UnknownIssuer | Reason::BadSignature => {
-            "nobody trusted has issued it; give its authority (--cacert, \"ca_file\")".into()
-        }
-        Reason::Expired | Reason::ExpiredContext { .. } => "it has expired; renew it".into(),
-        Reason::NotValidYet | Reason::NotValidYetContext { .. } => {
-            "it is not valid yet; wait, or set this machine's clock".into()
-        }
-        Reason::NotValidForName | Reason::NotValidForNameContext { .. } => {
-            "it is for another name; ask for a name it has".into()
-        }
-        // The library has no name of its own for this one.
-        other if format!("{other:?}").contains("CaUsedAsEndEntity") => {
-            "it is an authority's (CA:TRUE), not a server's; make one with CA:FALSE".into()
-        }
-        other => format!("{other}; give the server another one"),
+/// Connecting failed for want of a local port, which is the client's limit.
+pub fn is_without_port(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::AddrNotAvailable
+}
+
+/// Why there is no connection.
+pub fn not_connected(error: &io::Error) -> String {
+    match is_without_port(error) {
+        true => NO_PORT.into(),
+        false => error.to_string(),
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_alert_is_an_end_and_damage_is_malformed() {
-        let read = |error| lost(&io::Error::new(io::ErrorKind::InvalidData, error));
-        let (failure, why) = read(TlsError::AlertReceived(AlertDescription::HandshakeFailure));
-        assert_eq!(failure, Failure::Reset);
-        assert!(why.ends_with("a TLS alert: HandshakeFailure"), "{why}");
-        let (failure, why) = read(TlsError::DecryptError);
-        assert_eq!(failure, Failure::Malformed);
-        assert!(why.starts_with("the response is not TLS: "), "{why}");
-        assert_eq!(lost(&io::ErrorKind::BrokenPipe.into()).0, Failure::Reset);
-    }
-}
+/// What is said of all connections together.
+pub const NO_PORT: &str = "this client has no local port left for another connection: each that was closed keeps its \
+     port for a minute; keep connections open (--keepalive), connect from more addresses (--source \
+     127.0.0.2-127.0.0.9), or widen net.ipv4.ip_local_port_range";

@@ -77,6 +77,14 @@ impl Head {
     }
 }
 
+/// Whether this is how a server of HTTP/2 begins (RFC 9113 section 3.4).
+pub fn begins_http2(bytes: &[u8]) -> bool {
+    Head::read(bytes).is_some_and(|head| {
+        let is_settings = head.kind == SETTINGS && head.length.is_multiple_of(SETTING_BYTES);
+        (is_settings || head.kind == GOAWAY) && head.stream == 0 && head.length <= PAYLOAD_BYTES
+    })
+}
+
 /// What a SETTINGS frame says, by name.
 pub fn settings(payload: &[u8]) -> impl Iterator<Item = (u16, u32)> {
     payload.as_chunks::<SETTING_BYTES>().0.iter().map(|[high, low, value @ ..]| {

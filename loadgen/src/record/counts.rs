@@ -193,6 +193,8 @@ pub struct ByteCounts {
 pub struct ConnectionCounts {
     pub opened: u64,
     pub reused_requests: u64,
+    /// Attempts that failed as this client had no local port left.
+    pub without_port: u64,
 }
 
 /// Requests of the load.

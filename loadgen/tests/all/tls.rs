@@ -205,6 +205,62 @@ fn handshakes_that_fail_are_failed_connects() {
     assert_refused(&run(&order(&other.url(), COUNT, patience)), "no HTTP/1.1");
 }
 
+/// As OpenSSL and browsers do, though it could sign others.
+#[test]
+fn a_certificate_that_was_given_is_trusted_itself() {
+    let serving = |name: &str, is_expired: bool| {
+        let (authority, issued) = Authority::self_signed(name, is_expired);
+        Secure::with(authority, issued, &[], |mut session| session.answer_all(HELLO))
+    };
+    let right = serving("127.0.0.1", false);
+    for version in ["1.2", "1.3"] {
+        let load = json!({"tls": {"version": version}});
+        let result = run(&order(&right.url(), COUNT, right.trusting(load)));
+        expect(&result, &[("/requests/completed", COUNT)]);
+    }
+    let other = serving("127.0.0.1", false);
+    for (server, trusted, why) in [
+        (&right, &other, "authority's (CA:TRUE)"),
+        (&serving("127.0.0.2", false), &serving("127.0.0.2", false), "authority's (CA:TRUE)"),
+    ] {
+        let result = run(&order(&server.url(), COUNT, trusted.trusting(json!({}))));
+        assert_refused(&result, why);
+    }
+    for (server, why) in
+        [(serving("127.0.0.2", false), "another name"), (serving("127.0.0.1", true), "expired")]
+    {
+        assert_refused(&run(&order(&server.url(), COUNT, server.trusting(json!({})))), why);
+    }
+}
+
+/// Messages are for people: what TLS's library calls its errors is no word of theirs.
+#[test]
+fn what_speaks_no_tls_or_another_one_is_told_in_words() {
+    let patience = || json!({"timeout_s": 0.2, "tls": {"insecure": true}});
+    let alert = |code: u8| [21, 3, 3, 0, 2, 2, code];
+    let plain = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n";
+    for (bytes, why) in [
+        (&plain[..], "ask for http://"),
+        (&alert(40), "handshake_failure"),
+        (&alert(48), "the client's certificate"),
+        (&alert(112), "no host of this name"),
+        (&alert(99), "alert 99"),
+    ] {
+        let bytes = bytes.to_vec();
+        let server = Server::start(move |mut client| {
+            client.write(&bytes);
+            client.request();
+        });
+        let url = format!("https://{}/", server.address);
+        let result = run(&order(&url, 1, json!({"load": patience()})));
+        assert_refused(&result, why);
+        let samples = result["failure_samples"].to_string();
+        for name in ["Handshake", "Invalid", "Unknown", "alert:"] {
+            assert!(!samples.contains(name), "{samples}");
+        }
+    }
+}
+
 /// Every request ends in the same failure.
 fn all_fail(failure: &str, script: impl Fn(Session) + Send + Sync + 'static) {
     let secure = Secure::start(&[], script);

@@ -86,7 +86,7 @@ impl SlotDriver<'_> {
         };
         match Wire::open(address, options) {
             Err(error) if is_full(address, &error) => self.queue(id),
-            Err(error) => self.not_connected(id, &error.to_string()),
+            Err(error) => self.unreached(id, &error),
             Ok((wire, connected)) => {
                 conn.wire = Some(wire);
                 conn.state = State::Connecting;
@@ -119,7 +119,7 @@ impl SlotDriver<'_> {
         let sent_ns = self.clock.read();
         match self.write(id) {
             Sending::Nothing if !connected => self.watch(id, true),
-            Sending::Broken(error) => self.not_connected(id, &error.to_string()),
+            Sending::Broken(error) => self.unreached(id, &error),
             _ if self.met_itself(id) => self.not_connected(id, MET_ITSELF),
             outcome => {
                 self.conns.pool[id].connected_ns = sent_ns;
@@ -156,7 +156,7 @@ impl SlotDriver<'_> {
         let conn = &mut self.conns.pool[id];
         let Some(wire) = &mut conn.wire else { return };
         if let Err(error) = wire.connected() {
-            return self.not_connected(id, &error.to_string());
+            return self.unreached(id, &error);
         }
         if self.met_itself(id) {
             return self.not_connected(id, MET_ITSELF);
@@ -239,6 +239,13 @@ impl SlotDriver<'_> {
         if role != Role::Idle {
             self.conns.unreachable_since_ns = None;
         }
+    }
+
+    /// Connecting failed, by the error of the system.
+    fn unreached(&mut self, id: ConnId, error: &io::Error) {
+        let recorder = self.records.of(self.conns.pool[id].role);
+        recorder.counts.seen.connections.without_port += u64::from(reasons::is_without_port(error));
+        self.not_connected(id, &reasons::not_connected(error));
     }
 
     /// An address could not be connected to: the next one is tried.

@@ -61,6 +61,29 @@ fn a_tolerance_for_failures_decides_about_them() {
     }
 }
 
+/// It answers two requests on each connection, and closes under the third.
+#[test]
+fn requests_that_had_to_be_retried_may_be_limited() {
+    let server = Server::start(|mut client| {
+        for _ in 0..2 {
+            if client.request().is_some() {
+                client.write(HELLO);
+            }
+        }
+        client.request();
+    });
+    let url = server.url();
+    let run = ["run", "-q", "-n", "20", "-c", "1", "--think", "5ms", &url];
+    for (limit, code) in
+        [("retried>9", 0), ("retried>8", 5), ("retried>50%", 0), ("retried>40%", 5)]
+    {
+        let told = output(&[&run[..], &["--fail-on", limit]].concat());
+        let found = told.status.code();
+        // A busy machine may keep the client from its work.
+        assert!(found == Some(code) || code == 0 && found == Some(3), "{}", stderr(&told));
+    }
+}
+
 #[test]
 fn output_that_cannot_be_written_is_told() {
     let server = Server::answering(HELLO);

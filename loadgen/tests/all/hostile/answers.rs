@@ -45,6 +45,20 @@ fn garbage() {
     all_fail(&Server::answering("HTTP/1.1 200 OK\r\nno colon here\r\n\r\n"), "malformed");
 }
 
+/// What it speaks instead is known by its first bytes.
+#[test]
+fn other_protocols_are_named() {
+    let settings = [0, 0, 6, 4, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 100];
+    for (bytes, why) in [
+        (&settings[..], "speaks HTTP/2 there: ask so (--http2"),
+        (&[21, 3, 3, 0, 2, 2, 70], "https://"),
+    ] {
+        let result = run(&order(&Server::answering(bytes).url(), 1, json!({})));
+        expect(&result, &[("/failures/malformed", 1)]);
+        assert!(result["failure_samples"].to_string().contains(why), "{result:#}");
+    }
+}
+
 #[test]
 fn a_head_without_end() {
     let server = Server::start(|mut client| {

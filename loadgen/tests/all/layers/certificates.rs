@@ -25,7 +25,10 @@ impl Authority {
         let mut params = CertificateParams::new(Vec::new()).expect("parameters");
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let key = KeyPair::generate().expect("a key");
-        let issuer = CertifiedIssuer::self_signed(params, key).expect("a certificate");
+        Authority::keeping(CertifiedIssuer::self_signed(params, key).expect("a certificate"))
+    }
+
+    fn keeping(issuer: CertifiedIssuer<'static, KeyPair>) -> Authority {
         let folder = tempfile::tempdir().expect("a folder");
         std::fs::write(folder.path().join("ca.pem"), issuer.pem()).expect("a file");
         Authority { folder, issuer }
@@ -54,6 +57,27 @@ impl Authority {
             params.not_before = date_time_ymd(2001, 1, 1);
             params.not_after = date_time_ymd(2002, 1, 1);
         })
+    }
+
+    /// A certificate that signed itself and is an authority's, as `openssl req -x509` makes them;
+    /// it is the one to trust.
+    pub fn self_signed(name: &str, is_expired: bool) -> (Authority, Issued) {
+        let mut params = CertificateParams::new(vec![name.to_owned()]).expect("a name");
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        if is_expired {
+            params.not_before = date_time_ymd(2001, 1, 1);
+            params.not_after = date_time_ymd(2002, 1, 1);
+        }
+        let key = KeyPair::generate().expect("a key");
+        let issuer = CertifiedIssuer::self_signed(params, key).expect("a certificate");
+        let key = issuer.key();
+        let issued = Issued {
+            certificate: issuer.der().clone(),
+            certificate_pem: issuer.pem(),
+            key_pem: key.serialize_pem(),
+            key: PrivateKeyDer::try_from(key.serialize_der()).expect("a key"),
+        };
+        (Authority::keeping(issuer), issued)
     }
 
     fn issue_with(&self, name: &str, change: impl Fn(&mut CertificateParams)) -> Issued {

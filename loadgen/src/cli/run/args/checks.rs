@@ -19,9 +19,9 @@ pub struct CheckFlags {
     #[arg(long, value_name = "HEX")]
     pub expect_sha256: Option<Sha256Hex>,
     /// Exit with 5 when a figure crosses a limit: 'p99>50ms', 'rate<1000', 'failures>0'; of
-    /// p50 p90 p99 p99.9 max mean (latency), rate (throughput per second), failures,
-    /// unanswered; of the last two also a share: 'failures>0.1%'; may be repeated [default:
-    /// 'failures>0']
+    /// p50 p90 p99 p99.9 max mean (latency), rate (throughput per second), failures, unanswered,
+    /// retried (kept connections that the server closed under a request); of the last three also a
+    /// share: 'failures>0.1%'; may be repeated [default: 'failures>0']
     #[arg(long, value_name = "LIMIT")]
     pub fail_on: Vec<Threshold>,
     /// Stop, and exit with 5, once a limit is crossed: 'failures>5%' of all requests so far, or
