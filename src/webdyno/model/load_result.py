@@ -21,6 +21,8 @@ class Requests(Foreign):
     """Still in flight at the slot's end."""
     drained: Count = 0
     """Of the unanswered, those that were answered validly after the slot's end."""
+    unfinished: Count = 0
+    """Of the unanswered, streams without an end, which were left at the slot's: no failures."""
     carried: Count = 0
     """On their way when the window began; none without a ramp-up."""
     retried: Count | None = None
@@ -61,6 +63,9 @@ class Connections(Foreign):
     opened: Count | None = None
     reused_requests: Count | None = None
     """Requests that were not the first on their connection."""
+    without_port: Count | None = None
+    """Attempts that failed because the client had no local port left. Of webdyno's own generator
+    only."""
 
 
 class IdleConnections(Foreign):
@@ -252,7 +257,8 @@ class LoadResult(Foreign):
     @property
     def failed_late(self) -> int:
         """Requests of the window that failed after its end."""
-        return max((self.requests.unanswered or 0) - self.requests.drained, 0)
+        known = self.requests.drained + self.requests.unfinished
+        return max((self.requests.unanswered or 0) - known, 0)
 
     @property
     def all_of_it(self) -> Whole:

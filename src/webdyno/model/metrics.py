@@ -275,8 +275,8 @@ METRICS: dict[str, MetricRule] = {
         ),
         _latency("latency_p50_us", 0.5, "p50", floor_us=1),  # the clock's own step
         _latency("latency_p99_us", 0.99, "p99", floor_us=10),  # one wake-up
-        *_event_times("first_event", "time to first event", _first_event_of),
-        *_event_times("event_gap", "gap between events", _gap_of),
+        *_event_times("first_event", "time to first event (TTFT)", _first_event_of),
+        *_event_times("event_gap", "event gap (inter-token latency)", _gap_of),
         MetricRule(
             Metric(
                 name="events",

@@ -24,7 +24,8 @@ from webdyno.report.words import (
 
 SHOWN = (
     *("throughput_rps", "capacity_rps", "server_cpu_us", "instructions"),
-    *("latency_p50_us", "latency_p99_us", "first_event_p50_us", "event_gap_p99_us"),
+    *("latency_p50_us", "latency_p99_us"),
+    *("first_event_p50_us", "event_gap_p50_us", "event_gap_p99_us"),
     *("statements", "memory_mib"),
 )
 """Metrics that are shown beside the deciding one."""

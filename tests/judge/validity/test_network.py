@@ -118,3 +118,17 @@ def test_a_full_link_is_the_reason_why_variants_are_equivalent() -> None:
 
 def test_acknowledgements_that_a_listener_defers_are_no_overflow() -> None:
     assert found(dropped=64, listen_drops=0) == {}
+
+
+@pytest.mark.parametrize(("without_port", "refused"), [(3, False), (2, True)])
+def test_ports_that_the_client_lacks_are_its_own_limit(without_port: int, refused: bool) -> None:
+    def change(slot: SlotRecord) -> SlotRecord:
+        failures = slot.load.failures.model_copy(update={"connect": 3})
+        used = slot.load.connections.model_copy(update={"without_port": without_port})
+        changed = {"failures": failures, "connections": used}
+        return slot.model_copy(update={"load": slot.load.model_copy(update=changed)})
+
+    by_rule = found_in(run_with(change))
+    assert "client ran out of local ports" in by_rule["ports-used-up"].what
+    assert "client's limit" in by_rule["ports-used-up"].fix
+    assert ("refused" in by_rule) == refused

@@ -76,6 +76,9 @@ SYN_RETRANSMITS = SlotRule(
 
 
 def _out_of_ports(slot: SlotRecord) -> bool:
+    """Tell whether the client lacked local ports: it says so, or nearly all of them wait."""
+    if slot.load.all_of_it.connections.without_port:
+        return True
     network = slot.readings.network if slot.readings else None
     return (
         network is not None
@@ -85,11 +88,12 @@ def _out_of_ports(slot: SlotRecord) -> bool:
 
 
 def _ports(slots: Sequence[SlotRecord]) -> str:
-    waiting = max(readings.network.time_wait for readings in readings_of(slots))
+    waiting = max((readings.network.time_wait for readings in readings_of(slots)), default=0)
     failed = sum(slot.load.all_of_it.failures.connect or 0 for slot in slots)
+    held = f", while connections just closed held {number(waiting)} (TIME_WAIT)" if waiting else ""
     return (
-        f"{count(failed, 'connection attempt')} failed while {number(waiting)} local ports were "
-        "still held by connections just closed (TIME_WAIT)"
+        f"{count(failed, 'connection attempt')} failed because the client ran out of local "
+        f"ports{held}"
     )
 
 
@@ -97,7 +101,8 @@ PORTS_USED_UP = SlotRule(
     name="ports-used-up",
     broken=_out_of_ports,
     what=_ports,
-    fix="Use keep-alive, or widen net.ipv4.ip_local_port_range.",
+    fix="It is the client's limit, not the server's: use keep-alive (load.keepalive), fewer new "
+    "connections, or widen net.ipv4.ip_local_port_range; `webdyno load` has --source, too.",
 )
 
 SLOT_RULES = (LISTEN_OVERFLOW, SYN_RETRANSMITS, PORTS_USED_UP)

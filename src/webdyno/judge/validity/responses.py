@@ -4,7 +4,7 @@ What to do about a status that wasn't expected depends on the status.
 """
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from urllib.parse import urlsplit
 
 from webdyno.judge.validity.rule import SlotRule
@@ -64,15 +64,28 @@ def _limit_or_overload(slots: Sequence[SlotRecord]) -> str:
     return OVERLOADED if wrong and wrong <= UNDER_LOAD else ""
 
 
-def _failure_rule(name: str, kind: str, noun: str, fix: str) -> SlotRule:
-    """Make a rule that forbids one kind of failure; `noun` names one request that failed so."""
+def _failure_rule(
+    name: str,
+    kind: str,
+    noun: str,
+    fix: str,
+    *,
+    besides: Callable[[SlotRecord], int] = lambda _: 0,
+) -> SlotRule:
+    """Make a rule that forbids one kind of failure; `noun` names one request that failed so.
+
+    `besides` counts those of them that are another rule's.
+    """
+
+    def failed(slot: SlotRecord) -> int:
+        return slot.load.all_of_it.failures.by_kind()[kind] - besides(slot)
 
     def broken(slot: SlotRecord) -> bool:
-        return slot.load.all_of_it.failures.by_kind()[kind] > 0
+        return failed(slot) > 0
 
     def what(slots: Sequence[SlotRecord]) -> str:
         sent = sum(_requests(slot) for slot in slots)
-        return f"{count(_count(slots, kind), noun)} at {number(sent)} requests{_example(slots)}"
+        return f"{count(sum(map(failed, slots)), noun)} at {number(sent)} requests{_example(slots)}"
 
     return SlotRule(name, broken, what, fix)
 
@@ -133,6 +146,8 @@ REFUSED = _failure_rule(
     "connect",
     "failed connection attempt",
     "Check that the server stayed up, and raise its limits of backlog, open files and connections.",
+    # What the client had no port for is no refusal: `ports-used-up`.
+    besides=lambda slot: slot.load.all_of_it.connections.without_port or 0,
 )
 
 NO_RESPONSES = SlotRule(
