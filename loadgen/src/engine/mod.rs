@@ -6,8 +6,8 @@
 
 mod driver;
 mod exchange;
-mod flight;
-mod http2;
+pub mod flight;
+pub mod http2;
 mod limits;
 mod log;
 pub mod plan;
@@ -16,15 +16,15 @@ mod pool;
 pub mod reasons;
 pub mod receive_time;
 pub mod schedule;
-mod secure;
+pub mod secure;
 mod self_watch;
 mod slot;
-mod socket;
+pub mod socket;
 mod start;
 mod users;
 mod window_merger;
 mod windows;
-mod wire;
+pub mod wire;
 mod worker;
 
 use std::io;

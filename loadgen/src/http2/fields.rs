@@ -18,13 +18,23 @@ pub struct Fields {
     pub rpc: Rpc,
     /// What no answer can say (RFC 9113 section 8.1.1).
     pub fault: Option<Fault>,
+    /// All of them, a line each, where they are to be kept.
+    pub kept: Option<Vec<u8>>,
     /// Pseudo-fields stand before all others.
     is_past_pseudo: bool,
 }
 
 impl Fields {
+    /// `keeps`: all of them are kept as well.
+    pub fn new(keeps: bool) -> Fields {
+        Fields { kept: keeps.then(Vec::new), ..Fields::default() }
+    }
+
     /// Takes over what a field says.
     pub fn take(&mut self, name: &[u8], value: &[u8]) {
+        if let Some(kept) = &mut self.kept {
+            kept.extend_from_slice(&[name, b": ", value, b"\n"].concat());
+        }
         if name.starts_with(b":") {
             return self.take_pseudo(name, value);
         }

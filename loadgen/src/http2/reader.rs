@@ -29,6 +29,8 @@ pub trait Handler {
 #[derive(Debug, Default)]
 pub struct Reader {
     decoder: Decoder,
+    /// Fields are kept as they come.
+    pub keeps_fields: bool,
     /// The server's settings have come.
     has_begun: bool,
     /// The DATA frame that hasn't come in full.
@@ -216,7 +218,7 @@ impl Reader {
         block: &[u8],
         handler: &mut impl Handler,
     ) -> Result<(), Fault> {
-        let mut fields = Fields::default();
+        let mut fields = Fields::new(self.keeps_fields);
         self.decoder.decode(block, |name, value| fields.take(name, value))?;
         handler.on_fields(stream, fields, ends)
     }

@@ -7,7 +7,7 @@ use std::io;
 use rustix::net::RecvFlags;
 use sha2::Sha256;
 
-use super::dialog::Dialog;
+use super::dialog::{Dialog, Kept};
 use super::stream::{Outcome, Stream};
 use crate::engine::flight::Flight;
 use crate::engine::socket::Got;
@@ -60,6 +60,33 @@ impl Http2Connection {
             sent_ns: 0,
             answered_ns: 0,
         }
+    }
+
+    /// Has what comes kept as well, of a connection for one request.
+    pub fn keeping(mut self) -> Http2Connection {
+        self.reader.keeps_fields = true;
+        self.dialog.kept = Some(Kept::default());
+        self
+    }
+
+    /// What came, where it is kept.
+    pub fn into_kept(self) -> Option<Kept> {
+        self.dialog.kept
+    }
+
+    /// Something of the response is there.
+    pub fn has_begun(&self) -> bool {
+        self.dialog.kept.as_ref().is_some_and(|kept| !kept.fields.is_empty())
+    }
+
+    /// None once it is lost.
+    pub fn wire(&self) -> Option<&Wire> {
+        self.wire.as_ref()
+    }
+
+    /// Nothing can be written until there is room.
+    pub fn is_stuck(&self) -> bool {
+        self.stuck
     }
 
     /// There may be more to read, and room to write.

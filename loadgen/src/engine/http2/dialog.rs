@@ -45,6 +45,29 @@ pub struct Dialog {
     /// Replies among what is to be sent.
     replies: usize,
     pub end: Option<ConnectionEnd>,
+    /// What came, where it is to be kept.
+    pub kept: Option<Kept>,
+}
+
+/// What came of a response, as people want to see it.
+#[derive(Debug, Default)]
+pub struct Kept {
+    /// Head and trailers, a field a line.
+    pub fields: Vec<u8>,
+    /// The body's beginning.
+    pub body: Vec<u8>,
+    pub body_bytes: u64,
+}
+
+impl Kept {
+    /// More of a body is of no use on a terminal.
+    pub const MOST_BODY_BYTES: usize = 64 * 1024;
+
+    pub fn take(&mut self, body: &[u8]) {
+        let room = Kept::MOST_BODY_BYTES - self.body.len();
+        self.body.extend_from_slice(&body[..body.len().min(room)]);
+        self.body_bytes += body.len() as u64;
+    }
 }
 
 impl Dialog {
@@ -70,6 +93,7 @@ impl Dialog {
             table_shrank: false,
             replies: 0,
             end: None,
+            kept: None,
         }
     }
 

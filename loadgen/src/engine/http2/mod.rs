@@ -1,7 +1,7 @@
 //! HTTP/2 on a connection of the pool: several requests on their way at a time.
 
 pub mod connection;
-mod dialog;
+pub mod dialog;
 mod ids;
 pub mod stream;
 

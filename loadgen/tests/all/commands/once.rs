@@ -1,7 +1,22 @@
 //! `loadgen run --once`.
 
+use std::io::{Read, Write};
+use std::thread::sleep;
+use std::time::Duration;
+
 use super::{output, stderr};
+use crate::http2;
+use crate::layers::frames::Frames;
+use crate::layers::secure::Secure;
 use crate::support::{HELLO, Server};
+
+/// What it prints of a request that gets no valid response.
+fn shown_as_invalid(args: &[&str]) -> String {
+    let shown = output(&[&["run", "--once", "--timeout", "300ms"], args].concat());
+    let text = String::from_utf8_lossy(&shown.stdout).into_owned();
+    assert_eq!(shown.status.code(), Some(1), "{text}{}", stderr(&shown));
+    text
+}
 
 #[test]
 fn one_request_is_shown_whole() {
@@ -43,4 +58,82 @@ fn one_request_that_gets_no_whole_response_says_why() {
     }
     let refused = output(&["run", "--once", "http://127.0.0.1:9/"]);
     assert_eq!(refused.status.code(), Some(2));
+}
+
+/// The timeout is of the whole request, whatever comes meanwhile, and what came is shown.
+#[test]
+fn one_request_whose_response_has_no_end_is_shown_as_far_as_it_came() {
+    for (piece, pause) in [(16, Duration::from_millis(20)), (65_536, Duration::ZERO)] {
+        let server = Server::start(move |mut client| {
+            client.request();
+            client.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n");
+            while client.stream.write_all(&b"drip ".repeat(piece)).is_ok() {
+                sleep(pause);
+            }
+        });
+        let text = shown_as_invalid(&[&server.url()]);
+        for part in ["< HTTP/1.1 200 OK\n", "drip drip", "no full answer within 0.3 s", "--timeout"]
+        {
+            assert!(text.contains(part), "{part:?} in {text:.2000}");
+        }
+    }
+    // Of a head without an end as well.
+    let server = Server::start(|mut client| {
+        client.request();
+        client.write(b"HTTP/1.1 200 OK\r\n");
+        while client.stream.write_all(b"X: y\r\n").is_ok() {
+            sleep(Duration::from_millis(20));
+        }
+    });
+    assert!(shown_as_invalid(&[&server.url()]).contains("no full answer within 0.3 s"));
+}
+
+#[test]
+fn one_request_over_http2_is_shown_whole() {
+    let plain = http2::server(&[], |mut frames, _| frames.answer_all(b"Hello, World!"));
+    let secure = Secure::start(&["h2"], |session| {
+        if let Some(mut frames) = Frames::begin(session.stream, &[]) {
+            frames.answer_all(b"Hello, World!");
+        }
+    });
+    for args in [&[plain.url()][..], &[secure.url(), "-k".into()]] {
+        let args = args.iter().map(String::as_str);
+        let shown =
+            output(&["run", "--once", "--http2"].into_iter().chain(args).collect::<Vec<_>>());
+        let text = String::from_utf8_lossy(&shown.stdout);
+        assert_eq!(shown.status.code(), Some(0), "{text}{}", stderr(&shown));
+        for line in ["> :method: GET\n", "< :status: 200\n", "\nHello, World!\n", "\nvalid\n"] {
+            assert!(text.contains(line), "{line:?} in {text}");
+        }
+    }
+}
+
+#[test]
+fn one_request_over_http2_that_gets_no_whole_response_says_why() {
+    let dripping = http2::server(&[], |mut frames, _| {
+        let Some(id) = frames.request() else { return };
+        frames.head(id, 200, None, false);
+        while frames.wrote_data(id, b"drip ") {
+            sleep(Duration::from_millis(20));
+        }
+    });
+    let resetting = http2::server(&[], |mut frames, _| {
+        while let Some(id) = frames.request() {
+            frames.reset(id, 2);
+        }
+    });
+    let silent = Server::start(|mut client| {
+        let _ = client.stream.read_to_end(&mut Vec::new());
+    });
+    for (url, parts) in [
+        (dripping.url(), &["< :status: 200\n", "drip drip", "no full answer within 0.3 s"][..]),
+        (resetting.url(), &["the server reset the stream"]),
+        (Server::answering(HELLO).url(), &["doesn't speak HTTP/2"]),
+        (silent.url(), &["HTTP/2 didn't begin within 0.3 s"]),
+    ] {
+        let text = shown_as_invalid(&["--http2", &url]);
+        for part in parts {
+            assert!(text.contains(part), "{part:?} in {text}");
+        }
+    }
 }

@@ -45,7 +45,7 @@ pub struct RequestFlags {
     #[arg(long, value_name = "FACTOR", value_parser = units::above_0::<1_000_000>, requires = "replay", conflicts_with = "rate")]
     pub replay_speed: Option<f64>,
     /// Send one request, and show it and its response whole [default: load]
-    #[arg(long, conflicts_with_all = ["replay", "http2", "json", "hdr",
+    #[arg(long, conflicts_with_all = ["replay", "json", "hdr",
           "csv", "prometheus", "log_requests", "fail_on", "stop_on", "timetable"])]
     pub once: bool,
     /// Responses are streams: time each server-sent event (sse), or each line (lines)

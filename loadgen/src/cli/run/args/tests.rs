@@ -88,6 +88,7 @@ fn contradictions_are_refused() {
         "--request-file f",
         "u --rate-per-conn 5 --poisson --burst 2 -d 5s",
         "-X POST -k -u me:x --compressed -4 --warm-up 1s --once u",
+        "--once --http2 u",
         "u --connect-to ::127.0.0.1:80 --resolve a:80:::1 --tls-version 1.2",
     ] {
         assert_eq!(refusal(good), "", "{good}");

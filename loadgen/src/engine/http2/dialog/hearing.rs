@@ -96,6 +96,9 @@ impl Handler for Dialog {
     fn on_fields(&mut self, id: u32, fields: Fields, ends: bool) -> Result<(), Fault> {
         let Some(number) = self.open(id)? else { return Ok(()) };
         let Some(stream) = &mut self.streams[number] else { return Ok(()) };
+        if let (Some(kept), Some(lines)) = (&mut self.kept, &fields.kept) {
+            kept.fields.extend_from_slice(lines);
+        }
         if let Err(fault) = stream.take_fields(fields, ends) {
             return self.fail(number, fault, ends);
         }
@@ -125,6 +128,9 @@ impl Handler for Dialog {
     fn on_body(&mut self, id: u32, body: &[u8]) -> Result<(), Fault> {
         let Some(number) = self.ids.number(id) else { return Ok(()) };
         let Some(stream) = &mut self.streams[number] else { return Ok(()) };
+        if let Some(kept) = &mut self.kept {
+            kept.take(body);
+        }
         match stream.take_body(body) {
             Ok(()) => Ok(()),
             Err(fault) => self.fail(number, fault, false),

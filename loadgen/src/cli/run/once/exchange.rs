@@ -1,0 +1,113 @@
+//! One request is sent and its response waited for, all of it until the timeout.
+
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+
+use super::{Seen, http1, http2};
+use crate::engine::Plan;
+use crate::engine::plan::{Origin, Ready};
+use crate::engine::reasons;
+use crate::engine::secure::Secure;
+use crate::engine::wire::{Options, Wire};
+use crate::order::Protocol;
+use crate::target::Address;
+use crate::tls::ALPN_HTTP2;
+
+/// How long it may take.
+pub struct Patience {
+    began: Instant,
+    timeout: Duration,
+}
+
+impl Patience {
+    /// How long it took so far.
+    pub fn spent(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    pub fn is_over(&self) -> bool {
+        self.spent() >= self.timeout
+    }
+
+    pub fn timeout_s(&self) -> f64 {
+        self.timeout.as_secs_f64()
+    }
+
+    /// Waits for something to read or, with `room`, for room to write; false where the time is up.
+    pub fn wait(&self, wire: &Wire, room: bool) -> io::Result<bool> {
+        let flags = PollFlags::IN | if room { PollFlags::OUT } else { PollFlags::empty() };
+        loop {
+            let left = Timespec::try_from(self.timeout.saturating_sub(self.spent()));
+            let left = left.map_err(io::Error::other)?;
+            match poll(&mut [PollFd::new(wire, flags)], Some(&left)) {
+                Ok(ready) => return Ok(ready > 0),
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}
+
+/// Gives what came, also where it isn't all; an error says why nothing was asked.
+pub fn exchange(plan: &Plan, request: &Ready) -> Result<Seen, String> {
+    let origin = &plan.origins[request.origin];
+    let timeout = Duration::from_nanos(plan.timeout_ns);
+    let patience = Patience { began: Instant::now(), timeout };
+    let mut seen = Seen::default();
+    let mut wire = connect(origin, &patience).map_err(|why| format!("{origin}: {why}"))?;
+    seen.connected = patience.spent();
+    if let (Some(config), Some((name, _))) = (&plan.tls, &origin.tls) {
+        let tls = Secure::new(Arc::new(config.clone()), name.clone());
+        wire.secure(tls.map_err(|error| format!("{origin}: {error}"))?);
+        shake_hands(&mut wire, origin, &patience)?;
+        seen.handshaken = Some(patience.spent());
+    }
+    let trouble = match origin.protocol {
+        Protocol::Http1 => http1::ask(plan, request, wire, &patience, &mut seen),
+        Protocol::Http2 => http2::ask(request, origin, wire, &patience, &mut seen),
+    };
+    seen.trouble = trouble.err();
+    seen.done = patience.spent();
+    Ok(seen)
+}
+
+/// Tries the addresses in turn, as the engine does.
+fn connect(origin: &Origin, patience: &Patience) -> Result<Wire, String> {
+    let mut refusal = String::new();
+    for address in &origin.addresses {
+        match connect_to(address, patience) {
+            Ok(wire) => return Ok(wire),
+            Err(error) => refusal = reasons::not_connected(&error),
+        }
+    }
+    Err(refusal)
+}
+
+fn connect_to(address: &Address, patience: &Patience) -> io::Result<Wire> {
+    let (wire, is_connected) = Wire::open(address, Options::default())?;
+    if !is_connected && !patience.wait(&wire, true)? {
+        let why = format!("no connection within {} s (--timeout)", patience.timeout_s());
+        return Err(io::Error::new(io::ErrorKind::TimedOut, why));
+    }
+    wire.connected()?;
+    Ok(wire)
+}
+
+fn shake_hands(wire: &mut Wire, origin: &Origin, patience: &Patience) -> Result<(), String> {
+    while !wire.handshake().map_err(|error| reasons::no_tls(origin, &error).0)? {
+        let room = !wire.is_flushed();
+        if !patience.wait(wire, room).map_err(|error| error.to_string())? {
+            let seconds = patience.timeout_s();
+            return Err(format!("{origin}: no TLS handshake within {seconds} s (--timeout)"));
+        }
+    }
+    let alpn = wire.agreed().and_then(|(alpn, _)| alpn);
+    match origin.protocol == Protocol::Http2 && alpn != Some(ALPN_HTTP2) {
+        true => Err(reasons::no_alpn(origin).0),
+        false => Ok(()),
+    }
+}

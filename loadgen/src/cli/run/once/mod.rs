@@ -1,0 +1,107 @@
+//! `loadgen run --once`: one request and its response, shown whole.
+
+mod exchange;
+mod http1;
+mod http2;
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use sha2::Sha256;
+
+use crate::engine::Plan;
+use crate::engine::http2::dialog::Kept;
+use crate::engine::plan::Ready;
+use crate::engine::reasons;
+use crate::http2::hpack::Decoder;
+use exchange::exchange;
+
+/// What happened, and when.
+#[derive(Debug, Default)]
+struct Seen {
+    connected: Duration,
+    /// Whole TLS handshakes end here.
+    handshaken: Option<Duration>,
+    first_byte: Option<Duration>,
+    done: Duration,
+    response: Kept,
+    status: u16,
+    /// Checksum of the whole body.
+    hash: Sha256,
+    /// Why it isn't a whole response, or not a valid one.
+    trouble: Option<String>,
+}
+
+/// Sends the plan's first request. Gives what to print, and whether the response was valid.
+pub fn show(plan: &Plan) -> Result<(String, bool), String> {
+    let request = &plan.requests[0];
+    let seen = exchange(plan, request)?;
+    let mut text = lines("> ", &asked(plan, request));
+    text.push_str(&lines("< ", &seen.response.fields));
+    text.push_str(&shown_body(&seen.response));
+    let wrong = seen.trouble.clone().or_else(|| {
+        let (status, body_bytes) = (seen.status, seen.response.body_bytes);
+        let failure = request.expect.judge(status, body_bytes, Some(seen.hash.clone()))?;
+        let text = reasons::mismatch(failure, request, status, body_bytes);
+        Some(reasons::with_redirect(text, &seen.response.fields))
+    });
+    let _ = writeln!(text, "\n{}", times(&seen));
+    let _ = match &wrong {
+        None => writeln!(text, "valid"),
+        Some(why) => writeln!(text, "not valid: {why}"),
+    };
+    Ok((text, wrong.is_none()))
+}
+
+/// What a connection of the load would send; of HTTP/2 its fields, one a line.
+fn asked(plan: &Plan, request: &Ready) -> Vec<u8> {
+    let Some(message) = &request.message else {
+        return http1::bytes(plan, request).to_vec();
+    };
+    let mut lines = Vec::new();
+    let add = |name: &[u8], value: &[u8]| {
+        lines.extend_from_slice(&[name, b": ", value, b"\n"].concat());
+    };
+    // It is one of our own.
+    let _ = Decoder::default().decode(&message.block, add);
+    lines.extend_from_slice(&[b"\n", &*message.body].concat());
+    lines
+}
+
+/// Marks each line of a head.
+fn lines(mark: &str, bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    text.trim_end().lines().fold(String::new(), |mut all, line| {
+        let _ = writeln!(all, "{mark}{line}");
+        all
+    }) + "\n"
+}
+
+/// The body where it is text, and else what it is.
+fn shown_body(response: &Kept) -> String {
+    let Kept { body, body_bytes, .. } = response;
+    // A letter of several bytes may have been cut in two.
+    let text = match std::str::from_utf8(body) {
+        Ok(text) => Some(text),
+        Err(error) if error.error_len().is_none() => {
+            std::str::from_utf8(&body[..error.valid_up_to()]).ok()
+        }
+        Err(_) => None,
+    };
+    match text {
+        Some(text) if (body.len() as u64) < *body_bytes => {
+            format!("{text}\n… {body_bytes} bytes in all\n")
+        }
+        Some(text) => format!("{}\n", text.trim_end_matches('\n')),
+        None => format!("{body_bytes} bytes that are no text\n"),
+    }
+}
+
+fn times(seen: &Seen) -> String {
+    let ms = |time: Duration| format!("{:.3} ms", time.as_secs_f64() * 1e3);
+    let mut parts = vec![format!("connected after {}", ms(seen.connected))];
+    parts.extend(seen.handshaken.map(|time| format!("TLS after {}", ms(time))));
+    parts.extend(seen.first_byte.map(|time| format!("first byte after {}", ms(time))));
+    parts.push(format!("whole after {}", ms(seen.done)));
+    parts.join(", ")
+}
