@@ -1,14 +1,16 @@
 //! Where requests go: a URL taken apart, and the addresses behind its host.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 
 use percent_encoding::percent_decode_str;
 
 use crate::order::{ConnectTo, IpVersion};
+
+const LOCALHOST: &str = "localhost";
 
 /// An address that can be connected to.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -195,8 +197,14 @@ fn addresses_of(
     for name in host.split(',') {
         let known = (name, port).to_socket_addrs();
         addresses.extend(known.map_err(|error| format!("cannot resolve {name:?}: {error}"))?);
+        if name.eq_ignore_ascii_case(LOCALHOST) {
+            // Both are (RFC 6761 section 6.3), also where the system knows one of them alone.
+            let both = [IpAddr::from(Ipv4Addr::LOCALHOST), IpAddr::from(Ipv6Addr::LOCALHOST)];
+            addresses.extend(both.map(|ip| SocketAddr::new(ip, port)));
+        }
     }
-    addresses.dedup();
+    let mut seen = HashSet::new();
+    addresses.retain(|address| seen.insert(*address));
     let kind = match ip_version {
         None => "address",
         Some(IpVersion::V4) => {

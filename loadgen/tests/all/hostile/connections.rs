@@ -182,6 +182,19 @@ fn the_next_address_is_tried() {
     assert!(number(&result, "/failures/connect") > 0, "{result:#}");
 }
 
+/// Also where the system knows `localhost` as the other one.
+#[test]
+fn localhost_is_both_loopback_addresses() {
+    for address in ["127.0.0.1:0", "[::1]:0"] {
+        let listener = TcpListener::bind(address).expect("a port");
+        let port = listener.local_addr().expect("an address").port();
+        let server = Server::listen(listener, |mut client| client.answer_all(HELLO));
+        let result = run(&order(&format!("http://localhost:{port}/"), COUNT, json!({})));
+        expect(&result, &[("/requests/completed", COUNT), ("/failures/connect", 0)]);
+        drop(server);
+    }
+}
+
 /// Each address is connected to from one of its kind.
 #[test]
 fn sources_of_both_kinds_serve_addresses_of_both_kinds() {
