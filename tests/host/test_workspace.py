@@ -233,6 +233,25 @@ def test_what_cannot_be_removed_is_reported_and_passed_over(
         assert sweep() == []
 
 
+@pytest.mark.usefixtures("place")
+def test_what_another_run_removes_at_the_same_time_is_no_fault(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with Workspace() as made:
+        left = made.path.parent / "left"
+        (left / "folder").mkdir(parents=True)
+        empty = removal._empty
+
+        def race(top: int) -> None:
+            empty(top)
+            left.rmdir()
+
+        monkeypatch.setattr(removal, "_empty", race)
+        assert sweep() == []
+        monkeypatch.undo()
+    assert not left.exists()
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to make another one's folder")
 @pytest.mark.parametrize("what", ["folder", "link"])
 def test_a_place_where_another_user_took_our_name_is_passed_over(place: Path, what: str) -> None:

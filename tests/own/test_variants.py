@@ -1,5 +1,6 @@
 """Own systems become parts of a catalogue, wherever an experiment names them."""
 
+import socket
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -207,6 +208,20 @@ def test_an_experiment_of_the_catalogue_stays_as_it_is(tmp_path: Path) -> None:
     draft, _ = resolved(tmp_path, {"a": {"stack": "nginx"}, "b": {"stack": "node"}})
     assert draft.data["variants"]["a"] == {"stack": "nginx"}
     assert "site" not in draft.data
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "::1"])
+def test_localhost_is_the_loopback_address_at_which_something_listens(
+    tmp_path: Path, address: str
+) -> None:
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    with socket.create_server((address, 0), family=family) as listener:
+        url = f"url:http://localhost:{listener.getsockname()[1]}"
+        draft, catalogue = resolved(tmp_path, {"a": {"stack": url}, "b": {"stack": CMD}})
+    stack = catalogue.stack(draft.checked(catalogue).variants["a"].stack)
+    own = stack.services["web"].service.own
+    assert own is not None
+    assert own.listens_at == address
 
 
 def test_what_runs_already_is_not_in_a_network_of_ours(tmp_path: Path) -> None:

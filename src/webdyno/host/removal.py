@@ -29,7 +29,8 @@ def remove_tree(path: str | os.PathLike[str]) -> None:
                 break
     finally:
         os.close(top)
-    os.rmdir(path)  # noqa: PTH106 (nothing needless is imported)
+    with suppress(FileNotFoundError):  # two runs may remove what a third one left
+        os.rmdir(path)  # noqa: PTH106 (nothing needless is imported)
 
 
 def _empty(top: int) -> None:

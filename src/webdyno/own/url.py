@@ -1,6 +1,7 @@
 """`url:http://127.0.0.1:9000`: something that runs already, here or on a machine vouched for."""
 
 import socket
+from contextlib import suppress
 from ipaddress import ip_address
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -8,8 +9,9 @@ from urllib.parse import urlsplit
 from webdyno.model.errors import UserError
 from webdyno.own.target import GeneratedService, TargetSpec
 
-LOCALHOST, IPV4 = "localhost", "127.0.0.1"
+LOCALHOST, IPV4, IPV6 = "localhost", "127.0.0.1", "::1"
 READY_WITHIN_S = 5.0
+LOOPBACK_WITHIN_S = 1.0
 PORTS = {"http": 80, "https": 443}
 SPOKEN = {"http": ("http", "h2c"), "https": ("https", "h2")}
 """By a URL's scheme: what clients may speak."""
@@ -54,7 +56,7 @@ def _parts(spec: TargetSpec) -> tuple[str, str, int]:
 def _place(host: str, port: int, spec: TargetSpec) -> _Place:
     """Give the address that is loaded, one of a name's if it has several."""
     if host == LOCALHOST:
-        return _Place(IPV4)
+        return _Place(_loopback(port))
     try:
         address = ip_address(host)
     except ValueError:
@@ -65,6 +67,14 @@ def _place(host: str, port: int, spec: TargetSpec) -> _Place:
             f"{IPV4} for this machine"
         )
     return _Place(str(address))
+
+
+def _loopback(port: int) -> str:
+    """Give the address of `localhost` at which something listens: IPv4's unless only IPv6's does."""
+    for address in (IPV4, IPV6):
+        with suppress(OSError), socket.create_connection((address, port), LOOPBACK_WITHIN_S):
+            return address
+    return IPV4
 
 
 def _looked_up(host: str, port: int, spec: TargetSpec) -> _Place:
