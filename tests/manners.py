@@ -5,6 +5,12 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
+from h2.config import H2Configuration
+from h2.connection import H2Connection
+from h2.errors import ErrorCodes
+from h2.events import RequestReceived
+from h2.exceptions import ProtocolError
+
 Manners = Callable[[socket.socket], None]
 
 
@@ -35,6 +41,26 @@ def saying(response: bytes) -> Manners:
     def say(connection: socket.socket) -> None:
         while connection.recv(65_536):
             connection.sendall(response)
+
+    return say
+
+
+def resetting(code: ErrorCodes) -> Manners:
+    """Reset the stream of each request over HTTP/2, as gRPC servers do with a GET."""
+
+    def say(connection: socket.socket) -> None:
+        http2 = H2Connection(H2Configuration(client_side=False))
+        http2.initiate_connection()
+        connection.sendall(http2.data_to_send())
+        while came := connection.recv(65_536):
+            try:
+                events = http2.receive_data(came)
+            except ProtocolError:  # it is asked by another one
+                return
+            for event in events:
+                if isinstance(event, RequestReceived) and event.stream_id:
+                    http2.reset_stream(event.stream_id, code)
+            connection.sendall(http2.data_to_send())
 
     return say
 

@@ -5,13 +5,15 @@ import socket
 import time
 
 import pytest
+from h2.errors import ErrorCodes
 
-from manners import HELLO, Manners, page, saying, serving
+from manners import HELLO, Manners, page, resetting, saying, serving
 from webdyno.stack.ready import (
     Address,
     FirstRequest,
     FirstResponse,
     Starting,
+    spoken_instead,
     wait_for_response,
     why_silent,
 )
@@ -33,10 +35,11 @@ def wait(
     is_patient: bool = False,
     headers: dict[str, str] | None = None,
     within_s: float | None = LONG_S,
+    protocol: str = "http",
 ) -> FirstResponse | None:
     with serving(manners) as port:
         server = Starting(
-            Address("127.0.0.1", port, None, 0),
+            Address("127.0.0.1", port, None, 0, protocol),
             check_alive=lambda: None,
             is_own=lambda: is_own,
             is_elsewhere=lambda: is_elsewhere,
@@ -66,6 +69,24 @@ def test_a_server_that_only_closes_is_not_waited_for_until_the_end() -> None:
     found = wait(closing)
     assert found is not None
     assert (found.status, found.is_right) == (None, False)
+
+
+def test_a_server_that_resets_what_it_is_asked_over_http_2_is_up() -> None:
+    found = wait(resetting(ErrorCodes.INTERNAL_ERROR), protocol="h2c")
+    assert found is not None
+    assert (found.status, found.is_right, found.is_reset) == (None, True, True)
+    # Not where a path was named that is to show it, nor where nothing was looked at.
+    patient = wait(
+        resetting(ErrorCodes.INTERNAL_ERROR), protocol="h2c", is_patient=True, within_s=1.5
+    )
+    refusing = wait(resetting(ErrorCodes.REFUSED_STREAM), protocol="h2c")
+    assert [found is not None and found.is_right for found in (patient, refusing)] == [False] * 2
+
+
+def test_a_server_of_grpc_that_is_asked_in_http_1_is_known() -> None:
+    with serving(resetting(ErrorCodes.INTERNAL_ERROR)) as port:
+        address = Address("127.0.0.1", port, None, 0)
+        assert spoken_instead(address, FirstRequest("/", lambda *_: True)) == "h2c"
 
 
 def test_a_server_that_only_closes_is_waited_for_where_it_may_take_long() -> None:

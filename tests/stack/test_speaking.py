@@ -7,11 +7,12 @@ import time
 import pytest
 from h2.config import H2Configuration
 from h2.connection import H2Connection
+from h2.errors import ErrorCodes
 from h2.events import RequestReceived
 
-from manners import HELLO, Manners, saying, serving
+from manners import HELLO, Manners, resetting, saying, serving
 from webdyno.stack import sockets
-from webdyno.stack.speaking import Conversation, NoResponse, ServerResponse
+from webdyno.stack.speaking import Conversation, NoResponse, ResetStream, ServerResponse
 
 WITHIN_S = 5.0
 
@@ -125,6 +126,20 @@ def test_a_connection_closed_without_an_answer_is_known_as_such(protocol: str) -
     with pytest.raises(NoResponse) as caught:
         ask(close, protocol)
     assert caught.value.refused
+
+
+def test_a_stream_that_is_reset_is_known_as_such_unless_it_was_refused() -> None:
+    with pytest.raises(ResetStream, match="INTERNAL_ERROR"):
+        ask(resetting(ErrorCodes.INTERNAL_ERROR), "h2c")
+    with pytest.raises(NoResponse) as caught:
+        ask(resetting(ErrorCodes.REFUSED_STREAM), "h2c")
+    assert not isinstance(caught.value, ResetStream)
+    assert caught.value.refused
+
+
+def test_another_protocol_is_named() -> None:
+    assert reason(resetting(ErrorCodes.INTERNAL_ERROR)) == "it speaks HTTP/2 there, not HTTP/1.1"
+    assert reason(saying(b"SSH-2.0-x\r\n")) == "what it says isn't HTTP/1.1: 'SSH-2.0-x\\r\\n'"
 
 
 def test_nobody_listening_has_refused_no_connection() -> None:

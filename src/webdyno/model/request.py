@@ -22,6 +22,8 @@ _HOST = re.compile(r"([A-Za-z0-9_-][\w.-]{0,252}|\[[0-9A-Fa-f:.]{2,45}\])(:\d{1,
 _FIELD_VALUE = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]{0,4000}[\x21-\x7e])?")
 OWN_HEADERS = frozenset({"connection", "content-length", "transfer-encoding", "te", "upgrade"})
 """What the load generator itself says in its requests."""
+TRAILERS = ("te", "trailers")
+"""Except that gRPC's clients say so (RFC 9113, 8.2.2)."""
 READABLE_ENCODINGS = frozenset({"gzip", "deflate", "identity"})
 """Encodings of bodies that the pre-flight check can look into."""
 
@@ -30,7 +32,7 @@ def _sendable(headers: dict[str, str]) -> dict[str, str]:
     for name, value in headers.items():
         if not _TOKEN.fullmatch(name):
             raise ValueError(f"{name!r:.60} is no name of a header, such as Accept-Encoding")
-        if name.lower() in OWN_HEADERS:
+        if name.lower() in OWN_HEADERS and (name.lower(), value) != TRAILERS:
             raise ValueError(f"the load generator itself sends {name}; leave it out of headers")
         if not _FIELD_VALUE.fullmatch(value):
             raise ValueError(f"{name}: {value!r:.60} is no value of a header: ASCII in one line")

@@ -70,7 +70,7 @@ def _place(host: str, port: int, spec: TargetSpec) -> _Place:
 
 
 def _loopback(port: int) -> str:
-    """Give the address of `localhost` at which something listens: IPv4's unless only IPv6's does."""
+    """Give the address of `localhost` at which something listens, IPv4's where both do."""
     for address in (IPV4, IPV6):
         with suppress(OSError), socket.create_connection((address, port), LOOPBACK_WITHIN_S):
             return address

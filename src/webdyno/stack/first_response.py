@@ -60,6 +60,8 @@ def first_response(
         answered = wait_for_response(server, request)
     except UntrustedServer as untrusted:
         raise front.died(f"isn't asked for {where}: {untrusted}; {ANY_CERTIFICATE}") from None
+    if answered is not None and answered.is_reset:
+        return answered
     unsure = answered is None or answered.status in {None, BAD_REQUEST}
     if own and unsure and (spoken := _spoken_instead(front, request, testbed)):
         raise front.died(

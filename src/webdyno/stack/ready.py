@@ -13,7 +13,13 @@ from urllib.parse import quote
 
 from webdyno.model.service import BAD_REQUEST
 from webdyno.stack.sockets import NewSocket, tcp
-from webdyno.stack.speaking import Conversation, NoResponse, ServerResponse, UntrustedServer
+from webdyno.stack.speaking import (
+    Conversation,
+    NoResponse,
+    ResetStream,
+    ServerResponse,
+    UntrustedServer,
+)
 
 POLL_S = 0.005
 START_WITHIN_S = 20.0
@@ -96,6 +102,8 @@ class FirstResponse(NamedTuple):
     is_right: bool
     unfinished: str = ""
     """How much came in which time of a response that doesn't end."""
+    is_reset: bool = False
+    """Whether it reset the request's stream, over HTTP/2: it is up, but serves other requests."""
 
 
 @dataclass(frozen=True)
@@ -151,6 +159,8 @@ def wait_for_response(server: Starting, request: FirstRequest) -> FirstResponse 
             response = _ask(server.address, request, server.new_socket, ENDS_WITHIN_S)
             if response is not None and response.unfinished:
                 return FirstResponse(response.at_s, None, False, response.unfinished)
+        if response is not None and response.is_reset and not request.is_patient:
+            return FirstResponse(response.at_s, None, is_right=True, is_reset=True)
         if response is not None and response.status is not None:
             if request.is_right(response.status, response.body):
                 return FirstResponse(response.at_s, response.status, is_right=True)
@@ -187,7 +197,8 @@ def spoken_instead(
         (
             protocol
             for protocol, response in zip(others, responses, strict=True)
-            if response is not None and response.status not in {None, BAD_REQUEST}
+            if response is not None
+            and (response.is_reset or response.status not in {None, BAD_REQUEST})
         ),
         None,
     )
@@ -246,6 +257,7 @@ class _Response(NamedTuple):
     """None where the connection was ended instead."""
     body: bytes = b""
     unfinished: str = ""
+    is_reset: bool = False
 
 
 def _ask(
@@ -264,6 +276,8 @@ def _ask(
         said = _said(address, request, new_socket, within_s)
     except UntrustedServer:
         raise
+    except ResetStream:
+        return _Response(time.monotonic(), is_reset=True)
     except NoResponse as none:
         answered = none.refused or none.unfinished
         return _Response(time.monotonic(), unfinished=none.unfinished) if answered else None

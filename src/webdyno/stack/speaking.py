@@ -33,6 +33,8 @@ HTTP_VERSIONS = {9: "HTTP/0.9", 10: "HTTP/1.0", 11: "HTTP/1.1"}
 WITH_BODIES = frozenset({"POST", "PUT", "PATCH"})
 """Methods that announce that there is no body (RFC 9110, 8.6)."""
 ONE_STREAM = 1
+SETTINGS = "\x04"
+"""The kind of frame with which servers of HTTP/2 begin (RFC 9113, 3.4 and 6.5)."""
 READ_BYTES = 65_536
 SWITCHING_PROTOCOLS = 101
 MOST_WORDS = 200
@@ -55,6 +57,10 @@ class NoResponse(Exception):  # noqa: N818 (it becomes a line of the pre-flight 
         self.connected = connected
         self.refused = refused
         self.unfinished = unfinished
+
+
+class ResetStream(NoResponse):
+    """The server speaks HTTP/2, but not about this request: a gRPC server resets a GET."""
 
 
 class UntrustedServer(NoResponse):
@@ -124,6 +130,9 @@ class Conversation:
             self.close()
             why = f"its certificate isn't valid: {error.verify_message}"
             raise UntrustedServer(why, connected=True) from None
+        except ResetStream:
+            self.close()
+            raise
         except (OSError, http.client.HTTPException, ProtocolError, TooMuch, ValueError) as error:
             so_far = self._wire.so_far if self._wire and isinstance(error, TooMuch) else ""
             self.close()
@@ -311,9 +320,14 @@ class _Stream:
                     )
                 case StreamEnded():
                     self._ended = True
-                case StreamReset() | ConnectionTerminated():
-                    if not self._ended:
-                        raise ConnectionError(f"the server ended HTTP/2: {_code(event.error_code)}")
+                case StreamReset() if not self._ended:
+                    why = f"the server reset the stream: {_code(event.error_code)}"
+                    # A refused one was not looked at: the server isn't ready, or is busy.
+                    if event.error_code == ErrorCodes.REFUSED_STREAM:
+                        raise ConnectionError(why)
+                    raise ResetStream(why, connected=True)
+                case ConnectionTerminated() if not self._ended:
+                    raise ConnectionError(f"the server ended HTTP/2: {_code(event.error_code)}")
 
 
 def _words(error: Exception) -> str:
@@ -323,6 +337,11 @@ def _words(error: Exception) -> str:
             return "it closed the connection without a response"
         case http.client.IncompleteRead():
             return "it ended the connection in the middle of its response"
+        case http.client.BadStatusLine():
+            line = str(error)
+            if line[3:4] == SETTINGS:
+                return "it speaks HTTP/2 there, not HTTP/1.1"
+            return f"what it says isn't HTTP/1.1: {line[:MOST_WORDS]!r}"
         case OSError() if error.strerror:
             return error.strerror
     return str(error)[:MOST_WORDS] or type(error).__name__
