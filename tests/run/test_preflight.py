@@ -2,6 +2,7 @@
 
 import gzip
 import hashlib
+import socket
 import threading
 import zlib
 from collections.abc import Iterator
@@ -9,6 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+from manners import serving
 from webdyno.generator.interface import Expectation
 from webdyno.model.load import Load
 from webdyno.model.stack import Page
@@ -138,3 +140,22 @@ def test_headers_that_the_site_demands(
     asked = PlannedRequest("/hello", Expectation(200), page=page)
     (response,) = ask_all(url, [asked], Load())
     assert (response.lacks_header, response.expected_reads) == (lacking, 3)
+
+
+@pytest.mark.parametrize(
+    ("begin", "named"), [(b"HTTP/1.1 200 OK\r\n\r\ndata: x\n", True), (b"", False)]
+)
+def test_a_response_that_would_take_longer_names_the_timeout(begin: bytes, named: bool) -> None:
+    def slow(connection: socket.socket) -> None:
+        connection.recv(65_536)
+        connection.sendall(begin)
+        connection.recv(65_536)  # until the other side has gone
+
+    with serving(slow) as port:
+        (response,) = ask_all(
+            f"http://127.0.0.1:{port}",
+            [PlannedRequest("/stream", Expectation(200))],
+            Load(timeout_s=0.3),
+        )
+    assert ("load.timeout_s" in response.error) == named, response.error
+    assert "within 0.3 s" in response.error

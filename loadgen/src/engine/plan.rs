@@ -117,6 +117,9 @@ pub struct Plan {
     pub no_delay: bool,
     /// Nobody pauses after an answer.
     pub has_no_pauses: bool,
+    /// Streams that are under way when the duration is over are left. Where costs are compared, they
+    /// are waited for.
+    pub leaves_streams: bool,
     /// Each so-many-th request is logged, on each thread.
     pub log_every: Option<NonZeroU32>,
 }
@@ -153,6 +156,7 @@ impl Plan {
             part_ns: seconds_to_ns(order.window_s),
             no_delay: load.protocol == Protocol::Http2,
             has_no_pauses: load.think.is_none(),
+            leaves_streams: false,
             log_every: None,
             order,
         };

@@ -4,9 +4,11 @@ use std::io::Write;
 use std::thread::sleep;
 use std::time::Duration;
 
-use serde_json::json;
+use loadgen::engine::Plan;
+use loadgen::order::parse::parse;
+use serde_json::{Value, json};
 
-use crate::support::{Client, Server, expect, number, order, run};
+use crate::support::{Client, Server, engine, expect, number, order, run, run_plan};
 use crate::{http2, layers};
 
 const FIRST: Duration = Duration::from_millis(30);
@@ -137,6 +139,25 @@ fn endless() -> Server {
 /// Longer than any test: whoever waited for it would be noticed.
 const TIMEOUT_S: f64 = 600.0;
 
+/// Runs an order as `loadgen run` does.
+fn run_alone(order: &Value) -> Value {
+    let order = parse(&order.to_string()).expect("a good order");
+    let mut plan = Plan::new(order).expect("a plan");
+    plan.leaves_streams = true;
+    run_plan(&mut engine(1), plan)
+}
+
+/// Costs of a comparison are those of whole responses.
+#[test]
+fn streams_are_waited_for_where_they_are_compared() {
+    let server =
+        streaming("Transfer-Encoding: chunked\r\n", |number| chunk(&format!("data: {number}\n\n")));
+    let asked = order(&server.url(), 1, json!({"duration_s": 0.04, "count": null}));
+    let counts = [("/requests/unanswered", 1), ("/requests/drained", 1), ("/whole/unfinished", 0)];
+    expect(&run(&asked), &counts);
+    expect(&run_alone(&asked), &[("/requests/drained", 0), ("/whole/unfinished", 1)]);
+}
+
 #[test]
 fn streams_that_never_end_are_timed_and_end_with_the_duration() {
     let server = endless();
@@ -144,7 +165,7 @@ fn streams_that_never_end_are_timed_and_end_with_the_duration() {
                       "duration_s": 0.2, "count": null});
     let mut asked = order(&server.url(), 1, load);
     asked["requests"][0]["events"] = json!("sse");
-    let result = run(&asked);
+    let result = run_alone(&asked);
     let gaps = result["events"]["gap_us"]["count"].as_u64().expect("a count");
     assert!((3..=40).contains(&gaps), "{}", result["events"]);
     expect(
@@ -170,7 +191,7 @@ fn streams_that_never_end_keep_no_open_loop() {
     let load = json!({"loop": "open", "arrivals": arrivals, "connections": 4,
                       "timeout_s": TIMEOUT_S});
     let more = json!({"load": load, "lead_in_s": 0.1, "duration_s": 0.2, "count": null});
-    let result = run(&order(&server.url(), 1, more));
+    let result = run_alone(&order(&server.url(), 1, more));
     assert!(number(&result, "/whole/unfinished") >= 4, "{result:#}");
     expect(&result, &[("/whole/unanswered", 0), ("/whole/failures/timeout", 0)]);
 }
@@ -190,7 +211,7 @@ fn responses_that_end_are_waited_for() {
         }
     });
     let more = json!({"duration_s": 0.1, "count": null});
-    let result = run(&order(&server.url(), 1, more));
+    let result = run_alone(&order(&server.url(), 1, more));
     expect(&result, &[("/requests/unanswered", 1), ("/requests/drained", 1)]);
     expect(&result, &[("/requests/completed", 1), ("/whole/unfinished", 0)]);
 }
@@ -209,7 +230,7 @@ fn streams_over_http2_end_with_the_duration() {
     let mut more = layers::http2(1, 2);
     more["load"]["timeout_s"] = json!(TIMEOUT_S);
     (more["duration_s"], more["count"]) = (json!(0.2), json!(null));
-    let result = run(&order(&server.url(), 1, more));
+    let result = run_alone(&order(&server.url(), 1, more));
     expect(
         &result,
         &[("/whole/unfinished", 2), ("/whole/unanswered", 0), ("/whole/failures/timeout", 0)],

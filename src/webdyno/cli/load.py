@@ -36,7 +36,7 @@ CODES = {
 MERGE = "merge"
 """In the place of a URL: what follows are results."""
 LIMIT = re.compile(r"\s*([\w.]+)\s*([<>])\s*([0-9][\w.]*)\s*(%?)\s*")
-SHARES = {"failures", "unanswered"}
+SHARES = {"failures", "retried", "unanswered"}
 """Limits that may be shares of the requests."""
 LINES = {".jsonl", ".ndjson", ".json"}
 END_WITHIN_S = 10.0

@@ -21,8 +21,6 @@ class Requests(Foreign):
     """Still in flight at the slot's end."""
     drained: Count = 0
     """Of the unanswered, those that were answered validly after the slot's end."""
-    unfinished: Count = 0
-    """Of the unanswered, streams without an end, which were left at the slot's: no failures."""
     carried: Count = 0
     """On their way when the window began; none without a ramp-up."""
     retried: Count | None = None
@@ -257,8 +255,7 @@ class LoadResult(Foreign):
     @property
     def failed_late(self) -> int:
         """Requests of the window that failed after its end."""
-        known = self.requests.drained + self.requests.unfinished
-        return max((self.requests.unanswered or 0) - known, 0)
+        return max((self.requests.unanswered or 0) - self.requests.drained, 0)
 
     @property
     def all_of_it(self) -> Whole:

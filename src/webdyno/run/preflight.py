@@ -44,6 +44,7 @@ MOST_LINES, MOST_LETTERS, MOST_FIELDS = 8, 100, 50
 CUT_LETTERS = 40
 """Number of letters shown before the first difference of two long lines."""
 WITHIN_S = 5.0
+SLOW = "; where whole responses take longer, such as streams, give a longer load.timeout_s"
 INSTEAD = "…"
 
 LONGEST_S = 600.0
@@ -83,7 +84,9 @@ def _ask_one(
         return described(blank, said, asked, ignored, headers).replace(tls=conversation.tls)
     except (NoResponse, zlib.error, Undecodable) as error:
         conversation.close()
-        return blank.replace(error=str(error) or type(error).__name__)
+        why = str(error) or type(error).__name__
+        is_slow = isinstance(error, NoResponse) and error.is_late and error.unfinished
+        return blank.replace(error=why + SLOW if is_slow else why)
 
 
 def unanswered(asked: PlannedRequest) -> Response:

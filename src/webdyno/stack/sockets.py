@@ -123,6 +123,10 @@ class TooMuch(Exception):  # noqa: N818 (it becomes a line of the pre-flight che
     """A response that never ends, or takes too long; the message says which."""
 
 
+class TooLate(TooMuch):
+    """It would have taken longer than its time."""
+
+
 class Wire(io.RawIOBase):
     """A socket for one response after the other.
 
@@ -183,7 +187,7 @@ class Wire(io.RawIOBase):
     @contextmanager
     def _in_time(self) -> Iterator[None]:
         what = "its response wasn't complete" if self._came else "no byte of a response came"
-        late = TooMuch(f"{what} within {self._within_s:g} s")
+        late = TooLate(f"{what} within {self._within_s:g} s")
         left_s = self._deadline - time.monotonic()
         if left_s <= 0:
             raise late

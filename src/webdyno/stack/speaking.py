@@ -27,7 +27,7 @@ from webdyno.model.format import size
 from webdyno.model.request import header, host_name
 from webdyno.model.service import OK
 from webdyno.stack.certificates import SECURE
-from webdyno.stack.sockets import NewSocket, TooMuch, Wire, tcp
+from webdyno.stack.sockets import NewSocket, TooLate, TooMuch, Wire, tcp
 
 HTTP_VERSIONS = {9: "HTTP/0.9", 10: "HTTP/1.0", 11: "HTTP/1.1"}
 WITH_BODIES = frozenset({"POST", "PUT", "PATCH"})
@@ -47,16 +47,24 @@ class NoResponse(Exception):  # noqa: N818 (it becomes a line of the pre-flight 
     """There was no response that can be understood; the message says why."""
 
     def __init__(
-        self, why: str, *, connected: bool = False, refused: bool = False, unfinished: str = ""
+        self,
+        why: str,
+        *,
+        connected: bool = False,
+        refused: bool = False,
+        unfinished: str = "",
+        is_late: bool = False,
     ) -> None:
         """Say why; whether it had accepted the connection, and ended it without a response.
 
-        `unfinished` says how much came in which time of a response that has no end.
+        `unfinished` says how much came in which time of a response that has no end; `is_late`: its
+        time was up.
         """
         super().__init__(why)
         self.connected = connected
         self.refused = refused
         self.unfinished = unfinished
+        self.is_late = is_late
 
 
 class ResetStream(NoResponse):
@@ -141,6 +149,7 @@ class Conversation:
                 connected=self._is_connected,
                 refused=self._is_connected and not isinstance(error, TimeoutError | TooMuch),
                 unfinished=so_far,
+                is_late=isinstance(error, TooLate),
             ) from None
 
     @property

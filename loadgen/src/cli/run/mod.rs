@@ -28,6 +28,7 @@ pub fn main(args: &Args) -> Result<u8, Stop> {
     validate(&order)?;
     notes.iter().for_each(|note| tell(note));
     let mut plan = Plan::new(order)?;
+    plan.leaves_streams = true;
     plan.log_every = args.output.log_every();
     let plan = Arc::new(plan);
     if args.requests.once {

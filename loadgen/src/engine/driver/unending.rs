@@ -8,7 +8,7 @@ use crate::engine::users::Place;
 impl SlotDriver<'_> {
     /// The duration is over: from here on streams are left.
     pub fn leave_streams(&mut self) {
-        self.lanes.leaves_streams = true;
+        self.lanes.leaves_streams = self.plan.leaves_streams;
         for id in self.conns.ids_of_load().collect::<Vec<_>>() {
             self.leave_streams_of(id);
         }
