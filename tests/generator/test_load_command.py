@@ -3,15 +3,34 @@
 import json
 import os
 import pty
+import socket
 import subprocess
+import sys
 import termios
+import time
 from pathlib import Path
 
 import pytest
 
 from e2e.commands import WEBDYNO, environment, webdyno
+from manners import HELLO, serving
 from webdyno.model.exit_codes import Exit
 
+FEW_PORTS = (
+    'ip link set lo up && echo 50000 50007 >/proc/sys/net/ipv4/ip_local_port_range && exec "$@"'
+)
+WITHOUT_PORTS = """
+import socket, subprocess, sys
+listening = socket.create_server(("127.0.0.1", 8080), backlog=100)
+held = []
+try:
+    while True:
+        held.append(socket.create_connection(("127.0.0.1", 8080)))
+except OSError:
+    pass  # no port is left
+sys.exit(subprocess.run(sys.argv[1:]).returncode)
+"""
+CAN_UNSHARE = subprocess.run(["unshare", "--net", "true"], check=False).returncode == 0
 PACED = ("-c", "2", "--think", "5ms", "--window", "100ms")
 """So slow that the client is never the limit."""
 
@@ -99,3 +118,70 @@ def test_every_pace_is_kept(url: str, tmp_path: Path, pace: list[str]) -> None:
     requests = json.loads(done.stdout)["requests"]
     assert requests["completed"], done.stderr
     assert requests["completed"] + requests["unanswered"] == requests["sent"]
+
+
+def test_a_server_that_closes_under_requests_can_be_a_failure(tmp_path: Path) -> None:
+    def forgetful(connection: socket.socket) -> None:
+        for _ in range(2):
+            connection.recv(65_536)
+            connection.sendall(HELLO)
+        connection.recv(65_536)
+
+    with serving(forgetful) as port:
+        words = ("load", f"http://127.0.0.1:{port}/", *PACED, "--count", "20")
+        tolerated = webdyno(*words, "--fail-if", "retried > 60%", folder=tmp_path)
+        worse = webdyno(*words, "--fail-if", "retried > 10%", folder=tmp_path)
+    assert tolerated.returncode != Exit.WORSE, tolerated.stderr
+    assert worse.returncode == Exit.WORSE, worse.stderr
+
+
+def test_one_request_keeps_to_its_timeout_and_shows_what_came(tmp_path: Path) -> None:
+    def drip(connection: socket.socket) -> None:
+        connection.recv(65_536)
+        connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+        while True:  # until the other side has gone
+            connection.sendall(b"drip ")
+            time.sleep(0.02)
+
+    with serving(drip) as port:
+        words = ("load", f"http://127.0.0.1:{port}/", "--once", "--timeout", "300ms")
+        done = webdyno(*words, folder=tmp_path)
+    assert done.returncode == Exit.INVALID, done.stderr
+    assert "drip drip" in done.stdout
+    assert "no full answer within 0.3 s" in done.stdout
+
+
+def test_a_stream_without_an_end_stops_with_the_load(tmp_path: Path) -> None:
+    def stream(connection: socket.socket) -> None:
+        connection.recv(65_536)
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n")
+        while True:  # until the other side has gone
+            connection.sendall(b"data: x\n\n")
+            time.sleep(0.02)
+
+    with serving(stream) as port:
+        words = ("load", f"http://127.0.0.1:{port}/", "-c", "2", "--events", "sse")
+        length = ("--time", "500ms", "--timeout", "600s", "--window", "100ms")
+        done = webdyno(*words, *length, folder=tmp_path)
+    assert "2 streams under way when the load ended" in done.stdout
+    assert "time to first token (TTFT), inter-token latency" in done.stdout
+    assert "Failed" not in done.stdout
+
+
+@pytest.mark.skipif(not CAN_UNSHARE, reason="no network namespaces here")
+def test_a_client_without_local_ports_is_the_limit_itself(tmp_path: Path) -> None:
+    within = ("unshare", "--net", "/bin/sh", "-c", FEW_PORTS, "sh")
+    load = (str(WEBDYNO), "load", "http://127.0.0.1:8080/", "-c", "1", "--time", "300ms")
+    done = subprocess.run(
+        [*within, sys.executable, "-c", WITHOUT_PORTS, *load],
+        env=environment(tmp_path),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == Exit.INVALID, done.stderr
+    for words in ("no local port left", "--source", "--keepalive"):
+        assert words in done.stdout, done.stdout
+        assert words in done.stderr, done.stderr
+    assert "fewer connections" not in done.stdout + done.stderr
