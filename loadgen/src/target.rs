@@ -29,14 +29,18 @@ impl Address {
         }
     }
 
-    /// It cannot be another machine. Whoever connects to no address in particular (0.0.0.0) meets
-    /// this one.
+    /// Whoever connects there meets this machine: no address in particular (0.0.0.0) is here as well.
+    pub fn leads_here(&self) -> bool {
+        match self {
+            Address::Tcp(address) => address.ip().is_unspecified() || self.is_local(),
+            Address::Unix(_) => true,
+        }
+    }
+
+    /// Nobody on another machine reaches what listens there.
     pub fn is_local(&self) -> bool {
         match self {
-            Address::Tcp(address) => {
-                let ip = address.ip().to_canonical();
-                ip.is_loopback() || ip.is_unspecified()
-            }
+            Address::Tcp(address) => address.ip().to_canonical().is_loopback(),
             Address::Unix(_) => true,
         }
     }
@@ -277,7 +281,7 @@ mod tests {
         let all_local = |url: &str| {
             let target = Target::parse(url).expect(url);
             let mut resolver = Resolver::default();
-            resolver.addresses(&target).expect(url).iter().all(Address::is_local)
+            resolver.addresses(&target).expect(url).iter().all(Address::leads_here)
         };
         for url in [
             "http://127.9.9.9/",

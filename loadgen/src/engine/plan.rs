@@ -236,7 +236,7 @@ impl Plan {
         let in_url = |error: String| format!("url: {error}");
         let target = Target::parse(&request.url).map_err(in_url)?;
         let addresses = resolver.addresses(&target).map_err(in_url)?;
-        if let Some(remote) = addresses.iter().find(|address| !address.is_local())
+        if let Some(remote) = addresses.iter().find(|address| !address.leads_here())
             && !self.order.allow_remote
         {
             return Err(in_url(format!(
