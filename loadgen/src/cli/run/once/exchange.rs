@@ -2,12 +2,12 @@
 
 use std::io;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
-
-use super::{Seen, http1, http2};
+use super::http1;
+use super::http2;
+use super::patience::Patience;
+use super::seen::Seen;
 use crate::engine::Plan;
 use crate::engine::plan::{Origin, Ready};
 use crate::engine::reasons;
@@ -17,46 +17,11 @@ use crate::order::Protocol;
 use crate::target::Address;
 use crate::tls::ALPN_HTTP2;
 
-/// How long it may take.
-pub struct Patience {
-    began: Instant,
-    timeout: Duration,
-}
-
-impl Patience {
-    /// How long it took so far.
-    pub fn spent(&self) -> Duration {
-        self.began.elapsed()
-    }
-
-    pub fn is_over(&self) -> bool {
-        self.spent() >= self.timeout
-    }
-
-    pub fn timeout_s(&self) -> f64 {
-        self.timeout.as_secs_f64()
-    }
-
-    /// Waits for something to read or, with `room`, for room to write; false where the time is up.
-    pub fn wait(&self, wire: &Wire, room: bool) -> io::Result<bool> {
-        let flags = PollFlags::IN | if room { PollFlags::OUT } else { PollFlags::empty() };
-        loop {
-            let left = Timespec::try_from(self.timeout.saturating_sub(self.spent()));
-            let left = left.map_err(io::Error::other)?;
-            match poll(&mut [PollFd::new(wire, flags)], Some(&left)) {
-                Ok(ready) => return Ok(ready > 0),
-                Err(Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-    }
-}
-
 /// Gives what came, also where it isn't all; an error says why nothing was asked.
 pub fn exchange(plan: &Plan, request: &Ready) -> Result<Seen, String> {
     let origin = &plan.origins[request.origin];
     let timeout = Duration::from_nanos(plan.timeout_ns);
-    let patience = Patience { began: Instant::now(), timeout };
+    let patience = Patience::of(timeout);
     let mut seen = Seen::default();
     let mut wire = connect(origin, &patience).map_err(|why| format!("{origin}: {why}"))?;
     seen.connected = patience.spent();

@@ -3,8 +3,8 @@
 use rustix::net::RecvFlags;
 use sha2::Digest;
 
-use super::Seen;
-use super::exchange::Patience;
+use super::patience::Patience;
+use super::seen::Seen;
 use crate::engine::Plan;
 use crate::engine::plan::Ready;
 use crate::engine::reasons;

@@ -1,7 +1,7 @@
 //! The request over HTTP/2.
 
-use super::Seen;
-use super::exchange::Patience;
+use super::patience::Patience;
+use super::seen::Seen;
 use crate::clock::now_ns;
 use crate::engine::flight::{Answer, Flight};
 use crate::engine::http2::connection::Http2Connection;

@@ -3,11 +3,11 @@
 mod exchange;
 mod http1;
 mod http2;
+mod patience;
+mod seen;
 
 use std::fmt::Write as _;
 use std::time::Duration;
-
-use sha2::Sha256;
 
 use crate::engine::Plan;
 use crate::engine::http2::dialog::Kept;
@@ -15,22 +15,7 @@ use crate::engine::plan::Ready;
 use crate::engine::reasons;
 use crate::http2::hpack::Decoder;
 use exchange::exchange;
-
-/// What happened, and when.
-#[derive(Debug, Default)]
-struct Seen {
-    connected: Duration,
-    /// Whole TLS handshakes end here.
-    handshaken: Option<Duration>,
-    first_byte: Option<Duration>,
-    done: Duration,
-    response: Kept,
-    status: u16,
-    /// Checksum of the whole body.
-    hash: Sha256,
-    /// Why it isn't a whole response, or not a valid one.
-    trouble: Option<String>,
-}
+use seen::Seen;
 
 /// Sends the plan's first request. Gives what to print, and whether the response was valid.
 pub fn show(plan: &Plan) -> Result<(String, bool), String> {
