@@ -1,4 +1,4 @@
-"""A real gRPC server in a run: it knows POST only, and resets the GET that asks whether it is up."""
+"""A real gRPC server in a run: it knows POST only, and resets the GET that asks if it is up."""
 
 import sys
 from pathlib import Path
