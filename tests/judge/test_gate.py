@@ -33,13 +33,14 @@ def gate_run(
     baseline: SimulatedVariant | None = None,
     again: SimulatedVariant | None = None,
     restart_sd: float = 0.008,
+    budget_s: float = 3600.0,
 ) -> SimulatedRun:
     variants = {
         BASELINE: baseline or SimulatedVariant(),
         BASELINE_AGAIN: again or SimulatedVariant(),
         HEAD: head,
     }
-    measure = Measure(seed=1, decide_on="server_cpu_us", budget_s=3600.0)
+    measure = Measure(seed=1, decide_on="server_cpu_us", budget_s=budget_s)
     run = simulated_run(
         variants, rounds=ROUNDS, measure=measure, restart_sd=restart_sd, slot_sd=0.008
     )

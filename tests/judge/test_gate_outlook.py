@@ -77,6 +77,14 @@ def test_what_time_there_is_for_is_said_in_one_sentence() -> None:
     assert "in server CPU per request and ±" in said
 
 
+def test_however_short_the_time_the_fewest_rounds_are_measured() -> None:
+    run = gate_run(SimulatedVariant(), restart_sd=0.25, budget_s=1.0)
+    said = question_of(run.head.experiment).outlook([run.data.first(3)], 10.0)
+    assert said
+    assert f"; {MEASURE.min_rounds} rounds (" in said
+    assert "(0 minutes)" not in said
+
+
 @pytest.mark.parametrize(("restart_sd", "is_noisy"), [(0.008, False), (0.25, True)])
 def test_it_is_told_after_three_rounds(restart_sd: float, is_noisy: bool) -> None:
     run = gate_run(SimulatedVariant(), restart_sd=restart_sd)

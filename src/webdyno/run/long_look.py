@@ -185,7 +185,8 @@ def with_failures(record: LongLookRecord, servers: ServersHost, logs: Path) -> L
 
 def _client_pauses(load: LoadResult) -> list[Stall]:
     return [
-        Stall(at_s=window.at_s - load.lead_in_s, length_s=window.length_s, cause="client")
+        # The first window begins where the ramp-up ends, give or take a float's last digit.
+        Stall(at_s=max(window.at_s - load.lead_in_s, 0), length_s=window.length_s, cause="client")
         for window in load.counted_windows
         if window.stood_still
     ]

@@ -194,8 +194,9 @@ class GateQuestion(Question):
             return None
         round_s = sum(data.round_s for data in seen) / len(seen) * len(points)
         claims = [claim for data in seen for claim in self._claims(data)]
-        needed = needed_rounds(claims, self.experiment.measure, given_rounds)
-        return noisy_words(needed, round_s, given_rounds)
+        measure = self.experiment.measure
+        given = max(given_rounds, measure.min_rounds)  # however short the time
+        return noisy_words(needed_rounds(claims, measure, given), round_s, given)
 
     def judge_all_points(self, run: RunData) -> GateJudgement | None:
         """Judge it, finished or not; where it fails, with the second measurement if one is due."""

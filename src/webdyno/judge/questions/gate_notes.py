@@ -256,7 +256,7 @@ def needed_rounds(
             claim.rule.name,
             claim.tolerance,
             _rounds(sd, wanted_half_width, claim, measure),
-            expm1(_reach(sd, max(given_rounds, measure.min_rounds), claim, measure) + bias),
+            expm1(_reach(sd, given_rounds, claim, measure) + bias),
         )
         known = needs.get(new.metric)
         if known is None or (new.rounds, new.within) > (known.rounds, known.within):
