@@ -82,6 +82,16 @@ def test_a_search_for_a_capacity_has_its_objectives(asked: list[Experiment]) -> 
     assert experiment.capacity.slo == ["p99<20ms"]
 
 
+def test_one_text_is_one_wherever_several_can_be(asked: list[Experiment]) -> None:
+    webdyno.capacity("nginx", slo="p99<20ms", paths="/100KB.txt")
+    webdyno.compare("nginx", "apache-event", vary={"load.protocol": "h2c", "load.connections": 8})
+    searched, varied = asked
+    assert searched.capacity
+    assert searched.capacity.slo == ["p99<20ms"]
+    assert searched.load.paths == ["/100KB.txt"]
+    assert varied.factors == {"load.protocol": ["h2c"], "load.connections": [8]}
+
+
 REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"settings": {"load.conections": 16}}, r"settings\['load.conections'\]: unknown key"),
     ({"settings": {"load.": 16}}, "no dotted key"),
@@ -100,6 +110,10 @@ def test_what_cannot_be_is_refused_with_its_keyword(keywords: dict[str, Any], to
 def test_a_keyword_that_there_is_not_is_a_type_error() -> None:
     with pytest.raises(TypeError, match="there is no keyword budgt"):
         webdyno.compare("nginx", "nginx", budgt=3)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match=r'is a setting: settings=\{"load.connections": …\}'):
+        webdyno.compare("nginx", "nginx", connections=16)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="did you mean time"):
+        webdyno.compare("nginx", "nginx", times="1m")  # type: ignore[call-arg]
 
 
 def test_what_is_told_goes_where_it_is_wanted(capsys: pytest.CaptureFixture[str]) -> None:

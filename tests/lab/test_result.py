@@ -31,10 +31,16 @@ def test_the_answer_is_the_report_s(tmp_path: Path) -> None:
     (judgement,) = (point.judgement for point in view.points)
     assert result.verdict is Verdict.FASTER
     assert result.headline == judgement.headline
-    assert result.ratio == judgement.comparisons[0].ratio
+    assert result.ratio == judgement.comparisons[0].decisive
     assert result.warnings == judgement.warnings
     assert result.gate is None
     assert repr(result).startswith(f"<Result {tmp_path}/run: nginx")
+
+
+def test_the_ratio_is_the_one_that_the_verdict_rests_on(tmp_path: Path) -> None:
+    result = opened(comparisons.interference(), tmp_path)
+    assert result.comparison.worst_case
+    assert result.ratio == result.comparison.worst_case != result.comparison.ratio
 
 
 def test_tables_are_plain_rows(tmp_path: Path) -> None:

@@ -7,8 +7,9 @@ goes on.
 
 import sys
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
@@ -55,11 +56,15 @@ from webdyno.model.changes import key_parts
 from webdyno.model.errors import UserError
 from webdyno.model.experiment import Experiment
 from webdyno.model.gate import GateJudgement
+from webdyno.model.load import Load
+from webdyno.model.measure import Measure
 from webdyno.model.quantities import Budget
 from webdyno.model.text import printable
 from webdyno.run.folder import RunFolder
 
 _BUDGET: TypeAdapter[float] = TypeAdapter(Budget)
+Texts = str | Sequence[str]
+"""Some texts, or one by itself."""
 
 
 class Options(TypedDict, total=False):
@@ -69,14 +74,14 @@ class Options(TypedDict, total=False):
     """Time to measure, in total: seconds, or as in `5m`."""
     settings: Mapping[str, object]
     """Settings of the experiment by their dotted keys, such as {"load.connections": 16}."""
-    vary: Mapping[str, Sequence[object]]
+    vary: Mapping[str, object]
     """Settings at several levels each: all combinations are measured."""
     traffic: str | Path | Sequence[str | Path]
     """What is requested: files (HAR, .http, JSON lines, curl, of `webdyno traffic`), or a command
     of curl itself."""
     output: str | Path
     """Folder of the run, new or empty; else one under runs/."""
-    catalog: Sequence[str | Path]
+    catalog: str | Path | Sequence[str | Path]
     """Folders with services, stacks, sites or experiments of your own."""
     yes: bool
     """Agree to all that would be asked: missing packages, catalogues of other people."""
@@ -103,7 +108,7 @@ class Systems(Options, total=False):
 
     site: str
     """What all of them serve; else the first that all can serve."""
-    paths: Sequence[str]
+    paths: Texts
     """The paths that are requested; else the site's first."""
     own: Mapping[str, object]
     """Keys of your own systems (docs/how-to/compare-my-app.md): dir, environment, services,
@@ -123,7 +128,7 @@ def capacity(
     system: str,
     baseline: str | None = None,
     *,
-    slo: Sequence[str] = USUAL_OBJECTIVES,
+    slo: Texts = USUAL_OBJECTIVES,
     **options: Unpack[Systems],
 ) -> CapacityResult:
     """Find the highest load that one or two systems carry while objectives hold.
@@ -131,7 +136,7 @@ def capacity(
     `slo`: each a percentile of latency, as `p99<50ms`, or `failures<0.1%`.
     """
     given = _CallOptions.of(options, Systems)
-    more = CommandLine({"capacity": {"slo": list(slo)}}, {("capacity",): "slo"})
+    more = CommandLine({"capacity": {"slo": _several(slo)}}, {("capacity",): "slo"})
     systems = [system] if baseline is None else [baseline, system]
     result = given.measured(given.arranged(systems, more))
     assert isinstance(result, CapacityResult)  # noqa: S101 (its experiment is such a search)
@@ -142,8 +147,8 @@ def gate(
     *,
     base: str = ORIGIN,
     head: str = WORKING_TREE,
-    fail_if: Sequence[str] = (),
-    paths: Sequence[str] = (),
+    fail_if: Texts = (),
+    paths: Texts = (),
     site: str | None = None,
     confirm: bool = False,
     **options: Unpack[Options],
@@ -158,8 +163,8 @@ def gate(
     asked = AskedGate(
         base=base,
         head=head,
-        fail_if=fail_if,
-        paths=paths,
+        fail_if=_several(fail_if),
+        paths=_several(paths),
         site=site,
         confirm=confirm,
         traffic=given.traffic,
@@ -201,7 +206,7 @@ def tune(
     system: str,
     baseline: str | None = None,
     *,
-    slo: Sequence[str] = (),
+    slo: Texts = (),
     **options: Unpack[Systems],
 ) -> Result | None:
     """Look for better settings of one or two systems, then compare default and tuned again.
@@ -211,7 +216,9 @@ def tune(
     """
     given = _CallOptions.of(options, Systems)
     output, asked = given.output, given.asked
-    tuning = Tuning.of(system, baseline, slo, asked, given.catalogue, output, given.caller)
+    tuning = Tuning.of(
+        system, baseline, _several(slo), asked, given.catalogue, output, given.caller
+    )
     times = tuning.times(given.time_s)
     if not search_in_turns(tuning.contenders, times.each_s, given.caller):
         raise KeyboardInterrupt
@@ -223,27 +230,27 @@ def tune(
 
 
 def explain(
-    folder: str | Path, *, variants: Sequence[str] = (), **options: Unpack[Options]
+    folder: str | Path, *, variants: Texts = (), **options: Unpack[Options]
 ) -> dict[str, Result]:
     """Find what limits the variants of a run: each is measured again with less of one thing.
 
     By variant; `judgement.elasticities` of each result has what the throughput hangs on.
     """
     given = _CallOptions.of(options, Options)
-    asked = AskedExplanation.of(Path(folder), variants, given.time_s, given.output)
+    asked = AskedExplanation.of(Path(folder), _several(variants), given.time_s, given.output)
     results = map(given.result_of, measure_limits(asked, given.caller))
     return dict(zip(asked.all_variants, results, strict=True))
 
 
 def try_advice(
-    folder: str | Path, *, variants: Sequence[str] = (), **options: Unpack[Options]
+    folder: str | Path, *, variants: Texts = (), **options: Unpack[Options]
 ) -> dict[str, Result]:
     """Measure what settings are worth that are known to be better than those of a run's variants.
 
     By variant, of those for which there are any; `judgement.gains` of each result has their worth.
     """
     given = _CallOptions.of(options, Options)
-    asked = AskedExplanation.of(Path(folder), variants, given.time_s, given.output)
+    asked = AskedExplanation.of(Path(folder), _several(variants), given.time_s, given.output)
     suspected = suspected_settings(asked)
     results = map(given.result_of, measure_advice(asked, suspected, given.caller))
     return dict(zip((variant for variant in suspected if suspected[variant]), results, strict=True))
@@ -275,9 +282,14 @@ class _CallOptions:
     def of(cls, options: Mapping[str, Any], known: type[Options]) -> "_CallOptions":
         """Read them; raise TypeError for one that there isn't, as Python does."""
         if unknown := options.keys() - known.__annotations__.keys():
-            raise TypeError(f"there is no keyword {', '.join(sorted(unknown))}")
+            hints = {hint for name in unknown for hint in _hints(name, known)}
+            raise TypeError(
+                "; ".join([f"there is no keyword {', '.join(sorted(unknown))}", *sorted(hints)])
+            )
         caller = _caller(options)
-        catalogue = Catalogue.load([Path(folder) for folder in options.get("catalog", ())])
+        catalogue = Catalogue.load(
+            [Path(folder) for folder in _several(options.get("catalog", ()))]
+        )
         own, traffic = list(_overrides(options, caller)), _traffic(options, caller)
         overrides = [*own, *traffic.overrides(own, caller.tell)]
         return cls(options, caller, catalogue, overrides, traffic.words)
@@ -287,7 +299,7 @@ class _CallOptions:
         """What systems serve and are asked for."""
         return AskedSystems(
             site=self.options.get("site"),
-            paths=self.options.get("paths", ()),
+            paths=_several(self.options.get("paths", ())),
             own=self.options.get("own", {}),
             traffic=self.traffic,
             overrides=self.overrides,
@@ -329,6 +341,22 @@ class _CallOptions:
         return read_value(_BUDGET, f"{time}", self.caller.spelled("--time", time))
 
 
+def _hints(unknown: str, known: type[Options]) -> Iterator[str]:
+    """Say what an unknown keyword is meant to be: a setting, or a keyword whose name comes near."""
+    for table, model in (("load", Load), ("measure", Measure)):
+        if unknown in model.model_fields:
+            yield f'{unknown} is a setting: settings={{"{table}.{unknown}": …}}'
+            return
+    if near := get_close_matches(unknown, known.__annotations__):
+        yield f"did you mean {' or '.join(near)}?"
+
+
+def _several(given: Any) -> list[Any]:  # noqa: ANN401 (texts, paths, levels)
+    """Give what a keyword has as a list, where it has one thing as well."""
+    is_one = isinstance(given, str | bytes) or not isinstance(given, Iterable)
+    return [given] if is_one else list(given)
+
+
 def _caller(options: Mapping[str, Any]) -> Caller:
     tell = options.get("tell", _to_standard_error) or _to_nobody
     return Caller(
@@ -344,8 +372,7 @@ def _caller(options: Mapping[str, Any]) -> Caller:
 
 
 def _traffic(options: Mapping[str, Any], caller: Caller) -> AskedTraffic:
-    given = options.get("traffic", ())
-    sources = [given] if isinstance(given, str | Path) else given
+    sources = _several(options.get("traffic", ()))
     return AskedTraffic([str(source) for source in sources], caller.by_keyword)
 
 
@@ -367,7 +394,7 @@ def _overrides(options: Mapping[str, Any], caller: Caller) -> Iterator[Override]
     for key, levels in options.get("vary", {}).items():
         flag = f"vary[{key!r}]" if caller.by_keyword else f"--vary {key}"
         _key(key, flag)
-        yield Override((FACTORS, key), list(levels), flag)
+        yield Override((FACTORS, key), _several(levels), flag)
 
 
 def _key(key: str, flag: str) -> KeyPath:

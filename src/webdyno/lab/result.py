@@ -148,14 +148,13 @@ class Result:
     def ratio(self) -> Interval:
         """How many times the baseline's value the first variant has, of the deciding metric.
 
-        With its sampling CI; `comparison.decisive` is the one that the verdict rests on: the
-        worst-case CI, where there is interference. Raise UserError where there were too few
-        rounds.
+        With the CI that the verdict rests on: the worst-case CI, where there is interference;
+        `comparison.ratio` has the sampling CI. Raise UserError where there were too few rounds.
         """
         comparison = self.comparison
-        if comparison.ratio is None:
+        if comparison.decisive is None:
             raise UserError(f"{self.path} has no ratio: {comparison.why}")
-        return comparison.ratio
+        return comparison.decisive
 
     @property
     def warnings(self) -> list[ValidityWarning]:
