@@ -61,10 +61,11 @@ capture.token = { json = "$.data.token" }
 [load.headers]
 Authorization = "Bearer {{token}}"
 """
+GREETING = "Your orders</h1> {{ user.name }}"
 PAGES = """
 [[requests]]
 path = "/account"
-contains = "Your orders"
+contains = "Your orders</h1> {{ user.name }}"
 weight = 2
 [[requests]]
 flow = "buy"
@@ -160,7 +161,12 @@ def test_a_token_in_json_and_other_loads(shop: Path) -> None:
             "",
             "login step 2, POST /login: status 302 instead of 2xx",
         ),
-        (FORM + PAGES.replace("Your orders", "Hello"), "", "without 'Hello'"),
+        (FORM + PAGES.replace(GREETING, "Hello"), "", "without 'Hello'"),
+        (
+            FORM + PAGES.replace(GREETING, "for {{user.name}}"),
+            "",
+            "it doesn't contain \"for {{user.name}}\"",
+        ),
         (
             FORM + PAGES.replace("$.items[0].id", "$.nope"),
             "",
@@ -228,7 +234,7 @@ def order_of_users(url: str, names: Sequence[str], load: Mapping[str, object]) -
                 {"path": "/login", "capture": {"csrf": {"css": "input"}}},
                 {"path": "/login", "method": "POST", "form": form, "status": 302},
             ],
-            "requests": [{"path": "/account", "contains": "Your orders"}],
+            "requests": [{"path": "/account", "contains": "Your orders</h1> {{user.name}}"}],
             "variants": {"a": {"stack": "cmd:a"}, "b": {"stack": "cmd:b"}},
         }
     )

@@ -6,6 +6,7 @@ use std::ops::Range;
 use memchr::memmem;
 
 use super::capture::{Capture, Seen, decoded};
+use super::references;
 use super::template::{Encoding, Template};
 use super::values::Sources;
 use crate::http1::cookies::CookieJar;
@@ -25,9 +26,34 @@ pub struct Script {
     may_close: bool,
     body: Template,
     captures: Vec<Capture>,
-    contains: Vec<memmem::Finder<'static>>,
+    contains: Vec<Sought>,
     /// The body of its answer is looked into.
     pub reads_body: bool,
+}
+
+/// A text that an answer should contain.
+#[derive(Debug)]
+struct Sought {
+    written: String,
+    template: Template,
+}
+
+impl Sought {
+    fn new(written: &String, names: &[String]) -> Sought {
+        let template = Template::parse(written.as_bytes(), Encoding::Raw, names);
+        Sought { written: written.clone(), template }
+    }
+
+    /// A user's values stand in it as they are, or as HTML has them.
+    fn is_in(&self, body: &[u8], values: &[Vec<u8>]) -> bool {
+        if self.template.values().next().is_none() {
+            return memmem::find(body, self.written.as_bytes()).is_some();
+        }
+        let mut text = Vec::new();
+        self.template.write(values, &mut text);
+        memmem::find(body, &text).is_some()
+            || memmem::find(&references::decoded(body), &text).is_some()
+    }
 }
 
 impl Script {
@@ -48,8 +74,8 @@ impl Script {
             Capture::new(value, name, from).map_err(|why| format!("capture.{name}: {why}"))
         };
         let captures = request.capture.iter().map(capture).collect::<Result<Vec<_>, _>>()?;
-        let finder = |text: &String| memmem::Finder::new(text).into_owned();
-        let contains: Vec<_> = request.expect.contains.iter().map(finder).collect();
+        let sought = |text: &String| Sought::new(text, names);
+        let contains: Vec<_> = request.expect.contains.iter().map(sought).collect();
         let body = request.body.as_deref().unwrap_or_default();
         Ok(Script {
             method: request.method.clone().into_bytes(),
@@ -68,7 +94,8 @@ impl Script {
     /// Numbers of the values in it.
     pub fn values(&self) -> impl Iterator<Item = usize> {
         let parts = [&self.path, &self.head, &self.body].into_iter().chain(&self.cookie);
-        parts.flat_map(Template::values)
+        let sought = self.contains.iter().map(|sought| &sought.template);
+        parts.chain(sought).flat_map(Template::values)
     }
 
     /// Numbers of the values that its answer gives.
@@ -142,8 +169,8 @@ impl Script {
     ) -> Result<(), String> {
         let body = if self.reads_body { decoded(head, body)? } else { body.into() };
         let seen = Seen { head, body: &body, jar };
-        if let Some(missing) = self.contains.iter().find(|text| text.find(&body).is_none()) {
-            return Err(format!("it doesn't contain \"{}\"", missing.needle().escape_ascii()));
+        if let Some(missing) = self.contains.iter().find(|sought| !sought.is_in(&body, values)) {
+            return Err(format!("it doesn't contain \"{}\"", missing.written.escape_debug()));
         }
         for capture in &self.captures {
             match capture.find(&seen) {
@@ -214,5 +241,20 @@ mod tests {
         assert_eq!(take("[Welcome \"you\"]"), Err("there is no {{t}} (json $.t) in it".into()));
         assert_eq!(take("{\"t\": \"5\", \"Welcome \"you\""), Ok(()));
         assert_eq!(values[0], b"5");
+    }
+
+    #[test]
+    fn a_users_values_are_looked_for_as_they_are_and_as_html_has_them() {
+        let looking = script(serde_json::json!({"expect": {"contains": ["Hello {{t}}!"]}}));
+        assert_eq!(looking.values().count(), 3);
+        let take = |name: &str, body: &str| {
+            let jar = CookieJar::default();
+            looking.take(b"HTTP/1.1 200 OK\r\n\r\n", body.as_bytes(), &jar, &mut [name.into()])
+        };
+        assert_eq!(take("ann", "<p>Hello ann!"), Ok(()));
+        assert_eq!(take("O'Neil & Co", "<p>Hello O&#39;Neil &amp; Co!"), Ok(()));
+        let missing = Err("it doesn't contain \"Hello {{t}}!\"".into());
+        assert_eq!(take("ann", "<p>Hello bob!"), missing);
+        assert_eq!(take("ann", "<p>Hello {{t}}!"), missing);
     }
 }

@@ -201,7 +201,7 @@ class Request(Model):
     """The valid one; by default that of the site's page for a GET, else 200–299."""
     contains: str | None = None
     """Text of the valid response, looked for before the load; with `[[login]]` or flows in each
-    response."""
+    response, a user's values such as `{{user.name}}` filled in."""
     sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | None = None
     """Of the valid body, checked under load as well."""
     flow: Name | None = None
@@ -261,7 +261,7 @@ class Request(Model):
     @property
     def texts(self) -> list[str]:
         """The texts in which a user's values are filled in."""
-        return [self.path, *self.fillable]
+        return [self.path, *self.fillable, self.contains or ""]
 
 
 def endpoints_of(requests: Sequence[Request]) -> list[str | None]:

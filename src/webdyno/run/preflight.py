@@ -25,6 +25,7 @@ from webdyno.model.hiding import HIDDEN
 from webdyno.model.load import Load
 from webdyno.model.records import Response
 from webdyno.model.request import JSON_TOP, accepted_encodings, header, steps
+from webdyno.model.session import PLACE
 from webdyno.run.requests import PlannedRequest, PlannedUsers
 from webdyno.stack.sockets import NewSocket
 from webdyno.stack.speaking import Conversation, NoResponse, ServerResponse
@@ -374,6 +375,8 @@ def _response(
     whole = ServerResponse(
         said.status, lines[0].partition(" ")[0] or FIRST, headers, said.body, len(said.head)
     )
+    if asked.contains and PLACE.search(asked.contains):
+        asked = replace(asked, contains=None)  # the load generator looks for what it filled in
     try:
         response = described(blank, whole, asked, ignored, asked.headers or {})
     except (zlib.error, Undecodable) as error:

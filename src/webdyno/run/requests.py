@@ -145,7 +145,7 @@ def _step(request: Request) -> Step:
             for name, its in request.capture.items()
         },
         request.think_s,
-        request.contains,
+        None if request.contains is None else with_places(request.contains),
     )
 
 
