@@ -8,7 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from webdyno.definitions import Catalogue
+from webdyno.definitions.experiment import read_experiment
+from webdyno.definitions.override import Override
 from webdyno.definitions.rows import _of_csv, read_rows
+from webdyno.definitions.toml_file import TomlFile
 from webdyno.model.errors import UserError
 
 
@@ -46,6 +50,54 @@ def test_what_is_wrong_is_named(tmp_path: Path, name: str, text: str, says: str)
         read_rows(written(tmp_path, name, text), "x.toml:3")
     assert str(refused.value).startswith("x.toml:3: ")
     assert says in str(refused.value)
+
+
+EXPERIMENT = """title = "t"
+question = "q?"
+site = "static"
+load.connections = 3
+[values.user]
+{values}
+[[requests]]
+path = "/hello.txt?{{{{user.name}}}}"
+[variants]
+a.stack = "nginx"
+b.stack = "nginx"
+"""
+
+
+@pytest.mark.parametrize(
+    ("values", "says"),
+    [
+        ('file = "u.csv"', "u.csv has 2 rows for 3 users"),
+        ('rows = [{name = "a"}]', "values.user has 1 row for 3 users"),
+        ('file = "n.csv"', "n.csv has no column for {{user.name}}; it has nmae"),
+    ],
+)
+def test_rows_that_do_not_suffice_are_known_before_anything_starts(
+    tmp_path: Path, values: str, says: str
+) -> None:
+    written(tmp_path, "u.csv", "name\nann\nbob\n")
+    written(tmp_path, "n.csv", "nmae\nann\nbob\ncat\n")
+    path = written(tmp_path, "x.toml", EXPERIMENT.format(values=values))
+    with pytest.raises(UserError) as refused:
+        read_experiment(TomlFile(path), [], Catalogue.load())
+    assert str(refused.value).startswith(f"{path}:6: ")
+    assert says in str(refused.value)
+
+
+def test_as_many_rows_as_users_and_rows_in_turn_do(tmp_path: Path) -> None:
+    written(tmp_path, "u.csv", "name\nann\nbob\n")
+    text = EXPERIMENT.format(values='file = "u.csv"')
+    path = written(tmp_path, "x.toml", text)
+    fewer = Override(("load", "connections"), 2, "-c 2")
+    assert read_experiment(TomlFile(path), [fewer], Catalogue.load()).load.connections == 2
+    written(tmp_path, "x.toml", text.replace('"u.csv"', '"u.csv"\neach = "turn"'))
+    assert read_experiment(TomlFile(path), [], Catalogue.load()).load.connections == 3
+    varied = Override(("factors", "load.connections"), [1, 4], "--vary load.connections=1,4")
+    written(tmp_path, "x.toml", text)
+    with pytest.raises(UserError, match=r"--vary load.connections=1,4: .* has 2 rows for 4 users"):
+        read_experiment(TomlFile(path), [varied], Catalogue.load())
 
 
 def test_a_run_needs_the_same_rows_to_its_end(tmp_path: Path) -> None:

@@ -114,6 +114,28 @@ def test_a_login_by_form_and_a_flow_are_measured(shop: Path) -> None:
         assert b"s3ss10n-" not in content, path
 
 
+def test_a_user_that_is_not_let_in_makes_it_invalid_as_the_first_one_does(shop: Path) -> None:
+    """Only the first user's password is right; nothing is tried twice."""
+    (shop / "users.csv").write_text("name,age\nann,1\nbob,2\n&,3\n")
+    wrong = FORM.replace("}{{user.name}}", "}ann")
+    done = run(shop, wrong + PAGES)
+    assert done.returncode == 1, done.stdout + done.stderr
+    said = " ".join(done.stdout.split())
+    assert re.search(
+        r"Variant (old|new) didn't let a user in: login step 2, POST /login, of user [23]: "
+        "status 200 instead of 302; it answered 200, beginning with: <p>Wrong name",
+        said,
+    ), said
+    assert "begun again" not in done.stderr
+
+
+def test_too_few_rows_are_refused_before_anything_starts(shop: Path) -> None:
+    done = run(shop, FORM + PAGES, "-c", "4")
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert "users.csv has 3 rows for 4 users" in done.stderr
+    assert not (shop / "r").exists()
+
+
 @pytest.mark.long
 def test_a_token_in_json_and_other_loads(shop: Path) -> None:
     rate = ("--set=load.loop=open", "--set=load.rate_per_s=200")
@@ -165,7 +187,7 @@ def test_a_token_in_json_and_other_loads(shop: Path) -> None:
         (
             FORM + PAGES.replace(GREETING, "for {{user.name}}"),
             "",
-            "it doesn't contain \"for {{user.name}}\"",
+            'it doesn\'t contain "for {{user.name}}"',
         ),
         (
             FORM + PAGES.replace("$.items[0].id", "$.nope"),

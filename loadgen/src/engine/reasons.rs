@@ -78,7 +78,8 @@ pub fn with_answer(text: String, request: &Ready, status: u16, body: &[u8], read
         _ => body,
     };
     let shown = body[..body.len().min(MOST_ANSWER_BYTES)].escape_ascii();
-    format!("{} {text}; it answered {status}, beginning with: {shown}", request.method)
+    let begins = if body.is_empty() { " without a body" } else { ", beginning with: " };
+    format!("{} {text}; it answered {status}{begins}{shown}", request.method)
 }
 
 /// What it is called that a request can't be sent: failed connections aren't among those of sent

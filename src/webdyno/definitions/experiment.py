@@ -14,6 +14,7 @@ from webdyno.definitions.compatibility import (
 )
 from webdyno.definitions.entries import with_contents
 from webdyno.definitions.override import FACTORS, Override, overridden, with_value
+from webdyno.definitions.rows import check_rows
 from webdyno.definitions.toml_file import KeyPath, PlaceOf
 from webdyno.definitions.validation import build, nearest
 from webdyno.generator.interface import generator_fault, programs
@@ -247,6 +248,8 @@ class _Checks:
         if fault := generator_fault(experiment):
             raise UserError(f"{self.place(('generator',))}: {fault}")
         check_headers(experiment, self.names.stacks, self.names.sites, self.place)
+        if not experiment.factors:  # else it is checked at their levels
+            check_rows(experiment, self.place)
         return experiment
 
     def _check_changes(self, where: KeyPath, name: str, experiment: Experiment) -> None:

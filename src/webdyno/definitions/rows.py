@@ -4,13 +4,17 @@ import csv
 import hashlib
 import io
 import json
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from webdyno.definitions.toml_file import PlaceOf
 from webdyno.model.errors import UserError
+from webdyno.model.experiment import Experiment
 from webdyno.model.files import MIB, read_named
-from webdyno.model.session import MOST_ROWS, Row
+from webdyno.model.format import count
+from webdyno.model.request import Request
+from webdyno.model.session import MOST_ROWS, Row, Values, places
 
 MOST_BYTES = 16 * MIB
 JSON_LINES = frozenset({".jsonl", ".ndjson", ".json"})
@@ -101,3 +105,53 @@ def _found(values: Any, folder: Path, place: str) -> Any:  # noqa: ANN401 (TOML)
     given = values.get("sha256")
     _, sha256 = read_rows(path, place, given if isinstance(given, str) else None)
     return {**values, "file": str(path), "sha256": sha256}
+
+
+class _Table(NamedTuple):
+    """What there is of rows, without them."""
+
+    columns: tuple[str, ...]
+    rows: int
+
+
+def check_rows(experiment: Experiment, place: PlaceOf) -> None:
+    """Raise UserError where rows lack a column that requests need, or are fewer than users."""
+    for variant in experiment.variants:
+        requests = [*experiment.login, *experiment.requests_of(variant)]
+        users = experiment.load_of(variant).connections
+        for name, its in experiment.values.items():
+            where = "file" if its.file else "rows"
+            if fault := _fault(name, its, requests, users):
+                raise UserError(f"{place(('values', name, where))}: {fault}")
+
+
+def _fault(name: str, its: Values, requests: list[Request], users: int) -> str | None:
+    if its.file is None and its.rows is None:
+        return None
+    what = its.file or f"values.{name}"
+    table = _table(its.file, its.sha256) if its.file else _Table(*_shape(its.rows or []))
+    needed = places(text for request in requests for text in request.texts)
+    columns = (value.partition(".") for value in needed)
+    for owner, _, column in columns:
+        if owner == name and column not in table.columns:
+            return (
+                f"{what} has no column for {{{{{owner}.{column}}}}}; it has "
+                f"{', '.join(table.columns)}"
+            )
+    if its.each == "user" and table.rows < users:
+        return (
+            f"{what} has {count(table.rows, 'row')} for {users} users, one for each connection: "
+            'give it more rows, load.connections fewer, or let users take turns with each = "turn"'
+        )
+    return None
+
+
+@lru_cache(maxsize=8)
+def _table(file: str, sha256: str | None) -> _Table:
+    """Give what a file has, which is read once for all levels of factors."""
+    rows, _ = read_rows(Path(file), sha256=sha256)
+    return _Table(*_shape(rows))
+
+
+def _shape(rows: list[Row]) -> tuple[tuple[str, ...], int]:
+    return tuple(rows[0]), len(rows)

@@ -25,6 +25,20 @@ class GeneratorError(OperationError):
     """The load generator itself failed; the message is for people."""
 
 
+class LoginError(GeneratorError):
+    """A user was not let in at a step of the login, both counted from 1."""
+
+    variant = ""
+    """Whose servers it was."""
+
+    def __init__(self, user: int, step: int, why: str) -> None:
+        super().__init__(user, step, why)  # as it is pickled
+        self.user, self.step, self.why = user, step, why
+
+    def __str__(self) -> str:
+        return f"login of user {self.user}, step {self.step}: {self.why}"
+
+
 @dataclass(frozen=True)
 class Expectation:
     """The valid response to a request."""

@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import re
 import selectors
 import shutil
 import subprocess
@@ -17,6 +18,7 @@ from webdyno.generator.interface import (
     Expectation,
     GeneratorError,
     LoadOrder,
+    LoginError,
     SentRequest,
     Step,
     TracedResponse,
@@ -32,7 +34,7 @@ from webdyno.model.testbed import is_in_own_network
 PATIENCE_S = 15.0
 """How long the engine may overstay a slot's duration and its time-out before it counts as hung."""
 
-LOGIN = "login of user"
+LOGIN = re.compile(r"login of user (\d+), step (\d+) of \d+: (.*)", re.DOTALL)
 """How the engine begins when a server didn't let a user in."""
 LOGIN_PATIENCE_S = 600.0
 """How long all users together may take to log in: checking passwords takes servers long on purpose.
@@ -168,8 +170,10 @@ class Loadgen:
                 f"the load engine's answer to slot {order.id} is not of the agreed form: {error}"
             ) from error
         if "error" in answer:
-            refused = "" if str(answer["error"]).startswith(LOGIN) else "the load engine refused "
-            raise GeneratorError(f"{refused}{order.id}: {answer['error']}")
+            why = str(answer["error"])
+            if login := LOGIN.fullmatch(why):
+                raise LoginError(int(login[1]), int(login[2]), login[3])
+            raise GeneratorError(f"the load engine refused {order.id}: {why}")
         return answer
 
     def _order(self, order: LoadOrder) -> dict[str, Any]:

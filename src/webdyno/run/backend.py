@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 
 from webdyno.definitions import Catalogue
-from webdyno.generator.interface import GeneratorError, LoadOrder
+from webdyno.generator.interface import GeneratorError, LoadOrder, LoginError
 from webdyno.model.errors import OperationError
 from webdyno.model.experiment import Experiment
 from webdyno.model.load import Load
@@ -248,8 +248,12 @@ class PointTestbed:
         self.clients.get_ready(variant)
         began = time.monotonic()
         if order.users is not None:
-            with self._explained(variant):
-                self.clients.log_in(variant, order)
+            try:
+                with self._explained(variant):
+                    self.clients.log_in(variant, order)
+            except LoginError as failed:
+                failed.variant = variant
+                raise
         return time.monotonic() - began
 
     def _load(self, variant: str, order: LoadOrder) -> LoadOutcome:

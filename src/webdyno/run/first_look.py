@@ -20,12 +20,13 @@ from webdyno.model.experiment import Experiment
 from webdyno.model.point import plan_points
 from webdyno.model.records import PreflightRecord, Response
 from webdyno.run.backend import Questions
+from webdyno.run.giving_up import give_up
 from webdyno.run.local_backend import Agent, OpenTestbeds
 from webdyno.run.pilot import is_before_pilots
 from webdyno.run.planned import MOST_CERTIFIED, PlannedVariant, plan_variants
 from webdyno.run.point import RunningPoint, in_state, prepared
 from webdyno.run.preflight import with_differences
-from webdyno.run.round import give_up, run_preflight
+from webdyno.run.round import run_preflight
 from webdyno.run.variant import RunningRound
 from webdyno.stack.service import StackDied
 

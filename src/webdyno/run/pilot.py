@@ -11,7 +11,7 @@ from functools import partial
 
 import numpy as np
 
-from webdyno.generator.interface import GeneratorError, program
+from webdyno.generator.interface import GeneratorError, LoginError, program
 from webdyno.judge import question_of
 from webdyno.judge.bursts import in_bursts
 from webdyno.judge.pilot import FEWEST_ROUNDS, Needs, settle
@@ -28,6 +28,7 @@ from webdyno.model.format import listed
 from webdyno.model.metrics import METRICS
 from webdyno.model.pilot import ColdFigures, FreshStart, Pilot
 from webdyno.model.records import PilotRecord
+from webdyno.run.giving_up import refuse_login
 from webdyno.run.pilot_looks import (
     PIECE_S,
     WINDOW_S,
@@ -98,6 +99,9 @@ def run_pilots(point: RunningPoint) -> None:
                 return
             point.progress.notice(f"{death.what}: the run continues without it")
             continue
+        except LoginError as failed:
+            refuse_login(point, 0, failed)
+            return
         except GeneratorError as failure:
             point.keep_incident(0, None, failure)
             raise

@@ -19,7 +19,13 @@ from uuid import uuid4
 
 import regex
 
-from webdyno.generator.interface import Generator, GeneratorError, LoadOrder, TracedResponse
+from webdyno.generator.interface import (
+    Generator,
+    GeneratorError,
+    LoadOrder,
+    LoginError,
+    TracedResponse,
+)
 from webdyno.model.errors import UserError
 from webdyno.model.hiding import HIDDEN
 from webdyno.model.load import Load
@@ -333,6 +339,13 @@ def ask_as_user(
         _response(url, asked, answers.get(number), (*ignored, *hidden))
         for number, asked in enumerate(requests)
     ]
+
+
+def login_refused(users: PlannedUsers, failed: LoginError) -> Response:
+    """Describe a login that failed when all users made theirs."""
+    blank = unanswered(users.login[failed.step - 1])
+    why = _without_address(failed.why, "http")
+    return blank.replace(path=f"{blank.path}, of user {failed.user}", error=why, is_login=True)
 
 
 def _alone(load: Load) -> Load:

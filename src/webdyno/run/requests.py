@@ -14,7 +14,6 @@ from urllib.parse import quote
 
 from webdyno.definitions.rows import read_rows
 from webdyno.generator.interface import Expectation, SentRequest, Step, Users
-from webdyno.model.errors import UserError
 from webdyno.model.experiment import Experiment
 from webdyno.model.hiding import keep_secret
 from webdyno.model.load import Load
@@ -113,9 +112,8 @@ def planned_users(
         )
         for number, request in enumerate(experiment.login, 1)
     ]
-    asked = [*experiment.login, *requests]
     columns = secret_columns(experiment.login, requests, load)
-    values = engine_values(experiment.values, asked, environment, columns)
+    values = engine_values(experiment.values, environment, columns)
     return PlannedUsers(tuple(login), values)
 
 
@@ -289,19 +287,10 @@ def encoding_of(request: Request) -> str:
 
 
 def engine_values(
-    values: Mapping[str, Values],
-    requests: Sequence[Request],
-    environment: Mapping[str, str],
-    hidden: Collection[str] = (),
+    values: Mapping[str, Values], environment: Mapping[str, str], hidden: Collection[str] = ()
 ) -> dict[str, Any]:
-    """Give values in the form of the engine's contract, files read, with columns that are hidden.
-
-    Raise UserError where a file lacks a column that a request needs.
-    """
-    needed = places(text for request in requests for text in request.texts)
-    return {
-        name: _engine_value(name, its, needed, environment, hidden) for name, its in values.items()
-    }
+    """Give values in the form of the engine's contract, files read; some columns are hidden."""
+    return {name: _engine_value(name, its, environment, hidden) for name, its in values.items()}
 
 
 def secret_columns(login: Sequence[Request], requests: Sequence[Request], load: Load) -> set[str]:
@@ -324,26 +313,12 @@ def secret_columns(login: Sequence[Request], requests: Sequence[Request], load: 
 
 
 def _engine_value(
-    name: str,
-    its: Values,
-    needed: Sequence[str],
-    environment: Mapping[str, str],
-    hidden: Collection[str],
+    name: str, its: Values, environment: Mapping[str, str], hidden: Collection[str]
 ) -> dict[str, Any]:
     if its.file is not None:
         rows, _ = read_rows(Path(its.file), f"values.{name}", its.sha256)
         secret = [column for column in rows[0] if f"{name}.{column}" in hidden]
         keep_secret(row[column] for row in rows for column in secret)
-        lacking = [
-            value
-            for value in needed
-            if value.startswith(f"{name}.") and value[len(name) + 1 :] not in rows[0]
-        ]
-        if lacking:
-            raise UserError(
-                f"values.{name}: {its.file} has no column for {{{{{lacking[0]}}}}}; it has "
-                f"{', '.join(rows[0])}"
-            )
         return _table(rows, its.each)
     if its.rows is not None:
         filled = [

@@ -11,14 +11,11 @@ from random import Random
 from statistics import median
 from typing import NamedTuple
 
-from webdyno.generator.interface import GeneratorError, LoadOrder
-from webdyno.judge import Stop, question_of
+from webdyno.generator.interface import GeneratorError, LoadOrder, LoginError
 from webdyno.judge.cost import cost_rate_rps
 from webdyno.judge.settings import slot_settings, slots_per_variant
 from webdyno.judge.validity.preflight import response_differences
-from webdyno.model.errors import OperationError
 from webdyno.model.experiment import OWN_GENERATOR
-from webdyno.model.judgement import ValidityWarning
 from webdyno.model.load import Load
 from webdyno.model.metrics import responses_in
 from webdyno.model.pilot import SlotSettings
@@ -26,6 +23,7 @@ from webdyno.model.records import InstructionsRecord, PreflightRecord, RestRecor
 from webdyno.model.replay import unpacked
 from webdyno.run.backend import CourseTracing, Questions, SlotUsage
 from webdyno.run.capacity import search_capacities
+from webdyno.run.giving_up import give_up, refuse_login
 from webdyno.run.planned import PlannedVariant
 from webdyno.run.point import RunningPoint, prepared, rng_of
 from webdyno.run.preflight import with_differences
@@ -103,6 +101,9 @@ def run_round(point: RunningPoint, number: int) -> None:
             if not point.has_stopped:
                 point.progress.notice(f"{death.what}: the run continues without it")
             return
+        except LoginError as failed:
+            refuse_login(point, number, failed)
+            return
         except GeneratorError as failure:
             point.keep_incident(number, None, failure)
             raise
@@ -115,22 +116,6 @@ def run_round(point: RunningPoint, number: int) -> None:
     )
     point.keep(ended)
     point.progress.round_ends(ended, point.data)
-
-
-def give_up(point: RunningPoint, number: int, differences: Sequence[ValidityWarning]) -> None:
-    """Stop the point, or go on without the variants that answer otherwise, if enough stay."""
-    unlike = {
-        difference.variant: difference.what
-        for difference in reversed(differences)
-        if difference.variant is not None
-    }
-    staying = len(point.racing()) - len(unlike)
-    if not question_of(point.experiment).spares_variants or staying < 2 or len(unlike) > staying:
-        point.keep_stop(Stop("different-responses", differences[0].what))
-        return
-    for variant, what in unlike.items():
-        point.keep_incident(number, variant, OperationError(what))
-        point.progress.notice(f"{what}: the run continues without it")
 
 
 def round_order(variants: Sequence[str], slots_per_variant: int, rng: Random) -> list[str]:
