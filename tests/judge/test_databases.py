@@ -2,9 +2,12 @@
 
 from dataclasses import replace
 
+import pytest
+
 from builders import SimulatedRun, SimulatedVariant, simulated_run
 from judge.validity.broken import quiet_readings
 from webdyno.judge.databases import cpu_apart, other_statements, shortened
+from webdyno.judge.time_spent import counted_parts, in_short
 from webdyno.model.metrics import responses
 from webdyno.model.readings import DatabaseUse, ServiceUse, StatementUse
 from webdyno.model.records import Record, SlotRecord
@@ -14,16 +17,23 @@ from webdyno.report.view import see
 BOOKS, AUTHOR = "SELECT title, author FROM book", "SELECT name FROM author WHERE id = $1"
 
 
-def run_with(calls: dict[str, dict[str, float]]) -> SimulatedRun:
-    """A run in which each response of a variant took so many calls of statements."""
+def run_with(
+    calls: dict[str, dict[str, float]], took_us: dict[str, float] | None = None
+) -> SimulatedRun:
+    """A run in which each response of a variant took so many calls of statements.
+
+    `took_us`: by variant, how long each of its calls took.
+    """
     run = simulated_run(dict.fromkeys(calls, SimulatedVariant()), rounds=6)
+    each_us = dict.fromkeys(calls, 50.0) | (took_us or {})
 
     def told(record: Record) -> Record:
         if not isinstance(record, SlotRecord):
             return record
         statements = [
-            StatementUse(text=text, calls=round(count * responses(record)), time_s=0.1)
+            StatementUse(text=text, calls=called, time_s=called * each_us[record.variant] / 1e6)
             for text, count in calls[record.variant].items()
+            for called in [round(count * responses(record))]
         ]
         use = DatabaseUse(
             calls=sum(it.calls for it in statements),
@@ -65,6 +75,29 @@ def test_of_fewer_statements_those_that_are_saved_are_named() -> None:
     assert list(other_statements(run.data)) == [
         f"head: 1.00 statements per request, main: 51.0: {AUTHOR} 50.0× of main"
     ]
+
+
+def test_a_statement_that_takes_longer_is_named() -> None:
+    """A dropped index: as many statements, of which one reads the whole table."""
+    calls = {BOOKS: 1.0, AUTHOR: 2.0}
+    run = run_with({"main": calls, "head": calls}, {"main": 100.0, "head": 4_000.0})
+    author = f"{AUTHOR} takes 8.00 ms per request, main: 200 µs"
+    books = f"{BOOKS} takes 4.00 ms per request, main: 100 µs"
+    assert list(other_statements(run.data)) == [f"head: {author}; {books}"]
+    run = run_with({"main": calls, "head": calls}, {"main": 100.0, "head": 110.0})
+    assert list(other_statements(run.data)) == []
+
+
+def test_the_time_of_a_database_is_no_code_of_its_application() -> None:
+    """Half of the CPU time is the database's, in a run of which one costs more."""
+    run = run_with({"main": {BOOKS: 1.0}, "head": {BOOKS: 1.0}})
+    parts = counted_parts(run.data)
+    assert list(parts) == ["in the programs", "in the kernel", "in interrupts", "in db"]
+    slot = next(slot for slot in run.data.slots if slot.phase == "measure")
+    assert parts["in db"](slot) == pytest.approx(slot.servers.cpu_s / 2)
+    whole_s = parts["in the programs"](slot) + parts["in db"](slot)
+    assert whole_s == pytest.approx(slot.servers.cpu_user_s)
+    assert in_short("in db") == "db"
 
 
 def test_the_same_statements_are_not_worth_a_word() -> None:

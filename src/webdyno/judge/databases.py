@@ -1,15 +1,22 @@
 """What databases behind variants do for a request: statements, and their part of the CPU time."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
+from webdyno.judge.interval import mean_interval
 from webdyno.judge.point_data import PointData
 from webdyno.model import format as text
 from webdyno.model.metrics import responses
+from webdyno.model.records import SlotRecord
 
 DIFFERENT = 0.05
 """Statements per request by which variants differ, and the share of the larger number."""
+SLOWER, LEAST_US = 0.25, 10.0
+"""Share of the longer time, and microseconds, by which a statement's time differs."""
+FEWEST_ROUNDS, CONFIDENCE = 3, 0.99
 MOST_NAMED = 2
 SHOWN_LETTERS = 90
 
@@ -57,9 +64,10 @@ def database_work(data: PointData) -> Iterator[DatabaseWork]:
 
 
 def other_statements(data: PointData) -> Iterator[str]:
-    """Say how many statements a request takes, and which, where that is other than the baseline's.
+    """Say how many statements a request takes, which, and how long they take.
 
-    Of a variant that is the baseline once more nothing is said.
+    Where that is other than the baseline's; of a variant that is the baseline once more nothing is
+    said.
     """
     baseline, *_ = data.experiment.variants
     work = list(database_work(data))
@@ -82,6 +90,7 @@ def other_statements(data: PointData) -> Iterator[str]:
                 f"{mine.variant}: {_number(mine.statements)} statements{where} per request, "
                 f"{baseline}: {_number(base.statements)}{_named(mine, base)}"
             )
+        yield from _slower(data, mine, base)
 
 
 def _named(mine: DatabaseWork, base: DatabaseWork) -> str:
@@ -99,6 +108,55 @@ def _named(mine: DatabaseWork, base: DatabaseWork) -> str:
         if more[statement] > DIFFERENT
     )
     return f": {named}{who}" if named else ""
+
+
+def _slower(data: PointData, mine: DatabaseWork, base: DatabaseWork) -> Iterator[str]:
+    """Say which statements take another time, of those that are as many: an index, a lock.
+
+    By more than the rounds scatter: it is elapsed time, which other programs lengthen as well.
+    """
+    alike = {
+        statement
+        for statement, calls in mine.calls.items()
+        if abs(calls - base.calls.get(statement, 0.0)) <= DIFFERENT * calls
+    }
+    more_us = {each: mine.time_us[each] - base.time_us[each] for each in alike}
+    most = sorted(alike, key=lambda statement: -abs(more_us[statement]))[:MOST_NAMED]
+    named = [
+        statement
+        for statement in most
+        if abs(more_us[statement]) > LEAST_US
+        and abs(more_us[statement]) > SLOWER * max(mine.time_us[statement], base.time_us[statement])
+        and _differs_in_rounds(data, mine, base.variant, statement)
+    ]
+    if named:
+        each = "; ".join(
+            f"{shortened(statement)} takes {text.latency(mine.time_us[statement])} per request, "
+            f"{base.variant}: {text.latency(base.time_us[statement])}"
+            for statement in named
+        )
+        yield f"{mine.variant}: {each}"
+
+
+def _differs_in_rounds(data: PointData, mine: DatabaseWork, baseline: str, statement: str) -> bool:
+    more_us = [
+        _time_us(mine_there, mine.role, statement) - _time_us(base_there, mine.role, statement)
+        for each in data.rounds
+        if (mine_there := each.of(mine.variant)) and (base_there := each.of(baseline))
+    ]
+    if len(more_us) < FEWEST_ROUNDS:
+        return False
+    interval = mean_interval(np.array(more_us), CONFIDENCE)
+    return interval.low > 0 or interval.high < 0
+
+
+def _time_us(slots: Sequence[SlotRecord], role: str, statement: str) -> float:
+    """Give the time that a statement took of a request in some slots."""
+    databases = [slot.readings.databases if slot.readings else {} for slot in slots]
+    uses = [of_slot[role] for of_slot in databases if role in of_slot]
+    done = [each for use in uses for each in use.statements if each.text == statement]
+    took_s = [each.time_s or 0.0 for each in done]
+    return sum(took_s) * 1e6 / max(sum(map(responses, slots)), 1)
 
 
 def cpu_apart(data: PointData) -> Iterator[str]:

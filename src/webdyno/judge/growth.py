@@ -15,8 +15,8 @@ from webdyno.judge.interval import estimate
 from webdyno.judge.log_ratios import log_ratios
 from webdyno.judge.point_data import PointData
 from webdyno.judge.time_spent import (
-    PARTS,
     Both,
+    counted_parts,
     cpu_s,
     per_response_us,
     slots_of_both,
@@ -65,7 +65,7 @@ def growth_at(
     sampled, rounds = functions_apart(profile) if profile else (None, 0)
     return CostGrowth(
         endpoint=endpoint,
-        counted=taken_apart(HEAD, BASELINE, both, PARTS, cpu_s),
+        counted=taken_apart(HEAD, BASELINE, both, counted_parts(valid), cpu_s),
         sampled=sampled,
         rounds=rounds,
         others=list(_other_counts(data)),

@@ -36,8 +36,9 @@ from webdyno.model.records import SlotRecord
 Tell = Callable[[SlotRecord], float]
 
 WHOLE = "all of it"
+OWN_CODE = "in the programs"
 PARTS: dict[str, Tell] = {
-    "in the programs": lambda slot: slot.servers.cpu_user_s,
+    OWN_CODE: lambda slot: slot.servers.cpu_user_s,
     "in the kernel": lambda slot: slot.servers.cpu_sys_s,
     "in interrupts": lambda slot: slot.servers.interrupts_s,
 }
@@ -71,7 +72,25 @@ def explanations(data: PointData, comparisons: Sequence[Comparison]) -> Iterator
 
 def explain(valid: PointData, variant: str, baseline: str) -> Explanation | None:
     """Take the difference apart; None where two rounds don't tell both variants."""
-    return taken_apart(variant, baseline, slots_of_both(valid, variant, baseline), PARTS, cpu_s)
+    both = slots_of_both(valid, variant, baseline)
+    return taken_apart(variant, baseline, both, counted_parts(valid), cpu_s)
+
+
+def counted_parts(valid: PointData) -> Mapping[str, Tell]:
+    """Give the parts that the kernel counts: databases are no code of the application's own."""
+    readings = [slot.readings for slot in valid.slots if slot.readings]
+    roles = list(dict.fromkeys(role for reading in readings for role in reading.databases))
+    of_databases = {f"in {role}": partial(_user_s, roles=[role]) for role in roles}
+
+    def of_programs(slot: SlotRecord) -> float:
+        return slot.servers.cpu_user_s - _user_s(slot, roles)
+
+    return {**PARTS, OWN_CODE: of_programs, **of_databases}
+
+
+def _user_s(slot: SlotRecord, roles: Sequence[str]) -> float:
+    services = slot.readings.services if slot.readings else {}
+    return sum(services[role].cpu_user_s for role in roles if role in services)
 
 
 def cpu_s(slot: SlotRecord) -> float:
@@ -168,8 +187,12 @@ def explanation_sentence(explanation: Explanation) -> str | None:
     )
 
 
-IN_SHORT = {"in the programs": "own code", "in the kernel": "kernel", "in interrupts": "interrupts"}
-"""Parts of CPU time that the kernel counts, as one line has room for them."""
+_IN_SHORT = {OWN_CODE: "own code", "in the kernel": "kernel", "in interrupts": "interrupts"}
+
+
+def in_short(what: str) -> str:
+    """Name a part of CPU time as one line has room for it."""
+    return _IN_SHORT.get(what, what.removeprefix("in "))
 
 
 def explanation_in_short(explanation: Explanation) -> str | None:
@@ -178,7 +201,7 @@ def explanation_in_short(explanation: Explanation) -> str | None:
         return None
     whole = explanation.whole.more_us.estimate
     parts = [
-        f"{text.significant(part.more_us.estimate * np.sign(whole), 2)} µs {IN_SHORT[part.what]}"
+        f"{text.significant(part.more_us.estimate * np.sign(whole), 2)} µs {in_short(part.what)}"
         for part in sorted(explanation.parts, key=lambda part: -abs(part.more_us.estimate))
         if part.is_sure and abs(part.more_us.estimate) >= SMALL * abs(whole)
     ]

@@ -14,7 +14,7 @@ from xml.etree import ElementTree as Xml
 
 from webdyno.judge.growth import ALL_ELSE, grown_parts
 from webdyno.judge.questions.claims import change_range, limit_words
-from webdyno.judge.time_spent import IN_SHORT, SMALL
+from webdyno.judge.time_spent import SMALL, in_short
 from webdyno.model.base import Interval
 from webdyno.model.command import as_called
 from webdyno.model.explain import CpuPart, Explanation
@@ -355,7 +355,7 @@ def _parts(growth: CostGrowth) -> list[CpuPart]:
 
 def _more(part: CpuPart) -> str:
     more, ends = latency_and_bounds(part.more_us)
-    return f"{IN_SHORT.get(part.what, part.what)} +{more} ({ends})"
+    return f"{in_short(part.what)} +{more} ({ends})"
 
 
 def growth_tables(growths: list[CostGrowth]) -> Iterator[doc.Section]:
