@@ -11,11 +11,13 @@ import numpy as np
 import pytest
 
 from webdyno.model.errors import UserError
+from webdyno.readers.har import HarResponse, sent_bytes
 from webdyno.workload.access import NoRequest
 from webdyno.workload.lines import read_line
 from webdyno.workload.log import Log, LogSelection
 from webdyno.workload.privacy import Privacy
 from webdyno.workload.read import read_logs
+from webdyno.workload.traffic import Manner, facts_of, traffic_of
 from workload.made import line
 
 AT = "22/Nov/2026:10:15:03 +0000"
@@ -224,6 +226,36 @@ def test_every_program_s_line_says_the_same(text: str) -> None:
     assert found.took_s == pytest.approx(0.012)
 
 
+@pytest.mark.parametrize(
+    ("statuses", "sent"),
+    [("- 200 200", " [Sent-to 10.0.0.5]"), ("HIT 502, 200 200", " [Sent-to web]"), ("200", "")],
+)
+def test_nginx_proxy_manager_s_formats_are_read(statuses: str, sent: str) -> None:
+    text = (
+        f'[{AT}] {statuses} - GET https shop.example.org "/a?b=c" [Client 192.0.2.7] '
+        f'[Length 1830] [Gzip 3.2]{sent} "{AGENT}" "-"\n'
+    )
+    found = read_line(text.encode())
+    assert (found.time_s, found.address, found.agent) == (AT_S, b"192.0.2.7", AGENT.encode())
+    assert found[3:7] == (b"GET", b"/a?b=c", 200, 1830)
+
+
+def test_what_became_a_web_socket_is_no_failure(tmp_path: Path) -> None:
+    socket = ALB.replace("h2 ", "wss ").replace(" 200 200 ", " 101 101 ")
+    assert _read(tmp_path, f"{ALB}\n{socket}\n").excluded == {
+        "that became WebSockets or another protocol": 1
+    }
+
+
+@pytest.mark.parametrize(
+    ("logged", "path"),
+    [(r"/a\"b", "/a%22b"), (r"/a\x22b", "/a%22b"), (r"/a\\b", "/a%5Cb"), (r"/a\b", "/a%5Cb")],
+)
+def test_quotes_in_paths_are_as_they_were_asked_for(tmp_path: Path, logged: str, path: str) -> None:
+    (asked,) = _read(tmp_path, line(logged)).asked
+    assert asked.path == path
+
+
 def test_uvicorn_s_line_is_read_where_docker_adds_the_time() -> None:
     text = 'INFO:     192.0.2.7:53478 - "GET /a HTTP/1.1" 200 OK'
     for before in ("2026-11-22T10:15:03.000Z ", "web-1  | 2026-11-22 10:15:03,000 "):
@@ -259,9 +291,52 @@ def test_a_log_of_iis_has_fields_that_change_and_paths_whose_case_means_nothing(
     assert [it.path for it in log.asked] == ["/a", "/A"]
     assert log.time_s.tolist() == [AT_S - 1, AT_S]
     np.testing.assert_allclose(log.took_s, [0.005, 0.012], rtol=1e-6)
-    assert log.body_bytes.tolist() == [77, 0]
+    np.testing.assert_equal(log.body_bytes, [77, np.nan])
     assert log.excluded == {"lines that are no request": 1}
     assert log.notes == ["for IIS /a and /A are one page; other servers distinguish them"]
+
+
+@pytest.mark.parametrize("text", [IIS, f'{AT_S} INFO: 192.0.2.7:5 - "GET /a HTTP/1.1" 200 OK'])
+def test_a_size_that_a_log_lacks_is_unknown_and_not_0(tmp_path: Path, text: str) -> None:
+    text = text.replace(str(AT_S), "2026-11-22T10:15:03Z")
+    made = traffic_of(_read(tmp_path, text), Manner())
+    assert made.workload.response_bytes is None
+    assert ("responses", "the log doesn't say how large they are") in facts_of(made.workload)
+    (sizes,) = (it for it in made.workload.fidelity if it.what.startswith("bytes"))
+    assert (sizes.log, sizes.load, sizes.agrees) == (None, None, None)
+    with pytest.raises(UserError, match="doesn't say how large responses are"):
+        traffic_of(_read(tmp_path, text), Manner(), twin="files")
+
+
+def test_sizes_that_a_log_has_only_later_are_those_that_count(tmp_path: Path) -> None:
+    later = (
+        "#Fields: date time cs-method cs-uri-stem sc-status sc-bytes\n"
+        "2026-11-22 10:15:05 GET /b 200 100\n2026-11-22 10:15:06 GET /b 200 300\n"
+    )
+    made = traffic_of(_read(tmp_path, IIS + later), Manner(), twin="files")
+    assert made.workload.response_bytes
+    assert made.workload.response_bytes.mean == 200
+    (sizes,) = (it for it in made.workload.fidelity if it.what.startswith("bytes"))
+    assert (sizes.log, sizes.load) == (200, pytest.approx(200))
+    assert made.twin
+    assert {it["size_bytes"] for it in made.twin.site["files"].values()} == {200}
+
+
+@pytest.mark.parametrize(
+    ("of_response", "known"),
+    [
+        ({"bodySize": 400, "content": {"size": 1830}}, 400),  # Firefox
+        ({"bodySize": -1, "headersSize": 57, "_transferSize": 457, "content": {"size": 1830}}, 400),
+        ({"bodySize": -1, "headersSize": -1, "_transferSize": 457, "content": {"size": 1830}}, 457),
+        ({"bodySize": -1, "_transferSize": 2000, "content": {"size": 1830}, "headers": []}, 1830),
+        ({"bodySize": -1, "content": {}}, None),
+    ],
+)
+def test_a_browser_s_sizes_are_those_that_were_sent(
+    of_response: dict[str, object], known: int | None
+) -> None:
+    packed = {"headers": [{"name": "Content-Encoding", "value": "br"}]}
+    assert sent_bytes(HarResponse.model_validate(packed | of_response)) == known
 
 
 def test_of_cloudfront_s_log_it_is_told_what_the_edge_answered(tmp_path: Path) -> None:

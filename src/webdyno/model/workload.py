@@ -119,7 +119,8 @@ class Workload(Model):
     """What was dropped or hashed of those that are, by what it was."""
     methods: dict[OneLine, Share]
     popularity: Popularity
-    response_bytes: Spread
+    response_bytes: Spread | None = None
+    """Of those whose size the log has; None where it has none."""
     sessions: Sessions
     arrivals: Arrivals
     connections: ConnectionUse | None = None

@@ -45,7 +45,7 @@ class HarRequest(Foreign):
 class Content(Foreign):
     """A response's body, unpacked."""
 
-    size: int = 0
+    size: int = -1
     mime_type: str = Field(default="", alias="mimeType")
     text: str = ""
     """As text; empty where the browser didn't keep it."""
@@ -58,6 +58,10 @@ class HarResponse(Foreign):
     headers: list[HarHeader] = []
     body_bytes: int = Field(default=-1, alias="bodySize")
     """As sent; -1 where the browser doesn't know."""
+    head_bytes: int = Field(default=-1, alias="headersSize")
+    """-1 where the browser doesn't know, as with HTTP/2."""
+    transferred_bytes: int = Field(default=-1, alias="_transferSize")
+    """Chrome's: head and body as they were received; 0 of what no server sent."""
     content: Content = Content()
     by_service_worker: object = Field(default=None, alias="_fetchedViaServiceWorker")
 
@@ -177,6 +181,21 @@ def body_of(entry: HarEntry, place: str) -> bytes:
         return base64.b64decode(data.text, validate=True)
     except (binascii.Error, ValueError):
         raise UserError(f"{place}: a body in it is no base64") from None
+
+
+def sent_bytes(response: HarResponse) -> int | None:
+    """Give the length of a response's body as it was sent; None where the browser doesn't know.
+
+    Firefox says it. Chrome says what it received, head and all; the body's own length is that of
+    its content where it came unpacked.
+    """
+    if response.body_bytes >= 0:
+        return response.body_bytes
+    size = response.content.size
+    is_packed = any(header.name.lower() == "content-encoding" for header in response.headers)
+    if is_packed and response.transferred_bytes > 0:
+        return max(response.transferred_bytes - max(response.head_bytes, 0), 0)
+    return size if size >= 0 else None
 
 
 def no_har(place: str, why: str) -> UserError:

@@ -74,7 +74,8 @@ class Access(NamedTuple):
     target: bytes
     """Path and query, or all of an address."""
     status: int
-    body_bytes: int
+    body_bytes: int | None
+    """None where the log doesn't tell."""
     first_on_connection: bool | None = None
     """None where the log doesn't tell."""
     took_s: float | None = None

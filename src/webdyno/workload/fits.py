@@ -131,6 +131,12 @@ def mix(log: Log, spread: Popularity) -> Mix:
     return Mix(kept.tolist(), np.concatenate((shares[:first], of_tail)), None)
 
 
+def spread_of_known(values: Floats) -> Spread | None:
+    """Give the spread of those that are no NaN; None where there are none."""
+    known = values[~np.isnan(values)]
+    return spread_of(known) if len(known) else None
+
+
 def spread_of(values: Floats | Whole) -> Spread:
     """Give mean and percentiles."""
     p50, p90, p99 = (float(value) for value in np.percentile(values, [50, 90, 99]))
@@ -221,13 +227,16 @@ def _mix(source: Log, shares: Floats) -> Agreement:
 
 
 def _bytes(source: Log, shares: Floats) -> Agreement:
-    counts = np.bincount(source.asked_id, minlength=len(shares))
-    totals = np.bincount(source.asked_id, source.body_bytes, minlength=len(shares))
-    each = totals / np.maximum(counts, 1)
+    """Of responses whose size is known, and of what is asked for that has such."""
+    known = ~np.isnan(source.body_bytes)
+    asked, sizes = source.asked_id[known], source.body_bytes[known]
+    counts = np.bincount(asked, minlength=len(shares))
+    each = np.bincount(asked, sizes, minlength=len(shares)) / np.maximum(counts, 1)
+    share = float(shares[counts > 0].sum())
     return Agreement(
         what="bytes per response, mean",
-        log=float(source.body_bytes.mean()),
-        load=float(each @ shares),
+        log=float(sizes.mean()) if len(sizes) else None,
+        load=float(each @ shares) / share if share else None,
         tolerance=SIZES_DIFFER,
     )
 

@@ -147,8 +147,10 @@ def _text(value: object) -> bytes:
     return value.encode(errors="replace")
 
 
-def _length(value: object) -> int:
-    number = int(str(value)) if value not in {None, "", "-"} else 0
+def _length(value: object) -> int | None:
+    if value is None:
+        return None
+    number = int(str(value)) if value not in {"", "-"} else 0
     if not 0 <= number < 2**62:
         raise ValueError
     return number
@@ -162,6 +164,12 @@ _COMMON = re.compile(
 _ENVOY = re.compile(
     rb"\[(\d{4}-\d\d-\d\dT[^\]]{8,24})\] " + QUOTED + rb" (\d{1,3}) [A-Za-z,-]+ "
     rb'(?:\S+ \S+ "[^"]*" )?\d+ (\d{1,18}) \d+ (-|\d{1,9}) ' + QUOTED + rb" " + QUOTED
+)
+_PROXY_MANAGER = re.compile(
+    rb'\[(\d\d/[^\]]{15,36})\] (?:[^"\[\]]{1,60} )?(\d{3}) - ([A-Z]{1,20}) \S+ \S+ '
+    + QUOTED
+    + rb" \[Client ([^\]\s]+)\] \[Length (\d{1,18}|-)\] \[Gzip [^\]]*\] (?:\[Sent-to [^\]]*\] )?"
+    + QUOTED
 )
 _FIRST_QUOTED = re.compile(rb'\s*"([^"]*)"')
 MOST_WORDS = 64
@@ -180,8 +188,8 @@ _NEEDED = ("date", "time", "cs-method", "cs-uri-stem", "sc-status")
 _HIT = "Hit"
 _MS = 1e-3
 READ = (
-    "common and combined format, JSON of nginx, Caddy, Traefik and Envoy, HAProxy, IIS, CloudFront,"
-    " Amazon's load balancers, HAR"
+    "common and combined format, JSON of nginx, Caddy, Traefik and Envoy, Nginx Proxy Manager, "
+    "HAProxy, IIS, CloudFront, Amazon's load balancers, HAR"
 )
 
 
@@ -255,6 +263,16 @@ def _iso_time(text: bytes) -> float:
         raise NoRequest("has a time that there never was") from None
 
 
+def read_nginx_proxy_manager(line: bytes) -> Access | None:
+    """Read a line of Nginx Proxy Manager's `proxy` or `standard` format."""
+    match = _PROXY_MANAGER.search(line)
+    if match is None:
+        return None
+    time, status, method, target, address, length, agent = match.groups()
+    body_bytes = 0 if length == b"-" else int(length)
+    return Access(common_time(time), address, agent, method, target, int(status), body_bytes)
+
+
 def read_haproxy(line: bytes) -> Access | None:
     """Read HAProxy's `option httplog`, with or without what syslog puts before it."""
     match = _HAPROXY.search(line)
@@ -297,7 +315,7 @@ def read_uvicorn(line: bytes) -> Access | None:
     time_s = stamp(line[: match.start()])
     if time_s is None:
         raise NoRequest("has no time")
-    return Access(time_s, address, b"", *request_words, int(status), 0)
+    return Access(time_s, address, b"", *request_words, int(status), None)
 
 
 class W3c:
@@ -345,7 +363,7 @@ class W3c:
             _bytes(values["cs-method"]),
             _bytes(target),
             int(values["sc-status"]),
-            int(values.get("sc-bytes", "0").replace("-", "0")),
+            None if (sent := values.get("sc-bytes", "-")) == "-" else int(sent),
             took_s=self._took_s(values),
             remarks=(*remarks, *by_proxy),
         )
@@ -374,11 +392,21 @@ class Lines:
         return self._w3c.read(line) if self._w3c.fields else read_line(line)
 
 
+READERS = (
+    read_common,
+    read_nginx_proxy_manager,
+    read_haproxy,
+    read_load_balancer,
+    read_uvicorn,
+)
+"""Of formats that name no fields; the first that knows a line reads it."""
+
+
 def read_line(line: bytes) -> Access:
     """Read a line of a format that names no fields; raise NoRequest."""
     if line.startswith(b"{"):
         return read_json(line, b"")
-    for read in (read_common, read_haproxy, read_load_balancer, read_uvicorn):
+    for read in READERS:
         if access := read(line):
             return access
     begins = line.find(b"{")

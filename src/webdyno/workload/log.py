@@ -24,6 +24,7 @@ MOST_PATHS = 200_000
 """Different ones; those that first come later are excluded, and counted."""
 MOST_CLIENTS = 5_000_000
 UNREADABLE = "lines that are no request"
+SWITCHING, UPGRADED = 101, "that became WebSockets or another protocol"
 METHOD, BEFORE, AFTER = "of other methods", "before --from", "after --to"
 FAILED, NO_PATH, TOO_MANY = (
     "answered with 5xx, or not at all",
@@ -79,7 +80,8 @@ class Log:
     time_s: Floats
     asked_id: Whole
     client_id: Whole
-    body_bytes: Whole
+    body_bytes: Floats
+    """NaN where the log doesn't tell."""
     status: Whole
     connection: Whole
     """1: first on its connection; 0: a later one; -1: the log doesn't tell."""
@@ -119,7 +121,7 @@ class LogBuilder:
     times: "array[float]" = field(default_factory=lambda: array("d"))
     asked_ids: "array[int]" = field(default_factory=lambda: array("I"))
     clients: "array[int]" = field(default_factory=lambda: array("I"))
-    sizes: "array[int]" = field(default_factory=lambda: array("q"))
+    sizes: "array[float]" = field(default_factory=lambda: array("d"))
     statuses: "array[int]" = field(default_factory=lambda: array("H"))
     connections: "array[int]" = field(default_factory=lambda: array("b"))
     took_s: "array[float]" = field(default_factory=lambda: array("f"))
@@ -147,13 +149,15 @@ class LogBuilder:
             self.excluded[BEFORE] += 1
         elif access.time_s >= self.wanted.to_s:
             self.excluded[AFTER] += 1
+        elif access.status == SWITCHING:
+            self.excluded[UPGRADED] += 1
         elif not 200 <= access.status < 500 or access.status in NO_RESPONSE:
             self.excluded[FAILED] += 1
         elif (asked := self._id(access)) is not None:
             self.times.append(access.time_s)
             self.asked_ids.append(asked)
             self.clients.append(self._client(access))
-            self.sizes.append(access.body_bytes)
+            self.sizes.append(float("nan") if access.body_bytes is None else access.body_bytes)
             self.statuses.append(access.status)
             first = access.first_on_connection
             self.connections.append(-1 if first is None else first)
@@ -211,8 +215,8 @@ class LogBuilder:
         """
         times = np.frombuffer(self.times, dtype=np.float64)
         order = np.argsort(times, kind="stable")
-        columns = (self.asked_ids, self.clients, self.sizes, self.statuses, self.connections)
-        asked, clients, sizes, statuses, connections = (
+        columns = (self.asked_ids, self.clients, self.statuses, self.connections)
+        asked, clients, statuses, connections = (
             np.frombuffer(column, dtype=column.typecode)[order].astype(np.int64)
             for column in columns
         )
@@ -223,7 +227,7 @@ class LogBuilder:
             times[order],
             asked,
             clients,
-            sizes,
+            np.frombuffer(self.sizes, dtype=np.float64)[order],
             statuses,
             connections,
             np.frombuffer(self.took_s, dtype=np.float32)[order].astype(np.float64),

@@ -13,13 +13,18 @@ QUERIES, PARTS = "queries", "parts of paths that look personal"
 
 LONGEST_PATH = 700
 """So that a file of as many paths as a load asks for stays a file that can be read."""
-_ESCAPED = re.compile(r"\\x([0-9A-Fa-f]{2})")
+_ESCAPED = re.compile(r"\\(?:x([0-9A-Fa-f]{2})|([\"\\]))")
+"""Bytes as nginx and Apache write them, and the quotes that Apache escapes."""
 _PERSONAL = re.compile(
     r"[^/]*(?:@|%40)[^/]*"  # an e-mail address
     r"|[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F-]{22,27}"  # a UUID
     r"|(?=[^/]*\d)(?=[^/]*[A-Za-z])[A-Za-z0-9=]{20,}"  # a token
     r"|\+?\d{7,}"  # a telephone or account number
 )
+
+
+def _percent_encoded(escaped: re.Match[str]) -> str:
+    return f"%{escaped[1] or format(ord(escaped[2]), 'X')}"
 
 
 class Privacy:
@@ -50,7 +55,7 @@ class Privacy:
     def path(self, asked: bytes) -> str:
         """Give a path as experiments have it; raise ValueError, UserError where it is none."""
         text = asked.decode(errors="replace")
-        path = path_of(_ESCAPED.sub(r"%\1", text).replace("\\", "%5C"), "the log")
+        path = path_of(_ESCAPED.sub(_percent_encoded, text).replace("\\", "%5C"), "the log")
         if len(path) > LONGEST_PATH or (asked[:1] != b"/" and b"://" not in asked):
             raise ValueError
         if self._keep_parts:

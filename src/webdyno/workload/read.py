@@ -16,7 +16,7 @@ from webdyno.definitions.entries import text_of
 from webdyno.model.errors import UserError
 from webdyno.model.files import unreadable
 from webdyno.model.format import number
-from webdyno.readers.har import HarEntry, body_of, har_entries, no_har, own_requests
+from webdyno.readers.har import HarEntry, body_of, har_entries, no_har, own_requests, sent_bytes
 from webdyno.workload.access import Access, NoRequest, moment_of, took_of_number
 from webdyno.workload.lines import READ, Lines
 from webdyno.workload.log import Log, LogBuilder, LogSelection
@@ -259,7 +259,6 @@ def _accesses(entries: list[tuple[int, HarEntry]], place: str) -> Iterator[Acces
     for (index, entry), wait_s in zip(entries, waits_s, strict=True):
         first = entry.connection not in seen if entry.connection else None
         seen.add(entry.connection or "")
-        body_bytes = entry.response.body_bytes
         body = body_of(entry, place)
         yield Access(
             _started_s(entry, f"log.entries.{index}.startedDateTime", place),
@@ -268,7 +267,7 @@ def _accesses(entries: list[tuple[int, HarEntry]], place: str) -> Iterator[Acces
             entry.request.method.upper().encode(errors="replace"),
             entry.request.url.encode(errors="replace"),
             entry.response.status,
-            max(body_bytes if body_bytes >= 0 else entry.response.content.size, 0),
+            sent_bytes(entry.response),
             first,
             None if wait_s is None else wait_s - way_s,
             body=body,

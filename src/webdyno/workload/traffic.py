@@ -15,7 +15,15 @@ from webdyno.model import format as text
 from webdyno.model.errors import UserError
 from webdyno.model.replay import MOST_REPLAYED, Replay
 from webdyno.model.workload import Agreement, ConnectionUse, Pages, Workload
-from webdyno.workload.fits import Mix, arrivals, fidelity, mix, popularity, sessions, spread_of
+from webdyno.workload.fits import (
+    Mix,
+    arrivals,
+    fidelity,
+    mix,
+    popularity,
+    sessions,
+    spread_of_known,
+)
 from webdyno.workload.log import Floats, Log, Whole
 from webdyno.workload.twin import Twin, cost_of_each, page_costs, pages_of, twin_of
 
@@ -192,7 +200,7 @@ def traffic_of(
         hidden=log.hidden,
         methods=dict(zip(names.tolist(), (counts / len(log)).tolist(), strict=True)),
         popularity=spread_over,
-        response_bytes=spread_of(log.body_bytes),
+        response_bytes=spread_of_known(log.body_bytes),
         sessions=visits,
         arrivals=when,
         connections=connections(log),
@@ -226,7 +234,12 @@ def facts_of(log: Workload) -> Iterator[tuple[str, str]]:
     )
     yield "paths", f"{text.number(popularity.paths)}, by {law}"
     size = log.response_bytes
-    yield "responses", f"{text.size(size.mean)} on average, 9 of 10 within {text.size(size.p90)}"
+    yield (
+        "responses",
+        f"{text.size(size.mean)} on average, 9 of 10 within {text.size(size.p90)}"
+        if size
+        else "the log doesn't say how large they are",
+    )
     yield (
         "sessions",
         f"{text.number(sessions.sessions)} of {text.number(sessions.clients)} clients, "

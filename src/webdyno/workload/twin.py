@@ -122,12 +122,24 @@ def write_twin(folder: Path, twin: Twin) -> None:
 
 
 def _sizes(log: Log) -> dict[str, int]:
-    """Give each path's median size, of responses in full to a GET if there are any."""
+    """Give each path's median size, of responses in full to a GET if there are any.
+
+    Paths whose size is unknown have the median of all. Raise UserError where all are.
+    """
+    is_known = ~np.isnan(log.body_bytes)
+    if not is_known.any():
+        raise UserError(
+            f"--twin: {log.name} doesn't say how large responses are, and a twin's files are as "
+            "large: let the log have it ($body_bytes_sent in nginx, sc-bytes in IIS)"
+        )
+    usual = float(np.median(log.body_bytes[is_known]))
     in_full = log.status == SUCCESS
     sizes: defaultdict[str, int] = defaultdict(int)
     for asked, of_it in log.by_asked():
-        full = of_it[in_full[of_it]]
-        median = float(np.median(log.body_bytes[full if len(full) else of_it]))
+        known = of_it[is_known[of_it]]
+        full = known[in_full[known]]
+        of_path = log.body_bytes[full if len(full) else known]
+        median = float(np.median(of_path)) if len(of_path) else usual
         sizes[asked.path] = min(max(sizes[asked.path], round(median)), LARGEST_FILE_BYTES)
     return sizes
 
