@@ -120,6 +120,107 @@ def test_a_bearer_token_comes_from_json(tmp_path: Path) -> None:
     assert found.requests[1]["headers"] == {"Authorization": "Basic ${env:AUTHORIZATION}"}
 
 
+def test_what_an_answer_gave_is_captured_wherever_it_is_needed(tmp_path: Path) -> None:
+    """Short numbers by their names alone; what the browser says of itself never."""
+    listed = {"items": [{"id": 7, "sku": "red-9"}], "page": 2, "version": "2026.11.22"}
+    order = {"data": {"order": {"id": 31, "lines": [{"id": 5}]}}}
+    as_json = {"kind": "application/json", "got": [("Content-Type", "application/json")]}
+    posted = {"item": 7, "many": 2, "note": {"lines": [{"item_id": "7"}, "x"]}}
+    found = read_recording(
+        written(
+            tmp_path,
+            entry("GET", "/api/items?page=2", text=json.dumps(listed), **as_json),
+            entry("GET", "/api/items/7", text='{"id": 7, "stock": 2}', **as_json),
+            entry(
+                "POST",
+                "/api/orders",
+                sent={**AS_JSON, "X-Client-Version": "2026.11.22"},
+                body=json.dumps(posted),
+                status=201,
+                text=json.dumps(order),
+                **as_json,
+            ),
+            entry("PUT", "/api/orders/31/lines/5", sent=AS_JSON, body='{"many": 5}', **as_json),
+            entry("GET", "/api/items/2"),
+        )
+    )
+    items, item, order_step, line, other = found.requests
+    assert items["path"] == "/api/items?page=2"
+    assert items["capture"] == {"items": {"json": "$.items[0].id"}}
+    assert item["path"] == "/api/items/{{items}}"
+    assert item["capture"] == {"item": {"json": "$.id"}}
+    assert json.loads(order_step["body"].replace(": {{item}}", ": 0")) == {
+        "item": 0,
+        "many": 2,
+        "note": {"lines": [{"item_id": "{{item}}"}, "x"]},
+    }
+    assert order_step["headers"] == {
+        "Content-Type": "application/json",
+        "X-Client-Version": "2026.11.22",
+    }
+    assert order_step["capture"] == {
+        "orders": {"json": "$.data.order.id"},
+        "lines": {"json": "$.data.order.lines[0].id"},
+    }
+    assert line["path"] == "/api/orders/{{orders}}/lines/{{lines}}"
+    assert line["json"] == {"many": 5}
+    assert "headers" not in line
+    assert other["path"] == "/api/items/2"
+
+
+def test_links_and_redirects_are_followed_as_they_were_given(tmp_path: Path) -> None:
+    page = '<a href="/books/41">Emma</a> <a href="/books/42">Persuasion</a>'
+    found = read_recording(
+        written(
+            tmp_path,
+            entry("GET", "/books", text=page),
+            entry("GET", "/books/41"),
+            entry("GET", "/books/42"),
+            entry("POST", "/loans", status=303, got=[("Location", "http://shop.example/loans/9")]),
+            entry("GET", "/loans/9"),
+        )
+    )
+    books, first, second, loan, shown = found.requests
+    assert books["capture"] == {"books": {"regex": "/books/([^\"'/?#&<>\\s\\\\]+)"}}
+    assert [first["path"], second["path"]] == ["/books/{{books}}", "/books/42"]
+    assert loan["capture"] == {"location": {"header": "Location"}}
+    assert shown["path"] == "{{location}}"
+
+
+def test_whatever_is_personal_is_a_variable(tmp_path: Path) -> None:
+    posted = {
+        "name": "ann",
+        "user": {"lastName": "Bell", "phone": 5551234},
+        "to": "+49 170 5551234",
+    }
+    found = read_recording(
+        written(
+            tmp_path,
+            entry("GET", "/people?email=ann%40x.org&size=M"),
+            entry("POST", "/people", sent=AS_JSON, body=json.dumps(posted)),
+            entry(
+                "POST",
+                "/form",
+                sent=AS_FORM,
+                body="name=ann&product_name=Pen&card=4111111111111111",
+            ),
+            entry("GET", "/people", sent={"X-Api-Key": "k-123456"}),
+        )
+    )
+    text = tomli_w.dumps({"values": found.values, "requests": found.requests})
+    for personal in ("ann", "Bell", "555", "4111", "k-123456"):
+        assert personal not in text
+    assert found.requests[0]["path"] == "/people?email={{own.email}}&size=M"
+    assert found.values == {"own": {"rows": [{"email": "${env:EMAIL}"}], "each": "turn"}}
+    assert '"phone": ${env:PHONE}' in found.requests[1]["body"]
+    assert found.requests[2]["form"]["product_name"] == "Pen"
+    names = ["EMAIL", "NAME", "LASTNAME", "PHONE", "TO", "CARD", "X_API_KEY"]
+    assert found.variables == names
+    usual = {"title": "t", "question": "q?", "site": "own"}
+    variants = {"a": {"stack": "nginx"}, "b": {"stack": "nginx"}}
+    assert Experiment.model_validate({**usual, "variants": variants, **tomllib.loads(text)})
+
+
 @pytest.mark.parametrize(
     ("entries", "says"),
     [

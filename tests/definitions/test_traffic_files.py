@@ -133,13 +133,17 @@ def test_what_a_load_could_not_ask_for_is_excluded_and_told_by_why(tmp_path: Pat
     assert told == f"--traffic {tmp_path / 'a.har'}: {WHY}"
 
 
-def test_workload_leaves_out_the_same_of_a_har_file_and_keeps_bodies(tmp_path: Path) -> None:
+def test_traffic_leaves_out_the_same_and_keeps_bodies_if_asked(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "a.har").write_text(json.dumps({"log": {"entries": [*RECORDED, POSTED]}}))
     wanted = LogSelection(methods=("GET", "POST"))
-    log = read_logs([tmp_path / "a.har"], wanted, Privacy("keep", "hash"))
+    dropped = read_logs([tmp_path / "a.har"], wanted, Privacy("keep", "hash"))
+    assert dropped.excluded == {"with a body, which --bodies keep writes down": 1}
+    log = read_logs([tmp_path / "a.har"], wanted, Privacy("keep", "hash", keeps_bodies=True))
     assert log.notes == [
         f"{tmp_path / 'a.har'}: {WHY}",
-        "1 request with a body, which the load's file holds as it was sent",
+        "1 request with a body, which the load's file holds: look it over",
     ]
     assert log.took_s.tolist() == [0, 0, 0]
     requests = traffic_of(log, Manner()).requests

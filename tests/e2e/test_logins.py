@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import quote
 from urllib.request import urlopen
 
 import pytest
@@ -17,6 +18,7 @@ from webdyno.generator.interface import LoadOrder
 from webdyno.generator.loadgen import Loadgen
 from webdyno.model.experiment import Experiment
 from webdyno.model.records import PreflightRecord, SlotRecord
+from webdyno.model.request import FORM_TYPE
 from webdyno.run.folder import RunFolder
 from webdyno.run.requests import planned_requests, planned_users, with_steps
 from webdyno.stack.sockets import free_port
@@ -127,6 +129,54 @@ def test_a_user_that_is_not_let_in_makes_it_invalid_as_the_first_one_does(shop: 
         said,
     ), said
     assert "begun again" not in done.stderr
+
+
+def recorded(shop: Path) -> Path:
+    """What a browser saves of ann's login and order, whose number is one in JSON."""
+    sent = f"csrf=t1%26%22%2B%2F%3D&name=ann&password={quote(PASSWORD)}"
+    as_form = {"mimeType": FORM_TYPE, "text": sent}
+    as_json = {"mimeType": "application/json", "text": '{"item": 77, "many": 2}'}
+    page = '<form><input type="hidden" name="csrf" value="t1&amp;&quot;+/=">'
+    steps: list[tuple[str, str, dict[str, str] | None, int, str]] = [
+        ("GET", "/login", None, 200, page),
+        ("POST", "/login", as_form, 302, ""),
+        ("GET", "/items", None, 200, '{"items": [{"id": 77}]}'),
+        ("POST", "/cart", as_json, 201, "thanks"),
+    ]
+    entries = [
+        {
+            "request": {
+                "method": method,
+                "url": f"http://shop.example{path}",
+                "headers": [{"name": "Content-Type", "value": data["mimeType"]}] if data else [],
+                **({"postData": data} if data else {}),
+            },
+            "response": {"status": status, "content": {"mimeType": "text/html", "text": text}},
+        }
+        for method, path, data, status, text in steps
+    ]
+    (shop / "shop.har").write_text(json.dumps({"log": {"entries": entries}}))
+    return shop / "shop.har"
+
+
+def test_a_recording_becomes_a_flow_that_another_user_goes_through(
+    shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = webdyno("traffic", str(recorded(shop)), "--flow", "-o", "flow.toml", folder=shop)
+    assert done.returncode == 0, done.stderr
+    made = shop / "flow.toml"
+    assert made.stat().st_mode & 0o777 == 0o600
+    text = made.read_text()
+    assert "ann" not in text
+    assert PASSWORD not in text
+    monkeypatch.setenv("NAME", "bob")
+    monkeypatch.setenv("PASSWORD", f"{PASSWORD}bob")
+    done = run(shop, text, "--set=load.connections=1")
+    assert done.returncode in {0, 5}, done.stdout + done.stderr
+    records = RunFolder.open(shop / "r").records()
+    slots = [it for it in records if isinstance(it, SlotRecord) and it.phase == "measure"]
+    assert sum(it.load.all_of_it.failures.total for it in slots) == 0
+    assert {code for it in slots for code in it.load.by_status} == {"200", "201"}
 
 
 def test_too_few_rows_are_refused_before_anything_starts(shop: Path) -> None:

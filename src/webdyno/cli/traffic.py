@@ -16,6 +16,8 @@ from webdyno.model.exit_codes import Exit
 if TYPE_CHECKING:  # pydantic takes a while to import
     from webdyno.model.workload import Workload
 
+PRIVATE, SHARED = 0o600, 0o666
+"""Modes of files: for their owner alone, and as the caller's umask has it."""
 SLOWEST, FASTEST = 1e-6, 1e6
 FEW_RPS, ENOUGH_RPS = 10.0, 100.0
 """Below the first many slots of a run have no request; the second is proposed."""
@@ -71,6 +73,10 @@ def traffic(
         Literal["hash", "keep"],
         Parameter(help="HOW: hash or keep what looks like e-mail addresses, tokens, numbers."),
     ] = "hash",
+    bodies: Annotated[
+        Literal["drop", "keep"],
+        Parameter(help="HOW: drop or keep a HAR's requests with bodies, personal fields hidden."),
+    ] = "drop",
     flow: Annotated[
         bool,
         Parameter(help="HAR only: one user's login and requests in their order, tokens found."),
@@ -107,9 +113,11 @@ def traffic(
         if str(log).startswith("-") and str(log) != "-":
             raise UserError(f"traffic has no flag {log}; `webdyno traffic --help` has them all")
         check_is_file(log)
-    for written in (output, replay):
-        if written is not None and written.exists() and not force:
+    for written in filter(None, (output, replay)):
+        if written.exists() and not force:
             raise UserError(f"{written} is there already; --force writes over it")
+        if written.is_symlink() or (written.exists() and not written.is_file()):
+            raise UserError(f"{written} is a link or no regular file; name the file itself")
     if flow:
         return _flow(logs, output)
     if replay is not None and loop == "closed":
@@ -124,10 +132,12 @@ def traffic(
     if wanted.from_s >= wanted.to_s:
         raise UserError(f"--from {from_} --to {to}: the end should be after the beginning")
     with _reading_progress() as progress:
-        read = read_logs(logs, wanted, Privacy(queries, path_parts), progress)
+        read = read_logs(
+            logs, wanted, Privacy(queries, path_parts, keeps_bodies=bodies == "keep"), progress
+        )
     named = None if replay is None else os.path.relpath(replay, output.parent)
     made = traffic_of(read, Manner(loop, speed), twin=twin_of if twin else None, replay_file=named)
-    _write(output, [made.text])
+    _write(output, [made.text], mode=PRIVATE if bodies == "keep" else SHARED)
     if replay is not None and made.replay is not None:
         _write(replay, made.replay.written())
     served: list[str] = []
@@ -165,7 +175,9 @@ def _flow(recordings: Sequence[Path], output: Path) -> Exit:
         raise UserError("--flow: takes one HAR file, which a browser saves with its responses")
     recording = read_recording(recordings[0])
     login = {"login": recording.login} if recording.login else {}
-    _write(output, [tomli_w.dumps({**login, "requests": recording.requests})])
+    values = {"values": recording.values} if recording.values else {}
+    text = tomli_w.dumps({**values, **login, "requests": recording.requests})
+    _write(output, [text], mode=PRIVATE)
     for note in recording.notes:
         tell(note)
     tell(
@@ -176,11 +188,14 @@ def _flow(recordings: Sequence[Path], output: Path) -> Exit:
     return Exit.OK
 
 
-def _write(path: Path, lines: Iterable[str]) -> None:
-    from webdyno.model.files import writing
+def _write(path: Path, lines: Iterable[str], mode: int = SHARED) -> None:
+    """Write a file as a whole; what a recording sent is for its owner alone."""
+    from webdyno.model.files import replaced, writing
 
-    with writing(path), path.open("w", encoding="utf-8") as file:
-        file.writelines(lines)
+    with writing(path), replaced(path) as unfinished:
+        descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.writelines(lines)
 
 
 def _methods(given: str) -> list[str]:

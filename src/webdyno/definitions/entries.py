@@ -9,8 +9,9 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, BinaryIO
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
+from webdyno.definitions.personal import as_json, is_secret, leaves
 from webdyno.definitions.rows import with_rows
 from webdyno.definitions.toml_file import PlaceOf
 from webdyno.model.errors import UserError
@@ -26,6 +27,7 @@ from webdyno.model.request import (
 
 Entry = dict[str, Any]
 
+_SECRETS = frozenset({"authorization", "cookie", "proxy-authorization", "x-api-key"})
 _NOT_SENT = OWN_HEADERS | {"host", "keep-alive", "proxy-connection", "http2-settings"}
 _BEFORE_PATH = re.compile(r"(?:\{\{[^{}]*\}\}|[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*|[^/?#\s]+)")
 MOST_FILE_BYTES = 256 * 2**20
@@ -125,16 +127,30 @@ def text_of(file: BinaryIO, place: str) -> str:
 
 
 def open_secrets(entries: Iterable[Entry]) -> list[str]:
-    """Name headers that look like secrets and would be kept in the run's folder as they are."""
-    tables = (entry.get("headers", {}) for entry in entries)
-    pairs = (pair for table in tables if isinstance(table, dict) for pair in table.items())
-    return sorted(
-        {
-            name
-            for name, value in pairs
-            if name.lower() in SECRET_HEADERS and "${env:" not in str(value)
-        }
-    )
+    """Name headers and fields that look like secrets and would be kept in the run's folder."""
+    found = set[str]()
+    for entry in entries:
+        headers = entry.get("headers")
+        pairs = headers.items() if isinstance(headers, dict) else ()
+        found |= {name for name, value in pairs if name.lower() in SECRET_HEADERS and _is_open(value)}
+        found |= {name for name, value in _fields(entry) if is_secret(name) and _is_open(value)}
+    return sorted(found)
+
+
+def _is_open(value: object) -> bool:
+    """Whether a value is written out, not filled in."""
+    return not re.search(r"\$\{env:|\{\{", str(value))
+
+
+def _fields(entry: Entry) -> Iterable[tuple[str, str]]:
+    """Give the fields of a body, of JSON or a form, with what they hold."""
+    form = entry.get("form")
+    if isinstance(form, dict):
+        yield from ((str(name), str(value)) for name, value in form.items())
+    yield from leaves(entry.get("json"))
+    if isinstance(body := entry.get("body"), str):
+        read = as_json(body)
+        yield from parse_qsl(body) if read is None else leaves(read)
 
 
 def with_contents(data: dict[str, Any], folder: Path, place: PlaceOf) -> dict[str, Any]:

@@ -1,32 +1,48 @@
 """One user's requests in a browser's recording as a login and a flow, tokens and all.
 
-What a request sends that an earlier response gave becomes a capture. What is personal becomes a
-variable of the environment; cookies are the user's own under load, and left out.
+What a request sends that an earlier response gave becomes a capture, wherever it stands: in its
+path, its body, its headers. What is personal becomes a variable of the environment. Cookies are the
+user's own under load, and what a browser says of itself is no part of the flow: both are left out.
 """
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, unquote
 
 from webdyno.definitions.entries import Entry, path_of, read_requests, with_body
+from webdyno.definitions.given_before import (
+    Capture,
+    has_digit,
+    location_of,
+    source_of,
+)
+from webdyno.definitions.personal import (
+    as_json,
+    is_personal,
+    is_personal_value,
+    is_secret,
+    leaves,
+    variable_name,
+    without_personal,
+)
 from webdyno.model.errors import UserError
 from webdyno.model.request import FORM_TYPE, JSON_TYPE
 from webdyno.readers.har import HarEntry, body_of, har_entries, own_requests
 
-SHORTEST_TOKEN = 6
-"""Shorter values stand in too many places to tell where one comes from."""
-PASSWORD = re.compile(r"pass(word|wd|phrase)?|pwd|secret|\bpin\b|otp", re.IGNORECASE)
-PERSONAL = re.compile(r"user(name)?|e?-?mail|login|account|phone", re.IGNORECASE)
-_KEPT_HEADERS = re.compile(
-    r"content-type|accept|authorization|origin|referer|x-(?!forwarded).+", re.IGNORECASE
+_SENT_HEADERS = re.compile(r"content-type|authorization|x-(?!forwarded).+", re.IGNORECASE)
+_TOKEN_HEADERS = re.compile(
+    r"authorization|if-match|.*(?:csrf|xsrf|token|auth|session|nonce|api-?key).*", re.IGNORECASE
 )
+"""Whose values come from a response, or are secrets."""
 _STATIC = re.compile(r"(image|font|audio|video)/|text/css|javascript|wasm", re.IGNORECASE)
+_AS_NUMBER = re.compile(r'"\\u0000(.*?)\\u0000"')
 FLOW = "recorded"
+OWN = "own"
+"""The table of [values] that has what is personal in paths."""
 
 
 @dataclass
@@ -35,10 +51,27 @@ class Recording:
 
     login: list[Entry] = field(default_factory=list)
     requests: list[Entry] = field(default_factory=list)
+    values: dict[str, Any] = field(default_factory=dict)
+    """`[values]`: personal values in paths, where no variable can stand by itself."""
     notes: list[str] = field(default_factory=list)
     """What was found, a sentence each."""
     variables: list[str] = field(default_factory=list)
     """Names of what is to be in the environment."""
+
+    def variable(self, field_name: str) -> str:
+        """Give what stands in a personal field's place."""
+        name = variable_name(field_name)
+        if name not in self.variables:
+            self.variables.append(name)
+            self.notes.append(f"{field_name} is personal: export {name}=… before a run")
+        return f"${{env:{name}}}"
+
+    def place(self, field_name: str) -> str:
+        """Give what stands in a path in its place."""
+        column, variable = variable_name(field_name).lower(), self.variable(field_name)
+        own = self.values.setdefault(OWN, {"rows": [{}], "each": "turn"})
+        own["rows"][0][column] = variable
+        return f"{{{{{OWN}.{column}}}}}"
 
 
 def read_recording(path: Path) -> Recording:
@@ -64,8 +97,8 @@ def read_recording(path: Path) -> Recording:
 
 def _has_password(recorded: HarEntry, flag: str) -> bool:
     body = body_of(recorded, flag).decode(errors="replace")
-    names = [name for name, _ in parse_qsl(body)] + [key for key, _ in _leaves(_json(body))]
-    return any(PASSWORD.search(name) for name in names)
+    names = [name for name, _ in parse_qsl(body)] + [key for key, _ in leaves(as_json(body))]
+    return any(map(is_secret, names))
 
 
 @dataclass
@@ -81,154 +114,128 @@ class _Step:
 
     def entry(self) -> Entry:
         request, status = self.recorded.request, self.recorded.response.status
-        url = urlsplit(request.url)
-        entry: Entry = {"path": self._path(request.url, url.query), "method": request.method}
+        entry: Entry = {"path": self._path(request.url), "method": request.method}
         headers = {
             header.name: self._header(header.name, header.value)
             for header in request.headers
-            if _KEPT_HEADERS.fullmatch(header.name) and not header.name.startswith(":")
+            if _is_sent(header.name)
         }
-        body = body_of(self.recorded, self.flag)
-        kind = next(
-            (header for name, header in headers.items() if name.lower() == "content-type"), ""
-        )
-        text = body.decode(errors="replace")
-        if body and kind.startswith(FORM_TYPE):
-            pairs = parse_qsl(text, keep_blank_values=True)
-            entry["form"] = {name: self._value(name, value) for name, value in pairs}
-        elif body and kind.startswith(JSON_TYPE):
-            entry["json"] = self._in_json(_json(text))
-        else:
-            entry = with_body(entry, body)
-        if "form" in entry or "json" in entry:
-            headers = {
-                name: header for name, header in headers.items() if name.lower() != "content-type"
-            }
-        own_site = {"origin", "referer", "accept"}
-        headers = {name: header for name, header in headers.items() if name.lower() not in own_site}
+        kind = next((headers[name] for name in headers if name.lower() == "content-type"), "")
+        entry |= self._body(body_of(self.recorded, self.flag), kind)
+        if "form" in entry or "json" in entry or not body_of(self.recorded, self.flag):
+            headers = {name: headers[name] for name in headers if name.lower() != "content-type"}
         if headers:
             entry["headers"] = headers
         return {**entry, "status": status} if not 200 <= status < 300 else entry
 
-    def _path(self, url: str, query: str) -> str:
+    def _path(self, url: str) -> str:
         path = path_of(url, self.flag)
-        for name, value in parse_qsl(query):
-            if place := self._captured(name, value):
-                written = next(
-                    part for part in query.split("&") if parse_qsl(part) == [(name, value)]
-                )
-                path = path.replace(written, f"{written.partition('=')[0]}={place}")
-        return path
+        place, _, query = path.partition("?")
+        if has_digit(path) and (leads := self._led_to(path)):
+            return leads
+        parts = place.split("/")
+        written = [self._part(parts, number) for number in range(len(parts))]
+        pairs = [self._pair(pair) for pair in query.split("&")] if query else []
+        return "/".join(written) + (f"?{'&'.join(pairs)}" if pairs else "")
+
+    def _led_to(self, path: str) -> str | None:
+        """Give a place for a whole path that the last response led to, as after a form."""
+        if not self.before or location_of(self.before[-1]) != path:
+            return None
+        return self._capture("location", len(self.before) - 1, {"header": "Location"})
+
+    def _part(self, parts: Sequence[str], number: int) -> str:
+        part, name = unquote(parts[number]), unquote(parts[number - 1]) if number else ""
+        if not has_digit(part) and "-" not in part and "@" not in part:
+            return parts[number]
+        before = "/".join(parts[:number]) + "/"
+        if place := self._captured(name, part, before):
+            return place
+        return self.recording.place(name or "part") if is_personal_value(part) else parts[number]
+
+    def _pair(self, pair: str) -> str:
+        for name, value in parse_qsl(pair):
+            begins = f"{pair.partition('=')[0]}="
+            if not is_secret(name) and (place := self._captured(name, value)):
+                return begins + place
+            if is_personal(name, value):
+                return begins + self.recording.place(name)
+        return pair
 
     def _header(self, name: str, value: str) -> str:
+        """Give a header's value: of those that hold tokens, where these come from."""
+        if not _TOKEN_HEADERS.fullmatch(name):
+            return value
         scheme, _, token = value.rpartition(" ")
-        if place := self._captured(name, token):
-            return f"{scheme} {place}".strip()
-        if name.lower() == "authorization":
-            return f"{scheme} {self._variable(name)}".strip()
-        return value
+        place = self._captured(name, token) or self.recording.variable(name)
+        return f"{scheme} {place}".strip()
+
+    def _body(self, body: bytes, kind: str) -> Entry:
+        text = body.decode(errors="replace")
+        if body and kind.startswith(FORM_TYPE):
+            pairs = parse_qsl(text, keep_blank_values=True)
+            return {"form": {name: self._value(name, value) for name, value in pairs}}
+        if body and "json" in kind and (node := as_json(text)) is not None:
+            return self._json_body(self._in_json(node), kind)
+        return with_body({}, without_personal(body, kind, self.recording.variable))
+
+    def _json_body(self, node: Any, kind: str) -> Entry:  # noqa: ANN401 (JSON)
+        """Give JSON as such; as text where a number of it is filled in, or its type is another."""
+        text = json.dumps(node, ensure_ascii=False)
+        if "\\u0000" not in text and kind.partition(";")[0].strip() == JSON_TYPE:
+            return {"json": node}
+        return {"body": _AS_NUMBER.sub(r"\1", text)}
 
     def _value(self, name: str, value: str) -> str:
-        if PASSWORD.search(name):
-            return self._variable(name)
+        if is_secret(name):
+            return self.recording.variable(name)
         if place := self._captured(name, value):
             return place
-        return self._variable(name) if PERSONAL.fullmatch(name) else value
+        return self.recording.variable(name) if is_personal(name, value) else value
 
     def _in_json(self, node: Any, name: str = "") -> Any:  # noqa: ANN401 (JSON)
+        """Fill places into JSON; what stands for a number is marked by NUL at its ends."""
         if isinstance(node, dict):
             return {key: self._in_json(value, key) for key, value in node.items()}
         if isinstance(node, list):
             return [self._in_json(value, name) for value in node]
-        return self._value(name, node) if isinstance(node, str) else node
+        if isinstance(node, str):
+            return self._value(name, node)
+        if isinstance(node, bool) or node is None:
+            return node
+        filled = self._value(name, str(node))
+        return node if filled == str(node) else f"\0{filled}\0"
 
-    def _variable(self, name: str) -> str:
-        variable = re.sub(r"\W+", "_", name).upper()
-        if variable not in self.recording.variables:
-            self.recording.variables.append(variable)
-            self.recording.notes.append(f"{name} is personal: export {variable}=… before a run")
-        return f"${{env:{variable}}}"
-
-    def _captured(self, name: str, value: str) -> str | None:
+    def _captured(self, name: str, value: str, before: str = "") -> str | None:
         """Give a place for a value that an earlier response gave, the latest of several."""
-        if len(value) < SHORTEST_TOKEN or value.isalpha():
-            return None
         for number in reversed(range(len(self.before))):
-            if source := _source_of(value, self.before[number]):
-                captures = self.steps[number].setdefault("capture", {})
-                for known, its in captures.items():
-                    if its == source:
-                        return f"{{{{{known}}}}}"
-                own = _free_name(re.sub(r"\W+", "_", name).strip("_") or "token", self.steps)
-                captures[own] = source
-                earlier = self.steps[number]
-                sources = ", ".join(f"{key} {text}" for key, text in source.items())
-                self.recording.notes.append(
-                    f"{name} comes from {earlier['method']} {earlier['path']}: {sources}"
-                )
-                return f"{{{{{own}}}}}"
+            if source := source_of(value, name, self.before[number], before):
+                return self._capture(name, number, source)
         return None
+
+    def _capture(self, name: str, number: int, source: Capture) -> str:
+        captures = self.steps[number].setdefault("capture", {})
+        for known, its in captures.items():
+            if its == source:
+                return f"{{{{{known}}}}}"
+        own = _free_name(re.sub(r"\W+", "_", name).strip("_") or "token", self.steps)
+        captures[own] = source
+        earlier = self.steps[number]
+        sources = ", ".join(f"{key} {text}" for key, text in source.items())
+        self.recording.notes.append(
+            f"{name} comes from {earlier['method']} {earlier['path']}: {sources}"
+        )
+        return f"{{{{{own}}}}}"
+
+
+def _is_sent(name: str) -> bool:
+    is_sent = _SENT_HEADERS.fullmatch(name) or _TOKEN_HEADERS.fullmatch(name)
+    return bool(is_sent) and not name.startswith(":")
 
 
 def _free_name(name: str, steps: Sequence[Entry]) -> str:
-    name = f"_{name}" if name[0].isdigit() else name
-    taken = {known for step in steps for known in step.get("capture", {})}
+    name = f"_{name}" if name[0].isdigit() or not name.isascii() else name
+    name = name if name.isascii() else "value"
+    taken = {known for step in steps for known in step.get("capture", {})} | {OWN}
     numbers = (f"{name}_{number}" for number in range(2, len(taken) + 3))
     return next(candidate for candidate in (name, *numbers) if candidate not in taken)
-
-
-def _source_of(value: str, earlier: HarEntry) -> dict[str, str] | None:
-    """Say where a response has a value, as a capture."""
-    for header in earlier.response.headers:
-        if header.name.lower() == "set-cookie":
-            name, _, given = header.value.partition(";")[0].partition("=")
-            if given.strip() == value:
-                return {"cookie": name.strip()}
-        elif header.value == value:
-            return {"header": header.name}
-    text = earlier.response.content.text
-    if value not in text and "&" not in text and "\\" not in text:
-        return None
-    if (whole := _json(text)) is not None:
-        places = (path for path, leaf in _leaves(whole, "$") if leaf == value)
-        return next(({"json": path} for path in places if _is_plain(path)), None)
-    page = _Tokens()
-    page.feed(text)
-    selector = next((css for css, given in page.values if given == value), None)
-    return {"css": selector} if selector else None
-
-
-def _is_plain(path: str) -> bool:
-    return re.fullmatch(r"\$(\.[^.\[\]]+|\[\d+\])+", path) is not None
-
-
-def _json(text: str) -> Any:  # noqa: ANN401 (JSON)
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-
-
-def _leaves(node: Any, path: str = "") -> Iterator[tuple[str, str]]:  # noqa: ANN401 (JSON)
-    if isinstance(node, dict):
-        for key, inner in node.items():
-            yield from _leaves(inner, f"{path}.{key}")
-    elif isinstance(node, list):
-        for number, inner in enumerate(node):
-            yield from _leaves(inner, f"{path}[{number}]")
-    elif node is not None and not isinstance(node, bool):
-        yield path, str(node)
-
-
-class _Tokens(HTMLParser):
-    """Finds what inputs and meta elements of a page hold."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.values: list[tuple[str, str]] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given: Callable[[str], str] = lambda key: dict(attrs).get(key) or ""  # noqa: E731
-        value = given({"input": "value", "meta": "content"}.get(tag, ""))
-        if name := given("name"):
-            self.values.append((f'{tag}[name="{name}"]', value))

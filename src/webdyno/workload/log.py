@@ -34,6 +34,7 @@ FAILED, NO_PATH, TOO_MANY = (
 NO_RESPONSE = frozenset({408, 444, 460, 499})
 """Statuses that servers write where no response was sent: nobody can meet them."""
 PROBE, BODY = "health check", "has a body"
+BODIES = "with a body, which --bodies keep writes down"
 FEWEST = 20
 """Requests of which something is said."""
 _PROBES = re.compile(
@@ -153,6 +154,8 @@ class LogBuilder:
             self.excluded[UPGRADED] += 1
         elif not 200 <= access.status < 500 or access.status in NO_RESPONSE:
             self.excluded[FAILED] += 1
+        elif access.body and not self.privacy.keeps_bodies:
+            self.excluded[BODIES] += 1
         elif (asked := self._id(access)) is not None:
             self.times.append(access.time_s)
             self.asked_ids.append(asked)
@@ -200,7 +203,8 @@ class LogBuilder:
             return None
         try:
             path = self.privacy.path(target)
-            asked = RequestKey(access.method.decode(), path, access.body, access.content_type)
+            body = self.privacy.body(access.body, access.content_type) if access.body else b""
+            asked = RequestKey(access.method.decode(), path, body, access.content_type)
         except (ValueError, UserError):
             self._as_logged[logged] = None
             self.excluded[NO_PATH] += 1
@@ -243,6 +247,7 @@ class LogBuilder:
                     len(self.addresses),
                     [request.path for request in all_asked],
                     self.remarks,
+                    self.privacy.variables,
                 ),
             ],
         )
@@ -255,7 +260,12 @@ def _is_probe(agent: bytes) -> bool:
 
 
 def _notes(
-    requests: int, clients: int, addresses: int, paths: Sequence[str], remarks: Counter[str]
+    requests: int,
+    clients: int,
+    addresses: int,
+    paths: Sequence[str],
+    remarks: Counter[str],
+    variables: Sequence[str],
 ) -> Iterator[str]:
     """Say whether clients can be separated, and what of the requests no visitor made.
 
@@ -280,7 +290,10 @@ def _notes(
         are = "is a health check" if probes == 1 else "are health checks"
         yield f"{count(probes, 'request')} {are}, which no visitor makes"
     if bodies := remarks[BODY]:
-        yield f"{count(bodies, 'request')} with a body, which the load's file holds as it was sent"
+        yield f"{count(bodies, 'request')} with a body, which the load's file holds: look it over"
+    if variables:
+        words = " ".join(f"{name}=…" for name in variables)
+        yield f"personal fields are variables: export {words} before a run"
     if at_edge := remarks[AT_EDGE]:
         yield (
             f"CloudFront answered {number(at_edge)} of {number(requests)} requests itself; your "

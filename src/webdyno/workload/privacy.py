@@ -5,22 +5,41 @@ import secrets
 from collections import Counter
 from hashlib import blake2b
 from typing import Literal
+from urllib.parse import unquote
 
 from webdyno.definitions.entries import path_of
+from webdyno.definitions.personal import variable_name, without_personal
 
 Treatment = Literal["drop", "hash", "keep"]
 QUERIES, PARTS = "queries", "parts of paths that look personal"
+FIELDS = "personal fields of bodies"
 
 LONGEST_PATH = 700
 """So that a file of as many paths as a load asks for stays a file that can be read."""
 _ESCAPED = re.compile(r"\\(?:x([0-9A-Fa-f]{2})|([\"\\]))")
 """Bytes as nginx and Apache write them, and the quotes that Apache escapes."""
-_PERSONAL = re.compile(
-    r"[^/]*(?:@|%40)[^/]*"  # an e-mail address
-    r"|[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F-]{22,27}"  # a UUID
-    r"|(?=[^/]*\d)(?=[^/]*[A-Za-z])[A-Za-z0-9=]{20,}"  # a token
-    r"|\+?\d{7,}"  # a telephone or account number
-)
+_UUID = r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F-]{22,27}"
+_HASH = r"(?=.*\d)(?=.*[A-Za-z])[A-Za-z0-9=]{20,}"
+_NUMBER = r"\d{7,}"
+"""A telephone or account number."""
+_PERSONAL = re.compile(rf".*@.*|{_UUID}|{_HASH}|{_NUMBER}", re.DOTALL)
+_TELEPHONE = re.compile(r"\+\d[\d ().-]{5,18}|(?=(?:\D*\d){7})[\d(][\d ().-]{7,19}")
+_DATE = re.compile(r"\d{4}[.-]\d\d?[.-]\d\d?|\d\d?[.-]\d\d?[.-]\d{4}")
+_TOKEN = re.compile(r"[A-Za-z0-9_~=+.()-]{16,}")
+_WORD = re.compile(r"[A-Za-z]*\d{0,4}|\d{1,6}[A-Za-z]{0,3}")
+"""What stands between hyphens in a name that a person gave: a word, a number, `ipv6`, `4th`."""
+_ASSET = re.compile(r"\.(?:m?js|css|map|woff2?|ttf|svg|ico|wasm)", re.IGNORECASE)
+"""Names of these have hashes that are nobody's."""
+_SESSION = re.compile(r".*(?:sess|sid|token|auth|key|ticket).*", re.IGNORECASE)
+
+
+def is_personal(text: str) -> bool:
+    """Whether a part of a path looks like an address, a number or a token of somebody's."""
+    if _PERSONAL.fullmatch(text) or (_TELEPHONE.fullmatch(text) and not _DATE.fullmatch(text)):
+        return True
+    return bool(_TOKEN.fullmatch(text)) and not all(
+        _WORD.fullmatch(word) for word in re.split(r"[_~=+.()-]", text)
+    )
 
 
 def _percent_encoded(escaped: re.Match[str]) -> str:
@@ -30,8 +49,13 @@ def _percent_encoded(escaped: re.Match[str]) -> str:
 class Privacy:
     """Makes names of clients and paths that say nothing of people; counts what it hid."""
 
-    def __init__(self, queries: Treatment, parts: Literal["hash", "keep"]) -> None:
+    def __init__(
+        self, queries: Treatment, parts: Literal["hash", "keep"], *, keeps_bodies: bool = False
+    ) -> None:
         """`parts`: what is done with parts of paths that look like addresses, tokens, numbers."""
+        self.keeps_bodies = keeps_bodies
+        self.variables: list[str] = []
+        """Of the environment: they stand for personal fields of bodies."""
         self._queries: Treatment = queries
         self._keep_parts = parts == "keep"
         self._salt = secrets.token_bytes(16)
@@ -64,13 +88,40 @@ class Privacy:
         return "/".join(map(self._part, place.split("/"))) + mark + query
 
     def _part(self, part: str) -> str:
-        name, dot, suffix = part.rpartition(".")
-        if not dot or not suffix.isalnum() or len(suffix) > 5 or "@" in part or "%40" in part:
-            name, dot, suffix = part, "", ""
-        if not _PERSONAL.fullmatch(name):
+        name, *parameters = part.split(";")
+        return ";".join([self._name(name), *map(self._parameter, parameters)])
+
+    def _name(self, part: str) -> str:
+        whole = unquote(part)
+        name, dot, suffix = whole.rpartition(".")
+        if not dot or not suffix.isalnum() or len(suffix) > 5 or "@" in whole:
+            name, dot, suffix = whole, "", ""
+        is_asset = _ASSET.fullmatch(dot + suffix)
+        if not (_PERSONAL.fullmatch(name) if is_asset else is_personal(name) or is_personal(whole)):
             return part
+        return self._hidden(name) + dot + suffix
+
+    def _parameter(self, parameter: str) -> str:
+        """Hide what a path has behind a semicolon, such as `jsessionid=…`."""
+        name, equals, value = parameter.partition("=")
+        if not _SESSION.fullmatch(name) and not is_personal(unquote(value or name)):
+            return parameter
+        return name + equals + self._hidden(value) if equals else self._hidden(name)
+
+    def _hidden(self, name: str) -> str:
         self.hidden[PARTS] += 1
-        return self._hash(name.encode()) + dot + suffix
+        return self._hash(name.encode(errors="replace"))
+
+    def body(self, body: bytes, kind: str) -> bytes:
+        """Give what a request sent, with variables in the place of personal fields."""
+        return without_personal(body, kind, self._variable)
+
+    def _variable(self, field: str) -> str:
+        name = variable_name(field)
+        self.hidden[FIELDS] += 1
+        if name not in self.variables:
+            self.variables.append(name)
+        return f"${{env:{name}}}"
 
     def _hash(self, text: bytes) -> str:
         return blake2b(text, digest_size=6, key=self._salt).hexdigest()
