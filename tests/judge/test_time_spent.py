@@ -1,15 +1,18 @@
 """What time goes into, and where waiting makes the difference: not where CPU time goes alone."""
 
+import re
+
 import pytest
 
 from builders import SimulatedRun, SimulatedVariant, service_use, simulated_run
 from judge.validity.broken import quiet_readings
 from webdyno.judge import judge
-from webdyno.judge.time_spent import explain, explanation_sentence, what_waits, where_time_goes
+from webdyno.judge.time_spent import explain, explanation_sentence
+from webdyno.judge.waiting import what_waits, where_time_goes
 from webdyno.model.base import Interval
 from webdyno.model.explain import Explanation, Waiting
 from webdyno.model.judgement import Judgement
-from webdyno.model.readings import ServerStatus
+from webdyno.model.readings import BlockedBy, ServerStatus
 from webdyno.model.records import Record, ServerUse, SlotRecord
 
 VARIANTS = {
@@ -82,7 +85,12 @@ def test_a_judgement_says_what_differences_are_made_of() -> None:
 THROUGHPUT, WORK_US, CPU_WAIT_US, WORKERS = 4_000, 200.0, 50.0, 16
 
 
-def run(*, most_busy: int | None = None, told: bool = True) -> SimulatedRun:
+def run(
+    *,
+    most_busy: int | None = None,
+    told: bool = True,
+    blocked: dict[BlockedBy, float] | None = None,
+) -> SimulatedRun:
     """64 connections; each response waits 50 µs for a CPU."""
     made = simulated_run(
         {
@@ -103,6 +111,7 @@ def run(*, most_busy: int | None = None, told: bool = True) -> SimulatedRun:
                 },
                 "front": "nginx",
                 "status": {"php": ServerStatus(workers=WORKERS, most_busy=most_busy)},
+                "blocked": blocked,
             }
         )
         return record.model_copy(update={"readings": readings})
@@ -129,6 +138,23 @@ def test_the_parts_are_found_and_add_up() -> None:
     said = next(where_time_goes([first]))
     assert said.startswith("a: with 64 connections a response takes 1")
     assert "in front of the 16 workers of php, all of them taken" in said
+
+
+def test_what_threads_are_blocked_by_is_told_apart() -> None:
+    """40 of 64 requests wait for a lock, 2 for a backend: of a thread in 1,000 nothing is said."""
+    first, _ = waited(run(blocked={"locks": 40.0, "backends": 2.0, "disks": 0.05}))
+    assert first.blocked_us["locks"].estimate == pytest.approx(40 / THROUGHPUT * 1e6, rel=0.05)
+    assert first.blocked_us["backends"].estimate == pytest.approx(2 / THROUGHPUT * 1e6, rel=0.05)
+    parts = (first.work_us, first.cpu_us, *first.blocked_us.values(), first.rest_us)
+    assert sum(it.estimate for it in parts) == pytest.approx(first.whole_us.estimate)
+    said = next(where_time_goes([first]))
+    assert re.search(r"ms of waiting for locks, \d+ µs of waiting for backends, and ", said), said
+    assert "disks" not in said
+
+
+def test_threads_that_wait_for_each_other_take_no_more_than_there_is() -> None:
+    first, _ = waited(run(blocked={"locks": 60.0, "backends": 60.0}))
+    assert first.rest_us.estimate == pytest.approx(0, abs=1e-6)
 
 
 def test_workers_that_were_not_all_taken_have_no_queue() -> None:

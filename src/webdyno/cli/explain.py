@@ -123,7 +123,7 @@ def _shown(measured: "Iterable[MeasuredRun]", how: RunFlags) -> "Iterator[Judgem
 
 def _show_limits(judged: "Iterable[Judgement | None]") -> Exit:
     from webdyno.judge.questions.interventions import what_limits
-    from webdyno.judge.time_spent import where_time_goes
+    from webdyno.judge.waiting import where_time_goes
 
     elasticities, waits = [], []
     for judgement in judged:

@@ -27,7 +27,6 @@ from webdyno.model.request import (
 
 Entry = dict[str, Any]
 
-_SECRETS = frozenset({"authorization", "cookie", "proxy-authorization", "x-api-key"})
 _NOT_SENT = OWN_HEADERS | {"host", "keep-alive", "proxy-connection", "http2-settings"}
 _BEFORE_PATH = re.compile(r"(?:\{\{[^{}]*\}\}|[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*|[^/?#\s]+)")
 MOST_FILE_BYTES = 256 * 2**20
@@ -132,8 +131,9 @@ def open_secrets(entries: Iterable[Entry]) -> list[str]:
     for entry in entries:
         headers = entry.get("headers")
         pairs = headers.items() if isinstance(headers, dict) else ()
-        found |= {name for name, value in pairs if name.lower() in SECRET_HEADERS and _is_open(value)}
-        found |= {name for name, value in _fields(entry) if is_secret(name) and _is_open(value)}
+        secret = [pair for pair in pairs if pair[0].lower() in SECRET_HEADERS]
+        secret += [pair for pair in _fields(entry) if is_secret(pair[0])]
+        found |= {name for name, value in secret if _is_open(value)}
     return sorted(found)
 
 

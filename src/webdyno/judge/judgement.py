@@ -15,7 +15,7 @@ from webdyno.judge.overload import overloads
 from webdyno.judge.point_data import PointData
 from webdyno.judge.saturation import saturation
 from webdyno.judge.sentences import headline
-from webdyno.judge.time_spent import explanations, waiting
+from webdyno.judge.time_spent import explanations
 from webdyno.judge.validity import (
     excluded_slots,
     only_interference,
@@ -25,6 +25,7 @@ from webdyno.judge.validity import (
 from webdyno.judge.validity.network import both_filled_link
 from webdyno.judge.validity.rule import WORK
 from webdyno.judge.variance import variance_splits
+from webdyno.judge.waiting import waiting
 from webdyno.model.format import upper_first
 from webdyno.model.judgement import (
     ClearFact,

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from webdyno.model.base import Amount, Count, Interval, Model
+from webdyno.model.readings import BlockedBy
 from webdyno.model.setting import FixableRule, SettingValue
 from webdyno.model.text import Name
 
@@ -137,6 +138,8 @@ class Waiting(Model):
     queue_at: str | None = None
     """The role of the service whose workers these are."""
     workers: int | None = None
+    blocked_us: dict[BlockedBy, Interval] = {}
+    """By what threads waited for meanwhile, where that was looked at."""
     rest_us: Interval
     """In sockets and event loops, on the way, in the client."""
 

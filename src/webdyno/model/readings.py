@@ -4,6 +4,8 @@ Counts are differences over the slot, the drain of its last responses included; 
 processes) are as found at its end.
 """
 
+from typing import Literal
+
 from pydantic import ConfigDict, Field
 
 from webdyno.model.base import Amount, Count, Model
@@ -208,6 +210,10 @@ class HostUse(Model):
     samples: list[HostSample] = []
 
 
+BlockedBy = Literal["locks", "disks", "pauses", "backends"]
+"""What a thread waits for that has something to do."""
+
+
 class Readings(Model):
     """Everything that the probes read of one slot: a part for each probe.
 
@@ -229,6 +235,9 @@ class Readings(Model):
     """By role: what databases of the loaded variant did, as far as they tell."""
     front: str | None = None
     """The role that clients talk to."""
+    blocked: dict[BlockedBy, Amount] | None = None
+    """How many threads of the servers were blocked on average, by what; None where that wasn't
+    looked at."""
     other_variants_cpu_s: dict[str, Amount] = {}
     """CPU time of the variants that should have been idle, by variant."""
     memory: MemoryLimitUse | None = None

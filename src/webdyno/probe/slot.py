@@ -15,7 +15,7 @@ from webdyno.host.this_machine import Testbed
 from webdyno.model.long_look import ServerSample
 from webdyno.model.readings import Readings
 from webdyno.model.records import ServerUse
-from webdyno.probe import client, databases, host, network, processes, status
+from webdyno.probe import blocked, client, databases, host, network, processes, status
 from webdyno.probe.client import ClientReading
 from webdyno.probe.cpu import idle_variants_cpu, server_cpu
 from webdyno.probe.host import Stat, interrupts_kept_apart
@@ -37,6 +37,8 @@ PROBES: dict[str, Probe] = {
 }
 """By the name of their part of the readings. What costs most is read farthest from the load: in
 this order before the slot, in the opposite one after it."""
+BLOCKED = "blocked"
+"""A further one, where it is asked for: it reads what each thread waits for."""
 MEMORY_EVERY_S = 0.25
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 MOST_LOOKED_AT = 8
@@ -54,16 +56,19 @@ class SlotProbe:
         stacks: Mapping[str, RunningStack],
         testbed: Testbed,
         client_pid: int | None,
+        *,
+        sees_blocked: bool = False,
     ) -> None:
         """`stacks` are all variants that are up on the testbed, `variant` names the loaded one."""
         others = {name: stack for name, stack in stacks.items() if name != variant}
         self._scene = Scene(stacks[variant], others, testbed, client_pid)
+        self._probes = PROBES | ({BLOCKED: blocked.probe} if sees_blocked else {})
         self._interrupts_apart = interrupts_kept_apart()
         self._running: dict[str, Generator[None, None, Part]] = {}
         self._parts: dict[str, Any] = {}
 
     def __enter__(self) -> Self:
-        for name, probe in PROBES.items():
+        for name, probe in self._probes.items():
             self._running[name] = probe(self._scene)
             next(self._running[name])
         self._scene.sampler.start()

@@ -13,9 +13,10 @@ from webdyno.judge.judgement import decisive
 from webdyno.judge.long_look import look_in_short
 from webdyno.judge.noise import at_equal_cpu
 from webdyno.judge.point_data import PointData
-from webdyno.judge.time_spent import explanation_in_short, what_waits
+from webdyno.judge.time_spent import explanation_in_short
 from webdyno.judge.validity import excluded_words, valid_for
 from webdyno.judge.validity.servers import foreign_share, stolen_share
+from webdyno.judge.waiting import what_waits
 from webdyno.model import format as text
 from webdyno.model.experiment import Experiment
 from webdyno.model.judgement import Comparison, Judgement, Verdict

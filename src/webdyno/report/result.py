@@ -11,7 +11,8 @@ from webdyno.judge.questions.interventions import (
     what_settings_do,
 )
 from webdyno.judge.saturation import AT_THE_LIMIT, what_was_full
-from webdyno.judge.time_spent import explanation_sentence, what_waits
+from webdyno.judge.time_spent import explanation_sentence
+from webdyno.judge.waiting import what_waits
 from webdyno.model import format as text
 from webdyno.model.explain import Overload, OverRounds
 from webdyno.model.judgement import Judgement

@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from webdyno.judge.sentences import verdict_word
-from webdyno.judge.time_spent import where_time_goes
 from webdyno.judge.validity import used_s
+from webdyno.judge.waiting import where_time_goes
 from webdyno.model import format as text
 from webdyno.model.command import command
 from webdyno.model.files import write_whole

@@ -35,10 +35,10 @@ class CourseTracing(NamedTuple):
     every_s: float
 
 
-Tracing = Literal["samples", "calls", "instructions"] | CourseTracing
+Tracing = Literal["samples", "calls", "instructions", "blocked"] | CourseTracing
 """What is read besides the counters: stacks of calls ("samples"), how often the kernel is called
-("calls"), what CPUs execute for the servers ("instructions"), or the servers' own figures in the
-course of the load."""
+("calls"), what CPUs execute for the servers ("instructions"), what threads wait for ("blocked"), or
+the servers' own figures in the course of the load."""
 
 
 class StartedVariant(NamedTuple):

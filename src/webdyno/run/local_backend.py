@@ -153,7 +153,8 @@ class Agent(ServersHost, ClientsHost):
         testbed = self._testbeds[variant]
         generator = self._generators.get(testbed)
         pid = generator.pid if generator else None
-        probe = SlotProbe(variant, self._stacks, testbed.testbed, pid)
+        sees_blocked = tracing == "blocked"
+        probe = SlotProbe(variant, self._stacks, testbed.testbed, pid, sees_blocked=sees_blocked)
         self._slot = _SlotWatch(probe, tracing, testbed.testbed, self._stacks[variant], pid)
 
     def slot_ends(self) -> SlotUsage:

@@ -198,8 +198,10 @@ class RunningRound:
         return record
 
     def tracing(self, phase: Phase) -> Tracing | None:
-        """Say what of the servers' CPUs is looked at meanwhile, if that was requested."""
+        """Say what of the servers is looked at meanwhile, if that was requested."""
         experiment = self.point.experiment
+        if experiment.interventions and phase == "measure":
+            return "blocked"
         if not experiment.profile:
             return "instructions" if experiment.counts_instructions and phase == "measure" else None
         return "calls" if phase == "warmup" else "samples"
