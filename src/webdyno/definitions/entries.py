@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 from urllib.parse import parse_qsl, urlsplit
 
-from webdyno.definitions.personal import as_json, is_secret, leaves
+from webdyno.definitions.personal import is_secret, leaves, parsed_json
 from webdyno.definitions.rows import with_rows
 from webdyno.definitions.toml_file import PlaceOf
 from webdyno.model.errors import UserError
@@ -127,14 +127,14 @@ def text_of(file: BinaryIO, place: str) -> str:
 
 def open_secrets(entries: Iterable[Entry]) -> list[str]:
     """Name headers and fields that look like secrets and would be kept in the run's folder."""
-    found = set[str]()
+    names = set[str]()
     for entry in entries:
         headers = entry.get("headers")
         pairs = headers.items() if isinstance(headers, dict) else ()
         secret = [pair for pair in pairs if pair[0].lower() in SECRET_HEADERS]
         secret += [pair for pair in _fields(entry) if is_secret(pair[0])]
-        found |= {name for name, value in secret if _is_open(value)}
-    return sorted(found)
+        names |= {name for name, value in secret if _is_open(value)}
+    return sorted(names)
 
 
 def _is_open(value: object) -> bool:
@@ -149,7 +149,7 @@ def _fields(entry: Entry) -> Iterable[tuple[str, str]]:
         yield from ((str(name), str(value)) for name, value in form.items())
     yield from leaves(entry.get("json"))
     if isinstance(body := entry.get("body"), str):
-        read = as_json(body)
+        read = parsed_json(body)
         yield from parse_qsl(body) if read is None else leaves(read)
 
 

@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 from typing import Any
 from urllib.parse import urlsplit
 
-from webdyno.definitions.personal import as_json, leaves, words_of
+from webdyno.definitions.personal import field_words, leaves, parsed_json
 from webdyno.readers.har import HarEntry
 
 SHORTEST_TOKEN = 6
@@ -36,10 +36,10 @@ def source_of(value: str, name: str, earlier: HarEntry, before: str = "") -> Cap
     """
     if not value or not (is_token(value) or has_digit(value)):
         return None
-    if is_token(value) and (found := _in_head(value, earlier)):
-        return found
+    if is_token(value) and (in_head := _in_head(value, earlier)):
+        return in_head
     text = earlier.response.content.text
-    if (whole := as_json(text)) is not None:
+    if (whole := parsed_json(text)) is not None:
         return _in_json(value, name, whole, earlier)
     return _in_page(value, name, text, before)
 
@@ -85,8 +85,8 @@ def _is_id_of(path: str, name: str, asked: str) -> bool:
 
     By the words of the place and of the path that gave it: `item` for `$.items[0].id`.
     """
-    key = words_of(path)
-    wanted = {_singular(word) for word in words_of(name)} - IDS
+    key = field_words(path)
+    wanted = {_singular(word) for word in field_words(name)} - IDS
     around = {_singular(word.lower()) for word in re.findall(r"[A-Za-z]+", f"{path} {asked}")}
     return bool(key) and key[-1] in IDS and (not wanted or bool(wanted & around))
 
@@ -99,7 +99,7 @@ def _in_page(value: str, name: str, text: str, before: str) -> Capture | None:
     page = _Tokens()
     page.feed(text)
     for selector, own_name, given in page.values:
-        is_its = own_name == name and words_of(name)[-1:] and words_of(name)[-1] in IDS
+        is_its = own_name == name and field_words(name)[-1:] and field_words(name)[-1] in IDS
         if given == value and (is_token(value) or is_its):
             return {"css": selector}
     if before or is_token(value):
@@ -109,14 +109,14 @@ def _in_page(value: str, name: str, text: str, before: str) -> Capture | None:
 
 def _by_what_stands_before(value: str, text: str, before: str) -> Capture | None:
     """Give a regular expression, where what it finds first is the value."""
-    at = text.find(before + value)
-    if at < 0:
+    place = text.find(before + value)
+    if place < 0:
         return None
-    begins = max(text.rfind("\n", 0, at) + 1, at - LONGEST_BEFORE)
-    prefix = before or text[begins:at]
+    begins = max(text.rfind("\n", 0, place) + 1, place - LONGEST_BEFORE)
+    prefix = before or text[begins:place]
     expression = re.escape(prefix) + r"""([^"'/?#&<>\s\\]+)"""
-    found = re.search(expression, text)
-    return {"regex": expression} if prefix.strip() and found and found[1] == value else None
+    match = re.search(expression, text)
+    return {"regex": expression} if prefix.strip() and match and match[1] == value else None
 
 
 def _is_plain(path: str) -> bool:

@@ -37,13 +37,13 @@ Variable = Callable[[str], str]
 
 def is_secret(name: str) -> bool:
     """Whether a field is a password or the like, by its name."""
-    words = words_of(name)
+    words = field_words(name)
     return bool(SECRETS & {*words, "".join(words[-2:])})
 
 
 def is_personal(name: str, value: str) -> bool:
     """Whether a field holds something of a person: by its name, or by what it is."""
-    words = words_of(name)
+    words = field_words(name)
     by_name = PERSONAL & {*words[-1:], "".join(words[-2:])} or is_secret(name)
     is_name = bool(words) and words[-1] == "name" and set(words) <= WHOSE_NAME
     is_card = bool(words[-2:-1] == ["card"] and words[-1] in {"number", "no"})
@@ -58,7 +58,7 @@ def is_personal_value(value: str) -> bool:
     return bool(_CARD.fullmatch(text)) and _has_check_digit(re.sub(r"\D", "", text))
 
 
-def words_of(name: str) -> list[str]:
+def field_words(name: str) -> list[str]:
     """Give the words of a field's name, of `user[firstName]` those of the innermost one."""
     inner = [part for part in re.split(r"[\[\].]", name) if part and not part.isdigit()]
     return [word.lower() for word in _WORDS.findall(inner[-1] if inner else "")]
@@ -86,7 +86,7 @@ def without_personal(body: bytes, kind: str, variable: Variable) -> bytes:
         return _form_without(text, variable).encode()
     if kind.startswith("multipart/"):
         return _PART.sub(lambda part: _part_without(part, variable), text).encode()
-    if (node := as_json(text)) is None:
+    if (node := parsed_json(text)) is None:
         return _MAIL.sub(lambda _: variable("email"), text).encode()
     hidden = _json_without(node, "", variable)
     return body if hidden == node else json.dumps(hidden, ensure_ascii=False).encode()
@@ -115,7 +115,7 @@ def _json_without(node: Any, name: str, variable: Variable) -> Any:  # noqa: ANN
     return variable(name) if is_value and is_personal(name, str(node)) else node
 
 
-def as_json(text: str) -> Any:  # noqa: ANN401 (JSON)
+def parsed_json(text: str) -> Any:  # noqa: ANN401 (JSON)
     """Read JSON; None for anything else."""
     try:
         return json.loads(text)

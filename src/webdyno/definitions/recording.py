@@ -21,11 +21,11 @@ from webdyno.definitions.given_before import (
     source_of,
 )
 from webdyno.definitions.personal import (
-    as_json,
     is_personal,
     is_personal_value,
     is_secret,
     leaves,
+    parsed_json,
     variable_name,
     without_personal,
 )
@@ -97,7 +97,7 @@ def read_recording(path: Path) -> Recording:
 
 def _has_password(recorded: HarEntry, flag: str) -> bool:
     body = body_of(recorded, flag).decode(errors="replace")
-    names = [name for name, _ in parse_qsl(body)] + [key for key, _ in leaves(as_json(body))]
+    names = [name for name, _ in parse_qsl(body)] + [key for key, _ in leaves(parsed_json(body))]
     return any(map(is_secret, names))
 
 
@@ -175,7 +175,7 @@ class _Step:
         if body and kind.startswith(FORM_TYPE):
             pairs = parse_qsl(text, keep_blank_values=True)
             return {"form": {name: self._value(name, value) for name, value in pairs}}
-        if body and "json" in kind and (node := as_json(text)) is not None:
+        if body and "json" in kind and (node := parsed_json(text)) is not None:
             return self._json_body(self._in_json(node), kind)
         return with_body({}, without_personal(body, kind, self.recording.variable))
 

@@ -33,7 +33,7 @@ _ASSET = re.compile(r"\.(?:m?js|css|map|woff2?|ttf|svg|ico|wasm)", re.IGNORECASE
 _SESSION = re.compile(r".*(?:sess|sid|token|auth|key|ticket).*", re.IGNORECASE)
 
 
-def is_personal(text: str) -> bool:
+def looks_personal(text: str) -> bool:
     """Whether a part of a path looks like an address, a number or a token of somebody's."""
     if _PERSONAL.fullmatch(text) or (_TELEPHONE.fullmatch(text) and not _DATE.fullmatch(text)):
         return True
@@ -97,14 +97,16 @@ class Privacy:
         if not dot or not suffix.isalnum() or len(suffix) > 5 or "@" in whole:
             name, dot, suffix = whole, "", ""
         is_asset = _ASSET.fullmatch(dot + suffix)
-        if not (_PERSONAL.fullmatch(name) if is_asset else is_personal(name) or is_personal(whole)):
+        if not (
+            _PERSONAL.fullmatch(name) if is_asset else looks_personal(name) or looks_personal(whole)
+        ):
             return part
         return self._hidden(name) + dot + suffix
 
     def _parameter(self, parameter: str) -> str:
         """Hide what a path has behind a semicolon, such as `jsessionid=…`."""
         name, equals, value = parameter.partition("=")
-        if not _SESSION.fullmatch(name) and not is_personal(unquote(value or name)):
+        if not _SESSION.fullmatch(name) and not looks_personal(unquote(value or name)):
             return parameter
         return name + equals + self._hidden(value) if equals else self._hidden(name)
 
