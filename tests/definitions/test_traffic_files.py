@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from webdyno.definitions.entries import open_secrets
 from webdyno.definitions.traffic import read_har, read_request_file
 from webdyno.model.errors import UserError
 from webdyno.model.request import Request
@@ -372,3 +373,14 @@ def test_wrong_annotations_are_named(tmp_path: Path, line: str, says: str) -> No
     (tmp_path / "a.http").write_text(f"{line}\nPOST /a\n\n{{{{x}}}}\n")
     with pytest.raises(UserError, match=says):
         read_request_file(tmp_path / "a.http")
+
+
+def test_passwords_that_a_run_would_keep_are_named() -> None:
+    entries: list[dict[str, object]] = [
+        {"path": "/", "headers": {"Cookie": "a=b", "X": "y"}},
+        {"path": "/", "form": {"password": "hunter2", "size": "M"}},
+        {"path": "/", "json": {"user": {"pin": 1234}}},
+        {"path": "/", "body": "pwd=a&x=b"},
+        {"path": "/", "body": '{"secret": "${env:A}", "otp": "{{otp}}"}'},
+    ]
+    assert open_secrets(entries) == ["Cookie", "password", "pwd", "user.pin"]

@@ -1,5 +1,6 @@
 """A log's twin on real servers: every path is answered with a file of the log's size."""
 
+import json
 from collections.abc import Iterable
 from pathlib import Path
 from urllib.request import urlopen
@@ -111,3 +112,31 @@ def test_a_log_that_is_not_there_is_told_before_what_would_be_written(tmp_path: 
     done = webdyno_here("traffic", "access.log", folder=tmp_path)
     assert done.returncode == Exit.USER_ERROR
     assert "access.log: there is no such file" in done.stderr
+
+
+def test_what_a_recording_sent_is_kept_for_its_owner_alone_and_only_if_asked(
+    tmp_path: Path,
+) -> None:
+    posted = {
+        "startedDateTime": "2026-11-22T08:26:40.125Z",
+        "request": {
+            "method": "POST",
+            "url": "https://shop.example/login",
+            "postData": {"mimeType": "application/json", "text": '{"password": "hunter2"}'},
+        },
+        "response": {"status": 200, "bodySize": 12},
+    }
+    page = {**posted, "request": {"method": "GET", "url": "https://shop.example/"}}
+    (tmp_path / "a.har").write_text(json.dumps({"log": {"entries": [page, posted]}}))
+    words = ["traffic", "a.har", "--methods", "GET,POST", "-o"]
+    done = webdyno(*words, "without.toml", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "1 with a body, which --bodies keep writes down" in done.stdout
+    assert "/login" not in (tmp_path / "without.toml").read_text()
+    done = webdyno(*words, "with.toml", "--bodies", "keep", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "export PASSWORD=…" in done.stderr
+    made = tmp_path / "with.toml"
+    assert "hunter2" not in made.read_text()
+    assert "${env:PASSWORD}" in made.read_text()
+    assert made.stat().st_mode & 0o777 == 0o600

@@ -134,7 +134,7 @@ def open_secrets(entries: Iterable[Entry]) -> list[str]:
         secret = [pair for pair in pairs if pair[0].lower() in SECRET_HEADERS]
         secret += [pair for pair in _fields(entry) if is_secret(pair[0])]
         names |= {name for name, value in secret if _is_open(value)}
-    return sorted(names)
+    return sorted(name.removeprefix(".") for name in names)
 
 
 def _is_open(value: object) -> bool:
