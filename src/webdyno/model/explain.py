@@ -1,5 +1,6 @@
 """Why variants are as fast as they are: what is changed of them to find out, and what was found."""
 
+import operator
 from collections.abc import Sequence
 from statistics import median
 from typing import Annotated, Literal
@@ -138,7 +139,7 @@ class Waiting(Model):
     queue_at: str | None = None
     """The role of the service whose workers these are."""
     workers: int | None = None
-    blocked_us: dict[BlockedBy, Interval] = {}
+    blocked_us: Annotated[dict[BlockedBy, Interval], Field(exclude_if=operator.not_)] = {}
     """By what threads waited for meanwhile, where that was looked at."""
     rest_us: Interval
     """In sockets and event loops, on the way, in the client."""

@@ -11,6 +11,7 @@ from typing import Literal, Self
 from uuid import uuid4
 
 from webdyno.generator.interface import LoadOrder
+from webdyno.judge import question_of
 from webdyno.model.errors import OperationError
 from webdyno.model.format import duration
 from webdyno.model.machine import Ceiling
@@ -200,7 +201,7 @@ class RunningRound:
     def tracing(self, phase: Phase) -> Tracing | None:
         """Say what of the servers is looked at meanwhile, if that was requested."""
         experiment = self.point.experiment
-        if experiment.interventions and phase == "measure":
+        if phase == "measure" and question_of(experiment).asks_what_blocks:
             return "blocked"
         if not experiment.profile:
             return "instructions" if experiment.counts_instructions and phase == "measure" else None

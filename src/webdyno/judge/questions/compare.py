@@ -102,6 +102,8 @@ class Question:
 
     spares_variants: ClassVar[bool] = False
     """Whether it goes on without variants that fail."""
+    asks_what_blocks: ClassVar[bool] = False
+    """Whether it is looked at what threads of servers wait for."""
     has_baseline: ClassVar[bool] = True
     """Whether the others are compared with a baseline."""
     stops_by_width: ClassVar[bool] = True

@@ -317,6 +317,8 @@ class FormsQuestion(Question):
 class LimitsQuestion(FormsQuestion):
     """What limits a variant: how much slower it is with less of each thing."""
 
+    asks_what_blocks: ClassVar[bool] = True
+
     @classmethod
     def is_asked(cls, experiment: Experiment) -> bool:
         """Whether something was taken from variants."""
