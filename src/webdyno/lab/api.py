@@ -7,9 +7,8 @@ goes on.
 
 import sys
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
@@ -32,6 +31,7 @@ from webdyno.lab.gate import (
     asked_gate,
     measure_confirmation,
 )
+from webdyno.lab.keywords import keyword_hints, several
 from webdyno.lab.lines import LineProgress
 from webdyno.lab.measure import (
     MeasuredRun,
@@ -56,8 +56,6 @@ from webdyno.model.changes import key_parts
 from webdyno.model.errors import UserError
 from webdyno.model.experiment import Experiment
 from webdyno.model.gate import GateJudgement
-from webdyno.model.load import Load
-from webdyno.model.measure import Measure
 from webdyno.model.quantities import Budget
 from webdyno.model.text import printable
 from webdyno.run.folder import RunFolder
@@ -136,7 +134,7 @@ def capacity(
     `slo`: each a percentile of latency, as `p99<50ms`, or `failures<0.1%`.
     """
     given = _CallOptions.of(options, Systems)
-    more = CommandLine({"capacity": {"slo": _several(slo)}}, {("capacity",): "slo"})
+    more = CommandLine({"capacity": {"slo": several(slo)}}, {("capacity",): "slo"})
     systems = [system] if baseline is None else [baseline, system]
     result = given.measured(given.arranged(systems, more))
     assert isinstance(result, CapacityResult)  # noqa: S101 (its experiment is such a search)
@@ -163,8 +161,8 @@ def gate(
     asked = AskedGate(
         base=base,
         head=head,
-        fail_if=_several(fail_if),
-        paths=_several(paths),
+        fail_if=several(fail_if),
+        paths=several(paths),
         site=site,
         confirm=confirm,
         traffic=given.traffic,
@@ -216,9 +214,7 @@ def tune(
     """
     given = _CallOptions.of(options, Systems)
     output, asked = given.output, given.asked
-    tuning = Tuning.of(
-        system, baseline, _several(slo), asked, given.catalogue, output, given.caller
-    )
+    tuning = Tuning.of(system, baseline, several(slo), asked, given.catalogue, output, given.caller)
     times = tuning.times(given.time_s)
     if not search_in_turns(tuning.contenders, times.each_s, given.caller):
         raise KeyboardInterrupt
@@ -237,7 +233,7 @@ def explain(
     By variant; `judgement.elasticities` of each result has what the throughput hangs on.
     """
     given = _CallOptions.of(options, Options)
-    asked = AskedExplanation.of(Path(folder), _several(variants), given.time_s, given.output)
+    asked = AskedExplanation.of(Path(folder), several(variants), given.time_s, given.output)
     results = map(given.result_of, measure_limits(asked, given.caller))
     return dict(zip(asked.all_variants, results, strict=True))
 
@@ -250,7 +246,7 @@ def try_advice(
     By variant, of those for which there are any; `judgement.gains` of each result has their worth.
     """
     given = _CallOptions.of(options, Options)
-    asked = AskedExplanation.of(Path(folder), _several(variants), given.time_s, given.output)
+    asked = AskedExplanation.of(Path(folder), several(variants), given.time_s, given.output)
     suspected = suspected_settings(asked)
     results = map(given.result_of, measure_advice(asked, suspected, given.caller))
     return dict(zip((variant for variant in suspected if suspected[variant]), results, strict=True))
@@ -282,14 +278,14 @@ class _CallOptions:
     def of(cls, options: Mapping[str, Any], known: type[Options]) -> "_CallOptions":
         """Read them; raise TypeError for one that there isn't, as Python does."""
         if unknown := options.keys() - known.__annotations__.keys():
-            hints = {hint for name in unknown for hint in _hints(name, known)}
+            hints = {
+                hint for name in unknown for hint in keyword_hints(name, known.__annotations__)
+            }
             raise TypeError(
                 "; ".join([f"there is no keyword {', '.join(sorted(unknown))}", *sorted(hints)])
             )
         caller = _caller(options)
-        catalogue = Catalogue.load(
-            [Path(folder) for folder in _several(options.get("catalog", ()))]
-        )
+        catalogue = Catalogue.load([Path(folder) for folder in several(options.get("catalog", ()))])
         own, traffic = list(_overrides(options, caller)), _traffic(options, caller)
         overrides = [*own, *traffic.overrides(own, caller.tell)]
         return cls(options, caller, catalogue, overrides, traffic.words)
@@ -299,7 +295,7 @@ class _CallOptions:
         """What systems serve and are asked for."""
         return AskedSystems(
             site=self.options.get("site"),
-            paths=_several(self.options.get("paths", ())),
+            paths=several(self.options.get("paths", ())),
             own=self.options.get("own", {}),
             traffic=self.traffic,
             overrides=self.overrides,
@@ -341,22 +337,6 @@ class _CallOptions:
         return read_value(_BUDGET, f"{time}", self.caller.spelled("--time", time))
 
 
-def _hints(unknown: str, known: type[Options]) -> Iterator[str]:
-    """Say what an unknown keyword is meant to be: a setting, or a keyword whose name comes near."""
-    for table, model in (("load", Load), ("measure", Measure)):
-        if unknown in model.model_fields:
-            yield f'{unknown} is a setting: settings={{"{table}.{unknown}": …}}'
-            return
-    if near := get_close_matches(unknown, known.__annotations__):
-        yield f"did you mean {' or '.join(near)}?"
-
-
-def _several(given: Any) -> list[Any]:  # noqa: ANN401 (texts, paths, levels)
-    """Give what a keyword has as a list, where it has one thing as well."""
-    is_one = isinstance(given, str | bytes) or not isinstance(given, Iterable)
-    return [given] if is_one else list(given)
-
-
 def _caller(options: Mapping[str, Any]) -> Caller:
     tell = options.get("tell", _to_standard_error) or _to_nobody
     return Caller(
@@ -372,7 +352,7 @@ def _caller(options: Mapping[str, Any]) -> Caller:
 
 
 def _traffic(options: Mapping[str, Any], caller: Caller) -> AskedTraffic:
-    sources = _several(options.get("traffic", ()))
+    sources = several(options.get("traffic", ()))
     return AskedTraffic([str(source) for source in sources], caller.by_keyword)
 
 
@@ -394,7 +374,7 @@ def _overrides(options: Mapping[str, Any], caller: Caller) -> Iterator[Override]
     for key, levels in options.get("vary", {}).items():
         flag = f"vary[{key!r}]" if caller.by_keyword else f"--vary {key}"
         _key(key, flag)
-        yield Override((FACTORS, key), _several(levels), flag)
+        yield Override((FACTORS, key), several(levels), flag)
 
 
 def _key(key: str, flag: str) -> KeyPath:
