@@ -9,7 +9,10 @@ import anyio
 import pytest
 
 from e2e.commands import WEBDYNO, environment, left_behind
+from e2e.own import CMD, SERVER, make_repository
 from report import comparisons
+from webdyno.cli.mcp import mcp
+from webdyno.model.errors import OperationError
 
 if TYPE_CHECKING:  # all of this takes a while to import, in each worker
     from mcp.client import Client
@@ -24,13 +27,13 @@ QUICK = {
 }
 
 
-def with_client(folder: Path, use: "Callable[[Client], Awaitable[None]]") -> None:
+def with_client(folder: Path, use: "Callable[[Client], Awaitable[None]]", *flags: str) -> None:
     """Start the server as an agent does, and use it."""
     from mcp import StdioServerParameters, stdio_client
     from mcp.client import Client
 
     server = StdioServerParameters(
-        command=str(WEBDYNO), args=["mcp"], env=environment(folder), cwd=folder
+        command=str(WEBDYNO), args=["mcp", *flags], env=environment(folder), cwd=folder
     )
 
     async def used() -> None:
@@ -98,3 +101,59 @@ def test_a_call_that_is_given_up_leaves_nothing_running(tmp_path: Path) -> None:
 
     with_client(tmp_path, use)
     assert left_behind(tmp_path) == []
+
+
+COMMANDS = [
+    ("compare", {"system": "cmd:touch made", "baseline": "nginx"}),
+    ("compare", {"system": "nginx", "baseline": "rev:."}),
+    ("compare", {"system": "image:alpine", "baseline": "nginx"}),
+    ("compare", {"system": "a=conf:nginx.conf", "baseline": "nginx"}),
+    ("capacity", {"system": "cmd:touch made"}),
+    ("gate", {"base": "HEAD"}),
+    ("gate", {"base": "nginx", "head": "cmd:touch made"}),
+    ("compare", {"settings": {"state.before_round": ["touch made"]}}),
+    ("compare", {"settings": {"variants.nginx.stack": "cmd:touch made"}}),
+]
+
+
+def test_tools_run_no_commands_unless_they_may(tmp_path: Path) -> None:
+    """Nothing is built either: what a revision's build would make isn't there."""
+    app = '[app]\nbuild = "touch ../../../../../../made made"\nstart = "touch made"\n'
+    make_repository(tmp_path, {"webdyno.toml": app, "nginx.conf": "events {}\n"})
+    (tmp_path / "changed").touch()
+
+    async def use(client: "Client") -> None:
+        hints = {it.name: it.annotations for it in (await client.list_tools()).tools}
+        for name, hint in hints.items():
+            assert hint is not None
+            assert bool(hint.read_only_hint) == (name == "report")
+            assert bool(hint.destructive_hint) == bool(hint.open_world_hint) == (name != "report")
+        for tool, asked in COMMANDS:
+            systems = {} if tool == "gate" else {"system": "nginx", "baseline": "apache-event"}
+            refused = await client.call_tool(tool, (systems if "settings" in asked else {}) | asked)
+            assert refused.is_error, asked
+            assert "webdyno mcp --allow-commands" in said(refused), said(refused)
+
+    with_client(tmp_path, use)
+    assert not [*tmp_path.rglob("made")]
+
+
+def test_with_the_flag_they_do(tmp_path: Path) -> None:
+    (tmp_path / "server.py").write_text(SERVER)
+
+    async def use(client: "Client") -> None:
+        systems = {"system": f"a={CMD}", "baseline": f"b={CMD}", "paths": ["/"]}
+        settings = QUICK | {"load.connections": 2, "state.before_round": ["touch made"]}
+        asked = {**systems, "time": "1s", "settings": settings}
+        assert answered(await client.call_tool("compare", asked))["answer"]
+
+    with_client(tmp_path, use, "--allow-commands")
+    assert [*tmp_path.rglob("made")]
+
+
+def test_without_its_extra_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.startswith(("mcp", "webdyno.mcp"))]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "mcp", None)
+    with pytest.raises(OperationError, match=r"install 'webdyno\[mcp\]'"):
+        mcp()

@@ -3,7 +3,7 @@
 import os
 import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 from typing import Self
@@ -284,17 +284,62 @@ def test_a_configuration_below_the_folder_may_be_begun(
     client: TestClient, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(root)
-    begun: list[tuple[str, Mapping[str, object]]] = []
+    begun: list[tuple[str, Mapping[str, object], Sequence[object]]] = []
 
-    def begin(_: Starter, call: str, arguments: Mapping[str, object]) -> Begun:
-        begun.append((call, arguments))
+    def begin(
+        _: Starter, call: str, arguments: Mapping[str, object], own: Sequence[object]
+    ) -> Begun:
+        begun.append((call, arguments, own))
         raise UserError("enough")
 
     monkeypatch.setattr(Starter, "begin", begin)
     asked = {"stack": "conf:nginx:new.conf#81", "baseline": "conf:old.conf"}
     client.post("/begin", headers={"origin": ORIGIN}, data=asked)
     systems = {"system": f"conf:nginx:{root}/new.conf#81", "baseline": f"conf:{root}/old.conf"}
-    assert begun == [("compare", systems)]
+    assert begun == [("compare", systems, [*systems.values()])]
+
+
+@pytest.mark.parametrize("terminal", [None, lambda _: False])
+def test_what_runs_code_takes_a_yes_on_the_terminal(
+    root: Path, monkeypatch: pytest.MonkeyPatch, terminal: Callable[[str], bool] | None
+) -> None:
+    monkeypatch.chdir(root)
+    starter = Starter(root, terminal)
+    app = make_app(Runs(root), Catalogue.load(), starter, TOKEN, PORT, str)
+    with TestClient(app, base_url=HERE) as client:
+        for system in ("rev:main", "conf:nginx:new.conf"):
+            for stack, baseline in ((system, "nginx"), ("nginx", system)):
+                asked = {"stack": stack, "baseline": baseline}
+                answer = client.post("/begin", headers={"origin": ORIGIN}, data=asked)
+                assert answer.status_code == 400
+                assert "on the terminal" in answer.text
+    assert starter.last is None
+
+
+def test_a_yes_on_the_terminal_begins_what_it_named(tmp_path: Path) -> None:
+    questions: list[str] = []
+
+    def agrees(question: str) -> bool:
+        questions.append(question)
+        return True
+
+    starter = Starter(tmp_path, agrees)
+    asked = {"system": "rev:main", "baseline": "nginx"}
+    starter.begin("compare", asked, ["rev:main"]).process.wait()
+    assert questions == ["a page asks to build and run rev:main; do that?"]
+    assert starter.last is not None
+    assert "rev:main" in starter.last.said  # which is no repository
+    assert "allowed" not in starter.last.said
+
+
+def test_a_page_that_was_not_agreed_to_can_run_no_commands(tmp_path: Path) -> None:
+    """Even where the page itself lets them through."""
+    starter = Starter(tmp_path)
+    asked = {"system": "cmd:touch made", "baseline": "nginx"}
+    starter.begin("compare", asked).process.wait()
+    assert starter.last is not None
+    assert "has not allowed" in starter.last.said
+    assert not (tmp_path / "made").exists()
 
 
 def test_a_log_is_never_written_into_what_lies_there(tmp_path: Path) -> None:

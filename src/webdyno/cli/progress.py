@@ -42,7 +42,7 @@ def at_terminal(how: RunFlags) -> Caller:
     return Caller(
         tell=tell,
         progress=partial(_progress, verbosity=how.verbosity),
-        asks=_ask if sys.stdin.isatty() else None,
+        asks=asked if sys.stdin.isatty() else None,
         yes=how.yes,
         loads_other_machines=how.loads_other_machines,
         target_is_mine=how.target_is_mine,
@@ -51,8 +51,12 @@ def at_terminal(how: RunFlags) -> Caller:
     )
 
 
-def _ask(question: str, *, usual: bool) -> bool:
-    return Confirm.ask(question, default=usual, console=plain_console(stderr=True))
+def asked(question: str, *, usual: bool) -> bool:
+    """Ask who sits at the terminal; a question may name what others wrote, which is no markup."""
+    try:
+        return Confirm.ask(Text(question), default=usual, console=plain_console(stderr=True))
+    except EOFError:  # Ctrl-D
+        return False
 
 
 def _progress(head: RunHead, verbosity: Verbosity) -> LineProgress:

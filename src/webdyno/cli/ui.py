@@ -27,9 +27,10 @@ def ui(
 ) -> Exit:
     """Show the runs of a folder on a local web page.
 
-    Runs are shown live, compared and exported, and comparisons can be started. It listens on
-    127.0.0.1 alone; the address that it prints has a token in it. Ctrl-C ends it, and a run that
-    was started from it.
+    Runs are shown live, compared and exported, and comparisons can be started; what would build or
+    run code of yours (rev:, conf:) is asked here, on the terminal. It listens on 127.0.0.1 alone;
+    the address that it prints has a token in it. Ctrl-C ends it, and a run that was started from
+    it.
 
     For example
 
@@ -49,7 +50,7 @@ def ui(
     from webdyno.ui.starting import Starter
 
     runs, token = Runs(folder), token_urlsafe(24)
-    starter = Starter(runs.root)
+    starter = Starter(runs.root, _agrees if sys.stdin.isatty() else None)
     with socket.socket() as listening:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -73,6 +74,12 @@ def ui(
             starter.end()
             _leave_threads()
     return Exit.OK
+
+
+def _agrees(question: str) -> bool:
+    from webdyno.cli.progress import asked
+
+    return asked(question, usual=False)
 
 
 def _leave_threads() -> None:

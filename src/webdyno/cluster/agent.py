@@ -131,9 +131,11 @@ def _without_rounds(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
 def _call(place: Path, *, yes: bool) -> list[str]:
     """Give the words that begin the parcel's experiment, or go on with its run."""
     if (place / RUN / HEAD_FILE).exists():
-        return words_of("resume", {"folder": place / RUN, "yes": yes})
+        again = {"folder": place / RUN, "yes": yes}
+        return words_of("resume", again, allow_commands=True)
     asked = {"experiment": place / EXPERIMENT_FILE, "full": True, "output": place / RUN, "yes": yes}
-    return words_of("run_experiment", {**asked, "catalog": [place / CATALOGUE_FOLDER]})
+    asked["catalog"] = [place / CATALOGUE_FOLDER]
+    return words_of("run_experiment", asked, allow_commands=True)  # as the other side has agreed
 
 
 def _news(process: subprocess.Popen[bytes], run: Path, sent: dict[Path, int]) -> Iterator[Piece]:

@@ -33,6 +33,7 @@ from pydantic import ValidationError
 
 from webdyno.cluster.host import Runner
 from webdyno.host.children import end_with_parent
+from webdyno.host.python import from_no_folder
 from webdyno.judge.fleet import JudgedMachine, judge_machine
 from webdyno.judge.point_data import RunData
 from webdyno.model.cluster import AgentExit, Piece
@@ -258,10 +259,11 @@ def judged_machines(runs: Mapping[str, Path]) -> dict[str, JudgedMachine]:
     if processes < 2 or _bytes_of(runs.values()) < WORTH_PROCESSES_BYTES:
         return {name: _judged(path) for name, path in runs.items()}
     # Ray's threads run by now, with which a process must not be forked.
-    pool = ProcessPoolExecutor(
-        processes, get_context("spawn"), end_with_parent, (signal.SIGKILL, os.getpid())
-    )
-    with pool:
+    ending = (signal.SIGKILL, os.getpid())
+    with (
+        from_no_folder(),
+        ProcessPoolExecutor(processes, get_context("spawn"), end_with_parent, ending) as pool,
+    ):
         try:
             with _deaf_to_ctrl_c():
                 judged = pool.map(_judged, runs.values())

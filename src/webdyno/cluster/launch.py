@@ -17,6 +17,7 @@ from subprocess import CompletedProcess
 from pydantic import ValidationError
 
 from webdyno.host.children import run_program
+from webdyno.host.python import python_module
 from webdyno.model.cluster import NodeAnswer, StartNode, StopNode
 from webdyno.model.errors import OperationError, UserError
 
@@ -58,7 +59,7 @@ class SshHost:
 
         Raises UserError or OperationError, naming the host, where it isn't followed.
         """
-        there = shlex.join([self.python, "-P", "-m", "webdyno.cluster.node"])
+        there = shlex.join(python_module("webdyno.cluster.node", self.python))
         done = self._ssh("-T", there=there, said=order.model_dump_json())
         try:
             answer = NodeAnswer.model_validate_json(done.stdout.strip().rpartition("\n")[2])

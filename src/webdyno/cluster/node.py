@@ -25,6 +25,7 @@ from socket import create_server
 import psutil
 from pydantic import ValidationError
 
+from webdyno.host.python import python_module
 from webdyno.host.removal import remove_tree
 from webdyno.model.cluster import NODE_ORDER, NodeAnswer, StartNode, StopNode
 from webdyno.model.errors import OperationError, UserError
@@ -205,7 +206,7 @@ def _try_to_start(order: StartNode) -> str:
     folder = Path(tempfile.mkdtemp(prefix=_prefix(order.address)))
     with (folder / "said").open("w+b") as said:
         process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "ray.scripts.scripts", "start", *_words(order)],
+            [*python_module("ray.scripts.scripts"), "start", *_words(order)],
             env=os.environ | environment(order.token) | {MARK: order.address},
             cwd=folder,
             stdin=subprocess.DEVNULL,

@@ -8,7 +8,7 @@ import logging
 import os
 import socket
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import chdir, contextmanager, suppress
 from functools import partial
 from importlib.metadata import version
 from ipaddress import ip_address
@@ -157,7 +157,8 @@ def ray_cluster(address: str) -> Iterator[list[RayHost]]:
     _try_to_reach(address)
     os.environ["RAY_ENABLE_UV_RUN_RUNTIME_ENV"] = "0"  # else `uv run` is repeated on each host
     try:
-        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
+        with chdir("/"):  # Ray has all workers import from the folder that it is called in
+            ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
     except (RayError, ConnectionError, RuntimeError, ValueError) as error:
         raise _no_cluster(address, error) from error
     try:

@@ -35,6 +35,7 @@ from webdyno.generator.interface import GeneratorError, LoadOrder
 from webdyno.generator.loadgen import find_loadgen
 from webdyno.host.machine import allowed_cpus, physical_cores, whole_split
 from webdyno.host.netns import open_testbed
+from webdyno.host.python import python_module
 from webdyno.host.this_machine import Testbed
 from webdyno.host.workspace import Workspace
 from webdyno.model.errors import OperationError
@@ -240,7 +241,7 @@ class AgentProcess:
         self._agent, its_end = Pipe()
         with its_end:
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "webdyno.cluster.role_agent", str(its_end.fileno())],
+                [*python_module("webdyno.cluster.role_agent"), str(its_end.fileno())],
                 stdin=subprocess.DEVNULL,
                 pass_fds=[its_end.fileno()],
                 start_new_session=True,

@@ -12,13 +12,13 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, Self
 
 from webdyno.host import netns_agent
+from webdyno.host.python import python_file
 from webdyno.host.this_machine import Testbed
 from webdyno.host.users import ServerUser
 from webdyno.model.errors import OperationError
@@ -144,7 +144,7 @@ class Namespaces:
         self._ends = [ours for ours, _ in pairs]
         theirs = [their for _, their in pairs]
         self._process = subprocess.Popen(
-            [sys.executable, "-I", "-S", netns_agent.__file__, *(str(s.fileno()) for s in theirs)],
+            [*python_file(netns_agent.__file__), *(str(s.fileno()) for s in theirs)],
             pass_fds=[end.fileno() for end in theirs],
             env={"PATH": PROGRAM_FOLDERS, "LANG": "C.UTF-8"},
             stdin=subprocess.DEVNULL,

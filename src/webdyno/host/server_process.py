@@ -6,7 +6,6 @@ import select
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -17,6 +16,7 @@ import psutil
 
 from webdyno.host import warden
 from webdyno.host.listening import holders
+from webdyno.host.python import python_file
 from webdyno.host.users import ServerUser, open_log
 from webdyno.host.workspace import Workspace
 from webdyno.model.errors import OperationError
@@ -96,7 +96,7 @@ class ServerProcess:
         }
         with open_log(log, user) as output:
             self._warden = subprocess.Popen(
-                [*entry, sys.executable, "-I", "-S", warden.__file__],
+                [*entry, *python_file(warden.__file__)],
                 cwd=cwd,
                 env=WARDENS_ENVIRONMENT,
                 stdin=subprocess.PIPE,

@@ -87,6 +87,9 @@ class Options(TypedDict, total=False):
     """Let configurations pass requests on to other machines, which then are loaded, too."""
     target_is_mine: bool
     """Vouch for the machines that `url:` names, which then are loaded."""
+    allow_commands: bool
+    """False refuses what runs its author's commands (`cmd:`, `rev:`, `conf:`, `image:`, `[state]`):
+    for programs that pass on what somebody else named."""
     cluster: str
     """The cluster's head, such as 10.0.0.1:6379; else RAY_ADDRESS."""
     report: bool
@@ -346,6 +349,7 @@ def _caller(options: Mapping[str, Any]) -> Caller:
         yes=options.get("yes", False),
         loads_other_machines=options.get("loads_other_machines", False),
         target_is_mine=options.get("target_is_mine", False),
+        allows_commands=options.get("allow_commands", True),
         cluster=options.get("cluster"),
         by_keyword=options.get("by_keyword", True),
     )

@@ -33,6 +33,8 @@ class Caller:
     """Whether configurations may pass requests on to other machines, which are loaded then."""
     target_is_mine: bool = False
     """Whether who calls vouches for the machines that `url:` names, which are loaded then."""
+    allows_commands: bool = True
+    """Whether what is named may run commands of its author's; not where somebody else names it."""
     cluster: str | None = None
     """The head of the cluster that has the hosts; else the environment names it."""
     quiet: bool = False

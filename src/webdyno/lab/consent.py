@@ -3,12 +3,17 @@
 Of a load from a log, what isn't answered here as in the log is excluded, which is asked as well.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from webdyno.definitions import Catalogue
-from webdyno.definitions.foreign import ForeignPart, commands_around_rounds, foreign_parts
+from webdyno.definitions.foreign import (
+    SHOWN_LETTERS,
+    ForeignPart,
+    commands_around_rounds,
+    foreign_parts,
+)
 from webdyno.lab.caller import Caller
 from webdyno.model.errors import OperationError, UserError
 from webdyno.model.experiment import Experiment, State
@@ -61,6 +66,45 @@ def agree_to_own(stacks: Sequence[Stack], states: Sequence[State] = ()) -> None:
     known = _agreed(agreed)
     if new := [part for part in own if part.fingerprint not in known]:
         _remember(agreed, new)
+
+
+def refuse_own_systems(written: Mapping[str, Any], caller: Caller) -> None:
+    """Raise UserError where an experiment names systems that would run commands, and may not.
+
+    Nothing is built before that. What runs already is only loaded; a configuration can name
+    programs that its server starts.
+    """
+    if caller.allows_commands:
+        return
+    from webdyno.own.kinds import KINDS, is_own
+
+    for text in _texts_in([written.get("variants"), written.get("factors")]):
+        if is_own(text) and not KINDS[text.partition(":")[0]].runs_already:
+            raise _refused(text, "runs what its author wrote")
+
+
+def refuse_commands_of(states: Iterable[State], caller: Caller) -> None:
+    """Raise UserError where experiments run commands around their rounds, and may not."""
+    for part in commands_around_rounds(states, Path.cwd()) if not caller.allows_commands else ():
+        raise _refused(part.runs[0], "is a command")
+
+
+def _refused(text: str, why: str) -> UserError:
+    return UserError(
+        f"{text:.{SHOWN_LETTERS}}: {why}, which whoever started these tools has not allowed; "
+        "`webdyno mcp --allow-commands` does, or type the command in a terminal"
+    )
+
+
+def _texts_in(value: object) -> Iterator[str]:
+    """Give all texts in a value of TOML or JSON."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        yield from _texts_in([*value.values()])
+    elif isinstance(value, Sequence):
+        for each in value:
+            yield from _texts_in(each)
 
 
 def refuse_other_machines(

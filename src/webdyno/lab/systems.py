@@ -4,8 +4,9 @@ They may be the user's own, which becomes a part of the catalogue; so may varian
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,7 +14,12 @@ from webdyno.definitions import Catalogue, CommandLine, Draft, Override
 from webdyno.definitions.toml_file import KeyPath
 from webdyno.definitions.validation import build
 from webdyno.lab.caller import Caller
-from webdyno.lab.consent import agree_to_own, provide
+from webdyno.lab.consent import (
+    agree_to_own,
+    provide,
+    refuse_commands_of,
+    refuse_own_systems,
+)
 from webdyno.lab.names import LONGEST_NAME, NamedSystem, variant_names
 from webdyno.model.errors import UserError
 from webdyno.model.experiment import Experiment
@@ -22,7 +28,6 @@ from webdyno.model.metrics import INSTRUCTIONS
 from webdyno.model.point import plan_points
 from webdyno.model.race import FEWEST_IN_RACE, RANKING
 from webdyno.model.request import Request
-from webdyno.model.service import Need
 from webdyno.model.stack import Site, Stack
 
 USUAL_OBJECTIVES = ("p99<50ms",)
@@ -79,16 +84,15 @@ def checked_with_own(
     yourself needs no other yes. What has to be installed for it does, and so does what a run kept,
     which may be somebody else's.
     """
-    from webdyno.own.variants import resolve
     from webdyno.run.repeat import is_kept
 
     _check_counted(draft)
-    providing = _providing(caller)
-    resolved, joined = resolve(draft, catalogue, folder, caller.tell, providing, fresh=fresh)
+    resolved, joined = _resolved(draft, catalogue, folder, caller, fresh=fresh)
     experiment = resolved.checked(joined)
+    states = [point.experiment.state for point in plan_points(experiment)]
+    refuse_commands_of(states, caller)
     if not is_kept(folder):
         new = joined.stacks.keys() - catalogue.stacks.keys()
-        states = [point.experiment.state for point in plan_points(experiment)]
         agree_to_own([joined.stacks[name] for name in new], states)
     return experiment, joined
 
@@ -113,6 +117,17 @@ def _check_counted(draft: Draft) -> None:
 
 def _table(written: object) -> Mapping[str, object]:
     return written if isinstance(written, dict) else {}
+
+
+def _resolved(
+    draft: Draft, catalogue: Catalogue, folder: Path, caller: Caller, *, fresh: bool = False
+) -> tuple[Draft, Catalogue]:
+    """Give it with own systems as parts of the catalogue, built; if they may be started at all."""
+    from webdyno.own.variants import resolve
+
+    refuse_own_systems(draft.data, caller)
+    provide_needs = partial(provide, [], [], caller=caller)
+    return resolve(draft, catalogue, folder, caller.tell, provide_needs, fresh=fresh)
 
 
 @dataclass(frozen=True)
@@ -141,7 +156,6 @@ def one_system(
     """
     from webdyno.own.kinds import is_revision
     from webdyno.own.project import Project, ProjectSource
-    from webdyno.own.variants import resolve
 
     variants = {name: {"stack": name, **own}}
     spoken = CommandLine({"variants": variants, "load": dict(load)}, {("variants", name): name})
@@ -149,7 +163,7 @@ def one_system(
     project = Project.around(folder) if is_revision(name) else None
     source = ProjectSource(spoken, project) if project else spoken
     draft = Draft.of(source, overrides)
-    resolved, joined = resolve(draft, catalogue, Path.cwd(), caller.tell, _providing(caller))
+    resolved, joined = _resolved(draft, catalogue, Path.cwd(), caller)
     stack = joined.stack(resolved.data["variants"][name]["stack"])
     agree_to_own([stack])
     made = build(Load, resolved.data.get("load", {}), lambda where: draft.place(("load", *where)))
@@ -165,10 +179,6 @@ def _requests(draft: Draft, load: Load, *, said: bool) -> list[Request]:
         build(Request, table, lambda where, n=number: draft.place(("requests", n, *where)))  # type: ignore[misc]
         for number, table in enumerate(written)
     ]
-
-
-def _providing(caller: Caller) -> Callable[[Iterable[Need]], None]:
-    return lambda needs: provide([], [], needs, caller)
 
 
 def flag_of(key: str) -> str:

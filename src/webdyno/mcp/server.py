@@ -131,8 +131,9 @@ LINES_OF_FAULT = 12
 class Measuring:
     """One measurement at a time: two on one machine measure each other."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, allow_commands: bool) -> None:
         self._busy = anyio.Lock()
+        self._allow_commands = allow_commands
 
     async def measure(
         self, call: str, time: str | None, asked: Mapping[str, object], context: Context
@@ -149,7 +150,7 @@ class Measuring:
             folder = folder_under_runs(call, datetime.now().astimezone())
             given = {**asked, "time": time, "output": folder, "report": True}
             known = {key: value for key, value in given.items() if value not in (None, [], {})}
-            words = words_of(call, known)
+            words = words_of(call, known, allow_commands=self._allow_commands)
             process = await anyio.open_process(
                 [*ending_with_us("TERM"), *words],
                 stdin=DEVNULL,
@@ -210,6 +211,8 @@ the user's: `cmd:COMMAND` (it must listen on $PORT), `rev:REVISION` of the Git r
 folder (with a webdyno.toml, which `webdyno init` writes), `rev:.` (the working tree), `conf:FILE`,
 `image:NAME`, `url:URL` on this machine.
 
+{commands}
+
 Report the verdict, the ratio with its interval, and what was not tested. `may_say` is what an
 answer supports: inconclusive is not "slightly faster", and passing a gate is not "faster". Don't
 repeat a measurement until its answer pleases: that makes false answers likely. Ask for more time
@@ -222,18 +225,33 @@ Settings = Annotated[
     dict[str, Any] | None,
     Field(description='Settings by dotted key, such as {"load.connections": 16}'),
 ]
+COMMANDS = {
+    True: "Tools run what you name, as the user does: name commands that the user knows of.",
+    False: (
+        "Here tools measure stacks of the catalog and url: alone. `cmd:`, `rev:`, `conf:`, "
+        "`image:` and gates, which build revisions, take `webdyno mcp --allow-commands`."
+    ),
+}
+"""By whether commands are allowed."""
 MEASURES = ToolAnnotations(
-    read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False
+    # It starts servers and loads them; a system that runs already may change its data.
+    read_only_hint=False,
+    destructive_hint=True,
+    idempotent_hint=False,
+    open_world_hint=True,
 )
 READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 
 
-def make_server() -> MCPServer:
-    """Give the server with its tools."""
+def make_server(*, allow_commands: bool) -> MCPServer:
+    """Give the server with its tools, which may run the commands that are named or not."""
     server = MCPServer(
-        "webdyno", instructions=INSTRUCTIONS, version=version("webdyno"), log_level="ERROR"
+        "webdyno",
+        instructions=INSTRUCTIONS.format(commands=COMMANDS[allow_commands]),
+        version=version("webdyno"),
+        log_level="ERROR",
     )
-    measuring = Measuring()
+    measuring = Measuring(allow_commands=allow_commands)
 
     @server.tool(annotations=MEASURES)
     async def compare(

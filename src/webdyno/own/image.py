@@ -9,11 +9,11 @@ All of that, and the network, ends with the processes, kill -9 included.
 import json
 import re
 import shlex
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from webdyno.host.python import python_file
 from webdyno.model.errors import UserError
 from webdyno.model.text import SECRET
 from webdyno.own import container_names
@@ -162,7 +162,7 @@ def _script(written: str, engine: Podman, containers: Sequence[Container]) -> st
             for number, other in enumerate(others, 1)
         ]
         networks = " ".join(["/proc/self/ns/net", *(f"network-{other.name}" for other in others)])
-        python = shlex.join([sys.executable, "-I", "-S", NAME_SERVER, NAMES])
+        python = shlex.join([*python_file(NAME_SERVER), NAMES])
         parts.append(f"{python} {networks}\n")
     # Containers that are started at once would each want to make it.
     parts += [f"{engine.here_words()} volume create {name} >&2\n" for name in _shared(containers)]

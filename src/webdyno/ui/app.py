@@ -13,6 +13,7 @@ from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
+from starlette.middleware.exceptions import ExceptionMiddleware
 from starlette.requests import Request
 from starlette.responses import (
     HTMLResponse,
@@ -24,6 +25,7 @@ from starlette.responses import (
 )
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
+from starlette.types import ExceptionHandler
 
 from webdyno.definitions import Catalogue
 from webdyno.judge import question_of
@@ -115,7 +117,8 @@ def _point(data: PointData) -> dict[str, Any]:
 ASKED = ("stack", "baseline", "site", "path", "time")
 SYSTEMS = {"system": "stack", "baseline": "baseline"}
 """By the API's name of it: the field of the page."""
-OWN = ("rev:", "conf:", "url:")
+RUNS_ALREADY = "url:"
+OWN = ("rev:", "conf:", RUNS_ALREADY)
 """Systems of the user's own that may be named on a page; commands and images may not."""
 
 CONFIGURATION = re.compile(r"conf:(?P<server>(?:[a-z]+:)?)(?P<file>.*?)(?P<port>(?:#[0-9]+)?)")
@@ -132,6 +135,7 @@ def make_app(
     """
     addresses = Addresses(token)
     pages = _Pages(runs, catalogue, starter, addresses)
+    reports = _Reports(runs, addresses)
     with_token = [
         Route("/", pages.list),
         Route("/new", pages.new),
@@ -145,18 +149,51 @@ def make_app(
         Route("/style.css", pages.style),
         Mount("/static", StaticFiles(packages=[("webdyno.ui", "static")])),
     ]
+    refused = [Middleware(ExceptionMiddleware, handlers=_refusals(pages.message))]
     return Starlette(
         routes=[
-            Mount(addresses.page(), routes=with_token),
-            Route(f"/{REPORT}/{{seal}}/{{name:path}}", pages.report),
+            Mount(addresses.page(), routes=with_token, middleware=refused),
+            Route(f"/{REPORT}/{{seal}}/{{name:path}}", reports.report),
         ],
         middleware=[Middleware(Guard, addresses=addresses, port=port, defect=defect)],
-        exception_handlers={
-            UserError: pages.refused,
-            OperationError: pages.refused,
-            HTTPException: pages.refused,
-        },
+        exception_handlers=_refusals(reports.message),
     )
+
+
+Message = Callable[[str, int], Response]
+"""Makes a page that says what is wrong, with a status."""
+
+
+def _refusals(message: Message) -> Mapping[Any, ExceptionHandler]:
+    """Have errors told by pages of one kind: those with the token, or those without."""
+
+    def refused(_: Request, error: Exception) -> Response:
+        if isinstance(error, HTTPException):
+            return message(error.detail, error.status_code)
+        return message(str(error), 400 if isinstance(error, UserError) else 500)
+
+    return dict.fromkeys((UserError, OperationError, HTTPException), refused)
+
+
+class _Reports:
+    """What is shown to who may not know the token: no page of these has a link."""
+
+    def __init__(self, runs: Runs, addresses: Addresses) -> None:
+        self._runs = runs
+        self._is_sealed = addresses.is_sealed
+        self._outside = templates_of("webdyno.ui").get_template("outside.html")
+
+    def message(self, said: str, status: int) -> Response:
+        """Say what is wrong."""
+        return HTMLResponse(self._outside.render(said=said), status)
+
+    async def report(self, request: Request) -> Response:
+        """Give a run's report."""
+        name = request.path_params["name"]
+        if not self._is_sealed(request.path_params["seal"], name):
+            raise HTTPException(403, "open the address that `webdyno ui` printed")
+        page = await run_in_threadpool(page_of, self._runs.open(name))
+        return HTMLResponse(page, headers={"content-security-policy": REPORTS})
 
 
 class _Pages:
@@ -179,13 +216,9 @@ class _Pages:
         )
         return HTMLResponse(made, status)
 
-    def refused(self, _: Request, error: Exception) -> Response:
-        """Tell what is wrong."""
-        if isinstance(error, HTTPException):
-            return self._page("message.html", error.status_code, said=error.detail)
-        return self._page(
-            "message.html", 400 if isinstance(error, UserError) else 500, said=str(error)
-        )
+    def message(self, said: str, status: int) -> Response:
+        """Say what is wrong."""
+        return self._page("message.html", status, said=said)
 
     async def list(self, _: Request) -> Response:
         """Show all runs."""
@@ -205,7 +238,9 @@ class _Pages:
         """Start a comparison."""
         async with request.form() as form:
             given = {key: str(form.get(key, "")).strip() for key in ASKED}
-        begun = self._starter.begin("compare", self._comparison(given))
+        asked = self._comparison(given)
+        own = [asked[key] for key in SYSTEMS if not self._is_known(str(asked[key]))]
+        begun = await run_in_threadpool(self._starter.begin, "compare", asked, own)
         return RedirectResponse(self._addresses.page("live", begun.name), 303)
 
     def _comparison(self, given: dict[str, str]) -> Mapping[str, object]:
@@ -223,6 +258,10 @@ class _Pages:
         systems = {key: self._served(given[name]) for key, name in SYSTEMS.items()}
         paths = {"paths": [given["path"]]} if given["path"] else {}
         return {**systems, **paths, **{key: given[key] for key in ("site", "time") if given[key]}}
+
+    def _is_known(self, system: str) -> bool:
+        """Whether a system runs nothing but what webdyno has, or what runs already."""
+        return system in self._catalogue.stacks or system.startswith(RUNS_ALREADY)
 
     def _served(self, system: str) -> str:
         """Give a system as it was asked for; raise UserError for a configuration from elsewhere.
@@ -296,14 +335,6 @@ class _Pages:
         """Send what is new of a run."""
         folder = self._runs.open(request.path_params["name"])
         return StreamingResponse(events(folder), media_type="text/event-stream")
-
-    async def report(self, request: Request) -> Response:
-        """Give a run's report."""
-        name = request.path_params["name"]
-        if not self._addresses.is_sealed(request.path_params["seal"], name):
-            raise HTTPException(403, "open the address that `webdyno ui` printed")
-        page = await run_in_threadpool(page_of, self._runs.open(name))
-        return HTMLResponse(page, headers={"content-security-policy": REPORTS})
 
     async def export(self, request: Request) -> Response:
         """Give a run as a file."""

@@ -2,16 +2,19 @@
 
 import signal
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
+from threading import Lock
 from typing import NamedTuple
 
 from webdyno.host.children import ending_with_us, interrupt
 from webdyno.model.errors import OperationError, UserError
 from webdyno.run.child import words_of
 
+Agrees = Callable[[str], bool]
+"""Asks a person whether something may be done."""
 END_WITHIN_S = 30.0
 LOG_BYTES = 4_000
 
@@ -35,9 +38,11 @@ class Begun(NamedTuple):
 class Starter:
     """One run at a time: two on one machine measure each other."""
 
-    def __init__(self, root: Path) -> None:
-        """Begin runs in that folder."""
+    def __init__(self, root: Path, agrees: Agrees | None = None) -> None:
+        """Begin runs in that folder; `agrees` asks on the terminal, None where nobody is there."""
         self._root = root
+        self._agrees = agrees
+        self._asking = Lock()
         self.last: Begun | None = None
 
     @property
@@ -45,21 +50,49 @@ class Starter:
         """Whether a run that was begun here goes on."""
         return self.last is not None and self.last.process.poll() is None
 
-    def begin(self, call: str, arguments: Mapping[str, object]) -> Begun:
-        """Begin a run by a call of the Python API; raise UserError while another one goes on."""
-        if self.is_busy:
+    def begin(
+        self, call: str, arguments: Mapping[str, object], own: Sequence[object] = ()
+    ) -> Begun:
+        """Begin a run by a call of the Python API; raise UserError while another one goes on.
+
+        `own` are systems that run what their author wrote: they take a yes on the terminal, as
+        whoever has a page's address may not be who started it.
+        """
+        if not self._asking.acquire(blocking=False):
+            raise UserError("another run waits for a yes on the terminal")
+        try:
+            if self.is_busy:
+                raise UserError(
+                    "another run is in progress, and two at once would distort each other: wait "
+                    "for it"
+                )
+            if own:
+                self._ask(call, own)
+            return self._begin(call, arguments, allow_commands=bool(own))
+        finally:
+            self._asking.release()
+
+    def _ask(self, call: str, own: Sequence[object]) -> None:
+        named = " and ".join(map(str, own))
+        if self._agrees is None:
             raise UserError(
-                "another run is in progress, and two at once would distort each other: wait for it"
+                f"{named}: runs what its author wrote, which takes a yes on the terminal, and "
+                f"`webdyno ui` has none here: type `webdyno {call} …` in one"
             )
+        if not self._agrees(f"a page asks to build and run {named}; do that?"):
+            raise UserError(f"{named}: not agreed to on the terminal; nothing was run")
+
+    def _begin(self, call: str, arguments: Mapping[str, object], *, allow_commands: bool) -> Begun:
         self._root.mkdir(parents=True, exist_ok=True)
         name = f"{datetime.now().astimezone():%Y-%m-%d-%H%M%S}-{call}"
         log = self._root / f".{name}.log"
+        given = {**arguments, "output": self._root / name, "report": True}
         try:
             with log.open("xb") as output:  # never into what somebody else has put there
                 process = subprocess.Popen(
                     [
                         *ending_with_us("TERM"),
-                        *words_of(call, {**arguments, "output": self._root / name, "report": True}),
+                        *words_of(call, given, allow_commands=allow_commands),
                     ],
                     stdin=subprocess.DEVNULL,
                     stdout=output,
