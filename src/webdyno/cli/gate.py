@@ -200,25 +200,27 @@ def _add_to_history(file: Path, answer: "GateJudgement") -> None:
 
 def leave_behind(answer: "GateJudgement", folder: Path | None) -> None:
     """Leave behind what CI reads, and what GitHub's runner does where it is one."""
+    from webdyno.model.files import append_text
     from webdyno.report.gate import annotations, gate_markdown
 
     if folder is not None:
         write_files(answer, folder)
     if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
-        with Path(summary).open("a", encoding="utf-8") as file:
-            file.write(gate_markdown(answer))
+        append_text(Path(summary), gate_markdown(answer))
     if os.environ.get("GITHUB_ACTIONS") == "true":
         sys.stdout.write(annotations(answer))
 
 
 def write_files(answer: "GateJudgement", folder: Path) -> None:
     """Write an answer into a run's folder, in all forms that CI reads."""
+    from webdyno.model.files import write_whole, writing
     from webdyno.model.gate import GATE_FILE
     from webdyno.report.gate import as_json, bencher, gate_markdown, gitlab_load_performance, junit
 
-    folder.mkdir(parents=True, exist_ok=True)
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
     # Else what is left here would be a change of the working tree to the next gate.
-    (folder / ".gitignore").write_text("*\n", encoding="utf-8")
+    write_whole(folder / ".gitignore", "*\n")
     for name, made in {
         "gate.md": gate_markdown,
         GATE_FILE: as_json,
@@ -226,4 +228,4 @@ def write_files(answer: "GateJudgement", folder: Path) -> None:
         "bencher.json": bencher,
         "load-performance.json": gitlab_load_performance,
     }.items():
-        (folder / name).write_text(made(answer), encoding="utf-8")
+        write_whole(folder / name, made(answer))

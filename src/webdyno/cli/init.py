@@ -75,6 +75,7 @@ def init(
         webdyno init --image compose.yaml#web --path /items
     """
     from webdyno.lab.first_try import repository_of, with_env_file
+    from webdyno.model.files import write_whole
     from webdyno.own.layouts import find_app
     from webdyno.own.layouts.logins import NAME, PASSWORD
     from webdyno.own.layouts.routes import untried_paths
@@ -83,7 +84,7 @@ def init(
     target = folder / FILE
     if not folder.is_dir():
         raise UserError(f"{folder}: there is no such folder")
-    if target.exists() and not force:
+    if (target.exists() or target.is_symlink()) and not force:
         raise UserError(f"{target} is there already; --force writes over it")
     way = _given_way(start, image)
     detected = find_app(folder)
@@ -105,7 +106,7 @@ def init(
     else:
         requests = dict.fromkeys(path or untried_paths(app, folder / app.dir))
     login = trial.login if trial else None
-    target.write_text(project_text(app, requests, login), encoding="utf-8")
+    write_whole(target, project_text(app, requests, login))
     tell(f"{target} written")
     if login:
         tell(f"    export {NAME}=… {PASSWORD}=…, or write them into [[login]]")

@@ -12,7 +12,7 @@ from webdyno.model.cluster import FLEET_FILE
 from webdyno.model.command import command
 from webdyno.model.errors import OperationError, UserError
 from webdyno.model.exit_codes import Exit
-from webdyno.model.files import write_whole, writing
+from webdyno.model.files import write_whole
 from webdyno.model.format import count
 from webdyno.model.judgement import Verdict
 from webdyno.model.point import plan_points
@@ -64,8 +64,7 @@ def show_fleet(
     fleet = judge_fleet(machines)
     console, head = plain_console(), machines[fleet.machines[0]].head
     if json_file is not None:
-        with writing(json_file):
-            json_file.write_text(fleet.model_dump_json(indent=2) + "\n", encoding="utf-8")
+        write_whole(json_file, fleet.model_dump_json(indent=2) + "\n")
     elif json:
         console.out(fleet.model_dump_json(indent=2), highlight=False)
     else:

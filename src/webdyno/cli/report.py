@@ -29,6 +29,7 @@ FORMATS = {
     "autobench": "autobench.csv",
 }
 """What a run is written as, and the name of the file; `charts` is a folder of SVG and PNG."""
+MOST_PAGE_BYTES = 256 * 2**20
 OF_SEVERAL = ("html", "json")
 """Forms that several machines together have."""
 OF_HISTORY = ("html",)
@@ -187,10 +188,9 @@ def _of_run(
 
 def _text(make: Callable[["JudgedRun"], str]) -> "Writer":
     def write(_: "RunFolder", seen: "JudgedRun", file: Path) -> Sequence[Path]:
-        from webdyno.model.files import writing
+        from webdyno.model.files import write_whole
 
-        with writing(file):
-            file.write_text(make(seen), encoding="utf-8")
+        write_whole(file, make(seen))
         return [file]
 
     return write
@@ -209,12 +209,13 @@ def _summary_csv(seen: "JudgedRun") -> str:
 
 
 def _html(folder: "RunFolder", _: "JudgedRun", file: Path) -> Sequence[Path]:
-    from webdyno.model.files import writing
+    from webdyno.model.files import read_given, reading, write_whole
 
     page = folder.path / FORMATS["html"]
-    with writing(file):
-        if file.resolve() != page.resolve():
-            shutil.copyfile(page, file)
+    if file.resolve() != page.resolve():
+        with reading(page):
+            drawn = read_given(page, MOST_PAGE_BYTES)
+        write_whole(file, drawn)
     return [file]
 
 
@@ -232,18 +233,17 @@ def _parquet(folder: "RunFolder", _: "JudgedRun", file: Path) -> Sequence[Path]:
 
 
 def _autobench(folder: "RunFolder", _: "JudgedRun", file: Path) -> Sequence[Path]:
-    from webdyno.model.files import writing
+    from webdyno.model.files import write_whole
     from webdyno.report.csv_files import autobench_sheet
 
-    with writing(file):
-        file.write_text(autobench_sheet(folder.data()), encoding="utf-8")
+    write_whole(file, autobench_sheet(folder.data()))
     return [file]
 
 
 def _pdf(folder: "RunFolder", _: "JudgedRun", pdf: Path) -> Sequence[Path]:
     """Have a browser print the page; raise OperationError where there is none, or it doesn't."""
     from webdyno.host.children import run_program
-    from webdyno.model.files import writing
+    from webdyno.model.files import write_whole
 
     page = folder.path / FORMATS["html"]
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
@@ -252,18 +252,18 @@ def _pdf(folder: "RunFolder", _: "JudgedRun", pdf: Path) -> Sequence[Path]:
             f"printing takes a browser, and none of {', '.join(BROWSERS)} is installed "
             f"(Debian: apt-get install chromium); or open {page} and print it from there"
         )
-    with writing(pdf):
-        pdf.unlink(missing_ok=True)
     with tempfile.TemporaryDirectory(prefix="webdyno-print-") as profile:
+        printed = Path(profile, pdf.name)
         words = [
             *(browser, "--headless", "--no-sandbox", "--disable-gpu"),
             *("--no-pdf-header-footer", f"--user-data-dir={profile}"),
-            f"--print-to-pdf={pdf.absolute()}",
+            f"--print-to-pdf={printed}",
             page.absolute().as_uri(),
         ]
         done = run_program(words, within_s=PRINTED_WITHIN_S)
-    if not pdf.exists():
-        raise OperationError(f"{browser} didn't print {page}: {done.stderr.strip()[-300:]}")
+        if not printed.exists():
+            raise OperationError(f"{browser} didn't print {page}: {done.stderr.strip()[-300:]}")
+        write_whole(pdf, printed.read_bytes())
     return [pdf]
 
 

@@ -106,7 +106,7 @@ def replicate(parcel: bytes, *, yes: bool) -> Iterator[Piece | AgentExit]:
         at_usual_priority()
         log = place / "said"
         known = {path: path.stat().st_size for path in _files(place / RUN)}
-        with log.open("wb") as said:
+        with log.open("xb") as said:
             process = subprocess.Popen(
                 [*ending_with_us("INT"), *_call(place, yes=yes)],
                 stdin=subprocess.DEVNULL,

@@ -39,6 +39,7 @@ from webdyno.judge.point_data import RunData
 from webdyno.model.cluster import AgentExit, Piece
 from webdyno.model.errors import OperationError
 from webdyno.model.experiment import Experiment
+from webdyno.model.files import open_here
 from webdyno.model.point import only_at, plan_points
 from webdyno.model.records import RECORD
 from webdyno.run.backend import HostLost
@@ -154,9 +155,8 @@ class HostRun:
 def _write(folder: Path, piece: Piece) -> None:
     if piece.file.is_absolute() or ".." in piece.file.parts:
         raise HostLost(f"it sent a file that is none of the run's: {piece.file}")
-    path = folder / piece.file
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("r+b" if piece.start_bytes else "wb") as file:
+    flags = os.O_WRONLY if piece.start_bytes else os.O_WRONLY | os.O_TRUNC
+    with open_here(folder / piece.file, flags, below=folder) as file:
         file.seek(piece.start_bytes)
         file.write(piece.data)
 

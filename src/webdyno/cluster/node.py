@@ -204,7 +204,7 @@ def _check_address(address: str) -> None:
 def _try_to_start(order: StartNode) -> str:
     """Start a node; give what Ray says until it is up, or has given up."""
     folder = Path(tempfile.mkdtemp(prefix=_prefix(order.address)))
-    with (folder / "said").open("w+b") as said:
+    with (folder / "said").open("x+b") as said:
         process = subprocess.Popen(
             [*python_module("ray.scripts.scripts"), "start", *_words(order)],
             env=os.environ | environment(order.token) | {MARK: order.address},

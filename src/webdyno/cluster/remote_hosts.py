@@ -18,6 +18,7 @@ from webdyno.cluster.host import RemoteAgent
 from webdyno.generator.interface import LoadOrder
 from webdyno.generator.split_and_merge import merged_results, split_order
 from webdyno.model.errors import OperationError, UserError
+from webdyno.model.files import write_whole
 from webdyno.model.point import PointPlan
 from webdyno.model.readings import CpuUse, StoppedUse
 from webdyno.model.records import Response, ServerUse
@@ -287,8 +288,7 @@ def keep_files(files: Mapping[str, bytes], folder: Path) -> None:
         path = Path(os.path.normpath(folder / name))
         if not path.is_relative_to(folder):
             raise OperationError(f"a host sent a file that is none of the run's: {name}")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
+        write_whole(path, content, below=folder)
 
 
 def _each_once(where: Mapping[str, Sequence[str]]) -> list[str]:

@@ -17,7 +17,7 @@ from webdyno.definitions.foreign import (
 from webdyno.lab.caller import Caller
 from webdyno.model.errors import OperationError, UserError
 from webdyno.model.experiment import Experiment, State
-from webdyno.model.files import state_folder, writing
+from webdyno.model.files import append_text, state_folder, writing
 from webdyno.model.format import count, latency, number, percent
 from webdyno.model.point import plan_points
 from webdyno.model.service import Need, Own
@@ -240,8 +240,7 @@ def _agreed(file: Path) -> list[str]:
 def _remember(agreed: Path, parts: Sequence[ForeignPart]) -> None:
     with writing(agreed):
         agreed.parent.mkdir(parents=True, exist_ok=True)
-        with agreed.open("a") as file:
-            file.writelines(f"{part.fingerprint}\n" for part in parts)
+    append_text(agreed, "".join(f"{part.fingerprint}\n" for part in parts))
 
 
 def without_unlike(

@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from webdyno.definitions.validation import first_fault
 from webdyno.model.errors import UserError
-from webdyno.model.files import read_named, writing
+from webdyno.model.files import append_text, read_named, writing
 from webdyno.model.gate import GateJudgement
 from webdyno.model.history import PastGate, commit_in, past_gate
 
@@ -68,9 +68,7 @@ def add_to_history(file: Path, gate: GateJudgement) -> bool:
         return False
     with writing(file):
         file.parent.mkdir(parents=True, exist_ok=True)
-        cut_off = file.exists() and not file.read_bytes().endswith(b"\n") and file.stat().st_size
-        with file.open("a", encoding="utf-8") as lines:
-            lines.write(("\n" if cut_off else "") + past.model_dump_json() + "\n")
+    append_text(file, past.model_dump_json() + "\n")
     return True
 
 

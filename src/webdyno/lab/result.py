@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from webdyno.model.base import Interval
 from webdyno.model.errors import OperationError, UserError
-from webdyno.model.files import writing
+from webdyno.model.files import write_whole
 from webdyno.model.gate import GateAnswer, GateClaim, GateJudgement
 from webdyno.model.judgement import Comparison, Judgement, ValidityWarning, VariantValue, Verdict
 from webdyno.model.metrics import CAPACITY
@@ -76,8 +76,7 @@ class Chart:
             import vl_convert
 
             content = vl_convert.svg_to_png(self.svg, scale=PICTURE_SCALE)
-        with writing(path):
-            path.write_bytes(content)
+        write_whole(path, content)
         return path
 
     def _repr_svg_(self) -> str:

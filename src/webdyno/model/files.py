@@ -1,4 +1,7 @@
-"""Files: read whoever made them, written whole; names that can't lead out of a folder."""
+"""Files: read whoever made them, written whole; names that can't lead out of a folder.
+
+Whatever is written by name is written here: no link leads elsewhere, whoever put it there.
+"""
 
 import errno
 import hashlib
@@ -10,7 +13,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Annotated
+from typing import IO, Annotated
 
 from pydantic import AfterValidator
 
@@ -51,28 +54,105 @@ def cause_of(error: OSError | ValueError) -> str:
     return f"{error.strerror or error}{fix}"
 
 
+STREAMS = re.compile(r"/dev/(stdout|stderr|null|tty|fd/\d+)|/proc/self/fd/\d+")
+"""Names of what a process has open, or nothing: these are written to, not replaced."""
+
+
 @contextmanager
-def replaced(path: Path) -> Iterator[Path]:
+def replaced(path: Path, below: Path | None = None) -> Iterator[Path]:
     """Give a path to write a file to, which takes its place at the end, or is gone if that fails.
 
-    Nobody can have put a link there, as the folder may be somebody else's.
+    No link is followed, as the folder may be somebody else's: what lies there by that name is
+    replaced if it is a link, and refused if it is neither link nor file. Folders between `below`
+    and the file are made, and have to be folders.
     """
-    unfinished = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    if STREAMS.fullmatch(str(path)):
+        yield path
+        return
+    name, unfinished = path.name, f".{path.name}.{secrets.token_hex(8)}"
+    with folder_inside(path.parent, below) as folder:
+        with suppress(FileNotFoundError):
+            mode = os.lstat(name, dir_fd=folder).st_mode
+            if not (stat.S_ISREG(mode) or stat.S_ISLNK(mode)):
+                raise OSError(errno.EINVAL, "there is something that is no regular file")
+        try:
+            yield Path(f"/proc/self/fd/{folder}", unfinished)
+            os.replace(unfinished, name, src_dir_fd=folder, dst_dir_fd=folder)
+        except BaseException:
+            with suppress(FileNotFoundError):
+                os.unlink(unfinished, dir_fd=folder)
+            raise
+
+
+@contextmanager
+def folder_inside(folder: Path, below: Path | None = None) -> Iterator[int]:
+    """Open a folder, to name files in it; those that lead there from `below` are made.
+
+    Raise NotADirectoryError where one of these is a link, also if it leads to a folder.
+    """
+    place = folder if below is None else below
+    flags = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
+    there = os.open(place, flags)
     try:
-        yield unfinished
-        unfinished.replace(path)
-    except BaseException:
-        unfinished.unlink(missing_ok=True)
-        raise
+        for part in folder.relative_to(place).parts:
+            if part == "..":
+                raise NotADirectoryError(errno.ENOTDIR, f"{folder} leads out of {place}")
+            with suppress(FileExistsError):
+                os.mkdir(part, dir_fd=there)
+            try:
+                inner = os.open(part, flags | os.O_NOFOLLOW, dir_fd=there)
+            except NotADirectoryError:
+                said = f"{part} in {place} is a link, or no folder; remove it"
+                raise NotADirectoryError(errno.ENOTDIR, said) from None
+            os.close(there)
+            there = inner
+        yield there
+    finally:
+        os.close(there)
 
 
-def write_whole(path: Path, text: str, then: str = "") -> None:
-    """Write a file as a whole or not at all.
+def write_whole(
+    path: Path,
+    content: str | bytes,
+    then: str = "",
+    *,
+    below: Path | None = None,
+    mode: int = 0o666,
+) -> None:
+    """Write a file as a whole or not at all, as `replaced` has it; `mode` is less the umask.
 
     Raise OperationError when it can't be written; `then` is what to do once it can be.
     """
-    with writing(path, then), replaced(path) as unfinished, unfinished.open("xb") as file:
-        # Half a character, as JSON may hold it, must not cost the file.
+    # Half a character, as JSON may hold it, must not cost the file.
+    data = content if isinstance(content, bytes) else content.encode(errors="backslashreplace")
+    with writing(path, then), replaced(path, below) as unfinished:
+        new = os.O_EXCL if unfinished != path else 0
+        descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | new | os.O_CLOEXEC, mode)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+
+
+def open_here(path: Path, flags: int, below: Path | None = None) -> IO[bytes]:
+    """Open a regular file to write into it where it is, made if it isn't there; follow no link.
+
+    Raise OSError for what is something else. `below` is as in `replaced`.
+    """
+    safe = os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    with folder_inside(path.parent, below) as folder:
+        descriptor = os.open(path.name, flags | safe, 0o666, dir_fd=folder)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "is no regular file")
+    return os.fdopen(descriptor, "r+b" if flags & os.O_RDWR else "wb")
+
+
+def append_text(path: Path, text: str) -> None:
+    """Add a text to a file, on a line of its own; raise OperationError where that can't be."""
+    with writing(path), open_here(path, os.O_RDWR | os.O_APPEND) as file:
+        if (length := file.seek(0, os.SEEK_END)) and os.pread(
+            file.fileno(), 1, length - 1
+        ) != b"\n":
+            text = f"\n{text}"  # the last line was cut off
         file.write(text.encode(errors="backslashreplace"))
 
 

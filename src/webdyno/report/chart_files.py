@@ -6,7 +6,7 @@ from pathlib import Path
 
 import vl_convert
 
-from webdyno.model.files import writing
+from webdyno.model.files import write_whole
 from webdyno.report import document as doc
 from webdyno.report.drawing import FONT, LIGHT, Mark, marks
 from webdyno.report.result_page import all_figures
@@ -20,18 +20,16 @@ SCALE = 2.0
 def write_charts(folder: Path, view: RunView) -> list[Path]:
     """Write each chart of the page as SVG and PNG; give the files.
 
-    Raise OperationError where they can't be written.
+    The folder is made where it isn't there; one that is a link is refused. Raise OperationError
+    where they can't be written.
     """
-    with writing(folder):
-        folder.mkdir(parents=True, exist_ok=True)
     written = []
     for _, panel, drawn in charts(view):
         for file, content in (
             (folder / f"{panel.name}.svg", drawn.encode()),
             (folder / f"{panel.name}.png", vl_convert.svg_to_png(drawn, scale=SCALE)),
         ):
-            with writing(file):
-                file.write_bytes(content)
+            write_whole(file, content, below=folder.parent)
             written.append(file)
     return written
 

@@ -15,6 +15,7 @@ from webdyno.host.this_machine import Testbed
 from webdyno.host.users import ServerUser, caller, hand_over, make_private, owner_of, uid_of
 from webdyno.host.workspace import Workspace
 from webdyno.model.errors import OperationError, UserError
+from webdyno.model.files import write_whole
 from webdyno.model.service import PERF_NAMES, Service
 from webdyno.model.stack import Site
 from webdyno.model.text import with_secrets
@@ -322,15 +323,12 @@ def _write_files(
         copy_own(deployment.kept_data[role.name], home / role.service.data)
     if role.has_certificate:
         made = certificate(deployment.testbed.host, str(role.settings.get("tls_key", "ec")))
-        (home / CERTIFICATE_FILE).write_text(made.certificate)
+        write_whole(home / CERTIFICATE_FILE, made.certificate)
         for name, text in ((KEY_FILE, made.key), (BOTH_FILE, made.certificate + made.key)):
-            (home / name).touch(mode=0o600)
-            (home / name).write_text(text)
+            write_whole(home / name, text, mode=0o600)
     kept = deployment.keep / role.name
     kept.mkdir(parents=True, exist_ok=True)
     for name, text in filled.files.items():
-        for path in (home / name, kept / name):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text)
-            path.chmod(0o600)  # passwords may stand in it
+        for place, below in ((home, home), (kept, deployment.keep)):
+            write_whole(place / name, text, below=below, mode=0o600)  # passwords may be in it
     hand_over(home, user)

@@ -13,6 +13,7 @@ from webdyno.host.this_machine import Testbed
 from webdyno.host.users import name_of
 from webdyno.host.workspace import Workspace
 from webdyno.model.errors import OperationError, UserError
+from webdyno.model.files import write_whole
 from webdyno.model.format import indented
 from webdyno.stack.commands import WITHIN_S, CommandError, run_checked
 from webdyno.stack.log import hint, other_port_in_use, refused, shown_lines
@@ -249,7 +250,7 @@ class RunningService:
             self.workspace,
         )
         if said:
-            (self._kept() / "version.txt").write_text(said)
+            write_whole(self._kept() / "version.txt", said, below=self.log.parent)
         return version
 
     def facts(self) -> Mapping[str, str]:

@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,7 +12,7 @@ import numpy as np
 import tomli_w
 
 from webdyno.model.errors import UserError
-from webdyno.model.files import writing
+from webdyno.model.files import write_whole, writing
 from webdyno.model.format import size
 from webdyno.model.workload import Pages
 from webdyno.workload.fits import Mix
@@ -113,12 +112,12 @@ def write_twin(folder: Path, twin: Twin) -> None:
     """Write a catalogue that has the twin; raise OperationError where that fails."""
     place = folder / "sites" / NAME
     pages = {path: page._asdict() for path, page in twin.pages.items()}
-    with writing(place):
-        (place / "app").mkdir(parents=True, exist_ok=True)
-        (place / "site.toml").write_text(tomli_w.dumps(twin.site), encoding="utf-8")
-        (place / "app/pages.json").write_text(json.dumps(pages), encoding="utf-8")
-        for code in APP.iterdir():
-            shutil.copyfile(code, place / "app" / code.name)
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    write_whole(place / "site.toml", tomli_w.dumps(twin.site), below=folder)
+    write_whole(place / "app/pages.json", json.dumps(pages), below=folder)
+    for code in APP.iterdir():
+        write_whole(place / "app" / code.name, code.read_bytes(), below=folder)
 
 
 def _sizes(log: Log) -> dict[str, int]:

@@ -1,0 +1,175 @@
+"""Links that others put where webdyno writes lead nothing elsewhere."""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from e2e.commands import webdyno_here
+from report import comparisons, questions
+from webdyno.cli.gate import leave_behind
+from webdyno.cluster.remote_hosts import keep_files
+from webdyno.lab.result import result_in
+from webdyno.model.errors import OperationError
+from webdyno.model.files import append_text, open_here, replaced, write_whole
+from webdyno.run.folder import RunFolder
+from webdyno.workload.twin import Twin, write_twin
+
+FILES = {
+    "md": "report.md",
+    "json": "report.json",
+    "csv": "summary.csv",
+    "html": "report.html",
+    "autobench": "autobench.csv",
+    "parquet": "slots.parquet",
+    "pdf": "report.pdf",
+}
+Link = Callable[[Path, Path], None]
+GATE_FILES = ("gate.md", "gate.json", "junit.xml", "bencher.json", "load-performance.json")
+
+
+@pytest.fixture
+def victim(tmp_path: Path) -> Iterator[Path]:
+    """A folder of somebody's, in which nothing changes."""
+    folder = tmp_path / "victim"
+    folder.mkdir()
+    (folder / "file").write_text("kept")
+    yield folder
+    assert [path.name for path in folder.iterdir()] == ["file"]
+    assert (folder / "file").read_text() == "kept"
+
+
+def linked(path: Path, victim: Path) -> None:
+    """Make links to a file that is there, and beside it to one that isn't."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.unlink(missing_ok=True)
+    path.symlink_to(os.path.relpath(victim / "file", path.parent))
+
+
+def dangling(path: Path, victim: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.unlink(missing_ok=True)
+    path.symlink_to(victim / "new")
+
+
+both = pytest.mark.parametrize("link", [linked, dangling])
+
+
+@both
+@pytest.mark.parametrize("name", FILES)
+def test_reports(tmp_path: Path, victim: Path, name: str, link: Link) -> None:
+    run = tmp_path / "run"
+    comparisons.decided().stored(run)
+    link(run / FILES[name], victim)
+    done = webdyno_here("report", str(run), "--format", name, folder=tmp_path)
+    if name in {"parquet", "pdf"} and "install" in done.stderr:
+        pytest.skip("takes a program that isn't installed here")
+    assert done.returncode in {0, 4}, done.stderr
+    assert not (run / FILES[name]).is_symlink()
+
+
+def test_charts_and_their_folder(tmp_path: Path, victim: Path) -> None:
+    run = tmp_path / "run"
+    comparisons.decided().stored(run)
+    (run / "charts").symlink_to(victim)
+    done = webdyno_here("report", str(run), "--format", "charts", folder=tmp_path)
+    assert done.returncode == 3
+    assert "charts in" in done.stderr
+    assert "is a link, or no folder; remove it" in done.stderr
+    (run / "charts").unlink()
+    linked(run / "charts/ratios.svg", victim)
+    assert webdyno_here("report", str(run), "--format", "charts", folder=tmp_path).returncode == 0
+    assert "<svg" in (run / "charts/ratios.svg").read_text()
+
+
+def test_a_page_that_is_copied_is_no_link(tmp_path: Path, victim: Path) -> None:
+    chart = next(iter(result_in(RunFolder.open(stored(tmp_path))).charts().values()))
+    linked(tmp_path / "chart.svg", victim)
+    assert "<svg" in chart.save(tmp_path / "chart.svg").read_text()
+
+
+def stored(place: Path) -> Path:
+    comparisons.decided().stored(place / "run")
+    return place / "run"
+
+
+@both
+def test_gates(tmp_path: Path, victim: Path, monkeypatch: pytest.MonkeyPatch, link: Link) -> None:
+    questions.gated().stored(tmp_path / "run")
+    gate = result_in(RunFolder.open(tmp_path / "run")).gate
+    assert gate is not None
+    for name in (".gitignore", *GATE_FILES):
+        link(tmp_path / "run" / name, victim)
+    linked(tmp_path / "summary", victim)
+    leave_behind(gate.judgement, tmp_path / "run")
+    assert not any((tmp_path / "run" / name).is_symlink() for name in GATE_FILES)
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary"))
+    with pytest.raises(OperationError, match="summary: can't be written"):
+        leave_behind(gate.judgement, None)
+
+
+@both
+def test_init(tmp_path: Path, victim: Path, link: Link) -> None:
+    app = tmp_path / "app"
+    link(app / "webdyno.toml", victim)
+    words = ("init", "--start=./server --port $PORT", "--no-try", "--yes")
+    refused = webdyno_here(*words, folder=app)
+    assert refused.returncode == 2
+    assert "webdyno.toml is there already" in refused.stderr
+    done = webdyno_here(*words, "--force", folder=app)
+    assert done.returncode == 0, done.stderr
+    assert "[app]" in (app / "webdyno.toml").read_text()
+    assert not (app / "webdyno.toml").is_symlink()
+
+
+def test_twins_and_what_hosts_send(tmp_path: Path, victim: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/sites").symlink_to(victim)
+    with pytest.raises(OperationError, match="sites in"):
+        write_twin(tmp_path / "out", Twin({}, {}, []))
+    with pytest.raises(OperationError, match="sites in"):
+        keep_files({"sites/log": b"said"}, tmp_path / "out")
+    keep_files({"rounds/1/log": b"said"}, tmp_path / "out")
+    assert (tmp_path / "out/rounds/1/log").read_bytes() == b"said"
+
+
+def test_what_is_added_to(tmp_path: Path, victim: Path) -> None:
+    for link in (linked, dangling):
+        link(tmp_path / "history.jsonl", victim)
+        with pytest.raises(OperationError, match="can't be written"):
+            append_text(tmp_path / "history.jsonl", "{}\n")
+        with pytest.raises(OSError, match="symbolic"):
+            open_here(tmp_path / "history.jsonl", os.O_WRONLY | os.O_TRUNC)
+    file = tmp_path / "cut-off"
+    file.write_text("half")
+    append_text(file, "whole\n")
+    append_text(file, "more\n")
+    assert file.read_text() == "half\nwhole\nmore\n"
+
+
+def test_what_a_process_has_open_is_written_to_as_it_is(tmp_path: Path) -> None:
+    """As `-o /dev/stdout` and the shell's `-o >(program)` ask for."""
+    read, write = os.pipe()
+    write_whole(Path(f"/dev/fd/{write}"), "through a pipe")
+    write_whole(Path("/dev/null"), "nowhere")
+    assert Path("/dev/null").is_char_device()
+    os.close(write)
+    with os.fdopen(read) as said:
+        assert said.read() == "through a pipe"
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OperationError, match="no regular file"):
+        write_whole(tmp_path / "pipe", "x")
+
+
+def test_a_file_is_there_as_a_whole_or_as_it_was(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    write_whole(file, "old", mode=0o600)
+    assert file.stat().st_mode & 0o777 == 0o600
+    with pytest.raises(IsADirectoryError), replaced(file) as unfinished:
+        shutil.copy(tmp_path, unfinished)
+    assert file.read_text() == "old"
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+    with pytest.raises(OperationError, match="leads out of"):
+        write_whole(tmp_path / "a/../../b", "x", below=tmp_path)

@@ -1,0 +1,87 @@
+"""What is written by name is written by `model/files.py`, which follows no link.
+
+Elsewhere a file may be opened for writing where nobody can have put a link: below a folder that was
+made for it a moment ago, which nobody else may enter, or among the kernel's own files.
+"""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import webdyno
+
+SOURCES = Path(webdyno.__file__).parent
+ONE_PLACE = "model/files.py"
+ALLOWED = {
+    "cli/__init__.py": "standard streams that lead to /dev/null",
+    "cli/audit.py": "standard streams that lead to /dev/null",
+    "cluster/dispatch.py": "flags for `open_here`",
+    "host/workspace.py": "locks, opened for reading so that no link is followed",
+    "calibrate/calibration.py": "a copy of the engine in a workspace, which is ours alone",
+    "cluster/agent.py": "a parcel, unpacked into a temporary folder",
+    "host/awake.py": "a device and files of the kernel's",
+    "host/control_group.py": "files of the kernel's",
+    "host/copies.py": "copies into a folder made for them, by names that were looked at",
+    "host/limits.py": "files of the kernel's",
+    "host/netns_agent.py": "files of the kernel's",
+    "host/users.py": "logs, opened so that no link is followed, and looked at",
+    "host/warden.py": "files of the kernel's",
+    "host/removal.py": "names in open folders, for removal",
+    "own/podman.py": "a temporary folder",
+    "own/server_program.py": "a copy in a folder of mode 700, made for it",
+    "own/target.py": "a catalogue in a temporary folder",
+    "probe/profile.py": "pipes of its own",
+    "run/folder.py": "records, opened so that no link is followed, and looked at",
+    "run/parquet.py": "DuckDB writes to what `replaced` gives it",
+    "cli/report.py": "calls the writer of Parquet",
+    "run/point.py": "logs of commands, opened so that no link is followed",
+    "run/repeat.py": "the catalogue of a run whose folder was just made",
+    "stack/prepared.py": "a folder of the cache that its maker made a moment ago",
+    "stack/programs.py": "a folder of the cache, as are its logs",
+    "stack/running.py": "a link in a workspace, which is ours alone",
+}
+"""By file: why links can't lead what it writes elsewhere."""
+WRITES = {
+    *("write_text", "write_bytes", "touch", "symlink_to", "hardlink_to", "rename", "renames"),
+    *("copy", "copy2", "copyfile", "copytree", "move", "extractall", "write_parquet", "to_csv"),
+}
+OPENS = {"open", "fdopen"}
+FLAGS = {"O_WRONLY", "O_RDWR", "O_CREAT", "O_APPEND", "O_TRUNC"}
+NO_FILES = {"copy.copy", "renderable.copy", "counts[used].copy", "move"}
+
+
+def test_nothing_else_writes_by_name() -> None:
+    writing = dict(_writing())
+    unknown = {file: calls for file, calls in writing.items() if file not in ALLOWED}
+    assert not unknown, "write it with model/files.py"
+    assert writing.keys() == ALLOWED.keys(), "these no longer write: take them off the list"
+
+
+def _writing() -> Iterator[tuple[str, list[str]]]:
+    for path in sorted(SOURCES.rglob("*.py")):
+        name = path.relative_to(SOURCES).as_posix()
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        places = [node for node in ast.walk(tree) if isinstance(node, ast.Call | ast.Attribute)]
+        found = [f"{place.lineno}: {ast.unparse(place):.80}" for place in places if _writes(place)]
+        if found and name != ONE_PLACE and not name.startswith("catalog/"):
+            yield name, found
+
+
+def _writes(place: ast.Call | ast.Attribute) -> bool:
+    if isinstance(place, ast.Attribute):
+        return place.attr in FLAGS
+    function = ast.unparse(place.func)
+    name = function.rpartition(".")[2]
+    if name in WRITES:
+        return function not in NO_FILES
+    if name == "replace" and len(place.args) == 1 and not place.keywords:  # of a Path
+        return True
+    return name in OPENS and _mode_writes(place)
+
+
+def _mode_writes(call: ast.Call) -> bool:
+    """Whether it opens what may be there; `x` makes a file, and follows no link."""
+    given = [*call.args, *(word.value for word in call.keywords if word.arg == "mode")]
+    texts = [it.value for it in given if isinstance(it, ast.Constant) and isinstance(it.value, str)]
+    modes = [text for text in texts if text and set(text) <= set("rwxabt+")]
+    return any(set(mode) & set("wa+") and "x" not in mode for mode in modes)
