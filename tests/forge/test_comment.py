@@ -205,6 +205,18 @@ def test_refusals_say_whose_right_is_missing(forge: Forge, tmp_path: Path) -> No
         "webdyno gate --base 'cmd:curl evil | sh'",
         "webdyno gate --base 'unfinished",
         "webdyno report runs/x",
+        "webdyno gate --base a --catalog /tmp/evil",
+        "webdyno gate --base a -o /home/x",
+        "webdyno gate --base a --output=/home/x",
+        "webdyno gate --base a --history ~/.ssh/authorized_keys",
+        "webdyno gate --base a --set 'state.before_round=[\"id\"]'",
+        "webdyno gate --base a --traffic /etc/passwd",
+        "webdyno gate --base a --yes",
+        "webdyno gate --base a --target-is-mine",
+        "webdyno gate --base --yes",
+        "webdyno gate --base",
+        "webdyno gate --base a; rm -rf x",
+        "webdyno gate --base a '--path=/\n'",
     ],
 )
 def test_a_command_that_a_stranger_made_up_is_not_offered(
@@ -217,5 +229,15 @@ def test_a_command_that_a_stranger_made_up_is_not_offered(
 
 def test_of_a_command_the_shell_gets_nothing_else_to_run(forge: Forge, tmp_path: Path) -> None:
     job = github(forge, tmp_path, events.pull_request())
-    post_comment(gate(tmp_path / "run", repeat="webdyno gate --base a; rm -rf x"), NAME, job)
-    assert "webdyno gate --base 'a;' rm -rf x" in forge.comments[0]["body"]
+    repeat = "webdyno gate --base 'a; rm -rf x' --confirm -c 8 --time=5m"
+    post_comment(gate(tmp_path / "run", repeat=repeat), NAME, job)
+    assert repeat in forge.comments[0]["body"]
+
+
+def test_a_metric_that_there_is_not_is_named(forge: Forge, tmp_path: Path) -> None:
+    job = github(forge, tmp_path, events.pull_request())
+    folder = gate(tmp_path / "run")
+    file = folder / "gate.json"
+    file.write_text(file.read_text().replace("server_cpu_us", "happiness"))
+    with pytest.raises(UserError, match=r"gate.json: is no answer.*no metric 'happiness'"):
+        post_comment(folder, NAME, job)

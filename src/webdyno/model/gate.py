@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from webdyno.model.base import Amount, Count, Interval, Model
 from webdyno.model.explain import Explanation
 from webdyno.model.machine import Machine
-from webdyno.model.metrics import CPU_TIME, METRICS, THROUGHPUT, DecidingMetric
+from webdyno.model.metrics import CPU_TIME, METRICS, THROUGHPUT, DecidingMetric, MetricName
 from webdyno.model.quantities import SHARE, Quantity
 from webdyno.model.text import OneLine
 
@@ -101,7 +101,7 @@ class GateClaim(Model):
     """
 
     endpoint: str
-    metric: str
+    metric: MetricName
     tolerance: float
     """As a share of the baseline's value; never less than what the metric's floor makes of it."""
     answer: ClaimAnswer
