@@ -16,7 +16,7 @@ from webdyno.definitions.catalogue import BUILT_IN
 from webdyno.definitions.foreign import commands_around_rounds
 from webdyno.definitions.toml_file import TomlFile
 from webdyno.lab.caller import Caller
-from webdyno.lab.consent import agree_to_catalogues, agree_to_foreign, provide
+from webdyno.lab.consent import agree_to_catalogues, agree_to_foreign, agree_to_own, provide
 from webdyno.lab.systems import checked_with_own
 from webdyno.model.errors import OperationError, UserError
 from webdyno.model.exit_codes import Exit
@@ -208,3 +208,39 @@ def test_without_a_terminal_nothing_is_installed(answers: pytest.MonkeyPatch) ->
         provide([], [], [need], caller())
     with pytest.raises(AssertionError, match="something was run"):
         provide([], [], [need], caller(yes=True))
+
+
+@pytest.mark.usefixtures("answers")
+def test_commands_are_agreed_to_for_the_folder_that_they_run_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`./reset.sh` elsewhere is another program."""
+    state = State(before_round=["./reset.sh"])
+    for name in ("mine", "theirs"):
+        (tmp_path / name).mkdir()
+    monkeypatch.chdir(tmp_path / "mine")
+    agree_to_own([], [state], caller())
+    agree_to_foreign(commands_around_rounds([state], tmp_path / "run"), caller())
+    monkeypatch.chdir(tmp_path / "theirs")
+    with pytest.raises(UserError, match=r"reset\.sh"):
+        agree_to_foreign(commands_around_rounds([state], tmp_path / "run"), caller())
+
+
+def test_where_nothing_can_be_kept_it_goes_on(
+    answers: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As in a home that is read-only, or where there is none."""
+    state = State(before_round=["true"])
+    answers.setenv("XDG_STATE_HOME", "/proc/nowhere")
+    agree_to_own([], [state], caller())
+    answers.setenv("XDG_STATE_HOME", "")
+    answers.setattr(Path, "home", no_home)
+    agree_to_own([], [state], caller())
+    told = capsys.readouterr().err
+    assert told.count("what you agreed to can't be kept, and will be asked again") == 2
+    with pytest.raises(UserError, match="add --yes"):
+        agree_to_foreign(commands_around_rounds([state], tmp_path), caller())
+
+
+def no_home() -> Path:
+    raise RuntimeError("Could not determine home directory.")

@@ -79,6 +79,27 @@ def test_who_ends_connections_without_an_answer_is_told_so(home: Path) -> None:
     check_refusal(home, done, "ends connections without a response to http")
 
 
+COOKIES = """
+import http.server, sys
+
+class Many(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        for number in range(301):
+            self.send_header("Set-Cookie", f"a{number}=b")
+        self.end_headers()
+
+    def log_message(self, *_): pass
+
+http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Many).serve_forever()
+"""
+
+
+def test_who_answers_with_too_many_headers_is_told_so(home: Path) -> None:
+    done = webdyno("compare", command(home, COOKIES), CMD, "--output=run", folder=home)
+    check_refusal(home, done, "can't be read: got more than 100 headers; .* 100 headers at most")
+
+
 def test_only_what_will_be_asked_has_to_be_answered(home: Path) -> None:
     wanted = command(home, UNASKED)
     cookie = ("--path=/items", "--set=load.headers.Cookie=a=b")

@@ -206,3 +206,17 @@ class Clock:
     def sleep(self, for_s: float) -> None:
         """Let time pass."""
         self.now_s += for_s
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (page(b"x", "200 OK", *(f"Set-Cookie: a{number}=b" for number in range(301))), "headers"),
+        (b"-ERR unknown command 'GET'\r\n", "ERR"),
+    ],
+)
+def test_why_an_answer_can_not_be_read_is_known(answer: bytes, why: str) -> None:
+    found = wait(saying(answer))
+    assert found is not None
+    assert found.status is None
+    assert why in found.unread

@@ -98,7 +98,10 @@ def _site(site: Site) -> ForeignPart:
 
 
 def commands_around_rounds(states: Iterable[State], folder: Path) -> list[ForeignPart]:
-    """Give what experiments run before and after their rounds, as the user of a run's folder."""
+    """Give what experiments run before and after their rounds, as the user of a run's folder.
+
+    They run in the current folder, and are others in another one: `./reset.sh` is what lies there.
+    """
     parts = (_around_rounds(state, folder) for state in states)
     return list({part.fingerprint: part for part in parts if part.runs}.values())
 
@@ -108,7 +111,7 @@ def _around_rounds(state: State, folder: Path) -> ForeignPart:
     commands += [f"state.after_round: {command}" for command in state.after_round]
     return ForeignPart(
         folder=folder,
-        fingerprint=hashlib.sha256("\0".join(commands).encode()).hexdigest(),
+        fingerprint=hashlib.sha256("\0".join([str(Path.cwd()), *commands]).encode()).hexdigest(),
         runs=tuple(map(_shortened, commands)),
         packages=(),
         is_ours=False,

@@ -4,6 +4,7 @@ Of a load from a log, what isn't answered here as in the log is excluded, which 
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from webdyno.definitions.foreign import (
 from webdyno.lab.caller import Caller
 from webdyno.model.errors import OperationError, UserError
 from webdyno.model.experiment import Experiment, State
-from webdyno.model.files import append_text, state_folder, writing
+from webdyno.model.files import append_text, state_folder
 from webdyno.model.format import count, latency, number, percent
 from webdyno.model.point import plan_points
 from webdyno.model.service import Need, Own
@@ -38,8 +39,7 @@ def agree_to_foreign(parts: Sequence[ForeignPart], caller: Caller) -> None:
 
     Raise UserError when nobody agrees.
     """
-    agreed = _agreed_file()
-    known = _agreed(agreed)
+    known = _agreed()
     new = [part for part in parts if part.fingerprint not in known]
     if not new:
         return
@@ -50,7 +50,7 @@ def agree_to_foreign(parts: Sequence[ForeignPart], caller: Caller) -> None:
         caller.tell(commands)
         if not caller.ask("run that?", usual=False):
             raise UserError("nothing was run, since you didn't agree")
-    _remember(agreed, new)
+    _remember(new, caller)
 
 
 def agree_to_catalogues(stacks: Sequence[Stack], sites: Sequence[Site], caller: Caller) -> None:
@@ -58,14 +58,13 @@ def agree_to_catalogues(stacks: Sequence[Stack], sites: Sequence[Site], caller: 
     agree_to_foreign(foreign_parts(stacks, sites), caller)
 
 
-def agree_to_own(stacks: Sequence[Stack], states: Sequence[State] = ()) -> None:
+def agree_to_own(stacks: Sequence[Stack], states: Sequence[State], caller: Caller) -> None:
     """Remember that you requested these yourself: a resumed run asks no more."""
     own = [part for part in foreign_parts(stacks, []) if part.in_folder]
     own += commands_around_rounds(states, Path.cwd())
-    agreed = _agreed_file()
-    known = _agreed(agreed)
+    known = _agreed()
     if new := [part for part in own if part.fingerprint not in known]:
-        _remember(agreed, new)
+        _remember(new, caller)
 
 
 def refuse_own_systems(written: Mapping[str, Any], caller: Caller) -> None:
@@ -229,18 +228,20 @@ def _as_whom(part: ForeignPart) -> str:
     return name_of(next((user for path in there if (user := caller(path) or owner_of(path))), None))
 
 
-def _agreed_file() -> Path:
-    return state_folder() / AGREED_FILE
+def _agreed() -> list[str]:
+    with suppress(OSError, RuntimeError):  # RuntimeError: there is no home folder
+        return (state_folder() / AGREED_FILE).read_text().split()
+    return []
 
 
-def _agreed(file: Path) -> list[str]:
-    return file.read_text().split() if file.is_file() else []
-
-
-def _remember(agreed: Path, parts: Sequence[ForeignPart]) -> None:
-    with writing(agreed):
+def _remember(parts: Sequence[ForeignPart], caller: Caller) -> None:
+    """Keep what was agreed to; where that can't be, say that it will be asked again."""
+    try:
+        agreed = state_folder() / AGREED_FILE
         agreed.parent.mkdir(parents=True, exist_ok=True)
-    append_text(agreed, "".join(f"{part.fingerprint}\n" for part in parts))
+        append_text(agreed, "".join(f"{part.fingerprint}\n" for part in parts))
+    except (OSError, OperationError, RuntimeError) as error:
+        caller.tell(f"what you agreed to can't be kept, and will be asked again: {error}")
 
 
 def without_unlike(

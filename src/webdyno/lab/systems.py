@@ -93,7 +93,7 @@ def checked_with_own(
     refuse_commands_of(states, caller)
     if not is_kept(folder):
         new = joined.stacks.keys() - catalogue.stacks.keys()
-        agree_to_own([joined.stacks[name] for name in new], states)
+        agree_to_own([joined.stacks[name] for name in new], states, caller)
     return experiment, joined
 
 
@@ -165,7 +165,7 @@ def one_system(
     draft = Draft.of(source, overrides)
     resolved, joined = _resolved(draft, catalogue, Path.cwd(), caller)
     stack = joined.stack(resolved.data["variants"][name]["stack"])
-    agree_to_own([stack])
+    agree_to_own([stack], [], caller)
     made = build(Load, resolved.data.get("load", {}), lambda where: draft.place(("load", *where)))
     return OneSystem(stack, joined, made, _requests(resolved, made, said="paths" in load))
 

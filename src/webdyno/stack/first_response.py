@@ -20,6 +20,7 @@ CLOSED = (
     "what is measured has to be on this port, under this protocol; servers end connections so for "
     "hosts that they don't know (`return 444` of nginx), and where they expect the PROXY protocol"
 )
+UNREADABLE = "what is measured has to speak HTTP, with 100 headers at most"
 ENDLESS = "what is measured has to be answered as a whole; name another path by --path"
 ANY_CERTIFICATE = (
     "name it as the certificate does, set SSL_CERT_FILE to a file with the authority that issued "
@@ -77,6 +78,10 @@ def first_response(
         raise front.died((front.elsewhere() if own else None) or late)
     if answered.unfinished:
         raise front.died(f"GET {where} doesn't end: {answered.unfinished}; {ENDLESS}")
+    if answered.unread:
+        raise front.died(
+            f"answers {where} with what can't be read: {answered.unread}; {UNREADABLE}"
+        )
     if answered.status is None:
         raise front.died(f"ends connections without a response to {where}: {CLOSED}")
     # Of a page that nobody named an error is as good as any other response.

@@ -104,6 +104,8 @@ class FirstResponse(NamedTuple):
     """How much came in which time of a response that doesn't end."""
     is_reset: bool = False
     """Whether it reset the request's stream, over HTTP/2: it is up, but serves other requests."""
+    unread: str = ""
+    """Why an answer can't be read that came instead of a response."""
 
 
 @dataclass(frozen=True)
@@ -168,7 +170,9 @@ def wait_for_response(server: Starting, request: FirstRequest) -> FirstResponse 
         if response is None or response[1:] != wrong[1:] or not wrong.at_s:
             wrong = response or _Response(0.0)
         elif not request.is_patient and response.at_s - wrong.at_s > SAME_WRONG_RESPONSE_FOR_S:
-            return FirstResponse(response.at_s, response.status, is_right=False)
+            return FirstResponse(
+                response.at_s, response.status, is_right=False, unread=response.unread
+            )
         if response is None and time.monotonic() >= given_up_at and server.is_own():
             break
         if response is None and time.monotonic() > look_at:
@@ -177,7 +181,9 @@ def wait_for_response(server: Starting, request: FirstRequest) -> FirstResponse 
             look_at = time.monotonic() + ELSEWHERE_AFTER_S
         time.sleep(POLL_S)
     seen = last if last.at_s else wrong
-    return FirstResponse(seen.at_s, seen.status, is_right=False) if seen.at_s else None
+    if not seen.at_s:
+        return None
+    return FirstResponse(seen.at_s, seen.status, is_right=False, unread=seen.unread)
 
 
 def spoken_instead(
@@ -258,6 +264,7 @@ class _Response(NamedTuple):
     body: bytes = b""
     unfinished: str = ""
     is_reset: bool = False
+    unread: str = ""
 
 
 def _ask(
@@ -279,8 +286,10 @@ def _ask(
     except ResetStream:
         return _Response(time.monotonic(), is_reset=True)
     except NoResponse as none:
-        answered = none.refused or none.unfinished
-        return _Response(time.monotonic(), unfinished=none.unfinished) if answered else None
+        if not (none.refused or none.unfinished):
+            return None
+        unread = str(none) if none.unread else ""
+        return _Response(time.monotonic(), unfinished=none.unfinished, unread=unread)
     return _Response(time.monotonic(), said.status, said.body)
 
 

@@ -52,17 +52,19 @@ class NoResponse(Exception):  # noqa: N818 (it becomes a line of the pre-flight 
         *,
         connected: bool = False,
         refused: bool = False,
+        unread: bool = False,
         unfinished: str = "",
         is_late: bool = False,
     ) -> None:
         """Say why; whether it had accepted the connection, and ended it without a response.
 
-        `unfinished` says how much came in which time of a response that has no end; `is_late`: its
-        time was up.
+        `unread`: what came instead can't be read. `unfinished` says how much came in which time of
+        a response that has no end; `is_late`: its time was up.
         """
         super().__init__(why)
         self.connected = connected
         self.refused = refused
+        self.unread = unread
         self.unfinished = unfinished
         self.is_late = is_late
 
@@ -148,6 +150,7 @@ class Conversation:
                 _words(error),
                 connected=self._is_connected,
                 refused=self._is_connected and not isinstance(error, TimeoutError | TooMuch),
+                unread=_is_unread(error),
                 unfinished=so_far,
                 is_late=isinstance(error, TooLate),
             ) from None
@@ -337,6 +340,12 @@ class _Stream:
                     raise ResetStream(why, connected=True)
                 case ConnectionTerminated() if not self._ended:
                     raise ConnectionError(f"the server ended HTTP/2: {_code(event.error_code)}")
+
+
+def _is_unread(error: Exception) -> bool:
+    """Whether something came as an answer that can't be read; a cut-off one isn't that."""
+    cut_off = isinstance(error, OSError | http.client.IncompleteRead | TooMuch)
+    return not cut_off and isinstance(error, http.client.HTTPException | ValueError)
 
 
 def _words(error: Exception) -> str:
