@@ -1,9 +1,13 @@
 """What is told of a run while it goes on."""
 
+from pathlib import Path
+
 import pytest
 
 from builders import SimulatedRun, SimulatedVariant, simulated_run
 from report import comparisons, runs, sweeps
+from webdyno.cli.diff import diff
+from webdyno.cli.report import report
 from webdyno.judge import question_of
 from webdyno.judge.point_data import PointData
 from webdyno.lab.lines import LineProgress, round_name, slot_words
@@ -58,3 +62,19 @@ def test_a_line_per_round_where_there_is_no_terminal(capsys: pytest.CaptureFixtu
     assert told[0] == "each line: paths · round"
     assert told[1].startswith("/[/].txt · round 1  ")
     assert "[/]" in told[1]
+
+
+def test_what_takes_a_while_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("before", "after"):
+        comparisons.decided().stored(tmp_path / name)
+    report(tmp_path / "before")
+    assert "takes a while" not in capsys.readouterr().err
+    monkeypatch.setattr("webdyno.cli.result.LONG_BYTES", 1)
+    report(tmp_path / "before")
+    told = capsys.readouterr().err
+    assert "reading and judging" in told
+    assert "drawing" in told
+    diff(tmp_path / "before", tmp_path / "after")
+    assert "reading and judging" in capsys.readouterr().err

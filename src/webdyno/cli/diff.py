@@ -27,7 +27,7 @@ def diff(
 
         webdyno diff before after
     """
-    from webdyno.cli.result import exit_of_difference
+    from webdyno.cli.result import exit_of_difference, working_on
     from webdyno.judge.runs import compare_sweeps
     from webdyno.report.console import plain_console
     from webdyno.report.run_comparison import comparison_document
@@ -36,7 +36,8 @@ def diff(
 
     as_json = is_json(format_)
     runs = [RunFolder.open(path) for path in (before, after)]
-    compared = compare_sweeps(*(run.data() for run in runs))
+    with working_on("reading and judging", *runs):
+        compared = compare_sweeps(*(run.data() for run in runs))
     console = plain_console()
     if as_json:
         console.out(compared.model_dump_json(indent=2), highlight=False)

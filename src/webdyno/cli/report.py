@@ -168,12 +168,11 @@ def _of_machines(runs: Sequence[Path], formats: Sequence[str], output: Path | No
 def _of_run(
     folder: "RunFolder", formats: Sequence[str], output: Path | None, *, verbose: bool
 ) -> Exit:
-    from webdyno.cli.result import show_result
+    from webdyno.cli.result import judged_run, show_result
     from webdyno.model.files import writing
     from webdyno.report.console import tell
-    from webdyno.report.view import see
 
-    seen = see(folder.data())
+    seen = judged_run(folder)
     in_folder = output is not None and (len(formats) > 1 or output.is_dir())
     code = show_result(folder, seen=seen, verbose=verbose)
     for name in formats:

@@ -1,6 +1,7 @@
 """Measures for a command and shows what came of it: the answer, and the report beside it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +21,8 @@ from webdyno.model.command import command
 from webdyno.model.errors import UserError
 from webdyno.model.exit_codes import MEANINGS, Exit
 from webdyno.model.experiment import Experiment
+from webdyno.model.files import MIB
+from webdyno.model.format import size
 from webdyno.model.gate import GateAnswer
 from webdyno.model.judgement import Judgement, Verdict
 from webdyno.model.limits import Limit, limit_answers, read_limits
@@ -28,10 +31,13 @@ from webdyno.model.run import EXPLAIN_FOLDER, PAGE_FILE
 from webdyno.probe.instructions import check_counted
 from webdyno.report.console import plain_console, tell
 from webdyno.run.folder import HEAD_FILE, RunFolder
+from webdyno.run.records_file import RECORDS_FILE
 
 if TYPE_CHECKING:  # numpy takes a while to import
     from webdyno.report.view import JudgedRun
 
+LONG_BYTES = 8 * MIB
+"""Records of which judging and drawing take ten seconds or more."""
 Show = Callable[[RunFolder], Exit]
 """Shows what was measured, and gives the exit code that fits."""
 Afterwards = Callable[[Path], Exit]
@@ -104,11 +110,38 @@ def sweeps_afterwards(how: RunFlags) -> Afterwards:
 
 
 def draw(run: RunFolder) -> None:
-    """Judge a run and write its report, without printing anything."""
+    """Judge a run and write its report, without printing an answer."""
     from webdyno.report.result_page import write_report
+
+    view = judged_run(run).view
+    with working_on("drawing", run):
+        write_report(run.path, view)
+
+
+def judged_run(folder: RunFolder) -> "JudgedRun":
+    """Read a run and judge it."""
     from webdyno.report.view import see
 
-    write_report(run.path, see(run.data()).view)
+    with working_on("reading and judging", folder):
+        return see(folder.data())
+
+
+@contextmanager
+def working_on(doing: str, *folders: RunFolder) -> Iterator[None]:
+    """Say what is being done where records are so many that it takes a while."""
+    files = [folder.path / RECORDS_FILE for folder in folders]
+    records_bytes = sum(file.stat().st_size for file in files if file.is_file())
+    if records_bytes < LONG_BYTES:
+        yield
+        return
+    words = f"{doing} {size(records_bytes)} of slots, which takes a while"
+    console = plain_console(stderr=True)
+    if not console.is_terminal:
+        tell(f"{words} …")
+        yield
+        return
+    with console.status(words):
+        yield
 
 
 def draw_profiles(run: Path) -> None:
@@ -155,9 +188,8 @@ def show_result(
     """
     from webdyno.report.brief import brief, in_full, next_steps
     from webdyno.report.terminal import print_document
-    from webdyno.report.view import see
 
-    judged, view = seen or see(folder.data())
+    judged, view = seen or judged_run(folder)
     page = str(folder.path / PAGE_FILE) if report else command("report", folder.path)
     below = [("Report", page), *next_steps(view, folder.path)]
     if view.gate:
@@ -172,7 +204,8 @@ def show_result(
     if report:
         from webdyno.report.result_page import write_report
 
-        write_report(folder.path, view)
+        with working_on("drawing", folder):
+            write_report(folder.path, view)
     return code
 
 
