@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Iterator, Mapping
@@ -31,6 +32,7 @@ from webdyno.model.metrics import responses
 from webdyno.model.records import SlotRecord
 from webdyno.model.setting import SettingValue
 from webdyno.own.variants import resolve
+from webdyno.probe.status import read_status
 from webdyno.run.folder import RunFolder
 from webdyno.stack.running import RunningStack
 from webdyno.stack.service import StackDied
@@ -62,7 +64,7 @@ ASKS = {
     "postgresql": 'psql "$DATABASE_URL" -At -c "SELECT 7"; psql -At -c "SELECT $PGPORT"',
     "mariadb": 'mariadb --no-defaults -u "$MYSQL_USER" -N "$MYSQL_DATABASE" -e "SELECT 7"'
     '; echo "${DATABASE_URL%%:*}"',
-    "redis": 'redis-cli -u "$REDIS_URL" PING',
+    "redis": 'redis-cli --no-auth-warning -u "$REDIS_URL" PING',
     "memcached": 'echo "$MEMCACHED_URL $MEMCACHE_SERVERS"',
 }
 
@@ -235,7 +237,7 @@ def asked(running: RunningStack, service: str, words: str) -> str:
     program = {
         "postgresql": ["psql", "-qAt", "-c"],
         "mariadb": ["mariadb", "--no-defaults", "-usite", "-N", "site", "-e"],
-        "redis": ["sh", "-c", 'redis-cli -u "$REDIS_URL" $0'],
+        "redis": ["sh", "-c", 'redis-cli --no-auth-warning -u "$REDIS_URL" $0'],
     }[service]
     done = subprocess.run(
         [*program, words], env=web.environment, capture_output=True, text=True, check=True
@@ -338,3 +340,22 @@ def test_with_reset_each_slot_begins_with_the_same_data(tmp_path: Path) -> None:
     assert len({it.bytes_before for it in held}) == 1
     assert all(it.rows_written and it.bytes_after > it.bytes_before for it in held)
     assert {code for it in slots for code in it.load.by_status} == {"200"}
+
+
+def test_redis_by_tcp_lets_in_who_has_its_password(tmp_path: Path) -> None:
+    (tmp_path / "public").mkdir()
+    with started(tmp_path, SERVES, services={"db": "redis"}) as running:
+        db = running.services()["db"]
+        assert asked(running, "redis", "PING") == "PONG\n"
+        variables = running.services()["web"].environment
+        assert f":{variables['DB_PASSWORD']}@" in variables["REDIS_URL"]
+        with socket.create_connection((db.address.host, db.address.port)) as stranger:
+            stranger.sendall(b"DBSIZE\r\n")
+            assert stranger.recv(100).startswith(b"-NOAUTH")
+        readings = [read_status(db) for _ in range(3)]
+    first, *_, last = readings
+    assert first
+    assert last
+    # The question in the middle is the only one that wasn't asked for the two readings.
+    counted = last.since(first)
+    assert (counted.requests, counted.connections) == (2, 1)

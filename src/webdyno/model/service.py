@@ -92,6 +92,8 @@ class StatusSource(Model):
     """A Unix socket in its folder, for this alone; where it listens anyway unless given."""
     path: Text = "/"
     """What is requested, a template: a page's path; of no use to memcached and redis."""
+    password: Text | None = None
+    """What a question needs, a template; Redis alone takes one."""
     workers: Text | None = None
     """How many workers it has, a template. A server that tells of more has counted wrongly."""
 

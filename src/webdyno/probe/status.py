@@ -159,12 +159,13 @@ def probe(scene: Scene) -> Generator[None, None, dict[str, ServerStatus]]:
 class StatusReading:
     """What a server has counted since its start."""
 
-    kind: StatusKind
     counts: OwnCounts
+    own: OwnCounts
+    """What one question adds to them."""
 
     def since(self, earlier: "StatusReading") -> ServerStatus:
         """Give what it counted since an earlier reading, without our own question."""
-        now, then, own = self.counts, earlier.counts, ASKING_COUNTS[self.kind]
+        now, then, own = self.counts, earlier.counts, self.own
         return ServerStatus(
             requests=_difference(now.requests, then.requests, own.requests),
             connections=_difference(now.connections, then.connections, own.connections),
@@ -188,8 +189,19 @@ def read_status(service: RunningService) -> StatusReading | None:
         text = ASK[source.kind](service, source).decode("utf-8", "replace")
         counts = PARSERS[source.kind](text)
         if not most or _plausible(counts, int(most)):
-            return StatusReading(source.kind, counts)
+            return StatusReading(counts, _of_question(service, source))
     return None
+
+
+def _of_question(service: RunningService, source: StatusSource) -> OwnCounts:
+    """Give what a question adds; with a password it is two commands."""
+    own = ASKING_COUNTS[source.kind]
+    return replace(own, requests=2) if _password(service) else own
+
+
+def _password(service: RunningService) -> str:
+    password: str = service.filled.texts["status"]["password"]
+    return password
 
 
 def _plausible(counts: OwnCounts, workers: int) -> bool:
@@ -265,7 +277,12 @@ def _memcached(service: RunningService, source: StatusSource) -> bytes:
 
 
 def _redis(service: RunningService, source: StatusSource) -> bytes:
-    return _exchange(service, source, b"INFO stats\r\n", redis_complete)
+    if not (password := _password(service)):
+        return _exchange(service, source, b"INFO stats\r\n", redis_complete)
+    asked = f"AUTH {password}\r\nINFO stats\r\n".encode()
+    return _exchange(
+        service, source, asked, lambda said: redis_complete(said.removeprefix(b"+OK\r\n"))
+    )
 
 
 def redis_complete(response: bytes) -> bool:

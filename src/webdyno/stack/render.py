@@ -106,7 +106,13 @@ def service_job(service: Service, context: Context) -> Job:
             "version": service.version.command if isinstance(service.version, Version) else [],
             "modules": {name: version.command for name, version in service.modules.items()},
             "facts": service.facts,
-            "status": {"path": status.path, "workers": status.workers or ""} if status else {},
+            "status": {
+                "path": status.path,
+                "workers": status.workers or "",
+                "password": status.password or "",
+            }
+            if status
+            else {},
         },
         where=service.folder / "service.toml",
         context=context,
