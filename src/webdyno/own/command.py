@@ -124,7 +124,7 @@ def service_variables(named: Mapping[str, str], services: Mapping[str, Service])
             "HOST": f"{{{{ {service}.host if not {service}.socket }}}}",
             "PORT": f"{{{{ {service}.port if not {service}.socket }}}}",
             "SOCKET": f"{{{{ {service}.socket or '' }}}}",
-            **services[name].credentials,
+            **_of_role(role, services[name].credentials),
         }
         prefix = role.upper().replace("-", "_")
         variables |= {f"{prefix}_{key}": value for key, value in own.items()}
@@ -135,8 +135,11 @@ def usual_variables(named: Mapping[str, str], services: Mapping[str, Service]) -
     """Give those by which programs usually find such services: of two alike that of the first."""
     variables: dict[str, str] = {}
     for role, name in named.items():
-        of_role = f"{{% set server = services['{role}'] %}}"
-        variables = {
-            key: of_role + variable for key, variable in services[name].variables.items()
-        } | variables
+        variables = _of_role(role, services[name].variables) | variables
     return variables
+
+
+def _of_role(role: str, texts: Mapping[str, str]) -> dict[str, str]:
+    """Give templates of a service's own, to be filled in by another one."""
+    of_role = f"{{% set server = services['{role}'] %}}"
+    return {key: of_role + text for key, text in texts.items()}
