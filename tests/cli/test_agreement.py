@@ -3,6 +3,7 @@
 import os
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -224,6 +225,18 @@ def test_commands_are_agreed_to_for_the_folder_that_they_run_in(
     monkeypatch.chdir(tmp_path / "theirs")
     with pytest.raises(UserError, match=r"reset\.sh"):
         agree_to_foreign(commands_around_rounds([state], tmp_path / "run"), caller())
+
+
+@pytest.mark.usefixtures("answers")
+def test_what_was_agreed_to_is_nobody_else_s_to_begin(tmp_path: Path) -> None:
+    """As where an agent explains a run whose commands you once typed."""
+    state = State(before_round=["./reset.sh"])
+    agree_to_own([], [state], caller())
+    parts = commands_around_rounds([state], tmp_path)
+    agree_to_foreign(parts, caller())
+    for agent in (caller(), caller(yes=True)):
+        with pytest.raises(UserError, match=r"reset\.sh: is a command.*--allow-commands"):
+            agree_to_foreign(parts, replace(agent, allows_commands=False))
 
 
 def test_where_nothing_can_be_kept_it_goes_on(

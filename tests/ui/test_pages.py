@@ -219,6 +219,8 @@ def test_a_run_that_can_not_be_judged_invalidates_its_own_page_only(
     assert (answer.status_code, answer.text) == (500, "nobody foresaw this\n")
     assert "default-src 'none'" in answer.headers["content-security-policy"]
     assert client.get("/").status_code == 200
+    report = report_of(client, "before")
+    assert (report.status_code, report.text) == (500, "nobody foresaw this\n")
 
 
 def test_what_lies_in_a_run_s_folder_is_no_report(client: TestClient, root: Path) -> None:

@@ -37,8 +37,13 @@ MOST_NAMED = 5
 def agree_to_foreign(parts: Sequence[ForeignPart], caller: Caller) -> None:
     """Say what parts that aren't webdyno's own will run, and ask, once for each content of theirs.
 
-    Raise UserError when nobody agrees.
+    Raise UserError when nobody agrees, and where the caller may have no commands run, whatever was
+    agreed to before.
     """
+    if not caller.allows_commands:
+        for part in parts:
+            if part.in_folder is not None and part.runs:
+                raise _refused(part.runs[0], "is a command")
     known = _agreed()
     new = [part for part in parts if part.fingerprint not in known]
     if not new:

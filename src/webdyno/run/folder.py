@@ -208,9 +208,7 @@ class RunFolder:
     def keep_without_profile(self, point: int, why: str) -> None:
         """Keep why a gate's point has no profile rounds; raise OperationError if that fails."""
         file = profile_run(self.path, point).with_suffix(WITHOUT)
-        with writing(file):
-            file.parent.mkdir(exist_ok=True)
-        write_whole(file, f"{why}\n")
+        write_whole(file, f"{why}\n", below=self.path)
 
     def records(self) -> list[Record]:
         """Read everything measured so far, in the order in which it happened.
@@ -251,10 +249,9 @@ class RunFolder:
         """
         file = stacks_file(self.path, variant)
         with writing(file):
-            file.parent.mkdir(exist_ok=True)
             kept = read_stacks(file.read_text(encoding="utf-8")) if file.exists() else Counter()
         kept.update(stacks)
-        write_whole(file, written_stacks(kept))
+        write_whole(file, written_stacks(kept), below=self.path)
 
 
 def is_held(path: Path) -> bool:
