@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from webdyno.run.first_look import Unlike
 
 AGREED_FILE = "agreed-catalogues"
+_UNKEPT = set[str]()
+"""What this process was agreed to run, and could write down nowhere."""
 SHOWN_HOSTS = 100
 MOST_SHARE = 0.5
 """Of a load that is excluded: of what remains nothing would be known of the log."""
@@ -233,10 +235,10 @@ def _as_whom(part: ForeignPart) -> str:
     return name_of(next((user for path in there if (user := caller(path) or owner_of(path))), None))
 
 
-def _agreed() -> list[str]:
+def _agreed() -> set[str]:
     with suppress(OSError, RuntimeError):  # RuntimeError: there is no home folder
-        return (state_folder() / AGREED_FILE).read_text().split()
-    return []
+        return {*_UNKEPT, *(state_folder() / AGREED_FILE).read_text().split()}
+    return _UNKEPT
 
 
 def _remember(parts: Sequence[ForeignPart], caller: Caller) -> None:
@@ -246,6 +248,7 @@ def _remember(parts: Sequence[ForeignPart], caller: Caller) -> None:
         agreed.parent.mkdir(parents=True, exist_ok=True)
         append_text(agreed, "".join(f"{part.fingerprint}\n" for part in parts))
     except (OSError, OperationError, RuntimeError) as error:
+        _UNKEPT.update(part.fingerprint for part in parts)
         caller.tell(f"what you agreed to can't be kept, and will be asked again: {error}")
 
 
