@@ -63,8 +63,8 @@ def replaced(path: Path, below: Path | None = None) -> Iterator[Path]:
     """Give a path to write a file to, which takes its place at the end, or is gone if that fails.
 
     No link is followed, as the folder may be somebody else's: what lies there by that name is
-    replaced if it is a link, and refused if it is neither link nor file. Folders between `below`
-    and the file are made, and have to be folders.
+    replaced if it is a link, and refused if it is neither link nor file. `below` and the folders
+    between it and the file are made; the latter have to be folders, no links.
     """
     if STREAMS.fullmatch(str(path)):
         yield path
@@ -86,11 +86,13 @@ def replaced(path: Path, below: Path | None = None) -> Iterator[Path]:
 
 @contextmanager
 def folder_inside(folder: Path, below: Path | None = None) -> Iterator[int]:
-    """Open a folder, to name files in it; those that lead there from `below` are made.
+    """Open a folder, to name files in it; `below`, and those that lead there from it, are made.
 
-    Raise NotADirectoryError where one of these is a link, also if it leads to a folder.
+    Raise NotADirectoryError where one of the latter is a link, also if it leads to a folder.
     """
     place = folder if below is None else below
+    if below is not None:
+        below.mkdir(parents=True, exist_ok=True)
     flags = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
     there = os.open(place, flags)
     try:

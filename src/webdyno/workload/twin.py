@@ -12,7 +12,7 @@ import numpy as np
 import tomli_w
 
 from webdyno.model.errors import UserError
-from webdyno.model.files import write_whole, writing
+from webdyno.model.files import write_whole
 from webdyno.model.format import size
 from webdyno.model.workload import Pages
 from webdyno.workload.fits import Mix
@@ -112,8 +112,6 @@ def write_twin(folder: Path, twin: Twin) -> None:
     """Write a catalogue that has the twin; raise OperationError where that fails."""
     place = folder / "sites" / NAME
     pages = {path: page._asdict() for path, page in twin.pages.items()}
-    with writing(folder):
-        folder.mkdir(parents=True, exist_ok=True)
     write_whole(place / "site.toml", tomli_w.dumps(twin.site), below=folder)
     write_whole(place / "app/pages.json", json.dumps(pages), below=folder)
     for code in APP.iterdir():
