@@ -20,6 +20,7 @@ from e2e.own import CMD, SERVER
 from e2e.test_mcp import answered, with_client
 from report import comparisons
 from variants import further
+from waiting import wait_until
 from webdyno.host.python import from_no_folder, python_file, python_module
 from webdyno.model.command import COMMANDS
 from webdyno.run.child import words_of
@@ -91,16 +92,16 @@ def test_a_comparison_that_a_page_begins(trap: Path) -> None:
             address = urlsplit(process.stdout.readline().strip())
             with closing(HTTPConnection(address.netloc)) as connection:
                 origin = f"http://{address.netloc}"
-                asked = {"stack": "no-such", "baseline": "url:http://127.0.0.1:9", "time": "1s"}
-                asked["stack"] = asked["baseline"]
+                nobody = "url:http://127.0.0.1:9"
+                asked = {"stack": nobody, "baseline": nobody, "time": "1s"}
                 form = {"Content-Type": "application/x-www-form-urlencoded", "Origin": origin}
                 connection.request("POST", f"{address.path}begin", urlencode(asked), form)
                 assert connection.getresponse().status == 303
+            (log,) = (trap / "runs").glob(".*.log")
+            wait_until(lambda: "127.0.0.1:9" in log.read_text())
         finally:
             process.terminate()
             process.wait()
-    (log,) = (trap / "runs").glob(".*.log")
-    assert "127.0.0.1:9" in log.read_text()
 
 
 def test_tools_of_an_agent(trap: Path) -> None:

@@ -18,8 +18,12 @@ from webdyno.run.folder import RunFolder
 from webdyno.workload.twin import Twin, write_twin
 
 FILES = {
-    **{"md": "report.md", "json": "report.json", "csv": "summary.csv", "html": "report.html"},
-    **{"parquet": "slots.parquet", "pdf": "report.pdf"},
+    "md": "report.md",
+    "json": "report.json",
+    "csv": "summary.csv",
+    "html": "report.html",
+    "parquet": "slots.parquet",
+    "pdf": "report.pdf",
 }
 Link = Callable[[Path, Path], None]
 GATE_FILES = ("gate.md", "gate.json", "junit.xml", "bencher.json", "load-performance.json")

@@ -103,7 +103,7 @@ def test_a_call_that_is_given_up_leaves_nothing_running(tmp_path: Path) -> None:
     assert left_behind(tmp_path) == []
 
 
-COMMANDS = [
+COMMANDS: list[tuple[str, dict[str, Any]]] = [
     ("compare", {"system": "cmd:touch made", "baseline": "nginx"}),
     ("compare", {"system": "nginx", "baseline": "rev:."}),
     ("compare", {"system": "image:alpine", "baseline": "nginx"}),
