@@ -53,7 +53,7 @@ class Call(NamedTuple):
         """
         try:
             done = subprocess.run(
-                words_of(self.name, self.arguments),
+                words_of(self.name, self.arguments, allow_commands=True),
                 env=with_programs(programs),
                 stdin=subprocess.DEVNULL,
                 capture_output=True,

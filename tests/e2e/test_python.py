@@ -46,20 +46,31 @@ def test_the_script_of_the_docs_compares_tells_and_draws(tmp_path: Path) -> None
 @pytest.mark.long
 def test_a_call_in_a_process_of_its_own_ends_as_commands_do(tmp_path: Path) -> None:
     asked = {"system": "nginx", "baseline": "apache-event", "time": 1, "settings": SETTINGS}
-    done = run(words_of("compare", {**asked, "output": tmp_path / "run", "report": True}), tmp_path)
+    done = run(
+        words_of(
+            "compare", {**asked, "output": tmp_path / "run", "report": True}, allow_commands=True
+        ),
+        tmp_path,
+    )
     assert done.returncode == Exit.OK, done.stderr
     assert done.stdout.strip() == open_run(tmp_path / "run").headline
     assert (tmp_path / "run/report.html").is_file()
-    done = run(words_of("compare", {"system": "nginx", "baseline": "ngins"}), tmp_path)
+    done = run(
+        words_of("compare", {"system": "nginx", "baseline": "ngins"}, allow_commands=True), tmp_path
+    )
     assert done.returncode == Exit.USER_ERROR
     assert "did you mean nginx" in done.stderr
-    done = run(words_of("resume", {"folder": tmp_path}), tmp_path)
+    done = run(words_of("resume", {"folder": tmp_path}, allow_commands=True), tmp_path)
     assert done.returncode == Exit.USER_ERROR
 
 
 @pytest.mark.timeout(120)
 def test_ctrl_c_ends_a_call_with_what_there_is(tmp_path: Path) -> None:
-    words = words_of("run_experiment", {"experiment": "static-hello", "output": tmp_path / "run"})
+    words = words_of(
+        "run_experiment",
+        {"experiment": "static-hello", "output": tmp_path / "run"},
+        allow_commands=True,
+    )
     with subprocess.Popen(
         words, cwd=tmp_path, env=environment(tmp_path), stderr=subprocess.PIPE, text=True
     ) as process:

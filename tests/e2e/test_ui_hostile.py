@@ -7,7 +7,7 @@ rights: here such a report is served as if webdyno had drawn it.
 import json
 import socket
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -82,7 +82,9 @@ class Recording(Starter):
 
     begun: list[tuple[str, Mapping[str, object]]]
 
-    def begin(self, call: str, arguments: Mapping[str, object]) -> Begun:
+    def begin(
+        self, call: str, arguments: Mapping[str, object], own: Sequence[object] = ()
+    ) -> Begun:
         """Remember it."""
         self.begun.append((call, arguments))
         return super().begin(call, {"system": "no-such", "baseline": "no-such"})

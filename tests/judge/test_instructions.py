@@ -3,7 +3,7 @@
 from random import Random
 
 from builders import SimulatedRun, SimulatedVariant
-from judge.test_gate import STOLEN, gate_run, judged
+from judge.test_gate import gate_run, judged
 from judge.validity.broken import readings_with
 from webdyno.judge import judge
 from webdyno.model.gate import GateAnswer, GateSettings
@@ -53,7 +53,7 @@ def test_head_that_executes_more_fails_and_an_equal_one_passes() -> None:
 
 def test_stolen_time_takes_nothing_from_the_answer() -> None:
     run = counted(gate_run(SimulatedVariant()), PER_REQUEST)
-    stolen = readings_with(host={"servers": STOLEN})
+    stolen = readings_with(host={"servers": {"steal_s": 0.5}})
     busy = [stolen(record) if isinstance(record, SlotRecord) else record for record in run.records]
     assert judged(SimulatedRun(run.head, busy)).answer is GateAnswer.PASS
 

@@ -1,6 +1,6 @@
 """On a noisy machine: the truth lies in the intervals, and the intervals say something."""
 
-from math import exp, log
+from math import exp, log, sqrt
 
 import numpy as np
 import pytest
@@ -34,7 +34,7 @@ def truth_of(name: str, metric: str) -> float:
 
 def half_width(interval: Interval | None) -> float:
     assert interval
-    return (interval.high / interval.low) ** 0.5 - 1
+    return sqrt(interval.high / interval.low) - 1
 
 
 @pytest.mark.parametrize("metric", ["throughput_rps", "server_cpu_us"])

@@ -52,6 +52,7 @@ def test_a_log_gives_back_what_it_was_made_with(tmp_path: Path, seed: int, toget
     assert found.sessions.pause_s is not None
     assert found.sessions.pause_s.mean == pytest.approx(PAUSE_S, rel=0.05)
     assert found.arrivals.rate_per_s == pytest.approx(VISITORS_PER_S * LENGTH, rel=0.1)
+    assert found.response_bytes
     assert found.response_bytes.mean == 1_000
     assert found.connections is not None
     firsts = 1 / (1 - (1 - 1 / LENGTH) ** EACH) / LENGTH  # of a geometric length, each EACH-th
