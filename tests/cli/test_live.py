@@ -54,6 +54,15 @@ def test_slots_that_are_excluded_are_told() -> None:
     assert "slots excluded: non-2xx" in told
 
 
+def test_a_forecast_that_is_over_is_not_made() -> None:
+    sure = simulated_run(
+        {"nginx": comparisons.NGINX, "apache": comparisons.NGINX}, restart_sd=0.001, slot_sd=0.001
+    )
+    first = drawn(view_of(sure))[0]
+    assert "of about" not in first
+    assert "8 rounds so far" in first
+
+
 def test_names_are_no_markup() -> None:
     told = "\n".join(drawn(view_of(sweeps.hostile_markup())))
     assert "[/]" in told

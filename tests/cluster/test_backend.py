@@ -30,6 +30,7 @@ from webdyno.run.folder import RunFolder
 from webdyno.run.repeat import keep_for_repeating
 from webdyno.run.round import run_round
 from webdyno.run.session import _open_points, begin_run, measure_run
+from webdyno.run.stopwatch import Stopwatch
 
 HERE = "127.0.0.1"
 CATALOGUE = Catalogue.load()
@@ -103,7 +104,8 @@ def one_round_on(place: ClusterBackend, asked: Experiment, out: Path) -> RunFold
         begin_run("t", place.resolved(asked), CATALOGUE, out, place) as folder,
         ExitStack() as exits,
     ):
-        (point,) = _open_points(folder, LineProgress(folder.head, print), place, exits)
+        progress = LineProgress(folder.head, print)
+        (point,) = _open_points(folder, progress, place, exits, Stopwatch())
         run_round(point, 1)
     return RunFolder.open(out)
 

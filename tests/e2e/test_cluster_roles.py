@@ -27,7 +27,7 @@ LONGER = (
     "--set=measure.slot_s=1.5",
     "--set=measure.warmup_s=0",
     "--set=measure.slots_per_variant=2",
-    "--time=1s",
+    "--set=measure.budget_s=1s",
 )
 """Half a minute and more, as six rounds are the fewest: Ray takes ten seconds or more to notice."""
 ROLES = ("run", "static-hello", *ON_CLUSTER, SERVED, '--set=testbed.hosts.clients=["host3"]')

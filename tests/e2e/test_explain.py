@@ -49,7 +49,7 @@ FEW = (
     "--set=measure.warmup_s=0",
     "--set=measure.slots_per_variant=2",
     "--set=measure.patience=1",
-    "--time=8s",
+    "--set=measure.budget_s=8s",
 )
 
 
@@ -96,7 +96,7 @@ def test_samples_have_names_also_of_what_a_server_compiles(tmp_path: Path) -> No
     before = written_for_perf()
     few = [it for it in FEW if "warmup" not in it]
     run_rounds(1, "compare", "node", "nginx", "--yes", *few, folder=tmp_path)
-    asked = ("explain", "run", "--profile", "--time=7s", "--no-report")
+    asked = ("explain", "run", "--profile", "--time=60s", "--no-report")
     with started_webdyno(*asked, folder=tmp_path) as process:
         wait_for(tmp_path / "run/explain/profile/slots.jsonl", lines=12)  # more than one round has
         process.send_signal(signal.SIGINT)

@@ -24,6 +24,7 @@ QUICK = {
     "measure.slots_per_variant": 2,
     "measure.patience": 1,
     "measure.soak_s": 1,
+    "measure.budget_s": 1,
 }
 
 
@@ -72,7 +73,7 @@ def test_an_agent_compares_and_reads_the_answer_again(tmp_path: Path) -> None:
         async def hear(progress: float, total: float | None, message: str | None) -> None:  # noqa: ARG001
             told.append(message or "")
 
-        asked = {"system": "nginx", "baseline": "apache-event", "time": "1s", "settings": QUICK}
+        asked = {"system": "nginx", "baseline": "apache-event", "settings": QUICK}
         answer = answered(await client.call_tool("compare", asked, progress_callback=hear))
         assert answer["answer"] in {"faster", "slower", "equivalent", "inconclusive"}
         assert answer["not_tested"]

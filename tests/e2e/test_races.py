@@ -45,7 +45,9 @@ http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Mortal).serve_f
 @pytest.mark.measures
 def test_a_ranking_gives_places_and_its_variants_leave_it(tmp_path: Path) -> None:
     stacks = ("nginx", "apache-prefork", "lighttpd")
-    done = webdyno(*("compare", *stacks, *SHORT, "--time=1s", "--output=run"), folder=tmp_path)
+    done = webdyno(
+        *("compare", *stacks, *SHORT, "--set=measure.budget_s=1s", "--output=run"), folder=tmp_path
+    )
     assert done.returncode == 0, done.stderr
     assert "rank" in done.stdout
     folder = RunFolder.open(tmp_path / "run")
@@ -70,7 +72,7 @@ def test_a_server_that_dies_is_out_of_the_ranking(tmp_path: Path) -> None:
     stacks = [f"cmd:{alive}", f"other=cmd:exec {alive}", f"{mortal}=cmd:python3 mortal.py $PORT"]
     done = webdyno(
         *("compare", *stacks, "--path=/index.html", "--set=load.connections=4"),
-        *(*SHORT[1:], "--set=measure.slot_s=0.2", "--time=3s", "--output=run"),
+        *(*SHORT[1:], "--set=measure.slot_s=0.2", "--set=measure.budget_s=3s", "--output=run"),
         folder=tmp_path,
     )
     assert "the run continues without it" in done.stderr

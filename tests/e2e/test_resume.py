@@ -243,7 +243,7 @@ def test_a_run_with_a_catalogue_of_ones_own_goes_on_and_is_repeated_from_its_fol
 def test_a_finished_run_is_measured_further_when_asked(tmp_path: Path) -> None:
     # Two that are equal: a ratio far from 1 would be known well enough.
     equal = ("--set=variants.apache-event.stack=nginx", "--set=measure.precision=0.0001")
-    quick = (*short(6, 7), NO_LOOK, *equal, "--time=1s")
+    quick = (*short(6, 7), NO_LOOK, *equal, "--set=measure.budget_s=1s")
     assert webdyno("run", *quick, "--output=run", folder=tmp_path).returncode in {0, 1}
     before = len(finished_rounds(tmp_path))
     again = webdyno_here("resume", "run", folder=tmp_path)

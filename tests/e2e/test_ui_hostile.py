@@ -87,7 +87,7 @@ class Recording(Starter):
     ) -> Begun:
         """Remember it."""
         self.begun.append((call, arguments))
-        return super().begin(call, {"system": "no-such", "baseline": "no-such"})
+        return super().begin(call, {"system": "no-such", "baseline": "no-such"}, own)
 
 
 @contextmanager

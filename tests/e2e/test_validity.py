@@ -40,7 +40,7 @@ LONGER_SLOTS = (
     "--set=measure.slot_s=0.3",
     "--set=measure.warmup_s=0.1",
     "--set=measure.slots_per_variant=4",
-    "--time=1s",
+    "--set=measure.budget_s=1s",
 )
 """In the place of QUICK."""
 QUOTA_US, PERIOD_US = 10_000, 100_000

@@ -4,10 +4,12 @@ from collections.abc import Sequence
 from math import prod
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from webdyno.definitions import Catalogue, CommandLine, Draft
+from webdyno.model.errors import UserError
 from webdyno.model.experiment import Experiment, Level
 from webdyno.model.load import Load
 from webdyno.model.point import plan_points
@@ -20,6 +22,7 @@ from webdyno.run.budget import (
     overrun_warning,
     point_s,
     reduce_levels,
+    refuse_too_short,
     spread,
 )
 
@@ -179,3 +182,44 @@ def test_a_budget_buys_points_and_all_of_it_buys_all() -> None:
         "load.connections": [1, 16, 512]
     }
     assert reduce_levels(experiment, CATALOGUE, 0.1).factors == {"load.connections": [16]}
+
+
+def limited(budget_s: float, **more: object) -> Experiment:
+    measure = {"budget_s": budget_s, "budget_is_limit": True}
+    return Experiment.model_validate(EXPERIMENT.model_dump() | {"measure": measure} | more)
+
+
+def test_a_limit_that_is_too_short_for_a_verdict_is_said_with_one_that_would_do() -> None:
+    least = round(least_s(limited(30), CATALOGUE, shortest=True))
+    assert least < least_s(EXPERIMENT, CATALOGUE)
+    told = estimate_text(limited(least / 2), CATALOGUE)
+    assert "what is known by then, which is too short for a verdict" in told
+    assert f"--time {least}s would do" in told
+    assert estimate_text(limited(least), CATALOGUE).startswith(f"expected: {least} s (")
+    usual = round(least_s(limited(90), CATALOGUE))
+    assert f"expected: {usual} s–90 s (" in estimate_text(limited(90), CATALOGUE)
+
+
+def test_a_limit_in_which_nothing_can_be_measured_is_refused() -> None:
+    refuse_too_short(limited(6), CATALOGUE)
+    with pytest.raises(UserError, match="--time 2s is too short to measure anything: one round"):
+        refuse_too_short(limited(2), CATALOGUE)
+    with pytest.raises(UserError, match="too short"):
+        refuse_too_short(limited(6, factors={"load.connections": [1, 2, 3]}), CATALOGUE)
+
+
+def test_shorter_trials_are_what_a_limit_makes_of_a_search() -> None:
+    searched = {"capacity": {"slo": ["p99<50ms"]}, "variants": {"a": {"stack": "nginx"}}}
+    asked = limited(60, **searched)
+    assert least_s(asked, CATALOGUE, shortest=True) < 60 < least_s(asked, CATALOGUE)
+
+
+def test_a_first_round_that_took_longer_than_a_limit_allows_is_told_with_one_that_would_do() -> (
+    None
+):
+    points = [limited(20)]
+    assert overrun_warning(points, first_round_s=2.5, before_s=4.0) is None
+    assert overrun_warning(points, first_round_s=5.0, before_s=4.0) == (
+        "the first round took 5 s: a verdict takes about 34 s; it ends after 20 s with what is "
+        "known by then. --time 38s would do"
+    )

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from math import inf
 from types import SimpleNamespace
 from typing import cast
 
@@ -57,7 +58,12 @@ def look(monkeypatch: pytest.MonkeyPatch) -> Looking:
     monkeypatch.setattr(pilot_looks, "RunningRound", lambda *_: nullcontext())
 
     def run(
-        server: Server, *, works_on: bool = True, most_s: float = 5.0, **asked: object
+        server: Server,
+        *,
+        works_on: bool = True,
+        most_s: float = 5.0,
+        within_s: float = inf,
+        **asked: object,
     ) -> BurstsLook | None:
         monkeypatch.setattr(pilot_looks, "_started", server.start)
         monkeypatch.setattr(pilot_looks, "_pause", server.pause)
@@ -67,7 +73,12 @@ def look(monkeypatch: pytest.MonkeyPatch) -> Looking:
         before = [PilotLook(responses=[*server.slow] * 10)]
         variant = cast("PlannedVariant", None)
         return pilot_looks.look_in_bursts(
-            cast("RunningPoint", point), variant, needs, before, works_on=works_on
+            cast("RunningPoint", point),
+            variant,
+            needs,
+            before,
+            works_on=works_on,
+            within_s=within_s,
         )
 
     return run
@@ -83,6 +94,12 @@ def test_bursts_go_on_until_the_compiler_has_done_its_work(look: Looking) -> Non
     as_long_s = 2 * (BURST_S + BURST_PAUSE_S) + PIECE_S
     assert server.loads_s == [*[BURST_S] * 2, PIECE_S, as_long_s]
     assert len(found.continuous) == round(as_long_s / WINDOW_S)
+
+
+def test_nothing_is_tried_for_which_there_is_no_time(look: Looking) -> None:
+    server = Server(pauses_needed=2)
+    assert look(server, within_s=2.0) is None
+    assert server.starts == 0
 
 
 def test_who_was_slow_before_is_looked_at_for_longer(look: Looking) -> None:

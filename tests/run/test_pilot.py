@@ -16,7 +16,7 @@ from webdyno.model.measure import Measure
 from webdyno.model.records import Record
 from webdyno.model.variant import Variant
 from webdyno.run.pilot import _cold, _needs, needs_pilot
-from webdyno.run.pilot_looks import WINDOW_S, PilotLoad, PilotLook, _by_window
+from webdyno.run.pilot_looks import PIECE_S, WINDOW_S, PilotLoad, PilotLook, _by_window
 from webdyno.run.planned import PlannedVariant
 from webdyno.run.variant import RunningRound
 
@@ -151,7 +151,8 @@ def test_who_has_long_looks_for_longer_at_first(
     experiment = SimpleNamespace(measure=Measure(budget_s=budget_s))
     running = SimpleNamespace(point=SimpleNamespace(experiment=experiment))
     load = PilotLoad(cast("RunningRound", running), cast("PlannedVariant", None))
-    assert load.until_steady([], 30.0, _never_asked, is_last_start=True) == ("enough", [])
+    found = load.until_steady([], 30.0, _never_asked, piece_s=PIECE_S, is_last_start=True)
+    assert found == ("enough", [])
     assert loads_s == [looked_s]
 
 

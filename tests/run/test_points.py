@@ -3,6 +3,7 @@
 from math import prod
 from pathlib import Path
 from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from hypothesis import given
@@ -11,12 +12,15 @@ from hypothesis import strategies as st
 from builders import SimulatedVariant, run_head, simulated_run
 from webdyno.lab.lines import LineProgress
 from webdyno.model.experiment import Experiment, Level
+from webdyno.model.load import Load
 from webdyno.model.point import plan_points
-from webdyno.run import session
+from webdyno.run import session, stopwatch
 from webdyno.run.backend import PointTestbed
 from webdyno.run.folder import RunFolder
 from webdyno.run.local_backend import Agent
+from webdyno.run.planned import PlannedVariant
 from webdyno.run.point import RunningPoint
+from webdyno.run.stopwatch import Stopwatch
 
 NOWHERE = PointTestbed(Agent([], {}), Agent([], {}))
 BASE = Experiment.model_validate(
@@ -97,7 +101,7 @@ def test_a_point_is_measured_until_it_has_the_rounds_asked_for_however_precise_i
             calibrations={},
             folder=folder,
             progress=LineProgress(simulated.head, print),
-            used_s=1e6,
+            watch=Stopwatch(1e6),
         )
         point.ask_for(rounds)
         assert point.stops() is stops
@@ -110,7 +114,8 @@ def test_logins_that_take_long_are_told_once(tmp_path: Path) -> None:
         progress = LineProgress(simulated.head, told.append)
         point = RunningPoint(simulated.data, [], NOWHERE, {}, folder, progress)
         for users, took_s in ((64, 4.0), (8, 22.0), (64, 22.0), (64, 23.0)):
-            point.tell_of_logins(users, took_s)
+            variant = SimpleNamespace(name="a", load=Load(connections=users))
+            point.tell_of_logins(cast("PlannedVariant", variant), took_s)
     (said,) = (it for it in told if "to log in" in it)
     assert said.startswith("64 users took 22 s to log in, and will at each start: ")
 
@@ -121,9 +126,8 @@ def test_the_time_of_pilots_is_counted_once(
     simulated = simulated_run({"a": SimulatedVariant(), "b": SimulatedVariant()}, rounds=0)
     now_s = [0.0]
 
-    def run_pilots(point: RunningPoint) -> None:
+    def run_pilots(_: RunningPoint) -> None:
         now_s[0] += 7
-        point.used_s += 7
 
     def look_first(point: RunningPoint) -> None:
         """Nothing is started here."""
@@ -132,7 +136,7 @@ def test_the_time_of_pilots_is_counted_once(
         now_s[0] += 3
         point.has_stopped = number == 1
 
-    monkeypatch.setattr(session, "time", SimpleNamespace(monotonic=lambda: now_s[0]))
+    monkeypatch.setattr(stopwatch, "time", SimpleNamespace(monotonic=lambda: now_s[0]))
     monkeypatch.setattr(session, "look_first", look_first)
     monkeypatch.setattr(session, "run_pilots", run_pilots)
     monkeypatch.setattr(session, "run_round", run_round)

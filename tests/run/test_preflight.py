@@ -157,5 +157,6 @@ def test_a_response_that_would_take_longer_names_the_timeout(begin: bytes, named
             [PlannedRequest("/stream", Expectation(200))],
             Load(timeout_s=0.3),
         )
+    assert response.error
     assert ("load.timeout_s" in response.error) == named, response.error
     assert "within 0.3 s" in response.error

@@ -106,11 +106,14 @@ AS_USUAL = Verbosity()
 @Parameter(name="*")
 @dataclass(frozen=True)
 class TimeFlag:
-    """How long is measured: what it is for, and how long without it, each command says."""
+    """How long is measured at most: what it is for, and how long without it, commands say."""
 
     given: Annotated[
         str | None,
-        Parameter(name="--time", help="DURATION: time to measure, in total, such as 90s or 5m."),
+        Parameter(
+            name="--time",
+            help="DURATION: the longest to measure, in total, such as 90s or 5m.",
+        ),
     ] = None
 
     @property
@@ -120,11 +123,9 @@ class TimeFlag:
 
     def overrides(self) -> "list[Override]":
         """Give it as a setting of the experiment."""
-        from webdyno.definitions import Override
+        from webdyno.definitions import time_limit
 
-        if self.given is None:
-            return []
-        return [Override(("measure", "budget_s"), self.given, f"--time {self.given}")]
+        return [] if self.given is None else time_limit(self.given, f"--time {self.given}")
 
 
 USUAL_TIME = TimeFlag()

@@ -171,10 +171,11 @@ class LiveView:
 
         self.ratios, self.excluded = ratios, excluded_words(data)
         foreseen = foresee(data)
+        self.left, self.scale = f"{count(len(data.rounds), 'round')} so far", None
         if foreseen is None:
-            self.left, self.scale = f"{count(len(data.rounds), 'round')} so far", None
             return
-        self.left = f"of about {foreseen.rounds} · {duration(round(foreseen.left_s))} left"
+        if foreseen.can_be_kept(data):
+            self.left = f"of about {foreseen.rounds} · {duration(round(foreseen.left_s))} left"
         interval, wanted = foreseen.estimate, foreseen.wanted
         low, high = interval.low - interval.centre, interval.high - interval.centre
         self.scale = interval_scale(low, high, wanted)

@@ -3,7 +3,7 @@
 from webdyno.definitions.catalogue import Catalogue
 from webdyno.definitions.compatibility import check_fit, check_setting, read_settings, settings_of
 from webdyno.definitions.experiment import CommandLine, Draft, read_experiment
-from webdyno.definitions.override import Override, factors, read_overrides
+from webdyno.definitions.override import Override, factors, read_overrides, time_limit
 
 __all__ = [
     "Catalogue",
@@ -17,4 +17,5 @@ __all__ = [
     "read_overrides",
     "read_settings",
     "settings_of",
+    "time_limit",
 ]

@@ -15,6 +15,9 @@ FACTORS = "factors"
 REQUESTS = "requests"
 MOST_PARTS = 10
 
+TIME: KeyPath = ("measure", "budget_s")
+TIME_IS_LIMIT: KeyPath = ("measure", "budget_is_limit")
+
 
 class Override(NamedTuple):
     """A setting, and the flag that gave it."""
@@ -36,6 +39,11 @@ def read_overrides(texts: Iterable[str]) -> list[Override]:
     A key is one of the experiment, or a setting of a variant: `load.connections`, `nginx.workers`.
     """
     return [_setting(text, f"--set {text:.{LONGEST_FLAG}}") for text in texts]
+
+
+def time_limit(value: object, flag: str) -> list[Override]:
+    """Give what `--time` sets: how long is measured, and that it never takes longer."""
+    return [Override(key, value if key == TIME else True, flag) for key in (TIME, TIME_IS_LIMIT)]
 
 
 def factors(texts: Iterable[str]) -> list[Override]:

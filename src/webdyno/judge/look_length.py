@@ -23,10 +23,12 @@ ROUNDING = 0.98
 def lacking_looks(data: PointData) -> list[str]:
     """Name the variants that are still to be looked at: none before the rounds are over.
 
-    Nor where they came to no answer, or a server died since.
+    Nor where they came to no answer, no time was left, or a server died since.
     """
     stop, question = data.stop, question_of(data.experiment)
     if stop is None or stop.reason in WITHOUT_ANSWER or not question.long_look_s:
+        return []
+    if stop.reason == "time" and data.measure.soak_s is None:
         return []
     over = {variant for variant, parts in look_parts(data.records).items() if parts[-1].ended_by}
     return [

@@ -99,7 +99,7 @@ def settle(
     begins_s = _ramp_up_s(_begun(fresh_starts, load_starts, latest), window_s, memory_s)
     ramp_up_s = max(begins_s, RAMP_UP_RESPONSES * needs.latency_s)
     least_s = min(ramp_up_s + SHORTEST_WINDOW_S, LEAST_SLOT_S)
-    cut = _fitted(ramp_up_s, window_s, period_s, max(needs.most_slot_s, least_s))
+    cut = cut_slot(ramp_up_s, window_s, period_s, max(needs.most_slot_s, least_s))
     reasons = [latest.why, f"{window_s:.2g} s per measurement for {reason}"]
     if period_s is not None:
         reasons.append(f"throughput oscillates with a period of {period_s:.2g} s")
@@ -138,7 +138,7 @@ def _begun(
     return begun + [each[0] for each in fresh_starts if each[0].window_s == begun[0].window_s]
 
 
-def _fitted(
+def cut_slot(
     ramp_up_s: float, window_s: float, period_s: float | None, most_s: float
 ) -> tuple[float, float]:
     """Cut ramp-up and window to what the budget allows.

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from math import inf
 from typing import TypeVar
 
+from webdyno.judge.fitting import fitted
 from webdyno.judge.pilot import FEWEST_ROUNDS, WARMUP_SHARE
 from webdyno.judge.point_data import PointData, derived
 from webdyno.judge.questions import question_of
@@ -43,6 +44,7 @@ def slot_settings(data: PointData) -> SlotSettings:
     settings = _evened(adjusted or _found_settings(data), data.experiment)
     if adjusted is None and data.measure.slot_s is None:
         settings = _as_asked(_quick(settings, data), data)
+    settings = fitted(settings, data, pilots(data))
     return _with_time_to_count(settings) if data.experiment.profile else settings
 
 
@@ -240,12 +242,16 @@ def slots_per_variant(data: PointData) -> int:
 
 
 def _fits(slots: int, data: PointData) -> bool:
-    """Whether the rounds that a verdict still lacks fit into the budget with so many slots."""
+    """Whether the rounds that a verdict still lacks fit into the budget with so many slots.
+
+    Of a budget that is a limit, one more round where none is lacking.
+    """
     lacking = question_of(data.experiment).fewest_rounds - len(data.rounds)
+    lacking = max(lacking, 1) if data.measure.budget_is_limit else lacking
     variants = len(data.experiment.variants)
     start_s, slot_s = round_costs_s(data, variants)
     lacking_s = lacking * variants * (start_s + slots * slot_s)
-    longest_s = data.measure.budget_s * data.measure.patience
+    longest_s = min(data.measure.budget_s * data.measure.patience, data.measure.limit_s)
     return lacking <= 0 or used_s(data) + lacking_s <= longest_s
 
 

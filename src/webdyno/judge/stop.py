@@ -22,6 +22,7 @@ from webdyno.judge.interval import Estimate, estimate, t_quantile
 from webdyno.judge.log_ratios import LogRatios, log_ratios
 from webdyno.judge.noise import judged_values
 from webdyno.judge.point_data import PointData, derived
+from webdyno.judge.validity import used_s
 from webdyno.model.format import count, duration, lower_first, percent
 from webdyno.model.judgement import Comparison
 from webdyno.model.measure import Measure
@@ -191,6 +192,10 @@ class Foresight(NamedTuple):
     """How many valid rounds it will have taken, about."""
     left_s: float = 0.0
     """How long those that are still lacking take, about."""
+
+    def can_be_kept(self, data: PointData) -> bool:
+        """Whether it may come so: not where the run should be over, or a limit ends before."""
+        return 0 < self.left_s <= data.measure.limit_s - used_s(data)
 
 
 def foresight(data: PointData, valid: PointData, fewest: int) -> Foresight | None:

@@ -15,7 +15,7 @@ from typing import Any, TypedDict, Unpack
 
 from pydantic import TypeAdapter
 
-from webdyno.definitions import Catalogue, CommandLine, Draft, Override
+from webdyno.definitions import Catalogue, CommandLine, Draft, Override, time_limit
 from webdyno.definitions.experiment import Source
 from webdyno.definitions.override import FACTORS
 from webdyno.definitions.toml_file import KeyPath, TomlFile
@@ -69,7 +69,7 @@ class Options(TypedDict, total=False):
     """How something is measured; all of it may be omitted."""
 
     time: float | str
-    """Time to measure, in total: seconds, or as in `5m`."""
+    """The longest to measure, in total: seconds, or as in `5m`."""
     settings: Mapping[str, object]
     """Settings of the experiment by their dotted keys, such as {"load.connections": 16}."""
     vary: Mapping[str, object]
@@ -371,7 +371,7 @@ def _to_nobody(_: str) -> None:
 def _overrides(options: Mapping[str, Any], caller: Caller) -> Iterator[Override]:
     """Give what the options set, each with what to call it."""
     if (time := options.get("time")) is not None:
-        yield Override(("measure", "budget_s"), time, caller.spelled("--time", time))
+        yield from time_limit(time, caller.spelled("--time", time))
     for key, value in options.get("settings", {}).items():
         flag = f"settings[{key!r}]" if caller.by_keyword else f"--set {key}={value}"
         yield Override(_key(key, flag), value, flag)

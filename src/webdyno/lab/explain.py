@@ -61,7 +61,9 @@ class AskedExplanation:
         experiment = self.run.head.experiment
         if self.time_s is None:
             return experiment
-        return experiment.with_measure(budget_s=self.time_s / max(runs, 1), patience=1.0)
+        return experiment.with_measure(
+            budget_s=self.time_s / max(runs, 1), budget_is_limit=True, patience=1.0
+        )
 
     @property
     def all_variants(self) -> Sequence[str]:

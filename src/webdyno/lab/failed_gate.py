@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from webdyno.definitions import Catalogue
 from webdyno.judge.point_data import PointData
+from webdyno.judge.validity import spent_s
 from webdyno.lab.caller import Caller
 from webdyno.lab.measure import measure_anew, measure_on
 from webdyno.model.errors import OperationError, UserError
@@ -58,7 +59,7 @@ def measure_growth(run: RunFolder, catalogue: Catalogue, caller: Caller) -> None
         return
     points = list(failing(data, answer.claims).values())
     fault = _fault(run)
-    ends_at = time.monotonic() + _left_s(run, answer)
+    ends_at = time.monotonic() + max(run.head.experiment.measure.budget_s - spent_s(data), 0.0)
     for number, point in enumerate(points):
         here = points[number:MOST_ENDPOINTS]
         given_s = min((ends_at - time.monotonic()) / len(here), MOST_S) if here else 0.0
@@ -81,10 +82,6 @@ def _fault(run: RunFolder) -> str:
     return sampling_fault() or ""
 
 
-def _left_s(run: RunFolder, answer: GateJudgement) -> float:
-    return max(run.head.experiment.measure.budget_s - answer.took_s, 0.0)
-
-
 def _profile(
     run: RunFolder, point: PointData, given_s: float, catalogue: Catalogue, caller: Caller
 ) -> str:
@@ -104,7 +101,7 @@ def _profile(
             measured = measure_on(path, caller, rounds={0: rounds})
         else:
             title = f"what grew: {rounds} profile rounds or more, about {duration(takes_s)}"
-            experiment = profile_experiment(point, catalogue)
+            experiment = profile_experiment(point, catalogue, given_s)
             measured = measure_anew(title, experiment, catalogue, path, caller, rounds={0: rounds})
         if measured.interrupted:
             raise KeyboardInterrupt

@@ -134,6 +134,7 @@ def measure_confirmation(
 ) -> "MeasuredRun":
     """Measure what failed once more, in the folder of the first measurement, where that is due."""
     from webdyno.judge.questions.gate import GateQuestion, failing
+    from webdyno.judge.validity import spent_s
     from webdyno.lab.measure import measure_or_go_on
 
     run = first.folder
@@ -151,7 +152,7 @@ def measure_confirmation(
         again = replace(again, paths=names if asked.paths else ())
     arranged = asked_gate(again, catalogue, caller)
     assert isinstance(arranged, Arrangement)  # noqa: S101 (there was a change)
-    left_s = 2 * run.head.experiment.measure.budget_s - answer.took_s
+    left_s = 2 * run.head.experiment.measure.budget_s - spent_s(data)
     experiment = arranged.experiment.with_measure(budget_s=left_s, seed=None)
     caller.tell(f"fails: {answer.headline}\nmeasuring that again, from fresh builds")
     path = run.path / CONFIRMATION_FOLDER

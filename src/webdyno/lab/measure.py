@@ -64,6 +64,10 @@ def measure_anew(
 
     With `rounds` until its points have so many, and without long looks.
     """
+    if rounds is None and experiment.measure.budget_is_limit:
+        from webdyno.run.budget import refuse_too_short
+
+        refuse_too_short(experiment, catalogue)
     vouched = _provide(experiment, catalogue, out or Path("the new run"), caller)
     experiment = without_unlike(experiment, catalogue, caller, vouched)
     if said := state_that_stays(experiment, catalogue):

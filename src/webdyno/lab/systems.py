@@ -10,7 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from webdyno.definitions import Catalogue, CommandLine, Draft, Override
+from webdyno.definitions import Catalogue, CommandLine, Draft, Override, time_limit
+from webdyno.definitions.override import TIME, TIME_IS_LIMIT
 from webdyno.definitions.toml_file import KeyPath
 from webdyno.definitions.validation import build
 from webdyno.lab.caller import Caller
@@ -32,7 +33,6 @@ from webdyno.model.stack import Site, Stack
 
 USUAL_OBJECTIVES = ("p99<50ms",)
 """Of a search for a capacity."""
-TIME = ("measure", "budget_s")
 
 
 class Arrangement(NamedTuple):
@@ -66,12 +66,13 @@ class AskedSystems:
         if time_s is None:
             return self
         kept = self.without_time().overrides
-        return replace(self, overrides=[*kept, Override(TIME, time_s, "--time")])
+        return replace(self, overrides=[*kept, *time_limit(time_s, "--time")])
 
     def without_time(self) -> "AskedSystems":
         """Give it without a time to measure."""
+        times = (TIME, TIME_IS_LIMIT)
         return replace(
-            self, overrides=[override for override in self.overrides if override.key != TIME]
+            self, overrides=[override for override in self.overrides if override.key not in times]
         )
 
 

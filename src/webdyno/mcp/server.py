@@ -220,7 +220,7 @@ instead."""
 
 System = Annotated[str, Field(description="nginx, cmd:COMMAND, rev:REVISION, conf:FILE, url:URL")]
 Paths = Annotated[list[str] | None, Field(description="Paths to request, such as /search?q=a")]
-Time = Annotated[str | None, Field(description="Total measuring time, such as 60s or 5m")]
+Time = Annotated[str | None, Field(description="The longest to measure, such as 60s or 5m")]
 Settings = Annotated[
     dict[str, Any] | None,
     Field(description='Settings by dotted key, such as {"load.connections": 16}'),

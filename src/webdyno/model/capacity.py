@@ -70,6 +70,7 @@ def _read(text: str) -> str:
 
 
 TRIAL_S, TRIAL_WAITS = 4.0, 50.0
+LEAST_TRIAL_S, LEAST_TRIAL_WAITS = 1.0, 20.0
 MOST_DECIDING = 4
 """Trials of full length in a search, each where the capacity seems to be by all before it."""
 USUAL_MEASURE_OF_SEARCH: dict[str, object] = {"decide_on": "capacity_rps", "budget_s": 600.0}
@@ -113,6 +114,13 @@ class CapacitySettings(Model):
             return self.longest_trial_s
         longest_wait_s = max(goal.within_s or 0.0 for goal in self.objectives)
         return max(TRIAL_S, TRIAL_WAITS * longest_wait_s)
+
+    @property
+    def least_deciding_s(self) -> float:
+        """How short a limit of time may make them, unless their length was given."""
+        longest_wait_s = max(goal.within_s or 0.0 for goal in self.objectives)
+        least_s = max(LEAST_TRIAL_S, LEAST_TRIAL_WAITS * longest_wait_s)
+        return self.longest_trial_s or min(self.deciding_s, least_s)
 
     def check(
         self, beside: Mapping[str, bool], loads: Sequence[Load], *, varies: bool, gates: bool

@@ -3,6 +3,7 @@
 What is said of each key here is what `docs/reference/experiment-file.md` says.
 """
 
+from math import inf
 from typing import Annotated, Literal, TypedDict
 
 from pydantic import AfterValidator, Field, model_validator
@@ -12,6 +13,8 @@ from webdyno.model.metrics import DecidingMetric
 from webdyno.model.quantities import SHARE, Budget, Pause, Quantity, Seconds, Soak
 
 FIRST_SLOTS = 4
+END_SHARE, MOST_END_S = 0.05, 2.0
+"""Of a time that is a limit: what is left for the result and its report, and how much at most."""
 FASTER_QUESTION, NOT_SLOWER_QUESTION = "faster", "not-slower-by"
 
 
@@ -62,6 +65,9 @@ class Measure(Model):
     """One-sided: `faster` or `not-slower-by 5%`. Stop as soon as it is answered."""
     budget_s: Budget = 90.0
     """Total measuring time; `min_rounds` are measured in any case."""
+    budget_is_limit: bool = False
+    """Never measure for longer than `budget_s`, as `--time` asks for: counted from when servers are
+    up for the first time. Rounds are shortened to fit; the result is what is known by then."""
     min_rounds: Annotated[int, Field(ge=6, le=10_000)] = 6
     """Six are the fewest for which an exact test can reach p < 0.05."""
     max_rounds: Annotated[int, Field(ge=6, le=10_000)] = 30
@@ -103,6 +109,16 @@ class Measure(Model):
         return self
 
     @property
+    def limit_s(self) -> float:
+        """When measuring has to end, in seconds since it began; without end but for a limit.
+
+        A part of the time is left to judge, and to write the report.
+        """
+        if not self.budget_is_limit:
+            return inf
+        return self.budget_s - min(END_SHARE * self.budget_s, MOST_END_S)
+
+    @property
     def first_slots_per_variant(self) -> int:
         """Slots of each variant in the first rounds, before anything is known of the noise."""
         return self.slots_per_variant or FIRST_SLOTS
@@ -115,6 +131,7 @@ class MeasureChanges(TypedDict, total=False):
     count_instructions: bool
     question: str | None
     budget_s: float
+    budget_is_limit: bool
     min_rounds: int
     max_rounds: int
     patience: float

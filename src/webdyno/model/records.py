@@ -18,6 +18,7 @@ StopReason = Literal[
     "bounds",
     "max-rounds",
     "budget",
+    "time",
     "nothing-valid",
     "different-responses",
 ]

@@ -105,13 +105,17 @@ class RunHead(Model):
             "site": asked.site,
             "race": RANKING,
             "load": {"paths": asked.load.paths},
-            "measure": {"budget_s": measure.budget_s, "seed": measure.seed},
+            "measure": {
+                "budget_s": measure.budget_s,
+                "budget_is_limit": measure.budget_is_limit,
+                "seed": measure.seed,
+            },
             "variants": {name: {"stack": name} for name in asked.variants},
         }
         if asked != Experiment.model_validate(as_they_are):
             return None
         paths = [word for path in asked.load.paths for word in ("--path", path)]
-        time = ("--time", f"{measure.budget_s:g}s")
+        time = ("--time", f"{measure.budget_s:g}s") if measure.budget_is_limit else ()
         return shlex.join([NAME, "compare", *asked.variants, "--site", asked.site, *paths, *time])
 
 

@@ -13,7 +13,7 @@ from webdyno.judge.comparison import asked_about
 from webdyno.judge.sentences import MOST_MINUTES
 from webdyno.judge.validity import SHORT_RUN
 from webdyno.model.command import command
-from webdyno.model.format import listed
+from webdyno.model.format import listed, typed_duration
 from webdyno.model.gate import GateAnswer, GateJudgement
 from webdyno.model.judgement import Verdict
 from webdyno.report import document as doc
@@ -112,7 +112,9 @@ def next_steps(view: RunView, run: Path) -> doc.Facts:
         return list(_after_gate(view.gate, run, view.head.experiment.measure.max_rounds))
     incomplete = Verdict.INCOMPLETE in {*view.counts, *(answer.tone for answer in view.answers)}
     if incomplete or any(warning.name == SHORT_RUN for warning in view.warnings):
-        return [("Continue", command("resume", run))]
+        measure = view.head.experiment.measure
+        more = ["--time", typed_duration(measure.budget_s)] if measure.budget_is_limit else []
+        return [("Continue", command("resume", run, *more))]
     asked = asked_about([comparison for table in view.deciding for comparison in table.compared])
     if view.several or not asked or _is_invalid(view):
         return []

@@ -200,9 +200,25 @@ class PointTestbed:
     servers: ServersHost
     clients: ClientsHost
 
+    def get_ready(self, variant: str, order: LoadOrder) -> float:
+        """Have all there before any counter is read: what a login costs is none of the load's.
+
+        Give how long logins took.
+        """
+        self.clients.get_ready(variant)
+        began = time.monotonic()
+        if order.users is not None:
+            try:
+                with self._explained(variant):
+                    self.clients.log_in(variant, order)
+            except LoginError as failed:
+                failed.variant = variant
+                raise
+        return time.monotonic() - began
+
     def load(self, variant: str, order: LoadOrder) -> LoadResult:
         """Load a variant without reading anything. Raises GeneratorError, StackDied."""
-        self._get_ready(variant, order)
+        self.get_ready(variant, order)
         return self._load(variant, order).result
 
     def slot(self, variant: str, order: LoadOrder, tracing: Tracing | None) -> Slot:
@@ -212,7 +228,7 @@ class PointTestbed:
         times itself.
         """
         self.servers.put_back(variant)
-        login_s = self._get_ready(variant, order)
+        login_s = self.get_ready(variant, order)
         self.servers.slot_begins(variant, tracing)
         try:
             loaded = self._load(variant, order)
@@ -239,22 +255,6 @@ class PointTestbed:
             self.clients.end()
         finally:
             self.servers.end()
-
-    def _get_ready(self, variant: str, order: LoadOrder) -> float:
-        """Have all there before any counter is read: what a login costs is none of the load's.
-
-        Give how long logins took.
-        """
-        self.clients.get_ready(variant)
-        began = time.monotonic()
-        if order.users is not None:
-            try:
-                with self._explained(variant):
-                    self.clients.log_in(variant, order)
-            except LoginError as failed:
-                failed.variant = variant
-                raise
-        return time.monotonic() - began
 
     def _load(self, variant: str, order: LoadOrder) -> LoadOutcome:
         with self._explained(variant):

@@ -2,11 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from math import prod
+from math import ceil, prod
 from types import MappingProxyType
 
 from webdyno.definitions import Catalogue
 from webdyno.judge import question_of, settings
+from webdyno.judge.fitting import LEAST_WINDOW_S
+from webdyno.model.errors import UserError
 from webdyno.model.experiment import Experiment, Level
 from webdyno.model.format import DASH, count, duration, typed_duration
 from webdyno.model.load import Load
@@ -29,8 +31,9 @@ PROGRAM_START_S = 1.2
 """The same of a program, the catalog's or a user's own, or of a container: from 0.1 s for Go to
 tens of seconds for a JVM."""
 
-PILOT_S = 2.4
-"""Estimate of a pilot, without the start of the servers."""
+PILOT_S, LEAST_PILOT_S = 2.4, 1.3
+"""Estimates of a pilot, without the start of the servers: as long as it needs, and where time is a
+limit."""
 
 USUAL = (0.1, 0.55, 0.02)
 """Ramp-up, window and warm-up that a pilot usually finds, in seconds."""
@@ -43,24 +46,51 @@ First = Mapping[str, Sequence[Level]]
 """The levels that matter most, by factor."""
 
 
-def least_s(experiment: Experiment, catalogue: Catalogue) -> float:
-    """Give how long an experiment takes at least, at all of its points, about, in seconds."""
-    points_s = sum(point_s(plan.experiment, catalogue) for plan in plan_points(experiment))
-    return OWN_S + points_s
+def least_s(experiment: Experiment, catalogue: Catalogue, *, shortest: bool = False) -> float:
+    """Give how long an experiment takes at least, at all of its points, about, in seconds.
+
+    `shortest`: with slots and trials as short as a limit makes them.
+    """
+    plans = plan_points(experiment)
+    return OWN_S + sum(point_s(plan.experiment, catalogue, shortest=shortest) for plan in plans)
 
 
-def point_s(experiment: Experiment, catalogue: Catalogue, rounds: int | None = None) -> float:
+def refuse_too_short(experiment: Experiment, catalogue: Catalogue) -> None:
+    """Raise UserError where a time, which is a limit, is too short to measure anything."""
+    budget_s = experiment.measure.budget_s
+    plans = [plan.experiment for plan in plan_points(experiment)]
+    each_s = min(
+        point_s(there, catalogue, 1, shortest=True) - _starts_s(there, catalogue) for there in plans
+    )
+    if budget_s / len(plans) < each_s:
+        takes = duration(ceil(each_s * len(plans)))
+        would_do = typed_duration(least_s(experiment, catalogue, shortest=True))
+        raise UserError(
+            f"--time {typed_duration(budget_s)} is too short to measure anything: one round takes "
+            f"{takes} at least, and a verdict about {would_do}"
+        )
+
+
+def point_s(
+    experiment: Experiment,
+    catalogue: Catalogue,
+    rounds: int | None = None,
+    *,
+    shortest: bool = False,
+) -> float:
     """Give the least time that a point takes, about, in seconds.
 
-    With so many rounds, or the fewest that bring a verdict.
+    With so many rounds, or the fewest that bring a verdict; `shortest` as in `least_s`.
     """
     question = question_of(experiment)
     rounds = rounds or question.fewest_rounds
     measure, variants = experiment.measure, len(experiment.variants)
     looks_s = variants * question.long_look_s if measure.soak_s is None else 0.0
-    searches_s = question.loading.rounds_s(rounds, variants, measure.budget_s - looks_s)
+    searches_s = question.loading.rounds_s(
+        rounds, variants, measure.budget_s - looks_s, shortest=shortest
+    )
     if searches_s is not None:
-        return looks_s + searches_s
+        return searches_s + (0.0 if shortest else looks_s)
     piloted = needs_pilot(experiment)
     usual = USUAL if piloted else WITHOUT_PILOT
     ramp_up_s, slot_s, warmup_s = (
@@ -69,7 +99,9 @@ def point_s(experiment: Experiment, catalogue: Catalogue, rounds: int | None = N
             (measure.ramp_up_s, measure.slot_s, measure.warmup_s), usual, strict=True
         )
     )
-    slot_s = slot_s if measure.slot_s else max(slot_s, settings.window_for_bursts_s(experiment))
+    if not measure.slot_s:
+        slot_s = LEAST_WINDOW_S if shortest else slot_s
+        slot_s = max(slot_s, settings.window_for_bursts_s(experiment))
     if measure.warmup_bursts == "on":
         warmup_s *= 1 + BURST_PAUSE_S / BURST_S
     first = settings.FIRST_AFTER_PILOT if piloted else measure.first_slots_per_variant
@@ -78,15 +110,22 @@ def point_s(experiment: Experiment, catalogue: Catalogue, rounds: int | None = N
         warmup_s + slots * _slot_s(experiment.load_of(variant), ramp_up_s + slot_s)
         for variant in experiment.variants
     )
-    starts_s = sum(
+    starts_s = _starts_s(experiment, catalogue)
+    pilots = len(question.piloted_variants) if piloted else 0
+    if measure.budget_is_limit:  # the first starts don't count
+        return pilots * LEAST_PILOT_S + rounds * (starts_s + loads_s)
+    pilots_s = pilots * (starts_s / len(experiment.variants) + PILOT_S)
+    return pilots_s + rounds * (starts_s + loads_s)
+
+
+def _starts_s(experiment: Experiment, catalogue: Catalogue) -> float:
+    """Give how long it takes to start all variants once, about."""
+    return sum(
         PROGRAM_START_S if _is_program(role.service) else START_S
         for name, variant in experiment.variants.items()
         for site in [catalogue.site(experiment.site_of(name))]
         for role in catalogue.stack(variant.stack).with_services(site.services).services.values()
     )
-    share = len(question.piloted_variants) / len(experiment.variants)
-    pilots_s = share * (starts_s + len(experiment.variants) * PILOT_S) if piloted else 0.0
-    return pilots_s + rounds * (starts_s + loads_s)
 
 
 def _is_program(service: Service) -> bool:
@@ -114,37 +153,58 @@ def _slot_s(load: Load, usual_s: float) -> float:
 
 def estimate_text(experiment: Experiment, catalogue: Catalogue) -> str:
     """Say before the start how long a run takes, and which budget would do if its own doesn't."""
-    least, budget_s = round(least_s(experiment, catalogue)), experiment.measure.budget_s
+    measure, usual = experiment.measure, round(least_s(experiment, catalogue))
+    budget_s, is_limit = measure.budget_s, measure.budget_is_limit
+    least = round(least_s(experiment, catalogue, shortest=is_limit))
     points = len(plan_points(experiment))
     starts = _starts_programs(experiment, catalogue)
     more = f", or more where a start takes longer than {PROGRAM_START_S:g} s" if starts else ""
     what = count(question_of(experiment).fewest_rounds, "round") + " or more"
     what += f" at each of {points} points" if points > 1 else ""
+    if least > budget_s * (1 + TOLERANCE) and is_limit:
+        return (
+            f"expected: {duration(budget_s)} and what is known by then, which is too short for a "
+            f"verdict: that takes about {duration(least)} ({what}). --time {typed_duration(least)} "
+            f"would do{more}"
+        )
     if least > budget_s * (1 + TOLERANCE):
         return (
             f"expected: {duration(least)} ({what}), as {duration(budget_s)} is too short for a "
             f"verdict. --time {typed_duration(least)} would do{more}"
         )
-    to_most = f"{DASH}{duration(budget_s)}" if least < budget_s else ""
-    takes = f"expected: {duration(least)}{to_most} ({what})"
-    patience = experiment.measure.patience
+    expected = min(usual, round(budget_s)) if is_limit else least
+    to_most = f"{DASH}{duration(budget_s)}" if expected < budget_s else ""
+    takes = f"expected: {duration(expected)}{to_most} ({what})"
+    patience = measure.patience
     if patience == 1 or points > 1:
         return takes
     return f"{takes}; up to {duration(patience * budget_s)} on a noisy machine"
 
 
-def overrun_warning(experiments: Sequence[Experiment], first_round_s: float) -> str | None:
-    """Say after the first round of all points that a verdict takes longer than the budget."""
+def overrun_warning(
+    experiments: Sequence[Experiment], first_round_s: float, before_s: float = 0.0
+) -> str | None:
+    """Say after the first round of all points that a verdict takes longer than the budget.
+
+    `before_s`: what pilots took, which is a part of a time that is a limit.
+    """
     needed_s = first_round_s * sum(
         question_of(experiment).fewest_rounds for experiment in experiments
     )
     budget_s = sum(experiment.measure.budget_s for experiment in experiments)
-    if needed_s <= budget_s * (1 + TOLERANCE):
+    is_limit = experiments[0].measure.budget_is_limit
+    needed_s += before_s if is_limit else 0.0
+    if needed_s <= budget_s * (1 if is_limit else 1 + TOLERANCE):
         return None
-    return (
+    takes = (
         f"the first round took {duration(first_round_s)}: a verdict takes about "
-        f"{duration(round(needed_s))}, longer than the {duration(budget_s)} it was given"
+        f"{duration(round(needed_s))}"
     )
+    if is_limit:
+        would_do = typed_duration(ceil(needed_s * (1 + TOLERANCE)))
+        ends = f"it ends after {duration(budget_s)} with what is known by then"
+        return f"{takes}; {ends}. --time {would_do} would do"
+    return f"{takes}, longer than the {duration(budget_s)} it was given"
 
 
 def reduce_levels(

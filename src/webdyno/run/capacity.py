@@ -13,6 +13,7 @@ from random import Random
 
 from webdyno.generator.interface import AbortRule, LoadOrder
 from webdyno.judge import question_of
+from webdyno.judge.fitting import fitted_trials
 from webdyno.judge.overload import settled_s
 from webdyno.judge.point_data import PointData
 from webdyno.judge.questions.capacity import deciding_trials, has_time_beyond, known_rps
@@ -67,7 +68,10 @@ def search_capacities(
 
     Give the variants in the order of their trials.
     """
-    search_s = _time_of_search_s(running.point, len(variants))
+    point = running.point
+    search_s = _time_of_search_s(point, len(variants))
+    rounds = _lacking_rounds(point)
+    settings = fitted_trials(settings, point.data, rounds, search_s * rounds * len(variants))
     loads = SearchLoads(running, settings, times)
     _search(loads, variants, search_s, rng)
     if has_time_beyond(settings, search_s):
@@ -79,9 +83,15 @@ def search_capacities(
 
 def _time_of_search_s(point: RunningPoint, variants: int) -> float:
     """Give how long a search may take, so that the fewest rounds end within the budget."""
-    question = question_of(point.experiment)
-    left_s = point.experiment.measure.budget_s - point.used_s - question.reserved_s(point.data)
-    return left_s / variants / max(question.fewest_rounds - point.finished_rounds, 1)
+    measure, question = point.experiment.measure, question_of(point.experiment)
+    budget_s = min(measure.budget_s, measure.limit_s)
+    left_s = budget_s - point.used_s - question.reserved_s(point.data)
+    return left_s / variants / _lacking_rounds(point)
+
+
+def _lacking_rounds(point: RunningPoint) -> int:
+    """Give how many of the fewest rounds are still to come, this one included."""
+    return max(question_of(point.experiment).fewest_rounds - point.finished_rounds, 1)
 
 
 def _search(

@@ -36,7 +36,7 @@ FEWEST_CONNECTIONS = 5
 """With fewer there is no third to take away."""
 KEPT_SETTINGS = {
     *("slot_s", "warmup_s", "warmup_bursts", "ramp_up_s", "slots_per_variant"),
-    *("budget_s", "patience", "answer_within_s"),
+    *("budget_s", "budget_is_limit", "patience", "answer_within_s"),
 }
 """Of how the run was measured, where that isn't the default: run.json says all."""
 FEWEST_SLOTS, LEAST_SAMPLED_S = 2, 0.5
@@ -284,10 +284,10 @@ def sampled_experiment(experiment: Experiment, catalogue: Catalogue) -> Experime
     return experiment.replace(profile=True, variants=variants, measure=measure)
 
 
-def profile_experiment(point: PointData, catalogue: Catalogue) -> Experiment:
+def profile_experiment(point: PointData, catalogue: Catalogue, given_s: float) -> Experiment:
     """Give the experiment that samples a gate's baseline and head at one of its points.
 
-    With the times that were found for it there.
+    With the times that were found for it there; for `given_s` at most, where time is a limit.
     """
     experiment, times = point.experiment, slot_settings(point)
     measure = experiment.measure.replace(
@@ -296,7 +296,7 @@ def profile_experiment(point: PointData, catalogue: Catalogue) -> Experiment:
         ramp_up_s=max(times.ramp_up_s.values()),
         slot_s=max(times.window_s, LEAST_SAMPLED_S),
         slots_per_variant=FEWEST_SLOTS,
-        budget_s=ENOUGH_S,
+        budget_s=given_s if experiment.measure.budget_is_limit else ENOUGH_S,
         warmup_bursts="on" if times.in_bursts else "off",
     )
     revisions = {name: experiment.variants[name] for name in (BASELINE, HEAD)}

@@ -5,7 +5,6 @@ asks for everything that a load from a log asks for: of thousands of paths, of w
 check looks at some, one that is missing here invalidates a whole run.
 """
 
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -44,7 +43,7 @@ def look_first(point: RunningPoint) -> None:
 
     Nothing is put on record but what ends the point, or leaves variants out.
     """
-    began, variants = time.monotonic(), point.racing()
+    variants = point.racing()
     with prepared(point, 0), RunningRound(point, 0) as running:
         for variant in variants:
             try:
@@ -58,7 +57,6 @@ def look_first(point: RunningPoint) -> None:
             running,
             by_rules=True,
         )
-    point.used_s += time.monotonic() - began
     sentences = question_of(point.experiment).told_by(point.data, preflight)
     if differences := response_differences(preflight, point.experiment):
         point.keep(preflight)

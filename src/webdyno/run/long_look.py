@@ -9,6 +9,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Literal
 
 from webdyno.generator.interface import GeneratorError
 from webdyno.judge import question_of
@@ -39,27 +40,45 @@ SAMPLED_WINDOWS = 2
 """Number of windows between two readings of the servers."""
 
 
-def run_long_looks(point: RunningPoint, variants: Collection[str]) -> None:
+def look_fits(point: RunningPoint, variant: str) -> bool:
+    """Whether a variant's look ends within a time that is a limit.
+
+    One whose length the user gave comes on top of that.
+    """
+    if point.experiment.measure.soak_s is not None:
+        return True
+    times = slot_settings(point.data)
+    before_s = max(times.warmup_takes_s(variant), times.ramp_up_s[variant])
+    return before_s + left_s(look_parts_of(point.data, variant), point.experiment) <= point.left_s
+
+
+def run_long_looks(
+    point: RunningPoint, variants: Collection[str]
+) -> Literal["over", "failed", "time"]:
     """Look at some variants whose long look isn't over, in an order drawn once.
 
     How a server died meanwhile is a part of its record. One that doesn't start is on record, and
-    ends the looks; so is a load generator that fails.
+    ends the looks; so is a load generator that fails. Nor does one begin for which there is no
+    time.
     """
     order = rng_of(point.experiment.measure.seed, point.number, "long look")
     for variant in order.sample(point.variants, len(point.variants)):
         if variant.name not in variants:
             continue
+        if not look_fits(point, variant.name):
+            return "time"
         left = left_s(look_parts_of(point.data, variant.name), point.experiment)
         point.progress.long_look_begins(point.data.point, variant.name, left)
         try:
             _look_at(point, variant)
         except StackDied as death:
             point.keep_incident(point.finished_rounds, variant.name, death)
-            return
+            return "failed"
         except GeneratorError as failure:
             point.keep_incident(point.finished_rounds, None, failure)
-            return
+            return "failed"
         point.progress.long_look_ends(look_parts_of(point.data, variant.name))
+    return "over"
 
 
 def _look_at(point: RunningPoint, variant: PlannedVariant) -> None:
@@ -83,6 +102,8 @@ def _look_at(point: RunningPoint, variant: PlannedVariant) -> None:
             )
             began, began_at = time.monotonic(), datetime.now(UTC)
             ended_by = why_over([*parts, placed], point.experiment)
+            if ended_by is None and not look_fits(point, variant.name):
+                ended_by = "time"
             parts.append(placed.replace(ended_by=ended_by))
             point.keep(parts[-1])
             point.progress.long_look_goes_on(parts[-1])

@@ -8,6 +8,7 @@ import time
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
+from math import inf
 
 import numpy as np
 
@@ -24,7 +25,7 @@ from webdyno.judge.settings import (
     warmups_may_take_s,
 )
 from webdyno.model.experiment import Experiment
-from webdyno.model.format import listed
+from webdyno.model.format import count, duration, listed
 from webdyno.model.metrics import METRICS
 from webdyno.model.pilot import ColdFigures, FreshStart, Pilot
 from webdyno.model.records import PilotRecord
@@ -47,6 +48,11 @@ from webdyno.stack.service import StackDied
 LONGEST_SHARE, ALL_SHARE = 1 / 30, 1 / 5
 """Of the budget: what the load after fresh starts takes at most, of a variant and of all together,
 unless one piece takes more."""
+LIMIT_SHARE, FIRST_LOOK_SHARE = 1 / 5, 1 / 2
+"""Of a time that is a limit: what pilots take together, so that nothing is looked at again or for
+longer that takes them beyond; and how much of a variant's part its first look takes at most."""
+LEAST_PIECE_S = 0.5
+"""However little that is."""
 FRESH_STARTS = 2
 """At most; a second one only where a change was seen late, and there is time for as long a look.
 docs/validation/coverage.md: what it is worth."""
@@ -90,6 +96,8 @@ def run_pilots(point: RunningPoint) -> None:
     for variant in order.sample(point.variants, len(point.variants)):
         if variant.name in done or variant.name not in wanted:
             continue
+        if point.left_s <= max(point.logins_s.values(), default=0.0):
+            return
         try:
             record = _look_at(point, variant)
         except StackDied as death:
@@ -106,7 +114,6 @@ def run_pilots(point: RunningPoint) -> None:
             point.keep_incident(0, None, failure)
             raise
         point.keep(record)
-        point.used_s += record.took_s
         point.progress.pilot_ends(record)
     if len(pilots(point.data)) > len(done):
         _tell_shorter_warmups(point)
@@ -139,9 +146,16 @@ def _tell_shorter_windows(point: RunningPoint) -> None:
     found_s = max(pilot.window_s for pilot in pilots(point.data).values())
     window_s = slot_settings(point.data).window_s
     if window_s < found_s:
+        measure = point.experiment.measure
+        rounds = count(question.fewest_rounds, "round")
+        what_for = (
+            f"{rounds} fit into {duration(measure.budget_s)}"
+            if measure.budget_is_limit
+            else "a clear difference shows soon"
+        )
         point.progress.notice(
             f"pilots and ramp-ups take long here: slots of {window_s:.2g} s instead of "
-            f"{found_s:.2g} s, so that a clear difference shows soon"
+            f"{found_s:.2g} s, so that {what_for}"
         )
 
 
@@ -152,28 +166,34 @@ def _look_at(point: RunningPoint, variant: PlannedVariant) -> PilotRecord:
     piloted = question_of(experiment).piloted_variants
     share = min(LONGEST_SHARE, ALL_SHARE / len(piloted))
     longest_s = share * experiment.measure.budget_s
+    ends_s = point.used_s + _may_take_s(point)
     looks, works_on = list[PilotLook](), False
     for left in reversed(range(FRESH_STARTS)):
         start_began = time.monotonic()
         with prepared(point, 0), RunningRound(point, 0) as running:
             up = running.start(variant)
-            point.testbed.clients.get_ready(variant.name)
+            running.get_ready(variant)
             start_s = time.monotonic() - start_began
             load = PilotLoad(running, variant)
             left_s = longest_s - sum(each.length_s for each in looks)
             needs_of = partial(_needs, point.data, variant.name, start_s)
+            piece_s = min(PIECE_S, max(FIRST_LOOK_SHARE * (ends_s - point.used_s), LEAST_PIECE_S))
+            most_s = min(max(left_s, piece_s), max(ends_s - point.used_s, piece_s))
             step, starts = load.until_steady(
-                looks, max(left_s, PIECE_S), needs_of, is_last_start=not left
+                looks, most_s, needs_of, piece_s=piece_s, is_last_start=not left
             )
             works_on |= load.works_on
             seen = looks[-1]
             has_time = longest_s >= 2 * seen.length_s or seen.length_s <= PIECE_S
+            has_time &= point.used_s + start_s + seen.length_s <= ends_s
             if step != "again" or not has_time:
                 break
     needs = needs_of(seen.latency_s)
     pilot = settle(*series_of(looks, starts), needs)
     cold = _cold(seen, pilot, up.ready_s, up.cpu_s)
-    bursts = look_in_bursts(point, variant, needs, looks, works_on=works_on)
+    bursts = look_in_bursts(
+        point, variant, needs, looks, works_on=works_on, within_s=ends_s - point.used_s
+    )
     if bursts and bursts.told:
         pilot = in_bursts(pilot, len(bursts.bursts), series_after(bursts), bursts.told)
     elif bursts and bursts.continuous:
@@ -198,6 +218,15 @@ def _look_at(point: RunningPoint, variant: PlannedVariant) -> PilotRecord:
         found=pilot,
         cold=cold,
     )
+
+
+def _may_take_s(point: RunningPoint) -> float:
+    """Give how long a variant's pilot may take: its part of a limit; else as long as it needs."""
+    measure = point.experiment.measure
+    if not measure.budget_is_limit:
+        return inf
+    piloted = question_of(point.experiment).piloted_variants
+    return LIMIT_SHARE * measure.budget_s / len(piloted)
 
 
 def _needs(data: PointData, variant: str, start_s: float, latency_s: float | None) -> Needs:

@@ -95,20 +95,22 @@ class PilotLoad:
         looks: list[PilotLook],
         most_s: float,
         needs_of: Callable[[float | None], Needs],
+        *,
+        piece_s: float,
         is_last_start: bool,
     ) -> tuple[Step, list[PilotLook]]:
         """Load the fresh servers until they are steady or have to be started again to tell.
 
         For so long at most, some starts of load included, which are given: they tell whether the
-        variant is faster later. `needs_of` says by the latency how long these may be. What is seen
-        is added to `looks`, those at earlier fresh starts.
+        variant is faster later. `needs_of` says by the latency how long these may be. It begins
+        with `piece_s`. What is seen is added to `looks`, those at earlier fresh starts.
         """
         seen = PilotLook()
         looks.append(seen)
         first_s = min(FIRST_SHARE * self.running.point.experiment.measure.budget_s, MOST_FIRST_S)
         while True:
-            piece_s = max(PIECE_S, first_s, seen.length_s)
-            self.watch(seen, min(piece_s, max(most_s - seen.length_s, WINDOW_S)))
+            longer_s = max(piece_s, first_s, seen.length_s)
+            self.watch(seen, min(longer_s, max(most_s - seen.length_s, WINDOW_S)))
             if seen.failed:
                 return "enough", []
             starts = self.starts(seen, needs_of(seen.latency_s).most_slot_s)
@@ -193,8 +195,9 @@ def look_in_bursts(
     looks: Sequence[PilotLook],
     *,
     works_on: bool,
+    within_s: float,
 ) -> BurstsLook | None:
-    """Try a warm-up in bursts, if it is asked for, or may matter.
+    """Try a warm-up in bursts, if it is asked for, or may matter and there is time.
 
     `looks`: those at fresh starts under continuous load. `works_on`: whether the servers still
     worked when the first of these was over. Gives None where nothing was tried, or failed.
@@ -206,6 +209,8 @@ def look_in_bursts(
     is_asked = measure.warmup_bursts == "on"
     if is_asked:
         most = max(most, 1)
+    elif within_s < most * PERIOD_S + looks[-1].length_s:
+        return None
     if not most:
         return None
     bursts, after = _in_bursts(point, variant, most, looks)
@@ -215,9 +220,8 @@ def look_in_bursts(
         return _record(bursts, after, HOW)
     if not _worth(after, looks):
         return _record(bursts, after, "")
-    continuous = _continuous(
-        point, variant, len(bursts) * PERIOD_S + len(after.responses) * WINDOW_S
-    )
+    load_s = len(bursts) * PERIOD_S + len(after.responses) * WINDOW_S
+    continuous = _continuous(point, variant, load_s)
     return _record(bursts, after, _worth(after, [*looks, continuous]), continuous)
 
 

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
+from math import inf
 from pathlib import Path
 from random import Random
 from typing import BinaryIO, Protocol
@@ -15,7 +16,9 @@ from webdyno.host.children import ending_with_us, in_session
 from webdyno.host.users import ServerUser, caller, home_of
 from webdyno.judge import Stop, decide, next_variants, question_of
 from webdyno.judge.adjustments import due_adjustment
+from webdyno.judge.fitting import next_round_s
 from webdyno.judge.point_data import PointData
+from webdyno.judge.settings import slots_per_variant
 from webdyno.model.errors import OperationError
 from webdyno.model.experiment import Experiment, State
 from webdyno.model.files import writing
@@ -35,6 +38,7 @@ from webdyno.model.records import (
 from webdyno.run.backend import HostLost, LinkCut, PointTestbed
 from webdyno.run.folder import RunFolder
 from webdyno.run.planned import PlannedVariant
+from webdyno.run.stopwatch import Stopwatch
 from webdyno.stack.service import StackDied
 
 LONG_LOGINS_S = 5.0
@@ -94,10 +98,14 @@ class RunningPoint:
     """By variant: what the client can do at most where that runs, if that was measured."""
     folder: RunFolder
     progress: Progress
-    used_s: float = 0.0
-    """How much of its share of the time budget is used up."""
+    watch: Stopwatch = field(default_factory=Stopwatch)
+    """Counts how much of its share of the time is used up."""
+    started: set[tuple[str, str, str]] = field(default_factory=set)
+    """What was started in this session, at any of the points: variant, stack and site of each."""
     has_stopped: bool = False
     """Whether nothing more is measured here in this session."""
+    logins_s: dict[str, float] = field(default_factory=dict, init=False)
+    """By variant: the longest time that its users took to log in."""
     _patience_told: bool = field(default=False, init=False)
     _logins_told: bool = field(default=False, init=False)
 
@@ -108,6 +116,23 @@ class RunningPoint:
     @property
     def experiment(self) -> Experiment:
         return self.data.experiment
+
+    @property
+    def used_s(self) -> float:
+        """How much of its share of the time is used up."""
+        return self.watch.used_s
+
+    @property
+    def left_s(self) -> float:
+        """How long it may go on; without end unless its time is a limit, or that of the run."""
+        return min(self.experiment.measure.limit_s - self.used_s, self.watch.left_s)
+
+    def starts_first(self, variant: PlannedVariant) -> bool:
+        """Whether this is a variant's first start in this session, of which it is then known."""
+        named = (variant.name, variant.stack.name, variant.site.name)
+        is_first = named not in self.started
+        self.started.add(named)
+        return is_first
 
     @property
     def finished_rounds(self) -> int:
@@ -132,14 +157,30 @@ class RunningPoint:
 
     def stops(self) -> bool:
         """Tell whether another round would be in vain or isn't needed; put on record why."""
-        if not self.has_stopped and (stop := decide(self.data, self.used_s)):
-            self.keep_stop(stop)
+        with self.watch:
+            if not self.has_stopped and (stop := self._why_stop()):
+                self.keep_stop(stop)
         if not self.has_stopped:
             self._tell_patience()
         return self.has_stopped
 
-    def tell_of_logins(self, users: int, took_s: float) -> None:
-        """Say once how a run gets shorter whose users take long to log in."""
+    def _why_stop(self) -> Stop | None:
+        return decide(self.data, self.used_s) or self._out_of_time()
+
+    def _out_of_time(self) -> Stop | None:
+        """Stop where time is a limit, and no other round ends within it."""
+        if self.left_s == inf:
+            return None
+        slots = len(next_variants(self.data)) * slots_per_variant(self.data)
+        if self.left_s > next_round_s(self.data, slots):
+            return None
+        limit_s = self.experiment.measure.budget_s
+        return Stop("time", f"no other round fits into {duration(limit_s)}, which are the limit")
+
+    def tell_of_logins(self, variant: PlannedVariant, took_s: float) -> None:
+        """Remember how long users take to log in; where that is long, say once what is shorter."""
+        self.logins_s[variant.name] = max(self.logins_s.get(variant.name, 0.0), took_s)
+        users = variant.load.connections
         if self._logins_told or took_s < LONG_LOGINS_S or users <= FEW_USERS:
             return
         self._logins_told = True
@@ -170,8 +211,13 @@ class RunningPoint:
         self.progress.notice(f"{adjustment.what}{again}")
 
     def allow(self, more_s: float) -> None:
-        """Grant so much time from now on, whatever was used and for whatever reason it stopped."""
-        longer = self.experiment.with_measure(budget_s=self.used_s + more_s, patience=1.0)
+        """Grant so much time from now on, whatever was used and for whatever reason it stopped.
+
+        No more than that, as with any time that is given.
+        """
+        longer = self.experiment.with_measure(
+            budget_s=self.used_s + more_s, budget_is_limit=True, patience=1.0
+        )
         self.data = self.data.under(longer)
         self.has_stopped = False
 
@@ -179,15 +225,18 @@ class RunningPoint:
         """Have so many rounds measured here in all, neither fewer nor more; 0 for no further one.
 
         How precise the ratio is by then doesn't matter: the number was settled beforehand. Nor does
-        the time, but that adjustments which need a new beginning have to find some.
+        the time, unless it is a limit, but that adjustments which need a new beginning have to find
+        some.
         """
         self.has_stopped = not rounds
         if rounds:
+            measure = self.experiment.measure
+            before_s = 0.0 if measure.budget_is_limit else self.used_s
             exactly = self.experiment.with_measure(
                 min_rounds=rounds,
                 max_rounds=rounds,
                 patience=1.0,
-                budget_s=self.used_s + self.experiment.measure.budget_s,
+                budget_s=before_s + measure.budget_s,
             )
             self.data = self.data.under(exactly)
 

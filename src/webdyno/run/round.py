@@ -12,26 +12,28 @@ from statistics import median
 from typing import NamedTuple
 
 from webdyno.generator.interface import GeneratorError, LoadOrder, LoginError
-from webdyno.judge.cost import cost_rate_rps
+from webdyno.judge import Stop
 from webdyno.judge.settings import slot_settings, slots_per_variant
 from webdyno.judge.validity.preflight import response_differences
 from webdyno.model.experiment import OWN_GENERATOR
+from webdyno.model.format import duration
 from webdyno.model.load import Load
-from webdyno.model.metrics import responses_in
 from webdyno.model.pilot import SlotSettings
-from webdyno.model.records import InstructionsRecord, PreflightRecord, RestRecord, RoundRecord
+from webdyno.model.records import PreflightRecord, RestRecord, RoundRecord
 from webdyno.model.replay import unpacked
 from webdyno.run.backend import CourseTracing, Questions, SlotUsage
 from webdyno.run.capacity import search_capacities
 from webdyno.run.giving_up import give_up, refuse_login
+from webdyno.run.instructions import count_instructions
 from webdyno.run.planned import PlannedVariant
 from webdyno.run.point import RunningPoint, prepared, rng_of
 from webdyno.run.preflight import with_differences
-from webdyno.run.variant import Phase, RunningRound
+from webdyno.run.variant import OutOfTime, Phase, RunningRound
 from webdyno.stack.service import StackDied
 
-LONGEST_COUNT_S = 60.0
-"""Longest slot of those that end after a number of requests, unless `slot_s` is given."""
+LONGEST_COUNT_S, LEAST_COUNT_S = 60.0, 0.1
+"""Longest slot of those that end after a number of requests, unless `slot_s` is given; and the
+least that a limit of time makes of it."""
 MOST_SETTLING_S = 1.0
 """After the load, until work that was left over is done; what goes on then is no rest of it."""
 HELD = 256
@@ -44,9 +46,6 @@ OPENING_S = 0.5
 """Until connections are open and the one request on each is answered."""
 READINGS = 10
 """Of memory; those of the second half count."""
-COUNTED_ROUNDS = 3
-"""In so many first ones instructions are counted: from one to the next these differ by far less
-than time does."""
 
 
 class PlannedSlot(NamedTuple):
@@ -69,7 +68,8 @@ def run_round(point: RunningPoint, number: int) -> None:
 
     The point stops when the pre-flight check shows responses that can't be compared (no load is
     made then) and when a server died under load, unless the run goes on without such variants.
-    Servers that don't start raise OperationError, a load generator that fails GeneratorError.
+    Servers that don't start raise OperationError, a load generator that fails GeneratorError. Where
+    time is a limit, it ends at the slot that would go beyond: what was measured stays on record.
     """
     began, began_at = time.monotonic(), datetime.now(UTC)
     rng = rng_of(point.experiment.measure.seed, point.number, number)
@@ -94,8 +94,13 @@ def run_round(point: RunningPoint, number: int) -> None:
             if searched is not None:
                 order = search_capacities(running, variants, searched, times, rng)
             count_instructions(running, variants, times)
-            if rest_s := point.experiment.measure.rest_s:
+            rest_s = point.experiment.measure.rest_s
+            if rest_s and point.left_s > 2 * rest_s * len(variants):
                 _look_at_rest(running, rng.sample(variants, len(variants)), rest_s)
+        except OutOfTime:
+            why = f"{duration(point.experiment.measure.budget_s)} were over in round {number}"
+            point.keep_stop(Stop("time", f"{why}, which doesn't count"))
+            return
         except StackDied as death:
             point.has_stopped = not point.goes_on_without(point.failed)
             if not point.has_stopped:
@@ -205,7 +210,7 @@ def run_preflight(
 def _measure(
     running: RunningRound, slots: Sequence[PlannedSlot], times: SlotSettings, rng: Random
 ) -> None:
-    rest_s = times.rest_s * len(running.up)
+    rest_s = min(times.rest_s * len(running.up), max(running.point.left_s, 0.0))
     for slot in slots:
         rest_s = _rested(running, rest_s)
         order = _slot_order(running, slot, times, rng)
@@ -235,6 +240,7 @@ def _slot_order(
         return running.order(variant, name, slot.warmup_s)
     if variant.load.requests is not None:
         longest_s = point.experiment.measure.slot_s or LONGEST_COUNT_S
+        longest_s = max(min(longest_s, point.left_s), LEAST_COUNT_S)
         order = running.order(variant, name, longest_s, turn=slot.turn)
         return replace(order, count=variant.load.requests)
     ramp_up_s = _ramp_up_s(variant, times) + rng.uniform(0.0, times.phase_s.get(variant.name, 0.0))
@@ -334,53 +340,3 @@ def _memory_bytes(used: SlotUsage) -> int | None:
     later = used.course[len(used.course) // 2 :]
     known = [sample.memory_bytes for sample in later if sample.memory_bytes is not None]
     return round(median(known)) if known else None
-
-
-def count_instructions(
-    running: RunningRound, variants: Sequence[PlannedVariant], times: SlotSettings
-) -> None:
-    """Count what each variant that is here executes, where an experiment asks for costs.
-
-    That has a slot of its own, since counting takes CPU time. Where servers died meanwhile, that is
-    put on record, and StackDied raised.
-    """
-    for variant in variants:
-        if _is_due(running, variant.name) and _is_here(running, variant):
-            try:
-                running.point.keep(_counted(running, variant, times))
-            except StackDied as death:
-                running.point.keep_incident(running.number, variant.name, death)
-                raise
-
-
-def _is_due(running: RunningRound, variant: str) -> bool:
-    point, is_traced = running.point, running.tracing("measure") is not None
-    if running.number > COUNTED_ROUNDS or is_traced:
-        return False
-    if cost_rate_rps(point.experiment, variant) is None:
-        return False
-    known = (record for record in point.data.records if isinstance(record, InstructionsRecord))
-    return not any(record.fault for record in known)
-
-
-def _is_here(running: RunningRound, variant: PlannedVariant) -> bool:
-    return not running.up[variant.name].is_elsewhere and not variant.stack.runs_already
-
-
-def _counted(
-    running: RunningRound, variant: PlannedVariant, times: SlotSettings
-) -> InstructionsRecord:
-    testbed, started_at = running.point.testbed, datetime.now(UTC)
-    tried = testbed.rest(variant.name, 0.0, "instructions").instructions
-    known = InstructionsRecord(round=running.number, variant=variant.name, started_at=started_at)
-    if tried is None or tried.fault:
-        return known.replace(fault=tried.fault if tried else "")
-    name = f"round {running.number}, instructions of {variant.name}"
-    order = running.order(variant, name, times.window_s, ramp_up_s=times.ramp_up_s[variant.name])
-    slot = testbed.slot(variant.name, order, "instructions")
-    counted = slot.used.instructions
-    return known.replace(
-        instructions=counted.instructions if counted else None,
-        fault=counted.fault if counted else "",
-        responses=responses_in(slot.load),
-    )

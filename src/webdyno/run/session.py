@@ -1,7 +1,6 @@
 """A session: a run is begun or resumed, and its points take turns until all have enough."""
 
 import random
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
@@ -13,7 +12,7 @@ from random import Random
 from webdyno.calibrate.calibration import load_calibration
 from webdyno.definitions import Catalogue
 from webdyno.generator.interface import GeneratorError
-from webdyno.judge import decide, question_of
+from webdyno.judge import Stop, decide, question_of
 from webdyno.judge.differences import surroundings
 from webdyno.judge.look_length import doubtful, lacking_looks, left_s, look_parts_of
 from webdyno.judge.point_data import PointData, RunData
@@ -30,13 +29,14 @@ from webdyno.run.budget import overrun_warning
 from webdyno.run.first_look import is_before_look, look_first
 from webdyno.run.folder import RunFolder
 from webdyno.run.local_backend import LocalBackend
-from webdyno.run.long_look import run_long_looks
+from webdyno.run.long_look import look_fits, run_long_looks
 from webdyno.run.pilot import run_pilots
 from webdyno.run.planned import plan_variants
 from webdyno.run.point import Progress, RunningPoint
 from webdyno.run.redact import hide_in_files
 from webdyno.run.repeat import keep_for_repeating, kept_catalogue
 from webdyno.run.round import run_round
+from webdyno.run.stopwatch import Stopwatch
 
 MOST_CUTS = 3
 """Most attempts in a row to repeat a round because the network between hosts was cut."""
@@ -108,10 +108,14 @@ def measure_run(
     once in a row, at which its round is begun again.
     """
     with ExitStack() as exits:
-        points = _open_points(folder, progress, backend, exits)
+        whole = Stopwatch(used_s(folder.data()))
+        whole.limit_s = folder.head.experiment.measure.limit_s
+        points = _open_points(folder, progress, backend, exits, whole)
         hide_in_logs = partial(hide_in_files, folder.path / ROUNDS_FOLDER)
         hide_in_logs()  # of a session that was killed
         exits.callback(hide_in_logs)
+        if more_s is not None:
+            whole.limit_s = whole.used_s + more_s
         for point in points:
             if more_s is not None:
                 point.allow(more_s / len(points))
@@ -129,13 +133,16 @@ def _look_longer(points: Sequence[RunningPoint]) -> None:
         if not lacking:
             continue
         left = [left_s(look_parts_of(point.data, variant), point.experiment) for variant in lacking]
-        point.progress.answers(point.data, left)
-        run_long_looks(point, lacking)
+        if look_fits(point, lacking[0]):
+            point.progress.answers(point.data, left)
+        with point.watch:
+            if run_long_looks(point, lacking) == "time" and (stop := point.data.stop):
+                point.keep_stop(Stop("time", f"{stop.why}; no time was left for a soak"))
 
 
 def _look_at_doubtful(point: RunningPoint) -> None:
     """Look at variants for longer before another round that may be in vain."""
-    variants = doubtful(point.data)
+    variants = [variant for variant in doubtful(point.data) if look_fits(point, variant)]
     look_s = question_of(point.experiment).long_look_s
     for variant in variants:
         point.progress.notice(
@@ -154,11 +161,15 @@ def rounds_are_over(run: RunData) -> bool:
 
 
 def _open_points(
-    folder: RunFolder, progress: Progress, backend: Backend, exits: ExitStack
+    folder: RunFolder,
+    progress: Progress,
+    backend: Backend,
+    exits: ExitStack,
+    whole: Stopwatch,
 ) -> list[RunningPoint]:
     """Prepare every point, on hosts that are ready until `exits` closes."""
     catalogue, testbed_of = kept_catalogue(folder.path), backend.open(folder, exits)
-    points = []
+    points, started = [], set[tuple[str, str, str]]()
     for data in folder.data().points:
         variants = plan_variants(data.experiment, catalogue)
         points.append(
@@ -171,7 +182,8 @@ def _open_points(
                 calibrations=_calibrations(folder.head, data.experiment),
                 folder=folder,
                 progress=progress,
-                used_s=used_s(data),
+                watch=Stopwatch(used_s(data), whole),
+                started=started,
                 has_stopped=_has_stopped(data),
             )
         )
@@ -202,51 +214,52 @@ def _take_turns(points: Sequence[RunningPoint], seed: int | None, backend: Backe
             return
         turn += 1
         for point in Random(f"{seed}/round {turn}").sample(going, len(going)):
-            began, number = time.monotonic(), point.finished_rounds + 1
-            known_to_fail = point.failed
-            try:
-                if is_before_look(point) and point.number not in looked_at:
-                    looked_at.add(point.number)
-                    look_first(point)
-                    continue  # what can't be compared is known of all of them before any round
-                if not point.has_stopped:
-                    run_pilots(point)
-                if point.has_stopped:
-                    continue
-                began = time.monotonic()  # what pilots took they have counted themselves
-                run_round(point, number)
-                hide_in_files(round_path(point.folder.path, point.number, number))
-                point.adjust()
-                _look_at_doubtful(point)
-                generator_failed, cuts = False, 0
-            except GeneratorError as failure:
-                if generator_failed:
-                    raise
-                generator_failed = True
-                point.progress.notice(f"{failure}; round {number} is begun again")
-            except HostLost as lost:
-                point.keep_incident(number, None, lost)
-                adjusted = backend.recovers(lost)
-                if adjusted is None:
-                    raise
-                point.progress.notice(f"{lost}; {adjusted}; round {number} is begun again")
-            except LinkCut as cut:
-                cuts += 1
-                point.keep_incident(number, None, cut)
-                if cuts > MOST_CUTS:
-                    raise
-                point.progress.notice(f"{cut}; round {number} is begun again")
-            except OperationError as error:
-                if not point.goes_on_without(point.failed - known_to_fail):
-                    raise
-                point.progress.notice(f"{error}\nthe run continues without it")
-            took_s = time.monotonic() - began
-            point.used_s += took_s
+            number, known_to_fail = point.finished_rounds + 1, point.failed
+            began_s = point.used_s
+            with point.watch:
+                try:
+                    if is_before_look(point) and point.number not in looked_at:
+                        looked_at.add(point.number)
+                        look_first(point)
+                        continue  # what can't be compared is known of all of them before any round
+                    if not point.has_stopped:
+                        run_pilots(point)
+                    if point.has_stopped or point.left_s <= 0:
+                        continue
+                    began_s = point.used_s
+                    run_round(point, number)
+                    hide_in_files(round_path(point.folder.path, point.number, number))
+                    point.adjust()
+                    _look_at_doubtful(point)
+                    generator_failed, cuts = False, 0
+                except GeneratorError as failure:
+                    if generator_failed:
+                        raise
+                    generator_failed = True
+                    point.progress.notice(f"{failure}; round {number} is begun again")
+                except HostLost as lost:
+                    point.keep_incident(number, None, lost)
+                    adjusted = backend.recovers(lost)
+                    if adjusted is None:
+                        raise
+                    point.progress.notice(f"{lost}; {adjusted}; round {number} is begun again")
+                except LinkCut as cut:
+                    cuts += 1
+                    point.keep_incident(number, None, cut)
+                    if cuts > MOST_CUTS:
+                        raise
+                    point.progress.notice(f"{cut}; round {number} is begun again")
+                except OperationError as error:
+                    if not point.goes_on_without(point.failed - known_to_fail):
+                        raise
+                    point.progress.notice(f"{error}\nthe run continues without it")
+            took_s = point.used_s - began_s
             if outlook is None:
                 outlook = _told_outlook(points)
             if not any_round and point.finished_rounds == number:
                 any_round = True
-                if warning := overrun_warning([each.experiment for each in points], took_s):
+                all_of_them = [each.experiment for each in points]
+                if warning := overrun_warning(all_of_them, took_s, began_s):
                     point.progress.notice(warning)
 
 

@@ -27,8 +27,16 @@ from webdyno.stack.service import StackDied
 SILENT_LIMIT_S = 1.0
 """Ten heartbeats are sent in that time, and the kernel sends a lost one again after 0.2 s."""
 
+LOGIN_S = 1.0
+"""Length of the load that users log in for; nothing is loaded."""
+
 SEED_BITS = 32
 """The engine counts its threads in the bits above."""
+
+
+class OutOfTime(Exception):  # noqa: N818
+    """A round can't go on: what comes next would end after the time that is the limit."""
+
 
 Phase = Literal["warmup", "measure", "trial"]
 
@@ -40,6 +48,8 @@ class RunningRound:
         self.point, self.number = point, number
         self.up: dict[str, StartedVariant] = {}
         """What is known of the variants that are up."""
+        self._loaded: set[str] = set()
+        """Variants that were loaded since they were started: their users are logged in."""
         self._starts: dict[str, str] = {}
         """By variant: a name for its latest start, at which its users log in."""
 
@@ -80,8 +90,17 @@ class RunningRound:
     def _start(self, variant: PlannedVariant) -> StartedVariant:
         folder = self.point.folder.round_folder(self.point.number, self.number, variant.name)
         self._starts[variant.name] = uuid4().hex
+        self._loaded.discard(variant.name)
+        began = time.monotonic()
         self.up[variant.name] = up = self.point.testbed.servers.start(variant.name, folder)
+        if self.point.starts_first(variant):  # time is that of servers which are up
+            self.point.watch.leave_out(time.monotonic() - began)
         return up
+
+    def get_ready(self, variant: PlannedVariant) -> None:
+        """Have all there that loads a variant which was just started, its users logged in."""
+        order = self.order(variant, f"log-in of {variant.name}", LOGIN_S)
+        self.point.tell_of_logins(variant, self.point.testbed.get_ready(variant.name, order))
 
     def waits_for_rest(self, most_s: float) -> bool:
         """Wait until all servers rest; False where they don't in time."""
@@ -144,7 +163,10 @@ class RunningRound:
 
         `tell` adds to the record what the slot is for. Where the variant's servers died, that is
         put on record, and StackDied raised; unless they `may_die`, which `tell` sees by itself.
+        Raises OutOfTime where it can't end within a time that is a limit.
         """
+        if self.point.left_s < self._takes_s(variant, order):
+            raise OutOfTime
         try:
             record = self._measured(position, variant, phase, order, tell)
             if not may_die:
@@ -153,6 +175,12 @@ class RunningRound:
             self.point.keep_incident(self.number, variant.name, death)
             raise
         return record
+
+    def _takes_s(self, variant: PlannedVariant, order: LoadOrder) -> float:
+        """Give how long a slot takes, about; of one that a number of requests ends nobody knows."""
+        load_s = 0.0 if order.count else order.load_s
+        is_in = variant.name in self._loaded and not variant.resets
+        return load_s + (0.0 if is_in else self.point.logins_s.get(variant.name, 0.0))
 
     def _measured(
         self,
@@ -166,7 +194,8 @@ class RunningRound:
         point.progress.slot_begins(name, phase)
         started_at = datetime.now(UTC)
         load, used, login_s = point.testbed.slot(name, order, self.tracing(phase))
-        point.tell_of_logins(variant.load.connections, login_s)
+        self._loaded.add(name)
+        point.tell_of_logins(variant, login_s)
         refused = bool(load.all_of_it.failures.status)
         logs = point.folder.round_folder(point.number, self.number, name)
         record = tell(

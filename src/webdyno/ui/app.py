@@ -99,9 +99,9 @@ def _point(data: PointData) -> dict[str, Any]:
     if foreseen is None:
         return known
     estimate = foreseen.estimate
+    if foreseen.can_be_kept(data):
+        known |= {"expected": foreseen.rounds, "left": duration(round(foreseen.left_s))}
     return known | {
-        "expected": foreseen.rounds,
-        "left": duration(round(foreseen.left_s)),
         "known": percent(expm1(estimate.half_width)),
         "wanted": percent(expm1(foreseen.wanted)),
         "interval": {

@@ -75,12 +75,13 @@ class CapacitySearch(Loading):
         rule = METRICS[data.measure.decide_on]
         return {variant for variant in data.experiment.variants if data.values(variant, rule)}
 
-    def rounds_s(self, rounds: int, variants: int, left_s: float) -> float | None:
+    def rounds_s(self, rounds: int, variants: int, left_s: float, *, shortest: bool) -> float:
         """Give how long searches take in so many rounds, which have so much time."""
         deciding = deciding_trials(self.settings, left_s / (rounds * variants))
         narrowing = FIRST_NARROWING + (rounds - 1) * NARROWING
         lengths = narrowing + rounds * deciding * DECIDING_TRIAL
-        return variants * lengths * self.settings.deciding_s
+        settings = self.settings
+        return variants * lengths * (settings.least_deciding_s if shortest else settings.deciding_s)
 
     def look_rate_rps(self, data: PointData, variant: str) -> float | None:
         """Give a rate just below the capacity that the rounds found of a variant, if any.

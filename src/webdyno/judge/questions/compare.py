@@ -69,10 +69,12 @@ class Loading:
         lasting = excluded_slots(data, lasting=True)
         return {slot.variant for slot in without_slots(data, lasting, data.measure.decide_on).slots}
 
-    def rounds_s(self, rounds: int, variants: int, left_s: float) -> float | None:
+    def rounds_s(
+        self, rounds: int, variants: int, left_s: float, *, shortest: bool
+    ) -> float | None:
         """Give how long rounds of so many variants take, about, which have so much time.
 
-        None where slots say that.
+        `shortest`: as a limit makes them. None where slots say that.
         """
         return None
 

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 
 from webdyno.judge.log_ratios import counts_apart
 from webdyno.judge.noise import half_width
@@ -22,7 +23,13 @@ from webdyno.judge.validity import (
 from webdyno.judge.validity.rule import INTERFERENCE_TOLERATED, TIMING, Rule, SlotRule
 from webdyno.model.judgement import ExcludedSlot, ValidityWarning
 from webdyno.model.metrics import METRICS, metrics_of_kind
-from webdyno.model.records import PilotRecord, RoundRecord
+from webdyno.model.records import (
+    PilotRecord,
+    RoundRecord,
+    SessionRecord,
+    SlotRecord,
+    StopRecord,
+)
 
 SLOT_RULES: dict[str, SlotRule] = {
     rule.name: rule
@@ -226,3 +233,24 @@ def used_s(data: PointData | RunData) -> float:
     return sum(
         record.took_s for record in data.records if isinstance(record, RoundRecord | PilotRecord)
     )
+
+
+def spent_s(run: RunData) -> float:
+    """Give how long a run has measured in all its sessions, with all that happened in between.
+
+    That is longer than what finished rounds took: one may have been cut.
+    """
+    spent, session = 0.0, list[datetime]()
+    for record in run.records:
+        match record:
+            case SessionRecord():
+                spent, session = spent + _span_s(session), []
+            case PilotRecord() | SlotRecord():
+                session.append(record.started_at)
+            case StopRecord():
+                session.append(record.stopped_at)
+    return spent + _span_s(session)
+
+
+def _span_s(moments: Sequence[datetime]) -> float:
+    return (max(moments) - min(moments)).total_seconds() if moments else 0.0
