@@ -18,7 +18,6 @@ from webdyno.judge.one_sided import (
     ask_within,
     look_level,
     ruled_out,
-    ruled_out_difference,
 )
 from webdyno.model.base import Interval
 from webdyno.model.measure import tolerance_of
@@ -122,9 +121,14 @@ def test_other_questions_are_mistakes(text: str) -> None:
 
 
 def test_an_interval_says_what_it_excludes() -> None:
-    for low, high, share in ((0.98, 1.0334, "3.4%"), (0.9, 1.0, "12%"), (1.0, 1.0, "0%")):
+    for low, high, ends in (
+        (0.98, 1.0334, "−2% and +3.4%"),
+        (0.9, 1.0, "−10% and 0%"),
+        (1.0, 1.0, "0% and 0%"),
+        (1.024, 1.061, "+2.4% and +6.1%"),
+    ):
         interval = Interval(low=low, estimate=1.0, high=high)
-        assert ruled_out(interval) == f"any difference is below {share}"
+        assert ruled_out(interval) == f"the difference is between {ends}"
 
 
 @given(st.lists(st.floats(-0.5, 0.5), min_size=2, max_size=20))
@@ -132,6 +136,8 @@ def test_an_interval_says_what_it_excludes() -> None:
 def test_what_is_said_to_be_excluded_is(values: list[float]) -> None:
     found = estimate(np.array(values), 0.95).ratio(0.95)
     assert found
-    said = float(ruled_out(found).split()[4].rstrip("%")) / 100
-    assert said >= ruled_out_difference(found) * (1 - 1e-9) - 1e-9
-    assert said <= ruled_out_difference(found) * 1.11 + 1e-6
+    words = ruled_out(found).replace("−", "-").split()
+    said = [float(word.rstrip("%")) / 100 for word in (words[4], words[6])]
+    for share, end in zip(said, (found.low - 1, found.high - 1), strict=True):
+        assert abs(share) >= abs(end) * (1 - 1e-9) - 1e-9
+        assert abs(share) <= abs(end) * 1.11 + 1e-6

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from webdyno.audit.commands import find_command
-from webdyno.audit.joined import is_another, joined, prints_for
+from webdyno.audit.commands import find_command, is_another, joined, prints_for
 from webdyno.audit.prose import Hint, hints
 from webdyno.audit.tables import TableReader, TextTable
 from webdyno.audit.unread import FIGURES, UnreadFinder, UnreadPart

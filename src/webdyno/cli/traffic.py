@@ -102,6 +102,7 @@ def traffic(
 
         webdyno traffic a.log --from 2026-11-22T18:00 --to 2026-11-22T19:00+01:00 --speed 10
     """
+    from webdyno.model.files import write_whole
     from webdyno.report.console import tell
     from webdyno.workload.log import LogSelection
     from webdyno.workload.privacy import Privacy
@@ -137,7 +138,7 @@ def traffic(
         )
     named = None if replay is None else os.path.relpath(replay, output.parent)
     made = traffic_of(read, Manner(loop, speed), twin=twin_of if twin else None, replay_file=named)
-    _write(output, [made.text], mode=PRIVATE if bodies == "keep" else SHARED)
+    write_whole(output, made.text, mode=PRIVATE if bodies == "keep" else SHARED)
     if replay is not None and made.replay is not None:
         _write(replay, made.replay.written())
     served: list[str] = []
@@ -168,6 +169,7 @@ def _flow(recordings: Sequence[Path], output: Path) -> Exit:
     import tomli_w
 
     from webdyno.definitions.recording import read_recording
+    from webdyno.model.files import write_whole
     from webdyno.model.format import count
     from webdyno.report.console import tell
 
@@ -177,7 +179,7 @@ def _flow(recordings: Sequence[Path], output: Path) -> Exit:
     login = {"login": recording.login} if recording.login else {}
     values = {"values": recording.values} if recording.values else {}
     text = tomli_w.dumps({**values, **login, "requests": recording.requests})
-    _write(output, [text], mode=PRIVATE)
+    write_whole(output, text, mode=PRIVATE)
     for note in recording.notes:
         tell(note)
     tell(
@@ -188,14 +190,11 @@ def _flow(recordings: Sequence[Path], output: Path) -> Exit:
     return Exit.OK
 
 
-def _write(path: Path, lines: Iterable[str], mode: int = SHARED) -> None:
-    """Write a file as a whole; what a recording sent is for its owner alone."""
+def _write(path: Path, lines: Iterable[str]) -> None:
     from webdyno.model.files import replaced, writing
 
-    with writing(path), replaced(path) as unfinished:
-        descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.writelines(lines)
+    with writing(path), replaced(path) as new, new.open("x", encoding="utf-8") as file:
+        file.writelines(lines)
 
 
 def _methods(given: str) -> list[str]:

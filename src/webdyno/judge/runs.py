@@ -101,7 +101,7 @@ def compare_runs(before: PointData, after: PointData) -> RunComparison:
     enough = max(experiment.measure.min_rounds for experiment in (before, after))
     confidence = 1 - ALPHA / max(len(variants), 1)
     changes = [
-        _change(metric, subject, Pair(before, after, first, second), confidence, enough)
+        _change(metric, subject, JudgedRuns(before, after, first, second), confidence, enough)
         for metric in second.metrics
         for subject in _subjects(variants)
     ]
@@ -127,7 +127,7 @@ def _subjects(variants: Sequence[str]) -> Iterator[Subject]:
         yield Subject((variant, variants[0]))
 
 
-class Pair(NamedTuple):
+class JudgedRuns(NamedTuple):
     """Two runs, and what they are judged to be."""
 
     before: PointData
@@ -152,12 +152,14 @@ def _taken_by_others(before: PointData, after: PointData) -> list[Difference]:
     return [Difference(what=OTHERS_TOOK, before=percent(was), after=percent(now))]
 
 
-def _change(metric: Metric, subject: Subject, pair: Pair, confidence: float, enough: int) -> Change:
-    first, second = pair.first, pair.second
+def _change(
+    metric: Metric, subject: Subject, runs: JudgedRuns, confidence: float, enough: int
+) -> Change:
+    first, second = runs.first, runs.second
     before, after = (_logs(judgement, metric.name, subject) for judgement in (first, second))
     fewest = min(len(before), len(after))
     by_rounds = welch(after, before, confidence) if fewest > 1 else None
-    difference = by_rounds and widened(by_rounds, pair.noise(metric, subject))
+    difference = by_rounds and widened(by_rounds, runs.noise(metric, subject))
     floor = _floor(first, second, metric, subject)
     invalidating = _invalidating(first, metric, subject) or _invalidating(second, metric, subject)
     if invalidating is not None:
@@ -170,7 +172,7 @@ def _change(metric: Metric, subject: Subject, pair: Pair, confidence: float, eno
         within = floor_text(metric) if floor > DELTA else percent(DELTA)
         why = f"By the interval of the change and ±{within}."
         if verdict is Verdict.INCONCLUSIVE and _is_clear(by_rounds, log1p(limit), metric):
-            was, now = (percent(taken_share(run.slots)) for run in (pair.before, pair.after))
+            was, now = (percent(taken_share(run.slots)) for run in (runs.before, runs.after))
             why = f"Others took {was} of the servers' CPUs before and {now} now."
     return Change(
         metric=metric.name,
