@@ -8,7 +8,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from rig.neighbour import CPU_GROUPS, bursts, throttled
+from rig.neighbour import CPU_GROUPS, WORK, bursts, following, throttled, working
 from rig.process import BenchError
 from waiting import wait_until
 
@@ -21,6 +21,35 @@ def test_bursts_work_and_end() -> None:
         (neighbour,) = set(psutil.Process().children()) - before
         wait_until(lambda: sum(neighbour.cpu_times()[:2]) > 0.1)
     assert set(psutil.Process().children()) == before
+
+
+@pytest.mark.parametrize("work", WORK)
+def test_each_kind_of_work_works_and_ends(work: str) -> None:
+    before = set(psutil.Process().children())
+    with working(work, [sorted(os.sched_getaffinity(0))]) as pids:
+        neighbour = psutil.Process(pids[0])
+        wait_until(lambda: sum(neighbour.cpu_times()) > 0.05)
+        known = neighbour.children(recursive=True)
+    assert set(psutil.Process().children()) == before
+    wait_until(lambda: not any(map(is_alive, known)))
+
+
+def is_alive(process: psutil.Process) -> bool:
+    return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+
+
+def test_a_follower_works_only_while_the_other_does(tmp_path: Path) -> None:
+    program = Path(shutil.copy(shutil.which("sh") or "", tmp_path / "shell"))
+    cpus = sorted(os.sched_getaffinity(0))
+    with following(program, "mark", cpus[:1]):
+        (follower,) = (each for each in psutil.Process().children() if "steady" in each.cmdline())
+        wait_until(lambda: follower.status() == psutil.STATUS_STOPPED)
+        with subprocess.Popen([str(program), "-c", "while :; do :; done", "mark"]) as busy:
+            try:
+                wait_until(lambda: follower.status() != psutil.STATUS_STOPPED)
+            finally:
+                busy.kill()
+        wait_until(lambda: follower.status() == psutil.STATUS_STOPPED)
 
 
 @pytest.mark.skipif(not GROUPS, reason="needs root and version 1 of the cpu control groups")

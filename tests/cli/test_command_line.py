@@ -58,7 +58,7 @@ def test_help_imports_the_command_that_is_called_and_nothing_heavy(name: str) ->
     [
         (["rnu"], "there is no command 'rnu'; did you mean run?"),
         (["compare", "--precison", "2%"], "no flag --precison; did you mean --precision?"),
-        (["compare", "nginx", "--time"], "--time lacks its value: time to measure"),
+        (["compare", "nginx", "--time"], "--time lacks its value: the longest to measure"),
         (["diff", "before"], "diff lacks RUN: folder of the later run"),
         (["capacity", "nginx", "--time", "5", "minutes", "--slo"], "--slo lacks its value"),
         (["up", "nginx", "--port", "x"], "--port x can't be read; wanted is port on 127.0.0.1"),

@@ -93,7 +93,7 @@ def test_a_comparison_that_a_page_begins(trap: Path) -> None:
             with closing(HTTPConnection(address.netloc)) as connection:
                 origin = f"http://{address.netloc}"
                 nobody = "url:http://127.0.0.1:9"
-                asked = {"stack": nobody, "baseline": nobody, "time": "1s"}
+                asked = {"stack": nobody, "baseline": nobody, "time": "20s"}
                 form = {"Content-Type": "application/x-www-form-urlencoded", "Origin": origin}
                 connection.request("POST", f"{address.path}begin", urlencode(asked), form)
                 assert connection.getresponse().status == 303

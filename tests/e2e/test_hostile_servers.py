@@ -61,7 +61,7 @@ def only_hints(connection: socket.socket) -> None:
 
 HOSTILE: dict[str, tuple[Manners, str]] = {
     "endless": (endless, "doesn't end: "),
-    "many-headers": (many_headers, "without a response"),
+    "many-headers": (many_headers, "can't be read: got more than 100 headers"),
     "trickled": (trickled, "doesn't end: "),
     "only-hints": (only_hints, "doesn't end: "),
     "another-protocol": (saying(b"HTTP/1.1 101 Switching Protocols\r\n\r\n"), "without a response"),

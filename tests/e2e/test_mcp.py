@@ -145,7 +145,7 @@ def test_with_the_flag_they_do(tmp_path: Path) -> None:
     async def use(client: "Client") -> None:
         systems = {"system": f"a={CMD}", "baseline": f"b={CMD}", "paths": ["/"]}
         settings = QUICK | {"load.connections": 2, "state.before_round": ["touch made"]}
-        asked = {**systems, "time": "1s", "settings": settings}
+        asked = {**systems, "settings": settings}
         assert answered(await client.call_tool("compare", asked))["answer"]
 
     with_client(tmp_path, use, "--allow-commands")

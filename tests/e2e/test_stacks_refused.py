@@ -17,6 +17,7 @@ from webdyno.definitions import Catalogue
 from webdyno.host.server_process import ServerProcess
 from webdyno.host.this_machine import Testbed
 from webdyno.model.errors import OperationError
+from webdyno.model.files import writing
 from webdyno.stack import layout, ready
 from webdyno.stack.service import StackDied
 from webdyno.stack.starting import start_stack
@@ -88,13 +89,14 @@ def test_a_database_that_refuses_to_start_is_told_with_its_log(
 def test_a_full_disk_is_one_clear_message(
     catalogue: Catalogue, testbed: Testbed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(path: Path, *_: object, **__: object) -> int:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+    def full(path: Path, *_: object, **__: object) -> None:
+        with writing(path):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
 
-    monkeypatch.setattr(Path, "write_text", full)
+    monkeypatch.setattr("webdyno.stack.layout.write_whole", full)
     stack, site = catalogue.stack("nginx"), catalogue.site("static")
     with pytest.raises(
-        OperationError, match=r"nginx can't be started: .*No space left .*; make room in /"
+        OperationError, match=r"can't be written: No space left on device; make room"
     ):
         start_stack(stack, {}, site, folder=tmp_path, testbed=testbed)
 

@@ -180,6 +180,6 @@ def test_what_slots_cannot_tell_is_excluded() -> None:
 @pytest.mark.parametrize("name", ["rate", "response_bytes", ""])
 def test_an_unknown_deciding_metric_is_refused_with_the_known_ones(name: str) -> None:
     with pytest.raises(
-        ValidationError, match="can be throughput_rps, server_cpu_us, latency_p50_us"
+        ValidationError, match="can be throughput_rps, server_cpu_us, instructions, latency_p50_us"
     ):
         Measure.model_validate({"decide_on": name})
