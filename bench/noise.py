@@ -117,7 +117,7 @@ PAIRS = {
         for world, ratio in product(("closed", "open", "slow"), (1.0, 1.05))
     },
     "different": Pair(
-        Call("compare", {"systems": ["nginx", "apache-event"], "site": "static", "yes": True}), {}
+        Call("compare", {"system": "nginx", "baseline": "apache-event", "yes": True}), {}
     ),
 }
 """A loop that keeps servers busy, one at a given rate, one that mostly waits, and two programs: an
