@@ -9,8 +9,10 @@ from scipy import stats
 from judge.noisy_runs import noisy_runs
 from webdyno.judge import judge
 from webdyno.judge.noise import CHANCE, at_equal_cpu
+from webdyno.judge.point_data import PointData
 from webdyno.model.base import Interval
 from webdyno.model.judgement import Comparison, Judgement, Verdict
+from webdyno.model.records import SlotRecord
 
 KNOWN = [name for name, (_, truth) in noisy_runs().items() if truth]
 OF_DIFFERENT_PROGRAMS = [name for name, (_, truth) in noisy_runs().items() if not truth]
@@ -78,6 +80,22 @@ def test_values_at_equal_cpu_time_have_the_level_that_was_measured() -> None:
     values = [value for mine in equal.values.values() for value in mine.values()]
     rates = [slot.load.rate_rps for slot in data.slots]
     assert exp(np.log(values).mean()) == pytest.approx(exp(np.log(rates).mean()), rel=0.2)
+
+
+def test_servers_that_leave_cpus_unused_are_compared_as_measured() -> None:
+    """One thread on two CPUs: per second of CPU time it looks as fast as two threads."""
+    data, _ = noisy_runs()["r-315-5"]
+    records = [_with_idle(it, 0.5) if isinstance(it, SlotRecord) else it for it in data.records]
+    assert at_equal_cpu(data)
+    assert at_equal_cpu(PointData.of(data.head, records)) is None
+
+
+def _with_idle(slot: SlotRecord, idle_s: float) -> SlotRecord:
+    assert slot.readings
+    host = slot.readings.host
+    servers = host.servers.replace(idle_s=host.servers.idle_s + idle_s)
+    readings = slot.readings.replace(host=host.replace(servers=servers))
+    return slot.replace(readings=readings)
 
 
 @pytest.mark.parametrize("rounds", [6, 12, 30])

@@ -13,7 +13,7 @@ both are worth.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import ceil, expm1, inf, log, log1p, sqrt
+from math import expm1, inf, log, log1p, sqrt
 from statistics import fmean
 
 import numpy as np
@@ -237,27 +237,12 @@ def _taken_s(slot: SlotRecord, readings: Readings) -> float:
 def _idle_share(slots: Sequence[SlotRecord]) -> float:
     """Share of a variant's CPU time that it left unused, of what others left to it.
 
-    It used all of it where its CPUs were never idle, or where as many threads as it ever had at
-    work were running or waiting for a CPU all the time: one thread can't use two CPUs.
+    A server with one thread leaves most of two CPUs unused: what it loses to others hangs on which
+    of them they take.
     """
     own_s = sum(slot.servers.cpu_s for slot in slots)
     idle_s = sum(slot.readings.host.servers.idle_s for slot in slots if slot.readings)
-    unused_s = [idle_s, *_not_wanted_s(slots)]
-    return min(unused_s) / (own_s + min(unused_s)) if own_s > 0 else 1.0
-
-
-def _not_wanted_s(slots: Sequence[SlotRecord]) -> Iterator[float]:
-    """CPU time that the servers neither used nor waited for; nothing where waits aren't known."""
-    wanted = []
-    for slot in slots:
-        uses = list(slot.readings.services.values()) if slot.readings else []
-        waits = [use.waited_for_cpu_s for use in uses]
-        if not slot.readings or not waits or None in waits or not slot.readings.host.took_s:
-            return
-        took_s, total_s = slot.readings.host.took_s, slot.readings.host.servers.total_s
-        wanted.append((slot.servers.cpu_s + sum(filter(None, waits)), took_s, total_s / took_s))
-    at_once = max(min(ceil(want_s / took_s - MOST_IDLE), cpus) for want_s, took_s, cpus in wanted)
-    yield sum(max(at_once * took_s - want_s, 0.0) for want_s, took_s, _ in wanted)
+    return idle_s / (own_s + idle_s) if own_s > 0 else 1.0
 
 
 def _per_cpu_second(data: PointData, variant: str) -> dict[int, float]:
