@@ -4,8 +4,7 @@ webdyno runs as a user runs it, beside neighbours that this script starts. Slots
 kept (`bench/results/noise/`), and the table judges all of them again by today's rules, so that a
 rule is tried on what was measured before. Kinds of noise are for tuning or held out; the table in
 the docs is of those held out. Truths are dialed; that of different programs is the median of the
-quiet runs of the same machine: alone, their ratio may be another one than among neighbours, so that
-their intervals are counted apart.
+quiet runs of the same machine, so that what counts is the interval on a machine alone.
 """
 
 import sys
@@ -145,9 +144,15 @@ class Found:
     judgement: Judgement
 
     def interval(self, metric: str) -> Interval | None:
-        """The deciding interval of the second variant's ratio on a metric."""
+        """The deciding interval of the second variant's ratio on a metric.
+
+        Of different programs it is the one of a machine alone, as their truth is.
+        """
+        is_dialed = bool(PAIRS[self.kept.pair].truths)
         of_metric = (it for it in self.judgement.comparisons if it.metric == metric)
-        return next((it.decisive for it in of_metric), None)
+        return next(
+            (it.decisive if is_dialed else it.alone or it.decisive for it in of_metric), None
+        )
 
     @property
     def deciding(self) -> str:

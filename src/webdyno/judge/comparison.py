@@ -10,12 +10,13 @@ from webdyno.judge.bounds import Bound, tipping, widened
 from webdyno.judge.interval import LARGEST_LOG, Estimate, Logs, estimate, sign_flip_p
 from webdyno.judge.log_ratios import (
     later_words,
+    log_ratios,
     pair_of,
     shift,
     widened_by,
     widened_by_later,
 )
-from webdyno.judge.noise import Values, apart_alone, judged_values
+from webdyno.judge.noise import Values, apart_alone, by_own_cpu, judged_values
 from webdyno.judge.one_sided import ask_within, one_sided_of, ruled_out, ruled_out_difference
 from webdyno.judge.order_statistics import quantile_interval
 from webdyno.judge.point_data import PointData, derived
@@ -33,7 +34,7 @@ from webdyno.model.judgement import (
     Verdict,
 )
 from webdyno.model.measure import Measure
-from webdyno.model.metrics import METRICS, MetricRule, TimesOf
+from webdyno.model.metrics import METRICS, THROUGHPUT, MetricRule, TimesOf
 
 ALPHA = 0.05
 DELTA = 0.02
@@ -220,7 +221,7 @@ def compare_family(
             verdict=ruling.verdict,
             why=ruling.why,
             worst_case=worst_case if evidence.biased else None,
-            alone=alone(wide, apart_alone(data, variant, baseline), 1 - question.alpha),
+            alone=alone(data, variant, baseline, rule, wide, 1 - question.alpha) if wide else None,
             biases=evidence.biases,
             tipping=tipping_point if evidence.biased else None,
             sampling_verdict=sampling_verdict,
@@ -234,11 +235,31 @@ def compare_family(
     return [compared[index] for index in range(len(questions))]
 
 
-def alone(here: Estimate | None, apart: float, confidence: float) -> Interval | None:
-    """Give the interval on a machine without others' work; None where it is the one found here."""
-    if here is None or apart < WORTH_TELLING_APART:
+def alone(
+    data: PointData,
+    variant: str,
+    baseline: str,
+    rule: MetricRule,
+    here: Estimate,
+    confidence: float,
+) -> Interval | None:
+    """Give the interval on a machine without others' work; None where it is the one found here.
+
+    One of two busy programs may have got less of the CPUs here, such as one process beside many
+    threads: by their own CPU time that makes no difference.
+    """
+    apart = apart_alone(data, variant, baseline)
+    if apart < WORTH_TELLING_APART:
         return None
-    return widened(here, Bound("others", down=apart, up=apart)).ratio(confidence)
+    own = by_own_cpu(data) if rule.name == THROUGHPUT else None
+    low, high = here.low, here.high
+    if own is not None:
+        (pair,) = log_ratios({name: own.values[name] for name in (baseline, variant)})
+        if len(pair.d) > 1:
+            by_cpu = estimate(pair.d, confidence)
+            low, high = min(low, by_cpu.low), max(high, by_cpu.high)
+    both = Estimate(low, here.centre, high, here.method)
+    return widened(both, Bound("others", down=apart, up=apart)).ratio(confidence)
 
 
 def one_sided(

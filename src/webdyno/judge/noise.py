@@ -13,7 +13,7 @@ both are worth.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import expm1, inf, log, log1p, sqrt
+from math import exp, expm1, inf, log, log1p, sqrt
 from statistics import fmean
 
 import numpy as np
@@ -122,41 +122,52 @@ def _used(idle: float) -> float:
 
 
 @derived
+def by_own_cpu(data: PointData) -> EqualCpu | None:
+    """Throughput of busy servers by their own CPU time; None where CPUs were left unused."""
+    variants = list(data.experiment.variants)
+    slots = {variant: data.of_variant(variant) for variant in variants}
+    if not all(mine and all(map(_tells_own_cpu, mine)) for mine in slots.values()):
+        return None
+    idle = {variant: _idle_share(mine) for variant, mine in slots.items()}
+    if max(idle.values()) > MOST_IDLE:
+        return None
+    measured = _measured(data)
+    per_cpu = {variant: _per_cpu_second(data, variant) for variant in variants}
+    if not all(measured.values()) or not all(per_cpu.values()):
+        return None
+    level = exp(_mean_log(measured) - _mean_log(per_cpu))
+    values = {
+        variant: {n: value * level for n, value in mine.items()}
+        for variant, mine in per_cpu.items()
+    }
+    return EqualCpu(values, idle)
+
+
+@derived
 def at_equal_cpu(data: PointData) -> EqualCpu | None:
     """Throughput at equal CPU time; None where rounds alone do as well, or servers weren't busy.
 
     Whether it is used hangs on how far rounds scatter and never on which variant is ahead.
     """
-    rule = METRICS[THROUGHPUT]
-    variants = list(data.experiment.variants)
-    slots = {variant: data.of_variant(variant) for variant in variants}
-    if not all(mine and all(map(_tells_own_cpu, mine)) for mine in slots.values()):
+    found = by_own_cpu(data)
+    if found is None or taken_share(data.slots) < LEAST_TAKEN:
         return None
-    if taken_share(data.slots) < LEAST_TAKEN:
+    baseline, *others = data.experiment.variants
+    variants = [baseline, *others]
+    widths = [list(_scatter(values, variants)) for values in (_measured(data), found.values)]
+    if min(map(len, widths)) < len(others):
         return None
-    idle = {variant: _idle_share(mine) for variant, mine in slots.items()}
-    if max(idle.values()) > MOST_IDLE:
-        return None
-    measured = {variant: data.values(variant, rule) for variant in variants}
-    per_cpu = {variant: _per_cpu_second(data, variant) for variant in variants}
-    scatters = [list(_scatter(values, variants)) for values in (measured, per_cpu)]
-    if min(map(len, scatters)) < len(variants) - 1:
-        return None
-    apart = [abs(_used(idle[variant]) - _used(idle[variants[0]])) for variant in variants[1:]]
+    apart = [abs(_used(found.idle[other]) - _used(found.idle[baseline])) for other in others]
     gains = [
         log(max(was, TINY) / max(becomes + unused / 2, TINY))
-        for was, becomes, unused in zip(*scatters, apart, strict=True)
+        for was, becomes, unused in zip(*widths, apart, strict=True)
     ]
-    if fmean(gains) < log(WORTH_IT):
-        return None
-    level = _mean_log(measured) - _mean_log(per_cpu)
-    return EqualCpu(
-        {
-            variant: {n: value * float(np.exp(level)) for n, value in mine.items()}
-            for variant, mine in per_cpu.items()
-        },
-        idle,
-    )
+    return found if fmean(gains) >= log(WORTH_IT) else None
+
+
+def _measured(data: PointData) -> dict[str, Values]:
+    rule = METRICS[THROUGHPUT]
+    return {variant: data.values(variant, rule) for variant in data.experiment.variants}
 
 
 def judged_values(data: PointData, variant: str, rule: MetricRule) -> Values:

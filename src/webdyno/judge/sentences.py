@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
+from webdyno.judge.one_sided import ruled_out
 from webdyno.judge.verdict import MOST_EQUAL
 from webdyno.model.cost import CostAtRate
 from webdyno.model.format import (
@@ -143,7 +144,8 @@ def clear_sentence(comparison: Comparison, clear: ClearFact) -> str:
 
 def clear_change(comparison: Comparison, clear: ClearFact) -> str:
     """Say how much it is: `+4.3% (95% CI +2.4 to +6.1%), compared with base`."""
-    return f"{change(clear.ratio)}, compared with {comparison.b}"
+    how_much = ruled_out if clear.verdict is Verdict.EQUIVALENT else change
+    return f"{how_much(clear.ratio)}, compared with {comparison.b}"
 
 
 def _clear_words(comparison: Comparison, clear: ClearFact) -> tuple[str, str, str]:
@@ -153,7 +155,7 @@ def _clear_words(comparison: Comparison, clear: ClearFact) -> tuple[str, str, st
     more, less = ("longer", "shorter") if rule.kind == "latency" else ("more", "less")
     word = more if clear.ratio.estimate > 1 else less
     if clear.verdict is Verdict.EQUIVALENT:
-        word = "equal"
+        word = "equally much"
     return f"{comparison.a} {verb}", word, rule.short
 
 
