@@ -111,6 +111,18 @@ def owner_of(folder: Path) -> ServerUser | None:
     return _user(uid, folder) if os.geteuid() == 0 and uid != 0 else None
 
 
+def programs_user(run: Path, folder: Path) -> ServerUser | None:
+    """Give whom a user's own program runs as that a run of somebody else may name; None: ourselves.
+
+    `run` is where the run keeps what it says of that program, `folder` where it runs by what that
+    says, which may be anybody's. So, but for sudo, the owner of the one goes before that of the
+    other.
+    """
+    by_sudo = os.environ.get("SUDO_UID", "").isdecimal()
+    first, then = (caller(folder), owner_of(run)) if by_sudo else (owner_of(run), caller(folder))
+    return first or then
+
+
 def _user(uid: int, folder: Path) -> ServerUser:
     try:
         entry = pwd.getpwuid(uid)

@@ -224,15 +224,15 @@ def _what_runs(parts: Sequence[ForeignPart]) -> str:
 
 
 def _as_whom(part: ForeignPart) -> str:
-    from webdyno.host.users import caller, name_of, owner_of, server_user
+    from webdyno.host.users import name_of, programs_user, server_user
 
     if part.in_container:
         return name_of(None)
     if part.in_folder is None:
         return name_of(server_user())
     # A folder that isn't there yet will be ours.
-    there = [path if path.exists() else Path("/") for path in (part.in_folder, part.folder)]
-    return name_of(next((user for path in there if (user := caller(path) or owner_of(path))), None))
+    run, folder = (path if path.exists() else Path("/") for path in (part.folder, part.in_folder))
+    return name_of(programs_user(run, folder))
 
 
 def _agreed() -> set[str]:

@@ -12,7 +12,14 @@ from webdyno.host.copies import copy_own
 from webdyno.host.netns import CLIENT, Namespace
 from webdyno.host.server_process import PLAIN_ENVIRONMENT
 from webdyno.host.this_machine import Testbed
-from webdyno.host.users import ServerUser, caller, hand_over, make_private, owner_of, uid_of
+from webdyno.host.users import (
+    ServerUser,
+    hand_over,
+    make_private,
+    owner_of,
+    programs_user,
+    uid_of,
+)
 from webdyno.host.workspace import Workspace
 from webdyno.model.errors import OperationError, UserError
 from webdyno.model.files import write_whole
@@ -181,7 +188,7 @@ def testbed_of(service: Service, testbed: Testbed) -> Testbed:
     folder = Path(own.folder)
     if not folder.is_dir():
         raise OperationError(f"{own.written}: its folder {folder} is gone; begin the run again")
-    user = caller(folder) or stranger
+    user = programs_user(service.folder, folder)
     return testbed if user is None and not own.may_be_root else testbed.with_user(user)
 
 
