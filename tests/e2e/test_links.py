@@ -11,6 +11,7 @@ from e2e.commands import webdyno_here
 from report import comparisons, questions
 from webdyno.cli.gate import leave_behind
 from webdyno.cluster.remote_hosts import keep_files
+from webdyno.host.users import open_log, server_user
 from webdyno.lab.result import result_in
 from webdyno.model.errors import OperationError
 from webdyno.model.files import append_text, open_here, replaced, write_whole
@@ -146,6 +147,40 @@ def test_what_is_added_to(tmp_path: Path, victim: Path) -> None:
     append_text(file, "whole\n")
     append_text(file, "more\n")
     assert file.read_text() == "half\nwhole\nmore\n"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, whom others would lead elsewhere")
+def test_who_owns_a_folder_leads_root_nowhere(
+    tmp_path: Path, victim: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """He can exchange what lies in it for a link between any two steps of ours."""
+    monkeypatch.delenv("SUDO_UID", raising=False)
+    theirs = tmp_path / "theirs"
+    theirs.symlink_to(victim)
+    os.chown(theirs, 12345, 12345, follow_symlinks=False)
+    for place in (theirs, tmp_path / "theirs/../theirs"):
+        with pytest.raises(OperationError, match=r"a link of user 12345's to .*victim is on the"):
+            write_whole(place / "new", "x")
+        with pytest.raises(OperationError, match="is on the way; name that folder"):
+            open_log(place / "web.log", server_user())
+        with pytest.raises(OperationError, match="12345"):
+            append_text(place / "file", "x")
+    monkeypatch.setenv("SUDO_UID", "12345")
+    write_whole(theirs / "file", "kept")  # who called sudo may do as root what he wants anyway
+
+
+def test_links_of_one_s_own_lead_to_folders(tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    (tmp_path / "one").symlink_to("there")
+    (tmp_path / "two").symlink_to(tmp_path / "there/../one")
+    write_whole(tmp_path / "two/file", "x")
+    assert (tmp_path / "there/file").read_text() == "x"
+    (tmp_path / "circle").symlink_to("circle")
+    with pytest.raises(OperationError, match="symbolic links"):
+        write_whole(tmp_path / "circle/file", "x")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OperationError, match="Not a directory"):
+        write_whole(tmp_path / "file/x", "x")
 
 
 def test_what_a_process_has_open_is_written_to_as_it_is(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 `python tests/e2e/test_symbolic_links.py 60 50` tries it for 60 s and at least 50 starts.
 """
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -129,6 +130,26 @@ def test_root_follows_no_link(
     unchanged, happened = race(open_folder, seconds, starts)
     assert unchanged, happened
     assert happened["things swapped by the attackers"], happened
+
+
+@needs_ordinary_user
+def test_whose_folder_a_run_lies_in_leads_root_nowhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """He exchanges a round's folder for a link once webdyno has looked at it."""
+    monkeypatch.delenv("SUDO_UID", raising=False)
+    victim, round_folder = tmp_path / "victim", tmp_path / "round"
+    victim.mkdir()
+    round_folder.symlink_to(victim)
+    os.chown(round_folder, 12345, 12345, follow_symlinks=False)
+    catalogue = own_catalogue(tmp_path / "catalogue", 0)
+    what = catalogue.stack("web"), {}, catalogue.site("mine")
+    with (
+        pytest.raises(OperationError, match="a link of user 12345's"),
+        start_stack(*what, folder=round_folder, testbed=Testbed()),
+    ):
+        pass
+    assert list(victim.iterdir()) == []
 
 
 if __name__ == "__main__":

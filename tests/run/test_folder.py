@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from builders import SimulatedVariant, simulated_run
 from webdyno.model.errors import OperationError, UserError
+from webdyno.model.run import stacks_file
 from webdyno.run.folder import RunFolder, is_held
 
 RUN = simulated_run({"nginx": SimulatedVariant(), "apache": SimulatedVariant()}, rounds=1)
@@ -193,6 +194,22 @@ def test_a_round_s_folder_stays_inside_the_run(folder: RunFolder, tmp_path: Path
     (folder.path / "rounds").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(UserError, match="leads out of"):
         folder.round_folder(0, 1, "nginx")
+
+
+def test_kept_samples_are_read_from_a_regular_file(folder: RunFolder, tmp_path: Path) -> None:
+    folder.add_stacks("nginx", {"a;b": 1})
+    folder.add_stacks("nginx", {"a;b": 2})
+    file = stacks_file(folder.path, "nginx")
+    assert file.read_text() == "a;b 3\n"
+    file.unlink()
+    os.mkfifo(file)
+    with pytest.raises(UserError, match="is not a regular file"):
+        folder.add_stacks("nginx", {"a;b": 1})
+    file.unlink()
+    (tmp_path / "secret").write_text("a;b 7\n")
+    file.symlink_to(tmp_path / "secret")
+    with pytest.raises(UserError, match="is a symbolic link"):
+        folder.add_stacks("nginx", {"a;b": 1})
 
 
 def test_a_killed_process_leaves_its_records_and_no_lock(tmp_path: Path) -> None:

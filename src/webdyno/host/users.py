@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from webdyno.model.errors import OperationError
-from webdyno.model.files import everything_below
+from webdyno.model.files import everything_below, folder_inside, writing
 
 CANDIDATES = ("www-data", "nobody")
 PRIVATE, OPEN = 0o700, 0o755
@@ -185,7 +185,8 @@ def open_log(path: Path, user: ServerUser | None) -> BinaryIO:
     Raise OperationError when what is there isn't a log of ours.
     """
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
-    log = os.fdopen(os.open(path, flags, 0o644), "ab")
+    with writing(path), folder_inside(path.parent) as folder:
+        log = os.fdopen(os.open(path.name, flags, 0o644, dir_fd=folder), "ab")
     status = os.fstat(log.fileno())
     theirs = status.st_uid == uid_of(user) or not status.st_size
     if not (stat.S_ISREG(status.st_mode) and status.st_nlink == 1 and theirs):

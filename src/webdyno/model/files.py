@@ -84,17 +84,23 @@ def replaced(path: Path, below: Path | None = None) -> Iterator[Path]:
             raise
 
 
+FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
+MOST_LINKS = 40
+"""On the way to a folder; as the kernel has it."""
+
+
 @contextmanager
 def folder_inside(folder: Path, below: Path | None = None) -> Iterator[int]:
     """Open a folder, to name files in it; `below`, and those that lead there from it, are made.
 
-    Raise NotADirectoryError where one of the latter is a link, also if it leads to a folder.
+    Raise NotADirectoryError where one of the latter is a link, also if it leads to a folder; as
+    root also where a link of another user's is on the way to the folder, who may have put it there
+    a moment ago.
     """
     place = folder if below is None else below
     if below is not None:
         below.mkdir(parents=True, exist_ok=True)
-    flags = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
-    there = os.open(place, flags)
+    there = _opened_folder(place)
     try:
         for part in folder.relative_to(place).parts:
             if part == "..":
@@ -102,13 +108,44 @@ def folder_inside(folder: Path, below: Path | None = None) -> Iterator[int]:
             with suppress(FileExistsError):
                 os.mkdir(part, dir_fd=there)
             try:
-                inner = os.open(part, flags | os.O_NOFOLLOW, dir_fd=there)
+                inner = os.open(part, FOLDER | os.O_NOFOLLOW, dir_fd=there)
             except NotADirectoryError:
                 said = f"{part} in {place} is a link, or no folder; remove it"
                 raise NotADirectoryError(errno.ENOTDIR, said) from None
             os.close(there)
             there = inner
         yield there
+    finally:
+        os.close(there)
+
+
+def _opened_folder(place: Path) -> int:
+    if os.geteuid() != 0:
+        return os.open(place, FOLDER)
+    trusted = {0, int(sudo) if (sudo := os.environ.get("SUDO_UID", "")).isdecimal() else 0}
+    there, links = os.open("/", FOLDER), 0
+    ahead = [*reversed(place.absolute().parts[1:])]
+    try:
+        while ahead:
+            inner = os.open(ahead.pop(), os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=there)
+            status = os.fstat(inner)
+            if not stat.S_ISLNK(status.st_mode):
+                os.close(there)
+                there = inner
+                continue
+            goal = os.readlink("", dir_fd=inner)
+            os.close(inner)
+            if status.st_uid not in trusted:
+                said = f"a link of user {status.st_uid}'s to {goal} is on the way; name that folder"
+                raise NotADirectoryError(errno.ENOTDIR, said)
+            links += 1
+            if links > MOST_LINKS:
+                raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+            if goal.startswith("/"):
+                os.close(there)
+                there = os.open("/", FOLDER)
+            ahead += reversed([part for part in Path(goal).parts if part != "/"])
+        return os.open(".", FOLDER, dir_fd=there)
     finally:
         os.close(there)
 

@@ -120,6 +120,7 @@ class RunHead(Model):
 
 
 PROFILE_FOLDER = "profile"
+MOST_STACKS_BYTES = 64 * 2**20
 MOST_DIGITS = 18
 """Of a number of samples. Whoever made the file, more are none."""
 

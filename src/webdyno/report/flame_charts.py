@@ -16,8 +16,8 @@ import altair as alt
 
 from webdyno.model import format as text
 from webdyno.model.errors import UserError
-from webdyno.model.files import MIB, read_given
-from webdyno.model.run import read_stacks, stacks_file
+from webdyno.model.files import read_given
+from webdyno.model.run import MOST_STACKS_BYTES, read_stacks, stacks_file
 from webdyno.report.document import Figure, Panel
 from webdyno.report.drawing import TOOLTIP, WIDTH_PX, css_variable, drawn, values
 from webdyno.report.view import PointView
@@ -25,7 +25,6 @@ from webdyno.report.view import PointView
 CALL_PX, LETTER_PX = 17, 6.6
 NARROWEST = 0.01
 """Share of the widest variant that a box needs to be drawn: spires of a few pixels tell nothing."""
-MOST_BYTES = 64 * MIB
 NAMELESS = "[unknown]"
 ALIKE = 0.1
 """Share of the larger of two times by which they have to differ to be coloured."""
@@ -89,7 +88,7 @@ def flame_figure(run: Path, point: PointView) -> Figure | None:
 
 def _kept(run: Path, variant: str) -> Counter[str]:
     try:
-        kept = read_given(stacks_file(run, variant), MOST_BYTES)
+        kept = read_given(stacks_file(run, variant), MOST_STACKS_BYTES)
     except (UserError, OSError):
         return Counter()
     return read_stacks(kept.decode(errors="replace"))

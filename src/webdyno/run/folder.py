@@ -22,12 +22,22 @@ from pydantic import ValidationError
 from webdyno.definitions.validation import first_fault
 from webdyno.host.workspace import locks_held, open_lock
 from webdyno.model.errors import OperationError, UserError
-from webdyno.model.files import MIB, cause_of, read_given, reading, unreadable, write_whole, writing
+from webdyno.model.files import (
+    MIB,
+    cause_of,
+    folder_inside,
+    read_given,
+    reading,
+    unreadable,
+    write_whole,
+    writing,
+)
 from webdyno.model.records import Record, RoundRecord
 from webdyno.model.run import (
     CONFIRMATION_FOLDER,
     FORMAT,
     MOST_DIGITS,
+    MOST_STACKS_BYTES,
     RunHead,
     profile_run,
     read_stacks,
@@ -237,19 +247,19 @@ class RunFolder:
         """Give the folder of a variant in a round (configs, error logs), made if it isn't there."""
         folder = self.round_log(point, round_number, variant_folder(variant))
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            with folder_inside(folder, self.path):
+                return folder
         except OSError as error:
             raise OperationError(f"{folder}: can't be made: {cause_of(error)}") from error
-        return folder
 
     def add_stacks(self, variant: str, stacks: Mapping[str, int]) -> None:
         """Add samples of a variant's stacks to those that are kept.
 
-        Raise OperationError if that fails.
+        Raise UserError where something else has their name, OperationError if it can't be written.
         """
-        file = stacks_file(self.path, variant)
-        with writing(file):
-            kept = read_stacks(file.read_text(encoding="utf-8")) if file.exists() else Counter()
+        file, kept = stacks_file(self.path, variant), Counter[str]()
+        with reading(file), suppress(FileNotFoundError):
+            kept = read_stacks(read_given(file, MOST_STACKS_BYTES).decode(errors="replace"))
         kept.update(stacks)
         write_whole(file, written_stacks(kept), below=self.path)
 

@@ -10,7 +10,7 @@ from functools import partial
 from math import inf
 from pathlib import Path
 from random import Random
-from typing import BinaryIO, Protocol
+from typing import IO, Protocol
 
 from webdyno.host.children import ending_with_us, in_session
 from webdyno.host.users import ServerUser, caller, home_of
@@ -21,7 +21,7 @@ from webdyno.judge.point_data import PointData
 from webdyno.judge.settings import slots_per_variant
 from webdyno.model.errors import OperationError
 from webdyno.model.experiment import Experiment, State
-from webdyno.model.files import writing
+from webdyno.model.files import open_here, writing
 from webdyno.model.format import count, duration
 from webdyno.model.machine import Calibration
 from webdyno.model.point import Point
@@ -329,12 +329,11 @@ def _run(key: str, command: str, within_s: float, log: Path, user: ServerUser | 
         )
 
 
-def _appended(log: Path) -> BinaryIO:
+def _appended(log: Path) -> IO[bytes]:
     """Open a log of a run, whose folder may be somebody else's."""
-    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     with writing(log):
         log.parent.mkdir(parents=True, exist_ok=True)
-        return os.fdopen(os.open(log, flags, 0o644), "ab")
+        return open_here(log, os.O_WRONLY | os.O_APPEND)
 
 
 def _environment(user: ServerUser) -> dict[str, str]:

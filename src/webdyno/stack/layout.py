@@ -22,7 +22,7 @@ from webdyno.host.users import (
 )
 from webdyno.host.workspace import Workspace
 from webdyno.model.errors import OperationError, UserError
-from webdyno.model.files import write_whole
+from webdyno.model.files import folder_inside, write_whole, writing
 from webdyno.model.service import PERF_NAMES, Service
 from webdyno.model.stack import Site
 from webdyno.model.text import with_secrets
@@ -334,7 +334,8 @@ def _write_files(
         for name, text in ((KEY_FILE, made.key), (BOTH_FILE, made.certificate + made.key)):
             write_whole(home / name, text, mode=0o600)
     kept = deployment.keep / role.name
-    kept.mkdir(parents=True, exist_ok=True)
+    with writing(kept), folder_inside(kept, deployment.keep):
+        pass  # it is made
     for name, text in filled.files.items():
         for place, below in ((home, home), (kept, deployment.keep)):
             write_whole(place / name, text, below=below, mode=0o600)  # passwords may be in it
