@@ -274,7 +274,7 @@ class Repository:
         """Exclude runs of webdyno's: each would make the working tree another one."""
         words = ("ls-files", "--others", "--exclude-standard", "-z", "--")
         records = self._told(*words, f":/**/{RECORDS_OF_A_RUN}").split("\0")
-        return [f":(exclude,top){Path(path).parent}" for path in records if path]
+        return [f":(exclude,top,literal){Path(path).parent}" for path in records if "/" in path]
 
     def _git(self, *words: str, environment: dict[str, str] | None = None) -> CompletedProcess[str]:
         return run_as(self.user, ["git", "-C", self.top, *words], environment=environment)

@@ -1,5 +1,6 @@
 """What `webdyno init` finds out from a folder's files."""
 
+import os
 import sys
 import tomllib
 from pathlib import Path
@@ -164,3 +165,11 @@ def test_a_configuration_alone_makes_a_file(tmp_path: Path) -> None:
 def test_a_flag_that_says_nothing_is_refused(tmp_path: Path, words: list[str]) -> None:
     assert run_command_line(["init", str(tmp_path), *words]) == Exit.USER_ERROR
     assert not (tmp_path / "webdyno.toml").exists()
+
+
+def test_pipes_and_devices_are_not_waited_for(tmp_path: Path) -> None:
+    """Whoever wrote the folder may have put some there, or links to such."""
+    os.mkfifo(tmp_path / "pipe")
+    for name in ("Procfile", "package.json", "composer.json", "mix.exs", "Gemfile", ".env.example"):
+        (tmp_path / name).symlink_to("pipe")
+    assert find_app(tmp_path) is None

@@ -5,6 +5,9 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
+from webdyno.model.errors import UserError
+from webdyno.model.files import opened
+
 MOST_FILES, MOST_FOLDERS = 300, 2_000
 MOST_BYTES = 200_000
 MOST_MEMBERS = 100
@@ -22,11 +25,11 @@ SOURCES = {
 
 
 def read_text(path: Path) -> str | None:
-    """Give a file's text; None where there is none that can be read."""
+    """Give a file's text; None where there is none that can be read, such as a pipe."""
     try:
-        with path.open("rb") as file:
+        with opened(path, follow=True) as file:
             return file.read(MOST_BYTES).decode(errors="replace")
-    except OSError:
+    except (OSError, UserError):
         return None
 
 
