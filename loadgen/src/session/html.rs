@@ -3,6 +3,8 @@
 //! A page is no tree here. That is enough for what carries tokens, inputs, meta elements and links,
 //! and costs a hundredth of what a parser of HTML takes.
 
+use std::collections::HashMap;
+
 use memchr::{memchr, memchr3, memmem};
 
 use super::references::decoded;
@@ -66,13 +68,21 @@ impl Selector {
     pub fn find(&self, page: &[u8], attribute: Option<&str>) -> Option<Vec<u8>> {
         let (last, around) = self.0.split_last()?;
         let mut open: Vec<(Vec<u8>, usize)> = Vec::new();
+        // How many of each name are open: looking through all for what none ends would take a
+        // hostile page's square.
+        let mut names: HashMap<Vec<u8>, usize> = HashMap::new();
         let mut at = 0;
         while let Some(tag) = next_tag(page, at) {
             at = tag.end;
             let name = tag.name.to_ascii_lowercase();
             if tag.closes {
-                if let Some(place) = open.iter().rposition(|(known, _)| *known == name) {
-                    open.truncate(place);
+                if names.contains_key(&name) {
+                    while let Some((ended, _)) = open.pop() {
+                        forget(&mut names, &ended);
+                        if ended == name {
+                            break;
+                        }
+                    }
                 }
                 continue;
             }
@@ -88,10 +98,21 @@ impl Selector {
                 && !VOID.iter().any(|void| void.as_bytes() == name)
             {
                 let fits = around.get(within).is_some_and(|part| part.fits(&name, &tag));
+                *names.entry(name.clone()).or_default() += 1;
                 open.push((name, within + usize::from(fits)));
             }
         }
         None
+    }
+}
+
+/// Count one less of a name.
+fn forget(names: &mut HashMap<Vec<u8>, usize>, name: &[u8]) {
+    if let Some(count) = names.get_mut(name) {
+        *count -= 1;
+        if *count == 0 {
+            names.remove(name);
+        }
     }
 }
 
@@ -352,6 +373,14 @@ mod tests {
     fn escaped(text: &str) -> String {
         let pairs = [("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("\"", "&quot;")];
         pairs.iter().fold(text.to_owned(), |text, (letter, name)| text.replace(letter, name))
+    }
+
+    #[test]
+    fn ends_of_nothing_cost_no_more_than_they_are_long() {
+        let many = 300_000;
+        let page = [&b"<a>".repeat(many)[..], &b"</b>".repeat(many), b"<a><i id=x>y"].concat();
+        let selector = Selector::parse("a i").expect("a selector");
+        assert_eq!(selector.find(&page, None).as_deref(), Some(&b"y"[..]));
     }
 
     proptest! {
