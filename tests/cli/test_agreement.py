@@ -5,6 +5,7 @@ import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,12 +18,18 @@ from webdyno.definitions.catalogue import BUILT_IN
 from webdyno.definitions.foreign import commands_around_rounds
 from webdyno.definitions.toml_file import TomlFile
 from webdyno.lab.caller import Caller
-from webdyno.lab.consent import agree_to_catalogues, agree_to_foreign, agree_to_own, provide
+from webdyno.lab.consent import (
+    agree_to_catalogues,
+    agree_to_foreign,
+    agree_to_own,
+    provide,
+    refuse_secrets_for_others,
+)
 from webdyno.lab.systems import checked_with_own
 from webdyno.model.errors import OperationError, UserError
 from webdyno.model.exit_codes import Exit
 from webdyno.model.experiment import State
-from webdyno.model.service import Need
+from webdyno.model.service import Need, Own
 from webdyno.run.folder import RunFolder
 
 SERVICE = """
@@ -256,3 +263,33 @@ def test_where_nothing_can_be_kept_it_goes_on(
 
 def no_home() -> Path:
     raise RuntimeError("Could not determine home directory.")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, whose variables others would get")
+def test_another_one_s_program_gets_no_variable_of_root_s(
+    tmp_path: Path, answers: pytest.MonkeyPatch
+) -> None:
+    """He wrote the run that root explains, and chose what it names."""
+    answers.delenv("SUDO_UID", raising=False)
+    its = own(tmp_path).stack("mine")
+    mine = its.services["m"].service
+    experiment = simulated_run({"a": SimulatedVariant(), "b": SimulatedVariant()}, rounds=1).head
+    plain, asking = (
+        experiment.experiment.replace(title=title) for title in ("t", "${env:ROOTS_TOKEN}")
+    )
+
+    def stack(**keys: object) -> Any:  # noqa: ANN401
+        service = mine.replace(own=Own(written="cmd:x"), **keys)
+        return its.replace(services={"m": its.services["m"].replace(service=service)})
+
+    naming = stack(environment={"TOKEN": "${env:ROOTS_TOKEN}"})
+    for each, asked in ((naming, plain), (stack(), asking)):
+        refuse_secrets_for_others([each], [asked])
+        os.chown(mine.folder, 12345, 12345)
+        with pytest.raises(UserError, match=r"cmd:x runs as user 12345, .* variable ROOTS_TOKEN"):
+            refuse_secrets_for_others([each], [asked])
+        refuse_secrets_for_others([stack()], [plain])
+        with answers.context() as by_sudo:
+            by_sudo.setenv("SUDO_UID", "12345")
+            refuse_secrets_for_others([each], [asked])
+        os.chown(mine.folder, 0, 0)

@@ -3,6 +3,7 @@
 Of a load from a log, what isn't answered here as in the log is excluded, which is asked as well.
 """
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -23,6 +24,7 @@ from webdyno.model.format import count, latency, number, percent
 from webdyno.model.point import plan_points
 from webdyno.model.service import Need, Own
 from webdyno.model.stack import Site, Stack
+from webdyno.model.text import SECRET
 
 if TYPE_CHECKING:
     from webdyno.run.first_look import Unlike
@@ -174,6 +176,26 @@ def _round_trip_words(own: Own) -> str:
     except OSError as error:
         return f"it doesn't accept connections ({error.strerror or error})"
     return f"each latency has the network's round trip in it, {latency(trip_s * 1e6)} here"
+
+
+def refuse_secrets_for_others(stacks: Sequence[Stack], experiments: Iterable[Experiment]) -> None:
+    """Raise UserError where programs that run as another user would get variables of root's.
+
+    They stand in a run of his, which root goes on with or explains: he chose their names.
+    """
+    from webdyno.host.users import owner_of, uid_of
+
+    services = [role.service for stack in stacks for role in stack.services.values()]
+    asked = [experiment.model_dump_json() for experiment in experiments]
+    for service in services:
+        other = owner_of(service.folder) if service.own else None
+        texts = [*service.environment.values(), *asked]
+        found = [name for text in texts for name in SECRET.findall(text)]
+        if other and found and os.environ.get("SUDO_UID") != str(uid_of(other)):
+            raise UserError(
+                f"{service.where} runs as {other.name}, whose run names the variable {found[0]} of "
+                f"yours (${{env:{found[0]}}}): run webdyno as {other.name}, or copy the run"
+            )
 
 
 def provide(

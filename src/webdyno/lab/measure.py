@@ -13,6 +13,7 @@ from webdyno.lab.consent import (
     agree_to_foreign,
     provide,
     refuse_other_machines,
+    refuse_secrets_for_others,
     vouched_targets,
     without_unlike,
 )
@@ -260,6 +261,7 @@ def _provide(
     refuse_other_machines(stacks, caller, anywhere=on_hosts)
     vouched = vouched_targets(stacks, sites, caller)
     around = commands_around_rounds((each.state for each in there), folder)
+    refuse_secrets_for_others(stacks, there)
     agree_to_foreign([*foreign_parts(stacks, sites), *around], caller)
     if not on_hosts:  # those look themselves
         provide(stacks, sites, tools, caller)
