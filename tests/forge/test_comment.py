@@ -241,3 +241,31 @@ def test_a_metric_that_there_is_not_is_named(forge: Forge, tmp_path: Path) -> No
     file.write_text(file.read_text().replace("server_cpu_us", "happiness"))
     with pytest.raises(UserError, match=r"gate.json: is no answer.*no metric 'happiness'"):
         post_comment(folder, NAME, job)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"\n::stop-commands::x": 1}, r"answer of a gate: '\\n::stop-commands::x' should "),
+        ({"answer": "\n::error::x"}, r"not '\\n::error::x'"),
+        ({"claims": [{"\r::x": 1, "endpoint": "\n::error::x"}]}, r"claims\.0\.metric is missing"),
+    ],
+)
+def test_a_refusal_is_one_line_whatever_a_fork_wrote(
+    forge: Forge, tmp_path: Path, change: dict[str, Any], says: str
+) -> None:
+    """A line of its own could be a command to GitHub's runner."""
+    job, folder = github(forge, tmp_path, events.pull_request()), gate(tmp_path / "run")
+    file = folder / "gate.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | change))
+    with pytest.raises(UserError, match=says) as refusal:
+        post_comment(folder, NAME, job)
+    assert str(refusal.value).isprintable()
+
+
+def test_a_number_of_rounds_that_cannot_be_is_refused(forge: Forge, tmp_path: Path) -> None:
+    job, folder = github(forge, tmp_path, events.pull_request()), gate(tmp_path / "run")
+    file = folder / "gate.json"
+    file.write_text(file.read_text().replace('"rounds":6', f'"rounds":1{"0" * 400}'))
+    with pytest.raises(UserError, match="rounds should be"):
+        post_comment(folder, NAME, job)

@@ -120,9 +120,13 @@ def read_value(kind: TypeAdapter[T], value: object, flag: str) -> T:
 
 
 def first_fault(error: ValidationError) -> str:
-    """Say what is wrong first with data that nobody wrote by hand: `load.rate_rps should be …`."""
+    """Say in one line what is wrong first with data that nobody wrote by hand.
+
+    Such as `load.rate_rps should be …`. A line of its own could be a command to GitHub's runner.
+    """
     fault: Any = error.errors()[0]
     key = ".".join(str(part) for part in fault["loc"])[:LONGEST_KEY] or "it"
+    key = key if key.isprintable() else ascii(key)
     return f"{key} is missing" if fault["type"] == "missing" else _wish(key, [fault])
 
 
@@ -130,7 +134,7 @@ def _message(where: KeyPath, faults: list[Any], model: type[BaseModel]) -> str:
     key = ".".join(str(part) for part in where)[:LONGEST_KEY] or model.__name__.lower()
     fault = faults[0]
     if fault["type"] == "extra_forbidden":
-        key = f"{key!r}" if not key.isprintable() else key
+        key = key if key.isprintable() else ascii(key)
         return f"unknown key {key}; {nearest(str(where[-1]), _siblings(fault['loc'], model))}"
     if fault["type"] == "missing":
         return f"{key} is missing"

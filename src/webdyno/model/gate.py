@@ -114,7 +114,7 @@ class GateClaim(Model):
     baseline: float | None
     head: float | None
     """Geometric means over rounds, in the metric's unit."""
-    rounds: int
+    rounds: Count
 
 
 class OtherCount(Model):
