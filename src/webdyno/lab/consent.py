@@ -190,11 +190,12 @@ def refuse_secrets_for_others(stacks: Sequence[Stack], experiments: Iterable[Exp
     for service in services:
         other = owner_of(service.folder) if service.own else None
         texts = [*service.environment.values(), *asked]
-        found = [name for text in texts for name in SECRET.findall(text)]
-        if other and found and os.environ.get("SUDO_UID") != str(uid_of(other)):
+        variables = [name for text in texts for name in SECRET.findall(text)]
+        if other and variables and os.environ.get("SUDO_UID") != str(uid_of(other)):
             raise UserError(
-                f"{service.where} runs as {other.name}, whose run names the variable {found[0]} of "
-                f"yours (${{env:{found[0]}}}): run webdyno as {other.name}, or copy the run"
+                f"{service.where} runs as {other.name}, whose run names the variable "
+                f"{variables[0]} of yours (${{env:{variables[0]}}}): run webdyno as {other.name}, "
+                "or copy the run"
             )
 
 
