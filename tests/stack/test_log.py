@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from webdyno.stack.log import SHOWN_LINES, folded, refusal_in, shown_lines
+from webdyno.model.hiding import hidden, keep_secret
+from webdyno.stack.log import READ_BYTES, SHOWN_LINES, folded, refusal_in, shown_lines
 
 WHY = "10:00:00 [error] 7#7: *1 connect() to unix:/run/php.sock failed (2: No such file)"
 AFTER = "10:00:{n:02} [error] 7#7: *{n} no live upstreams while connecting to upstream"
@@ -46,3 +47,16 @@ def test_errors_of_caddy_differ_in_their_names_alone() -> None:
     error = '{{"ts":17.{}1,"msg":"no such host","status":502,"err_id":"{}"}}'
     shown = folded([error.format(1, "gtwi1g2ir"), error.format(22, "qzyuqdhqr")])
     assert shown == [f"{error.format(1, 'gtwi1g2ir')} (and 1 more like it)"]
+
+
+def test_no_part_of_a_secret_is_left_where_a_log_is_cut(tmp_path: Path) -> None:
+    phrase = "correct-horse-battery-staple"
+    keep_secret([phrase])
+    log = tmp_path / "log"
+    for place in range(READ_BYTES - len(phrase) + 1, READ_BYTES):
+        begin, last = f"{'a' * (place - 1)}\n", "\nlimiting requests"
+        end = f"\n{'c' * (place - 1 - len(last))}{last}"
+        log.write_text(f"{begin}{phrase}\n{'b' * READ_BYTES}\n{phrase}{end}")
+        said = hidden("\n".join([*shown_lines(log), refusal_in(tmp_path)]))
+        assert not any(part in said for part in ("correct", "orse-b", "battery", "staple")), place
+        assert "limiting requests" in said

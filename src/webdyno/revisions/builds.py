@@ -119,8 +119,8 @@ def _build(
 def _written_since(user: ServerUser | None, kept: Path) -> str | None:
     """Name some of the files in a build that are newer than itself; caches and logs aside."""
     files = kept / "files"
-    words = ["find", files, "-type", "f", "-newer", kept / DONE, "-printf", "/%P\\0"]
-    inside = filter(None, run_as(user, words).stdout.split("\0"))
+    newer = ("find", files, "-type", "f", "-newer", kept / DONE, "-printf", "/%P\\0")
+    inside = filter(None, run_as(user, newer).stdout.split("\0"))
     names = sorted(path[1:] for path in inside if not any(part in path for part in CACHES))
     names = [name if name.isprintable() else ascii(name) for name in names]
     return listed_to(SHOWN_WRITTEN, names) or None

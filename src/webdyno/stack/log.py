@@ -7,12 +7,14 @@ configuration that it refuses is told in the lines of the user's file.
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import BinaryIO
 
 from pydantic import ValidationError
 
 from webdyno.model.origin import ORIGINS, Origins
 
 READ_BYTES = 32_768
+CUT = "…\n".encode()
 """How much is read of a log's beginning, and of its end."""
 SHOWN_LINES, FIRST_LINES = 15, 3
 """How many different lines are shown, and how many of them from the beginning, which says why."""
@@ -60,8 +62,8 @@ def shown_lines(log: Path) -> list[str]:
         with log.open("rb") as file:
             text = file.read(READ_BYTES)
             end = max(len(text), log.stat().st_size - READ_BYTES)
-            file.seek(end)
-            later = file.read(READ_BYTES)
+            is_cut = end > len(text)
+            later = CUT + _whole_lines_from(file, end) if is_cut else file.read(READ_BYTES)
     except OSError:
         return []
     return folded(_lines(text + later))
@@ -81,13 +83,19 @@ def _last_line(folder: Path, saying: re.Pattern[str]) -> str:
     for log in sorted(folder.glob("*.log")):
         try:
             with log.open("rb") as file:
-                file.seek(max(0, log.stat().st_size - READ_BYTES))
-                lines = _lines(file.read())
+                lines = _lines(_whole_lines_from(file, log.stat().st_size - READ_BYTES))
         except OSError:
             continue
         if match := next((line for line in reversed(lines) if saying.search(line)), ""):
             return match.strip()
     return ""
+
+
+def _whole_lines_from(file: BinaryIO, place: int) -> bytes:
+    """Read on from a place, without a line that begins before: half a secret isn't known as one."""
+    file.seek(max(0, place - 1))
+    read = file.read(READ_BYTES + 1)
+    return read if place <= 0 else read[read.find(b"\n") + 1 :]
 
 
 def folded(lines: Sequence[str]) -> list[str]:
