@@ -23,11 +23,12 @@ PIECES = st.sampled_from(
         *("![x](y)", "[x]: http://evil.example", "`", "``", "```\n", "|", "\\", "\\|", "*", "_"),
         *("---", "===", "# ", "1. ", "- ", "+ ", "    ", "\t", "&", "&lt;", "$1", "^alert#1"),
         *("[vulnerability:1]", "*iteration:1", '~"a b"', "&1", "\n", " ", "a", "1", ""),
+        *("GL-1", "_www.evil.example", "a@-b.example", "a@.b.example"),
     ]
 )
 HOSTILE = st.lists(PIECES | st.text(max_size=5), max_size=6).map("".join)
 REFERENCE = re.compile(
-    r"@\w|[#!$%~&][\w\"']|\^alert#|\bGH-\d|\[\w+:\d|\*iteration:|://|\bwww\.", re.IGNORECASE
+    r"@[\w.-]|[#!$%~&][\w\"']|\^alert#|G[HL]-\d|\[\w+:\d|\*iteration:|://|www\.", re.IGNORECASE
 )
 TAGS = {"table", "thead", "tbody", "tr", "th", "td", "h3", "p", "ul", "li", "strong", "br"}
 OURS = {"details", "summary", "hr"}
@@ -59,6 +60,7 @@ def shown(text: str) -> str:
 @given(HOSTILE)
 @example("&commat;octocat #1 https://evil.example")
 @example("/merge")
+@example("_www.evil.example ~www.evil.example a@-b.example GL-1")
 def test_a_text_of_others_is_shown_as_it_is_and_is_nothing_else(text: str) -> None:
     for markdown in (unmarked(text), f"| {within(text)} |\n| --- |\n| {within(text)} |"):
         page = Page(markdown)

@@ -9,7 +9,7 @@ from webdyno.report import document as doc
 LINE_ENDS = re.compile("[\n\r\t\v\f\x1c-\x1e\x85\u2028\u2029]+")
 MARKUP = re.compile(r"[\\`*_{}\[\]<>#|~&]")
 REFERENCES = re.compile(
-    r"[@#!$%~&](?=[\w\"'])|[\[*^](?=\w+[:#])|://|\bwww(?=\.)|\bGH-(?=\d)", re.IGNORECASE
+    r"@(?=\S)|[#!$%~&](?=[\w\"'])|[\[*^](?=\w+[:#])|://|www(?=\.)|G[HL]-(?=\d)", re.IGNORECASE
 )
 """What forges make links, labels and mentions of, also where it is escaped: they look for it in
 what was rendered, https://docs.github.com/get-started/writing-on-github and
