@@ -19,6 +19,7 @@ from urllib.request import Request, urlopen
 from pydantic import ValidationError
 
 from webdyno.definitions.validation import first_fault
+from webdyno.model.base import Foreign
 from webdyno.model.errors import OperationError, UserError
 from webdyno.model.files import read_given, read_named, unreadable
 from webdyno.model.gate import GATE_FILE, GateJudgement
@@ -62,6 +63,8 @@ class Api:
         joined = "&" if "?" in path else "?"
         for page in range(1, MOST_PAGES + 1):
             entries = self.call("GET", f"{path}{joined}per_page={PER_PAGE}&page={page}")
+            if not isinstance(entries, list) or not all(isinstance(it, dict) for it in entries):
+                raise OperationError(f"GET {self.root}{path}: answers no list, as a forge would")
             yield from entries
             if len(entries) < PER_PAGE:
                 return
@@ -113,15 +116,12 @@ def github_discussion(environment: Mapping[str, str]) -> "PullRequest | str":
     itself, may: https://securitylab.github.com/resources/github-actions-preventing-pwn-requests/.
     """
     event = _event(environment)
-    repository = environment.get("GITHUB_REPOSITORY", "")
-    if "workflow_run" not in event:
-        pull = event.get("pull_request")
-        if not isinstance(pull, dict):
-            return f"the event {environment.get('GITHUB_EVENT_NAME', '')!r} has no pull request"
-        if (
-            _repository_of(pull) != repository
-            and environment.get("GITHUB_EVENT_NAME") == "pull_request"
-        ):
+    repository, name = (environment.get(f"GITHUB_{it}", "") for it in ("REPOSITORY", "EVENT_NAME"))
+    pull, measured = event.pull_request, event.workflow_run
+    if measured is None:
+        if pull is None:
+            return f"the event {name!r} has no pull request"
+        if pull.repository != repository and name == "pull_request":
             return "a pull request from a fork may not write; let workflow_run post it"
     token = environment.get("GITHUB_TOKEN", "")
     if not token:
@@ -137,14 +137,13 @@ def github_discussion(environment: Mapping[str, str]) -> "PullRequest | str":
         "GITHUB_TOKEN (permissions: pull-requests: write)",
     )
     page = f"{environment.get('GITHUB_SERVER_URL', 'https://github.com')}/{repository}/actions/runs"
-    if "workflow_run" not in event:
+    if measured is None:
         page = f"{page}/{environment.get('GITHUB_RUN_ID', '')}"
-        return PullRequest(api, repository, int(event["pull_request"]["number"]), page)
-    measured = event["workflow_run"]
+        return PullRequest(api, repository, pull.number, page)
     number = _number_of(api, repository, measured)
     if number is None:
-        return f"no open pull request has {measured['head_sha'][:12]} as its newest commit"
-    return PullRequest(api, repository, number, f"{page}/{measured['id']}")
+        return f"no open pull request has {measured.head_sha[:12]} as its newest commit"
+    return PullRequest(api, repository, number, f"{page}/{measured.id}")
 
 
 @dataclass(frozen=True)
@@ -159,8 +158,9 @@ class PullRequest:
     def own_comment(self, marker: str) -> PostedComment | None:
         """Find an earlier comment of an app's, or of somebody who may write here."""
         for page in self.api.pages(f"/repos/{self.repository}/issues/{self.number}/comments"):
-            trusted = page["user"]["type"] == "Bot" or page.get("author_association") in COLLEAGUES
-            if trusted and page["body"].startswith(marker):
+            is_app = (page.get("user") or {}).get("type") == "Bot"  # whose account is gone: null
+            trusted = is_app or page.get("author_association") in COLLEAGUES
+            if trusted and (page.get("body") or "").startswith(marker):
                 return PostedComment(page["id"], page["html_url"])
         return None
 
@@ -175,36 +175,67 @@ class PullRequest:
         return str(self.api.call("PATCH", where, {"body": body})["html_url"])
 
 
-def _number_of(api: Api, repository: str, measured: Mapping[str, Any]) -> int | None:
+class _Owner(Foreign):
+    login: str
+
+
+class _Repository(Foreign):
+    full_name: str = ""
+    owner: _Owner | None = None
+
+
+class _Head(Foreign):
+    repo: _Repository | None = None
+
+
+class _Pull(Foreign):
+    number: int
+    head: _Head
+
+    @property
+    def repository(self) -> str:
+        """Name the repository that it comes from; empty where that is gone."""
+        return self.head.repo.full_name if self.head.repo else ""
+
+
+class _Measured(Foreign):
+    """A run of a workflow."""
+
+    id: int
+    head_sha: str
+    head_branch: str | None = None
+    head_repository: _Repository | None = None
+    """None where that is gone."""
+
+
+class _Event(Foreign):
+    pull_request: _Pull | None = None
+    workflow_run: _Measured | None = None
+
+
+def _number_of(api: Api, repository: str, measured: _Measured) -> int | None:
     """Find the open pull request that a workflow measured: GitHub doesn't name those of forks.
 
     By its newest commit, which the event names: what the fork wrote can't choose another one.
     """
-    owner = measured["head_repository"]["owner"]["login"]
-    head = quote(f"{owner}:{measured['head_branch']}", safe="")
+    source = measured.head_repository
+    if source is None or source.owner is None:
+        return None
+    head = quote(f"{source.owner.login}:{measured.head_branch}", safe="")
     for pull in api.pages(f"/repos/{repository}/pulls?state=open&head={head}"):
-        if pull["head"]["sha"] == measured["head_sha"]:
+        if pull["head"]["sha"] == measured.head_sha:
             return int(pull["number"])
     return None
 
 
-def _event(environment: Mapping[str, str]) -> dict[str, Any]:
+def _event(environment: Mapping[str, str]) -> _Event:
     path = environment.get("GITHUB_EVENT_PATH", "")
     if not path:
         raise UserError("--comment: GITHUB_EVENT_PATH isn't set, as GitHub Actions would")
     try:
-        event = json.loads(read_named(Path(path), MOST_EVENT_BYTES))
-    except ValueError as error:
-        raise UserError(f"{path}: is no event of GitHub's: {error}") from None
-    if not isinstance(event, dict):
-        raise UserError(f"{path}: is no event of GitHub's")
-    return event
-
-
-def _repository_of(pull: Mapping[str, Any]) -> str:
-    """Name the repository that a pull request comes from; empty where that is gone."""
-    repository = pull["head"].get("repo") or {}
-    return str(repository.get("full_name", ""))
+        return _Event.model_validate_json(read_named(Path(path), MOST_EVENT_BYTES))
+    except ValidationError as error:
+        raise UserError(f"{path}: is no event of GitHub's: {first_fault(error)}") from None
 
 
 GITLAB_TOKEN = "WEBDYNO_GITLAB_TOKEN"  # noqa: S105 (a variable's name)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from webdyno.model.base import Amount, Count, Interval, Model
 from webdyno.model.explain import Explanation
@@ -115,6 +115,14 @@ class GateClaim(Model):
     head: float | None
     """Geometric means over rounds, in the metric's unit."""
     rounds: Count
+
+    @field_validator("worse")
+    @classmethod
+    def _is_a_ratio(cls, worse: Interval | None) -> Interval | None:
+        """Refuse what no measurement gives, as a file of somebody else's may have it."""
+        if worse and not (0 <= worse.low <= worse.high and worse.high > 0):
+            raise ValueError("a claim's `worse` is no confidence interval of a ratio")
+        return worse
 
 
 class OtherCount(Model):

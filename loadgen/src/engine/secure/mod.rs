@@ -48,6 +48,8 @@ pub struct Secure {
     pub arrived_ns: u64,
     /// The other side said that nothing more follows.
     has_ended: bool,
+    /// What came was wrong: rustls isn't called again, which may panic without those bytes.
+    has_failed: bool,
 }
 
 /// What a read of the socket brought.
@@ -77,6 +79,7 @@ impl Secure {
             drained: false,
             arrived_ns: 0,
             has_ended: false,
+            has_failed: false,
         })
     }
 
@@ -97,7 +100,8 @@ impl Secure {
                     return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "closed"));
                 }
                 Err(error) => {
-                    self.tell_why(fd);
+                    // What is wrong with it was encoded; if it can be sent at once, it is.
+                    let _ = self.flush(fd);
                     return Err(error);
                 }
             }
@@ -177,7 +181,7 @@ impl Secure {
 
     /// Says that nothing more follows (RFC 8446 section 6.1), if that can be done at once.
     pub fn close(&mut self, fd: &OwnedFd) {
-        if self.tls.is_handshaking() {
+        if self.has_failed || self.tls.is_handshaking() {
             return;
         }
         let queued = self.with_traffic(|traffic, outgoing| {
@@ -259,7 +263,14 @@ impl Secure {
         loop {
             let UnbufferedStatus { mut discard, state } =
                 self.tls.process_tls_records(&mut incoming[done..]);
-            match state.map_err(invalid)? {
+            let state = match state {
+                Ok(state) => state,
+                Err(error) => {
+                    self.encode_alert(&mut incoming[done + discard..]);
+                    return Err(invalid(error));
+                }
+            };
+            match state {
                 ConnectionState::ReadTraffic(mut records) => {
                     while let Some(record) = records.next_record() {
                         let record = record.map_err(invalid)?;
@@ -309,13 +320,15 @@ impl Secure {
         }
     }
 
-    /// The server is told what is wrong with it, if that can be done at once.
-    fn tell_why(&mut self, fd: &OwnedFd) {
-        let UnbufferedStatus { state, .. } = self.tls.process_tls_records(&mut []);
-        if let Ok(ConnectionState::EncodeTlsData(mut alert)) = state
-            && encode(&mut alert, &mut self.outgoing).is_ok()
+    /// Encodes what the server is told of its mistake, where it is told: once, with what is left of
+    /// the bytes that it made it in.
+    fn encode_alert(&mut self, rest: &mut [u8]) {
+        let is_first = !std::mem::replace(&mut self.has_failed, true);
+        if is_first
+            && let Ok(ConnectionState::EncodeTlsData(mut alert)) =
+                self.tls.process_tls_records(rest).state
         {
-            let _ = self.flush(fd);
+            let _ = encode(&mut alert, &mut self.outgoing);
         }
     }
 }

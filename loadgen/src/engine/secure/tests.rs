@@ -340,6 +340,24 @@ fn alerts_and_damage_are_errors() {
 }
 
 #[test]
+fn a_message_that_is_too_long_is_an_error() {
+    // A ServerHello, or after it certificates, of 16 MB: the beginning is enough.
+    for begun in [0, 1, 16_000] {
+        let mut pair = Pair::new(&Sides::new(&TLS13));
+        assert!(!pair.client.handshake(&pair.fd).expect("a beginning"));
+        let mut bytes = b"\x16\x03\x03".to_vec();
+        let count = u16::try_from(4 + begun).expect("a record");
+        bytes.extend_from_slice(&count.to_be_bytes());
+        bytes.extend_from_slice(b"\x02\xff\xff\xff");
+        bytes.resize(5 + usize::from(count), 0);
+        pair.deliver(&bytes);
+        let error = pair.client.handshake(&pair.fd).expect_err("too long");
+        assert!(matches!(cause(&error), Some(Error::InvalidMessage(_))), "{error}");
+        pair.client.close(&pair.fd);
+    }
+}
+
+#[test]
 fn a_certificate_that_is_not_trusted_is_named_to_both() {
     for version in VERSIONS {
         let mut pair = Pair::new(&Sides::with(version, ring::default_provider(), false));
