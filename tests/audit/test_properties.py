@@ -40,6 +40,9 @@ def broken_lines(draw: st.DrawFn) -> str:
 @example(['{"summary": {"total": "x"}, "statusCodeDistribution": {}, "latencyPercentiles": []}'])
 @example(["dem_req_rate,req_rate_a", '"1,2', "1,x", "3,4"])
 @example(["Requests per second: " + "9" * 400 + " [#/sec] (mean)", "Complete requests: 1"])
+@example(["Label,# Samples,Average,FAIL,Error %", f"TOTAL,{'9' * 5000},1,1,3%"])
+@example(["Label,# Samples,Average,FAIL,Error %", f"TOTAL,{'9' * 400},1,,3%"])
+@example(["response-time,DNS+dialup,status-code,offset", *["1e308,0,200,1e308"] * 9])
 @example(["ab -n 5 -c 0 http://[::1", "Complete requests: 0", "Time taken for tests: 0.0 seconds"])
 def test_no_text_is_too_broken(parts: list[str]) -> None:
     found = audited("\n".join(parts).encode("utf-8", "surrogatepass"))

@@ -4,7 +4,6 @@ All expressions are bounded, so that no line makes a number that is no number an
 matches the beginning of a longer number.
 """
 
-import math
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -17,6 +16,11 @@ digits, else decimals."""
 
 COUNT = r"(?:[1-9]\d{0,2}(?:,\d{3}){1,6}|[1-9]\d{0,2}(?:\.\d{3}){1,6}|\d{1,20})" + _ENDS
 """A count: it has no decimals, so a point can only separate thousands."""
+
+MOST_IN_TEXT = 1e20
+"""No figure in a cell is larger, so that sums and products of them are numbers."""
+DIGITS = 21
+"""Which such a number has."""
 
 MOST = 1e15
 """No figure in JSON is larger; JSON would have `Infinity` as well."""
@@ -37,7 +41,7 @@ def as_float(text: str | None) -> float | None:
         number = float(text)
     except ValueError:
         return None
-    return number if math.isfinite(number) else None
+    return number if abs(number) < MOST_IN_TEXT else None  # neither is NaN
 
 
 def as_count(text: str | None) -> int | None:
@@ -45,7 +49,7 @@ def as_count(text: str | None) -> int | None:
     text = text or ""
     if _GROUPED_COUNT.fullmatch(text):
         text = re.sub(r"[.,]", "", text)
-    if text.isdecimal():
+    if text.isdecimal() and len(text) < DIGITS:
         return int(text)  # a float would round what is above 2 to the 53rd
     number = as_float(text)
     return None if number is None else int(number)
