@@ -221,6 +221,17 @@ def test_whatever_is_personal_is_a_variable(tmp_path: Path) -> None:
     assert Experiment.model_validate({**usual, "variants": variants, **tomllib.loads(text)})
 
 
+def test_a_secret_is_found_where_no_header_names_the_kind_and_in_parameters(tmp_path: Path) -> None:
+    login = entry("POST", "/login", sent=AS_FORM, body="password=hunter2&token=t-4711x")
+    login["request"]["headers"] = [{"name": "Authorization", "value": 'Digest user="ann", a="b"'}]
+    after = entry("GET", "/items;jsessionid=s-4711x?token=t-4711y")
+    found = read_recording(written(tmp_path, login, after))
+    text = tomli_w.dumps({"login": found.login, "requests": found.requests})
+    assert not any(secret in text for secret in ("hunter2", "4711", "ann"))
+    assert found.login[0]["form"] == {"password": "${env:PASSWORD}", "token": "${env:TOKEN}"}
+    assert found.requests[0]["path"] == "/items;jsessionid={{own.jsessionid}}?token={{own.token}}"
+
+
 @pytest.mark.parametrize(
     ("entries", "says"),
     [

@@ -1,6 +1,7 @@
 """What is somebody's doesn't come through."""
 
 import json
+import re
 from typing import Literal
 
 import pytest
@@ -100,3 +101,46 @@ def test_any_target_is_a_path_that_can_be_asked_for_or_none(target: bytes) -> No
     except (ValueError, UserError):
         return
     assert Request(path=path).paths == [path]
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        ("application/x-www-form-urlencoded", '{"password": "hunter2"}'),
+        ("Application/X-WWW-Form-Urlencoded", "password=hunter2&size=M"),
+        ("application/x-www-form-urlencoded", 'payload={"password": "hunter2"}'),
+        ("application/x-www-form-urlencoded", "{password: 'hunter2'}"),
+        ("application/x-ndjson", '{"password": "hunter2"}\n{"size": 1}\n'),
+        ("application/json", '\ufeff{"password": "hunter2"}'),
+        ("application/json", '{"inner": "{\\"password\\": \\"hunter2\\"}"}'),
+        ("application/json", '{"query": "{ login(password: \\"hunter2\\") { id } }"}'),
+        *(
+            ("application/json", f'{{"{name}": "hunter2"}}')
+            for name in ("token", "pw", "csrf", "sid")
+        ),
+        ("text/plain", "password=hunter2\r\nsize=M\r\n"),
+        ("application/xml", "<login><password>hunter2</password></login>"),
+        ("multipart/form-data; boundary=x", "--x\r\nname=password\r\n\r\nhunter2\r\n--x--\r\n"),
+        (
+            "multipart/form-data; boundary=x",
+            '--x\r\nX: filename="a"; name="password"\r\n\r\nhunter2\r\n--x--\r\n',
+        ),
+    ],
+)
+def test_a_secret_is_found_whatever_a_body_is_said_to_be(kind: str, body: str) -> None:
+    privacy = Privacy("drop", "hash", keeps_bodies=True)
+    shown = privacy.body(body.encode(), kind).decode()
+    assert "hunter2" not in shown
+    assert re.search(r"\$\{env:\w+\}", shown)
+    assert not any("HUNTER2" in name for name in privacy.variables)
+
+
+def test_a_body_without_anything_personal_stays_as_it_is() -> None:
+    privacy = Privacy("drop", "hash", keeps_bodies=True)
+    for kind, body in (
+        ("application/x-ndjson", b'{"a":1}\n\n{"b":  2}\n'),
+        ("application/json", b'{"a": "time: 12:30, note = <b>x</b>"}'),
+        ("text/plain", b"\xff\x00 note: see http://x/?a=1"),
+        ("application/x-www-form-urlencoded", b"a=1+2&b=%7B%7D"),
+    ):
+        assert privacy.body(body, kind) == body

@@ -10,12 +10,13 @@ from webdyno.model.request import FORM_TYPE
 
 _SECRETS = (
     "password passwd passwort passphrase pass pwd secret pin otp totp cvv cvc ssn apikey "
-    "accesstoken refreshtoken"
+    "accesstoken refreshtoken passcode pw privatekey credential credentials"
 )
 _PERSONAL = (
     "email mail phone mobile telephone tel fax login user username account firstname lastname "
     "surname fullname nickname street address addr zip zipcode postcode birthday birthdate dob "
-    "iban pan cardnumber creditcard"
+    "iban pan cardnumber creditcard token jwt csrf xsrf auth authorization sid sessid sessionid "
+    "jsessionid phpsessid"
 )
 _WHOSE_NAME = (
     "name first last full given family middle nick display user card holder account contact "
@@ -29,8 +30,17 @@ _MAIL = re.compile(r"[^@\s/?#]+@[^@\s/?#]+\.[^@\s/?#]+")
 _PHONE = re.compile(r"(?:\+|00)\d[\d ()./-]{6,18}")
 _CARD = re.compile(r"\d(?:[ -]?\d){12,18}")
 _PART = re.compile(
-    r'(name="([^"]+)"(?:; filename="[^"]*")?[^\n]*\n(?:[^\n]+\n)*?\r?\n)(.*?)(?=\r?\n--)', re.DOTALL
+    r'((?<![a-z*])name="?([^";\r\n]+)"?[^\n]*\n(?:[^\n]+\n)*?\r?\n)(.*?)(?=\r?\n--)',
+    re.DOTALL | re.IGNORECASE,
 )
+_FIELD = re.compile(
+    r"""(?<![\w.-])(?P<name>[A-Za-z_][\w.-]{0,60})(?P<is>\\*["']?\s*[:=]\s*)"""
+    r"""(?:(?P<quote>\\*["'])(?P<quoted>[^\n]{0,1000}?)(?P=quote)|(?P<bare>[^\s"'<>&;,(){}\[\]\\$]+))"""
+)
+"""`name=value`, `"name": "value"` and their like, within a text of any kind."""
+_ELEMENT = re.compile(r"(<(?:\w+:)?([A-Za-z_][\w.-]{0,60})(?:\s[^<>]*)?>)([^<>$]+)(?=</)")
+_NO_NAME = re.compile(r"[{}<>\"'\n]|.{100}")
+"""In what stands where a form has a field's name, and is something else."""
 Variable = Callable[[str], str]
 """Gives what stands in a personal field's place, by the field's name."""
 
@@ -77,33 +87,82 @@ def variable_name(field: str) -> str:
 
 
 def without_personal(body: bytes, kind: str, variable: Variable) -> bytes:
-    """Give a body of a type with variables in the place of what is personal."""
-    try:
-        text = body.decode()
-    except UnicodeDecodeError:
-        return body
-    if kind.startswith(FORM_TYPE):
-        return _form_without(text, variable).encode()
-    if kind.startswith("multipart/"):
-        return _PART.sub(lambda part: _part_without(part, variable), text).encode()
-    if (node := parsed_json(text)) is None:
-        return _MAIL.sub(lambda _: variable("email"), text).encode()
-    hidden = _json_without(node, "", variable)
-    return body if hidden == node else json.dumps(hidden, ensure_ascii=False).encode()
+    """Give a body with variables in the place of what is personal, as far as it can be read.
+
+    What kind it is of is asked where it doesn't show: what pages call a form may be JSON.
+    """
+    text = body.decode(errors="surrogateescape")
+    return _text_without(text, kind, variable).encode(errors="surrogateescape")
 
 
-def _form_without(text: str, variable: Variable) -> str:
+def _text_without(text: str, kind: str, variable: Variable) -> str:
+    if kind.lower().startswith("multipart/"):
+        return _PART.sub(lambda part: _part_without(part, variable), text)
+    if (within := _in_json_without(text, variable)) is not None:
+        return within
+    if (pairs := form_pairs(text, kind)) is not None:
+        return _form_without(text, pairs, variable)
+    lines = text.splitlines(keepends=True)
+    within_lines = [_in_json_without(line, variable) for line in lines]
+    if any(line is not None for line in within_lines):
+        return "".join(
+            line if within is None else within
+            for line, within in zip(lines, within_lines, strict=True)
+        )
+    shown = _fields_without(text, is_personal, variable)
+    return _MAIL.sub(lambda _: variable("email"), shown)
+
+
+def form_pairs(text: str, kind: str) -> list[tuple[str, str]] | None:
+    """Give the fields of a form; None for what is another kind of text, whatever it is called."""
+    if not kind.lower().startswith(FORM_TYPE):
+        return None
     pairs = parse_qsl(text, keep_blank_values=True)
-    if not any(is_personal(name, value) for name, value in pairs):
+    return None if any(_NO_NAME.search(name) for name, _ in pairs) else pairs
+
+
+def _form_without(text: str, pairs: list[tuple[str, str]], variable: Variable) -> str:
+    shown = [value_without(name, value, variable) for name, value in pairs]
+    if shown == [value for _, value in pairs]:
         return text
     return "&".join(
-        f"{quote_plus(name)}=" + (variable(name) if is_personal(name, value) else quote_plus(value))
-        for name, value in pairs
+        f"{quote_plus(name)}={quote_plus(value, safe='${}:' if value != was else '')}"
+        for (name, was), value in zip(pairs, shown, strict=True)
     )
 
 
 def _part_without(part: re.Match[str], variable: Variable) -> str:
-    return part[1] + variable(part[2]) if is_personal(part[2], part[3]) else part[0]
+    return part[1] + value_without(part[2], part[3], variable)
+
+
+def value_without(name: str, value: str, variable: Variable) -> str:
+    """Hide a field, or what is secret within it: JSON in a form, a query in JSON."""
+    if is_personal(name, value):
+        return variable(name)
+    within = _in_json_without(value, variable) if value[:1] in {"{", "["} else None
+    return within or _fields_without(value, lambda its, _: is_secret(its), variable)
+
+
+def _fields_without(text: str, is_hidden: Callable[[str, str], bool], variable: Variable) -> str:
+    def field(found: re.Match[str]) -> str:
+        name, quote = found["name"], found["quote"] or ""
+        if not is_hidden(name, found["quoted"] or found["bare"] or ""):
+            return found[0]
+        return f"{name}{found['is']}{quote}{variable(name)}{quote}"
+
+    def element(found: re.Match[str]) -> str:
+        return found[1] + variable(found[2]) if is_hidden(found[2], found[3]) else found[0]
+
+    return _ELEMENT.sub(element, _FIELD.sub(field, text))
+
+
+def _in_json_without(text: str, variable: Variable) -> str | None:
+    """Give JSON without what is personal, as it is if nothing was; None for what is none."""
+    if not isinstance(node := parsed_json(text.lstrip("\ufeff")), dict | list):
+        return None
+    shown = _json_without(node, "", variable)
+    ends = "\n" if text.endswith("\n") else ""
+    return text if shown == node else json.dumps(shown, ensure_ascii=False) + ends
 
 
 def _json_without(node: Any, name: str, variable: Variable) -> Any:  # noqa: ANN401 (JSON)
@@ -111,8 +170,10 @@ def _json_without(node: Any, name: str, variable: Variable) -> Any:  # noqa: ANN
         return {key: _json_without(inner, key, variable) for key, inner in node.items()}
     if isinstance(node, list):
         return [_json_without(inner, name, variable) for inner in node]
-    is_value = isinstance(node, str) or (isinstance(node, int | float) and node is not True)
-    return variable(name) if is_value and is_personal(name, str(node)) else node
+    if isinstance(node, str):
+        return value_without(name, node, variable)
+    is_number = isinstance(node, int | float) and node is not True
+    return variable(name) if is_number and is_personal(name, str(node)) else node
 
 
 def parsed_json(text: str) -> Any:  # noqa: ANN401 (JSON)

@@ -21,16 +21,18 @@ from webdyno.definitions.given_before import (
     source_of,
 )
 from webdyno.definitions.personal import (
+    form_pairs,
     is_personal,
     is_personal_value,
     is_secret,
     leaves,
     parsed_json,
+    value_without,
     variable_name,
     without_personal,
 )
 from webdyno.model.errors import UserError
-from webdyno.model.request import FORM_TYPE, JSON_TYPE
+from webdyno.model.request import JSON_TYPE
 from webdyno.readers.har import HarEntry, body_of, har_entries, own_requests
 
 _SENT_HEADERS = re.compile(r"content-type|authorization|x-(?!forwarded).+", re.IGNORECASE)
@@ -120,7 +122,8 @@ class _Step:
             for header in request.headers
             if _is_sent(header.name)
         }
-        kind = next((headers[name] for name in headers if name.lower() == "content-type"), "")
+        sent = request.post_data.mime_type if request.post_data else ""
+        kind = next((headers[name] for name in headers if name.lower() == "content-type"), sent)
         entry |= self._body(body_of(self.recorded, self.flag), kind)
         if "form" in entry or "json" in entry or not body_of(self.recorded, self.flag):
             headers = {name: headers[name] for name in headers if name.lower() != "content-type"}
@@ -133,8 +136,12 @@ class _Step:
         place, _, query = path.partition("?")
         if has_digit(path) and (leads := self._led_to(path)):
             return leads
-        parts = place.split("/")
-        written = [self._part(parts, number) for number in range(len(parts))]
+        split = [part.split(";") for part in place.split("/")]
+        parts = [name for name, *_ in split]
+        written = [
+            ";".join([self._part(parts, number), *map(self._pair, parameters)])
+            for number, (_, *parameters) in enumerate(split)
+        ]
         pairs = [self._pair(pair) for pair in query.split("&")] if query else []
         return "/".join(written) + (f"?{'&'.join(pairs)}" if pairs else "")
 
@@ -166,16 +173,17 @@ class _Step:
         """Give a header's value: of those that hold tokens, where these come from."""
         if not _TOKEN_HEADERS.fullmatch(name):
             return value
-        scheme, _, token = value.rpartition(" ")
+        scheme, token = value.split(" ", 1) if " " in value else ("", value)
         place = self._captured(name, token) or self.recording.variable(name)
         return f"{scheme} {place}".strip()
 
     def _body(self, body: bytes, kind: str) -> Entry:
         text = body.decode(errors="replace")
-        if body and kind.startswith(FORM_TYPE):
-            pairs = parse_qsl(text, keep_blank_values=True)
+        node = parsed_json(text)
+        is_json = "json" in kind.lower()
+        if body and not isinstance(node, dict | list) and (pairs := form_pairs(text, kind)):
             return {"form": {name: self._value(name, value) for name, value in pairs}}
-        if body and "json" in kind and (node := parsed_json(text)) is not None:
+        if body and is_json and node is not None:
             return self._json_body(self._in_json(node), kind)
         return with_body({}, without_personal(body, kind, self.recording.variable))
 
@@ -187,11 +195,8 @@ class _Step:
         return {"body": _AS_NUMBER.sub(r"\1", text)}
 
     def _value(self, name: str, value: str) -> str:
-        if is_secret(name):
-            return self.recording.variable(name)
-        if place := self._captured(name, value):
-            return place
-        return self.recording.variable(name) if is_personal(name, value) else value
+        place = None if is_secret(name) else self._captured(name, value)
+        return place or value_without(name, value, self.recording.variable)
 
     def _in_json(self, node: Any, name: str = "") -> Any:  # noqa: ANN401 (JSON)
         """Fill places into JSON; what stands for a number is marked by NUL at its ends."""
