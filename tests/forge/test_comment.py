@@ -269,3 +269,58 @@ def test_a_number_of_rounds_that_cannot_be_is_refused(forge: Forge, tmp_path: Pa
     file.write_text(file.read_text().replace('"rounds":6', f'"rounds":1{"0" * 400}'))
     with pytest.raises(UserError, match="rounds should be"):
         post_comment(folder, NAME, job)
+
+
+def test_an_event_that_lacks_something_is_told(forge: Forge, tmp_path: Path) -> None:
+    for event in (
+        {"pull_request": {}},
+        {"pull_request": {"number": "x", "head": {}}},
+        {"workflow_run": []},
+        {"workflow_run": {"id": 1}},
+    ):
+        environment = github(forge, tmp_path, event)
+        with pytest.raises(UserError, match=r"event\.json: is no event of GitHub's: "):
+            post_comment(gate(tmp_path), NAME, environment)
+
+
+def test_a_fork_that_is_gone_has_no_pull_request(forge: Forge, tmp_path: Path) -> None:
+    event = events.workflow_run()
+    event["workflow_run"]["head_repository"] = None
+    said = post_comment(gate(tmp_path), NAME, github(forge, tmp_path, event))
+    assert said.startswith("no comment: no open pull request")
+
+
+def test_comments_of_accounts_that_are_gone_are_passed_over(forge: Forge, tmp_path: Path) -> None:
+    forge.add("hello")["user"] = None
+    environment = github(forge, tmp_path, events.pull_request())
+    assert post_comment(gate(tmp_path), NAME, environment).startswith("commented: ")
+
+
+@pytest.mark.parametrize("answer", [None, 1, "x", {}, [1]])
+def test_a_forge_that_answers_something_else_is_told(
+    forge: Forge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: object
+) -> None:
+    monkeypatch.setattr(forge, "answer", lambda *_: (200, answer))
+    environment = github(forge, tmp_path, events.pull_request())
+    with pytest.raises(OperationError, match="answers no list"):
+        post_comment(gate(tmp_path), NAME, environment)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"worse": {"low": 1, "estimate": 1, "high": 0}},
+        {"worse": {"low": -2, "estimate": 1, "high": 3}},
+        {"rounds": 10**400},
+        {"rounds": -1},
+        {"metric": "x" * 100_000},
+    ],
+)
+def test_a_claim_that_nobody_measured_is_refused(tmp_path: Path, changes: dict[str, Any]) -> None:
+    file = gate(tmp_path) / "gate.json"
+    judged = json.loads(file.read_text(encoding="utf-8"))
+    judged["claims"][0] |= changes
+    file.write_text(json.dumps(judged), encoding="utf-8")
+    with pytest.raises(UserError, match="is no answer of a gate") as refused:
+        post_comment(tmp_path, NAME, {})
+    assert len(str(refused.value)) < 1_000

@@ -14,6 +14,7 @@ from webdyno.lab.caller import Caller
 from webdyno.lab.systems import one_system
 from webdyno.model.errors import UserError
 from webdyno.model.service import OK
+from webdyno.model.text import split_url
 from webdyno.own.kinds import KIND_OF_APP
 from webdyno.own.layouts.app import FoundApp
 from webdyno.own.layouts.logins import Login, is_login, login_by_form, login_by_json
@@ -73,7 +74,7 @@ class PageResponse(NamedTuple):
         if self.status is None:
             return self.error
         if self.status in REDIRECTS:
-            to = urlsplit(self.leads_to).path if self.needs_login else self.leads_to
+            to = split_url(self.leads_to).path if self.needs_login else self.leads_to
             return f"leads to {to}" + (f": {NEEDS_LOGIN}" if self.needs_login else "")
         return NEEDS_LOGIN if self.status in DENIED else f"answers {self.status}"
 
@@ -82,7 +83,7 @@ class PageResponse(NamedTuple):
         """Whether it is for users who have logged in."""
         if self.status in DENIED:
             return True
-        return self.status in REDIRECTS and is_login(urlsplit(self.leads_to).path)
+        return self.status in REDIRECTS and is_login(split_url(self.leads_to).path)
 
 
 @dataclass
@@ -319,5 +320,5 @@ def _seen(conversation: Conversation, path: str, headers: Mapping[str, str]) -> 
 
 def _within(target: str) -> str:
     """Give the path of where a redirect leads."""
-    parts = urlsplit(target)
+    parts = split_url(target)
     return (parts.path or "/") + (f"?{parts.query}" if parts.query else "")

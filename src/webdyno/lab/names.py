@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import PurePath
 from typing import NamedTuple
-from urllib.parse import urlsplit
 
 from webdyno.model.errors import UserError
+from webdyno.model.text import split_url
 
 LONGEST_NAME = 48
 """Letters; a longer one would push the figures off each line of the report."""
@@ -110,7 +110,7 @@ def _of_image(text: str) -> Iterator[str]:
 
 
 def _of_url(text: str) -> Iterator[str]:
-    parts = urlsplit(text)
+    parts = split_url(text)
     yield parts.netloc
     yield f"{parts.netloc}{parts.path}"
     yield text

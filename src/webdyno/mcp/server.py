@@ -29,6 +29,7 @@ from webdyno.model.errors import OperationError, UserError
 from webdyno.model.gate import GateAnswer
 from webdyno.model.judgement import Verdict
 from webdyno.model.run import PAGE_FILE, folder_under_runs
+from webdyno.model.text import printable
 from webdyno.run.child import words_of
 from webdyno.run.folder import HEAD_FILE
 
@@ -321,4 +322,4 @@ def _read(folder: Path) -> Answer:
     try:
         return answer_of(open_run(folder))
     except (UserError, OperationError) as error:
-        raise ToolError(str(error)) from None
+        raise ToolError(printable(str(error))) from None

@@ -3,9 +3,9 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
 
 from webdyno.model.base import Count, Model
 from webdyno.model.load import Load
@@ -173,14 +173,14 @@ class Trial(Model):
     """Number of the servers' fresh start in this round; they are started again after a collapse."""
     rate_rps: Annotated[float, Field(gt=0)]
     """What was due per second."""
-    length_s: float
+    length_s: Annotated[float, Field(gt=0)]
     """The part that counts."""
     asked: Count
     """Requests that were due in it."""
     beyond: list[Count | None]
     """By objective: how many of them were beyond it. None for failures where enough was late, so
     that it was not awaited what would fail."""
-    allowed: list[float]
+    allowed: Annotated[list[Annotated[float, Field(gt=0)]], Field(min_length=1)]
     """By objective: share of them that may be."""
     within_s: list[Annotated[float, Field(gt=0)] | None] = []
     """By objective: the longest latency allowed. None where failures are meant."""
@@ -196,6 +196,12 @@ class Trial(Model):
     """At which multiple of the capacity an overload was, or the load after one."""
     back_s: float | None = None
     """After an overload: so long the objectives did not hold; None where they never did again."""
+
+    @model_validator(mode="after")
+    def _counts_each_objective(self) -> Self:
+        if len(self.beyond) != len(self.allowed):
+            raise ValueError("a trial has a count for each of its objectives")
+        return self
 
     @property
     def holds(self) -> bool:

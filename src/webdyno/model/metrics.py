@@ -388,14 +388,14 @@ def metrics_told_by(slots: Sequence[SlotRecord], decide_on: str) -> list[MetricR
 
 def _known(name: str) -> str:
     if name not in METRICS:
-        raise ValueError(f"there is no metric {name!r}; the metrics are {', '.join(METRICS)}")
+        raise ValueError(f"there is no metric {name!r:.60}; the metrics are {', '.join(METRICS)}")
     return name
 
 
 def _deciding(name: str) -> str:
     able = [rule.name for rule in METRICS.values() if rule.decides]
     if name not in able:
-        raise ValueError(f"decide_on can't be {name!r}; it can be {', '.join(able)}")
+        raise ValueError(f"decide_on can't be {name!r:.60}; it can be {', '.join(able)}")
     return name
 
 

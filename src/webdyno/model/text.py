@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping
 from typing import Annotated
+from urllib.parse import SplitResult, urljoin, urlsplit
 
 from pydantic import AfterValidator
 
@@ -39,6 +40,14 @@ def finished(value: object) -> object:
     if not isinstance(value, str):
         return value
     return value.translate(SHOWN) if hasattr(value, "__html__") else printable(value)
+
+
+def split_url(url: str, base: str = "") -> SplitResult:
+    """Split a URL that others wrote, seen from `base`; what is none has no parts."""
+    try:
+        return urlsplit(urljoin(base, url))
+    except ValueError:
+        return urlsplit("")
 
 
 LONGEST = 100

@@ -56,6 +56,7 @@ def got(status: int, *headers: tuple[str, str]) -> Response:
         ("https://127.0.0.1/packs/app.js", "load.protocol=h2"),
         ("/login?next=/", "--path /login?next=/"),
         ("http://example.com/packs/app.js", "--host example.com"),
+        ("http://[::1", "Ask for the page that it leads to"),
     ],
 )
 def test_a_redirect_shows_where_it_leads_and_what_to_set(location: str, says: str) -> None:

@@ -5,13 +5,13 @@ What to do about a status that wasn't expected depends on the status.
 
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from urllib.parse import urlsplit
 
 from webdyno.judge.validity.rule import SlotRule
 from webdyno.model.format import count, number, upper_first
 from webdyno.model.metrics import responses
 from webdyno.model.records import Response, SlotRecord
 from webdyno.model.request import header
+from webdyno.model.text import split_url
 
 OK, REDIRECT, BAD_REQUEST, SERVER_ERROR = 200, 300, 400, 500
 NOT_ALLOWED = {401, 403}
@@ -203,7 +203,7 @@ def _location(response: Response) -> str:
 
 def _redirected(response: Response) -> str:
     """Say how to ask for what a redirect leads to."""
-    place = urlsplit(_location(response))
+    place = split_url(_location(response))
     path = place.path + (f"?{place.query}" if place.query else "")
     steps = []
     if place.scheme == "https" and not response.tls:

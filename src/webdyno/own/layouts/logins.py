@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import urljoin, urlsplit
 
+from webdyno.model.text import split_url
 from webdyno.own.layouts.app import FoundApp
 from webdyno.own.layouts.files import read_text, sources
 from webdyno.own.layouts.routes import Route
@@ -68,7 +68,7 @@ def login_by_form(page: bytes, path: str, app: FoundApp) -> Login | None:
     if form is None or "post" not in form.method.lower():
         return None
     path = path.partition("?")[0]
-    action = urlsplit(urljoin(f"http://here{path}", form.action))
+    action = split_url(form.action, f"http://here{path}")
     target = (action.path or "/") + (f"?{action.query}" if action.query else "")
     captured: dict[str, Mapping[str, str]] = {}
     sent: dict[str, str] = {}

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import quote, urljoin, urlsplit
+from urllib.parse import quote
 
 import yaml
 
+from webdyno.model.text import split_url
 from webdyno.own.layouts.app import FoundApp
 from webdyno.own.layouts.files import first_of, read_text, sources, table
 
@@ -162,7 +163,7 @@ def _base_of(data: Mapping[str, Any]) -> str:
         return base.rstrip("/")
     servers = data.get("servers")
     first = servers[0] if isinstance(servers, list) and servers else None
-    return urlsplit(str(table(first).get("url", ""))).path.rstrip("/")
+    return split_url(str(table(first).get("url", ""))).path.rstrip("/")
 
 
 def _operation(
@@ -228,7 +229,7 @@ def links_of(page: bytes, path: str) -> list[str]:
     parser.feed(page.decode("utf-8", "replace"))
     links: dict[str, None] = {}
     for target in parser.targets:
-        parts = urlsplit(urljoin(f"http://here{path}", target))
+        parts = split_url(target, f"http://here{path}")
         link = parts.path + (f"?{parts.query}" if parts.query else "")
         if parts.netloc == "here" and link.startswith("/") and not STAYS_AT_HOME.search(link):
             links[quote(link, safe="/?&=%:@!$'()*+,;~.-_")] = None
