@@ -117,12 +117,11 @@ def github_discussion(environment: Mapping[str, str]) -> "PullRequest | str":
     """
     event = _event(environment)
     repository, name = (environment.get(f"GITHUB_{it}", "") for it in ("REPOSITORY", "EVENT_NAME"))
-    pull, measured = event.pull_request, event.workflow_run
+    measured = event.workflow_run or event.pull_request
     if measured is None:
-        if pull is None:
-            return f"the event {name!r} has no pull request"
-        if pull.repository != repository and name == "pull_request":
-            return "a pull request from a fork may not write; let workflow_run post it"
+        return f"the event {name!r} has no pull request"
+    if isinstance(measured, _Pull) and measured.repository != repository and name == "pull_request":
+        return "a pull request from a fork may not write; let workflow_run post it"
     token = environment.get("GITHUB_TOKEN", "")
     if not token:
         raise UserError("--comment: GITHUB_TOKEN isn't set; give it to this step by `env:`")
@@ -137,9 +136,9 @@ def github_discussion(environment: Mapping[str, str]) -> "PullRequest | str":
         "GITHUB_TOKEN (permissions: pull-requests: write)",
     )
     page = f"{environment.get('GITHUB_SERVER_URL', 'https://github.com')}/{repository}/actions/runs"
-    if measured is None:
+    if isinstance(measured, _Pull):
         page = f"{page}/{environment.get('GITHUB_RUN_ID', '')}"
-        return PullRequest(api, repository, pull.number, page)
+        return PullRequest(api, repository, measured.number, page)
     number = _number_of(api, repository, measured)
     if number is None:
         return f"no open pull request has {measured.head_sha[:12]} as its newest commit"
