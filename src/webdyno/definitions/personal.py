@@ -144,14 +144,14 @@ def value_without(name: str, value: str, variable: Variable) -> str:
 
 
 def _fields_without(text: str, is_hidden: Callable[[str, str], bool], variable: Variable) -> str:
-    def field(found: re.Match[str]) -> str:
-        name, quote = found["name"], found["quote"] or ""
-        if not is_hidden(name, found["quoted"] or found["bare"] or ""):
-            return found[0]
-        return f"{name}{found['is']}{quote}{variable(name)}{quote}"
+    def field(match: re.Match[str]) -> str:
+        name, quote = match["name"], match["quote"] or ""
+        if not is_hidden(name, match["quoted"] or match["bare"] or ""):
+            return match[0]
+        return f"{name}{match['is']}{quote}{variable(name)}{quote}"
 
-    def element(found: re.Match[str]) -> str:
-        return found[1] + variable(found[2]) if is_hidden(found[2], found[3]) else found[0]
+    def element(match: re.Match[str]) -> str:
+        return match[1] + variable(match[2]) if is_hidden(match[2], match[3]) else match[0]
 
     return _ELEMENT.sub(element, _FIELD.sub(field, text))
 

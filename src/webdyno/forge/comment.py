@@ -63,7 +63,9 @@ class Api:
         joined = "&" if "?" in path else "?"
         for page in range(1, MOST_PAGES + 1):
             entries = self.call("GET", f"{path}{joined}per_page={PER_PAGE}&page={page}")
-            if not isinstance(entries, list) or not all(isinstance(it, dict) for it in entries):
+            if not isinstance(entries, list) or not all(
+                isinstance(entry, dict) for entry in entries
+            ):
                 raise OperationError(f"GET {self.root}{path}: answers no list, as a forge would")
             yield from entries
             if len(entries) < PER_PAGE:
@@ -116,7 +118,9 @@ def github_discussion(environment: Mapping[str, str]) -> "PullRequest | str":
     itself, may: https://securitylab.github.com/resources/github-actions-preventing-pwn-requests/.
     """
     event = _event(environment)
-    repository, name = (environment.get(f"GITHUB_{it}", "") for it in ("REPOSITORY", "EVENT_NAME"))
+    repository, name = (
+        environment.get(f"GITHUB_{key}", "") for key in ("REPOSITORY", "EVENT_NAME")
+    )
     measured = event.workflow_run or event.pull_request
     if measured is None:
         return f"the event {name!r} has no pull request"
