@@ -143,10 +143,10 @@ def test_whose_folder_a_run_lies_in_leads_root_nowhere(
     round_folder.symlink_to(victim)
     os.chown(round_folder, 12345, 12345, follow_symlinks=False)
     catalogue = own_catalogue(tmp_path / "catalogue", 0)
-    what = catalogue.stack("web"), {}, catalogue.site("mine")
+    stack, site = catalogue.stack("web"), catalogue.site("mine")
     with (
         pytest.raises(OperationError, match="a link of user 12345's"),
-        start_stack(*what, folder=round_folder, testbed=Testbed()),
+        start_stack(stack, {}, site, folder=round_folder, testbed=Testbed()),
     ):
         pass
     assert list(victim.iterdir()) == []

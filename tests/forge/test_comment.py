@@ -272,12 +272,13 @@ def test_a_number_of_rounds_that_cannot_be_is_refused(forge: Forge, tmp_path: Pa
 
 
 def test_an_event_that_lacks_something_is_told(forge: Forge, tmp_path: Path) -> None:
-    for event in (
+    incomplete: list[dict[str, Any]] = [
         {"pull_request": {}},
         {"pull_request": {"number": "x", "head": {}}},
         {"workflow_run": []},
         {"workflow_run": {"id": 1}},
-    ):
+    ]
+    for event in incomplete:
         environment = github(forge, tmp_path, event)
         with pytest.raises(UserError, match=r"event\.json: is no event of GitHub's: "):
             post_comment(gate(tmp_path), NAME, environment)
