@@ -149,20 +149,20 @@ def at_equal_cpu(data: PointData) -> EqualCpu | None:
 
     Whether it is used hangs on how far rounds scatter and never on which variant is ahead.
     """
-    found = by_own_cpu(data)
-    if found is None or taken_share(data.slots) < LEAST_TAKEN:
+    own = by_own_cpu(data)
+    if own is None or taken_share(data.slots) < LEAST_TAKEN:
         return None
     baseline, *others = data.experiment.variants
     variants = [baseline, *others]
-    widths = [list(_scatter(values, variants)) for values in (_measured(data), found.values)]
+    widths = [list(_scatter(values, variants)) for values in (_measured(data), own.values)]
     if min(map(len, widths)) < len(others):
         return None
-    apart = [abs(_used(found.idle[other]) - _used(found.idle[baseline])) for other in others]
+    apart = [abs(_used(own.idle[other]) - _used(own.idle[baseline])) for other in others]
     gains = [
         log(max(was, TINY) / max(becomes + unused / 2, TINY))
         for was, becomes, unused in zip(*widths, apart, strict=True)
     ]
-    return found if fmean(gains) >= log(WORTH_IT) else None
+    return own if fmean(gains) >= log(WORTH_IT) else None
 
 
 def _measured(data: PointData) -> dict[str, Values]:
