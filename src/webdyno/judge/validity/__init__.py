@@ -171,7 +171,8 @@ def _where_that_narrows(data: PointData, excluded: Sequence[ExcludedSlot]) -> li
         )
         return without < with_them
 
-    narrowed = {metric for slot in interference for metric in slot.metrics if narrows(metric)}
+    asked = {metric for slot in interference for metric in slot.metrics}
+    narrowed = set(filter(narrows, asked))
     return others + [
         slot.replace(metrics=metrics)
         for slot in interference
