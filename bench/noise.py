@@ -91,7 +91,9 @@ NOISES = {
     "follows": Noise(
         lambda program: following(program, MARK, _servers()), held_out=True, follows=True
     ),
+    "developers": Noise(lambda _: nullcontext(), held_out=True),
 }
+"""The last one starts nothing: others compile and test on the machine meanwhile."""
 
 
 @dataclass(frozen=True)
