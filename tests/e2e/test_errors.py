@@ -51,6 +51,7 @@ FILES = {
     "project/webdyno.toml": "[app]\nstrat = './server'\n",
 }
 
+BY_TCP = ("caddy", "nginx-phpfpm", "--site=hello-php", "--set=nginx-phpfpm.fastcgi=tcp")
 RUN, DUEL = ("run", "--yes", "--output=out"), ("compare", "--yes", "--output=out")
 
 CASES: list[tuple[tuple[str, ...], str]] = [
@@ -67,6 +68,7 @@ CASES: list[tuple[tuple[str, ...], str]] = [
     (("up", "nginx", "--set", "workers"), "workers"),
     (("up", "nginx", "--set", "workers=many"), "workers"),
     (("up", "redis", "--site=static"), "static"),
+    (("up", "nginx-phpfpm", "--set", "fastcgi=tcp"), "--testbed netns"),
     (("doctor", "--install", "ngnix"), "ngnix"),
     # files of experiments
     ((*RUN, "none.toml"), "none.toml"),
@@ -111,6 +113,7 @@ CASES: list[tuple[tuple[str, ...], str]] = [
     ((*RUN, "good.toml", "--traffic", "none.http"), "none.http"),
     # duels, own systems
     ((*DUEL, "nginx", "redis"), "redis"),
+    ((*DUEL, *BY_TCP), "fastcgi at unix"),
     ((*DUEL, "nginx", "node", "--site", "wordpress"), "wordpress"),
     ((*DUEL, "nginx", "node", "--path", "none"), "none"),
     ((*DUEL, "cmd:", "nginx"), "cmd:"),

@@ -13,10 +13,12 @@ import pytest
 from variants import further
 from webdyno.definitions import Catalogue
 from webdyno.generator.loadgen import find_loadgen
+from webdyno.host.netns import open_testbed
 from webdyno.host.this_machine import Testbed
 from webdyno.host.workspace import home_folder
 from webdyno.model.request import spell_out
 from webdyno.model.setting import SettingValue
+from webdyno.model.testbed import TestbedSettings
 from webdyno.stack.ready import connect
 from webdyno.stack.running import RunningStack
 from webdyno.stack.starting import start_stack
@@ -77,13 +79,15 @@ def check_bodies(running: RunningStack) -> None:
     connection.close()
 
 
-def check_load(running: RunningStack, connections: int = 8) -> None:
+def check_load(running: RunningStack, connections: int = 8, testbed: Testbed | None = None) -> None:
     """Some responses of the site's first page, on each connection one; a cold page takes its time.
 
     By number: of pages without a length those are left that have only begun when a time is over.
     """
-    command = [str(find_loadgen()), "run", running.url + running.site.ready_path]
+    entry = testbed.client_entry() if testbed else []
+    command = [*entry, str(find_loadgen()), "run", running.url + running.site.ready_path]
     options = [f"--connections={connections}", "--requests=16", "--timeout=20s", "--json"]
+    options += ["--allow-remote"] if testbed else []
     done = subprocess.run([*command, *options], capture_output=True, check=False)
     result = json.loads(done.stdout)
     requests = result["requests"]
@@ -92,17 +96,18 @@ def check_load(running: RunningStack, connections: int = 8) -> None:
 
 
 def check_redis(running: RunningStack) -> None:
-    """Redis answers."""
+    """Redis answers; without a password it lets nobody say where it writes, or load code."""
     with connect(running.services()[running.stack.front].address) as connection:
         connection.sendall(b"PING\r\n")
         assert connection.recv(100) == b"+PONG\r\n"
+        for told in (b"CONFIG SET dir /tmp", b"MODULE LOAD /tmp/x.so", b"REPLICAOF localhost 1"):
+            connection.sendall(told + b"\r\n")
+            assert connection.recv(200).startswith(b"-ERR unknown command"), told
 
 
 @pytest.mark.parametrize(
     ("stack", "settings", "site"),
     [
-        ("nginx-phpfpm", {"fastcgi": "tcp", "upstream_keepalive": 64}, "hello-php"),
-        further("apache-event-phpfpm", {"fastcgi": "tcp", "upstream_keepalive": 64}, "hello-php"),
         ("nginx-front-apache", {"upstream_keepalive": 0}, "hello-php"),
         ("nginx-memcached", {"memcached": "tcp", "upstream_keepalive": 0}, "static"),
         ("nginx-phpfpm", {"listen": "tcp"}, "frontpage"),
@@ -120,6 +125,25 @@ def test_the_other_way_round(
     ) as running:
         check_bodies(running)
         check_load(running)
+
+
+@pytest.mark.parametrize("stack", ["nginx-phpfpm", further("apache-event-phpfpm")])
+def test_php_fpm_listens_on_tcp_in_a_network_of_its_own(tmp_path: Path, stack: str) -> None:
+    settings: dict[str, SettingValue] = {"fastcgi": "tcp", "upstream_keepalive": 64}
+    with (
+        open_testbed(TestbedSettings(kind="netns"), find_loadgen()) as testbed,
+        start_stack(
+            CATALOGUE.stack(stack),
+            settings,
+            CATALOGUE.site("hello-php"),
+            folder=tmp_path,
+            testbed=testbed,
+        ) as running,
+    ):
+        check_load(running, testbed=testbed)
+        fpm = running.services()["phpfpm"].address
+        with pytest.raises(OSError, match="refused"), connect(fpm):
+            pass
 
 
 @pytest.mark.parametrize("stack", ["nginx-phpfpm", further("apache-event-phpfpm")])

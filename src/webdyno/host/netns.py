@@ -322,6 +322,10 @@ class NetnsTestbed(Testbed):
             failed.pop_all()
         return self
 
+    @property
+    def has_own_network(self) -> bool:
+        return True
+
     def describe(self) -> Machine:
         return super().describe().replace(network=self._means)
 

@@ -71,6 +71,11 @@ class Testbed:
         wider.vouched = addresses
         return wider
 
+    @property
+    def has_own_network(self) -> bool:
+        """Whether servers are in a network that other accounts of this machine don't reach."""
+        return self._place is not None
+
     def describe(self) -> Machine:
         """What can change a result and isn't part of the experiment."""
         return describe_machine(self.split).replace(awake=self._awake)

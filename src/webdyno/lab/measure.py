@@ -25,9 +25,11 @@ from webdyno.model.metrics import CAPACITY
 from webdyno.model.point import plan_points
 from webdyno.model.records import SlotRecord
 from webdyno.model.service import Need
+from webdyno.model.stack import Stack
 from webdyno.run.folder import HEAD_FILE, RunFolder
 from webdyno.stack.needs import needs_of
-from webdyno.stack.service_graph import resolve_stack
+from webdyno.stack.open_ports import refuse_open_port
+from webdyno.stack.service_graph import Role, resolve_stack
 
 if TYPE_CHECKING:
     from webdyno.run.backend import Backend
@@ -247,6 +249,8 @@ def _provide(
     `folder` is that of the run. Give the addresses on other machines that may be loaded.
     """
     there = [plan.experiment for plan in plan_points(experiment)]
+    for each in there:
+        _refuse_open_ports(each, catalogue)
     variants = [
         (variant, each.site_of(name)) for each in there for name, variant in each.variants.items()
     ]
@@ -274,11 +278,24 @@ def _provide(
 
 def _needs_of_settings(experiment: Experiment, catalogue: Catalogue) -> Iterator[Need]:
     """Give what servers need because of settings, or of the protocol that they are asked in."""
+    for _, _, role in _roles(experiment, catalogue):
+        yield from (need for need in needs_of(role).values() if need.when and not need.optional)
+
+
+def _refuse_open_ports(experiment: Experiment, catalogue: Catalogue) -> None:
+    """Raise UserError before anything is asked or started; hosts of a cluster look themselves."""
+    for variant, stack, role in _roles(experiment, catalogue):
+        on_loopback = experiment.testbed_of(variant).kind == "this-machine"
+        refuse_open_port(role, stack, is_private=not on_loopback)
+
+
+def _roles(experiment: Experiment, catalogue: Catalogue) -> Iterator[tuple[str, Stack, Role]]:
+    """Give the services of each variant with their settings."""
     for name, variant in experiment.variants.items():
         stack, site = catalogue.stack(variant.stack), catalogue.site(experiment.site_of(name))
         settings = experiment.settings_of(name)
         for role in resolve_stack(stack, site, settings, server_cpus=1).roles:
-            yield from (need for need in needs_of(role).values() if need.when and not need.optional)
+            yield name, stack, role
 
 
 def _tell_of_others(caller: Caller) -> None:

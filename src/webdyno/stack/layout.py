@@ -199,6 +199,7 @@ def _addresses(
     testbed, placement = deployment.testbed, deployment.placement
     hosts_and_ports: Mapping[str, tuple[str, int]]
     by_socket = [role.name for role in roles if role.by_socket]
+    programs = [role.name for role in roles if role.by_socket and role.service.own]
     if deployment.network and by_socket:
         raise UserError(
             f"{by_socket[0]} listens on a Unix socket, which containers don't see: have it listen "
@@ -206,9 +207,9 @@ def _addresses(
         )
     if placement is None:
         hosts_and_ports = _hosts_and_ports(roles, testbed, front, front_port)
-    elif by_socket:
+    elif programs:
         raise UserError(
-            f"{by_socket[0]} listens on a Unix socket, by which no other host reaches it: have it "
+            f"{programs[0]} listens on a Unix socket, by which no other host reaches it: have it "
             "listen on $PORT"
         )
     else:

@@ -24,6 +24,7 @@ from webdyno.model.stack import Site, Stack
 from webdyno.stack.certificates import SECURE
 from webdyno.stack.first_response import first_response, request_of_readiness
 from webdyno.stack.layout import Deployment, Placement, lay_out, testbed_of
+from webdyno.stack.open_ports import is_asked_from_elsewhere, on_ports, refuse_open_port
 from webdyno.stack.prepared import FILLED, PreparedSite, preload, prepare_site, site_view
 from webdyno.stack.ready import FirstRequest, FirstResponse, measured_round_trip_s
 from webdyno.stack.service import RunningService, StackDied
@@ -53,10 +54,14 @@ class RunningStack:
         resolved = resolve_stack(stack, site, settings, server_cpus=len(testbed.split.servers))
         if placement is not None:
             _refuse_set_up(stack)
-            resolved = replace(resolved, roles=[role.on_a_port() for role in resolved.roles])
+            resolved = replace(resolved, roles=on_ports(resolved.roles, placement))
         if port is not None:
             demand_port(port)
         for role in resolved.roles:
+            is_private = testbed.has_own_network or (
+                placement is not None and is_asked_from_elsewhere(role, resolved.roles, placement)
+            )
+            refuse_open_port(role, stack, is_private=is_private)
             _refuse_elsewhere(role, testbed)
             _refuse_unsafe(folder, testbed_of(role.service, testbed).user)
         folder.mkdir(parents=True, exist_ok=True)
