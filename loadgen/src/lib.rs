@@ -32,6 +32,7 @@ pub mod clock;
 pub mod engine;
 pub mod events;
 pub mod expect;
+mod given;
 mod grpc;
 pub mod http1;
 pub mod http2;

@@ -21,6 +21,7 @@ use rustls::{
     SignatureScheme,
 };
 
+use crate::given;
 use crate::order::{Protocol, Tls, TlsVersion};
 
 /// The identifier of HTTP/2 over TLS (RFC 9113 section 3.2).
@@ -57,8 +58,7 @@ pub fn client_config(tls: &Tls, protocol: Protocol) -> Result<ClientConfig, Stri
         (Some(certificate), Some(key)) => builder
             .with_client_auth_cert(
                 certificates("certificate_file", certificate)?,
-                PrivateKeyDer::from_pem_file(key)
-                    .map_err(|error| wrong("key_file", key, &error))?,
+                private_key(key)?,
             )
             .map_err(|error| wrong("certificate_file", certificate, &error))?,
         _ => builder.with_no_client_auth(),
@@ -114,12 +114,18 @@ fn trusted(
 
 /// Reads the certificates of a file, at least one.
 fn certificates(field: &str, file: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
-    let read = CertificateDer::pem_file_iter(file).and_then(Iterator::collect);
-    let read: Vec<_> = read.map_err(|error| wrong(field, file, &error))?;
+    let content = given::read(file).map_err(|error| wrong(field, file, &error))?;
+    let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&content).collect();
+    let read = read.map_err(|error| wrong(field, file, &error))?;
     match read.is_empty() {
         true => Err(wrong(field, file, &"has no certificate in PEM form")),
         false => Ok(read),
     }
+}
+
+fn private_key(file: &Path) -> Result<PrivateKeyDer<'static>, String> {
+    let content = given::read(file).map_err(|error| wrong("key_file", file, &error))?;
+    PrivateKeyDer::from_pem_slice(&content).map_err(|error| wrong("key_file", file, &error))
 }
 
 fn wrong(field: &str, file: &Path, error: &dyn Display) -> String {

@@ -1,12 +1,12 @@
 //! `loadgen merge`: one result of several clients.
 
-use std::fs;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::exit::{Stop, print};
 use super::verdict;
 use crate::cli::threshold::Threshold;
+use crate::given;
 use crate::output::merge::{Named, merge};
 use crate::output::result::{SCHEMA, SlotResult};
 use crate::output::table;
@@ -54,11 +54,9 @@ pub fn main(args: &Args) -> Result<u8, Stop> {
 /// The results in a file, one a line.
 fn read(file: &Path) -> Result<Vec<Named>, String> {
     let name = file.display();
-    let text = if file == Path::new("-") {
-        let mut text = String::new();
-        io::stdin().read_to_string(&mut text).map(|_| text)
-    } else {
-        fs::read_to_string(file)
+    let text = match file == Path::new("-") {
+        true => given::text_of(io::stdin()),
+        false => given::read_to_string(file),
     };
     let text = text.map_err(|error| format!("{name}: {error}"))?;
     let lines: Vec<_> =

@@ -12,6 +12,7 @@ use rustix::net::RecvFlags;
 use sha2::{Digest, Sha256};
 
 use super::plan::Ready;
+use super::reasons::MOST_ANSWER_BYTES;
 use super::socket::Got;
 use super::users::User;
 use super::wire::Wire;
@@ -19,6 +20,7 @@ use crate::events::EventStream;
 use crate::expect::CHECKSUM_EVERY;
 use crate::http1::head::{Framing, Malformed};
 use crate::http1::response::{HeadCache, Response};
+use crate::session::capture::MOST_BODY_BYTES;
 
 pub const READ_BYTES: usize = 64 * 1024;
 const DROP_BYTES: usize = 4 * 1024 * 1024;
@@ -209,10 +211,14 @@ impl Exchange {
         wire: &mut Wire,
         scratch: &mut Scratch,
         memory: &mut Memory,
+        request: &Ready,
         defers: bool,
     ) -> Received {
         let opaque = self.response.opaque();
-        let reads = self.hash.is_some() || self.reads_body || self.events.is_some();
+        let reads = self.hash.is_some()
+            || self.reads_body
+            || self.events.is_some()
+            || self.shows_beginning(request);
         let drops = wire.can_drop && !reads;
         if opaque >= DROP_FROM_BYTES && drops {
             return self.receive_dropping(wire, opaque, scratch);
@@ -222,6 +228,15 @@ impl Exchange {
         let peeks = defers && memory.is_in_pieces() && wire.can_drop && !self.last;
         let flags = if peeks { RecvFlags::PEEK } else { RecvFlags::empty() };
         self.receive_up_to(room, flags, wire, scratch, memory)
+    }
+
+    /// A user is answered with a status that isn't right: what it says is shown.
+    fn shows_beginning(&self, request: &Ready) -> bool {
+        let status = self.response.status;
+        request.script.is_some()
+            && status > 0
+            && !request.expect.has_right_status(status)
+            && self.user.as_ref().is_some_and(|user| user.body().len() < MOST_ANSWER_BYTES)
     }
 
     #[inline(always)]
@@ -242,14 +257,15 @@ impl Exchange {
         scratch.filled = count;
         self.unread = if flags.contains(RecvFlags::PEEK) { count } else { 0 };
         let hash = &mut self.hash;
-        let mut reader = self.user.as_deref_mut().filter(|_| self.reads_body);
+        let mut reader = self.user.as_deref_mut();
+        let kept_bytes = if self.reads_body { MOST_BODY_BYTES } else { MOST_ANSWER_BYTES };
         let mut events = self.events.as_deref_mut();
         let sink = |data: &[u8]| {
             if let Some(hash) = hash {
                 hash.update(data);
             }
             if let Some(reader) = &mut reader {
-                reader.read(data);
+                reader.read(data, kept_bytes);
             }
             if let Some(events) = &mut events {
                 events.read(data);

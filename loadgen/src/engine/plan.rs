@@ -1,7 +1,6 @@
 //! An order made ready to run: addresses resolved, requests rendered.
 
 use std::fmt;
-use std::fs;
 use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::ops::{Range, RangeInclusive};
@@ -14,6 +13,7 @@ use crate::clock::{MILLISECOND_NS, seconds_to_ns};
 use crate::engine::limits;
 use crate::engine::users::Sessions;
 use crate::events::EventFormat;
+use crate::given;
 use crate::http1::head::Asked;
 use crate::http1::request::Rendered;
 use crate::http2::request::Message;
@@ -301,7 +301,7 @@ fn tls_files_checksum(load: &Load) -> Option<[u8; 32]> {
     let tls = load.tls.as_ref()?;
     let mut checksum = Sha256::new();
     for file in [&tls.ca_file, &tls.certificate_file, &tls.key_file].into_iter().flatten() {
-        checksum.update(fs::read(file).ok()?);
+        checksum.update(given::read(file).ok()?);
     }
     Some(checksum.finalize().into())
 }

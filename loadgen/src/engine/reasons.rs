@@ -6,7 +6,7 @@ use std::io;
 
 use memchr::memmem;
 
-use super::flight::Flight;
+use super::flight::{Answer, Flight};
 use super::plan::{Origin, Ready};
 use crate::http2::frame;
 use crate::http2::trouble::{ConnectionEnd, Lost};
@@ -19,7 +19,7 @@ const SHOWN_BYTES: usize = 60;
 const ALERT: u8 = 21;
 const SPEAK_HTTP2: &str = "ask so (--http2, load.protocol h2c)";
 /// Of an answer to a user: enough to recognise an error page.
-const MOST_ANSWER_BYTES: usize = 200;
+pub const MOST_ANSWER_BYTES: usize = 200;
 
 /// What is wrong with an answer that failed so.
 pub fn mismatch(failure: Failure, request: &Ready, status: u16, body_bytes: u64) -> String {
@@ -70,16 +70,18 @@ pub fn with_bytes(text: String, read: &[u8]) -> String {
     format!("{text}; read: {}", shown.escape_ascii())
 }
 
-/// Says which step went wrong, and what a user was answered: the body's beginning, of which nothing
-/// may have been kept.
-pub fn with_answer(text: String, request: &Ready, status: u16, body: &[u8], read: &[u8]) -> String {
-    let body = match memmem::find(read, b"\r\n\r\n") {
-        Some(end) if body.is_empty() => &read[end + 4..],
-        _ => body,
+/// Says which step went wrong, and what a user was answered: the beginning of the body, of which
+/// nothing is kept where it was dropped unread.
+pub fn with_answer(text: String, request: &Ready, answer: &Answer, kept: &[u8]) -> String {
+    let body = match answer.body_bytes {
+        0 => " without a body".into(),
+        bytes if kept.is_empty() => format!(" with a body of {bytes} bytes"),
+        _ => {
+            let shown = &kept[..kept.len().min(MOST_ANSWER_BYTES)];
+            format!(", beginning with: {}", shown.escape_ascii())
+        }
     };
-    let shown = body[..body.len().min(MOST_ANSWER_BYTES)].escape_ascii();
-    let begins = if body.is_empty() { " without a body" } else { ", beginning with: " };
-    format!("{} {text}; it answered {status}{begins}{shown}", request.method)
+    format!("{} {text}; it answered {}{body}", request.method, answer.status)
 }
 
 /// What it is called that a request can't be sent: failed connections aren't among those of sent

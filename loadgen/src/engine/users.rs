@@ -8,7 +8,6 @@ use rand::rngs::SmallRng;
 
 use crate::http1::cookies::CookieJar;
 use crate::order::{Order, Request, Session};
-use crate::session::capture::MOST_BODY_BYTES;
 use crate::session::script::Script;
 use crate::session::values::Sources;
 use crate::target::Target;
@@ -228,8 +227,9 @@ impl User {
         &self.body
     }
 
-    pub fn read(&mut self, data: &[u8]) {
-        let room = MOST_BODY_BYTES - self.body.len();
+    /// Keeps what comes of an answer's body, up to so many bytes of it.
+    pub fn read(&mut self, data: &[u8], kept_bytes: usize) {
+        let room = kept_bytes.saturating_sub(self.body.len());
         self.body.extend_from_slice(&data[..data.len().min(room)]);
     }
 

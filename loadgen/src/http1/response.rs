@@ -97,6 +97,11 @@ impl Response {
         self.head_bytes > 0 || !self.partial.is_empty()
     }
 
+    /// Bytes of the answer that have come, without chunk framing.
+    pub fn bytes(&self) -> u64 {
+        self.head_bytes + self.body_bytes + self.partial.len() as u64
+    }
+
     /// Some of the body is there, and how much is to come nobody knows.
     pub fn is_stream(&self) -> bool {
         matches!(self.phase, Phase::Chunked(_) | Phase::UntilClose) && self.body_bytes > 0

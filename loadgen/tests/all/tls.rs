@@ -366,3 +366,32 @@ fn a_server_may_want_a_certificate_of_its_clients() {
     let samples = unknown["failure_samples"].to_string();
     assert!(samples.contains("--cert"), "{samples}");
 }
+
+#[test]
+fn a_chain_that_is_too_long_is_told_as_that() {
+    let authority = Authority::new();
+    let issued = authority.issue("127.0.0.1");
+    let times = 1 + 65_536 / issued.certificate.len();
+    let secure = Secure::with_chain(authority, issued, times, &[], |mut session| {
+        session.answer_all(HELLO);
+    });
+    let result = run(&order(&secure.url(), 1, secure.trusting(json!({"timeout_s": 0.2}))));
+    assert_refused(&result, "certificates are longer than 64 KB together");
+}
+
+/// Neither is late yet when the load is over, so that no failure says why nothing was sent.
+#[test]
+fn what_was_waited_for_at_the_end_is_told_where_nothing_was_sent() {
+    let silent = Server::start(|mut client| while client.request().is_some() {});
+    let more = json!({"duration_s": 0.2, "count": null, "load": {"tls": {"insecure": true}}});
+    let url = format!("https://{}/", silent.address);
+    let result = run(&order(&url, 1, more));
+    expect(&result, &[("/requests/sent", 0), ("/failures/connect", 0)]);
+    let samples = result["failure_samples"].to_string();
+    assert!(samples.contains("the TLS handshake was under way when the load ended"), "{samples}");
+
+    let more = json!({"duration_s": 0.2, "count": null, "load": {"protocol": "http2"}});
+    let result = run(&order(&silent.url(), 1, more));
+    let samples = result["failure_samples"].to_string();
+    assert!(samples.contains("the server had not begun HTTP/2"), "{samples}");
+}

@@ -1,6 +1,5 @@
 //! From flags to an order.
 
-use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -9,6 +8,7 @@ use base64::prelude::BASE64_STANDARD;
 
 use super::args::Args;
 use super::replay::{self, Replay};
+use crate::given;
 use crate::order::{
     Arrivals, IpVersion, KeepAlive, Load, Loop, Order, Process, Protocol, Request, SlowReaders,
     Stage, Think, Unit,
@@ -161,7 +161,9 @@ fn with_flags(mut request: Request, args: &Args) -> Request {
 
 fn body(text: &str) -> Result<Vec<u8>, String> {
     match text.strip_prefix('@') {
-        Some(file) => fs::read(file).map_err(|error| format!("--data {text}: {error}")),
+        Some(file) => {
+            given::read(Path::new(file)).map_err(|error| format!("--data {text}: {error}"))
+        }
         None => Ok(text.into()),
     }
 }
@@ -191,7 +193,7 @@ fn each_line<T>(
     read: impl Fn(&str) -> Result<T, String>,
 ) -> Result<Vec<T>, String> {
     let shown = file.display();
-    let text = fs::read_to_string(file).map_err(|error| format!("{flag} {shown}: {error}"))?;
+    let text = given::read_to_string(file).map_err(|error| format!("{flag} {shown}: {error}"))?;
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
     let named =
         |(index, line)| read(line).map_err(|error| format!("{shown}:{}: {error}", index + 1));

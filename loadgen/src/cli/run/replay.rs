@@ -4,13 +4,13 @@
 //! order of the lines is kept; a time that goes back counts as the one before.
 
 use std::collections::HashMap;
-use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::sync::Arc;
 
 use chrono::DateTime;
 
+use crate::given;
 use crate::order::{Expect, Request};
 
 /// What is asked for, in which order and when.
@@ -29,7 +29,7 @@ const MOST_NAMED: usize = 5;
 
 /// Reads a log that is to be asked of `base`, `speed` times as fast as it was.
 pub fn read(file: &Path, base: &str, speed: f64) -> Result<Replay, String> {
-    let opened = File::open(file).map_err(|e| format!("--replay {}: {e}", file.display()))?;
+    let opened = given::open(file).map_err(|e| format!("--replay {}: {e}", file.display()))?;
     let mut replay = Replay::default();
     let mut seconds = Vec::new();
     let mut known: HashMap<Line, u32> = HashMap::new();

@@ -32,13 +32,14 @@ impl SlotDriver<'_> {
             if done_ns < flight.sent_ns {
                 done_ns = self.clock.read();
             }
+            let request = &self.plan.requests[flight.planned.request];
             let memory = &mut self.memory[flight.planned.request];
             let exchange = &mut conn.exchange;
             let received = if slow {
                 let room = self.slow_read_bytes;
                 exchange.receive_up_to(room, RecvFlags::empty(), wire, self.scratch, memory)
             } else {
-                exchange.receive(wire, self.scratch, memory, defers)
+                exchange.receive(wire, self.scratch, memory, request, defers)
             };
             if wire.arrived_ns > 0 {
                 done_ns = wire.arrived_ns.max(flight.sent_ns);
@@ -204,7 +205,7 @@ impl SlotDriver<'_> {
             if recorder.counts.seen.failure_samples.is_full() && !is_user {
                 return None;
             }
-            let text = match (judged, answer.fault) {
+            let text = match (judged, &answer.fault) {
                 (None, Some((_, why))) => format!("{}: {why}", request.url),
                 _ => reasons::mismatch(failure, request, status, body_bytes),
             };
@@ -216,7 +217,7 @@ impl SlotDriver<'_> {
                 text
             };
             let text = match self.conns.pool[id].exchange.user.as_ref().filter(|_| is_user) {
-                Some(user) => reasons::with_answer(text, request, status, user.body(), read),
+                Some(user) => reasons::with_answer(text, request, &answer, user.body()),
                 None => reasons::with_bytes(text, read),
             };
             self.records.of(role).counts.seen.failure_samples.keep(text.clone());

@@ -209,8 +209,7 @@ impl SlotDriver<'_> {
             return self.not_connected(id, &format!("not ready within {seconds} s"));
         }
         if conn.http2.is_none() {
-            let response = &conn.exchange.response;
-            let bytes = response.head_bytes + response.body_bytes;
+            let bytes = conn.exchange.response.bytes();
             return self.lost(id, Failure::Timeout, &reasons::late(seconds, bytes));
         }
         let connection = self.conns.pool[id].http2_connection();

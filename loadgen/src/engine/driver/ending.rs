@@ -1,6 +1,7 @@
 //! The end of a slot: what has no answer is counted, and what is unfinished is closed.
 
 use super::SlotDriver;
+use crate::clock::SECOND_NS;
 use crate::engine::pool::{ConnId, Role, State};
 use crate::engine::windows::EndedBy;
 
@@ -22,6 +23,7 @@ impl SlotDriver<'_> {
         if ended_by != EndedBy::Count {
             self.leave_streams();
         }
+        self.explain_nothing_sent();
         self.timers.clear();
         let mut unsent = Vec::from_iter(self.lanes.scheduler.end());
         let mut unanswered = Vec::new();
@@ -60,6 +62,32 @@ impl SlotDriver<'_> {
         self.records.beside.idle.counts.requests.unanswered =
             self.conns.idle.iter().filter(busy).count() as u64;
         asked_again.into_iter().for_each(|id| self.reopen(id));
+    }
+
+    /// Where no connection got ready: says what they waited for when the load ended.
+    fn explain_nothing_sent(&mut self) {
+        let states = || self.conns.ids_of_load().map(|id| (id, self.conns.pool[id].state));
+        let is_open = |state| matches!(state, State::Idle | State::Busy);
+        let is_under_way = |state| matches!(state, State::Connecting | State::Opening);
+        let waiting = states().find(|(_, state)| is_under_way(*state));
+        let Some((id, _)) =
+            waiting.filter(|_| !self.conns.reached && !states().any(|(_, state)| is_open(state)))
+        else {
+            return;
+        };
+        let conn = &self.conns.pool[id];
+        let origin = &self.plan.origins[conn.origin];
+        let begins = conn.http2.as_ref().is_some_and(|http2| http2.connection.is_some());
+        let what = match conn.state {
+            State::Connecting => "the server had not accepted the connection",
+            _ if begins => "the server had not begun HTTP/2",
+            _ => "the TLS handshake was under way",
+        };
+        let waited_s = self.clock.now_ns.saturating_sub(conn.began_ns) as f64 / SECOND_NS as f64;
+        let text = format!(
+            "connect to {origin}: {what} when the load ended, after {waited_s:.1} s; load for longer"
+        );
+        self.records.load.counts.seen.failure_samples.keep(text);
     }
 
     /// Nothing is to be asked; connections stay.

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use rustls::{AlertDescription as Alert, CertificateError, Error as TlsError};
+use rustls::{AlertDescription as Alert, CertificateError, Error as TlsError, InvalidMessage};
 
 use crate::engine::plan::Origin;
 use crate::order::Protocol;
@@ -50,6 +50,12 @@ pub fn no_tls(origin: &Origin, error: &io::Error) -> (String, bool) {
 /// The library's own texts have names of its code.
 fn words(error: &TlsError) -> String {
     let text = match error {
+        TlsError::InvalidMessage(
+            InvalidMessage::HandshakePayloadTooLarge | InvalidMessage::CertificatePayloadTooLarge,
+        ) => {
+            "the server's certificates are longer than 64 KB together, the most that is taken; \
+             leave out of its chain what nobody needs"
+        }
         TlsError::InvalidMessage(_) => {
             "what came isn't TLS; where the server speaks none there, ask for http://"
         }

@@ -1,5 +1,7 @@
 //! Files that `loadgen run` reads and writes.
 
+use std::process::Command;
+
 use serde_json::Value;
 
 use super::{output, stderr};
@@ -46,6 +48,30 @@ fn a_log_is_replayed_in_order_and_in_time() {
     assert!(stderr(&told).contains("access.log:1:"), "{}", stderr(&told));
     // Two seconds at fourfold speed: the last line is due after 1.99 / 4 seconds.
     assert!(result["measured_s"].as_f64() >= Some(0.4975), "{result:#}");
+}
+
+/// Nobody writes into the pipe, and the device has no end.
+#[test]
+fn pipes_and_devices_are_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let pipe = folder.path().join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().expect("mkfifo").success());
+    let url = "https://127.0.0.1:1/";
+    for file in [&*pipe.display().to_string(), "/dev/zero"] {
+        for args in [
+            &["run", "-D", &format!("@{file}"), url][..],
+            &["run", "--request-file", file],
+            &["run", "--times", file, url],
+            &["run", "--replay", file, url],
+            &["run", "--cacert", file, url],
+            &["run", "--cert", file, "--key", file, url],
+            &["merge", file],
+        ] {
+            let told = output(args);
+            assert_eq!(told.status.code(), Some(2), "{args:?}: {}", stderr(&told));
+            assert!(stderr(&told).contains("no regular file"), "{args:?}: {}", stderr(&told));
+        }
+    }
 }
 
 #[test]

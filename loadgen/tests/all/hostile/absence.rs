@@ -22,6 +22,19 @@ fn hanging_servers_time_out() {
     assert!(result["response_time_us"]["min"].as_f64() >= Some(49_000.0), "{result:#}");
 }
 
+#[test]
+fn a_part_of_a_head_has_come() {
+    let part = b"HTTP/1.1 200 OK\r\nContent-Le";
+    let server = Server::start(|mut client| {
+        client.request();
+        client.write(part);
+        client.request();
+    });
+    let result = run(&order(&server.url(), 1, json!({"load": {"timeout_s": 0.05}})));
+    let samples = result["failure_samples"].to_string();
+    assert!(samples.contains(&format!("({} bytes came)", part.len())), "{samples}");
+}
+
 /// It is our own fault if we are late to read.
 #[test]
 fn answers_to_a_client_that_stands_still_are_no_timeouts() {

@@ -89,3 +89,25 @@ fn a_full_queue_of_a_unix_socket_is_waited_for() {
     expect(&result, &[("/requests/completed", 100), ("/failures/connect", 0)]);
     expect(&result, &[("/connections/opened", 20), ("/connect_time_us/count", 20)]);
 }
+
+/// What was answered is told also where only the head had come with the first read.
+#[test]
+fn a_refusal_is_told_with_its_body() {
+    let page = "x".repeat(20_000);
+    for (body, told) in [("Wrong name", ", beginning with: Wrong name"), (&page, "xxx")] {
+        let head = format!("HTTP/1.1 403 Forbidden\r\nContent-Length: {}\r\n\r\n", body.len());
+        let body = body.to_owned();
+        let server = Server::start(move |mut client| {
+            while client.request().is_some() {
+                client.write(head.as_bytes());
+                std::thread::sleep(Duration::from_millis(20));
+                client.write(body.as_bytes());
+            }
+        });
+        let request = json!({"url": server.url(), "expect": {"status": [200]},
+                             "capture": {"token": {"header": "X-Token"}}});
+        let result = run(&order(&server.url(), 1, json!({"requests": [request]})));
+        let samples = result["failure_samples"].to_string();
+        assert!(samples.contains("it answered 403") && samples.contains(told), "{samples}");
+    }
+}

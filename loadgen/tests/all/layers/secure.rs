@@ -44,8 +44,19 @@ impl Secure {
         alpn: &[&str],
         script: impl Fn(Session) + Send + Sync + 'static,
     ) -> Secure {
+        Secure::with_chain(authority, issued, 1, alpn, script)
+    }
+
+    /// Shows its certificate so many times.
+    pub fn with_chain(
+        authority: Authority,
+        issued: Issued,
+        times: usize,
+        alpn: &[&str],
+        script: impl Fn(Session) + Send + Sync + 'static,
+    ) -> Secure {
         let config = plain().with_no_client_auth();
-        let config = config.with_single_cert(vec![issued.certificate], issued.key);
+        let config = config.with_single_cert(vec![issued.certificate; times], issued.key);
         Secure::configured(authority, config.expect("a certificate"), alpn, script)
     }
 

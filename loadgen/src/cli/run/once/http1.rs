@@ -59,10 +59,7 @@ fn receive(
     let mut buffer = vec![0; READ_BYTES];
     let mut cache = HeadCache::default();
     while !response.is_done() {
-        let late = |response: &Response| {
-            let bytes = response.head_bytes + response.body_bytes;
-            reasons::late(patience.timeout_s(), bytes)
-        };
+        let late = |response: &Response| reasons::late(patience.timeout_s(), response.bytes());
         let count = match wire.read(&mut buffer, RecvFlags::empty()) {
             Ok(Got::Bytes { count, .. }) => count,
             Ok(Got::Nothing) => match patience.wait(wire, false) {
