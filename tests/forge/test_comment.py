@@ -36,6 +36,7 @@ def gate(
             metric="server_cpu_us",
             tolerance=0.05,
             answer="worse",
+            because="beyond-limit",
             why="worse by 20%",
             worse=Interval(low=1.18, estimate=1.2, high=1.22, confidence=0.95),
             noise=0.01,

@@ -80,6 +80,7 @@ def test_a_comment_has_no_markup_of_others(
         metric="server_cpu_us",
         tolerance=0.05,
         answer="worse",
+        because="beyond-limit",
         why=why,
         worse=Interval(low=1.18, estimate=1.2, high=1.22),
         noise=0.01,

@@ -1,7 +1,8 @@
 """Adds runs to those that are kept, called as their folders are: `tests/reference/keep.py FOLDER…`.
 
 Paths of whoever recorded it become neutral ones. Nothing is kept of which the verdict would be
-another one than the folder's own. Afterwards `WEBDYNO_REWRITE_VERDICTS=1` writes its verdict.
+another one than the folder's own. Afterwards `WEBDYNO_REWRITE_VERDICTS=1` writes its verdict, and
+`WEBDYNO_REWRITE_SNAPSHOTS=1` what is said of it.
 """
 
 import re

@@ -1,5 +1,7 @@
 """What recorded runs are judged to be, digit by digit: nothing of it may change unnoticed.
 
+`verdicts/` has codes and figures, `texts/` what is said of them.
+
 Numbers are equal when they agree in twelve digits: numpy adds in another order on another kind of
 CPU, which shows in the last ones.
 
@@ -8,6 +10,9 @@ changes no file in `verdicts/`. `WEBDYNO_REWRITE_VERDICTS=1 pytest tests/referen
 again; that is allowed only in a commit whose message says which rule or formula it changes and why
 these verdicts are now the right ones. Whoever commits reads the difference: a verdict, a bound or
 an interval that nobody meant to change is a mistake, however small.
+
+Texts may be worded otherwise by anybody who reads the difference: `WEBDYNO_REWRITE_SNAPSHOTS=1
+pytest tests/reference` writes them again, and no verdict.
 """
 
 import json
@@ -19,11 +24,21 @@ from pathlib import Path
 import pytest
 
 from reference.recorded import names, unpacked
-from reference.verdicts import change_verdict_of, fleet_verdict_of, verdicts_of
+from reference.verdicts import (
+    Recorded,
+    change_verdict_of,
+    fleet_verdict_of,
+    recorded,
+    verdicts_of,
+)
+from report.approved import assert_same_text
+from webdyno.judge import Stop
 
-VERDICTS = Path(__file__).parent / "verdicts"
+VERDICTS, TEXTS = (Path(__file__).parent / kind for kind in ("verdicts", "texts"))
 REWRITE = "WEBDYNO_REWRITE_VERDICTS"
 SAME = 1e-12
+WORDS_OF_A_SENTENCE = 4
+LINE, INDENTED = "\n", "\n    "
 FLEETS = {
     "fleet": ["machine-1", "machine-2", "machine-3"],
     "fleet-that-disagrees": ["machine-1", "machine-4", "machine-3"],
@@ -56,17 +71,24 @@ def test_a_change_is_judged_as_before(name: str, tmp_path: Path) -> None:
 
 
 def test_no_verdict_is_of_a_run_that_is_gone() -> None:
-    kept = {file.stem for file in VERDICTS.iterdir()}
-    assert kept == {*names(), *FLEETS, *CHANGES}
+    for kept in (VERDICTS, TEXTS):
+        assert {file.stem for file in kept.iterdir()} == {*names(), *FLEETS, *CHANGES}
 
 
-def assert_as_before(name: str, verdict: object) -> None:
+def assert_as_before(name: str, verdict: Recorded) -> None:
+    """Compare with what is kept, the verdict first, then what is said of it."""
+    assert_same_figures(name, verdict.figures)
+    said = (f"{place}: {text.replace(LINE, INDENTED)}\n" for place, text in verdict.texts.items())
+    assert_same_text(TEXTS / f"{name}.txt", "".join(said))
+
+
+def assert_same_figures(name: str, figures: object) -> None:
     """Compare with the verdict that is kept, and write it again where that is requested."""
     file = VERDICTS / f"{name}.json"
-    told = json.loads(json.dumps(verdict))
+    told = json.loads(json.dumps(figures))
     changed = list(differences(json.loads(file.read_text("utf-8")), told)) if file.exists() else []
     if os.environ.get(REWRITE) and (changed or not file.exists()):
-        file.write_text(json.dumps(verdict, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        file.write_text(json.dumps(figures, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
         return
     assert not changed, f"{name} is judged otherwise than before; see the head of this file"
 
@@ -95,3 +117,28 @@ def test_the_thirteenth_digit_is_the_cpu_and_the_eleventh_a_change() -> None:
     assert list(differences({"a": [1.0]}, {"a": [1.0 + 1e-11]}))
     assert list(differences({"a": 1}, {"a": "1"})) == [".a: 1, now '1'"]
     assert list(differences({"a": 1, "b": 2}, {"b": 2, "a": 1}))
+
+
+def test_what_is_said_is_no_part_of_a_verdict() -> None:
+    stops = {"a": [Stop("budget", "out of time")], "b": Stop("precision", "")}
+    assert recorded(stops) == (
+        {"a": [{"reason": "budget"}], "b": {"reason": "precision"}},
+        {".a[0].why": "out of time"},
+    )
+
+
+@pytest.mark.parametrize("name", names())
+def test_no_sentence_is_left_in_a_verdict(name: str, tmp_path: Path) -> None:
+    head = unpacked(name, tmp_path).head.model_dump_json()
+    figures = json.loads((VERDICTS / f"{name}.json").read_text("utf-8"))
+    sentences = {text for text in strings(figures) if len(text.split()) >= WORDS_OF_A_SENTENCE}
+    assert not {text for text in sentences if json.dumps(text, ensure_ascii=False) not in head}
+
+
+def strings(value: object) -> Iterator[str]:
+    """Give all texts in a verdict but its keys."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, (dict, list)):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from strings(inner)

@@ -1,11 +1,14 @@
-"""All that is judged of a recorded run, as plain JSON: nothing that is computed is excluded.
+"""All that is judged of a recorded run: nothing that is computed is excluded.
 
-What is only shown (sentences of reports, charts) has snapshots of its own in tests/report.
+Codes and figures are apart from texts for people, which are those that are `Prose` by their type.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from dataclasses import is_dataclass
+from functools import cache
+from typing import Any, NamedTuple, get_args, get_type_hints
 
+from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
 from webdyno.judge import decide, foresee, next_variants, question_of
@@ -19,16 +22,26 @@ from webdyno.judge.settings import slot_settings, slots_per_variant
 from webdyno.judge.sweep import judge_sweep
 from webdyno.judge.validity import used_s
 from webdyno.model.records import RoundRecord
+from webdyno.model.text import Wording
 from webdyno.run.folder import RunFolder
 
 DECIDED_AFTER = slice(1, 8, 2)
 """The rounds after which is decided again what comes next, beside the end: 2, 4, 6 and 8."""
 
 
-def verdicts_of(folder: RunFolder) -> object:
+class Recorded(NamedTuple):
+    """What was judged, in two parts."""
+
+    figures: object
+    """Codes and figures, as plain JSON."""
+    texts: dict[str, str]
+    """By the place in what was judged, such as `.gate.headline`."""
+
+
+def verdicts_of(folder: RunFolder) -> Recorded:
     """Judge a run as a whole, and decide again what was decided while it went on."""
     run = folder.data()
-    return _plain(
+    return recorded(
         {
             "judged": judge_sweep(run),
             "gate": question_of(run.head.experiment).judge_all_points(run),
@@ -38,19 +51,76 @@ def verdicts_of(folder: RunFolder) -> object:
     )
 
 
-def fleet_verdict_of(folders: Mapping[str, RunFolder]) -> object:
+def fleet_verdict_of(folders: Mapping[str, RunFolder]) -> Recorded:
     """Judge runs of one experiment on several machines together."""
     machines = {name: judge_machine(it.data()) for name, it in folders.items()}
-    return _plain(judge_fleet(machines))
+    return recorded(judge_fleet(machines))
 
 
-def change_verdict_of(before: RunFolder, after: RunFolder) -> object:
+def change_verdict_of(before: RunFolder, after: RunFolder) -> Recorded:
     """Judge what changed between two runs of one experiment."""
-    return _plain(compare_sweeps(before.data(), after.data()))
+    return recorded(compare_sweeps(before.data(), after.data()))
 
 
-def _plain(value: object) -> object:
-    return to_jsonable_python(value, inf_nan_mode="constants")
+def recorded(judged: object) -> Recorded:
+    """Tell codes and figures from texts."""
+    texts: dict[str, str] = {}
+    plain = to_jsonable_python(judged, inf_nan_mode="constants")
+    return Recorded(_figures(judged, plain, "", texts), texts)
+
+
+def _figures(value: object, plain: Any, where: str, texts: dict[str, str]) -> object:  # noqa: ANN401 (JSON)
+    """Return a value as plain JSON without its prose, which goes to `texts`.
+
+    Of a table of texts its keys are left.
+    """
+    if isinstance(value, BaseModel) or is_dataclass(value):
+        prose = _prose(value.__class__)
+        of_prose = {name: said for name, said in plain.items() if name in prose}
+        texts.update(
+            pair for name, said in of_prose.items() for pair in _said(said, f"{where}.{name}")
+        )
+        return {
+            name: list(inner)
+            if name in prose
+            else _figures(getattr(value, name), inner, f"{where}.{name}", texts)
+            for name, inner in plain.items()
+            if name not in prose or isinstance(inner, dict)
+        }
+    if isinstance(value, Mapping):
+        inner_of = zip(value.values(), plain.items(), strict=True)
+        return {
+            key: _figures(inner, its, f"{where}.{key}", texts) for inner, (key, its) in inner_of
+        }
+    if isinstance(value, (list, tuple)):
+        both = enumerate(zip(value, plain, strict=True))
+        return [_figures(inner, its, f"{where}[{n}]", texts) for n, (inner, its) in both]
+    return plain
+
+
+def _said(plain: object, where: str) -> Iterator[tuple[str, str]]:
+    """Give the texts of a field of prose by their places: of one, of a list, of a table."""
+    if isinstance(plain, str) and plain:
+        yield where, plain
+    elif isinstance(plain, list):
+        for number, inner in enumerate(plain):
+            yield from _said(inner, f"{where}[{number}]")
+    elif isinstance(plain, dict):
+        for key, inner in plain.items():
+            yield from _said(inner, f"{where}.{key}")
+
+
+@cache
+def _prose(kind: type) -> set[str]:
+    """Name the fields of a class that are texts for people."""
+    hints = get_type_hints(kind, include_extras=True)
+    return {name for name, hint in hints.items() if _has_wording(hint)}
+
+
+def _has_wording(hint: object) -> bool:
+    if any(isinstance(mark, Wording) for mark in getattr(hint, "__metadata__", ())):
+        return True
+    return any(map(_has_wording, get_args(hint)))
 
 
 def _suspected(data: PointData) -> dict[str, object]:

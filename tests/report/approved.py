@@ -1,4 +1,7 @@
-"""What commands print, as somebody last read it and found it good."""
+"""What commands print, as somebody last read it and found it good.
+
+With WEBDYNO_REWRITE_SNAPSHOTS=1 the texts are written again; read them before a commit.
+"""
 
 import os
 from pathlib import Path
@@ -8,12 +11,13 @@ REWRITE = "WEBDYNO_REWRITE_SNAPSHOTS"
 
 
 def assert_as_approved(name: str, printed: str) -> None:
-    """Compare with the text approved last.
-
-    With WEBDYNO_REWRITE_SNAPSHOTS=1 the texts are written again; read them before a commit.
-    """
+    """Compare with the text approved last, without spaces at the ends of lines."""
     told = "\n".join(line.rstrip() for line in printed.splitlines()) + "\n"
-    file = SNAPSHOTS / f"{name}.txt"
+    assert_same_text(SNAPSHOTS / f"{name}.txt", told)
+
+
+def assert_same_text(file: Path, told: str) -> None:
+    """Compare with a file's text, or write it again."""
     if os.environ.get(REWRITE):
         file.write_text(told, encoding="utf-8")
     assert told == file.read_text(encoding="utf-8")

@@ -29,6 +29,7 @@ def claim(
         metric=metric,
         tolerance=0.05,
         answer=answer,
+        because="wide-interval",
         why="inconclusive after 30 rounds",
         worse=Interval(low=0.982 + shift, estimate=1.0 + shift, high=1.021 + shift),
         noise=0.016,

@@ -219,6 +219,7 @@ def compare_family(
             delta=question.delta,
             negligible=ruling.negligible,
             verdict=ruling.verdict,
+            because=ruling.because,
             why=ruling.why,
             worst_case=worst_case if evidence.biased else None,
             alone=alone(data, variant, baseline, rule, wide, 1 - question.alpha) if wide else None,

@@ -100,6 +100,7 @@ def judge_comparisons(data: PointData, broken: Sequence[ValidityWarning]) -> Jud
         costs=list(known.values()),
         at_rest=costs_at_rest(data),
         overloads=list(overloads(data)),
+        stop_reason=data.stop.reason if data.stop else None,
         stopped_because=data.stop.why if data.stop else None,
         rounds=len(data.rounds),
     )
@@ -223,6 +224,7 @@ def _unless_invalid(comparison: Comparison, warnings: Sequence[ValidityWarning])
         if warning.invalidates(comparison.metric, (comparison.a, comparison.b)):
             return comparison.replace(
                 verdict=Verdict.INVALID,
+                because="invalidated",
                 negligible=False,
                 why=f"{upper_first(warning.what)}.",
                 more_rounds=None,

@@ -22,6 +22,7 @@ from webdyno.model.judgement import Comparison, Judgement, Metric, Ranking, Vali
 from webdyno.model.metrics import METRICS
 from webdyno.model.several_runs import (
     Change,
+    ChangeBecause,
     Difference,
     PointComparison,
     RankChange,
@@ -161,18 +162,22 @@ def _change(
     by_rounds = welch(after, before, confidence) if fewest > 1 else None
     difference = by_rounds and widened(by_rounds, runs.noise(metric, subject))
     floor = _floor(first, second, metric, subject)
+    because: ChangeBecause
     invalidating = _invalidating(first, metric, subject) or _invalidating(second, metric, subject)
     if invalidating is not None:
-        verdict, why = Verdict.INVALID, f"{upper_first(invalidating.what)}."
+        verdict, because = Verdict.INVALID, "invalidated"
+        why = f"{upper_first(invalidating.what)}."
     elif difference is None or fewest < enough:
-        verdict, why = Verdict.INCONCLUSIVE, f"Both runs need {enough} rounds; one has {fewest}."
+        verdict, because = Verdict.INCONCLUSIVE, "few-rounds"
+        why = f"Both runs need {enough} rounds; one has {fewest}."
     else:
         limit = max(DELTA, floor)
         verdict = by_interval(difference, log1p(limit), metric.better)
-        within = floor_text(metric) if floor > DELTA else percent(DELTA)
+        because, within = "interval", floor_text(metric) if floor > DELTA else percent(DELTA)
         why = f"By the interval of the change and ±{within}."
         if verdict is Verdict.INCONCLUSIVE and _is_clear(by_rounds, log1p(limit), metric):
             was, now = (percent(taken_share(run.slots)) for run in (runs.before, runs.after))
+            because = "taken-by-others"
             why = f"Others took {was} of the servers' CPUs before and {now} now."
     return Change(
         metric=metric.name,
@@ -181,6 +186,7 @@ def _change(
         change=difference.ratio(confidence) if difference else None,
         delta=DELTA,
         verdict=verdict,
+        because=because,
         why=why,
     )
 
@@ -246,7 +252,7 @@ def _headline(deciding: Sequence[Change], unlike: Sequence[Difference]) -> str:
 def _sentence(change: Change) -> str:
     if change.change is None or change.verdict is Verdict.INVALID:
         return f"{change.subject}: {change.verdict}, {lower_first(change.why[:-1])}"
-    noise = f", {lower_first(change.why[:-1])}" if change.why.startswith("Others took") else ""
+    noise = f", {lower_first(change.why[:-1])}" if change.because == "taken-by-others" else ""
     return (
         f"{change.subject}: {times(change.change)} the {METRICS[change.metric].short} of before "
         f"({ratio_range(change.change)}): {change.verdict}{noise}"

@@ -28,6 +28,7 @@ from webdyno.model.judgement import Comparison
 from webdyno.model.measure import Measure
 from webdyno.model.metrics import METRICS
 from webdyno.model.records import StopReason
+from webdyno.model.text import Prose
 
 OWN_S = 1.3
 """Of the time within which a clear difference is to be told, what isn't measuring: to start, to
@@ -47,7 +48,7 @@ class Stop:
     """Why to stop, as a word and as a sentence."""
 
     reason: StopReason
-    why: str
+    why: Prose
 
 
 def seconds_for_a_variant(measure: Measure) -> float | None:

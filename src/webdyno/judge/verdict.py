@@ -6,7 +6,7 @@ from math import log1p
 from webdyno.judge.bounds import UNBIASED, Bound
 from webdyno.judge.interval import Estimate, t_quantile
 from webdyno.model.format import confidence_level, percent, probability
-from webdyno.model.judgement import NEEDS_ROUNDS, Verdict
+from webdyno.model.judgement import Because, Verdict
 
 MOST_ROUNDS_FORESEEN = 1_000
 MOST_EQUAL = 0.1
@@ -49,6 +49,7 @@ class Ruling:
     """The verdict, why, and how many rounds might still bring one."""
 
     verdict: Verdict
+    because: Because
     why: str
     more_rounds: int | None = None
     negligible: bool = False
@@ -72,42 +73,49 @@ def answer(ratio: Estimate | None, p: float, rounds: int, question: VerdictRule)
     if not rounds:
         fewest = question.fewest_rounds
         why = f"No round was finished with valid figures; a verdict needs at least {fewest}."
-        return Ruling(Verdict.INCOMPLETE, why, fewest)
+        return Ruling(Verdict.INCOMPLETE, "no-round", why, fewest)
     if ratio is None or rounds < question.fewest_rounds:
         return Ruling(
             Verdict.INCONCLUSIVE,
-            f"{NEEDS_ROUNDS}{question.fewest_rounds} rounds; there are {rounds}.",
+            "few-rounds",
+            f"A verdict needs at least {question.fewest_rounds} rounds; there are {rounds}.",
             question.fewest_rounds - rounds,
         )
     verdict = by_interval(ratio, question.limit, question.better)
     if verdict is Verdict.EQUIVALENT and not _within(ratio, log1p(question.delta)):
         return Ruling(
             verdict,
+            "below-floor",
             f"The whole {interval} is a difference of less than {limit}: below the practical "
             "threshold, whatever the ratio.",
             negligible=True,
         )
     if question.is_too_noisy and abs(ratio.centre) <= question.limit:
-        return Ruling(Verdict.INCONCLUSIVE, f"Too noisy: copies of one variant differ by {limit}.")
+        why = f"Too noisy: copies of one variant differ by {limit}."
+        return Ruling(Verdict.INCONCLUSIVE, "too-noisy", why)
     if verdict is Verdict.EQUIVALENT:
-        delta = percent(question.delta)
-        return Ruling(verdict, f"The whole {interval} lies within {delta} of 1.")
+        why = f"The whole {interval} lies within {percent(question.delta)} of 1."
+        return Ruling(verdict, "within-threshold", why)
     if verdict is not Verdict.INCONCLUSIVE and p <= question.alpha:
         return Ruling(
             verdict,
+            "beyond-threshold",
             f"Significant: the {interval} excludes 1, an exact permutation test agrees "
             f"({_p(p, rounds)}), and the estimate lies outside ±{limit}.",
         )
+    because: Because = "near-threshold"
     if not ratio.excludes_zero():
+        because = "wide-interval"
         why = f"The {interval} includes both no difference and differences of more than {limit}."
     elif p > question.alpha:
+        because = "exact-test"
         why = (
             f"The {interval} excludes 1, but an exact permutation test doesn't agree "
             f"({_p(p, rounds)})."
         )
     else:
         why = f"There is a difference, probably below {limit}, but the {interval} reaches further."
-    return Ruling(Verdict.INCONCLUSIVE, why, more_rounds_needed(ratio, rounds, question))
+    return Ruling(Verdict.INCONCLUSIVE, because, why, more_rounds_needed(ratio, rounds, question))
 
 
 def _p(p: float, rounds: int) -> str:
@@ -128,6 +136,7 @@ def answer_within(
         return replace(measured, why=f"{measured.why} Robust: {tipping}.")
     return Ruling(
         Verdict.INCONCLUSIVE,
+        "interference",
         f"Looks {measured.verdict}, but interference could explain all of it: {tipping}.",
         more_rounds,
     )

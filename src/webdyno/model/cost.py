@@ -2,6 +2,7 @@
 
 from webdyno.model.base import Amount, Count, Interval, Model
 from webdyno.model.explain import OverRounds
+from webdyno.model.text import Prose
 
 THOUSAND_RPS = 1_000.0
 
@@ -16,7 +17,7 @@ class CostAtRate(Model):
     milliseconds."""
     instructions: OverRounds | None = None
     """That CPUs execute for a request in user space; None where nobody counted."""
-    uncounted: str = ""
+    uncounted: Prose = ""
     """Why nobody could; empty where they were counted, or not asked for."""
 
     @property

@@ -10,7 +10,7 @@ from pydantic import Field
 from webdyno.model.base import Amount, Count, Interval, Model
 from webdyno.model.readings import BlockedBy
 from webdyno.model.setting import FixableRule, SettingValue
-from webdyno.model.text import Name
+from webdyno.model.text import Name, Prose
 
 Resource = Literal["servers' CPU", "client's CPU", "link", "memory", "workers", "connections"]
 
@@ -73,7 +73,7 @@ class Advice(Model):
     """As the baseline has it."""
     tried: SettingValue
     """As this variant has it."""
-    says: str
+    says: Prose
     """What the servers do as it is now."""
     vendor: str
     """Address of the vendor's documentation of the setting."""
@@ -99,7 +99,7 @@ class Gain(Model):
 class CpuPart(Model):
     """A part of the CPU per request of two variants, in microseconds."""
 
-    what: str
+    what: Prose
     a_us: float
     b_us: float
     more_us: Interval

@@ -11,7 +11,7 @@ from webdyno.model.explain import Explanation
 from webdyno.model.machine import Machine
 from webdyno.model.metrics import CPU_TIME, METRICS, THROUGHPUT, DecidingMetric, MetricName
 from webdyno.model.quantities import SHARE, Quantity
-from webdyno.model.text import OneLine
+from webdyno.model.text import OneLine, Prose
 
 BASELINE, BASELINE_AGAIN, HEAD = "baseline", "baseline again", "head"
 """The variants of a gate, in their order."""
@@ -92,6 +92,21 @@ class GateAnswer(StrEnum):
 
 ClaimAnswer = Literal["not worse", "worse", "inconclusive", "not asked", "invalid"]
 """`not asked`: load generator or link limited all variants, so that it tells nothing."""
+ClaimBecause = Literal[
+    "few-rounds",
+    "few-samples",
+    "saturated",
+    "within-limit",
+    "beyond-limit",
+    "baseline-differs",
+    "wide-interval",
+    "not-confirmed",
+    "invalidated",
+]
+"""What a claim's answer rests on: too few valid rounds, too few responses for a percentile, a load
+generator or link at its limit; the whole CI to one side of the limit; copies of the baseline that
+differ, a CI with the limit in it, a failure that wasn't there when measured again, or a broken rule
+of validity."""
 
 
 class GateClaim(Model):
@@ -105,7 +120,12 @@ class GateClaim(Model):
     tolerance: float
     """As a share of the baseline's value; never less than what the metric's floor makes of it."""
     answer: ClaimAnswer
-    why: str
+    because: ClaimBecause
+    """What the answer rests on."""
+    rule: str = ""
+    """The rule of validity that was broken, where that is why."""
+    why: Prose
+    """The same in words, with figures."""
     worse: Interval | None
     """How many times worse head is, above 1 being worse: bounds that hold however often was looked,
     interference counted in the worst case; None while there are too few rounds."""
@@ -128,7 +148,7 @@ class GateClaim(Model):
 class OtherCount(Model):
     """Something that is counted per request, where both revisions differ for sure."""
 
-    what: str
+    what: Prose
     """Such as `database statements per request`."""
     baseline: float
     head: float
@@ -146,7 +166,7 @@ class CostGrowth(Model):
     rounds: Count = 0
     """Profile rounds that count."""
     others: list[OtherCount] = []
-    lacking: str = ""
+    lacking: Prose = ""
     """Why functions aren't known, or have no names; empty where they have."""
 
 
@@ -154,12 +174,12 @@ class GateJudgement(Model):
     """The answer of a gate with all that it rests on; what CI reads is made of this alone."""
 
     answer: GateAnswer
-    headline: str
+    headline: Prose
     baseline: str
     """What was measured as such, such as `origin/main (1a2b3c4)`."""
     head: str
     claims: list[GateClaim] = []
-    notes: list[str] = []
+    notes: list[Prose] = []
     """What a reader should know: a baseline that differs from itself, what made it invalid."""
     grew: list[CostGrowth] = []
     """Of each endpoint where it fails: in what a request costs more."""

@@ -16,6 +16,8 @@ from webdyno.model.explain import (
     Waiting,
 )
 from webdyno.model.long_look import LongLook
+from webdyno.model.records import StopReason
+from webdyno.model.text import Prose
 
 
 class Verdict(StrEnum):
@@ -37,7 +39,7 @@ class Metric(Model):
     """A quantity that is compared: its name in records, its words for people and its direction."""
 
     name: str
-    label: str
+    label: Prose
     unit: str
     better: Literal["higher", "lower"]
     floor: float = 0.0
@@ -90,11 +92,29 @@ class OneSidedAnswer(Model):
     """Ratio of gain (above 1 is better) that is exceeded with 95% confidence."""
     at_most: float
     """Ratio of gain that isn't exceeded with 95% confidence."""
-    why: str
+    why: Prose
 
 
-NEEDS_ROUNDS = "A verdict needs at least "
-"""How the reason begins where there are too few rounds."""
+Because = Literal[
+    "no-round",
+    "few-rounds",
+    "within-threshold",
+    "below-floor",
+    "beyond-threshold",
+    "too-noisy",
+    "wide-interval",
+    "exact-test",
+    "near-threshold",
+    "interference",
+    "invalidated",
+    "no-rank",
+]
+"""What a verdict rests on. Equivalent: the whole CI lies within ±delta (`within-threshold`) or
+within the metric's floor (`below-floor`). Faster and slower: `beyond-threshold`. Inconclusive: too
+few rounds; copies of one variant differ too much; the CI has both in it, no difference and a large
+one; the exact test doesn't agree; the CI has no difference excluded, and reaches below delta; or
+interference could explain it. Invalid: a rule of validity is broken, or a ranking has no place for
+the variant."""
 
 
 class ClearFact(Model):
@@ -131,27 +151,29 @@ class Comparison(Model):
     `equivalent`. """
     verdict: Verdict
     """`faster` means that a is better on this metric, whether more or less is better."""
-    why: str
+    because: Because
     """What the verdict rests on."""
+    why: Prose
+    """The same in words, with figures."""
     worst_case: Interval | None = None
     """The worst-case CI: with all `biases` counted against the verdict, which rests on it; None
     where there are no biases."""
     biases: list[Bias] = []
     """Interference with the variants, or what hadn't settled, and how far that can have moved
     them."""
-    tipping: str | None = None
+    tipping: Prose | None = None
     """How much interference it would take to change the verdict, and how much there was."""
     sampling_verdict: Verdict | None = None
     """The verdict by the sampling CI, without the biases."""
-    rules_out: str | None = None
+    rules_out: Prose | None = None
     """Between which ends the difference lies, where inconclusive or equivalent."""
     one_sided: OneSidedAnswer | None = None
     """Where a question in one direction was asked of this metric."""
     limited_by: dict[str, LimitedBy] = {}
     """By variant: what limited its throughput or capacity, which is at least what was measured."""
-    reason: str | None = None
+    reason: Prose | None = None
     """What held both variants back alike, where that is known, such as a full link."""
-    later: str | None = None
+    later: Prose | None = None
     """How much of the ratio comes from what only long looks saw, such as stalls."""
     costs: list[CostAtRate] = []
     """Of CPU time at a given arrival rate: what a and b cost."""
@@ -174,7 +196,7 @@ class Comparison(Model):
     @property
     def needs_rounds(self) -> bool:
         """Whether there are too few rounds for a verdict, whatever they show."""
-        return self.verdict is Verdict.INCONCLUSIVE and self.why.startswith(NEEDS_ROUNDS)
+        return self.because == "few-rounds"
 
     @property
     def is_beyond_client(self) -> bool:
@@ -189,9 +211,9 @@ class ValidityWarning(Model):
     """Short stable name, such as `non-2xx`."""
     severity: Literal["invalid", "note"]
     variant: str | None
-    what: str
+    what: Prose
     """With figures: `variant apache: 14 200 of 14 200 responses to /x were 404`."""
-    fix: str
+    fix: Prose
     metrics: list[str] = []
     """The metrics that it invalidates; all of them when empty."""
 
@@ -279,7 +301,7 @@ class Ranking(Model):
 
     ranks: list[Rank]
     """The best first."""
-    out: dict[str, str] = {}
+    out: dict[str, Prose] = {}
     """Variants without a rank, and why."""
     pairs: list[Comparison] = []
     """Each two variants, both ways round."""
@@ -298,7 +320,7 @@ class Judgement(Model):
 
     verdict: Verdict
     """On the experiment's deciding metric."""
-    headline: str
+    headline: Prose
     """The answer in one sentence."""
     metrics: list[Metric]
     variants: list[VariantValue]
@@ -334,8 +356,10 @@ class Judgement(Model):
     """What limits the baseline, where variants have less of something."""
     gains: list[Gain] = []
     """What other settings are worth to the baseline, where variants have one each."""
-    stopped_because: str | None = None
-    """Why no more was measured, in words; None where measuring was interrupted or goes on."""
+    stop_reason: StopReason | None = None
+    """Why no more was measured; None where measuring was interrupted or goes on."""
+    stopped_because: Prose | None = None
+    """The same in words."""
     rounds: int
     """Finished rounds that counted."""
 

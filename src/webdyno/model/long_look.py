@@ -6,6 +6,7 @@ from pydantic import Field
 
 from webdyno.model.base import Amount, Count, Interval, Model
 from webdyno.model.capacity import Trial
+from webdyno.model.text import Prose
 
 StallCause = Literal["client", "hypervisor", "stopped", "other-programs"]
 """Who else can have stopped the responses: the load generator's own pause, the hypervisor, a signal
@@ -92,7 +93,7 @@ class Failing(Model):
     """Whether they still failed when the load ended."""
     by_client: bool = False
     """Whether the load generator itself couldn't open connections."""
-    said: str = ""
+    said: Prose = ""
     """Why, in the words of the servers' log or of who saw it."""
 
 
@@ -194,7 +195,7 @@ class LongLook(Model):
     growth: Growth | None = None
     more_open: MoreOpen | None = None
     failing: list[Failing] = []
-    died: str = ""
+    died: Prose = ""
     """How the servers ended meanwhile; empty where they lived."""
     longest_latency_s: Amount | None = None
     trial: Trial | None = None

@@ -3,6 +3,7 @@
 from math import ceil
 
 from webdyno.model.base import Amount, Count, Model
+from webdyno.model.text import Prose
 
 BURST_S = BURST_PAUSE_S = 0.5
 """A warm-up in bursts: load for so long, then none for so long, again and again."""
@@ -23,7 +24,7 @@ class Pilot(Model):
     """Period of a cycle of the throughput; None where none was found."""
     steady: bool
     """False when it wasn't steady yet where the pilot ended, or a cap cut warm-up or ramp-up."""
-    why: str
+    why: Prose
     """What the times rest on, in a sentence or two."""
 
     @property
@@ -59,7 +60,7 @@ class BurstsLook(Model):
     """The same from another fresh start on, for as long as bursts, pauses and that load took
     together, without a break; empty where the pilot's other looks had shown enough."""
     continuous_cpu_s: list[Amount] = []
-    told: str = ""
+    told: Prose = ""
     """What is worth telling, in a sentence; empty where pauses made no difference."""
 
 

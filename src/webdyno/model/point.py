@@ -9,6 +9,7 @@ from webdyno.model.changes import key_parts, with_key
 from webdyno.model.experiment import Experiment, Level
 from webdyno.model.format import levels_text
 from webdyno.model.judgement import Judgement
+from webdyno.model.text import Prose
 
 
 class Point(Model):
@@ -42,7 +43,7 @@ class PointJudgement(Model):
 class SweepJudgement(Model):
     """The answers at all points, and what they say together."""
 
-    sentences: list[str]
+    sentences: list[Prose]
     """The answer for each variant but the baseline, in their order."""
     points: list[PointJudgement]
 

@@ -5,6 +5,7 @@ from typing import Literal
 from webdyno.model.base import Count, Interval, Model
 from webdyno.model.experiment import Level
 from webdyno.model.judgement import Rank, Verdict
+from webdyno.model.text import Prose
 
 
 class Difference(Model):
@@ -14,6 +15,11 @@ class Difference(Model):
     """Dotted name, such as `machine.kernel` or `versions.nginx.nginx`."""
     before: str
     after: str
+
+
+ChangeBecause = Literal["few-rounds", "interval", "taken-by-others", "invalidated"]
+"""What the verdict on a change rests on: too few rounds in one of the runs, the change's CI, CPU
+time of the servers that others took, or a broken rule of validity in one of the runs."""
 
 
 class Change(Model):
@@ -29,7 +35,10 @@ class Change(Model):
     delta: float
     """Changes within 1/(1 + delta) to 1 + delta count as equivalent."""
     verdict: Verdict
-    why: str
+    because: ChangeBecause
+    """What the verdict rests on."""
+    why: Prose
+    """The same in words, with figures."""
 
 
 class RankChange(Model):
@@ -68,7 +77,7 @@ class RunComparison(Model):
 
     verdict: Verdict
     """On the deciding metric over all variants: `slower` as soon as any variant is."""
-    headline: str
+    headline: Prose
     changes: list[Change]
     differences: list[Difference]
     """Of machine, versions and load generator: what else may have caused a change."""
@@ -105,7 +114,7 @@ class Replicate(Model):
     ratio: Interval | None
     """What the verdict rests on, interference counted in the worst case."""
     rounds: Count
-    why: str | None = None
+    why: Prose | None = None
     """Why its verdict is `invalid`, if it is: it has no part in what is said of all machines."""
 
 
@@ -129,7 +138,7 @@ class AcrossMachines(Model):
     """Whether the machines' ratios surely aren't all the same."""
     verdict: Verdict
     """By the mean's interval."""
-    why: str
+    why: Prose
 
     @property
     def valid(self) -> list[Replicate]:
@@ -152,7 +161,7 @@ class FleetPoint(Model):
     """By factor; empty in an experiment without factors."""
     verdict: Verdict
     """The weightiest of its comparisons."""
-    headline: str
+    headline: Prose
     comparisons: list[AcrossMachines]
 
 

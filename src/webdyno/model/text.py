@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Annotated
 from urllib.parse import SplitResult, urljoin, urlsplit
 
@@ -74,6 +75,15 @@ OneLine = Annotated[str, AfterValidator(_one_line)]
 
 Name = Annotated[str, AfterValidator(_name)]
 """A name that people give, such as a variant's."""
+
+
+@dataclass(frozen=True)
+class Wording:
+    """Marks what may be worded otherwise without a change of what is meant."""
+
+
+Prose = Annotated[str, Wording()]
+"""A text for people. Nothing is decided by it: what it says, codes and figures beside it say."""
 
 
 SECRET = re.compile(r"\$\{env:([A-Za-z_][A-Za-z0-9_]*)\}")

@@ -341,7 +341,9 @@ def _open(claim: GateClaim, again: GateClaim | None) -> GateClaim:
         return claim
     outcome = f"{change_range(again)} when measured again" if again else DUE
     still_open: ClaimAnswer = "inconclusive"
-    return claim.replace(answer=still_open, why=f"worse at first, {outcome}")
+    return claim.replace(
+        answer=still_open, because="not-confirmed", why=f"worse at first, {outcome}"
+    )
 
 
 def _worse_again(claim: GateClaim) -> str:

@@ -54,6 +54,7 @@ from webdyno.model.experiment import Experiment
 from webdyno.model.format import count, latency, listed, percent
 from webdyno.model.gate import (
     ClaimAnswer,
+    ClaimBecause,
     CostGrowth,
     GateAnswer,
     GateClaim,
@@ -339,14 +340,19 @@ def _told(answered: AnsweredClaim, invalidated: EndpointWarning | None, among: i
     claim, one_sided = answered.claim, answered.one_sided
     same = claim.same_again(RISK)
     answer: ClaimAnswer = answered.answer
+    because, why = _because(answered, among)
     if invalidated:
-        answer = "not asked" if _has_too_few(invalidated) else "invalid"
+        few = _has_too_few(invalidated)
+        answer, because = ("not asked", "few-samples") if few else ("invalid", "invalidated")
+        why = _not_valid(invalidated)
     return GateClaim(
         endpoint=claim.endpoint,
         metric=claim.rule.name,
         tolerance=claim.tolerance,
         answer=answer,
-        why=_not_valid(invalidated) if invalidated else _why(answered, among),
+        because=because,
+        rule=invalidated.warning.rule if invalidated else "",
+        why=why,
         worse=_worse(claim, one_sided) if one_sided else None,
         noise=expm1(same.noise) if same else None,
         baseline=claim.baseline,
@@ -371,21 +377,27 @@ def _worse(claim: MeasuredClaim, answer: OneSidedAnswer) -> Interval:
     return Interval(low=1 / answer.at_most, estimate=centre, high=1 / answer.at_least)
 
 
-def _why(answered: AnsweredClaim, among: int) -> str:
+def _because(answered: AnsweredClaim, among: int) -> tuple[ClaimBecause, str]:
+    """Give what an answer rests on where no rule of validity is broken, as a code and in words."""
     claim, answer = answered.claim, answered.one_sided
     if answer is None:
         cause = f"; most slots broke the rule {claim.excluded_by}" if claim.excluded_by else ""
-        return f"{count(len(claim.d), 'valid round')}, too few{cause}"
+        return "few-rounds", f"{count(len(claim.d), 'valid round')}, too few{cause}"
     if answered.answer == "not asked":
-        return "not evaluated: load generator or link was saturated for both revisions"
+        return (
+            "saturated",
+            "not evaluated: load generator or link was saturated for both revisions",
+        )
     if answered.answer == "not worse":
-        return f"not worse by more than {percent(claim.tolerance)} (95% confidence)"
+        limit = percent(claim.tolerance)
+        return "within-limit", f"not worse by more than {limit} (95% confidence)"
     if answered.answer == "worse":
-        return f"worse by more than {percent(claim.tolerance)} (95% confidence)"
+        return "beyond-limit", f"worse by more than {percent(claim.tolerance)} (95% confidence)"
     differs = claim.baseline_differs(RISK / among)
     if differs > log(1 + claim.worse_share) / 2:
-        return f"two copies of baseline differ by up to {percent(expm1(differs))}"
-    return f"inconclusive after {count(len(claim.d), 'round')}"
+        most = percent(expm1(differs))
+        return "baseline-differs", f"two copies of baseline differ by up to {most}"
+    return "wide-interval", f"inconclusive after {count(len(claim.d), 'round')}"
 
 
 def made_to_wait(data: PointData, gate: GateSettings) -> ValidityWarning | None:

@@ -222,6 +222,7 @@ def _without_rank(metric: str, variant: str, first: str, why: str) -> Comparison
         sign_flip_p=None,
         delta=DELTA,
         verdict=Verdict.INVALID,
+        because="no-rank",
         why=f"{variant} has no rank: {why.removeprefix(f'variant {variant}: ')}.",
     )
 
