@@ -210,7 +210,6 @@ def test_a_file_that_is_no_history_is_refused_before_anything_runs(
 def test_a_history_is_shown_and_drawn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    pytest.importorskip("ruptures")
     monkeypatch.chdir(tmp_path)
     gates = history_of({("/", "server_cpu_us"): [1.0, 1.01, 0.99, 1.0, 1.2, 1.21, 1.19]})
     lines = "".join(gate.model_dump_json() + "\n" for gate in gates)

@@ -1,14 +1,10 @@
 """A history's levels: what changed is found where it changed, and luck seldom is."""
 
-from importlib.util import find_spec
-
 import numpy as np
 import pytest
 
 from judge.histories import history_of
 from webdyno.judge.history import FEWEST_IN_ALL, RISK, curves_of, level_starts
-
-pytestmark = pytest.mark.skipif(find_spec("ruptures") is None, reason="ruptures isn't installed")
 
 SD = 0.01
 

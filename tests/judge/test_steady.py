@@ -4,8 +4,6 @@ Shares of wrong responses: docs/validation/coverage.md, from more pilots than th
 that chance doesn't reach.
 """
 
-from itertools import chain, combinations, pairwise
-
 import numpy as np
 import pytest
 
@@ -23,7 +21,6 @@ from judge.steady_simulation import (
 from webdyno.judge.steady import (
     Series,
     autocorrelation_time,
-    change_points,
     cycle,
     onset,
     windows_to_join,
@@ -99,22 +96,6 @@ def test_a_swing_like_apaches_is_a_cycle() -> None:
     rng = np.random.default_rng(7)
     found = [cycle(Series(WINDOW_S, swing(rng))) for _ in range(20)]
     assert all(period_s is not None and 0.6 < period_s < 2 for period_s in found)
-
-
-def test_change_points_are_those_of_an_exhaustive_search() -> None:
-    rng = np.random.default_rng(8)
-    values = np.concatenate([rng.normal(level, 1, 12) for level in (0, 4, 1)])
-    penalty = 8.0
-
-    def cost(cuts: tuple[int, ...]) -> float:
-        edges = [0, *cuts, len(values)]
-        parts = [values[a:b] for a, b in pairwise(edges)]
-        return penalty * len(cuts) + sum(float(((p - p.mean()) ** 2).sum()) for p in parts)
-
-    anywhere = (combinations(range(1, len(values)), cuts) for cuts in range(4))
-    best = min(chain.from_iterable(anywhere), key=cost)
-    assert 2 <= len(best) <= 3
-    assert change_points(values, penalty) == list(best)
 
 
 def test_windows_with_few_answers_are_joined() -> None:

@@ -1,24 +1,21 @@
 """Where a history changed: the levels that ratios to one baseline lie around, gate after gate.
 
-The levels are those of least squares where each change has its price: PELT (Killick, Fearnhead and
-Eckley, "Optimal detection of changepoints with a linear computational cost", JASA 2012), by the
-library `ruptures`. The price is what the best change of a history without any gains by luck in 5%
-of cases, all curves together; it is known from histories that are drawn. Noise is the mean squared
-difference of neighbors (von Neumann, "Distribution of the ratio of the mean square successive
-difference to the variance", Annals of Mathematical Statistics 1941) but for the largest, which may
-be a change.
+The levels are those of least squares where each change has its price. That is what the best change
+of a history without any gains by luck in 5% of cases, all curves together; it is known from
+histories that are drawn. Noise is the mean squared difference of neighbors (von Neumann,
+"Distribution of the ratio of the mean square successive difference to the variance", Annals of
+Mathematical Statistics 1941) but for the largest, which may be a change.
 """
 
-import sys
 from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import pairwise
 
 import numpy as np
 
+from webdyno.judge.change_points import change_points
 from webdyno.judge.interval import TINY, Logs, estimate, welch
 from webdyno.model.base import Interval
-from webdyno.model.errors import OperationError
 from webdyno.model.history import Curve, PastGate, Plateau
 
 RISK = 0.05
@@ -35,10 +32,7 @@ LONGEST_DRAWN = 200
 
 
 def curves_of(history: Sequence[PastGate]) -> list[Curve]:
-    """Give each metric of each endpoint with its levels.
-
-    Raise OperationError where the extra is missing that finds them.
-    """
+    """Give each metric of each endpoint with its levels."""
     levels: dict[tuple[str, str], dict[int, Interval]] = {}
     for place, gate in enumerate(history):
         for past in gate.ratios:
@@ -66,16 +60,8 @@ def level_starts(logs: Logs, risk: float) -> list[int]:
     """Give the places at which levels begin, the first being 0."""
     if len(logs) < FEWEST_IN_ALL:
         return [0]
-    try:
-        from ruptures import KernelCPD  # takes a while to import
-    except ModuleNotFoundError:
-        raise OperationError(
-            "changes are found by ruptures, an extra of webdyno: install 'webdyno[history]', "
-            f"or in a checkout run .dyno/uv/bin/uv pip install --python {sys.executable} ruptures"
-        ) from None
     price = max(float(_noise(logs)), TINY) * _luckiest_gain(len(logs), risk)
-    ends = KernelCPD(kernel="linear", min_size=FEWEST).fit(logs).predict(pen=price)
-    return [0, *ends[:-1]]
+    return [0, *change_points(logs, price, FEWEST)]
 
 
 def _noise(logs: Logs) -> Logs:

@@ -20,6 +20,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from webdyno.judge.change_points import change_points
 from webdyno.judge.interval import TINY, Logs, fitted_line, t_quantile
 from webdyno.judge.look_records import (
     LookReadings,
@@ -30,7 +31,7 @@ from webdyno.judge.look_records import (
     with_begins,
 )
 from webdyno.judge.order_statistics import quantile_interval
-from webdyno.judge.steady import MAD_TO_SD, SMALLEST_NOISE, change_points
+from webdyno.judge.steady import MAD_TO_SD, SMALLEST_NOISE
 from webdyno.model.base import Interval
 from webdyno.model.histogram import merge_encoded
 from webdyno.model.long_look import (

@@ -4,9 +4,9 @@ One variant at a time: nothing here sees a difference between variants.
 
 Steady state begins where the last stretch of equal level does (Barrett et al., "Virtual machine
 warmup blows hot and cold", OOPSLA 2017; Traini et al., "Towards effective assessment of steady
-state performance in Java software", EMSE 2023). Change points come from PELT (Killick, Fearnhead,
-Eckley, JASA 2012). Their rule takes values for independent, which windows of throughput are not, so
-it sees means of batches that are longer than the memory. MSER-5 (White, "An effective truncation
+state performance in Java software", EMSE 2023). Change points are found by a rule that takes values
+for independent, which windows of throughput are not, so it sees means of batches that are longer
+than the memory. MSER-5 (White, "An effective truncation
 heuristic for bias reduction in simulation output", Simulation 1997) is right less often in the
 same simulations: docs/validation/method.md.
 """
@@ -18,6 +18,7 @@ from typing import Literal, Self
 
 import numpy as np
 
+from webdyno.judge.change_points import change_points
 from webdyno.judge.interval import Logs, fitted_line
 
 FEWEST_RESPONSES = 25
@@ -171,29 +172,6 @@ def _noise(values: Logs) -> float:
     apart = np.abs(np.diff(values))
     ninth_decile = float(np.quantile(apart, 0.9, method="lower"))
     return max(MAD_TO_SD * float(np.median(apart)), DECILE_TO_SD * ninth_decile) / sqrt(2)
-
-
-def change_points(values: Logs, penalty: float) -> list[int]:
-    """Give the indices at which a new level begins, by PELT with squared distances as costs."""
-    n = len(values)
-    sums = np.concatenate([[0.0], np.cumsum(values)])
-    squares = np.concatenate([[0.0], np.cumsum(values**2)])
-    best = np.full(n + 1, -penalty)
-    came_from = np.zeros(n + 1, dtype=int)
-    candidates = np.array([0])
-    for end in range(1, n + 1):
-        total = sums[end] - sums[candidates]
-        cost = squares[end] - squares[candidates] - total**2 / (end - candidates)
-        whole = best[candidates] + cost
-        last = int(np.argmin(whole))
-        best[end], came_from[end] = whole[last] + penalty, candidates[last]
-        candidates = np.append(candidates[whole <= best[end]], end)
-    points: list[int] = []
-    last = int(came_from[n])
-    while last > 0:
-        points.append(last)
-        last = int(came_from[last])
-    return points[::-1]
 
 
 def _significant_change(levels: Logs) -> float:
