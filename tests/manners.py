@@ -1,17 +1,20 @@
 """Servers of any manners for tests: each connection is answered by a function."""
 
 import socket
+import struct
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
-from h2.config import H2Configuration
-from h2.connection import H2Connection
-from h2.errors import ErrorCodes
-from h2.events import RequestReceived
-from h2.exceptions import ProtocolError
-
 Manners = Callable[[socket.socket], None]
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+DATA, HEADERS, RST_STREAM, SETTINGS = 0, 1, 3, 4
+ACK = END_STREAM = 1
+END_HEADERS = 4
+"""Kinds and flags of frames (RFC 9113, 6)."""
+INTERNAL_ERROR, REFUSED_STREAM = 2, 7
+STATUS_103, STATUS_200 = b"\x08\x03103", b"\x88"
+"""Header blocks with a status alone (RFC 7541, 6)."""
 
 
 @contextmanager
@@ -45,24 +48,33 @@ def saying(response: bytes) -> Manners:
     return say
 
 
-def resetting(code: ErrorCodes) -> Manners:
-    """Reset the stream of each request over HTTP/2, as gRPC servers do with a GET."""
+def frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
+    """Give a frame of HTTP/2 (RFC 9113, 4.1)."""
+    return struct.pack(">I", len(payload))[1:] + struct.pack(">BBI", kind, flags, stream) + payload
+
+
+def over_http2(answer: Callable[[int], bytes]) -> Manners:
+    """Answer each request over HTTP/2 with the frames that a function gives for its stream."""
 
     def say(connection: socket.socket) -> None:
-        http2 = H2Connection(H2Configuration(client_side=False))
-        http2.initiate_connection()
-        connection.sendall(http2.data_to_send())
-        while came := connection.recv(65_536):
-            try:
-                events = http2.receive_data(came)
-            except ProtocolError:  # it is asked by another one
-                return
-            for event in events:
-                if isinstance(event, RequestReceived) and event.stream_id:
-                    http2.reset_stream(event.stream_id, code)
-            connection.sendall(http2.data_to_send())
+        connection.sendall(frame(SETTINGS, 0, 0))
+        came = connection.makefile("rb")
+        if came.read(len(PREFACE)) != PREFACE:  # it is asked by another one
+            return
+        while head := came.read(9):
+            length, kind, flags, stream = struct.unpack(">xIBBI", b"\0\0" + head)
+            came.read(length)
+            if kind == SETTINGS and not flags:
+                connection.sendall(frame(SETTINGS, ACK, 0))
+            if kind == HEADERS:
+                connection.sendall(answer(stream))
 
     return say
+
+
+def resetting(code: int) -> Manners:
+    """Reset the stream of each request over HTTP/2, as gRPC servers do with a GET."""
+    return over_http2(lambda stream: frame(RST_STREAM, 0, stream, struct.pack(">I", code)))
 
 
 def page(body: bytes, status: str = "200 OK", *headers: str) -> bytes:

@@ -27,6 +27,7 @@
 //! | lag | how late a request was sent (send delay), its own fault |
 //! | in window | due within it: what the result is about |
 
+pub mod ask;
 pub mod cli;
 pub mod clock;
 pub mod engine;

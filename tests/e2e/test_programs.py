@@ -64,8 +64,8 @@ def test_it_does_what_its_site_asks_for(stack: str, site: str, tmp_path: Path) -
 def check_responses(running: RunningStack, experiment: Experiment) -> None:
     planned, _ = plan_variants(experiment, CATALOGUE)
     testbed = Testbed()
-    broken = broken_rule(running, planned.site, planned.load, testbed.client_socket)
-    responses = ask_all(running.url, planned.certified, planned.load, testbed.client_socket)
+    broken = broken_rule(running, planned.site, planned.load, testbed.client_entry())
+    responses = ask_all(running.url, planned.certified, planned.load, testbed.client_entry())
     told = PreflightRecord(
         round=0,
         responses={"one": responses, "two": responses},

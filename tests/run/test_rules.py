@@ -10,16 +10,17 @@ from run import cheats
 from run.honest import Honest, served
 from variants import further
 from webdyno.definitions import Catalogue
+from webdyno.generator.asking import Conversation
 from webdyno.host.this_machine import Testbed
 from webdyno.host.users import make_private
 from webdyno.host.workspace import Workspace
+from webdyno.model.load import Load
 from webdyno.model.stack import Rule
 from webdyno.run.rules import RULES
 from webdyno.run.rules.program import BrokenRule, CheckedProgram, RunningDatabase
 from webdyno.stack.layout import Deployment, lay_out
 from webdyno.stack.prepared import site_view
 from webdyno.stack.service_graph import resolve_services
-from webdyno.stack.speaking import Conversation
 
 CATALOGUE = Catalogue.load()
 TABLES = {"db": "world", "fortunes": "fortune", "crud": "item"}
@@ -67,7 +68,7 @@ def keeps(rule: Rule, kind: type[Honest], filled: Filled) -> None:
     with (
         psycopg.connect(filled.url, autocommit=True) as connection,
         served(kind(connection)) as address,
-        Conversation(address, "http", 10.0) as client,
+        Conversation(f"http://{address}", Load(timeout_s=10.0)) as client,
     ):
         RULES[rule](CheckedProgram(client, filled.database))
 

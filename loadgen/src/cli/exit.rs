@@ -34,9 +34,9 @@ pub fn unwritten(to: &str, error: &io::Error) -> Stop {
 }
 
 /// Prints to standard output, at once.
-pub fn print(text: &str) -> Result<(), Stop> {
+pub fn print(text: impl AsRef<[u8]>) -> Result<(), Stop> {
     let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes())
+    out.write_all(text.as_ref())
         .and_then(|()| out.flush())
         .map_err(|error| unwritten("standard output", &error))
 }

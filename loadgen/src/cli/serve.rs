@@ -9,11 +9,16 @@ use serde_json::json;
 
 use super::exit::{OK, Stop, print};
 use super::signals;
+use crate::ask::{Asker, Room};
 use crate::cli::units;
 use crate::engine::{Engine, Plan};
 use crate::order::parse::{OrderError, parse};
 use crate::output::result::{SCHEMA, SlotResult};
 use crate::output::trace::TracedAnswer;
+
+/// What is longer is an endless stream, no page.
+const MOST_BODY_BYTES: usize = 256 * 1024 * 1024;
+const WHOLE: Room = Room { kept_bytes: MOST_BODY_BYTES, most_bytes: MOST_BODY_BYTES as u64 };
 
 /// Read one JSON order per line from standard input and answer each with one JSON line.
 ///
@@ -62,23 +67,42 @@ fn outcome(engine: &mut Engine, line: &[u8]) -> Result<String, OrderError> {
     let id = order.id.clone();
     let fail = |message: String| OrderError { id: Some(id.clone()), message };
     let broken = |error: io::Error| fail(error.to_string());
-    let (only_login, trace) = order
-        .session
-        .as_ref()
-        .map_or((false, false), |session| (session.only_login, session.trace));
+    let only_login = order.session.as_ref().is_some_and(|session| session.only_login);
     let plan = Arc::new(Plan::new(order).map_err(&fail)?);
     if only_login {
         engine.log_in(&plan).map_err(broken)?;
         let users = plan.order.load.connections;
         return Ok(text(&json!({"schema": SCHEMA, "id": id, "logged_in": users})));
     }
-    if trace {
-        let traced = engine.trace(&plan).map_err(broken)?;
-        let traced: Vec<_> = traced.iter().map(|answer| TracedAnswer::new(&plan, answer)).collect();
-        return Ok(text(&json!({"schema": SCHEMA, "id": id, "trace": traced})));
+    if plan.order.trace {
+        let traced = trace(engine, &plan).map_err(fail)?;
+        return Ok(text(&json!({"schema": SCHEMA, "id": id, "traced": traced})));
     }
     let measured = engine.run(&plan, &mut ()).map_err(broken)?;
     Ok(text(&SlotResult::new(&plan, &measured)))
+}
+
+/// Tells each response, as a line that its body follows; gives how many there are.
+fn trace(engine: &mut Engine, plan: &Arc<Plan>) -> Result<usize, String> {
+    let tell = |answer: &TracedAnswer, body: &[u8]| {
+        print([text(answer).as_bytes(), b"\n", body].concat()).map_err(|stop| stop.message)
+    };
+    if plan.sessions.is_some() {
+        let traced = engine.trace(plan).map_err(|error| error.to_string())?;
+        for answer in &traced {
+            tell(&TracedAnswer::new(plan, answer), &answer.body)?;
+        }
+        return Ok(traced.len());
+    }
+    let mut asker = Asker::new(plan, WHOLE);
+    for number in 0..plan.requests.len() {
+        let mut seen = asker.ask(number);
+        if seen.trouble.is_some() {
+            seen.response.body.clear();
+        }
+        tell(&TracedAnswer::seen(number, &seen), &seen.response.body)?;
+    }
+    Ok(plan.requests.len())
 }
 
 fn text(value: &impl Serialize) -> String {

@@ -12,7 +12,7 @@ use crate::http2::frame;
 use crate::http2::trouble::{ConnectionEnd, Lost};
 use crate::record::Failure;
 
-pub use tls::{lost, no_alpn, no_tls};
+pub use tls::{distrust, lost, no_alpn, no_tls};
 
 const SHOWN_BYTES: usize = 60;
 /// The first byte of a TLS record that says why there is none (RFC 8446 section 5.1).

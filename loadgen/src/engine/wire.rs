@@ -94,6 +94,11 @@ impl Wire {
         Some(self.tls.as_ref()?.agreed())
     }
 
+    /// After a handshake: what TLS agreed upon, as `TLSv1.3, TLS_AES_256_GCM_SHA384`.
+    pub fn version_and_cipher(&self) -> Option<String> {
+        self.tls.as_ref()?.version_and_cipher()
+    }
+
     /// Writes as much as fits; how much was taken. An error means that nothing of it has left.
     #[inline(always)]
     pub fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {

@@ -54,6 +54,9 @@ pub struct Order {
     pub enough_late: Option<EnoughLate>,
     /// Connections are users that log in and keep what they are given.
     pub session: Option<Session>,
+    /// Ask for all once, over one connection, and tell each response whole.
+    #[serde(default)]
+    pub trace: bool,
 }
 
 /// More than this share of the requests that were due in the window have waited so long without an

@@ -18,8 +18,6 @@ pub struct Session {
     pub key: Option<String>,
     /// Log in, and nothing else.
     pub only_login: bool,
-    /// Tell each answer whole; for one connection.
-    pub trace: bool,
 }
 
 /// Where the values of one name come from. All but those of each user are drawn again for each flow

@@ -142,7 +142,7 @@ def up(
                 console.print(what, markup=False, soft_wrap=True)
             if wanted.protocol == "http" and (wanted.is_own or path):
                 gets = [request for request in asked if request.method == "GET"][:MOST_ASKED]
-                for response in ask_all(running.url, gets, clients, testbed.client_socket):
+                for response in ask_all(running.url, gets, clients, testbed.client_entry()):
                     console.print(f"  {_said(response)}", markup=False, soft_wrap=True)
             console.print(
                 f"configuration and logs: {scratch.path}/kept (removed at the end)", style="dim"

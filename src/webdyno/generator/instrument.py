@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import ClassVar, Self
@@ -18,7 +18,7 @@ from webdyno.generator.interface import (
     GeneratorError,
     LoadOrder,
     SentRequest,
-    TracedResponse,
+    ServerResponse,
 )
 from webdyno.host.children import ending_with_us, run_program
 from webdyno.model.load import Load
@@ -132,7 +132,7 @@ class _OncePerSlot:
         """Nobody does: `generator_fault` refuses it."""
         raise GeneratorError(f"{self.name} can't log in for {order.id}")
 
-    def trace(self, order: LoadOrder) -> list[TracedResponse]:
+    def trace(self, order: LoadOrder) -> Iterator[ServerResponse]:
         """Nobody does: `generator_fault` refuses it."""
         raise GeneratorError(f"{self.name} can't trace {order.id}")
 

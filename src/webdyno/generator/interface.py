@@ -5,11 +5,11 @@ All of them are known by name: whatever a file of this package has as its PROGRA
 
 import pkgutil
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
-from typing import Any, Protocol, Self
+from typing import Any, Literal, Protocol, Self
 
 from webdyno.model.errors import OperationError, UserError
 from webdyno.model.experiment import OWN_GENERATOR, Experiment
@@ -104,21 +104,41 @@ class Users:
     """Of the servers' start: users who have logged in there stay logged in."""
 
 
-@dataclass(frozen=True)
-class TracedResponse:
-    """One response as a user got it."""
+Trouble = Literal[
+    "connect", "untrusted", "tls", "untaken", "closed", "cut", "malformed", "reset", "late", "long"
+]
+"""Why there is no whole response, by the engine's contract: nobody accepts a connection; its
+certificate isn't valid, or TLS fails otherwise; the server ended the connection before it had the
+request, before a byte of its response, or before the end of that; it can't be read; the server
+reset the request's stream; time was up; it is too long."""
 
-    is_login: bool
-    number: int
-    """Of the login's requests, or of the order's."""
+
+@dataclass(frozen=True)
+class ServerResponse:
+    """One response, whole, or what came instead."""
+
     status: int
     """0 where there was none."""
-    head: str
-    body: bytes
-    captured: Mapping[str, str]
-    """What the user took from it."""
-    failure: str | None
-    """What is wrong with it, in the engine's words."""
+    version: str = ""
+    """`HTTP/1.1`, `HTTP/2`."""
+    headers: Sequence[tuple[str, str]] = ()
+    head_bytes: int = 0
+    """Length of its head on the wire; of HTTP/2 as if it were not compressed."""
+    body: bytes = b""
+    tls: str = ""
+    """What was agreed upon, such as `TLSv1.3, TLS_AES_256_GCM_SHA384`; empty without TLS."""
+    failure: str | None = None
+    """What is wrong with it, for people."""
+    trouble: Trouble | None = None
+    """Why it isn't whole; None where it is, and for users."""
+    came_bytes: int = 0
+    """How much of it came, also where it isn't whole."""
+    took_s: float = 0.0
+    is_login: bool = False
+    number: int = 0
+    """Of the login's requests, or of the order's."""
+    captured: Mapping[str, str] = field(default_factory=dict)
+    """What a user took from it."""
 
 
 @dataclass(frozen=True)
@@ -228,7 +248,7 @@ class Generator(Protocol):
     def log_in(self, order: LoadOrder) -> None:
         """Have an order's users log in, where they haven't; raise GeneratorError."""
 
-    def trace(self, order: LoadOrder) -> list[TracedResponse]:
+    def trace(self, order: LoadOrder) -> Iterator[ServerResponse]:
         """Have one user log in and go through all once; raise GeneratorError."""
 
     @property

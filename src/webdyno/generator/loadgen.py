@@ -7,7 +7,7 @@ import re
 import selectors
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Self
@@ -20,8 +20,8 @@ from webdyno.generator.interface import (
     LoadOrder,
     LoginError,
     SentRequest,
+    ServerResponse,
     Step,
-    TracedResponse,
 )
 from webdyno.host.children import must, run_program
 from webdyno.model.errors import UserError
@@ -80,17 +80,20 @@ class Loadgen:
     name = OWN_GENERATOR
 
     def __init__(self, cpus: Sequence[int], entry: Sequence[str] = ()) -> None:
-        """`entry` are words before the command that let it run in a network of our own."""
+        """`entry` are words before the command that let it run in a network of our own.
+
+        Without CPUs it has one thread, which runs anywhere.
+        """
         self._cpus = cpus
         self._entry = entry
         self._process: subprocess.Popen[bytes] | None = None
-        self._unread = b""
+        self._unread = bytearray()
 
     def __enter__(self) -> Self:
         """Start the engine in a session of its own, so that Ctrl-C reaches only webdyno."""
-        cpus = ",".join(map(str, self._cpus))
+        pinned = ["--cpus", ",".join(map(str, self._cpus))] if self._cpus else []
         self._process = subprocess.Popen(
-            [*self._entry, find_loadgen(), "serve", "--cpus", cpus],
+            [*self._entry, find_loadgen(), "serve", *pinned],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             bufsize=0,
@@ -136,35 +139,38 @@ class Loadgen:
             asked["load"]["timeout_s"] = max(order.load.timeout_s, LOGIN_TIMEOUT_S)
             self._answer(order, asked, LOGIN_PATIENCE_S)
 
-    def trace(self, order: LoadOrder) -> list[TracedResponse]:
-        """Have one user log in and go through all once."""
-        asked = self._order(order)
-        asked.setdefault("session", {})["trace"] = True
-        answer = self._answer(order, asked, LOGIN_PATIENCE_S)
-        return [
-            TracedResponse(
-                response["login"],
-                response["request"],
-                response["status"],
-                response["head"],
-                base64.b64decode(response["body"]),
-                response["captured"],
-                response.get("failure"),
-            )
-            for response in answer["trace"]
-        ]
+    def trace(self, order: LoadOrder) -> Iterator[ServerResponse]:
+        """Ask for all once, over one connection; where connections are users, one logs in before.
+
+        The responses have to be taken to their end.
+        """
+        answer = self._answer(order, self._order(order) | {"trace": True}, LOGIN_PATIENCE_S)
+        while "traced" not in answer:
+            body = self._read(self._running, answer["body_bytes"], LOGIN_PATIENCE_S)
+            yield _response(answer, body)
+            answer = self._next_line(order, LOGIN_PATIENCE_S)
+
+    @property
+    def _running(self) -> subprocess.Popen[bytes]:
+        if self._process is None:
+            raise GeneratorError("the load engine has not been started")
+        return self._process
 
     def _answer(self, order: LoadOrder, asked: dict[str, Any], patience_s: float) -> dict[str, Any]:
         """Give what the engine answers to one line; raise GeneratorError for an error."""
-        process = self._process
-        if process is None or process.stdin is None:
-            raise GeneratorError("the load engine has not been started")
+        process = self._running
+        assert process.stdin is not None  # noqa: S101 (requested in __enter__)
+        line = memoryview(json.dumps(asked).encode() + b"\n")
         try:
-            process.stdin.write(json.dumps(asked).encode() + b"\n")
+            while line:
+                line = line[process.stdin.write(line) :]
         except BrokenPipeError:
             raise self._died(process) from None
+        return self._next_line(order, patience_s)
+
+    def _next_line(self, order: LoadOrder, patience_s: float) -> dict[str, Any]:
         try:
-            answer: dict[str, Any] = json.loads(self._read_line(process, patience_s))
+            answer: dict[str, Any] = json.loads(self._read_line(self._running, patience_s))
         except json.JSONDecodeError as error:
             raise GeneratorError(
                 f"the load engine's answer to slot {order.id} is not of the agreed form: {error}"
@@ -182,24 +188,51 @@ class Loadgen:
         return order_json(order) | ({"allow_remote": True} if ours else {})
 
     def _read_line(self, process: subprocess.Popen[bytes], patience_s: float) -> bytes:
+        begin = 0
+        while (end := self._unread.find(b"\n", begin)) < 0:
+            begin = len(self._unread)
+            self._receive(process, patience_s)
+        return self._read(process, end + 1, patience_s)
+
+    def _read(self, process: subprocess.Popen[bytes], count: int, patience_s: float) -> bytes:
+        while len(self._unread) < count:
+            self._receive(process, patience_s)
+        taken = bytes(self._unread[:count])
+        del self._unread[:count]
+        return taken
+
+    def _receive(self, process: subprocess.Popen[bytes], patience_s: float) -> None:
         assert process.stdout is not None  # noqa: S101 (requested in __enter__)
-        with selectors.DefaultSelector() as selector:
+        with selectors.PollSelector() as selector:
             selector.register(process.stdout, selectors.EVENT_READ)
-            while b"\n" not in self._unread:
-                if not selector.select(patience_s):
-                    raise GeneratorError(
-                        f"the load engine did not answer within {patience_s:.0f} s"
-                    )
-                chunk = os.read(process.stdout.fileno(), 1 << 20)
-                if not chunk:
-                    raise self._died(process)
-                self._unread += chunk
-        line, _, self._unread = self._unread.partition(b"\n")
-        return line
+            if not selector.select(patience_s):
+                raise GeneratorError(f"the load engine did not answer within {patience_s:.0f} s")
+        chunk = os.read(process.stdout.fileno(), 1 << 20)
+        if not chunk:
+            raise self._died(process)
+        self._unread += chunk
 
     @staticmethod
     def _died(process: subprocess.Popen[bytes]) -> GeneratorError:
         return GeneratorError(f"the load engine ended unexpectedly (exit code {process.wait()})")
+
+
+def _response(answer: Mapping[str, Any], body: bytes) -> ServerResponse:
+    return ServerResponse(
+        status=answer["status"],
+        version=answer["version"],
+        headers=[(name, value) for name, value in answer["headers"]],
+        head_bytes=answer["head_bytes"],
+        body=body,
+        tls=answer.get("tls", ""),
+        failure=answer.get("failure"),
+        trouble=answer.get("trouble"),
+        came_bytes=answer.get("came_bytes", 0),
+        took_s=answer.get("took_s", 0.0),
+        is_login=answer["login"],
+        number=answer["request"],
+        captured=answer["captured"],
+    )
 
 
 def _offered(order: LoadOrder) -> dict[str, float | None]:

@@ -5,14 +5,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import urlsplit
 
 from webdyno.definitions import Catalogue, read_settings
+from webdyno.generator.asking import Conversation, NoResponse
 from webdyno.host.this_machine import Testbed
 from webdyno.host.workspace import Workspace
 from webdyno.lab.caller import Caller
 from webdyno.lab.systems import one_system
 from webdyno.model.errors import UserError
+from webdyno.model.load import Load
 from webdyno.model.service import OK
 from webdyno.model.text import split_url
 from webdyno.own.kinds import KIND_OF_APP
@@ -34,7 +35,6 @@ from webdyno.own.variants import OWN_SITE
 from webdyno.revisions.builds import REPOSITORY, Recipe, built
 from webdyno.revisions.repository import WORKING_TREE, Repository
 from webdyno.stack.ready import FirstRequest
-from webdyno.stack.speaking import Conversation, NoResponse, ServerResponse
 from webdyno.stack.starting import start_stack
 
 ENV_FILE = ".env"
@@ -175,7 +175,7 @@ def try_out(
             asked=first,
         ) as running,
         Conversation(
-            urlsplit(running.url).netloc, "http", ANSWERS_WITHIN_S, testbed.client_socket
+            running.url, Load(timeout_s=ANSWERS_WITHIN_S), testbed.client_entry()
         ) as conversation,
     ):
         trial = FirstTry(running.ready_s)
@@ -307,9 +307,8 @@ class _Asking:
 def _seen(conversation: Conversation, path: str, headers: Mapping[str, str]) -> PageResponse:
     began = time.monotonic()
     try:
-        said: ServerResponse = conversation.ask("GET", path, headers)
+        said = conversation.ask("GET", path, headers)
     except NoResponse as none:
-        conversation.close()
         return PageResponse(path, None, 0, time.monotonic() - began, "", "", str(none), b"")
     took_s = time.monotonic() - began
     fields = {name.lower(): value for name, value in said.headers}

@@ -27,6 +27,9 @@ Rate = Annotated[float, Field(ge=0.001, le=100_000_000)]
 Connections = Annotated[int, Strict(), Field(ge=1, le=MOST_CONNECTIONS)]
 Requests = Annotated[int, Field(ge=1, le=1_000_000_000)]
 
+HttpProtocol = Literal["http", "https", "h2", "h2c"]
+"""HTTP/1.1, the same over TLS, HTTP/2 over TLS, HTTP/2 without TLS (prior knowledge)."""
+
 KeepAlive = Literal["always", "never"] | Requests
 """Whether connections are reused; a number closes each connection after that many requests."""
 
@@ -90,7 +93,7 @@ class Load(Model):
     slot."""
     keepalive: KeepAlive = "always"
     """Whether connections are reused; a number closes each after that many requests."""
-    protocol: Literal["http", "https", "h2", "h2c"] = "http"
+    protocol: HttpProtocol = "http"
     """HTTP/1.1, the same over TLS, HTTP/2 over TLS, HTTP/2 without TLS (prior knowledge)."""
     streams: Annotated[int, Field(ge=1, le=100)] = 1
     """HTTP/2: requests at a time on each connection."""
@@ -191,6 +194,15 @@ class Load(Model):
             return None
         per_connection = self.due == "connection" and isinstance(self.keepalive, int)
         return self.rate_per_s * (int(self.keepalive) if per_connection else 1)
+
+    @property
+    def of_one_user(self) -> "Load":
+        """That of one user who doesn't pause: it is the same requests, one after the other."""
+        at_once = {"loop": "closed", "rate_per_s": None, "rate_per_connection": None, "burst": 1}
+        no_waits = {"send_lag_budget": 0.0, "think_s": 0.0, "connection_ramp_s": 0.0}
+        alone = {"connections": 1, "streams": 1, "idle_connections": 0, "slow_readers": None}
+        plain = {"zipf": None, "replay": None, "arrivals": "poisson", "requests": None}
+        return self.replace(**at_once, **no_waits, **alone, **plain, kernel_times=False)
 
     @property
     def one_by_one(self) -> "Load":

@@ -13,12 +13,14 @@ from collections.abc import Callable, Generator
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 
+from webdyno.generator.asking import Conversation, NoResponse
+from webdyno.generator.interface import GeneratorError
+from webdyno.model.load import Load
 from webdyno.model.readings import ServerStatus
 from webdyno.model.service import StatusKind, StatusSource
 from webdyno.probe.scene import Scene
 from webdyno.stack.ready import connect
 from webdyno.stack.service import RunningService
-from webdyno.stack.speaking import Conversation, NoResponse
 
 WITHIN_S = 0.25
 """An idle server answers within a millisecond; one whose workers are all taken not at all."""
@@ -185,7 +187,7 @@ def read_status(service: RunningService) -> StatusReading | None:
     if source is None:
         return None
     most = service.filled.texts["status"]["workers"]
-    with suppress(OSError, ValueError, LookupError, NoResponse):
+    with suppress(OSError, ValueError, LookupError, NoResponse, GeneratorError):
         text = ASK[source.kind](service, source).decode("utf-8", "replace")
         counts = PARSERS[source.kind](text)
         if not most or _plausible(counts, int(most)):
@@ -222,9 +224,9 @@ def _difference(now: int | None, then: int | None, own: int | None = None) -> in
 def _http(service: RunningService, source: StatusSource) -> bytes:
     path, address = service.filled.texts["status"]["path"], service.address
     if source.socket is None and address.protocol != "http":
-        new_socket = service.testbed.servers_socket
-        with Conversation(address.netloc, address.protocol, WITHIN_S, new_socket) as conversation:
-            return conversation.ask("GET", path, {}).body
+        load, entry = Load(protocol=address.protocol), service.testbed.servers_entry()
+        with Conversation(address.url, load, entry) as conversation:
+            return conversation.ask("GET", path, {}, within_s=WITHIN_S).body
     response = _exchange(service, source, f"GET {path} HTTP/1.0\r\nHost: status\r\n\r\n".encode())
     head, _, body = response.partition(b"\r\n\r\n")
     if head.split(None, 2)[1] != b"200":

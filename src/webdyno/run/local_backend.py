@@ -130,7 +130,7 @@ class Agent(ServersHost, ClientsHost):
     def broken_rule(self, variant: str) -> str | None:
         planned, testbed = self._variants[variant], self._testbeds[variant].testbed
         stack = self._stacks[variant]
-        return broken_rule(stack, planned.site, planned.load, testbed.client_socket)
+        return broken_rule(stack, planned.site, planned.load, testbed.client_entry())
 
     def check_alive(self, variant: str) -> None:
         self._stacks[variant].check_alive()
@@ -186,7 +186,8 @@ class Agent(ServersHost, ClientsHost):
             self.get_ready(variant)
             generator = self._generators[self._testbeds[variant]]
             return ask_as_user(url, requests, load, users, generator, ignored, elsewhere=elsewhere)
-        return ask_all(url, requests, load, self._testbeds[variant].testbed.client_socket, ignored)
+        entry = self._testbeds[variant].testbed.client_entry()
+        return ask_all(url, requests, load, entry, ignored)
 
     def get_ready(self, variant: str) -> None:
         testbed = self._testbeds[variant]

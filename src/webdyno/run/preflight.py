@@ -8,23 +8,22 @@ what is checked is what will be sent.
 import hashlib
 import json
 import re
-import socket
 import zlib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from difflib import unified_diff
 from typing import Any
-from urllib.parse import urlsplit
 from uuid import uuid4
 
 import regex
 
+from webdyno.generator.asking import LONGEST_S, Conversation
 from webdyno.generator.interface import (
     Generator,
     GeneratorError,
     LoadOrder,
     LoginError,
-    TracedResponse,
+    ServerResponse,
 )
 from webdyno.model.errors import UserError
 from webdyno.model.hiding import HIDDEN
@@ -33,8 +32,6 @@ from webdyno.model.records import Response
 from webdyno.model.request import JSON_TOP, accepted_encodings, header, steps
 from webdyno.model.session import PLACE
 from webdyno.run.requests import PlannedRequest, PlannedUsers
-from webdyno.stack.sockets import NewSocket
-from webdyno.stack.speaking import Conversation, NoResponse, ServerResponse
 
 SHOWN_BYTES = 500
 """How much of a body is kept as text: enough to recognise an error page."""
@@ -54,17 +51,15 @@ WITHIN_S = 5.0
 SLOW = "; where whole responses take longer, such as streams, give a longer load.timeout_s"
 INSTEAD = "…"
 
-LONGEST_S = 600.0
 SHORTEST_HIDDEN = 4
 """Captured values of fewer letters may stand anywhere in a page."""
-FIRST = "HTTP/1.1"
 
 
 def ask_all(
     url: str,
-    requests: Iterable[PlannedRequest],
+    requests: Sequence[PlannedRequest],
     load: Load,
-    new_socket: NewSocket = socket.socket,
+    client_entry: Sequence[str] = (),
     ignored: Sequence[str] = (),
 ) -> list[Response]:
     """Ask a server each request over one connection, as the load will, and keep the responses.
@@ -76,24 +71,28 @@ def ask_all(
     `url` is the server's base URL. A request that gets no response gives a `Response` with an
     error.
     """
-    netloc, checks = urlsplit(url).netloc, bool(load.tls_verify)
-    with Conversation(netloc, load.protocol, load.timeout_s, new_socket, checks) as conversation:
-        return [_ask_one(conversation, asked, load, ignored) for asked in requests]
+    if not requests:
+        return []
+    with Conversation(url, load, client_entry) as conversation:
+        responses = conversation.ask_all([asked.sent_to(url, load) for asked in requests])
+        return [
+            _written_down(said, asked, load, ignored)
+            for said, asked in zip(responses, requests, strict=True)
+        ]
 
 
-def _ask_one(
-    conversation: Conversation, asked: PlannedRequest, load: Load, ignored: Sequence[str]
+def _written_down(
+    said: ServerResponse, asked: PlannedRequest, load: Load, ignored: Sequence[str]
 ) -> Response:
     headers = load.headers if asked.headers is None else asked.headers
     blank = unanswered(asked)
+    if said.trouble is not None:
+        is_slow = said.trouble == "late" and said.came_bytes
+        return blank.replace(error=f"{said.failure}{SLOW if is_slow else ''}")
     try:
-        said = conversation.ask(asked.method, asked.path, headers, asked.body)
-        return described(blank, said, asked, ignored, headers).replace(tls=conversation.tls)
-    except (NoResponse, zlib.error, Undecodable) as error:
-        conversation.close()
-        why = str(error) or type(error).__name__
-        is_slow = isinstance(error, NoResponse) and error.is_late and error.unfinished
-        return blank.replace(error=why + SLOW if is_slow else why)
+        return described(blank, said, asked, ignored, headers)
+    except (zlib.error, Undecodable) as error:
+        return blank.replace(error=str(error) or type(error).__name__)
 
 
 def unanswered(asked: PlannedRequest) -> Response:
@@ -126,7 +125,8 @@ def described(
         body=body[:COMPARED_BYTES],
         status=said.status,
         http_version=said.version,
-        headers=said.headers,
+        headers=list(said.headers),
+        tls=said.tls,
         head_bytes=said.head_bytes,
         encoding="" if encoding == "identity" else encoding,
         wire_bytes=len(said.body),
@@ -318,13 +318,13 @@ def ask_as_user(
     order = LoadOrder(
         id="pre-flight check",
         requests=tuple(asked.sent_to(url, load) for asked in requests),
-        load=_alone(load),
+        load=load.of_one_user,
         duration_s=LONGEST_S,
         users=users.sent_to(url, load, uuid4().hex),
         elsewhere=elsewhere,
     )
     try:
-        traced = generator.trace(replace(order, count=len(order.flows())))
+        traced = list(generator.trace(replace(order, count=len(order.flows()))))
     except GeneratorError as error:
         return [unanswered(requests[0]).replace(error=str(error))]
     for said in traced:
@@ -348,50 +348,29 @@ def login_refused(users: PlannedUsers, failed: LoginError) -> Response:
     return blank.replace(path=f"{blank.path}, of user {failed.user}", error=why, is_login=True)
 
 
-def _alone(load: Load) -> Load:
-    """Give the load of one user who doesn't pause."""
-    at_once = {"loop": "closed", "rate_per_s": None, "rate_per_connection": None, "burst": 1}
-    no_waits = {"send_lag_budget": 0.0, "think_s": 0.0, "connection_ramp_s": 0.0}
-    return load.replace(
-        **at_once,
-        **no_waits,
-        connections=1,
-        zipf=None,
-        replay=None,
-        arrivals="poisson",
-        requests=None,
-    )
-
-
 def _without_address(failure: str, url: str) -> str:
     """Leave out what the step's name says already: method and address."""
     return re.sub(rf"^(?:[A-Z]+ )?{re.escape(url)}\S*: ", "", failure)
 
 
 def _response(
-    url: str, asked: PlannedRequest, said: TracedResponse | None, ignored: Sequence[str]
+    url: str, asked: PlannedRequest, said: ServerResponse | None, ignored: Sequence[str]
 ) -> Response:
     blank = unanswered(asked)
     if said is None:
         return blank.replace(error="a request before it in its flow failed")
     if not said.status:
         return blank.replace(error=_without_address(said.failure or "there was no response", url))
-    lines = said.head.split("\r\n")
-    pairs = [
-        (name, value.strip()) for name, _, value in (line.partition(":") for line in lines[1:])
-    ]
-    headers = [
+    hidden = [
         (name, f"{value.partition('=')[0]}={HIDDEN}" if name.lower() == "set-cookie" else value)
-        for name, value in pairs
-        if name
+        for name, value in said.headers
     ]
-    whole = ServerResponse(
-        said.status, lines[0].partition(" ")[0] or FIRST, headers, said.body, len(said.head)
-    )
     if asked.contains and PLACE.search(asked.contains):
         asked = replace(asked, contains=None)  # the load generator looks for what it filled in
     try:
-        response = described(blank, whole, asked, ignored, asked.headers or {})
+        response = described(
+            blank, replace(said, headers=hidden), asked, ignored, asked.headers or {}
+        )
     except (zlib.error, Undecodable) as error:
         return blank.replace(error=str(error))
     is_capture = said.failure is not None and response.has_right_status and response.lacks is None

@@ -9,18 +9,18 @@ from webdyno.stack.ready import (
     FirstRequest,
     FirstResponse,
     Starting,
+    UntrustedServer,
     spoken_instead,
     wait_for_response,
     why_silent,
 )
 from webdyno.stack.service import RunningService
-from webdyno.stack.speaking import UntrustedServer
 
 CLOSED = (
     "what is measured has to be on this port, under this protocol; servers end connections so for "
     "hosts that they don't know (`return 444` of nginx), and where they expect the PROXY protocol"
 )
-UNREADABLE = "what is measured has to speak HTTP, with 100 headers at most"
+UNREADABLE = "what is measured has to speak HTTP"
 ENDLESS = "what is measured has to be answered as a whole; name another path by --path"
 ANY_CERTIFICATE = (
     "name it as the certificate does, set SSL_CERT_FILE to a file with the authority that issued "
@@ -53,7 +53,7 @@ def first_response(
         check_alive=check_alive,
         is_own=front.listens,
         is_elsewhere=front.is_elsewhere if own and not own.ready_within_s else _never,
-        new_socket=testbed.client_socket,
+        client_entry=testbed.client_entry(),
         within_s=front.role.service.starts_within_s,
     )
     where = f"{url}{request.path}"
@@ -71,7 +71,7 @@ def first_response(
         )
     if answered is None:
         late = f"has not answered {where} in time"
-        if why := why_silent(front.address, request, testbed.client_socket):
+        if why := why_silent(front.address, request, testbed.client_entry()):
             late = f"{late}: {why}"
         elif front.role.service.runs_already:
             late = f"doesn't answer {where}: start it first, or give another port"
@@ -94,7 +94,7 @@ def first_response(
 def _spoken_instead(front: RunningService, request: FirstRequest, testbed: Testbed) -> str | None:
     if not front.listens():
         return None
-    return spoken_instead(front.address, request, testbed.client_socket)
+    return spoken_instead(front.address, request, testbed.client_entry())
 
 
 def _is_fine(status: int, body: bytes) -> bool:  # noqa: ARG001

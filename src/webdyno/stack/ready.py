@@ -3,23 +3,20 @@
 import socket
 import struct
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import median
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 from urllib.parse import quote
 
+from webdyno.generator.asking import Conversation, NoResponse
+from webdyno.generator.interface import ServerResponse
+from webdyno.model.load import HttpProtocol, Load
 from webdyno.model.service import BAD_REQUEST
+from webdyno.stack.certificates import SECURE
 from webdyno.stack.sockets import NewSocket, tcp
-from webdyno.stack.speaking import (
-    Conversation,
-    NoResponse,
-    ResetStream,
-    ServerResponse,
-    UntrustedServer,
-)
 
 POLL_S = 0.005
 START_WITHIN_S = 20.0
@@ -34,7 +31,7 @@ LAST_QUESTIONS_S = 2 * ONCE_MORE_WITHIN_S
 set one: the rest is needed to find out what it might speak instead."""
 ELSEWHERE_AFTER_S = 1.0
 """Interval at which it is checked whether it listens at another address."""
-PROTOCOLS = ("http", "https", "h2", "h2c")
+PROTOCOLS: tuple[HttpProtocol, ...] = get_args(HttpProtocol)
 ROUND_TRIPS = 11
 
 
@@ -48,7 +45,7 @@ class Address:
     """Path of the Unix socket if it listens on one instead."""
     uid: int
     """The user who has to be behind that socket."""
-    protocol: str = "http"
+    protocol: HttpProtocol = "http"
     """What an HTTP server speaks there: http, https, h2 or h2c."""
     asked_host: str = ""
     """The host that clients ask for; empty where that is the address."""
@@ -66,6 +63,12 @@ class Address:
     def netloc(self) -> str:
         """As it stands in a URL: a socket's path is percent-encoded."""
         return quote(str(self.socket), safe="") if self.socket else self._host_and_port
+
+    @property
+    def url(self) -> str:
+        """Where clients find an HTTP server, such as `http://127.0.0.1:8080`."""
+        scheme = "https" if self.protocol in SECURE else "http"
+        return f"{scheme}{'+unix' if self.socket else ''}://{self.netloc}"
 
     @property
     def _host_and_port(self) -> str:
@@ -133,9 +136,14 @@ class Starting:
     """Whether our server has the port: somebody else's may have it."""
     is_elsewhere: Callable[[], bool]
     """Whether it listens, and surely at another address than this."""
-    new_socket: NewSocket = socket.socket
+    client_entry: Sequence[str] = ()
+    """Words before a command that let it run where clients are."""
     within_s: float | None = None
     """As long as any server unless given."""
+
+
+class UntrustedServer(Exception):  # noqa: N818 (it becomes why a stack can't be measured)
+    """The server's certificate isn't valid, so that nothing was said to it."""
 
 
 def wait_for_response(server: Starting, request: FirstRequest) -> FirstResponse | None:
@@ -146,6 +154,13 @@ def wait_for_response(server: Starting, request: FirstRequest) -> FirstResponse 
     is patient. One that listens at another address isn't waited for any longer, nor one whose
     answer doesn't end. Raise UntrustedServer for a certificate that isn't valid.
     """
+    with _conversation(server.address, request, server.client_entry) as conversation:
+        return _wait_for_response(server, request, conversation)
+
+
+def _wait_for_response(
+    server: Starting, request: FirstRequest, conversation: Conversation
+) -> FirstResponse | None:
     deadline = time.monotonic() + (server.within_s or START_WITHIN_S)
     given_up_at = deadline if server.within_s else deadline - LAST_QUESTIONS_S
     wrong = last = _Response(0.0)
@@ -154,11 +169,11 @@ def wait_for_response(server: Starting, request: FirstRequest) -> FirstResponse 
         server.check_alive()
         left_s = given_up_at - time.monotonic()
         asks_for_s = min(RESPONSE_WITHIN_S, left_s) if left_s > 0 else ONCE_MORE_WITHIN_S
-        response = _ask(server.address, request, server.new_socket, asks_for_s)
+        response = _ask(conversation, server.address, request, asks_for_s)
         if response is not None and not server.is_own():
             response = None
         if response is not None and response.unfinished:
-            response = _ask(server.address, request, server.new_socket, ENDS_WITHIN_S)
+            response = _ask(conversation, server.address, request, ENDS_WITHIN_S)
             if response is not None and response.unfinished:
                 return FirstResponse(response.at_s, None, False, response.unfinished)
         if response is not None and response.is_reset and not request.is_patient:
@@ -187,15 +202,16 @@ def wait_for_response(server: Starting, request: FirstRequest) -> FirstResponse 
 
 
 def spoken_instead(
-    address: Address, request: FirstRequest, new_socket: NewSocket = socket.socket
+    address: Address, request: FirstRequest, client_entry: Sequence[str] = ()
 ) -> str | None:
     """Give what an HTTP server speaks, if that isn't what it was to speak; None if nothing."""
     others = [protocol for protocol in PROTOCOLS if protocol != address.protocol]
+    anyone = replace(request, headers={}, checks_certificate=False)
 
-    def ask(protocol: str) -> _Response | None:
-        other, anyone = replace(address, protocol=protocol), replace(request, headers={})
-        anyone = replace(anyone, checks_certificate=False)
-        return _ask(other, anyone, new_socket, ONCE_MORE_WITHIN_S)
+    def ask(protocol: HttpProtocol) -> _Response | None:
+        other = replace(address, protocol=protocol)
+        with _conversation(other, anyone, client_entry) as conversation:
+            return _ask(conversation, other, anyone, ONCE_MORE_WITHIN_S)
 
     with ThreadPoolExecutor(len(others)) as pool:
         responses = list(pool.map(ask, others))
@@ -210,14 +226,13 @@ def spoken_instead(
     )
 
 
-def why_silent(
-    address: Address, request: FirstRequest, new_socket: NewSocket = socket.socket
-) -> str:
+def why_silent(address: Address, request: FirstRequest, client_entry: Sequence[str] = ()) -> str:
     """Ask once more; give what is wrong with the response, nothing where nobody listens."""
-    try:
-        _said(address, request, new_socket, ONCE_MORE_WITHIN_S)
-    except NoResponse as none:
-        return str(none) if none.connected else ""
+    with _conversation(address, request, client_entry) as conversation:
+        try:
+            _said(conversation, address, request, ONCE_MORE_WITHIN_S)
+        except NoResponse as none:
+            return "" if none.trouble == "connect" else str(none)
     return ""
 
 
@@ -267,11 +282,15 @@ class _Response(NamedTuple):
     unread: str = ""
 
 
+def _conversation(
+    address: Address, request: FirstRequest, client_entry: Sequence[str]
+) -> Conversation:
+    load = Load(protocol=address.protocol, tls_verify=request.checks_certificate)
+    return Conversation(address.url, load, client_entry)
+
+
 def _ask(
-    address: Address,
-    request: FirstRequest,
-    new_socket: NewSocket,
-    within_s: float,
+    conversation: Conversation, address: Address, request: FirstRequest, within_s: float
 ) -> _Response | None:
     """Give the response to a request; None where there is none that tells anything."""
     if address.socket:
@@ -280,27 +299,24 @@ def _ask(
         except OSError:
             return None
     try:
-        said = _said(address, request, new_socket, within_s)
-    except UntrustedServer:
-        raise
-    except ResetStream:
-        return _Response(time.monotonic(), is_reset=True)
+        said = _said(conversation, address, request, within_s)
     except NoResponse as none:
+        if none.trouble == "untrusted":
+            raise UntrustedServer(str(none)) from None
+        if none.trouble == "reset":
+            return _Response(time.monotonic(), is_reset=True)
         if not (none.refused or none.unfinished):
             return None
-        unread = str(none) if none.unread else ""
+        unread = str(none) if none.trouble == "malformed" else ""
         return _Response(time.monotonic(), unfinished=none.unfinished, unread=unread)
     return _Response(time.monotonic(), said.status, said.body)
 
 
 def _said(
-    address: Address, request: FirstRequest, new_socket: NewSocket, within_s: float
+    conversation: Conversation, address: Address, request: FirstRequest, within_s: float
 ) -> ServerResponse:
-    checks = request.checks_certificate
-    with Conversation(
-        address.netloc, address.protocol, within_s, new_socket, checks
-    ) as conversation:
-        return conversation.ask("GET", request.path, {**address.headers, **request.headers})
+    headers = {**address.headers, **request.headers}
+    return conversation.ask("GET", request.path, headers, within_s=within_s)
 
 
 def measured_round_trip_s(address: Address) -> float:

@@ -21,7 +21,6 @@ from webdyno.model.errors import OperationError, UserError
 from webdyno.model.quantities import memory_words
 from webdyno.model.setting import SettingValue
 from webdyno.model.stack import Site, Stack
-from webdyno.stack.certificates import SECURE
 from webdyno.stack.first_response import first_response, request_of_readiness
 from webdyno.stack.layout import Deployment, Placement, lay_out, testbed_of
 from webdyno.stack.open_ports import is_asked_from_elsewhere, on_ports, refuse_open_port
@@ -138,9 +137,8 @@ class RunningStack:
     @property
     def url(self) -> str:
         """Where clients find the site, such as `http://127.0.0.1:8080`."""
-        address, role = self._front.address, self._front.role
-        scheme = "https" if role.speaks in SECURE else role.service.protocol
-        return f"{scheme}{'+unix' if address.socket else ''}://{address.netloc}"
+        address, protocol = self._front.address, self._front.role.service.protocol
+        return address.url if protocol == "http" else f"{protocol}://{address.netloc}"
 
     def start(self) -> None:
         """Start the services one after the other and wait until the site's first response."""

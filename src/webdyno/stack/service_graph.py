@@ -3,8 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
+from typing import cast
 
 from webdyno.model.errors import UserError
+from webdyno.model.load import HttpProtocol
 from webdyno.model.service import Service
 from webdyno.model.setting import Setting, SettingValue, in_figures
 from webdyno.model.stack import RoleDefinition, Site, Stack
@@ -33,9 +35,9 @@ class Role:
         return replace(self, settings={**self.settings, "listen": "tcp"}) if chooses else self
 
     @property
-    def speaks(self) -> str:
+    def speaks(self) -> HttpProtocol:
         """What clients speak with it, of an HTTP server: the convention is a setting `protocol`."""
-        return str(self.settings.get("protocol", "http"))
+        return cast("HttpProtocol", self.settings.get("protocol", "http"))
 
     @property
     def has_certificate(self) -> bool:

@@ -52,6 +52,7 @@ pub fn build(args: &Args) -> Result<(Order, Vec<String>), String> {
         window_s: args.checks.window,
         leave_out_client_bound: args.checks.leave_out_client_bound,
         enough_late: None,
+        trace: false,
         session: None,
     };
     Ok((order, notes))

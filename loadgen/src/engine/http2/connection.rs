@@ -63,20 +63,19 @@ impl Http2Connection {
     }
 
     /// Has what comes kept as well, of a connection for one request.
-    pub fn keeping(mut self) -> Http2Connection {
+    pub fn keeping(mut self, kept: Kept) -> Http2Connection {
         self.reader.keeps_fields = true;
-        self.dialog.kept = Some(Kept::default());
+        self.dialog.kept = Some(kept);
         self
     }
 
-    /// What came, where it is kept.
-    pub fn into_kept(self) -> Option<Kept> {
-        self.dialog.kept
+    /// What came so far, where it is kept.
+    pub fn kept(&self) -> Option<&Kept> {
+        self.dialog.kept.as_ref()
     }
 
-    /// Something of the response is there.
-    pub fn has_begun(&self) -> bool {
-        self.dialog.kept.as_ref().is_some_and(|kept| !kept.fields.is_empty())
+    pub fn into_kept(self) -> Option<Kept> {
+        self.dialog.kept
     }
 
     /// None once it is lost.

@@ -52,19 +52,24 @@ pub struct Dialog {
 /// What came of a response, as people want to see it.
 #[derive(Debug, Default)]
 pub struct Kept {
-    /// Head and trailers, a field a line.
+    /// Of the final head, a field a line.
     pub fields: Vec<u8>,
+    /// The same of trailers.
+    pub trailers: Vec<u8>,
     /// The body's beginning.
     pub body: Vec<u8>,
     pub body_bytes: u64,
+    /// More of a body isn't kept.
+    most_bytes: usize,
 }
 
 impl Kept {
-    /// More of a body is of no use on a terminal.
-    pub const MOST_BODY_BYTES: usize = 64 * 1024;
+    pub fn up_to(most_bytes: usize) -> Kept {
+        Kept { most_bytes, ..Kept::default() }
+    }
 
     pub fn take(&mut self, body: &[u8]) {
-        let room = Kept::MOST_BODY_BYTES - self.body.len();
+        let room = self.most_bytes - self.body.len();
         self.body.extend_from_slice(&body[..body.len().min(room)]);
         self.body_bytes += body.len() as u64;
     }

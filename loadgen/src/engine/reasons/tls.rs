@@ -112,40 +112,51 @@ pub fn no_alpn(origin: &Origin) -> (String, bool) {
     (why.into(), true)
 }
 
-/// What is wrong with a certificate, and the remedy.
+/// Why a server's certificate is not to be trusted, where that is what is wrong.
+pub fn distrust(error: &io::Error) -> Option<&'static str> {
+    match tls_error(error) {
+        Some(TlsError::InvalidCertificate(reason)) => Some(distrusted(reason).0),
+        _ => None,
+    }
+}
+
 fn untrusted(reason: &CertificateError) -> String {
+    let (why, remedy) = distrusted(reason);
+    format!("{why}; {remedy}")
+}
+
+/// What is wrong with a certificate, and the remedy.
+fn distrusted(reason: &CertificateError) -> (&'static str, &'static str) {
     use CertificateError as Reason;
+    const ANOTHER: &str = "give the server another one";
     match reason {
         // A bad signature: the issuer has the name of somebody trusted, but not the key.
         Reason::UnknownIssuer | Reason::BadSignature => {
-            "nobody trusted has issued it; give its authority (--cacert, \"ca_file\")".into()
+            ("nobody trusted has issued it", "give its authority (--cacert, \"ca_file\")")
         }
-        Reason::Expired | Reason::ExpiredContext { .. } => "it has expired; renew it".into(),
+        Reason::Expired | Reason::ExpiredContext { .. } => ("it has expired", "renew it"),
         Reason::NotValidYet | Reason::NotValidYetContext { .. } => {
-            "it is not valid yet; wait, or set this machine's clock".into()
+            ("it is not valid yet", "wait, or set this machine's clock")
         }
         Reason::NotValidForName | Reason::NotValidForNameContext { .. } => {
-            "it is for another name; ask for a name it has".into()
+            ("it is for another name", "ask for a name it has")
         }
-        other if is_authority(other) => {
-            "it is an authority's (CA:TRUE), not a server's; trust it itself (--cacert, \
-             \"ca_file\"), or make one with CA:FALSE"
-                .into()
-        }
-        Reason::BadEncoding => "it is damaged; give the server another one".into(),
+        other if is_authority(other) => (
+            "it is an authority's (CA:TRUE), not a server's",
+            "trust it itself (--cacert, \"ca_file\"), or make one with CA:FALSE",
+        ),
+        Reason::BadEncoding => ("it is damaged", ANOTHER),
         Reason::InvalidPurpose | Reason::InvalidPurposeContext { .. } => {
-            "it isn't for servers (extended key usage); give the server another one".into()
+            ("it isn't for servers (extended key usage)", ANOTHER)
         }
         Reason::UnhandledCriticalExtension => {
-            "it has a critical extension that nobody knows here; give the server another one".into()
+            ("it has a critical extension that nobody knows here", ANOTHER)
         }
         Reason::UnsupportedSignatureAlgorithmContext { .. }
         | Reason::UnsupportedSignatureAlgorithmForPublicKeyContext { .. } => {
-            "it is signed in a way that isn't safe any more, such as by SHA-1; give the server \
-             another one"
-                .into()
+            ("it is signed in a way that isn't safe any more, such as by SHA-1", ANOTHER)
         }
-        _ => "it isn't valid; give the server another one".into(),
+        _ => ("it isn't valid", ANOTHER),
     }
 }
 

@@ -15,7 +15,7 @@ use rustls::pki_types::ServerName;
 use rustls::unbuffered::{
     ConnectionState, EncodeError, EncodeTlsData, EncryptError, UnbufferedStatus, WriteTraffic,
 };
-use rustls::{ClientConfig, HandshakeKind};
+use rustls::{ClientConfig, HandshakeKind, ProtocolVersion};
 
 use super::socket::{Got, is_none, receive};
 
@@ -112,6 +112,17 @@ impl Secure {
     pub fn agreed(&self) -> (Option<&[u8]>, bool) {
         let is_resumed = self.tls.handshake_kind() == Some(HandshakeKind::Resumed);
         (self.tls.alpn_protocol(), is_resumed)
+    }
+
+    /// After a handshake: the version and the cipher, by the names that RFC 8446 has for them.
+    pub fn version_and_cipher(&self) -> Option<String> {
+        let version = match self.tls.protocol_version()? {
+            ProtocolVersion::TLSv1_2 => "TLSv1.2".into(),
+            ProtocolVersion::TLSv1_3 => "TLSv1.3".into(),
+            other => format!("{other:?}"),
+        };
+        let cipher = format!("{:?}", self.tls.negotiated_cipher_suite()?.suite());
+        Some(format!("{version}, {}", cipher.replacen("TLS13_", "TLS_", 1)))
     }
 
     /// Writes as much as fits; how much was taken. An error means that nothing of it has left.

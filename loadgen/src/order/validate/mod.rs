@@ -59,6 +59,10 @@ pub fn validate(order: &Order) -> Result<(), String> {
         "load.arrivals.each_connection: timetables of connections have no common count; give \
          duration_s"
     );
+    ensure!(
+        !order.trace || order.load.connections == 1,
+        "trace: is for one connection; set \"connections\": 1"
+    );
     check_windows(order)?;
     check_choice(order)?;
     session::check(order)

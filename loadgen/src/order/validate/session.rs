@@ -28,9 +28,6 @@ pub fn check(order: &Order) -> Result<(), String> {
             .into());
     }
     let Some(session) = &order.session else { return Ok(()) };
-    if session.trace && load.connections > 1 {
-        return Err("session.trace: is for one user; set \"connections\": 1".into());
-    }
     if session.only_login && session.key.is_none() {
         return Err("session.only_login: without a key nobody would know the users later".into());
     }

@@ -236,10 +236,11 @@ fn connections_that_close_lose_no_user() {
 #[test]
 fn all_answers_are_told_whole() {
     let shop = Shop::open();
-    let mut session = json!({"login": login(&shop), "values": {"who": people(1)}, "trace": true});
+    let mut session = json!({"login": login(&shop), "values": {"who": people(1)}});
     let trace = |session: &Value| {
-        let text = order(flow(&shop), session.clone(), 1, 1).to_string();
-        let plan = Plan::new(parse(&text).expect("an order")).expect("a plan");
+        let mut order = order(flow(&shop), session.clone(), 1, 1);
+        order["trace"] = json!(true);
+        let plan = Plan::new(parse(&order.to_string()).expect("an order")).expect("a plan");
         engine(1).trace(&std::sync::Arc::new(plan)).expect("answers")
     };
     let traced = trace(&session);

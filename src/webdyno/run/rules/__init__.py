@@ -6,16 +6,15 @@ words for people. A rule that a site names in `rules` is an entry of RULES.
 """
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from random import Random
 
+from webdyno.generator.asking import Conversation, NoResponse
 from webdyno.model.load import Load
 from webdyno.model.stack import Rule, Site
 from webdyno.run.rules.database import crud, db, fortunes, queries, updates
 from webdyno.run.rules.program import BrokenRule, CheckedProgram, database_of
 from webdyno.stack.running import RunningStack
-from webdyno.stack.sockets import NewSocket
-from webdyno.stack.speaking import Conversation, NoResponse
 
 __all__ = ["RULES", "broken_rule"]
 
@@ -56,16 +55,17 @@ RULES: Mapping[Rule, Callable[[CheckedProgram], None]] = {
 }
 
 
-def broken_rule(stack: RunningStack, site: Site, load: Load, new_socket: NewSocket) -> str | None:
+def broken_rule(
+    stack: RunningStack, site: Site, load: Load, client_entry: Sequence[str]
+) -> str | None:
     """Say which rule of its site a running stack breaks, and how; None if it keeps them all.
 
     Where the site's database is on another host, or is one that can't be asked, nothing is checked.
     """
-    netloc, database = stack.url.partition("://")[2], database_of(stack.services(), site)
+    database = database_of(stack.services(), site)
     if site.services and database is None:
         return None
-    checks = bool(load.tls_verify)
-    with Conversation(netloc, load.protocol, load.timeout_s, new_socket, checks) as conversation:
+    with Conversation(stack.url, load, client_entry) as conversation:
         program = CheckedProgram(conversation, database)
         for rule in site.rules:
             try:

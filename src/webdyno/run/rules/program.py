@@ -6,12 +6,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from webdyno.generator.interface import ServerResponse
 from webdyno.host.children import must, run_program
 from webdyno.model.request import header
 from webdyno.model.stack import Site
 from webdyno.probe.databases import DatabaseCounts, read_counts
 from webdyno.stack.service import RunningService
-from webdyno.stack.speaking import ServerResponse
 
 WITHIN_S = 30.0
 SHOWN_LETTERS = 80

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use sha2::Sha256;
 
+use super::trouble::Trouble;
 use crate::engine::http2::dialog::Kept;
 
 /// What happened, and when.
@@ -14,10 +15,18 @@ pub struct Seen {
     pub handshaken: Option<Duration>,
     pub first_byte: Option<Duration>,
     pub done: Duration,
+    /// There was a connection over which the request could be sent.
+    pub is_connected: bool,
+    /// Version and cipher of TLS.
+    pub tls: Option<String>,
     pub response: Kept,
     pub status: u16,
+    /// Of the response, whole or not.
+    pub came_bytes: u64,
     /// Checksum of the whole body.
     pub hash: Sha256,
-    /// Why it isn't a whole response, or not a valid one.
-    pub trouble: Option<String>,
+    /// What is wrong with a whole response whatever was expected: gRPC says it.
+    pub fault: Option<String>,
+    /// Why it isn't a whole response.
+    pub trouble: Option<Trouble>,
 }

@@ -5,7 +5,8 @@ use sha2::Digest;
 
 use super::patience::Patience;
 use super::seen::Seen;
-use crate::engine::Plan;
+use super::trouble::{Kind, Trouble};
+use super::Room;
 use crate::engine::plan::Ready;
 use crate::engine::reasons;
 use crate::engine::socket::Got;
@@ -14,37 +15,35 @@ use crate::http1::response::{HeadCache, Response};
 
 const READ_BYTES: usize = 64 * 1024;
 
-/// What a connection of the load would send.
-pub fn bytes<'a>(plan: &Plan, request: &'a Ready) -> &'a [u8] {
-    request.rendered.bytes(plan.requests_per_connection == 1)
-}
-
-/// Sends it, and reads until the response is whole; an error says why it isn't.
+/// Sends it, `last` on its connection, and reads until the response is whole; true where the
+/// connection stays open.
 pub fn ask(
-    plan: &Plan,
     request: &Ready,
-    mut wire: Wire,
+    last: bool,
+    wire: &mut Wire,
+    room: Room,
     patience: &Patience,
     seen: &mut Seen,
-) -> Result<(), String> {
-    send(bytes(plan, request), &mut wire, patience)?;
+) -> Result<bool, Trouble> {
+    send(request.rendered.bytes(last), wire, patience)?;
     let mut response = Response::default();
     response.reset(request.asked, true);
-    let outcome = receive(&mut wire, patience, &mut response, seen);
+    let outcome = receive(wire, room, patience, &mut response, seen);
     seen.status = response.status;
     seen.response.fields = response.kept_head;
-    outcome
+    outcome.map(|()| response.keep_alive)
 }
 
-fn send(bytes: &[u8], wire: &mut Wire, patience: &Patience) -> Result<(), String> {
-    let broken = |error| format!("while the request was sent: {error}");
+fn send(bytes: &[u8], wire: &mut Wire, patience: &Patience) -> Result<(), Trouble> {
+    let broken = |error| Kind::Untaken.with(format!("while the request was sent: {error}"));
     let mut written = 0;
     while written < bytes.len() || !wire.flush().map_err(broken)? {
         let count = wire.write(&bytes[written..]).map_err(broken)?;
         written += count;
         if count == 0 && !patience.wait(wire, true).map_err(broken)? {
             let seconds = patience.timeout_s();
-            return Err(format!("the request couldn't be sent within {seconds} s (--timeout)"));
+            let why = format!("the request couldn't be sent within {seconds} s (--timeout)");
+            return Err(Kind::Late.with(why));
         }
     }
     Ok(())
@@ -52,28 +51,31 @@ fn send(bytes: &[u8], wire: &mut Wire, patience: &Patience) -> Result<(), String
 
 fn receive(
     wire: &mut Wire,
+    room: Room,
     patience: &Patience,
     response: &mut Response,
     seen: &mut Seen,
-) -> Result<(), String> {
+) -> Result<(), Trouble> {
     let mut buffer = vec![0; READ_BYTES];
     let mut cache = HeadCache::default();
     while !response.is_done() {
-        let late = |response: &Response| reasons::late(patience.timeout_s(), response.bytes());
+        let late = |bytes| Kind::Late.with(reasons::late(patience.timeout_s(), bytes));
         let count = match wire.read(&mut buffer, RecvFlags::empty()) {
             Ok(Got::Bytes { count, .. }) => count,
             Ok(Got::Nothing) => match patience.wait(wire, false) {
                 Ok(true) => continue,
-                Ok(false) => return Err(late(response)),
-                Err(error) => return Err(error.to_string()),
+                Ok(false) => return Err(late(seen.came_bytes)),
+                Err(error) => return Err(Trouble::of_lost(&error, response.has_begun())),
             },
             // Of servers that end without close_notify what was read counts.
             Ok(Got::End { .. }) if response.end_of_stream() => return Ok(()),
             Ok(Got::End { .. }) => {
-                return Err("the server closed the connection before the end".into());
+                let kind = if response.has_begun() { Kind::Cut } else { Kind::Closed };
+                return Err(kind.with("the server closed the connection before the end"));
             }
-            Err(error) => return Err(reasons::lost(&error).1),
+            Err(error) => return Err(Trouble::of_lost(&error, response.has_begun())),
         };
+        seen.came_bytes += count as u64;
         seen.first_byte.get_or_insert_with(|| patience.spent());
         let (kept, hash) = (&mut seen.response, &mut seen.hash);
         let used = response.feed(&buffer[..count], &mut cache, |data| {
@@ -81,14 +83,18 @@ fn receive(
             hash.update(data);
         });
         let used = used.map_err(|malformed| {
-            reasons::with_bytes(format!("malformed: {malformed}"), &buffer[..count])
+            let why = reasons::with_bytes(malformed.to_string(), &buffer[..count]);
+            Kind::Malformed.with(why)
         })?;
         if used < count && !response.is_upgraded() {
-            return Err("malformed: more bytes than the response has".into());
+            return Err(Kind::Malformed.with("more bytes than the response has"));
+        }
+        if response.body_bytes > room.most_bytes {
+            return Err(Kind::Long.with("the response is too long"));
         }
         // A response may always have more.
         if !response.is_done() && patience.is_over() {
-            return Err(late(response));
+            return Err(late(seen.came_bytes));
         }
     }
     Ok(())

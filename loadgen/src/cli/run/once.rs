@@ -1,30 +1,31 @@
 //! `loadgen run --once`: one request and its response, shown whole.
 
-mod exchange;
-mod http1;
-mod http2;
-mod patience;
-mod seen;
-
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use crate::ask::{Asker, Room, Seen};
 use crate::engine::Plan;
 use crate::engine::http2::dialog::Kept;
 use crate::engine::plan::Ready;
 use crate::engine::reasons;
 use crate::http2::hpack::Decoder;
-use exchange::exchange;
-use seen::Seen;
+
+/// More of a body is of no use on a terminal.
+const ROOM: Room = Room { kept_bytes: 64 * 1024, most_bytes: u64::MAX };
 
 /// Sends the plan's first request. Gives what to print, and whether the response was valid.
 pub fn show(plan: &Plan) -> Result<(String, bool), String> {
     let request = &plan.requests[0];
-    let seen = exchange(plan, request)?;
+    let mut seen = Asker::new(plan, ROOM).ask(0);
+    let why = seen.trouble.take().map(|trouble| trouble.why).or(seen.fault.take());
+    if !seen.is_connected {
+        return Err(format!("{}: {}", plan.origins[request.origin], why.unwrap_or_default()));
+    }
     let mut text = lines("> ", &asked(plan, request));
-    text.push_str(&lines("< ", &seen.response.fields));
-    text.push_str(&shown_body(&seen.response));
-    let wrong = seen.trouble.clone().or_else(|| {
+    let response = &seen.response;
+    text.push_str(&lines("< ", &[&response.fields[..], &response.trailers].concat()));
+    text.push_str(&shown_body(response));
+    let wrong = why.or_else(|| {
         let (status, body_bytes) = (seen.status, seen.response.body_bytes);
         let failure = request.expect.judge(status, body_bytes, Some(seen.hash.clone()))?;
         let text = reasons::mismatch(failure, request, status, body_bytes);
@@ -41,7 +42,7 @@ pub fn show(plan: &Plan) -> Result<(String, bool), String> {
 /// What a connection of the load would send; of HTTP/2 its fields, one a line.
 fn asked(plan: &Plan, request: &Ready) -> Vec<u8> {
     let Some(message) = &request.message else {
-        return http1::bytes(plan, request).to_vec();
+        return request.rendered.bytes(plan.requests_per_connection == 1).to_vec();
     };
     let mut lines = Vec::new();
     let add = |name: &[u8], value: &[u8]| {

@@ -1,0 +1,143 @@
+//! Requests are sent one after the other, and each response is kept whole: to be looked at, or shown.
+
+mod http1;
+mod http2;
+mod patience;
+mod seen;
+mod trouble;
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::engine::Plan;
+use crate::engine::http2::dialog::Kept;
+use crate::engine::plan::Origin;
+use crate::engine::reasons;
+use crate::engine::secure::Secure;
+use crate::engine::wire::{Options, Wire};
+use crate::order::Protocol;
+use crate::target::Address;
+use crate::tls::ALPN_HTTP2;
+use patience::Patience;
+pub use seen::Seen;
+pub use trouble::{Kind, Trouble};
+
+/// How much of a body is kept, and how long it may be.
+#[derive(Debug, Clone, Copy)]
+pub struct Room {
+    pub kept_bytes: usize,
+    pub most_bytes: u64,
+}
+
+/// Sends a plan's requests over one connection for as long as it stays open; over HTTP/2 each has
+/// its own.
+pub struct Asker<'a> {
+    plan: &'a Plan,
+    room: Room,
+    open: Option<Open>,
+}
+
+/// A connection on which another request can be sent.
+struct Open {
+    origin: usize,
+    wire: Wire,
+    requests: u32,
+    /// As [`Seen::tls`].
+    tls: Option<String>,
+}
+
+impl Asker<'_> {
+    pub fn new(plan: &Plan, room: Room) -> Asker<'_> {
+        Asker { plan, room, open: None }
+    }
+
+    /// Sends the request of a number, and waits for the response; nothing is tried twice.
+    pub fn ask(&mut self, number: usize) -> Seen {
+        let patience = Patience::of(Duration::from_nanos(self.plan.timeout_ns));
+        let response = Kept::up_to(self.room.kept_bytes);
+        let mut seen = Seen { response, ..Seen::default() };
+        seen.trouble = self.exchange(number, &patience, &mut seen).err();
+        seen.done = patience.spent();
+        seen
+    }
+
+    fn exchange(
+        &mut self,
+        number: usize,
+        patience: &Patience,
+        seen: &mut Seen,
+    ) -> Result<(), Trouble> {
+        let request = &self.plan.requests[number];
+        let origin = &self.plan.origins[request.origin];
+        let mut open = match self.open.take().filter(|open| open.origin == request.origin) {
+            Some(open) => open,
+            None => self.open(request.origin, patience, seen)?,
+        };
+        seen.is_connected = true;
+        seen.tls.clone_from(&open.tls);
+        open.requests += 1;
+        if origin.protocol == Protocol::Http2 {
+            return http2::ask(request, origin, open.wire, self.room, patience, seen);
+        }
+        let last = open.requests >= self.plan.requests_per_connection;
+        let stays = http1::ask(request, last, &mut open.wire, self.room, patience, seen)?;
+        self.open = (stays && !last).then_some(open);
+        Ok(())
+    }
+
+    fn open(&self, number: usize, patience: &Patience, seen: &mut Seen) -> Result<Open, Trouble> {
+        let origin = &self.plan.origins[number];
+        let mut wire = connect(origin, patience).map_err(|why| Kind::Connect.with(why))?;
+        seen.connected = patience.spent();
+        if let (Some(config), Some((name, _))) = (&self.plan.tls, &origin.tls) {
+            let tls = Secure::new(Arc::new(config.clone()), name.clone());
+            wire.secure(tls.map_err(|error| Kind::Tls.with(error.to_string()))?);
+            shake_hands(&mut wire, origin, patience)?;
+            seen.handshaken = Some(patience.spent());
+        }
+        let tls = wire.version_and_cipher();
+        Ok(Open { origin: number, wire, requests: 0, tls })
+    }
+}
+
+/// Tries the addresses in turn, as the engine does.
+fn connect(origin: &Origin, patience: &Patience) -> Result<Wire, String> {
+    let mut refusal = String::new();
+    for address in &origin.addresses {
+        match connect_to(address, patience) {
+            Ok(wire) => return Ok(wire),
+            Err(error) => refusal = reasons::not_connected(&error),
+        }
+    }
+    Err(refusal)
+}
+
+fn connect_to(address: &Address, patience: &Patience) -> io::Result<Wire> {
+    let options = Options { no_delay: true, ..Options::default() };
+    let (wire, is_connected) = Wire::open(address, options)?;
+    if !is_connected && !patience.wait(&wire, true)? {
+        let why = format!("no connection within {} s (--timeout)", patience.timeout_s());
+        return Err(io::Error::new(io::ErrorKind::TimedOut, why));
+    }
+    wire.connected()?;
+    if wire.has_met_itself() {
+        return Err(io::ErrorKind::ConnectionRefused.into());
+    }
+    Ok(wire)
+}
+
+fn shake_hands(wire: &mut Wire, origin: &Origin, patience: &Patience) -> Result<(), Trouble> {
+    while !wire.handshake().map_err(|error| Trouble::of_handshake(origin, &error))? {
+        let room = !wire.is_flushed();
+        if !patience.wait(wire, room).map_err(|error| Kind::Tls.with(error.to_string()))? {
+            let seconds = patience.timeout_s();
+            return Err(Kind::Late.with(format!("no TLS handshake within {seconds} s (--timeout)")));
+        }
+    }
+    let alpn = wire.agreed().and_then(|(alpn, _)| alpn);
+    match origin.protocol == Protocol::Http2 && alpn != Some(ALPN_HTTP2) {
+        true => Err(Kind::Tls.with(reasons::no_alpn(origin).0)),
+        false => Ok(()),
+    }
+}
