@@ -256,10 +256,12 @@ class Result:
 
     def _repr_html_(self) -> str:
         """Show the answer in a notebook: headline, ratios, the chart of them."""
-        from webdyno.report.page import result_html
+        from webdyno.report.page import answer_html
+        from webdyno.report.words import SIGNS
 
-        drawn = [self.chart().svg] if self.charts() else []
-        return result_html(self._seen.view, self.headline, self._shown_rows(), drawn)
+        signs = " ".join(dict.fromkeys(SIGNS[judged.verdict] for judged in self.points))
+        drawn = self.chart().svg if self.charts() else ""
+        return answer_html(f"{signs} {self.headline}", self._shown_rows()) + drawn
 
     def _shown_rows(self) -> Sequence[Row]:
         return self.ratios() or self.values()

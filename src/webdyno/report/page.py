@@ -15,8 +15,6 @@ from webdyno.model import format as text
 from webdyno.model.text import finished, printable
 from webdyno.report.document import Block, Counts, Document, Headlines, Section
 from webdyno.report.drawing import DARK, FONT, LIGHT, Mark, marks
-from webdyno.report.view import RunView
-from webdyno.report.words import SIGNS
 
 CODE = re.compile(r"`(?P<command>[^`]*)`|(?<![\w-])(?P<flag>--[a-z][\w-]*(?: [\w.]+=[\w.]*\w)?)")
 NARROW_SPACE = "\u202f"
@@ -117,15 +115,6 @@ def prose(said: str) -> Markup:
 
     spaced = str(escape(text.bound(printable(said), NARROW_SPACE)))
     return Markup(CODE.sub(code, spaced))  # noqa: S704 (escaped before)
-
-
-def result_html(
-    view: RunView, headline: str, rows: Sequence[Mapping[str, object]], charts: Sequence[str]
-) -> str:
-    """Show a run: its answer, the rows, and charts as SVG of our own."""
-    signs = " ".join(dict.fromkeys(SIGNS[point.judgement.verdict] for point in view.points))
-    drawn = "".join(charts)
-    return f"{answer_html(f'{signs} {headline}', rows)}{drawn}"
 
 
 def answer_html(headline: str, rows: Sequence[Mapping[str, object]]) -> str:
