@@ -237,7 +237,7 @@ def _pacing(
         command = [
             *(str(paths["loadgen"]), "run", url, "--threads", "1", "--json"),
             *("--connections", str(LAG_CONNECTIONS), "--rate", str(LAG_RATE_RPS)),
-            *("--duration", f"{options.duration}s", "--send-lag-budget", budget),
+            *("--time", f"{options.duration}s", "--send-delay-budget", budget),
         ]
         return run_pinned(command, [cores.client], options.duration + PATIENCE_S)
 
@@ -246,7 +246,7 @@ def _pacing(
     if finished.exit_code not in REPORTERS["loadgen"].good_exits:
         raise BenchError(f"loadgen failed with {finished.reason}")
     result = json.loads(finished.output)
-    lag_us, sent = result["send_lag_us"], result["requests"]["sent"]
+    lag_us, sent = result["send_delay_us"], result["requests"]["sent"]
     seen_us = kept.arrived_late_us or {}
     return lag_us["p99"], [
         *(f"{told[name]:.0f}" for told in (lag_us, seen_us) for name in ("p50", "p99", "max")),

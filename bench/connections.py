@@ -122,7 +122,7 @@ def memory_with(connections: int, path: Path, nginx: Nginx, cpu: int) -> Memory:
     """Give loadgen's memory when so many connections are open and in use."""
     wait_until_free(nginx)
     duration_s = OPEN_WITHIN_S + 2 * HOLD_S
-    arguments = ["--connections", str(connections), "--duration", f"{duration_s:g}s"]
+    arguments = ["--connections", str(connections), "--time", f"{duration_s:g}s"]
     with running_loadgen(path, nginx, cpu, arguments) as process:
         wait_for(
             lambda: nginx.counters().active >= connections,
@@ -148,7 +148,7 @@ def memory_over_requests(requests: int, path: Path, nginx: Nginx, cpu: int) -> l
     progress.print(f"sending {requests:,} requests")
     start = nginx.counters().requests
     seen: list[Memory] = []
-    arguments = ["--connections", str(FEW), "--requests", str(requests)]
+    arguments = ["--connections", str(FEW), "--count", str(requests)]
     with running_loadgen(path, nginx, cpu, arguments) as process:
         while (found := memory_of(process)) is not None:
             done = nginx.counters().requests - start

@@ -61,8 +61,8 @@ def requests(nginx: Nginx, *, is_flow: bool) -> Iterator[dict[str, Any]]:
 
 def cost_us(path: Path, cpu: int, file: Path, duration_s: float) -> float:
     """Give the engine's CPU time per request."""
-    command = [str(path), "run", "--request-file", str(file), "--connections", str(CONNECTIONS)]
-    command += ["--duration", f"{duration_s:g}s", "--threads", "1", "--json"]
+    command = [str(path), "run", "--traffic", str(file), "--connections", str(CONNECTIONS)]
+    command += ["--time", f"{duration_s:g}s", "--threads", "1", "--json"]
     done = subprocess.run(pinned(command, [cpu]), capture_output=True, text=True, check=False)
     if done.returncode not in (0, 3):
         raise BenchError(f"loadgen failed: {done.stderr}")

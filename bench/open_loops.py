@@ -71,11 +71,11 @@ OPEN = ("--rate", str(RATE_RPS), "--connections", str(CONNECTIONS))
 LOADS = {
     "exact": Work(OPEN, of_floor=OPEN),
     "exact-kernel-times": Work((*OPEN, "--kernel-times"), new=True),
-    "200us": Work((*OPEN, "--send-lag-budget=200us"), of_floor=(*OPEN, "--budget-us=200")),
-    "1ms": Work((*OPEN, "--send-lag-budget=1ms"), of_floor=(*OPEN, "--budget-us=1000")),
+    "200us": Work((*OPEN, "--send-delay-budget=200us"), of_floor=(*OPEN, "--budget-us=200")),
+    "1ms": Work((*OPEN, "--send-delay-budget=1ms"), of_floor=(*OPEN, "--budget-us=1000")),
     "closed": Work(("-c", "64"), of_floor=("-c", "64")),
     "closed-kernel-times": Work(("-c", "64", "--kernel-times"), new=True),
-    "tls-100kb": Work(("-c", "16", "--insecure"), path="/100kb", tls=True),
+    "tls-100kb": Work(("-c", "16", "--tls-verify=off"), path="/100kb", tls=True),
     "http2": Work(("-c", "8", "--http2", "--streams", "10"), http2=True),
     "http2-one-stream": Work(("-c", "64", "--http2"), http2=True),
 }
@@ -220,7 +220,7 @@ def command_of(client: str, path: Path, asked: Work, nginx: Nginx, options: Name
         address = nginx.url("").removeprefix("http://")
         return [str(path), address, asked.path, *(asked.of_floor or ()), f"-d{options.duration:g}"]
     url = nginx.url(asked.path, tls=asked.tls, http2=asked.http2)
-    usual = ("run", url, "--threads=1", "--json", f"--duration={options.duration:g}s")
+    usual = ("run", url, "--threads=1", "--json", f"--time={options.duration:g}s")
     return [str(path), *usual, *asked.flags]
 
 
@@ -241,7 +241,7 @@ def run(
         return {"problem": f"{counted.completed} responses are too few for its rate"}
     told = json.loads(finished.output)
     its = told if client == FLOOR else told["client"]
-    delay = told if client == FLOOR else {"send_delay_p99_us": told["send_lag_us"].get("p99")}
+    delay = told if client == FLOOR else {"send_delay_p99_us": told["send_delay_us"].get("p99")}
     return {
         "cpu_us": finished.cpu_s * 1e6 / counted.completed,
         "wake_ups": its["wake_ups"] / counted.completed if asked.is_open else None,

@@ -31,7 +31,7 @@ from webdyno.model.load_result import (
     KeepAliveResult,
     LoadResult,
     Requests,
-    SendLag,
+    SendDelay,
     Times,
 )
 from webdyno.model.machine import CpuSplit, Machine
@@ -276,7 +276,6 @@ def load_result(
         by_status[str(variant.wrong_status)] = wrong
     times = latencies(completed, variant.latency_p50_us * slowness, variant.latency_spread)
     return LoadResult(
-        schema=1,
         target="http://127.0.0.1:8080",
         loop="closed",
         measured_s=duration_s,
@@ -292,12 +291,12 @@ def load_result(
         failure_samples=[f"/hello.txt: status {variant.wrong_status}"] if wrong else [],
         bytes=Bytes(head=HEAD_BYTES * responses, body=len(variant.body) * responses),
         connections=Connections(opened=0, reused_requests=responses + connections),
-        keepalive=KeepAliveResult(asked="always", server_closed=0),
-        rate_rps=completed / duration_s,
-        response_time_us=times,
+        keepalive=KeepAliveResult(requested="always", server_closed=0),
+        throughput_rps=completed / duration_s,
+        latency_us=times,
         service_time_us=times,
         connect_time_us=latencies(0),
-        send_lag_us=SendLag(p50=None, p99=None, max=None),
+        send_delay_us=SendDelay(p50=None, p99=None, max=None),
         client=Client(
             threads=2,
             cpu_user_s=variant.busy * duration_s * 0.4,

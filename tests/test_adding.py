@@ -153,7 +153,6 @@ class Sloth(Instrument):
 
     def result(self, order: LoadOrder, run: Run, done: Done, cpus: int) -> LoadResult:
         return LoadResult(
-            schema=1,
             target=order.requests[0].url,
             loop="closed",
             measured_s=run.duration_s,
@@ -161,7 +160,7 @@ class Sloth(Instrument):
             by_status={},
             failures=Failures(),
             keepalive=KeepAliveResult(asked=order.load.keepalive),
-            rate_rps=run.throughput_rps,
+            throughput_rps=run.throughput_rps,
             client=done.client(threads=1),
         )
 
@@ -185,7 +184,7 @@ def test_a_file_is_all_that_a_generator_takes(sloth: str) -> None:
     assert experiment.generator == sloth
     order = LoadOrder("a slot", (SentRequest("http://127.0.0.1/", Expectation(200)),), Load(), 1.0)
     with program(sloth).new([0]) as generator:
-        assert generator.slot(order).rate_rps == 1.0
+        assert generator.slot(order).throughput_rps == 1.0
 
 
 def test_what_it_can_not_do_or_tell_is_refused_with_the_flag(sloth: str) -> None:

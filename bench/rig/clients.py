@@ -55,12 +55,12 @@ def _loadgen(case: Case, url: str, duration_s: float, budget: str = "") -> list[
         raise CannotMakeLoadError("in a closed loop nothing is due")
     return [
         *("run", url, "--threads", "1", "--json"),
-        *("--connections", str(case.connections), "--duration", f"{duration_s:g}s"),
+        *("--connections", str(case.connections), "--time", f"{duration_s:g}s"),
         *(["--rate", str(case.rate_rps)] if case.rate_rps else []),
-        *(["--send-lag-budget", budget] if budget else []),
+        *(["--send-delay-budget", budget] if budget else []),
         *([] if case.keepalive else ["--keepalive", "never"]),
         *(["--http2", "--streams", str(case.streams)] if case.http2 else []),
-        *(["--insecure"] if case.tls else []),
+        *(["--tls-verify", "off"] if case.tls else []),
     ]
 
 

@@ -21,7 +21,7 @@ LUA = Path(__file__).with_suffix(".lua")
 def loadgen(output: str) -> Percentiles:
     """Read the response-time histogram of `loadgen run --json`."""
     try:
-        encoded = json.loads(output)["response_time_us"]["histogram"]
+        encoded = json.loads(output)["latency_us"]["histogram"]
     except (json.JSONDecodeError, KeyError, TypeError) as error:
         raise BenchError(f"loadgen's output is not as agreed: {error!r}") from None
     histogram = HdrHistogram.decode(encoded)

@@ -63,7 +63,7 @@ def _loadgen(load: Load, flags: tuple[str, ...] = ()) -> list[str]:
     return [
         *("run", load.url, "--threads", "1", "--json"),
         *("--connections", str(OPEN_CONNECTIONS), "--rate", str(load.rate_rps)),
-        *("--duration", f"{load.duration_s}s", *flags),
+        *("--time", f"{load.duration_s}s", *flags),
     ]
 
 
@@ -120,7 +120,7 @@ REPORTERS = {
                     (
                         budget,
                         f"sent up to {budget} late, timed by the kernel",
-                        ("--send-lag-budget", budget),
+                        ("--send-delay-budget", budget),
                     )
                     for budget in BUDGETS
                 ),

@@ -10,7 +10,7 @@
 //! | --- | --- |
 //! | order, result | a job and its report, as JSON |
 //! | slot | a stretch of load, from the first request to the last answer |
-//! | lead-in, window, tail, drain | its parts: warm-up, what the result is about, load that goes on until all that was due is answered, answers that are awaited |
+//! | ramp-up, window, tail, drain | its parts: ramp-up, what the result is about, load that goes on until all that was due is answered, answers that are awaited |
 //! | part of a window | a row of the result, as long as `window_s` |
 //! | plan | an order made ready: addresses resolved, requests rendered |
 //! | origin | a server: addresses, protocol, TLS; only connections to one can be shared |
@@ -24,7 +24,7 @@
 //! | wire | a socket, with TLS or without |
 //! | pool | a thread's connections, kept between slots; epoch: of the slot that uses them |
 //! | slot driver | what a thread does in a slot, with the state of its lanes and connections, and its records |
-//! | lag | how late a request was sent (send delay), its own fault |
+//! | send delay | how late a request was sent, its own fault |
 //! | in window | due within it: what the result is about |
 
 pub mod ask;

@@ -39,7 +39,7 @@ pub fn client_config(tls: &Tls, protocol: Protocol) -> Result<ClientConfig, Stri
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_protocol_versions(versions)
         .map_err(|error| format!("load.tls: {error}"))?;
-    let builder = if tls.insecure {
+    let builder = if !tls.verify {
         let anybody = Arc::new(Anybody(provider));
         builder.dangerous().with_custom_certificate_verifier(anybody)
     } else {
@@ -106,7 +106,7 @@ fn trusted(
     }
     if roots.is_empty() {
         return Err("load.tls: this system trusts no certificate; give ca_file (--cacert), or \
-                    set \"insecure\": true (--insecure)"
+                    set \"verify\": false (--tls-verify off)"
             .into());
     }
     Ok(roots)

@@ -52,5 +52,5 @@ def searched(
 def woken_late(run: RunFolder) -> float | None:
     """Tell a machine whose threads wake up too late for the objective, whatever the server does."""
     slots = (slot for slot in run.records() if isinstance(slot, SlotRecord) and slot.trial)
-    usual = median(slot.load.send_lag_us.p99 or 0.0 for slot in slots)
+    usual = median(slot.load.send_delay_us.p99 or 0.0 for slot in slots)
     return usual if usual > WITHIN_US / 4 else None

@@ -33,7 +33,7 @@ def test_loadgen_from_its_histogram() -> None:
     for value_us in range(1000, 101_000, 1000):
         histogram.record_value(value_us)
     encoded = histogram.encode().decode()
-    found = percentiles.loadgen(json.dumps({"response_time_us": {"histogram": encoded}}))
+    found = percentiles.loadgen(json.dumps({"latency_us": {"histogram": encoded}}))
     assert found[50] == pytest.approx(50, rel=1e-3)
     assert found[99.9] == pytest.approx(100, rel=1e-3)
 

@@ -15,10 +15,10 @@ from webdyno.calibrate.calibration import (
 )
 from webdyno.host.this_machine import Testbed
 from webdyno.judge.interval import t_quantile
-from webdyno.model.machine import Calibration, Lag, Limit, MeasuredCeiling
+from webdyno.model.machine import Calibration, Delay, Limit, MeasuredCeiling
 from webdyno.model.testbed import TestbedSettings
 
-LAG = Lag(p50_us=20, p99_us=90, max_us=400)
+DELAY = Delay(p50_us=20, p99_us=90, max_us=400)
 FOUND: list[tuple[int, float, Limit]] = [
     (100, 150_000.0, "client"),
     (10_000, 100_000.0, "client"),
@@ -44,8 +44,8 @@ def calibration(testbed: TestbedSettings = TestbedSettings()) -> Calibration:  #
             )
             for body_bytes, throughput_rps, limit in FOUND
         ],
-        timer_lag=LAG,
-        send_lag=LAG,
+        timer_delay=DELAY,
+        send_delay=DELAY,
         noise=[describe_noise("throughput_rps", 0.02, 8, 6.0)],
     )
 

@@ -81,8 +81,8 @@ def test_a_setting(catalogue: Catalogue, override: str, says: str) -> None:
         (["load.connections=1,1"], "the level 1 twice"),
         (["load.connections=1,2", "load.connections=4"], "about the same setting"),
         (["load.rate_per_s=10,20"], 'needs loop = "open"'),
-        (["load.send_lag_budget=0,50us"], 'send_lag_budget needs loop = "open"'),
-        (["load.send_lag_budget=0,11ms"], "from 0 s to 10 ms"),
+        (["load.send_delay_budget_s=0,50us"], 'send_delay_budget_s needs loop = "open"'),
+        (["load.send_delay_budget_s=0,11ms"], "from 0 s to 10 ms"),
         (["load.burst=1,50"], 'burst needs loop = "open"'),
         (["load.burst=0,50"], "1 or more"),
         (["load.rate_per_connection=1,2"], 'rate_per_connection needs loop = "open"'),
@@ -122,19 +122,19 @@ def test_a_rate_that_is_varied_needs_no_other(catalogue: Catalogue) -> None:
     assert [plan.experiment.load.rate_per_s for plan in plan_points(experiment)] == [100, 200]
 
 
-def test_a_budget_for_the_send_lag_is_written_with_its_unit(catalogue: Catalogue) -> None:
-    rate = read_overrides(["load.loop=open", "load.rate_per_s=9", "load.send_lag_budget=200us"])
+def test_a_budget_for_the_send_delay_is_written_with_its_unit(catalogue: Catalogue) -> None:
+    rate = read_overrides(["load.loop=open", "load.rate_per_s=9", "load.send_delay_budget_s=200us"])
     load = catalogue.experiment("static-hello", rate).load_of("nginx")
-    assert load.send_lag_budget == pytest.approx(0.0002)
+    assert load.send_delay_budget_s == pytest.approx(0.0002)
 
 
 @pytest.mark.parametrize(
     ("more", "says"),
     [
         (["load.rate_per_s=9"], "both give the rate"),
-        (["load.due=connection", "load.keepalive=2"], 'omit due = "connection"'),
+        (["load.arrival_unit=connection", "load.keepalive=2"], 'omit arrival_unit = "connection"'),
         (["load.protocol=h2c", "load.streams=5"], "omit streams"),
-        (["load.send_lag_budget=1ms"], "omit send_lag_budget"),
+        (["load.send_delay_budget_s=1ms"], "omit send_delay_budget_s"),
         (["load.connection_ramp_s=1s"], 'connection_ramp_s needs loop = "closed"'),
         (["load.burst=1001"], "bursts of 1,001 come every 8 s"),
     ],
@@ -150,7 +150,7 @@ def test_a_rate_of_each_connection_goes_with_one_request_at_a_time(
 
 
 def test_a_ramp_of_connections_goes_with_slots_that_a_time_ends(catalogue: Catalogue) -> None:
-    counted = read_overrides(["load.connection_ramp_s=1s", "load.requests=100"])
+    counted = read_overrides(["load.connection_ramp_s=1s", "load.count=100"])
     with pytest.raises(UserError, match="may end before it"):
         catalogue.experiment("static-hello", counted)
 

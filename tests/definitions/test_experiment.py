@@ -179,10 +179,10 @@ def test_a_variant_with_a_site_of_its_own_asks_for_that_sites_first_path(
 
 
 def test_a_load_generator_may_have_a_load_of_its_own(catalogue: Catalogue) -> None:
-    counted = read_overrides(["load_with.ab.requests=500", "generator=ab"])
-    assert catalogue.experiment("static-hello", counted).load_of("nginx").requests == 500
-    by_time = catalogue.experiment("static-hello", read_overrides(["load_with.ab.requests=500"]))
-    assert by_time.load_of("nginx").requests is None
+    counted = read_overrides(["load_with.ab.count=500", "generator=ab"])
+    assert catalogue.experiment("static-hello", counted).load_of("nginx").count == 500
+    by_time = catalogue.experiment("static-hello", read_overrides(["load_with.ab.count=500"]))
+    assert by_time.load_of("nginx").count is None
 
 
 @pytest.mark.parametrize(
@@ -194,8 +194,8 @@ def test_a_load_generator_may_have_a_load_of_its_own(catalogue: Catalogue) -> No
         ("variants.nginx.load.loop=open", "Give all variants the same loop"),
         ("variants.nginx.testbed.link=10mbit", "need the testbed with a network of its own"),
         ("variants.nginx.testbed.keep_awake=true", "for all or for none"),
-        ("load_with.abb.requests=5", "no load generator 'abb'"),
-        ("load_with.loadgen.requests=0", "requests should be 1 or more, not 0"),
+        ("load_with.abb.count=5", "no load generator 'abb'"),
+        ("load_with.loadgen.count=0", "count should be 1 or more, not 0"),
     ],
 )
 def test_what_a_variant_cannot_have_of_its_own_is_told_with_its_place(

@@ -79,7 +79,7 @@ def look(folder: Path, look_s: float, how: str) -> Iterator[str]:
             load=variant.load,
             duration_s=look_s,
             ramp_up_s=RAMP_UP_S,
-            part_s=WINDOW_S,
+            window_s=WINDOW_S,
         )
         yield "begins"
         slot = PointTestbed(agent, agent).slot(VARIANT, order, CourseTracing(2 * WINDOW_S))

@@ -145,7 +145,7 @@ def look(folder: Path, look_s: float, load: Load, *words: str) -> LongLookRecord
             load=load,
             duration_s=look_s,
             ramp_up_s=RAMP_UP_S,
-            part_s=WINDOW_S,
+            window_s=WINDOW_S,
         )
         slot = PointTestbed(agent, agent).slot(VARIANT, order, CourseTracing(2 * WINDOW_S))
         return with_failures(recorded(slot, variant, WINDOW_S, RAMP_UP_S), agent, kept)

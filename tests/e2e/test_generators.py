@@ -12,7 +12,7 @@ from webdyno.run.folder import RunFolder
 
 OPEN = (
     "--set=load.loop=open",
-    "--set=load.due=connection",
+    "--set=load.arrival_unit=connection",
     "--set=load.rate_per_s=50",
     "--set=load.keepalive=10",
 )

@@ -23,7 +23,7 @@ EXPERIMENT = """
 title = "gRPC"
 question = "Which server costs less?"
 site = "own"
-load = {{ protocol = "h2c", connections = 2, streams = 2, requests = 60 }}
+load = {{ protocol = "h2c", connections = 2, streams = 2, count = 60 }}
 measure = {{ slot_s = 10.0, warmup_s = 0.0, slots_per_variant = 2 }}
 [[requests]]
 path = "/test.Echo/Say"

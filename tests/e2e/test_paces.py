@@ -30,4 +30,4 @@ def test_windows_begin_when_all_connections_have_begun(tmp_path: Path) -> None:
         slot.load for slot in slots(RunFolder.open(tmp_path / "run")) if slot.phase == "measure"
     ]
     assert measured
-    assert all(result.lead_in_s >= 0.5 for result in measured)
+    assert all(result.ramp_up_s >= 0.5 for result in measured)

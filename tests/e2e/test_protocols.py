@@ -16,7 +16,7 @@ EXPERIMENT = """
 title = "Protocols"
 question = "Do all servers speak it?"
 site = "static"
-load = {{ protocol = "{protocol}", connections = 4, requests = 60, keepalive = {keepalive}{more} }}
+load = {{ protocol = "{protocol}", connections = 4, count = 60, keepalive = {keepalive}{more} }}
 measure = {{ slot_s = 10.0, warmup_s = 0.0, slots_per_variant = 2 }}
 """
 """A slot of so many requests has connections enough to tell by, however slow the machine is."""

@@ -86,7 +86,7 @@ def check_load(running: RunningStack, connections: int = 8, testbed: Testbed | N
     """
     entry = testbed.client_entry() if testbed else []
     command = [*entry, str(find_loadgen()), "run", running.url + running.site.ready_path]
-    options = [f"--connections={connections}", "--requests=16", "--timeout=20s", "--json"]
+    options = [f"--connections={connections}", "--count=16", "--timeout=20s", "--json"]
     options += ["--allow-remote"] if testbed else []
     done = subprocess.run([*command, *options], capture_output=True, check=False)
     result = json.loads(done.stdout)

@@ -69,11 +69,11 @@ def test_the_time_to_the_first_event_is_compared(home: Path) -> None:
     answered = [
         (variant, events, events.time_to_first_us.min)
         for variant, events in told
-        if events and events.answers and events.time_to_first_us.min is not None
+        if events and events.responses and events.time_to_first_us.min is not None
     ]
     assert {variant for variant, _, _ in answered} == {"eager", "slow"}
     for variant, events, first_us in answered:
-        assert events.per_answer == 4
+        assert events.per_response == 4
         # A sleep never ends early: these are the least that can be true.
         least_us = 40_000 if variant == "slow" else 10_000
         assert first_us >= least_us * 0.99

@@ -20,7 +20,7 @@ paths = ["/100.txt"]
 
 [variants.large]
 stack = "nginx"
-load = { paths = ["/100KB.txt"], connections = 2, requests = 30 }
+load = { paths = ["/100KB.txt"], connections = 2, count = 30 }
 testbed = { server_cores = 1 }
 """
 

@@ -22,7 +22,7 @@ OPEN = {
     "connections": 3,
     "keepalive": 2,
     "cookies": True,
-    "send_lag_budget_s": 0.001,
+    "send_delay_budget_s": 0.001,
     "idle_connections": 2,
     "slow_readers": {"connections": 1, "bytes_per_s": 100},
     "source_addresses": ["127.0.0.5"],
@@ -34,7 +34,7 @@ DEAD = {"url": "http://127.0.0.1:1/", "expect": {"status": [404]}}
 
 def schema(name: str) -> Draft202012Validator:
     """What orders or results have to look like."""
-    return Draft202012Validator(json.loads((SCHEMAS / f"{name}.v1.schema.json").read_text()))
+    return Draft202012Validator(json.loads((SCHEMAS / f"{name}.v2.schema.json").read_text()))
 
 
 def served(line: str) -> dict[str, Any]:
@@ -104,7 +104,7 @@ def test_results_of_tls_and_http2_keep_the_schema(secure: str, flags: tuple[str,
         "5",
         "-c",
         "1",
-        "--insecure",
+        *("--tls-verify", "off"),
         "--json",
         *flags,
         secure,

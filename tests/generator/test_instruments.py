@@ -21,7 +21,7 @@ from webdyno.model.load_result import LoadResult
 
 CPU = max(os.sched_getaffinity(0))
 CLOSED = Load(connections=4)
-OPEN = Load(loop="open", due="connection", rate_per_s=40, keepalive=5, arrivals="constant")
+OPEN = Load(loop="open", arrival_unit="connection", rate_per_s=40, keepalive=5, arrivals="constant")
 LOADS: dict[GeneratorName, Load] = {"ab": CLOSED, "wrk": CLOSED, "httperf": OPEN}
 
 
@@ -55,7 +55,7 @@ def test_figures_of_ab_are_those_that_it_printed(url: str) -> None:
     assert (result.requests.completed, result.failures.total) == (requests, 0)
     assert failed == 0
     assert [result.measured_s] == figures(r"Time taken for tests:\s+([\d.]+)", result.printed)
-    assert [result.rate_rps] == figures(r"Requests per second:\s+([\d.]+)", result.printed)
+    assert [result.throughput_rps] == figures(r"Requests per second:\s+([\d.]+)", result.printed)
     total, body = (
         figures(rf"{what} transferred:\s+(\d+)", result.printed)[0] for what in ("Total", "HTML")
     )
@@ -77,7 +77,7 @@ def test_figures_of_wrk_are_those_that_it_printed(url: str) -> None:
     result = slot("wrk", f"{url}/hello.txt", CLOSED)
     requests, took_s = figures(r"(\d+) requests in ([\d.]+)s", result.printed)
     assert (result.requests.completed, result.measured_s) == (requests, took_s)
-    assert [result.rate_rps] == figures(r"Requests/sec:\s+([\d.]+)", result.printed)
+    assert [result.throughput_rps] == figures(r"Requests/sec:\s+([\d.]+)", result.printed)
     in_us, in_ms = (
         re.search(rf"50%\s+([\d.]+){unit}", result.printed or "") for unit in ("us", "ms")
     )
@@ -93,7 +93,7 @@ def test_figures_of_httperf_are_those_that_it_printed(url: str) -> None:
     assert (result.connections.opened, result.requests.completed) == (connections, replies)
     assert (connections, requests) == (40, 200)
     assert result.measured_s == took_s
-    assert [result.rate_rps] == figures(r"Request rate: ([\d.]+) req/s", result.printed)
+    assert [result.throughput_rps] == figures(r"Request rate: ([\d.]+) req/s", result.printed)
     (latency_ms,) = figures(r"response ([\d.]+) transfer", result.printed)
     assert result.service_time_us.mean == pytest.approx(latency_ms * 1000)
     assert result.offered_rps == 200
@@ -105,7 +105,9 @@ def test_figures_of_redis_benchmark_are_those_that_it_printed(test: str, redis_u
     requests, took_s = figures(r"(\d+) requests completed in ([\d.]+) sec", result.printed)
     assert (result.requests.completed, result.measured_s) == (requests, took_s)
     assert requests == 2000
-    assert [result.rate_rps] == figures(r"summary: ([\d.]+) requests per second", result.printed)
+    assert [result.throughput_rps] == figures(
+        r"summary: ([\d.]+) requests per second", result.printed
+    )
     (median_ms,) = figures(r"\n50\.000% <= ([\d.]+) millis", result.printed)
     assert result.service_time_us.p50 == median_ms * 1000
     assert result.failures.status is None
@@ -126,8 +128,8 @@ def test_what_is_not_told_is_absent_and_not_zero(name: GeneratorName, url: str) 
     assert result.requests.sent is None
     assert result.failures.truncated is None
     assert result.connections.reused_requests is None
-    assert result.response_time_us.histogram is None
-    assert result.send_lag_us.p99 is None
+    assert result.latency_us.histogram is None
+    assert result.send_delay_us.p99 is None
     assert result.loop == LOADS[name].loop
     assert result.client.cpu_user_s + result.client.cpu_sys_s > 0
     assert 0 < result.client.busy <= 1
@@ -148,7 +150,7 @@ def test_ab_tells_a_body_of_another_length_than_the_sites(url: str) -> None:
 
 def test_what_ab_completes_without_a_server_is_no_answer() -> None:
     result = slot("ab", "http://127.0.0.1:1/", CLOSED)
-    assert result.rate_rps > 0  # as ab prints it
+    assert result.throughput_rps > 0  # as ab prints it
     assert result.requests.completed == 0
     assert (result.failures.reset or 0) > 0
 
@@ -180,16 +182,22 @@ def test_each_has_biases(name: GeneratorName) -> None:
         ("ab", Load(connection_ramp_s=1), "connection_ramp_s"),
         (
             "httperf",
-            Load(loop="open", rate_per_s=9, due="connection", keepalive=1, burst=3),
+            Load(loop="open", rate_per_s=9, arrival_unit="connection", keepalive=1, burst=3),
             "burst",
         ),
         (
             "httperf",
-            Load(loop="open", rate_per_s=9, due="connection", keepalive=1, send_lag_budget=0.001),
-            "send_lag_budget",
+            Load(
+                loop="open",
+                rate_per_s=9,
+                arrival_unit="connection",
+                keepalive=1,
+                send_delay_budget_s=0.001,
+            ),
+            "send_delay_budget_s",
         ),
-        ("wrk", Load(requests=100), "after a time, not after a number"),
-        ("ab", Load(requests=3, connections=4), "can't share 3 requests out among 4"),
+        ("wrk", Load(count=100), "after a time, not after a number"),
+        ("ab", Load(count=3, connections=4), "can't share 3 requests out among 4"),
     ],
 )
 def test_loads_that_an_instrument_cannot_make_are_refused(

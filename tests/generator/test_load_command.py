@@ -40,7 +40,7 @@ def test_a_limit_that_is_crossed_is_worse(url: str, flag: str, tmp_path: Path) -
     words = ["load", f"{url}/none.txt", *PACED, "--time", "1s", flag, "failures > 5%"]
     done = webdyno(*words, folder=tmp_path)
     assert done.returncode == Exit.WORSE, done.stderr
-    assert "failures>5% is true: it is 100.000%" in done.stderr
+    assert "failures > 5% is true: it is 100.000%" in done.stderr
     assert ("stopped after" in done.stderr) == (flag == "--stop-if")
 
 

@@ -70,8 +70,8 @@ LOADS = [
     Load(kernel_times=True),
     Load(loop="open", rate_per_s=500, connections=8, burst=25),
     Load(loop="open", rate_per_connection=50, connections=8, arrivals="constant", burst=2),
-    Load(loop="open", rate_per_s=500, connections=8, send_lag_budget=0.002),
-    Load(loop="open", rate_per_s=50, due="connection", keepalive=3, arrivals="constant"),
+    Load(loop="open", rate_per_s=500, connections=8, send_delay_budget_s=0.002),
+    Load(loop="open", rate_per_s=50, arrival_unit="connection", keepalive=3, arrivals="constant"),
     Load(connections=4, think_s=0.01, zipf=0.8, idle_connections=5, keepalive="never"),
     Load(connections=4, slow_readers=SlowReaders(connections=2, bytes_per_s=1000)),
 ]
@@ -81,7 +81,7 @@ LOADS = [
 @pytest.mark.parametrize("load", LOADS)
 def test_every_kind_of_load_is_ordered_in_the_agreed_form_and_done(url: str, load: Load) -> None:
     asked = dataclasses.replace(order(f"{url}/hello.txt", body_bytes=13), load=load, duration_s=0.3)
-    schema = json.loads((SCHEMAS / "order.v1.schema.json").read_text())
+    schema = json.loads((SCHEMAS / "order.v2.schema.json").read_text())
     Draft202012Validator(schema).validate(order_json(asked))
     with Loadgen([CPU]) as loadgen:
         result = loadgen.slot(asked)
@@ -101,9 +101,9 @@ def test_connections_begin_one_after_the_other_where_an_order_says_so(url: str) 
         duration_s=0.3,
         connection_ramp_s=0.3,
     )
-    schema = json.loads((SCHEMAS / "order.v1.schema.json").read_text())
+    schema = json.loads((SCHEMAS / "order.v2.schema.json").read_text())
     Draft202012Validator(schema).validate(order_json(asked))
-    assert order_json(asked)["load"]["ramp_s"] == 0.3
+    assert order_json(asked)["load"]["connection_ramp_s"] == 0.3
     with Loadgen([CPU]) as loadgen:
         assert loadgen.slot(asked).connections.opened == 2
 
@@ -117,7 +117,7 @@ def test_an_overload_is_followed_until_enough_is_late(url: str) -> None:
         ramp_up_s=0.05,
         abort_rule=AbortRule(share=0.04, after_s=0.05),
     )
-    schema = json.loads((SCHEMAS / "order.v1.schema.json").read_text())
+    schema = json.loads((SCHEMAS / "order.v2.schema.json").read_text())
     Draft202012Validator(schema).validate(order_json(asked))
     with Loadgen([CPU]) as loadgen:
         result = loadgen.slot(asked)
@@ -162,7 +162,7 @@ def test_a_slot_ends_after_as_many_requests_as_were_asked_for(url: str) -> None:
         result = loadgen.slot(counted)
     assert (result.requests.completed, result.failures.total) == (300, 0)
     assert result.measured_s < 60
-    assert result.rate_rps == pytest.approx(300 / result.measured_s, rel=0.01)
+    assert result.throughput_rps == pytest.approx(300 / result.measured_s, rel=0.01)
 
 
 def test_answers_come_compressed_where_requests_accept_it(
@@ -187,7 +187,7 @@ def test_the_largest_numbers_that_a_load_may_have_are_numbers_of_the_engine() ->
     loads = [
         Load(connections=most, keepalive=10**9, idle_connections=most, slow_readers=slow, zipf=10),
         Load(timeout_s=3600, think_s=3600, headers={"Cookie": "x" * 4000}),
-        Load(loop="open", rate_per_s=10**8, connections=most, send_lag_budget=0.01),
+        Load(loop="open", rate_per_s=10**8, connections=most, send_delay_budget_s=0.01),
     ]
     for load in loads:
         asked = order_json(dataclasses.replace(order("http://127.0.0.1:1/"), load=load))

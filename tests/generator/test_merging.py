@@ -28,7 +28,7 @@ from webdyno.model.load_result import (
     KeepAliveResult,
     LoadResult,
     Requests,
-    SendLag,
+    SendDelay,
     Times,
     TlsUse,
     Whole,
@@ -69,7 +69,6 @@ def result(us: list[int], failed: int = 0, **changes: object) -> LoadResult:
     by_status = {"200": done, "500": failed} if failed else {"200": done}
     used = Connections(opened=4, reused_requests=done)
     known: dict[str, Any] = {
-        "schema": 1,
         "target": "http://127.0.0.1:1",
         "loop": "open",
         "measured_s": 2.0,
@@ -80,11 +79,11 @@ def result(us: list[int], failed: int = 0, **changes: object) -> LoadResult:
         "failure_samples": [f"{failed} failed"] if failed else [],
         "bytes": Bytes(head=done * 30, body=done * 100),
         "connections": used,
-        "keepalive": KeepAliveResult(asked="always", server_closed=1),
-        "rate_rps": done / 2.0,
+        "keepalive": KeepAliveResult(requested="always", server_closed=1),
+        "throughput_rps": done / 2.0,
         "offered_rps": 500.0,
-        "response_time_us": times(us),
-        "send_lag_us": SendLag(p50=1.0, p99=float(failed), max=float(done)),
+        "latency_us": times(us),
+        "send_delay_us": SendDelay(p50=1.0, p99=float(failed), max=float(done)),
         "client": Client(threads=2, cpu_user_s=0.5, cpu_sys_s=1.0, busy=0.5, wake_ups=10),
         "windows": windows,
         "whole": Whole(
@@ -103,8 +102,8 @@ def result(us: list[int], failed: int = 0, **changes: object) -> LoadResult:
                 endpoint="all",
                 completed=done,
                 failed=failed,
-                rate_rps=done / 2.0,
-                response_time_us=times(us),
+                throughput_rps=done / 2.0,
+                latency_us=times(us),
             )
         ],
     }
@@ -128,7 +127,7 @@ def test_the_times_of_parts_are_those_of_one_client(parts: list[list[int]]) -> N
     us = sorted(time for part in parts for time in part)
     found = merged_results([result(part) for part in parts])
     alone = Histogram.decode(times(us).histogram or "")
-    for told in (found.response_time_us, found.endpoints[0].response_time_us):
+    for told in (found.latency_us, found.endpoints[0].latency_us):
         together = Histogram.decode(told.histogram or "")
         assert (together.low == alone.low).all()
         assert (together.width == alone.width).all()
@@ -160,7 +159,7 @@ def test_counts_add_up_exactly(parts: list[list[int]], failed: list[int]) -> Non
     assert (found.keepalive.server_closed, found.all_of_it.server_closed) == (len(parts),) * 2
     assert sum(window.completed for window in found.windows) == done
     assert (found.endpoints[0].completed, found.endpoints[0].failed) == (done, wrong)
-    assert found.rate_rps == pytest.approx(done / 2.0)
+    assert found.throughput_rps == pytest.approx(done / 2.0)
     assert found.offered_rps == 500.0 * len(parts)
     assert LoadResult.model_validate(found.model_dump()) == found
 
@@ -171,31 +170,34 @@ def test_what_cannot_be_added_is_told_of_the_worst_client() -> None:
         cpu_user_s=1.0,
         cpu_sys_s=2.0,
         busy=0.9,
-        stood_still_s=0.5,
-        still_windows=1,
-        left_out_windows=1,
+        stalled_s=0.5,
+        stalled_windows=1,
+        excluded_windows=1,
         wake_ups=5,
     )
     still = [
-        Window(at_s=0.0, length_s=1.0, completed=1, cpu_s=0.5, stood_still=True),
+        Window(at_s=0.0, length_s=1.0, completed=1, cpu_s=0.5, stalled=True),
         Window(at_s=1.0, length_s=0.5, completed=2, cpu_s=0.5),
     ]
-    lag = SendLag(budget=100.0, p50=2.0, p99=3.0, max=4.0)
+    lag = SendDelay(budget=100.0, p50=2.0, p99=3.0, max=4.0)
     found = merged_results(
-        [result([5] * 3, client=weak, windows=still, send_lag_us=lag), result([5] * 9)]
+        [result([5] * 3, client=weak, windows=still, send_delay_us=lag), result([5] * 9)]
     )
     assert found.client == weak.model_copy(
         update={"threads": 3, "cpu_user_s": 1.5, "cpu_sys_s": 3.0, "wake_ups": 15}
     )
-    assert found.send_lag_us == SendLag(budget=100.0, p50=2.0, p99=3.0, max=9.0)
+    assert found.send_delay_us == SendDelay(budget=100.0, p50=2.0, p99=3.0, max=9.0)
     first, second = found.windows
-    assert (first.completed, first.cpu_s, first.stood_still) == (10, 0.75, True)
-    assert (second.completed, second.length_s, second.stood_still) == (2, 0.5, False)
+    assert (first.completed, first.cpu_s, first.stalled) == (10, 0.75, True)
+    assert (second.completed, second.length_s, second.stalled) == (2, 0.5, False)
     assert found.measured_s == 2.0
 
 
 def test_what_only_some_clients_had_to_do_is_theirs() -> None:
-    idle, tls = IdleConnections(asked=1, held=1), TlsUse(full_handshakes=2, resumed_handshakes=3)
+    idle, tls = (
+        IdleConnections(requested=1, held=1),
+        TlsUse(full_handshakes=2, resumed_handshakes=3),
+    )
     found = merged_results(
         [result([1], idle_connections=idle, tls=tls), result([1], tls=tls), result([1])]
     )
@@ -204,11 +206,11 @@ def test_what_only_some_clients_had_to_do_is_theirs() -> None:
 
 
 def test_what_one_client_cannot_tell_is_known_of_none() -> None:
-    plain = result([3], response_time_us=Times(min=3.0, mean=3.0, p50=3.0, max=4.0), whole=None)
-    silent = result([2], requests=Requests(completed=1), response_time_us=Times(), whole=None)
-    assert merged_results([plain, plain]).response_time_us == Times(min=3.0, max=4.0)
+    plain = result([3], latency_us=Times(min=3.0, mean=3.0, p50=3.0, max=4.0), whole=None)
+    silent = result([2], requests=Requests(completed=1), latency_us=Times(), whole=None)
+    assert merged_results([plain, plain]).latency_us == Times(min=3.0, max=4.0)
     found = merged_results([plain, silent])
-    assert found.response_time_us == Times()
+    assert found.latency_us == Times()
     assert (found.requests.sent, found.requests.completed, found.whole) == (None, 2, None)
 
 
@@ -252,12 +254,12 @@ def test_two_engines_ask_what_one_timetable_has(
     assert sent == [due // 2] * 2 if arrivals == "constant" else abs(sent[0] - due / 2) < 300
     assert found.failures.total == 0
     assert (found.connections.opened, found.offered_rps) == (15, 10_000)
-    decoded = [Histogram.decode(it.response_time_us.histogram or "") for it in [*parts, found]]
+    decoded = [Histogram.decode(it.latency_us.histogram or "") for it in [*parts, found]]
     merged, together = merge(decoded[:2]), decoded[2]
     assert (merged.low == together.low).all()
     assert (merged.counts == together.counts).all()
     assert found.endpoints[0].completed == together.total
-    assert (found.response_time_us.p50 or 0) <= (found.response_time_us.max or 0)
+    assert (found.latency_us.p50 or 0) <= (found.latency_us.max or 0)
 
 
 def test_engines_that_share_a_replay_ask_all_of_it_and_end_together(null_server: str) -> None:

@@ -63,7 +63,13 @@ class Demanding(NamedTuple):
     @property
     def ours(self) -> list[str]:
         """Flags with the certificate that it wants, which take its own for granted."""
-        return ["-k", "--cert", f"{self.folder}/client.pem", "--key", f"{self.folder}/client.key"]
+        return [
+            "--tls-verify=off",
+            "--cert",
+            f"{self.folder}/client.pem",
+            "--key",
+            f"{self.folder}/client.key",
+        ]
 
 
 @pytest.fixture(scope="module")
@@ -123,7 +129,7 @@ def test_a_certificate_is_shown_to_who_wants_one(
     known = result(*nginx.ours, *its, url, SSLKEYLOGFILE=str(keys))
     assert known["requests"]["completed"] == COUNT
     assert secret in keys.read_text()
-    assert result("-k", *its, url)["by_status"] == {"400": COUNT}
+    assert result("--tls-verify=off", *its, url)["by_status"] == {"400": COUNT}
 
 
 def test_users_and_tokens_are_let_in(nginx: Demanding) -> None:

@@ -16,7 +16,7 @@ from webdyno.model.errors import UserError
 from webdyno.model.load import Load, SlowReaders
 from webdyno.model.replay import Replay
 
-ORDER_SCHEMA = Path(__file__).parents[2] / "loadgen/schema/order.v1.schema.json"
+ORDER_SCHEMA = Path(__file__).parents[2] / "loadgen/schema/order.v2.schema.json"
 SHARED = Load(loop="open", rate_per_s=1000, connections=7)
 
 
@@ -113,7 +113,7 @@ def test_a_replay_is_taken_in_turns_and_lasts_for_everybody(
     ("whole", "key"),
     [
         (order(Load(connections=2)), "load.connections = 2"),
-        (order(Load(connections=9), count=2), "load.requests = 2"),
+        (order(Load(connections=9), count=2), "load.count = 2"),
     ],
 )
 def test_a_client_without_work_is_a_mistake(whole: LoadOrder, key: str) -> None:

@@ -73,8 +73,8 @@ def test_first_events_and_gaps_are_as_the_server_noted_them(load: Load) -> None:
         noted = json.loads(stdout.readline())
     events = result.events
     assert events is not None
-    assert events.per_answer == EVENTS
-    assert events.answers > 50
+    assert events.per_response == EVENTS
+    assert events.responses > 50
     assert result.failures.total == 0
     assert_near("first event", events.time_to_first_us, noted["first_s"])
     assert_near("gap", events.gap_us, noted["gap_s"])

@@ -138,7 +138,7 @@ def _record(server: Server, rng: np.random.Generator) -> LongLookRecord:
         responses=responses.tolist(),
         samples=list(_samples(server, able, taken, at_s, rng)),
         server_cpus=1,
-        load=load.model_copy(update={"response_time_us": times, "service_time_us": times}),
+        load=load.model_copy(update={"latency_us": times, "service_time_us": times}),
         servers=server_use(total * 20e-6),
     )
 

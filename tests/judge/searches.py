@@ -132,7 +132,7 @@ def slot(round_number: int, position: int, name: str, trial: Trial, variant: Var
         closed = load.requests.completed
         load = load.model_copy(
             update={
-                "keepalive": KeepAliveResult(asked="always", server_closed=closed),
+                "keepalive": KeepAliveResult(requested="always", server_closed=closed),
                 "connections": Connections(opened=closed, reused_requests=0),
             }
         )

@@ -65,7 +65,7 @@ def stretch(truth: Truth, variant: str = "nginx", seed: int = 0) -> LongLookReco
         client_pauses=pauses if truth.client_paused else [],
         samples=_samples(truth, stalled, rng),
         server_cpus=1,
-        load=load.model_copy(update={"response_time_us": times}),
+        load=load.model_copy(update={"latency_us": times}),
         servers=server_use(total * 20e-6),
     )
 

@@ -103,7 +103,7 @@ def drifting(change: float, measure: Measure | None = None) -> SimulatedRun:
         load, factor = record.load, exp(change * place)
         completed = round(load.requests.completed * factor)
         requests = load.requests.model_copy(update={"completed": completed})
-        update = {"requests": requests, "throughput_rps": load.rate_rps * factor}
+        update = {"requests": requests, "throughput_rps": load.throughput_rps * factor}
         return record.model_copy(update={"load": load.model_copy(update=update)})
 
     return replace(run, records=[drift(record) for record in run.records])
@@ -141,7 +141,7 @@ def test_a_percentile_gets_the_answers_that_it_needs() -> None:
     load = slot_of(run, "apache").load
     few = load.requests.model_copy(update={"completed": 40})
     times = Times(histogram="aGRy")
-    adjustment = due(planted(run, "apache", requests=few, response_time_us=times))
+    adjustment = due(planted(run, "apache", requests=few, latency_us=times))
     assert adjustment
     assert (adjustment.rule, adjustment.again) == ("few-samples", True)
     assert adjustment.settings

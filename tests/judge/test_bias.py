@@ -306,7 +306,7 @@ def test_late_requests_of_an_open_loop() -> None:
     """All were sent 3 ms late and look 2.9 ms slower."""
     variants = {"baseline": SimulatedVariant(), "other": SimulatedVariant(latency_p50_us=4_400)}
     run = simulated_run(variants, rounds=10, restart_sd=0.003, slot_sd=0.003)
-    late = load_with(loop="open", send_lag_us={"p50": 3_000.0, "p99": 3_000.0, "max": 3_000.0})
+    late = load_with(loop="open", send_delay_us={"p50": 3_000.0, "p99": 3_000.0, "max": 3_000.0})
 
     def change(slot: SlotRecord) -> SlotRecord:
         return late(slot) if slot.variant == "other" else load_with(loop="open")(slot)

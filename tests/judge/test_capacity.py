@@ -118,7 +118,7 @@ def test_a_search_has_the_time_that_it_takes_and_decides() -> None:
     ("changes", "said"),
     [
         ({"load": {"loop": "open", "rate_per_s": 10.0}}, 'loop = "open"'),
-        ({"load": {"due": "connection", "keepalive": 5}}, 'due = "connection"'),
+        ({"load": {"arrival_unit": "connection", "keepalive": 5}}, 'arrival_unit = "connection"'),
         ({"load": {"think_s": 1.0}}, "think_s"),
         ({"generator": "ab"}, "generator"),
         ({"measure": {"decide_on": "throughput_rps"}}, "decide_on"),

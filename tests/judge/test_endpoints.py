@@ -35,8 +35,8 @@ def with_endpoints(
                 endpoint=name,
                 completed=RESPONSES,
                 failed=1,
-                rate_rps=1_000.0,
-                response_time_us=latencies(RESPONSES, round(us * random.uniform(0.98, 1.02), 1)),
+                throughput_rps=1_000.0,
+                latency_us=latencies(RESPONSES, round(us * random.uniform(0.98, 1.02), 1)),
             )
             for name, us in medians_us[record.variant].items()
         ]

@@ -132,8 +132,8 @@ def test_too_few_rounds_tell_nothing_and_the_run_goes_on() -> None:
 def test_too_few_valid_rounds_name_the_rule_that_left_most_out_and_what_to_do() -> None:
     run = gate_run(SimulatedVariant())
     windows = [Window(at_s=float(at), length_s=1.0, completed=9_000 * (at > 0)) for at in range(4)]
-    client = {"stood_still_s": 0.9}
-    stalled = load_with(windows=windows, response_time_us={"p50": 1_500.0}, client=client)
+    client = {"stalled_s": 0.9}
+    stalled = load_with(windows=windows, latency_us={"p50": 1_500.0}, client=client)
     records = [
         stalled(record)
         if isinstance(record, SlotRecord) and record.variant == HEAD and record.round < 4

@@ -17,7 +17,7 @@ from webdyno.model.gate import (
     GateJudgement,
     GateSettings,
 )
-from webdyno.model.load_result import SendLag
+from webdyno.model.load_result import SendDelay
 from webdyno.model.records import Record, SlotRecord
 from webdyno.model.variant import Variant
 
@@ -75,12 +75,12 @@ def test_latency_with_a_limit_of_its_own_is_judged_by_that() -> None:
 
 
 def test_what_the_client_sent_late_is_no_waiting() -> None:
-    late = SendLag(p50=8_700.0, p99=19_000.0, max=20_000.0)
+    late = SendDelay(p50=8_700.0, p99=19_000.0, max=20_000.0)
 
     def sent_late(record: Record) -> Record:
         if not isinstance(record, SlotRecord) or record.variant != HEAD:
             return record
-        return record.replace(load=record.load.replace(send_lag_us=late))
+        return record.replace(load=record.load.replace(send_delay_us=late))
 
     run = gate_run(replace(GATHERS, server_cpu_us=100.0))
     found = judged(SimulatedRun(run.head, [sent_late(record) for record in run.records]))

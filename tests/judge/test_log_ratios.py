@@ -10,7 +10,7 @@ from judge.stretches import Truth, stretch
 from webdyno.judge import judge
 from webdyno.judge.point_data import PointData
 from webdyno.model.judgement import Verdict
-from webdyno.model.load_result import SendLag, Window
+from webdyno.model.load_result import SendDelay, Window
 from webdyno.model.measure import Measure
 from webdyno.model.records import SlotRecord
 
@@ -46,7 +46,7 @@ def _with_windows(
             stalls_s = [period_s + every_s - stall_s, period_s + 2 * every_s - stall_s]
             lost_s = (min(begin_s + WINDOW_S, it + stall_s) - max(begin_s, it) for it in stalls_s)
             served_s -= sum(max(it, 0.0) for it in lost_s)
-        expected = slot.load.rate_rps * max(served_s, 0.0)
+        expected = slot.load.throughput_rps * max(served_s, 0.0)
         completed = max(round(random.gauss(expected, expected**0.5)), 0)
         windows.append(Window(at_s=n * WINDOW_S, length_s=WINDOW_S, completed=completed))
     total = sum(it.completed for it in windows)
@@ -54,7 +54,7 @@ def _with_windows(
         update={
             "windows": windows,
             "measured_s": WINDOWS * WINDOW_S,
-            "rate_rps": total / (WINDOWS * WINDOW_S),
+            "throughput_rps": total / (WINDOWS * WINDOW_S),
             "requests": slot.load.requests.model_copy(update={"completed": total, "drained": 0}),
         }
     )
@@ -91,13 +91,13 @@ def test_what_left_late_counts_against_the_percentile_of_the_look_that_has_stall
         "other": SimulatedVariant(throughput_rps=500),
     }
     run = simulated_run(variants, rounds=6, measure=Measure(decide_on=P99), slot_sd=0.002)
-    lag = SendLag(p50=200.0, p99=2_000.0, max=4_000.0)
+    lag = SendDelay(p50=200.0, p99=2_000.0, max=4_000.0)
     slots = {n: it for n, it in enumerate(run.records) if isinstance(it, SlotRecord)}
     for n, slot in slots.items():
         open_loop = {
             "loop": "open",
-            "offered_rps": slot.load.rate_rps,
-            "send_lag_us": lag,
+            "offered_rps": slot.load.throughput_rps,
+            "send_delay_us": lag,
             "requests": slot.load.requests.replace(drained=0, unanswered=0),
         }
         run.records[n] = slot.replace(load=slot.load.model_copy(update=open_loop))
@@ -105,7 +105,7 @@ def test_what_left_late_counts_against_the_percentile_of_the_look_that_has_stall
         Truth(every_s=6.0, stall_s=1.0, throughput_rps=500.0, looked_s=30.0), variant="other"
     )
     in_stalls = latencies(15_000, 900_000.0, 0.1)
-    look = look.replace(load=look.load.model_copy(update={"response_time_us": in_stalls}))
+    look = look.replace(load=look.load.model_copy(update={"latency_us": in_stalls}))
     (compared,) = [
         it
         for it in judge(PointData.of(run.head, [*run.records, look])).comparisons

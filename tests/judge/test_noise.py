@@ -78,7 +78,7 @@ def test_values_at_equal_cpu_time_have_the_level_that_was_measured() -> None:
     equal = at_equal_cpu(data)
     assert equal
     values = [value for mine in equal.values.values() for value in mine.values()]
-    rates = [slot.load.rate_rps for slot in data.slots]
+    rates = [slot.load.throughput_rps for slot in data.slots]
     assert exp(np.log(values).mean()) == pytest.approx(exp(np.log(rates).mean()), rel=0.2)
 
 

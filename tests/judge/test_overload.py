@@ -48,7 +48,7 @@ def test_it_is_back_when_the_queue_is_gone_and_nothing_fails(
 def test_requests_of_the_window_that_time_out_after_it_have_failed() -> None:
     """A server that collapsed 0.5 s after the beginning answers nothing: all 2,000 fail."""
     load = load_result().replace(
-        lead_in_s=2.0,
+        ramp_up_s=2.0,
         measured_s=2.0,
         failures=Failures(timeout=1_500, status=20),
         requests=Requests(completed=0, unanswered=2_000, drained=20),

@@ -39,7 +39,7 @@ def slot(
             "failures": failures or Failures(),
             "by_status": {"200": completed},
             "bytes": Bytes(head=200 * completed, body=49 * completed),
-            "response_time_us": latencies(completed, median_us),
+            "latency_us": latencies(completed, median_us),
         }
     )
     use = ServerUse(cpu_user_s=cpu_s / 2, cpu_sys_s=cpu_s / 2, means="cgroup-v2")
@@ -78,7 +78,7 @@ def measured_of(made: SlotRecord) -> PointData:
 def slot_with_ramp_up(completed: int, window_s: float, whole: Whole, **load: object) -> SlotRecord:
     """A slot whose window begins after half a second of load."""
     made = slot(completed=completed, measured_s=window_s, drained=64, cpu_s=0.5)
-    changes = {"lead_in_s": 0.5, "drain_s": 0.6, "whole": whole} | load
+    changes = {"ramp_up_s": 0.5, "drain_s": 0.6, "whole": whole} | load
     return made.model_copy(update={"load": made.load.model_copy(update=changes)})
 
 
@@ -119,12 +119,12 @@ def test_pages_slower_than_the_window_have_the_rate_of_the_whole_slot() -> None:
 
 def test_windows_in_which_the_client_stalled_do_not_count() -> None:
     windows = [
-        Window(at_s=0.0, length_s=0.5, completed=9_000, lead_in=True),
+        Window(at_s=0.0, length_s=0.5, completed=9_000, ramp_up=True),
         Window(at_s=0.5, length_s=0.5, completed=10_000),
-        Window(at_s=1.0, length_s=0.5, completed=2_000, stood_still=True),
+        Window(at_s=1.0, length_s=0.5, completed=2_000, stalled=True),
     ]
     whole = Whole(length_s=1.6, completed=21_000, by_status={}, failures=Failures())
-    client = Client(threads=1, cpu_user_s=0, cpu_sys_s=0, busy=0.5, left_out_windows=1)
+    client = Client(threads=1, cpu_user_s=0, cpu_sys_s=0, busy=0.5, excluded_windows=1)
     made = slot_with_ramp_up(12_000, 1.0, whole, windows=windows, client=client)
     assert throughput_rps([made]) == pytest.approx(20_000)
 
@@ -153,7 +153,7 @@ def test_the_size_of_an_answer_is_a_mean_over_the_slots_that_tell_it() -> None:
 def test_percentiles_come_from_merged_times_not_from_averages() -> None:
     fast, slow = slot(completed=9_900, median_us=100), slot(completed=100, median_us=10_000)
     p99 = METRICS["latency_p99_us"].round_value([fast, slow])
-    alone = Histogram.decode(slow.load.response_time_us.histogram or "").quantile(0.99)
+    alone = Histogram.decode(slow.load.latency_us.histogram or "").quantile(0.99)
     assert p99 is not None
     assert alone is not None
     assert p99 < alone / 2

@@ -46,7 +46,7 @@ def test_what_servers_counted_stands_beside_what_was_sent() -> None:
 
 
 def test_how_late_requests_left_is_told_of_open_loops() -> None:
-    of = {"requests": {"sent": 500}, "send_lag_us": {"p99": 198.2}}
+    of = {"requests": {"sent": 500}, "send_delay_us": {"p99": 198.2}}
     lagging = run_with(load_with(loop="open", client={"wake_ups": 100}, **of))
     told = facts(lagging)["Requests were sent"]
     assert told == "99% of them within 198 µs of when they were due, 5 at each wake-up"
@@ -99,7 +99,7 @@ def test_what_is_not_known_of_the_machine_is_excluded() -> None:
             "closed loop, 64 connections, keep-alive always, timeout 5 s",
         ),
         (
-            Load(loop="open", rate_per_s=2_000, keepalive=1, send_lag_budget=2e-4),
+            Load(loop="open", rate_per_s=2_000, keepalive=1, send_delay_budget_s=2e-4),
             (
                 "open loop, 2,000 requests due per second, at random (Poisson), sent up to 200 µs "
                 "later, at most 64 connections, keep-alive for 1 request, timeout 5 s"

@@ -12,7 +12,7 @@ from webdyno.model.load import Load
         ({"loop": "open"}, "rate_per_s"),
         ({"rate_per_s": 10}, 'loop = "open"'),
         ({"loop": "open", "rate_per_s": 10, "think_s": 1}, "think_s"),
-        ({"loop": "open", "rate_per_s": 10, "due": "connection"}, "keepalive = N"),
+        ({"loop": "open", "rate_per_s": 10, "arrival_unit": "connection"}, "keepalive = N"),
         ({"connections": 0}, "greater than or equal to 1"),
     ],
 )
@@ -22,7 +22,12 @@ def test_what_does_not_fit_together_is_refused(settings: dict[str, object], told
 
 
 def test_the_offered_rate_counts_requests() -> None:
-    by_connection = {"loop": "open", "rate_per_s": 20, "due": "connection", "keepalive": 10}
+    by_connection = {
+        "loop": "open",
+        "rate_per_s": 20,
+        "arrival_unit": "connection",
+        "keepalive": 10,
+    }
     assert Load.model_validate(by_connection).offered_rps == 200
     assert Load(loop="open", rate_per_s=20).offered_rps == 20
     assert Load().offered_rps is None

@@ -21,8 +21,8 @@ def test_every_slot_is_a_row_with_its_figures(tmp_path: Path) -> None:
     rows = (
         duckdb.read_parquet(str(path))
         .project(
-            'variant, phase, "load.requests.completed", "load.rate_rps", "servers.cpu_user_s", '
-            "epoch(started_at)"
+            'variant, phase, "load.requests.completed", "load.throughput_rps", '
+            '"servers.cpu_user_s", epoch(started_at)'
         )
         .fetchall()
     )
@@ -31,7 +31,7 @@ def test_every_slot_is_a_row_with_its_figures(tmp_path: Path) -> None:
             slot.variant,
             slot.phase,
             slot.load.requests.completed,
-            slot.load.rate_rps,
+            slot.load.throughput_rps,
             slot.servers.cpu_user_s,
             slot.started_at.timestamp(),
         )
@@ -45,8 +45,8 @@ def test_columns_have_types(tmp_path: Path) -> None:
     table = duckdb.read_parquet(str(path))
     types = dict(zip(table.columns, map(str, table.types), strict=True))
     assert types["round"] == "BIGINT"
-    assert types["load.rate_rps"] == "DOUBLE"
-    assert types["load.keepalive.asked"] == "VARCHAR"
+    assert types["load.throughput_rps"] == "DOUBLE"
+    assert types["load.keepalive.requested"] == "VARCHAR"
     assert types["started_at"] == "TIMESTAMP WITH TIME ZONE"
 
 

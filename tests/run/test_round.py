@@ -101,7 +101,7 @@ def planned(load: Load) -> list[str]:
 def test_a_warm_up_is_a_slot_of_its_own_only_where_the_ramp_up_is_shorter() -> None:
     measured = ["measure nginx", "measure apache-event"]
     assert planned(Load(connections=4)) == ["warmup apache-event", *measured]
-    counted = planned(Load(connections=4, requests=1000))  # such slots have no ramp-up
+    counted = planned(Load(connections=4, count=1000))  # such slots have no ramp-up
     assert sorted(counted[:2]) == ["warmup apache-event", "warmup nginx"]
     assert counted[2:] == measured
 

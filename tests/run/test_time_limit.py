@@ -123,20 +123,20 @@ class Machine:
         )
         slowness = self.random.lognormvariate(0.0, 0.05)
         result = load_result(simulated, duration_s=order.duration_s, slowness=slowness)
-        if order.part_s is None:
-            return result.replace(lead_in_s=order.ramp_up_s)
-        parts = round(order.load_s / order.part_s)
-        each = rate_rps * order.part_s
+        if order.window_s is None:
+            return result.replace(ramp_up_s=order.ramp_up_s)
+        parts = round(order.load_s / order.window_s)
+        each = rate_rps * order.window_s
         windows = [
             Window(
-                at_s=number * order.part_s,
-                length_s=order.part_s,
+                at_s=number * order.window_s,
+                length_s=order.window_s,
                 completed=round(each * self.random.lognormvariate(0.0, 0.02)),
                 failed=0,
             )
             for number in range(parts)
         ]
-        return result.replace(lead_in_s=order.ramp_up_s, windows=windows)
+        return result.replace(ramp_up_s=order.ramp_up_s, windows=windows)
 
     def slot(self, variant: str, order: LoadOrder, _: object) -> Slot:
         login_s = self.get_ready(variant)

@@ -9,7 +9,7 @@ pub const FAILED: u8 = 1;
 /// The command line or an order is wrong, or the run couldn't start.
 pub const USAGE: u8 = 2;
 /// The client was saturated in some windows.
-pub const CLIENT_BOUND: u8 = 3;
+pub const CLIENT_LIMITED: u8 = 3;
 /// What was measured could not be written: a file or disk is full, or nobody reads.
 pub const UNWRITTEN: u8 = 4;
 /// A figure crossed a limit that was given.

@@ -3,25 +3,28 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use serde::Deserialize;
+
 use super::exit::{Stop, print};
 use super::verdict;
 use crate::cli::threshold::Threshold;
 use crate::given;
+use crate::order::SCHEMA;
 use crate::output::merge::{Named, merge};
-use crate::output::result::{SCHEMA, SlotResult};
+use crate::output::result::SlotResult;
 use crate::output::table;
 
 const EXAMPLES: &str = "\
 Examples:
   loadgen run -r 5000 --json http://10.0.0.5/ > a.json     on each of several machines, at once
-  loadgen merge a.json b.json --fail-on 'p99>50ms'         as if one client had done it all
+  loadgen merge a.json b.json --fail-if 'p99>50ms'         as if one client had done it all
 
 Exit codes: those of `loadgen run`.";
 
 /// Merge results of clients that loaded a server at the same time.
 ///
 /// Counts and throughput add up. Histograms of latency do so exactly, so that percentiles are those
-/// of all requests. Results with other loops, protocols, warm-ups or lengths are refused.
+/// of all requests. Results with other loops, protocols, ramp-ups or lengths are refused.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -34,7 +37,7 @@ pub struct Args {
     /// Exit with 5 when a figure of all clients crosses a limit, as `loadgen run` does: 'p99>50ms';
     /// may be repeated [default: none]
     #[arg(long, value_name = "LIMIT")]
-    fail_on: Vec<Threshold>,
+    fail_if: Vec<Threshold>,
 }
 
 pub fn main(args: &Args) -> Result<u8, Stop> {
@@ -48,7 +51,7 @@ pub fn main(args: &Args) -> Result<u8, Stop> {
         false => table::render(&result),
     })?;
     let clients: Vec<SlotResult> = parts.into_iter().map(|part| part.result).collect();
-    Ok(verdict::of(&result, &args.fail_on, &clients))
+    Ok(verdict::of(&result, &args.fail_if, &clients))
 }
 
 /// The results in a file, one a line.
@@ -73,12 +76,20 @@ fn read(file: &Path) -> Result<Vec<Named>, String> {
     lines.into_iter().map(named).collect()
 }
 
+/// What each version of the contract has.
+#[derive(Deserialize)]
+struct Version {
+    schema: u32,
+}
+
 fn result(line: &str) -> Result<SlotResult, String> {
-    let result: SlotResult = serde_json::from_str(line).map_err(|error| {
-        format!("is no result of `loadgen run --json`: {error}; give its whole output")
-    })?;
-    match result.schema {
-        SCHEMA => Ok(result),
-        other => Err(format!("is of version {other}, and this program reads {SCHEMA} only")),
+    match serde_json::from_str(line) {
+        Ok(Version { schema }) if schema != SCHEMA => Err(format!(
+            "is of version {schema} of the contract, and this program reads version {SCHEMA}; load \
+             from all machines with the same version of it"
+        )),
+        _ => serde_json::from_str(line).map_err(|error| {
+            format!("is no result of `loadgen run --json`: {error}; give its whole output")
+        }),
     }
 }

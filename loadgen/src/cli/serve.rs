@@ -12,8 +12,9 @@ use super::signals;
 use crate::ask::{Asker, Room};
 use crate::cli::units;
 use crate::engine::{Engine, Plan};
+use crate::order::SCHEMA;
 use crate::order::parse::{OrderError, parse};
-use crate::output::result::{SCHEMA, SlotResult};
+use crate::output::result::SlotResult;
 use crate::output::trace::TracedAnswer;
 
 /// What is longer is an endless stream, no page.
@@ -23,7 +24,7 @@ const WHOLE: Room = Room { kept_bytes: MOST_BODY_BYTES, most_bytes: MOST_BODY_BY
 /// Read one JSON order per line from standard input and answer each with one JSON line.
 ///
 /// Connections stay open between orders. Ends at the end of standard input. A wrong order gets
-/// {"schema": 1, "id": …, "error": "…"}, and the next one is read.
+/// {"schema": 2, "id": …, "error": "…"}, and the next one is read.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// CPUs to run on, one pinned thread on each (0,2-3)

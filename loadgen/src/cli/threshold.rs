@@ -11,13 +11,13 @@ use crate::output::result::SlotResult;
 type Figure = (&'static str, bool, fn(&SlotResult) -> f64);
 
 const FIGURES: [Figure; 10] = [
-    ("p50", true, |result| result.response_time_us.p50),
-    ("p90", true, |result| result.response_time_us.p90),
-    ("p99", true, |result| result.response_time_us.p99),
-    ("p99.9", true, |result| result.response_time_us.p99_9),
-    ("max", true, |result| result.response_time_us.max),
-    ("mean", true, |result| result.response_time_us.mean),
-    ("rate", false, |result| result.rate_rps),
+    ("p50", true, |result| result.latency_us.p50),
+    ("p90", true, |result| result.latency_us.p90),
+    ("p99", true, |result| result.latency_us.p99),
+    ("p99.9", true, |result| result.latency_us.p99_9),
+    ("max", true, |result| result.latency_us.max),
+    ("mean", true, |result| result.latency_us.mean),
+    ("throughput", false, |result| result.throughput_rps),
     ("failures", false, |result| result.whole.seen.failures.total() as f64),
     ("unanswered", false, |result| result.whole.unanswered as f64),
     ("retried", false, |result| result.whole.retried as f64),
@@ -41,7 +41,7 @@ impl Threshold {
     /// A time without any sample crosses every limit from above: nothing was answered.
     pub fn is_crossed(&self, result: &SlotResult) -> bool {
         let (_, is_time, of) = self.figure;
-        let missing = *is_time && result.response_time_us.count == 0;
+        let missing = *is_time && result.latency_us.count == 0;
         let value = if missing { f64::INFINITY } else { self.scaled(of(result), result) };
         if self.above { value > self.bound } else { value < self.bound }
     }
@@ -82,7 +82,7 @@ pub struct StopLimit(Threshold);
 
 impl StopLimit {
     /// What a figure is that crosses its limit: a share or number of failures of the load so far,
-    /// anything else of the window that is over, after the warm-up.
+    /// anything else of the window that is over, after the ramp-up.
     pub fn crossed_by(&self, progress: &Progress) -> Option<String> {
         let Threshold { text, above, bound, .. } = &self.0;
         let value = self.value(progress)?;
@@ -91,7 +91,7 @@ impl StopLimit {
     }
 
     fn value(&self, progress: &Progress) -> Option<f64> {
-        let Progress { window, response_time, so_far } = progress;
+        let Progress { window, latency, so_far } = progress;
         let failures = so_far.seen.failures.total() as f64;
         let (name, is_time, _) = self.0.figure;
         match *name {
@@ -105,13 +105,13 @@ impl StopLimit {
                 Some(so_far.requests.retried as f64 / ended.max(1.0))
             }
             "retried" => Some(so_far.requests.retried as f64),
-            _ if window.lead_in || *is_time && response_time.count() == 0 => None,
-            "mean" => Some(response_time.mean_us()),
-            "max" => Some(response_time.max_us()),
-            "rate" => Some(window.completed as f64 / window.length_s.max(1e-9)),
+            _ if window.ramp_up || *is_time && latency.count() == 0 => None,
+            "mean" => Some(latency.mean_us()),
+            "max" => Some(latency.max_us()),
+            "throughput" => Some(window.completed as f64 / window.length_s.max(1e-9)),
             quantile => {
                 let percent: f64 = quantile.trim_start_matches('p').parse().ok()?;
-                Some(response_time.quantile_us(percent / 100.0))
+                Some(latency.quantile_us(percent / 100.0))
             }
         }
     }
@@ -174,13 +174,20 @@ mod tests {
     fn reads_limits() {
         let limit: Threshold = "p99.9 > 50ms".parse().expect("good");
         assert_eq!((limit.figure.0, limit.above, limit.bound), ("p99.9", true, 50_000.0));
-        let limit: Threshold = "rate<1000".parse().expect("good");
-        assert_eq!((limit.figure.0, limit.above, limit.bound), ("rate", false, 1000.0));
+        let limit: Threshold = "throughput<1000".parse().expect("good");
+        assert_eq!((limit.figure.0, limit.above, limit.bound), ("throughput", false, 1000.0));
         let limit: Threshold = "failures > 0.5%".parse().expect("good");
         assert_eq!((limit.is_share, limit.bound), (true, 0.005));
-        for bad in
-            ["p99", "p98>1ms", "p99>50", "rate>x", "p99>1d", "rate<5%", "p99>5%", "failures>%"]
-        {
+        for bad in [
+            "p99",
+            "p98>1ms",
+            "p99>50",
+            "throughput>x",
+            "p99>1d",
+            "throughput<5%",
+            "p99>5%",
+            "failures>%",
+        ] {
             assert!(bad.parse::<Threshold>().is_err(), "{bad}");
         }
         for limit in ["failures>5%", "retried>0", "retried>1%"] {

@@ -1,6 +1,6 @@
 //! The exit code of what was measured.
 
-use super::exit::{CLIENT_BOUND, CROSSED, FAILED, OK, tell};
+use super::exit::{CLIENT_LIMITED, CROSSED, FAILED, OK, tell};
 use crate::cli::threshold::Threshold;
 use crate::engine::EndedBy;
 use crate::engine::reasons::NO_PORT;
@@ -9,8 +9,8 @@ use crate::output::words::several;
 
 /// The exit code of a result; what is behind it goes to standard error. `clients` has the results of
 /// all that took part.
-pub fn of(result: &SlotResult, fail_on: &[Threshold], clients: &[SlotResult]) -> u8 {
-    let crossed: Vec<_> = fail_on.iter().filter(|limit| limit.is_crossed(result)).collect();
+pub fn of(result: &SlotResult, fail_if: &[Threshold], clients: &[SlotResult]) -> u8 {
+    let crossed: Vec<_> = fail_if.iter().filter(|limit| limit.is_crossed(result)).collect();
     for limit in &crossed {
         tell(&format!("{limit} is true: it is {}", limit.actual(result)));
     }
@@ -19,7 +19,7 @@ pub fn of(result: &SlotResult, fail_on: &[Threshold], clients: &[SlotResult]) ->
     }
     let interrupted = result.ended_by == EndedBy::Interrupt;
     // Who says how many may fail has the say.
-    let tolerates = fail_on.iter().any(Threshold::is_about_failures);
+    let tolerates = fail_if.iter().any(Threshold::is_about_failures);
     // Streams without an end are what was asked for.
     let without_port = result.whole.seen.connections.without_port;
     let is_answered = result.requests.completed + result.whole.unfinished > 0;
@@ -31,30 +31,31 @@ pub fn of(result: &SlotResult, fail_on: &[Threshold], clients: &[SlotResult]) ->
         return FAILED;
     }
     if without_port > 0 && !tolerates {
-        return CLIENT_BOUND;
+        return CLIENT_LIMITED;
     }
     match clients.iter().find_map(|result| limit_of(&result.client)) {
         None => OK,
         Some(why) => {
             tell(&why);
-            CLIENT_BOUND
+            CLIENT_LIMITED
         }
     }
 }
 
 /// Where the client itself was saturated: in which windows.
 fn limit_of(client: &Client) -> Option<String> {
-    let bound = if client.bound_left_out { 0 } else { client.bound_windows };
+    let bound = if client.client_limited_excluded { 0 } else { client.client_limited_windows };
     // Where none could be left out, all were bad.
-    let all_bad = client.bound_windows + client.still_windows > 0 && client.left_out_windows == 0;
+    let all_bad =
+        client.client_limited_windows + client.stalled_windows > 0 && client.excluded_windows == 0;
     (bound > 0 || all_bad).then(|| {
         format!(
             "the client was saturated in {} of {}, and stalled in {}; give it more \
              threads (-t) or CPUs, run for longer (-d), or leave out windows in which it was \
-             saturated (--leave-out-client-bound)",
-            client.bound_windows,
+             saturated (--exclude-client-limited)",
+            client.client_limited_windows,
             several(client.windows, "window"),
-            client.still_windows
+            client.stalled_windows
         )
     })
 }

@@ -71,12 +71,12 @@ impl Watcher for () {
 pub struct Measured {
     pub sum: SlotSum,
     pub beside: Beside,
-    pub response_time: Histogram,
+    pub latency: Histogram,
     pub ended_by: EndedBy,
     pub measured_s: f64,
     pub tail_s: f64,
     pub drain_s: f64,
-    /// Of lead-in, window and all that followed.
+    /// Of ramp-up, window and all that followed.
     pub whole_s: f64,
 }
 
@@ -107,9 +107,9 @@ impl Engine {
     pub fn run(&mut self, plan: &Arc<Plan>, watcher: &mut dyn Watcher) -> io::Result<Measured> {
         let begun = self.begin(plan, false)?;
         let threads = begun.threads;
-        let lag_budget_ns = plan.is_open().then_some(plan.lag_budget_ns);
-        let leave_out = plan.order.leave_out_client_bound;
-        let mut merger = WindowMerger::new(threads, lag_budget_ns, leave_out);
+        let delay_budget_ns = plan.is_open().then_some(plan.delay_budget_ns);
+        let leave_out = plan.order.exclude_client_limited;
+        let mut merger = WindowMerger::new(threads, delay_budget_ns, leave_out);
         let mut ends = Vec::new();
         let mut broken: Option<io::Error> = None;
         for report in begun.inbox {
@@ -229,9 +229,9 @@ fn measured(
     sum.recorder.counts.requests.unfinished = sum.whole.requests.unfinished;
     sum.recorder.counts.requests.unsent = sum.whole.requests.unsent;
     sum.recorder += schedule.leftover(settled_ns - start_ns);
-    let window_ns = start_ns.saturating_add(plan.lead_in_ns);
+    let window_ns = start_ns.saturating_add(plan.ramp_up_ns);
     Measured {
-        response_time: sum.recorder.times.response_time(plan.is_open()),
+        latency: sum.recorder.times.latency(plan.is_open()),
         sum,
         beside,
         ended_by,

@@ -102,12 +102,12 @@ pub struct Plan {
     /// Over this time connections begin, one after the other.
     pub ramp_ns: u64,
     /// Open loop: so late requests may be sent, together with others; 0 is exact.
-    pub lag_budget_ns: u64,
+    pub delay_budget_ns: u64,
     /// Open loop: so long answers may lie in their sockets; 0 where every answer wakes the thread up.
     pub unread_ns: u64,
     /// `u32::MAX` where there is no limit.
     pub requests_per_connection: u32,
-    pub lead_in_ns: u64,
+    pub ramp_up_ns: u64,
     /// Length of the window; `u64::MAX` when only the count ends it.
     pub duration_ns: u64,
     /// Length of the parts in which the client watches itself.
@@ -147,11 +147,11 @@ impl Plan {
             local_ports: limits::local_ports(),
             streams,
             timeout_ns: seconds_to_ns(load.timeout_s),
-            ramp_ns: seconds_to_ns(load.ramp_s),
-            lag_budget_ns: seconds_to_ns(load.send_lag_budget_s),
+            ramp_ns: seconds_to_ns(load.connection_ramp_s),
+            delay_budget_ns: seconds_to_ns(load.send_delay_budget_s),
             unread_ns: 0,
             requests_per_connection: load.keepalive.limit().unwrap_or(u32::MAX),
-            lead_in_ns: seconds_to_ns(order.lead_in_s),
+            ramp_up_ns: seconds_to_ns(order.ramp_up_s),
             duration_ns: duration_s(&order).map_or(u64::MAX, seconds_to_ns),
             part_ns: seconds_to_ns(order.window_s),
             no_delay: load.protocol == Protocol::Http2,
@@ -186,16 +186,16 @@ impl Plan {
         let mut addresses = plan.origins.iter().flat_map(|origin| &origin.addresses);
         if addresses.any(|address| matches!(address, Address::Unix(_))) {
             // The kernel keeps no times of arrival there.
-            plan.lag_budget_ns = 0;
+            plan.delay_budget_ns = 0;
             if load.kernel_times {
                 return Err("load.kernel_times: the kernel keeps no times of arrival on Unix \
                             sockets; leave it out (--kernel-times)"
                     .into());
             }
         }
-        plan.unread_ns = match plan.lag_budget_ns {
+        plan.unread_ns = match plan.delay_budget_ns {
             0 if plan.is_open() && load.kernel_times => MILLISECOND_NS,
-            lag_budget_ns => 2 * lag_budget_ns,
+            delay_budget_ns => 2 * delay_budget_ns,
         };
         plan.sources = limits::sources(load, plan.origins.iter().flat_map(|o| &o.addresses));
         Ok(plan)
@@ -206,17 +206,17 @@ impl Plan {
     }
 
     /// The time after the slot's start in which requests that are due enter the result. With a
-    /// lead-in it is the window, at both ends of which the load goes on.
+    /// ramp-up it is the window, at both ends of which the load goes on.
     pub fn window_ns(&self) -> Range<u64> {
-        match self.lead_in_ns {
+        match self.ramp_up_ns {
             0 => 0..u64::MAX,
-            lead_in_ns => lead_in_ns..lead_in_ns.saturating_add(self.duration_ns),
+            ramp_up_ns => ramp_up_ns..ramp_up_ns.saturating_add(self.duration_ns),
         }
     }
 
-    /// How long the load goes on after the window at most: open loop after a lead-in.
+    /// How long the load goes on after the window at most: open loop after a ramp-up.
     pub fn tail_ns(&self) -> u64 {
-        if self.is_open() && self.lead_in_ns > 0 { self.timeout_ns } else { 0 }
+        if self.is_open() && self.ramp_up_ns > 0 { self.timeout_ns } else { 0 }
     }
 
     fn complete_sessions(&mut self) -> Result<(), String> {
@@ -263,7 +263,7 @@ impl Plan {
         if origin == self.origins.len() {
             let (addresses, protocol) = (addresses.to_vec(), load.protocol);
             let tls_files = self.tls_files.filter(|_| tls.is_some());
-            let stamped = self.lag_budget_ns > 0 || load.kernel_times;
+            let stamped = self.delay_budget_ns > 0 || load.kernel_times;
             self.origins.push(Origin { addresses, protocol, tls, tls_files, stamped });
             self.targets.push(target.origin);
         }
@@ -313,9 +313,9 @@ fn server_name(request: &Request, target: &Target) -> Result<ServerName<'static>
         .map_err(|_| format!("{asked:?} is not a name a certificate can have"))
 }
 
-/// The order's duration, or what the lead-in leaves of its timetable.
+/// The order's duration, or what the ramp-up leaves of its timetable.
 fn duration_s(order: &Order) -> Option<f64> {
     let stages_s = order.load.arrivals.as_ref().and_then(Arrivals::stages_s);
-    let rest_s = stages_s.map(|stages_s| (stages_s - order.lead_in_s).max(0.0));
+    let rest_s = stages_s.map(|stages_s| (stages_s - order.ramp_up_s).max(0.0));
     order.duration_s.or(rest_s.filter(|_| order.count.is_none()))
 }

@@ -40,17 +40,17 @@ fn wait_is_late_ns() -> u64 {
 }
 
 /// Until when a thread may sleep, whatever its sockets bring, that woke at `woke_ns` and is to send
-/// at `due_ns`: for the lag budget, so that one sleep serves many answers and requests. Where the
+/// at `due_ns`: for the send-delay budget, so that one sleep serves many answers and requests. Where the
 /// next request is due later than answers may lie unread, sockets are polled meanwhile (None), so
 /// that no server waits long for room in one.
 pub fn sleep_until_ns(
     woke_ns: u64,
     due_ns: u64,
-    lag_budget_ns: u64,
+    delay_budget_ns: u64,
     unread_ns: u64,
 ) -> Option<u64> {
     let soon = due_ns <= woke_ns + unread_ns;
-    soon.then(|| due_ns.max(woke_ns + lag_budget_ns))
+    soon.then(|| due_ns.max(woke_ns + delay_budget_ns))
 }
 
 /// Of the timer's event; no connection has this key.
@@ -195,9 +195,9 @@ pub mod tests {
         /// Requests that are due after such gaps, sent by a thread that is never late itself.
         #[test]
         fn nothing_is_sent_early_or_later_than_the_budget(
-            gaps_ns in vec(0..1_000_000_u64, 1..200), lag_budget_ns in 0..1_000_000_u64,
+            gaps_ns in vec(0..1_000_000_u64, 1..200), delay_budget_ns in 0..1_000_000_u64,
         ) {
-            let unread_ns = if lag_budget_ns == 0 { MILLISECOND_NS } else { 2 * lag_budget_ns };
+            let unread_ns = if delay_budget_ns == 0 { MILLISECOND_NS } else { 2 * delay_budget_ns };
             let mut due_ns = 0;
             let mut dues = VecDeque::from_iter(gaps_ns.iter().map(|gap_ns| {
                 due_ns += gap_ns;
@@ -206,15 +206,15 @@ pub mod tests {
             let mut woke_ns = 0;
             while let Some(due_ns) = dues.front().copied() {
                 let before_ns = woke_ns;
-                woke_ns = match sleep_until_ns(woke_ns, due_ns, lag_budget_ns, unread_ns) {
+                woke_ns = match sleep_until_ns(woke_ns, due_ns, delay_budget_ns, unread_ns) {
                     Some(until_ns) => {
-                        prop_assert!(until_ns - before_ns >= lag_budget_ns);
+                        prop_assert!(until_ns - before_ns >= delay_budget_ns);
                         prop_assert!(until_ns - before_ns <= unread_ns);
                         until_ns
                     }
                     None => due_ns,
                 };
-                prop_assert!(woke_ns >= due_ns && woke_ns - due_ns <= lag_budget_ns);
+                prop_assert!(woke_ns >= due_ns && woke_ns - due_ns <= delay_budget_ns);
                 while dues.front().is_some_and(|due_ns| *due_ns <= woke_ns) {
                     dues.pop_front();
                 }

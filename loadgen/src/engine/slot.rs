@@ -1,4 +1,4 @@
-//! A slot on one thread: connections are opened, the load goes on through lead-in and window, and
+//! A slot on one thread: connections are opened, the load goes on through ramp-up and window, and
 //! what is then on its way is awaited.
 
 use std::io;
@@ -101,7 +101,7 @@ impl Slot<'_> {
             if window.phase == Phase::Tail {
                 if self.driver.clock.now_ns >= count_late_ns {
                     count_late_ns = u64::MAX;
-                    if self.is_enough_late() {
+                    if self.is_abort_due() {
                         ended_by = EndedBy::Late;
                         start.mark_done(self.thread);
                     }
@@ -139,12 +139,12 @@ impl Slot<'_> {
 
     /// After the window, when late requests are counted; never, where that isn't in the order.
     fn late_after_ns(&self) -> u64 {
-        self.plan.order.enough_late.map_or(u64::MAX, |enough| seconds_to_ns(enough.after_s))
+        self.plan.order.abort_rule.map_or(u64::MAX, |enough| seconds_to_ns(enough.after_s))
     }
 
-    fn is_enough_late(&self) -> bool {
+    fn is_abort_due(&self) -> bool {
         let now_ns = self.driver.clock.now_ns;
-        let enough = self.plan.order.enough_late;
+        let enough = self.plan.order.abort_rule;
         enough.is_some_and(|enough| self.driver.lanes.lack_more_than(enough.share, now_ns))
     }
 
@@ -160,7 +160,7 @@ impl Slot<'_> {
             // What follows them is none of the window's.
             self.driver.leave_streams();
         }
-        if before == Phase::LeadIn && window.phase == Phase::Window {
+        if before == Phase::RampUp && window.phase == Phase::Window {
             let carried = self.driver.conns.unresolved().count() as u64;
             self.driver.records.load.counts.requests.carried = carried;
         }

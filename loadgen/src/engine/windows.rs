@@ -13,7 +13,7 @@ use crate::record::{Beside, Recorder};
 #[serde(rename_all = "lowercase")]
 pub enum EndedBy {
     Duration,
-    /// Enough of what was due in the window was late: see [`crate::order::EnoughLate`].
+    /// Enough of what was due in the window was late: see [`crate::order::AbortRule`].
     Late,
     Count,
     Interrupt,
@@ -27,10 +27,10 @@ pub enum EndedBy {
 /// Parts of a slot, in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
-    LeadIn,
+    RampUp,
     /// What the result is about.
     Window,
-    /// Open loop after a lead-in: the load goes on until all that was due before is answered, or
+    /// Open loop after a ramp-up: the load goes on until all that was due before is answered, or
     /// enough of it is late.
     Tail,
 }
@@ -75,10 +75,10 @@ pub struct WindowEdges {
 
 impl WindowEdges {
     pub fn first(thread: usize, start_ns: u64, plan: &Plan) -> Self {
-        let window_ns = start_ns.saturating_add(plan.lead_in_ns);
+        let window_ns = start_ns.saturating_add(plan.ramp_up_ns);
         let over_ns = window_ns.saturating_add(plan.duration_ns);
         let mut edges = WindowEdges {
-            phase: Phase::LeadIn,
+            phase: Phase::RampUp,
             end_ns: start_ns,
             begin_ns: start_ns,
             thread,
@@ -126,7 +126,7 @@ impl WindowEdges {
         self.begin_ns = self.end_ns;
         let next_ns = self.begin_ns.saturating_add(self.part_ns);
         (self.phase, self.end_ns) = match self.begin_ns {
-            early if early < self.window_ns => (Phase::LeadIn, next_ns.min(self.window_ns)),
+            early if early < self.window_ns => (Phase::RampUp, next_ns.min(self.window_ns)),
             within if within < self.over_ns => (Phase::Window, next_ns.min(self.over_ns)),
             _ => (Phase::Tail, self.last_ns),
         };

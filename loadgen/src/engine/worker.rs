@@ -94,7 +94,7 @@ fn work(poll: &Poll, inbox: &Receiver<Job>, alone: bool, interrupt: &AtomicBool)
     while let Ok(job) = inbox.recv() {
         let reports = job.reports.clone();
         // Polling takes the CPU: only for requests that leave exactly when due, and from nobody else.
-        let spins = alone && job.plan.is_open() && job.plan.lag_budget_ns == 0;
+        let spins = alone && job.plan.is_open() && job.plan.delay_budget_ns == 0;
         // Measured once, so that all variants of a run are loaded alike.
         let spin_ns = if spins { *measured_ns.get_or_insert_with(measured_spin_ns) } else { 0 };
         if let Err(error) = run(job, &mut pool, &mut scratch, poll, spin_ns, interrupt) {

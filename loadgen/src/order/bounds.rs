@@ -14,8 +14,8 @@ pub const LONGEST_TIMEOUT_S: u32 = 3600;
 /// Per second.
 pub const HIGHEST_RATE: u32 = 100_000_000;
 pub const STEEPEST_ZIPF: u32 = 10;
-/// A longer one would be felt as part of the response time.
-pub const MOST_LAG_MS: u32 = 10;
+/// A longer one would be felt as part of the latency.
+pub const MOST_SEND_DELAY_MS: u32 = 10;
 pub const STATUSES: RangeInclusive<u16> = 200..=999;
 pub const MOST_STREAMS: u32 = 100_000;
 /// Each goes through the entries of all.

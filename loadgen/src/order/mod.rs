@@ -1,4 +1,4 @@
-//! The contract: what an order says, as JSON. `schema/order.v1.schema.json` describes it for others.
+//! The contract: what an order says, as JSON. `schema/order.v2.schema.json` describes it for others.
 
 mod arrivals;
 pub mod bounds;
@@ -19,17 +19,23 @@ pub use arrivals::{Arrivals, Process, Share, Stage, Think, ThinkDistribution, Un
 pub use request::{Capture, Expect, Request, Sha256Hex};
 pub use session::{Each, Session, Values};
 
+/// Version of the contract: of orders and results.
+pub const SCHEMA: u32 = 2;
+
 /// One slot of load, asked for.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Order {
+    /// Version of the contract.
+    #[serde(default = "schema")]
+    pub schema: u32,
     #[serde(default)]
     pub id: String,
     pub requests: Vec<Request>,
     pub load: Load,
     /// Seconds of load before the window.
     #[serde(default)]
-    pub lead_in_s: f64,
+    pub ramp_up_s: f64,
     /// Length of the window in seconds.
     pub duration_s: Option<f64>,
     /// Number of requests to send.
@@ -49,9 +55,9 @@ pub struct Order {
     pub window_s: f64,
     /// Leave windows in which the client was saturated out of times and rate.
     #[serde(default)]
-    pub leave_out_client_bound: bool,
-    /// Open loop after a lead-in: when what was due in the window is awaited no longer.
-    pub enough_late: Option<EnoughLate>,
+    pub exclude_client_limited: bool,
+    /// Open loop after a ramp-up: when what was due in the window is awaited no longer.
+    pub abort_rule: Option<AbortRule>,
     /// Connections are users that log in and keep what they are given.
     pub session: Option<Session>,
     /// Ask for all once, over one connection, and tell each response whole.
@@ -63,7 +69,7 @@ pub struct Order {
 /// answer.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct EnoughLate {
+pub struct AbortRule {
     pub share: f64,
     pub after_s: f64,
 }
@@ -130,13 +136,13 @@ pub struct Load {
     pub timeout_s: f64,
     /// Open loop: requests may be sent so late, together with others; 0 is exact.
     #[serde(default)]
-    pub send_lag_budget_s: f64,
+    pub send_delay_budget_s: f64,
     /// Answers are timed by when the kernel got them, whenever they are read.
     #[serde(default)]
     pub kernel_times: bool,
     /// Closed loop: over this time the connections begin, one after the other.
     #[serde(default)]
-    pub ramp_s: f64,
+    pub connection_ramp_s: f64,
     /// Closed loop: pause of a connection between an answer and its next request.
     pub think: Option<Think>,
     /// Open loop: the timetable.
@@ -210,8 +216,8 @@ pub enum Protocol {
 pub struct Tls {
     /// Certificates to trust, as PEM; those of the system when absent.
     pub ca_file: Option<PathBuf>,
-    /// Take any certificate.
-    pub insecure: bool,
+    /// The server's certificate has to be valid.
+    pub verify: bool,
     /// Certificates to show a server that wants one, as PEM, the client's own first.
     pub certificate_file: Option<PathBuf>,
     /// The private key of the client's certificate, as PEM.
@@ -226,7 +232,7 @@ impl Default for Tls {
     fn default() -> Self {
         Tls {
             ca_file: None,
-            insecure: false,
+            verify: true,
             certificate_file: None,
             key_file: None,
             version: None,
@@ -243,6 +249,10 @@ pub enum TlsVersion {
     #[serde(rename = "1.3")]
     #[value(name = "1.3")]
     V13,
+}
+
+fn schema() -> u32 {
+    SCHEMA
 }
 
 fn one() -> f64 {

@@ -3,8 +3,8 @@
 use serde_json::Value;
 use thiserror::Error;
 
-use super::Order;
-use super::validate::validate;
+use super::validate::{of_other_version, validate};
+use super::{Order, SCHEMA};
 
 /// What is wrong with an order, with its id as far as it is known.
 #[derive(Debug, Error)]
@@ -21,9 +21,10 @@ pub fn parse(line: &str) -> Result<Order, OrderError> {
         let field = error.path().to_string();
         let cause = error.into_inner().to_string();
         let cause = without_place(&cause);
-        let message = match field.as_str() {
-            "." => format!("the order is wrong: {cause}"),
-            _ => format!("{field}: {cause}"),
+        let message = match (other_version_of(line), field.as_str()) {
+            (Some(schema), _) => of_other_version(schema),
+            (None, ".") => format!("the order is wrong: {cause}"),
+            (None, _) => format!("{field}: {cause}"),
         };
         OrderError { id: id_of(line), message }
     })?;
@@ -31,6 +32,12 @@ pub fn parse(line: &str) -> Result<Order, OrderError> {
         Ok(()) => Ok(order),
         Err(message) => Err(OrderError { id: Some(order.id), message }),
     }
+}
+
+/// The version of an order's contract, where it is another one.
+fn other_version_of(line: &str) -> Option<u64> {
+    let value: Value = serde_json::from_str(line).ok()?;
+    value.get("schema")?.as_u64().filter(|schema| *schema != u64::from(SCHEMA))
 }
 
 fn id_of(line: &str) -> Option<String> {
@@ -73,6 +80,11 @@ mod tests {
             assert!(error.message.contains(wanted), "{to}: {}", error.message);
             assert!(!error.message.contains("column"), "{}", error.message);
             assert_eq!(error.id.as_deref(), Some("a"));
+        }
+        for more in ["", "\"lead_in_s\":1,"] {
+            let other = format!("{{\"schema\":1,{more}\"id\"");
+            let error = parse(&GOOD.replace("{\"id\"", &other)).expect_err("of another version");
+            assert!(error.message.contains("of version 1"), "{}", error.message);
         }
         assert!(parse("nonsense").expect_err("not JSON").id.is_none());
     }

@@ -5,9 +5,9 @@ use std::fmt::Write;
 use crate::engine::Window;
 
 /// Seconds in `_s`, microseconds in `_us`; the last of each are 0 or 1.
-const HEADER: &str = "at_s,length_s,sent,completed,failed,rate_rps,response_p50_us,\
-                      response_p99_us,response_max_us,send_lag_p99_us,busiest_thread,client_bound,\
-                      lead_in,cpu_s,stood_still";
+const HEADER: &str = "at_s,length_s,sent,completed,failed,throughput_rps,latency_p50_us,\
+                      latency_p99_us,latency_max_us,send_delay_p99_us,busiest_thread,client_limited,\
+                      ramp_up,cpu_s,stalled";
 
 pub fn render(windows: &[Window]) -> String {
     let mut text = format!("{HEADER}\n");
@@ -21,15 +21,15 @@ pub fn render(windows: &[Window]) -> String {
             window.sent,
             window.completed,
             window.failed,
-            window.response_p50_us,
-            window.response_p99_us,
-            window.response_max_us,
-            window.send_lag_p99_us,
+            window.latency_p50_us,
+            window.latency_p99_us,
+            window.latency_max_us,
+            window.send_delay_p99_us,
             window.busiest_thread,
-            u8::from(window.client_bound),
-            u8::from(window.lead_in),
+            u8::from(window.client_limited),
+            u8::from(window.ramp_up),
             window.cpu_s,
-            u8::from(window.stood_still),
+            u8::from(window.stalled),
         );
     }
     text

@@ -38,7 +38,7 @@ impl LiveView {
         }
         let window = progress.window;
         keep(&mut self.throughputs, window.completed as f64 / window.length_s.max(1e-9));
-        keep(&mut self.p99s_us, window.response_p99_us);
+        keep(&mut self.p99s_us, window.latency_p99_us);
         // Some terminals don't know how wide they are.
         let known = tcgetwinsize(io::stderr()).ok().filter(|size| size.ws_col > 0);
         let columns = known.map_or(USUAL_COLUMNS, |size| size.ws_col.into());
@@ -68,13 +68,13 @@ impl LiveView {
 
     fn lines(&self, progress: &Progress) -> [String; 3] {
         let Progress { window, so_far, .. } = progress;
-        let phase = if window.lead_in { "warm-up" } else { "load" };
+        let phase = if window.ramp_up { "ramp-up" } else { "load" };
         let throughput = thousands(self.throughputs.back().copied().unwrap_or(0.0));
         let mut client = format!("client {:.0}% busy", window.busiest_thread * 100.0);
-        if window.send_lag_p99_us > 0.0 {
-            let _ = write!(client, ", send delay p99 {}", time(window.send_lag_p99_us));
+        if window.send_delay_p99_us > 0.0 {
+            let _ = write!(client, ", send delay p99 {}", time(window.send_delay_p99_us));
         }
-        if window.client_bound {
+        if window.client_limited {
             client.push_str(", saturated");
         }
         [
@@ -85,9 +85,9 @@ impl LiveView {
             ),
             format!(
                 "latency  p50 {:<8}  p99 {:<8}  max {:<8}  {}",
-                time(window.response_p50_us),
-                time(window.response_p99_us),
-                time(window.response_max_us),
+                time(window.latency_p50_us),
+                time(window.latency_p99_us),
+                time(window.latency_max_us),
                 sparkline(&self.p99s_us)
             ),
             format!("failures {}   {client}", thousands(so_far.seen.failures.total() as f64)),

@@ -1,14 +1,14 @@
 //! Results of several clients that loaded a server at the same time, as the one of a single client
 //! that did it all.
 //!
-//! Counts and throughput add up, and so do histograms, exactly. Of the send lag no histogram is in a
+//! Counts and throughput add up, and so do histograms, exactly. Of the send delay no histogram is in a
 //! result: each of its figures is the worst of any client. Windows stay those of each client, one
 //! after the other, as percentiles of windows can't be added.
 
 use std::collections::BTreeSet;
 
 use super::result::{
-    Client, EndpointUse, Events, Http2Use, Idle, KeptAlive, Lag, SlotResult, SlowReading,
+    Client, EndpointUse, Events, Http2Use, Idle, KeptAlive, SendDelay, SlotResult, SlowReading,
     ThreadUse, TlsUse, Whole,
 };
 use super::times::TimeSummary;
@@ -26,9 +26,9 @@ type Trait = (&'static str, fn(&SlotResult) -> String);
 const ALIKE: [Trait; 8] = [
     ("loop", |result| format!("{:?}", result.kind).to_lowercase()),
     ("protocol", |result| format!("{:?}", result.protocol).to_lowercase()),
-    ("warm-up", |result| format!("{} s", result.lead_in_s)),
-    ("keep-alive", |result| format!("{:?}", result.keepalive.asked).to_lowercase()),
-    ("send-lag budget", |result| format!("{} µs", result.send_lag_us.budget)),
+    ("ramp-up", |result| format!("{} s", result.ramp_up_s)),
+    ("keep-alive", |result| format!("{:?}", result.keepalive.requested).to_lowercase()),
+    ("send-delay budget", |result| format!("{} µs", result.send_delay_us.budget)),
     ("number of streams", |result| part(&result.http2, |http2| http2.streams.to_string())),
     ("timing of events", |result| part(&result.events, |_| "on".into())),
     ("resumption of TLS sessions", |result| part(&result.tls, |tls| tls.resumption.to_string())),
@@ -66,18 +66,18 @@ pub fn merge(parts: &[Named]) -> Result<SlotResult, String> {
         kind: result.kind,
         protocol: result.protocol,
         ended_by: ended_by(&results),
-        lead_in_s: result.lead_in_s,
+        ramp_up_s: result.ramp_up_s,
         measured_s: rounded(sum(&results, |result| result.measured_s) / results.len() as f64, 6),
         tail_s: most(&results, |result| result.tail_s),
         drain_s: most(&results, |result| result.drain_s),
         requests,
         seen,
         keepalive: KeptAlive {
-            asked: result.keepalive.asked,
+            requested: result.keepalive.requested,
             server_closed: results.iter().map(|result| result.keepalive.server_closed).sum(),
         },
-        rate_rps: rounded(sum(&results, |result| result.rate_rps), 3),
-        response_time_us: times(parts, |result| Some(&result.response_time_us))?,
+        throughput_rps: rounded(sum(&results, |result| result.throughput_rps), 3),
+        latency_us: times(parts, |result| Some(&result.latency_us))?,
         service_time_us: times(parts, |result| Some(&result.service_time_us))?,
         first_byte_time_us: times(parts, |result| Some(&result.first_byte_time_us))?,
         connect_time_us: times(parts, |result| Some(&result.connect_time_us))?,
@@ -85,11 +85,11 @@ pub fn merge(parts: &[Named]) -> Result<SlotResult, String> {
             Some(_) => Some(times(parts, |result| result.tls_handshake_us.as_ref())?),
             None => None,
         },
-        send_lag_us: Lag {
-            budget: result.send_lag_us.budget,
-            p50: most(&results, |result| result.send_lag_us.p50),
-            p99: most(&results, |result| result.send_lag_us.p99),
-            max: most(&results, |result| result.send_lag_us.max),
+        send_delay_us: SendDelay {
+            budget: result.send_delay_us.budget,
+            p50: most(&results, |result| result.send_delay_us.p50),
+            p99: most(&results, |result| result.send_delay_us.p99),
+            max: most(&results, |result| result.send_delay_us.max),
         },
         client: client(&results),
         windows: results.iter().flat_map(|result| result.windows.iter().cloned()).collect(),
@@ -175,11 +175,11 @@ fn client(results: &[&SlotResult]) -> Client {
         per_thread: all().flat_map(|client| client.per_thread.iter().cloned()).collect(),
         wake_ups: all().map(|client| client.wake_ups).sum(),
         windows: count(|client| client.windows),
-        bound_windows: count(|client| client.bound_windows),
-        bound_left_out: all().all(|client| client.bound_left_out),
-        still_windows: count(|client| client.still_windows),
-        stood_still_s: rounded(all().map(|client| client.stood_still_s).sum(), 6),
-        left_out_windows: count(|client| client.left_out_windows),
+        client_limited_windows: count(|client| client.client_limited_windows),
+        client_limited_excluded: all().all(|client| client.client_limited_excluded),
+        stalled_windows: count(|client| client.stalled_windows),
+        stalled_s: rounded(all().map(|client| client.stalled_s).sum(), 6),
+        excluded_windows: count(|client| client.excluded_windows),
     }
 }
 
@@ -209,15 +209,15 @@ fn endpoints(parts: &[Named]) -> Result<Vec<EndpointUse>, String> {
             Some(known) => {
                 known.completed += more.completed;
                 known.failed += more.failed;
-                known.rate_rps = rounded(known.rate_rps + more.rate_rps, 3);
+                known.throughput_rps = rounded(known.throughput_rps + more.throughput_rps, 3);
             }
         }
     }
     for endpoint in &mut all {
         let name = endpoint.endpoint.clone();
-        endpoint.response_time_us = times(parts, |result| {
+        endpoint.latency_us = times(parts, |result| {
             let same = result.endpoints.iter().find(|endpoint| endpoint.endpoint == name)?;
-            Some(&same.response_time_us)
+            Some(&same.latency_us)
         })?;
     }
     Ok(all)
@@ -228,11 +228,11 @@ fn events(parts: &[Named]) -> Result<Option<Events>, String> {
     if all().next().is_none() {
         return Ok(None);
     }
-    let answers: u64 = all().map(|events| events.answers).sum();
-    let of_answers: f64 = all().map(|events| events.per_answer * events.answers as f64).sum();
+    let responses: u64 = all().map(|events| events.responses).sum();
+    let of_responses: f64 = all().map(|events| events.per_response * events.responses as f64).sum();
     Ok(Some(Events {
-        answers,
-        per_answer: rounded(of_answers / answers.max(1) as f64, 3),
+        responses,
+        per_response: rounded(of_responses / responses.max(1) as f64, 3),
         time_to_first_us: times(parts, |result| Some(&result.events.as_ref()?.time_to_first_us))?,
         gap_us: times(parts, |result| Some(&result.events.as_ref()?.gap_us))?,
     }))
@@ -268,7 +268,7 @@ fn slow_readers(results: &[&SlotResult]) -> Option<SlowReading> {
 
 fn idle(results: &[&SlotResult]) -> Option<Idle> {
     results.iter().filter_map(|result| result.idle_connections.clone()).reduce(|mut all, more| {
-        all.asked += more.asked;
+        all.requested += more.requested;
         all.held += more.held;
         all.failed += more.failed;
         all.server_closed += more.server_closed;

@@ -45,9 +45,9 @@ impl Metrics {
     /// A window is over.
     pub fn add(&mut self, progress: &Progress) {
         self.counts = progress.so_far.clone();
-        self.add_latencies(progress.response_time);
+        self.add_latencies(progress.latency);
         self.client_cpu_s += progress.window.cpu_s;
-        self.saturated_windows += u64::from(progress.window.client_bound);
+        self.saturated_windows += u64::from(progress.window.client_limited);
         self.window = Some(progress.window.clone());
     }
 
@@ -129,14 +129,14 @@ impl Metrics {
         text.one("window_throughput", "gauge", does, throughput);
         text.metric("window_latency_seconds", "gauge", "Latency in the last window.");
         for (quantile, us) in [
-            ("0.5", window.response_p50_us),
-            ("0.99", window.response_p99_us),
-            ("1", window.response_max_us),
+            ("0.5", window.latency_p50_us),
+            ("0.99", window.latency_p99_us),
+            ("1", window.latency_max_us),
         ] {
             text.labelled("window_latency_seconds", &[("quantile", quantile)], us / 1e6);
         }
         let does = "How late requests were sent in the last window, p99.";
-        text.one("window_send_delay_seconds", "gauge", does, window.send_lag_p99_us / 1e6);
+        text.one("window_send_delay_seconds", "gauge", does, window.send_delay_p99_us / 1e6);
         let does = "Share of the last window that the busiest thread ran or waited for a CPU.";
         text.one("window_busiest_thread", "gauge", does, window.busiest_thread);
     }

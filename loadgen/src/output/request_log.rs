@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::engine::{Logged, Plan};
 
-/// Times are microseconds after the load's beginning, warm-up included.
+/// Times are microseconds after the load's beginning, ramp-up included.
 #[derive(Debug, Serialize)]
 struct Line<'a> {
     method: &'a str,

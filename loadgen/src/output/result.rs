@@ -1,17 +1,14 @@
-//! The result of a slot as JSON. `schema/result.v1.schema.json` describes it for others.
+//! The result of a slot as JSON. `schema/result.v2.schema.json` describes it for others.
 
 use serde::{Deserialize, Serialize};
 
 use super::times::TimeSummary;
 use crate::engine::{EndedBy, Measured, Plan, Usage, Window};
-use crate::order::{KeepAlive, Loop, Protocol, Tls};
+use crate::order::{KeepAlive, Loop, Protocol, SCHEMA, Tls};
 use crate::record::{
     Beside, Counts, Endpoint, EventTimes, Failure, HandshakeCounts, Http2Counts, RequestCounts,
     Samples, Seen, rounded,
 };
-
-/// Version of the contract.
-pub const SCHEMA: u32 = 1;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SlotResult {
@@ -23,7 +20,7 @@ pub struct SlotResult {
     pub kind: Loop,
     pub protocol: Protocol,
     pub ended_by: EndedBy,
-    pub lead_in_s: f64,
+    pub ramp_up_s: f64,
     pub measured_s: f64,
     pub tail_s: f64,
     pub drain_s: f64,
@@ -32,14 +29,14 @@ pub struct SlotResult {
     pub seen: Seen,
     pub keepalive: KeptAlive,
     /// Completed and valid answers per second.
-    pub rate_rps: f64,
-    pub response_time_us: TimeSummary,
+    pub throughput_rps: f64,
+    pub latency_us: TimeSummary,
     pub service_time_us: TimeSummary,
     pub first_byte_time_us: TimeSummary,
     pub connect_time_us: TimeSummary,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tls_handshake_us: Option<TimeSummary>,
-    pub send_lag_us: Lag,
+    pub send_delay_us: SendDelay,
     pub client: Client,
     pub windows: Vec<Window>,
     pub whole: Whole,
@@ -59,7 +56,7 @@ pub struct SlotResult {
     pub idle_connections: Option<Idle>,
 }
 
-/// Lead-in, window and what followed until nothing was on its way: what costs are divided by, and
+/// Ramp-up, window and what followed until nothing was on its way: what costs are divided by, and
 /// what has to be valid.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Whole {
@@ -99,16 +96,16 @@ pub struct EndpointUse {
     pub endpoint: String,
     pub completed: u64,
     pub failed: u64,
-    pub rate_rps: f64,
-    pub response_time_us: TimeSummary,
+    pub throughput_rps: f64,
+    pub latency_us: TimeSummary,
 }
 
 /// Events of streamed answers.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Events {
     /// Valid answers that were streams, and how many events each had, on average.
-    pub answers: u64,
-    pub per_answer: f64,
+    pub responses: u64,
+    pub per_response: f64,
     /// From when a request was due, or sent in a closed loop, to the first event.
     pub time_to_first_us: TimeSummary,
     /// From each event to the next one of the same answer.
@@ -117,13 +114,13 @@ pub struct Events {
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct KeptAlive {
-    pub asked: KeepAlive,
+    pub requested: KeepAlive,
     pub server_closed: u64,
 }
 
 /// How late requests were sent, in microseconds; 0 in a closed loop, where nothing is due.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Lag {
+pub struct SendDelay {
     /// As asked; 0 is exact, and on Unix sockets always.
     pub budget: f64,
     pub p50: f64,
@@ -141,14 +138,14 @@ pub struct Client {
     pub wake_ups: u64,
     /// Windows, and those of them in which the client was saturated.
     pub windows: usize,
-    pub bound_windows: usize,
+    pub client_limited_windows: usize,
     /// Those are left out of times and rate.
-    pub bound_left_out: bool,
+    pub client_limited_excluded: bool,
     /// Windows in which a thread was stalled, and for how long; always left out.
-    pub still_windows: usize,
-    pub stood_still_s: f64,
+    pub stalled_windows: usize,
+    pub stalled_s: f64,
     /// How many windows were left out; none when all would have to be.
-    pub left_out_windows: usize,
+    pub excluded_windows: usize,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -191,7 +188,7 @@ pub struct SlowReading {
 /// Connections held open, beside the load.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Idle {
-    pub asked: u32,
+    pub requested: u32,
     /// Answered and open at the end.
     pub held: u64,
     /// Requests on them without a valid answer.
@@ -214,33 +211,33 @@ impl SlotResult {
             kind: load.kind,
             protocol: load.protocol,
             ended_by: measured.ended_by,
-            lead_in_s: order.lead_in_s,
+            ramp_up_s: order.ramp_up_s,
             measured_s: rounded(measured.measured_s, 6),
             tail_s: rounded(measured.tail_s, 6),
             drain_s: rounded(measured.drain_s, 6),
             requests: counts.requests,
             seen: counts.seen.clone(),
-            keepalive: KeptAlive { asked: load.keepalive, server_closed: counts.server_closed },
-            rate_rps: rounded(measured.sum.rate_rps, 3),
-            response_time_us: TimeSummary::of(&measured.response_time),
+            keepalive: KeptAlive { requested: load.keepalive, server_closed: counts.server_closed },
+            throughput_rps: rounded(measured.sum.throughput_rps, 3),
+            latency_us: TimeSummary::of(&measured.latency),
             service_time_us: TimeSummary::of(&times.service_time()),
             first_byte_time_us: TimeSummary::of(&times.first_byte_time()),
             connect_time_us: TimeSummary::of(&times.connect),
             tls_handshake_us: is_secure.then(|| TimeSummary::of(&times.handshake)),
-            send_lag_us: Lag {
-                budget: plan.lag_budget_ns as f64 / 1e3,
-                p50: times.lag.quantile_us(0.5),
-                p99: times.lag.quantile_us(0.99),
-                max: times.lag.max_us(),
+            send_delay_us: SendDelay {
+                budget: plan.delay_budget_ns as f64 / 1e3,
+                p50: times.send_delay.quantile_us(0.5),
+                p99: times.send_delay.quantile_us(0.99),
+                max: times.send_delay.max_us(),
             },
-            client: client(measured, order.leave_out_client_bound),
+            client: client(measured, order.exclude_client_limited),
             windows: measured.sum.windows.clone(),
             whole: Whole::of(measured),
             endpoints: endpoints(plan, measured),
             events: events(plan, &times.events),
             tls: is_secure.then(|| {
-                let Tls { resumption, insecure, .. } = load.tls.clone().unwrap_or_default();
-                TlsUse { handshakes: counts.handshakes, resumption, verified: !insecure }
+                let Tls { resumption, verify, .. } = load.tls.clone().unwrap_or_default();
+                TlsUse { handshakes: counts.handshakes, resumption, verified: verify }
             }),
             http2: (load.protocol == Protocol::Http2)
                 .then(|| Http2Use { streams: load.streams.unwrap_or(1), seen: counts.http2 }),
@@ -251,7 +248,7 @@ impl SlotResult {
 }
 
 fn client(measured: &Measured, leave_out: bool) -> Client {
-    let windows = measured.sum.windows.iter().filter(|window| !window.lead_in);
+    let windows = measured.sum.windows.iter().filter(|window| !window.ramp_up);
     let of_threads = |usage: &Usage, threads: usize| {
         let busy = usage.busy_s() / (measured.measured_s * threads as f64).max(1e-9);
         ThreadUse { usage: *usage, busy: rounded(busy.min(1.0), 4) }
@@ -263,11 +260,11 @@ fn client(measured: &Measured, leave_out: bool) -> Client {
         per_thread: measured.sum.usage.iter().map(|usage| of_threads(usage, 1)).collect(),
         wake_ups: measured.sum.recorder.counts.wake_ups,
         windows: windows.clone().count(),
-        bound_windows: windows.clone().filter(|window| window.client_bound).count(),
-        bound_left_out: leave_out,
-        still_windows: windows.clone().filter(|window| window.stood_still).count(),
-        stood_still_s: rounded(windows.map(|window| window.still_s).sum(), 6),
-        left_out_windows: measured.sum.left_out_windows,
+        client_limited_windows: windows.clone().filter(|window| window.client_limited).count(),
+        client_limited_excluded: leave_out,
+        stalled_windows: windows.clone().filter(|window| window.stalled).count(),
+        stalled_s: rounded(windows.map(|window| window.stalled_s).sum(), 6),
+        excluded_windows: measured.sum.excluded_windows,
     }
 }
 
@@ -278,8 +275,8 @@ fn endpoints(plan: &Plan, measured: &Measured) -> Vec<EndpointUse> {
             endpoint: name.clone(),
             completed: answered.count(),
             failed,
-            rate_rps: rounded(answered.count() as f64 / measured.sum.counted_s, 3),
-            response_time_us: TimeSummary::of(&answered),
+            throughput_rps: rounded(answered.count() as f64 / measured.sum.counted_s, 3),
+            latency_us: TimeSummary::of(&answered),
         }
     };
     plan.endpoints.iter().enumerate().map(of).collect()
@@ -287,8 +284,8 @@ fn endpoints(plan: &Plan, measured: &Measured) -> Vec<EndpointUse> {
 
 fn events(plan: &Plan, times: &EventTimes) -> Option<Events> {
     plan.requests.iter().any(|request| request.events.is_some()).then(|| Events {
-        answers: times.answers,
-        per_answer: rounded(times.of_answers as f64 / times.answers.max(1) as f64, 3),
+        responses: times.responses,
+        per_response: rounded(times.of_responses as f64 / times.responses.max(1) as f64, 3),
         time_to_first_us: TimeSummary::of(&times.first),
         gap_us: TimeSummary::of(&times.gap),
     })
@@ -307,9 +304,9 @@ fn slow_readers(plan: &Plan, counts: &Counts) -> Option<SlowReading> {
 }
 
 fn idle_connections(plan: &Plan, beside: &Beside) -> Option<Idle> {
-    let (asked, counts) = (plan.order.load.idle_connections, &beside.idle.counts);
-    (asked > 0).then(|| Idle {
-        asked,
+    let (requested, counts) = (plan.order.load.idle_connections, &beside.idle.counts);
+    (requested > 0).then(|| Idle {
+        requested,
         held: beside.idle_held,
         failed: counts.seen.failures.of_sent(),
         server_closed: counts.server_closed,

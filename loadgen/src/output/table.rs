@@ -21,10 +21,14 @@ pub fn render(result: &SlotResult) -> String {
     line("Target", &result.target);
     line(
         "Throughput",
-        &format!("{} valid responses/s over {:.3} s", rate(result.rate_rps), result.measured_s),
+        &format!(
+            "{} valid responses/s over {:.3} s",
+            rate(result.throughput_rps),
+            result.measured_s
+        ),
     );
     line("Requests", &requests(result));
-    // Lead-in and drain included: a server that hangs at the end of a run is a server that hangs.
+    // Ramp-up and drain included: a server that hangs at the end of a run is a server that hangs.
     let Whole { seen: whole, unfinished, unanswered, .. } = &result.whole;
     for (failure, count) in whole.failures.iter().filter(|(_, count)| *count > 0) {
         line("Failed", &format!("{} {}", number(count), failure.name()));
@@ -53,14 +57,14 @@ pub fn render(result: &SlotResult) -> String {
         &format!("{} of heads, {} of bodies", bytes(received.head), bytes(received.body)),
     );
     line("", &columns(["mean", "p50", "p90", "p99", "p99.9", "max"].map(str::to_owned)));
-    line("Latency", &times(&result.response_time_us));
+    line("Latency", &times(&result.latency_us));
     line("Service time", &times(&result.service_time_us));
     line("First byte", &times(&result.first_byte_time_us));
     if let Some(events) = &result.events {
         line("First event", &times(&events.time_to_first_us));
         line("Event gap", &times(&events.gap_us));
-        let Events { answers, per_answer, .. } = events;
-        line("", &format!("{per_answer} events per response, of {answers} whole responses"));
+        let Events { responses, per_response, .. } = events;
+        line("", &format!("{per_response} events per response, of {responses} whole responses"));
         line("", "of language models: time to first token (TTFT), inter-token latency, tokens");
     }
     line("Connect time", &times(&result.connect_time_us));
@@ -84,14 +88,14 @@ pub fn render(result: &SlotResult) -> String {
             &format!(
                 "{} of {} held at the end, {} requests failed, {} connects failed, {} closed by \
                  the server",
-                idle.held, idle.asked, idle.failed, idle.connect_failures, idle.server_closed
+                idle.held, idle.requested, idle.failed, idle.connect_failures, idle.server_closed
             ),
         );
         for sample in idle.failure_samples.iter() {
             line("", sample);
         }
     }
-    text.push_str(&histogram(&result.response_time_us));
+    text.push_str(&histogram(&result.latency_us));
     text
 }
 
@@ -149,38 +153,34 @@ fn http2_in_words(Http2Use { streams, seen: http2 }: &Http2Use) -> String {
     format!(
         "{streams} streams per connection{allowed}; {} connections ended by GOAWAY, {} requests sent \
          again, {} streams refused, {} reset",
-        http2.go_aways, http2.asked_again, http2.refused_streams, http2.reset_streams
+        http2.go_aways, http2.retried, http2.refused_streams, http2.reset_streams
     )
 }
 
 fn client(result: &SlotResult) -> String {
     let client = &result.client;
     let cpu_s = client.all.usage.cpu_s();
-    let lag = &result.send_lag_us;
-    let lag = if result.requests.sent > 0 && lag.max > 0.0 {
+    let delay = &result.send_delay_us;
+    let delay_words = if result.requests.sent > 0 && delay.max > 0.0 {
         let each = result.requests.sent as f64 / client.wake_ups.max(1) as f64;
-        format!(", send delay p99 {}, {each:.1} requests per wake-up", time(lag.p99))
+        format!(", send delay p99 {}, {each:.1} requests per wake-up", time(delay.p99))
     } else {
         String::new()
     };
-    let bound = match client.bound_windows {
+    let bound = match client.client_limited_windows {
         0 => String::new(),
         bound => {
             format!("; it was saturated in {bound} of {}", several(client.windows, "window"))
         }
     };
-    let still = match client.still_windows {
+    let still = match client.stalled_windows {
         0 => String::new(),
         still => {
-            format!(
-                "; it stalled for {:.3} s, in {}",
-                client.stood_still_s,
-                several(still, "window")
-            )
+            format!("; it stalled for {:.3} s, in {}", client.stalled_s, several(still, "window"))
         }
     };
     format!(
-        "{} {:.0}% busy, {} CPU per request{lag}{bound}{still}",
+        "{} {:.0}% busy, {} CPU per request{delay_words}{bound}{still}",
         several(client.threads, "thread"),
         client.all.busy * 100.0,
         time(cpu_s * 1e6 / result.requests.sent.max(1) as f64),

@@ -125,7 +125,7 @@ pub struct Http2Counts {
     pub go_aways: u64,
     /// Requests asked again, because the server said it had not seen them, or closed the connection
     /// before it answered; each is counted once among the sent ones.
-    pub asked_again: u64,
+    pub retried: u64,
     pub refused_streams: u64,
     /// Streams the server reset for other reasons.
     pub reset_streams: u64,

@@ -8,7 +8,7 @@ use super::histogram::Histogram;
 
 #[derive(Debug, Clone, Default, AddAssign)]
 pub struct Endpoint {
-    /// Response times of valid answers.
+    /// Latencies of valid answers.
     pub answered: Histogram,
     pub failed: u64,
 }

@@ -11,9 +11,9 @@ pub struct EventTimes {
     pub first: Histogram,
     /// From an event to the next one of the same answer; 0 for those that came together.
     pub gap: Histogram,
-    /// Valid answers, and their events.
-    pub answers: u64,
-    pub of_answers: u64,
+    /// Valid responses, and their events.
+    pub responses: u64,
+    pub of_responses: u64,
 }
 
 impl EventTimes {
@@ -31,7 +31,7 @@ impl EventTimes {
     }
 
     pub fn answered(&mut self, events: &EventStream) {
-        self.answers += 1;
-        self.of_answers += events.count;
+        self.responses += 1;
+        self.of_responses += events.count;
     }
 }

@@ -34,8 +34,8 @@ pub struct Histograms {
     pub waited: Histogram,
     /// Open loop: from when a request was due and a connection free until it or a connection for
     /// it was begun.
-    pub lag: Histogram,
-    /// Response times and failures of requests that are reported separately.
+    pub send_delay: Histogram,
+    /// Latencies and failures of requests that are reported separately.
     pub endpoints: Endpoints,
     pub events: EventTimes,
 }
@@ -49,7 +49,7 @@ pub struct Recorder {
 
 impl Histograms {
     /// Times of a valid answer, by when its request was sent, and when its first and last byte
-    /// came; in an open loop also by the time its response time counts from.
+    /// came; in an open loop also by the time its latency counts from.
     pub fn answered(
         &mut self,
         sent_ns: u64,
@@ -81,7 +81,7 @@ impl Histograms {
 
     /// Times as who asks sees them: from when a request was due, or sent in a closed loop;
     /// what was waited for in vain took at least that long.
-    pub fn response_time(&self, open: bool) -> Histogram {
+    pub fn latency(&self, open: bool) -> Histogram {
         match open {
             true => sum([&self.response, &self.waited]),
             false => sum([&self.whole, &self.last_byte, &self.waited]),

@@ -49,14 +49,10 @@ fn an_open_loop_sends_what_is_due() {
         let result = run(&order(&server.url(), 200, json!({"load": load})));
         expect(
             &result,
-            &[
-                ("/requests/completed", 200),
-                ("/requests/dropped", 0),
-                ("/response_time_us/count", 200),
-            ],
+            &[("/requests/completed", 200), ("/requests/dropped", 0), ("/latency_us/count", 200)],
         );
         let at_most = |time: &str| result[time]["max"].as_f64();
-        assert!(at_most("service_time_us") <= at_most("response_time_us"), "{result:#}");
+        assert!(at_most("service_time_us") <= at_most("latency_us"), "{result:#}");
     }
 }
 
@@ -82,34 +78,34 @@ fn nothing_due_is_omitted_when_the_server_hangs() {
             ("/requests/sent", 2),
             ("/requests/unanswered", 2),
             ("/requests/unsent", 28),
-            ("/response_time_us/count", 30),
+            ("/latency_us/count", 30),
             ("/service_time_us/count", 0),
         ],
     );
     // Due every 10 ms until 0.29 s, and all wait until 0.3 s: half of them 150 ms or more.
-    let p50 = result["response_time_us"]["p50"].as_f64().expect("a number");
+    let p50 = result["latency_us"]["p50"].as_f64().expect("a number");
     assert!((p50 - 150_000.0).abs() < 11_000.0, "{p50}");
 }
 
-/// After a lead-in of 0.1 s 40 requests are due in a window of 0.4 s; later than 0.1 s is late.
-fn enough_late(server: &Server, share: f64, timeout_s: f64) -> Value {
+/// After a ramp-up of 0.1 s 40 requests are due in a window of 0.4 s; later than 0.1 s is late.
+fn abort_rule(server: &Server, share: f64, timeout_s: f64) -> Value {
     let arrivals = json!({"stages": [{"rate_per_s": 100.0}]});
     let load = open(arrivals, json!({"connections": 8, "timeout_s": timeout_s}));
     let late = json!({"share": share, "after_s": 0.1});
-    let more = json!({"count": null, "load": load, "lead_in_s": 0.1, "duration_s": 0.4,
-                      "enough_late": late});
+    let more = json!({"count": null, "load": load, "ramp_up_s": 0.1, "duration_s": 0.4,
+                      "abort_rule": late});
     let result = run(&order(&server.url(), 1, more));
-    expect(&result, &[("/response_time_us/count", 40)]);
+    expect(&result, &[("/latency_us/count", 40)]);
     result
 }
 
 #[test]
 fn what_is_due_is_awaited_until_enough_of_it_is_late() {
-    let result = enough_late(&hanging(), 0.5, 3600.0);
+    let result = abort_rule(&hanging(), 0.5, 3600.0);
     assert_eq!(result["ended_by"], "late", "{result:#}");
     expect(&result, &[("/failures/timeout", 0), ("/service_time_us/count", 0)]);
     // Nobody has waited for less.
-    assert!(result["response_time_us"]["min"].as_f64() >= Some(100_000.0), "{result:#}");
+    assert!(result["latency_us"]["min"].as_f64() >= Some(100_000.0), "{result:#}");
 }
 
 #[test]
@@ -122,7 +118,7 @@ fn a_few_late_requests_are_awaited() {
             }
         }
     });
-    let result = enough_late(&server, 0.5, 1.0);
+    let result = abort_rule(&server, 0.5, 1.0);
     assert_eq!(result["ended_by"], "duration", "{result:#}");
     expect(&result, &[("/service_time_us/count", 39), ("/whole/failures/timeout", 1)]);
 }
@@ -137,7 +133,7 @@ fn a_backlog_is_bounded_and_counted() {
     let dropped = number(&result, "/requests/dropped");
     assert_eq!(sent + unsent + dropped, 30, "{result:#}");
     assert!(dropped > 0 && unsent <= 5, "{result:#}");
-    expect(&result, &[("/response_time_us/count", 30)]);
+    expect(&result, &[("/latency_us/count", 30)]);
 }
 
 #[test]
@@ -248,10 +244,10 @@ fn unix_sockets() {
 fn on_unix_sockets_nobody_looks_away() {
     let (_folder, url) = on_unix_socket(HELLO);
     let arrivals = json!({"stages": [{"rate_per_s": 1000.0}]});
-    let load = open(arrivals, json!({"send_lag_budget_s": 0.01}));
+    let load = open(arrivals, json!({"send_delay_budget_s": 0.01}));
     let result = run(&order(&url, 20, json!({"load": load})));
     expect(&result, &[("/requests/completed", 20)]);
-    assert_eq!(result["send_lag_us"]["budget"], 0.0);
+    assert_eq!(result["send_delay_us"]["budget"], 0.0);
 }
 
 #[test]

@@ -19,7 +19,7 @@ const HEAD_BYTES: usize = HELLO.len() - 13;
 fn with_a_budget() -> Value {
     let arrivals = json!({"stages": [{"rate_per_s": 400.0}]});
     json!({"load": {"loop": "open", "connections": 16, "arrivals": arrivals,
-                    "send_lag_budget_s": 0.01}})
+                    "send_delay_budget_s": 0.01}})
 }
 
 /// Answers in two segments, far enough apart for the client to see the first one alone.

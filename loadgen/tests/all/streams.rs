@@ -43,12 +43,12 @@ fn assert_times(result: &serde_json::Value) {
     expect(
         result,
         &[
-            ("/events/answers", COUNT),
+            ("/events/responses", COUNT),
             ("/events/time_to_first_us/count", COUNT),
             ("/events/gap_us/count", COUNT * (EVENTS - 1)),
         ],
     );
-    assert_eq!(events["per_answer"], json!(EVENTS as f64), "{events:#}");
+    assert_eq!(events["per_response"], json!(EVENTS as f64), "{events:#}");
     // A sleep is never too short, so that the truth is at least that; how much more is the
     // machine's, and no test's.
     let least = |name: &str| events[name]["min"].as_f64().expect("a time");
@@ -107,7 +107,7 @@ fn lines_that_end_with_the_connection_are_timed_each() {
     asked["requests"][0]["events"] = json!("lines");
     let result = run(&asked);
     // The last line ends with the connection, a gap later.
-    expect(&result, &[("/events/answers", COUNT)]);
+    expect(&result, &[("/events/responses", COUNT)]);
     assert_times(&result);
 }
 
@@ -171,13 +171,13 @@ fn streams_that_never_end_are_timed_and_end_with_the_duration() {
     expect(
         &result,
         &[
-            ("/events/answers", 0),
+            ("/events/responses", 0),
             ("/requests/unanswered", 2),
             ("/requests/unfinished", 2),
             ("/whole/unfinished", 2),
             ("/whole/unanswered", 0),
             ("/whole/failures/timeout", 0),
-            ("/response_time_us/count", 0),
+            ("/latency_us/count", 0),
         ],
     );
     assert_eq!(result["ended_by"], "duration");
@@ -190,7 +190,7 @@ fn streams_that_never_end_keep_no_open_loop() {
     let arrivals = json!({"stages": [{"rate_per_s": 50.0}]});
     let load = json!({"loop": "open", "arrivals": arrivals, "connections": 4,
                       "timeout_s": TIMEOUT_S});
-    let more = json!({"load": load, "lead_in_s": 0.1, "duration_s": 0.2, "count": null});
+    let more = json!({"load": load, "ramp_up_s": 0.1, "duration_s": 0.2, "count": null});
     let result = run_alone(&order(&server.url(), 1, more));
     assert!(number(&result, "/whole/unfinished") >= 4, "{result:#}");
     expect(&result, &[("/whole/unanswered", 0), ("/whole/failures/timeout", 0)]);

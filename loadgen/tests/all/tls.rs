@@ -82,8 +82,8 @@ fn connections_carry_as_many_requests_as_asked_and_stay_between_slots() {
         expect(&result, &[("/requests/completed", COUNT), ("/connections/opened", opened)]);
     }
     // Whoever takes any certificate gets connections of their own.
-    let insecure = json!({"load": {"connections": 2, "tls": {"insecure": true}}});
-    let result = run_on(&mut engine, &order(&secure.url(), COUNT, insecure));
+    let any_certificate = json!({"load": {"connections": 2, "tls": {"verify": false}}});
+    let result = run_on(&mut engine, &order(&secure.url(), COUNT, any_certificate));
     expect(&result, &[("/requests/completed", COUNT), ("/connections/opened", 2)]);
 }
 
@@ -175,8 +175,8 @@ fn certificates_are_verified() {
         };
         let secure = Secure::with(authority, issued, &[], |mut s| s.answer_all(HELLO));
         assert_refused(&run(&order(&secure.url(), COUNT, secure.trusting(json!({})))), wanted);
-        let insecure = json!({"load": {"tls": {"insecure": true}}});
-        let result = run(&order(&secure.url(), COUNT, insecure));
+        let any_certificate = json!({"load": {"tls": {"verify": false}}});
+        let result = run(&order(&secure.url(), COUNT, any_certificate));
         expect(&result, &[("/requests/completed", COUNT)]);
     }
     let (secure, stranger) = (answering(HELLO), Authority::new());
@@ -188,7 +188,7 @@ fn certificates_are_verified() {
 
 #[test]
 fn handshakes_that_fail_are_failed_connects() {
-    let patience = json!({"load": {"timeout_s": 0.2, "tls": {"insecure": true}}});
+    let patience = json!({"load": {"timeout_s": 0.2, "tls": {"verify": false}}});
     let https = |server: &Server| format!("https://{}/", server.address);
     let garbage = Server::start(|mut client| client.write(b"HTTP/1.1 400 No TLS\r\n\r\n"));
     assert_refused(&run(&order(&https(&garbage), COUNT, patience.clone())), "TLS handshake");
@@ -236,7 +236,7 @@ fn a_certificate_that_was_given_is_trusted_itself() {
 /// Messages are for people: what TLS's library calls its errors is no word of theirs.
 #[test]
 fn what_speaks_no_tls_or_another_one_is_told_in_words() {
-    let patience = || json!({"timeout_s": 0.2, "tls": {"insecure": true}});
+    let patience = || json!({"timeout_s": 0.2, "tls": {"verify": false}});
     let alert = |code: u8| [21, 3, 3, 0, 2, 2, code];
     let plain = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n";
     for (bytes, why) in [
@@ -321,7 +321,7 @@ fn an_open_loop_sends_what_is_due_and_omits_nothing() {
     };
     let arrivals = json!({"process": "poisson", "stages": [{"rate_per_s": 1000.0}]});
     let result = run_on(&mut engine(2), &order(&secure.url(), 200, load(arrivals)));
-    expect(&result, &[("/requests/completed", 200), ("/response_time_us/count", 200)]);
+    expect(&result, &[("/requests/completed", 200), ("/latency_us/count", 200)]);
     expect(&result, &[("/requests/dropped", 0), ("/client/threads", 2)]);
 
     let mut sessions = load(json!({"unit": "connection", "stages": [{"rate_per_s": 200.0}]}));
@@ -383,7 +383,7 @@ fn a_chain_that_is_too_long_is_told_as_that() {
 #[test]
 fn what_was_waited_for_at_the_end_is_told_where_nothing_was_sent() {
     let silent = Server::start(|mut client| while client.request().is_some() {});
-    let more = json!({"duration_s": 0.2, "count": null, "load": {"tls": {"insecure": true}}});
+    let more = json!({"duration_s": 0.2, "count": null, "load": {"tls": {"verify": false}}});
     let url = format!("https://{}/", silent.address);
     let result = run(&order(&url, 1, more));
     expect(&result, &[("/requests/sent", 0), ("/failures/connect", 0)]);

@@ -35,7 +35,7 @@ from webdyno.model.errors import OperationError
 from webdyno.model.files import state_folder, write_whole, writing
 from webdyno.model.load import Load
 from webdyno.model.load_result import LoadResult
-from webdyno.model.machine import Calibration, Lag, Limit, Machine, MeasuredCeiling, Noise
+from webdyno.model.machine import Calibration, Delay, Limit, Machine, MeasuredCeiling, Noise
 from webdyno.model.measure import Measure
 from webdyno.model.metrics import counted_responses
 from webdyno.model.testbed import TestbedSettings
@@ -53,7 +53,7 @@ FEWEST_ROUNDS = 3
 RUN_LENGTHS_S = {"1 min": 60.0, "5 min": 300.0, "20 min": 1200.0}
 ABBA = (0, 1, 1, 0)
 CEILING_SLOTS, CEILING_SLOT_S, CEILING_WARMUP_S = 3, 0.4, 0.1
-LAG_RATE_PER_S = 1_000.0
+DELAY_RATE_PER_S = 1_000.0
 SLEEP_S, SLEEPS = 0.001, 500
 
 
@@ -132,8 +132,8 @@ def measure_calibration(
             tell(f"new connections, {count} at a time")
             ceilings.append(measure_ceiling(testbed, min(bodies), count, "never"))
         tell("how late timers and requests are")
-        timer_lag = measure_timer_lag(testbed)
-        send_lag = measure_send_lag(testbed, max(connections))
+        timer_delay = measure_timer_delay(testbed)
+        send_delay = measure_send_delay(testbed, max(connections))
         left_s = budget_s - (time.monotonic() - began)
         noise = measure_noise(testbed, max(connections), left_s, tell)
         return Calibration(
@@ -143,8 +143,8 @@ def measure_calibration(
             machine=testbed.describe(),
             testbed=settings,
             ceilings=ceilings,
-            timer_lag=timer_lag,
-            send_lag=send_lag,
+            timer_delay=timer_delay,
+            send_delay=send_delay,
             noise=noise,
         )
 
@@ -227,18 +227,18 @@ def measure_ceiling(
     )
 
 
-def measure_send_lag(testbed: Testbed, connections: int) -> Lag:
+def measure_send_delay(testbed: Testbed, connections: int) -> Delay:
     """Send requests by a timetable that leaves the client idle most of the time."""
     load = Load(
-        loop="open", rate_per_s=LAG_RATE_PER_S, arrivals="constant", connections=connections
+        loop="open", rate_per_s=DELAY_RATE_PER_S, arrivals="constant", connections=connections
     )
     with null_server(testbed, 100) as server, _client(testbed) as client:
         client.slot(server.order(load, CEILING_WARMUP_S))
-        lag = client.slot(server.order(load, CEILING_SLOT_S * CEILING_SLOTS)).send_lag_us
-    return Lag(p50_us=lag.p50 or 0.0, p99_us=lag.p99 or 0.0, max_us=lag.max or 0.0)
+        late = client.slot(server.order(load, CEILING_SLOT_S * CEILING_SLOTS)).send_delay_us
+    return Delay(p50_us=late.p50 or 0.0, p99_us=late.p99 or 0.0, max_us=late.max or 0.0)
 
 
-def measure_timer_lag(testbed: Testbed) -> Lag:
+def measure_timer_delay(testbed: Testbed) -> Delay:
     """Sleep on the client's CPUs and see how much longer it took than asked."""
     late_us = []
     with exact_timers(testbed.split.client):
@@ -247,7 +247,7 @@ def measure_timer_lag(testbed: Testbed) -> Lag:
             time.sleep(SLEEP_S)
             late_us.append((time.monotonic() - began - SLEEP_S) * 1e6)
     p50, p99 = np.percentile(late_us, [50, 99])
-    return Lag(p50_us=float(p50), p99_us=float(p99), max_us=max(late_us))
+    return Delay(p50_us=float(p50), p99_us=float(p99), max_us=max(late_us))
 
 
 def _client(testbed: Testbed) -> Loadgen:

@@ -145,10 +145,10 @@ def _show_calibration(out: "Console", calibration: "Calibration") -> None:
     headings = ("body", "connections", "req/s", "Mbit/s", "client busy", "limit")
     print_table(headings, map(_ceiling, calibration.ceilings), headings[:-1])
     out.print()
-    lags = (("timers", calibration.timer_lag), ("requests", calibration.send_lag))
+    delays = (("timers", calibration.timer_delay), ("requests", calibration.send_delay))
     late = [
-        (name, *(f"{lag_us:,.0f}" for lag_us in (lag.p50_us, lag.p99_us, lag.max_us)))
-        for name, lag in lags
+        (name, *(f"{late_us:,.0f}" for late_us in (delay.p50_us, delay.p99_us, delay.max_us)))
+        for name, delay in delays
     ]
     percentiles = ("median", "99%", "most")
     print_table(("late by, µs", *percentiles), late, percentiles)

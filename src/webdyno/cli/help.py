@@ -49,14 +49,14 @@ FIRST_PAGE = {
 }
 """Of these flags, the ones that `--help` shows."""
 RARE = {
-    *("--think", "--think-spread", "--seed", "--stage", "--times", "--conn-rate", "--send-delay"),
+    *("--think", "--think-distribution", "--seed", "--stage", "--times", "--conn-rate"),
     *("--requests-per-conn", "--poisson", "--max-backlog", "--zipf", "--replay", "--replay-speed"),
-    *("--cookies", "--exclude-saturated", "--window", "--source", "--slow-readers"),
-    *("--slow-rate", "--idle-connections", "--http2", "--streams", "--cacert", "--insecure"),
+    *("--cookies", "--exclude-client-limited", "--window", "--source", "--slow-readers"),
+    *("--slow-rate", "--idle-connections", "--http2", "--streams", "--cacert", "--tls-verify"),
     *("--expect-bytes", "--expect-sha256", "--cpus", "--ramp-up", "--kernel-times"),
     *("--conn-ramp", "--rate-per-conn", "--burst", "--prometheus", "--log-requests"),
     *("--resolve", "--ipv4", "--ipv6", "--cert", "--key", "--tls-version", "--bearer"),
-    *("--tls-resumption",),
+    *("--tls-resumption", "--send-delay-budget"),
 }
 """A command's own flags that only `--help-all` shows."""
 WANTED = re.compile(r"(?P<wanted>[A-Z][A-Z,:=…-]*[A-Z…]|[A-Z]+=[A-Z,…]+): +(?P<does>.*)", re.DOTALL)

@@ -13,18 +13,6 @@ from cyclopts import Parameter
 from webdyno.model.errors import OperationError, UserError
 from webdyno.model.exit_codes import Exit
 
-ENGINES = {
-    "count": "requests",
-    "exclude_saturated": "leave-out-client-bound",
-    "idle_connections": "idle",
-    "ramp_up": "warm-up",
-    "send_delay": "send-lag-budget",
-    "think_spread": "think-distribution",
-    "time": "duration",
-    "traffic": "request-file",
-}
-"""Flags that the load generator calls otherwise."""
-METRICS = {"throughput": "rate"}
 CODES = {
     0: Exit.OK,
     1: Exit.INVALID,  # requests failed, or none was answered
@@ -100,7 +88,7 @@ class LoadFlags:
     think: Annotated[
         str | None, Parameter(help="DURATION: pause before the next request, closed loop.")
     ] = None
-    think_spread: Annotated[
+    think_distribution: Annotated[
         str | None, Parameter(help="HOW: constant or exponential pauses [default: constant]")
     ] = None
     seed: Annotated[int | None, Parameter(help="NUMBER: of all random choices [default: 0]")] = None
@@ -115,7 +103,7 @@ class LoadFlags:
         int | None, Parameter(help="COUNT: on each of --conn-rate [default: 1]")
     ] = None
     poisson: Annotated[bool, Parameter(help="Arrivals at random, not evenly spaced.")] = False
-    send_delay: Annotated[
+    send_delay_budget: Annotated[
         str | None, Parameter(help="DURATION: send so much later, several at once, at most.")
     ] = None
     kernel_times: Annotated[bool, Parameter(help="Time responses by when the kernel got them.")] = (
@@ -132,7 +120,7 @@ class LoadFlags:
         float | None, Parameter(help="FACTOR: how much faster than it was.")
     ] = None
     cookies: Annotated[bool, Parameter(help="Send back the cookies that are set.")] = False
-    exclude_saturated: Annotated[
+    exclude_client_limited: Annotated[
         bool, Parameter(help="Exclude windows with a saturated client.")
     ] = False
     window: Annotated[str | None, Parameter(help="DURATION: of windows [default: 1s]")] = None
@@ -162,7 +150,9 @@ class LoadFlags:
         int | None, Parameter(help="COUNT: requests at a time per HTTP/2 connection.")
     ] = None
     cacert: Annotated[Path | None, Parameter(help="FILE: certificates to trust, as PEM.")] = None
-    insecure: Annotated[bool, Parameter(help="Accept any certificate.")] = False
+    tls_verify: Annotated[
+        str | None, Parameter(help="HOW: on or off: check the server's certificate [default: on]")
+    ] = None
     cert: Annotated[
         Path | None, Parameter(help="FILE: the client's certificate, as PEM; --key FILE.")
     ] = None
@@ -183,7 +173,7 @@ class LoadFlags:
         """Give them as the load generator's own flags."""
         for field in fields(self):
             value = getattr(self, field.name)
-            flag = f"--{ENGINES.get(field.name, field.name.replace('_', '-'))}"
+            flag = f"--{field.name.replace('_', '-')}"
             if value is True:
                 yield flag
             elif value is not None and value is not False:
@@ -237,7 +227,7 @@ def load(
     """
     from webdyno.generator.loadgen import find_loadgen
 
-    limits = [f"--fail-on={_limit('--fail-if', text)}" for text in fail_if]
+    limits = [f"--fail-if={_limit('--fail-if', text)}" for text in fail_if]
     if urls[:1] == (MERGE,):
         return _run([str(find_loadgen()), *urls, *limits, *_output(format_, output)])
     if not urls and flags.traffic is None:
@@ -247,7 +237,7 @@ def load(
     words = [
         *flags.words(),
         *limits,
-        *(f"--stop-on={_limit('--stop-if', text)}" for text in stop_if),
+        *(f"--stop-if={_limit('--stop-if', text)}" for text in stop_if),
         *_output(format_, output),
         *(["--quiet"] if quiet else []),
         *urls,
@@ -256,13 +246,12 @@ def load(
 
 
 def _limit(flag: str, text: str) -> str:
-    """Give a limit as the load generator has it; raise UserError where it is none."""
+    """Return a limit; raise UserError where it is none."""
     match = LIMIT.fullmatch(text)
     if match is None or (match[4] and match[1] not in SHARES):
         relative = ": there is no baseline here" if "%" in text else ""
         raise UserError(f"{flag} '{text}'{relative}; write 'p99 > 50ms' or 'failures > 0.1%'")
-    metric, sign, amount, percent = match.groups()
-    return f"{METRICS.get(metric, metric)}{sign}{amount}{percent}"
+    return text
 
 
 def _output(format_: str, output: Path | None) -> list[str]:

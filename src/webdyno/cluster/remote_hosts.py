@@ -346,7 +346,7 @@ class RemoteClients(ClientsHost):
 
     def _parts(self, order: LoadOrder) -> list[LoadOrder]:
         parts = split_order(order, len(self._names))
-        return [replace(part, elsewhere=True) for part in parts]
+        return [replace(part, allow_remote=True) for part in parts]
 
     def _all(self) -> list[RemoteAgent]:
         return [self._agents[name] for name in self._names]

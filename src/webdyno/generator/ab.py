@@ -51,8 +51,8 @@ class ApacheBench(Instrument):
         """Say what of a load ab can't do."""
         if load.connections > MOST_CONNECTIONS:
             return f"opens {MOST_CONNECTIONS} connections at most, not {load.connections}"
-        if load.requests is not None and load.requests < load.connections:
-            return f"can't share {load.requests} requests out among {load.connections} connections"
+        if load.count is not None and load.count < load.connections:
+            return f"can't share {load.count} requests out among {load.connections} connections"
         if any(
             may_be_compressed(with_headers(load.headers, request.headers)) for request in requests
         ):
@@ -86,7 +86,6 @@ class ApacheBench(Instrument):
         # What has the wrong status mostly has the wrong length too: ab counts it twice.
         wrong = max(failures.status or 0, failures.body or 0) + (failures.reset or 0)
         return LoadResult(
-            schema=1,
             target=request.url,
             loop="closed",
             measured_s=run.duration_s,
@@ -95,9 +94,9 @@ class ApacheBench(Instrument):
             failures=failures,
             bytes=_bytes(output),
             keepalive=KeepAliveResult(
-                asked=order.load.keepalive, server_closed=_closed(order.load, run)
+                requested=order.load.keepalive, server_closed=_closed(order.load, run)
             ),
-            rate_rps=run.throughput_rps,
+            throughput_rps=run.throughput_rps,
             service_time_us=printed_times(output),
             connect_time_us=Times(
                 min=us(output.connect_min_ms),

@@ -89,7 +89,7 @@ class Conversation:
             load=load.of_one_user,
             duration_s=LONGEST_S,
             count=len(requests),
-            elsewhere=True,  # who may be asked was decided before
+            allow_remote=True,  # who may be asked was decided before
         )
         for response in self._engine.trace(order):
             body = requests[response.number].body

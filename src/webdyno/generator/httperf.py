@@ -33,10 +33,10 @@ class Httperf(Instrument):
 
     def fault(self, load: Load, requests: Sequence[Request]) -> str | None:
         """Say what of a load httperf can't do."""
-        if load.loop == "closed" or load.due != "connection":
+        if load.loop == "closed" or load.arrival_unit != "connection":
             return (
                 "opens connections at a rate: it needs load.loop = "
-                '"open", load.due = "connection", load.rate_per_s and load.keepalive = N'
+                '"open", load.arrival_unit = "connection", load.rate_per_s and load.keepalive = N'
             )
         return only_plain(load, requests)
 
@@ -65,7 +65,6 @@ class Httperf(Instrument):
         wrong = output.non_2xx or 0
         other_body = request.expect.body_bytes not in {None, output.document_bytes}
         return LoadResult(
-            schema=1,
             target=request.url,
             loop="open",
             measured_s=run.duration_s,
@@ -79,8 +78,8 @@ class Httperf(Instrument):
                 body=responses if other_body and not wrong else 0,
             ),
             connections=Connections(opened=output.connections),
-            keepalive=KeepAliveResult(asked=load.keepalive),
-            rate_rps=run.throughput_rps,
+            keepalive=KeepAliveResult(requested=load.keepalive),
+            throughput_rps=run.throughput_rps,
             offered_rps=load.offered_rps,
             service_time_us=Times(mean=us(output.mean_ms)),
             connect_time_us=Times(p50=us(output.connect_median_ms)),

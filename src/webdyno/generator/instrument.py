@@ -228,8 +228,8 @@ def only_plain(load: Load, requests: Sequence[Request]) -> str | None:
         return "would show secrets (${env:…}) in its command line"
     if load.idle_connections or load.slow_readers or load.think_s:
         return "knows no idle_connections, slow_readers or think_s"
-    if load.send_lag_budget or load.kernel_times:
-        return "knows no send_lag_budget or kernel_times"
+    if load.send_delay_budget_s or load.kernel_times:
+        return "knows no send_delay_budget_s or kernel_times"
     if load.burst > 1 or load.rate_per_connection or load.connection_ramp_s:
         return "knows no burst, rate_per_connection or connection_ramp_s"
     return None

@@ -174,9 +174,9 @@ class LoadOrder:
     """Load before that window."""
     connection_ramp_s: float = 0.0
     """Closed loop: at its beginning connections begin one after the other for so long."""
-    part_s: float | None = None
-    """What the load generator tells apart, where it can: parts of so many seconds; thirds of the
-    window unless given."""
+    window_s: float | None = None
+    """Length of the windows that the load generator reports apart, where it can; thirds of the
+    measurement window unless given."""
     count: int | None = None
     """The slot ends when so many requests were answered; then `duration_s` is the longest."""
     seed: int = 0
@@ -186,9 +186,9 @@ class LoadOrder:
     out, or until this rule ends it."""
     replay: Stretch | None = None
     """When which of the requests is due, instead of what the load says of it."""
-    elsewhere: bool = False
-    """Whether the servers are on another machine that may be loaded: a host of the cluster, or one
-    that who calls vouches for."""
+    allow_remote: bool = False
+    """Whether the servers may be on another machine: a host of the cluster, or one that you vouch
+    for."""
     users: Users | None = None
     """None where connections ask alike."""
     share: Share | None = None

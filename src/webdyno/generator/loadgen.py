@@ -27,7 +27,7 @@ from webdyno.host.children import must, run_program
 from webdyno.model.errors import UserError
 from webdyno.model.experiment import OWN_GENERATOR
 from webdyno.model.load import Load
-from webdyno.model.load_result import LoadResult
+from webdyno.model.load_result import SCHEMA, LoadResult
 from webdyno.model.request import Request
 from webdyno.model.testbed import is_in_own_network
 
@@ -175,6 +175,12 @@ class Loadgen:
             raise GeneratorError(
                 f"the load engine's answer to slot {order.id} is not of the agreed form: {error}"
             ) from error
+        if (spoken := answer.get("schema", SCHEMA)) != SCHEMA:
+            raise GeneratorError(
+                f"{find_loadgen()} speaks version {spoken!r:.20} of the engine's "
+                f"contract, this webdyno version {SCHEMA}: build it again ('./dyno doctor' in a "
+                "checkout), or set WEBDYNO_LOADGEN to a program of the same version"
+            )
         if "error" in answer:
             why = str(answer["error"])
             if login := LOGIN.fullmatch(why):
@@ -184,8 +190,8 @@ class Loadgen:
 
     def _order(self, order: LoadOrder) -> dict[str, Any]:
         # In a network of our own nobody else can be reached.
-        ours = order.elsewhere or all(is_in_own_network(request.url) for request in order.requests)
-        return order_json(order) | ({"allow_remote": True} if ours else {})
+        is_ours = all(is_in_own_network(request.url) for request in order.requests)
+        return order_json(order) | ({"allow_remote": True} if is_ours or order.allow_remote else {})
 
     def _read_line(self, process: subprocess.Popen[bytes], patience_s: float) -> bytes:
         begin = 0
@@ -247,8 +253,9 @@ def _offered(order: LoadOrder) -> dict[str, float | None]:
 
 
 def order_json(order: LoadOrder) -> dict[str, Any]:
-    """Give the order in the form of the engine's contract, version 1."""
+    """Give the order in the form of the engine's contract."""
     asked: dict[str, Any] = {
+        "schema": SCHEMA,
         "id": order.id,
         "requests": [_request_json(order, request) for request in order.requests],
         "load": _load_json(order.load),
@@ -258,14 +265,14 @@ def order_json(order: LoadOrder) -> dict[str, Any]:
     if order.count is not None:
         asked["count"] = order.count
     if order.ramp_up_s:
-        asked["lead_in_s"] = order.ramp_up_s
+        asked["ramp_up_s"] = order.ramp_up_s
     if order.connection_ramp_s:
-        asked["load"]["ramp_s"] = order.connection_ramp_s
+        asked["load"]["connection_ramp_s"] = order.connection_ramp_s
     if order.abort_rule is not None:
-        asked["enough_late"] = asdict(order.abort_rule)
+        asked["abort_rule"] = asdict(order.abort_rule)
     third_s = order.duration_s / 3 + ROUNDING_S
-    if order.part_s is not None:
-        asked["window_s"] = order.part_s
+    if order.window_s is not None:
+        asked["window_s"] = order.window_s
     elif order.count is None and SHORTEST_WINDOW_S <= third_s <= LONGEST_WINDOW_S:
         asked["window_s"] = third_s
     if order.replay is not None:
@@ -349,13 +356,13 @@ def _load_json(load: Load) -> dict[str, Any]:
         asked["arrivals"] = {
             "process": "constant" if load.arrivals == "constant" else "poisson",
             "stages": [{"rate_per_s": load.rate_per_connection or load.rate_per_s}],
-            "unit": load.due,
+            "unit": load.arrival_unit,
         }
         if load.rate_per_connection is not None:
             asked["arrivals"]["each_connection"] = True
         if load.burst > 1:
             asked["arrivals"]["burst"] = load.burst
-        asked["send_lag_budget_s"] = load.send_lag_budget
+        asked["send_delay_budget_s"] = load.send_delay_budget_s
     if load.kernel_times:
         asked["kernel_times"] = True
     if load.think_s:
@@ -366,7 +373,7 @@ def _load_json(load: Load) -> dict[str, Any]:
             asked["streams"] = load.streams
     if load.protocol in {"https", "h2"}:
         # Here the certificate is our own, made for the run: there is nobody to vouch for it.
-        asked["tls"] = {"insecure": not load.tls_verify, "resumption": load.tls_resumption}
+        asked["tls"] = {"verify": bool(load.tls_verify), "resumption": load.tls_resumption}
     if load.slow_readers is not None:
         asked["slow_readers"] = load.slow_readers.model_dump()
     return asked

@@ -59,15 +59,14 @@ class RedisBenchmark(Instrument):
         if done.exit_code:
             raise GeneratorError(f"redis-benchmark ended with exit code {done.exit_code}")
         return LoadResult(
-            schema=1,
             target=request.url,
             loop="closed",
             measured_s=run.duration_s,
             requests=Requests(completed=run.requests),
             by_status={},
             failures=Failures(),
-            keepalive=KeepAliveResult(asked=load.keepalive),
-            rate_rps=run.throughput_rps,
+            keepalive=KeepAliveResult(requested=load.keepalive),
+            throughput_rps=run.throughput_rps,
             service_time_us=printed_times(run.output),
             client=done.client(_threads(load, cpus)),
             printed=done.text,

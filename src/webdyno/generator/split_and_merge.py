@@ -21,7 +21,7 @@ from webdyno.model.load_result import (
     EventTimes,
     KeepAliveResult,
     LoadResult,
-    SendLag,
+    SendDelay,
     Times,
     Whole,
     Window,
@@ -44,7 +44,7 @@ def split_order(order: LoadOrder, clients: int) -> list[LoadOrder]:
     """
     _ensure_enough("load.connections", order.load.connections, clients)
     if order.count is not None:
-        _ensure_enough("load.requests", order.count, clients)
+        _ensure_enough("load.count", order.count, clients)
     return [_part(order, Share(clients, index)) for index in range(clients)]
 
 
@@ -119,11 +119,10 @@ def merged_results(results: Sequence[LoadResult]) -> LoadResult:
         return results[0]
     first = results[0]
     return LoadResult(
-        schema=first.schema_version,
         target=", ".join(dict.fromkeys(result.target for result in results)),
         loop=first.loop,
         ended_by="late" if any(result.gave_up for result in results) else first.ended_by,
-        lead_in_s=first.lead_in_s,
+        ramp_up_s=first.ramp_up_s,
         measured_s=fmean(result.measured_s for result in results),
         tail_s=max(result.tail_s for result in results),
         drain_s=max(result.drain_s for result in results),
@@ -135,17 +134,17 @@ def merged_results(results: Sequence[LoadResult]) -> LoadResult:
         connections=_added([result.connections for result in results]),
         idle_connections=_added_where_told(result.idle_connections for result in results),
         keepalive=KeepAliveResult(
-            asked=first.keepalive.asked,
+            requested=first.keepalive.requested,
             server_closed=_of_all(sum, (result.keepalive.server_closed for result in results)),
         ),
-        rate_rps=sum(result.rate_rps for result in results),
+        throughput_rps=sum(result.throughput_rps for result in results),
         offered_rps=_of_all(sum, (result.offered_rps for result in results)),
         due_together=first.due_together,
         last_offered_rps=_of_all(sum, (result.last_offered_rps for result in results)),
-        response_time_us=_times([result.response_time_us for result in results]),
+        latency_us=_times([result.latency_us for result in results]),
         service_time_us=_times([result.service_time_us for result in results]),
         connect_time_us=_times([result.connect_time_us for result in results]),
-        send_lag_us=_worst_lag([result.send_lag_us for result in results]),
+        send_delay_us=_worst_lag([result.send_delay_us for result in results]),
         client=_clients([result.client for result in results]),
         windows=_windows([result.windows for result in results]),
         whole=_wholes([result.all_of_it for result in results]) if first.whole else None,
@@ -159,11 +158,11 @@ def merged_results(results: Sequence[LoadResult]) -> LoadResult:
 def _events(parts: Sequence[EventTimes]) -> EventTimes | None:
     if not parts:
         return None
-    answers = sum(part.answers for part in parts)
-    events = sum(part.answers * part.per_answer for part in parts)
+    responses = sum(part.responses for part in parts)
+    events = sum(part.responses * part.per_response for part in parts)
     return EventTimes(
-        answers=answers,
-        per_answer=events / answers if answers else 0.0,
+        responses=responses,
+        per_response=events / responses if responses else 0.0,
         time_to_first_us=_times([part.time_to_first_us for part in parts]),
         gap_us=_times([part.gap_us for part in parts]),
     )
@@ -235,8 +234,8 @@ def _times(parts: Sequence[Times]) -> Times:
     )
 
 
-def _worst_lag(parts: Sequence[SendLag]) -> SendLag:
-    return SendLag(
+def _worst_lag(parts: Sequence[SendDelay]) -> SendDelay:
+    return SendDelay(
         budget=max(part.budget for part in parts),
         p50=_of_all(max, (part.p50 for part in parts)),
         p99=_of_all(max, (part.p99 for part in parts)),
@@ -250,9 +249,9 @@ def _clients(parts: Sequence[Client]) -> Client:
         cpu_user_s=sum(part.cpu_user_s for part in parts),
         cpu_sys_s=sum(part.cpu_sys_s for part in parts),
         busy=max(part.busy for part in parts),
-        stood_still_s=max(part.stood_still_s for part in parts),
-        still_windows=max(part.still_windows for part in parts),
-        left_out_windows=max(part.left_out_windows for part in parts),
+        stalled_s=max(part.stalled_s for part in parts),
+        stalled_windows=max(part.stalled_windows for part in parts),
+        excluded_windows=max(part.excluded_windows for part in parts),
         wake_ups=_of_all(sum, (part.wake_ups for part in parts)),
         busy_waits=any(part.busy_waits for part in parts),
     )
@@ -268,9 +267,9 @@ def _window(parts: Sequence[Window]) -> Window:
         at_s=fmean(part.at_s for part in parts),
         length_s=fmean(part.length_s for part in parts),
         completed=sum(part.completed for part in parts),
-        lead_in=parts[0].lead_in,
+        ramp_up=parts[0].ramp_up,
         cpu_s=_of_all(sum, (part.cpu_s for part in parts)),
-        stood_still=any(part.stood_still for part in parts),
+        stalled=any(part.stalled for part in parts),
     )
 
 
@@ -298,8 +297,8 @@ def _endpoints(parts: Sequence[EndpointResult]) -> list[EndpointResult]:
             endpoint=name,
             completed=sum(result.completed for result in same),
             failed=sum(result.failed for result in same),
-            rate_rps=sum(result.rate_rps for result in same),
-            response_time_us=_times([result.response_time_us for result in same]),
+            throughput_rps=sum(result.throughput_rps for result in same),
+            latency_us=_times([result.latency_us for result in same]),
         )
         for name, same in by_name.items()
     ]

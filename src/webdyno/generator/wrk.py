@@ -37,7 +37,7 @@ class Wrk(Instrument):
 
     def fault(self, load: Load, requests: Sequence[Request]) -> str | None:
         """Say what of a load wrk can't do."""
-        if load.requests is not None:
+        if load.count is not None:
             return "ends after a time, not after a number of requests"
         return only_closed(load, requests)
 
@@ -61,7 +61,6 @@ class Wrk(Instrument):
         known = output.failed or 0
         connect, timeout = output.failed_connect or 0, output.failed_timeout or 0
         return LoadResult(
-            schema=1,
             target=request.url,
             loop="closed",
             measured_s=run.duration_s,
@@ -73,8 +72,8 @@ class Wrk(Instrument):
                 reset=known - connect - timeout,
                 status=wrong,
             ),
-            keepalive=KeepAliveResult(asked=load.keepalive),
-            rate_rps=run.throughput_rps,
+            keepalive=KeepAliveResult(requested=load.keepalive),
+            throughput_rps=run.throughput_rps,
             service_time_us=printed_times(output),
             client=done.client(_threads(load.connections, cpus)),
             printed=done.text,

@@ -198,7 +198,7 @@ class VariantSlots:
             for cause in CAUSES
             if (share := self._excess(cause.of_time)) > 0
         ]
-        lags = [slot.load.send_lag_us for slot in self.mine if SEND_LAG.broken(slot)]
+        lags = [slot.load.send_delay_us for slot in self.mine if SEND_LAG.broken(slot)]
         if lags:
             worst = (
                 max(lag.p50 or 0.0 for lag in lags),

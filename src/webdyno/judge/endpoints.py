@@ -77,7 +77,7 @@ def _rule(name: str) -> MetricRule:
     def round_value(slots: Sequence[SlotRecord]) -> float | None:
         from webdyno.model.histogram import merge_encoded  # numpy takes a while to import
 
-        times = merge_encoded(request.response_time_us.histogram for request in _of(slots, name))
+        times = merge_encoded(request.latency_us.histogram for request in _of(slots, name))
         return times.quantile(0.5)
 
     known = METRICS[JUDGED_BY]
@@ -89,10 +89,10 @@ def _figures(slots: Sequence[SlotRecord], variant: str, name: str) -> EndpointFi
     from webdyno.model.histogram import merge_encoded
 
     requests = _of(slots, name)
-    times = merge_encoded(request.response_time_us.histogram for request in requests)
+    times = merge_encoded(request.latency_us.histogram for request in requests)
     completed = sum(request.completed for request in requests)
     counted_s = sum(
-        request.completed / request.rate_rps for request in requests if request.rate_rps
+        request.completed / request.throughput_rps for request in requests if request.throughput_rps
     )
     return EndpointFigures(
         variant=variant,

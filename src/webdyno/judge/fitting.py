@@ -100,7 +100,7 @@ def _costs(data: PointData) -> list[_Cost]:
     for record in data.records:
         match record:
             case SlotRecord():
-                loads_s.append(record.load.lead_in_s + record.load.measured_s)
+                loads_s.append(record.load.ramp_up_s + record.load.measured_s)
             case RoundRecord():
                 longest_s = max(loads_s, default=0.0)
                 costs.append(_Cost(record.took_s, sum(loads_s), longest_s, len(record.order)))

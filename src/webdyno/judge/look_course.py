@@ -126,7 +126,7 @@ def _mean_of(values: Logs) -> Interval:
 
 def _percentile(part: LongLookRecord, quantile: float) -> Interval | None:
     """Give a percentile, as exactly as so many independent responses tell it."""
-    times = merge_encoded([part.load.response_time_us.histogram])
+    times = merge_encoded([part.load.latency_us.histogram])
     interval = quantile_interval(times, quantile)
     if interval is None or interval.low is None or interval.high is None:
         return None

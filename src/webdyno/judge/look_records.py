@@ -114,7 +114,7 @@ def _joined(parts: Sequence[LongLookRecord]) -> LongLookRecord:
         failed=failed,
         samples=samples,
         client_pauses=pauses,
-        load=first_failing.load.replace(response_time_us=all_times(parts)),
+        load=first_failing.load.replace(latency_us=all_times(parts)),
         said=first_failing.said,
     )
 
@@ -156,7 +156,7 @@ def jump_bytes(before: Sequence[ServerSample], after: Sequence[ServerSample]) ->
 
 def all_times(parts: Sequence[LongLookRecord]) -> Times:
     """Give the latency of all parts together, as far as a look needs them."""
-    times = [part.load.response_time_us for part in parts]
+    times = [part.load.latency_us for part in parts]
     encoded = [time.histogram for time in times if time.histogram]
     longest = [time.max for time in times if time.max is not None]
     return Times(

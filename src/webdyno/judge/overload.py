@@ -75,12 +75,8 @@ def _overload(
                 for slot, trial, _ in seen
             ]
         ),
-        p50_us=OverRounds.of(
-            [p50 for slot, _, _ in seen if (p50 := slot.load.response_time_us.p50)]
-        ),
-        p99_us=OverRounds.of(
-            [p99 for slot, _, _ in seen if (p99 := slot.load.response_time_us.p99)]
-        ),
+        p50_us=OverRounds.of([p50 for slot, _, _ in seen if (p50 := slot.load.latency_us.p50)]),
+        p99_us=OverRounds.of([p99 for slot, _, _ in seen if (p99 := slot.load.latency_us.p99)]),
         back=len(back_s),
         back_s=OverRounds.of(back_s),
         died=sum(bool(trial.died) for _, trial, _ in seen),
@@ -98,7 +94,7 @@ def _failed(load: LoadResult, timeout_s: float) -> int:
     What times out does so that much later: after the window, where timeouts are as long as ramp-up
     and window. Those that end in the window were due in the ramp-up then.
     """
-    if timeout_s < max(load.lead_in_s, load.measured_s):
+    if timeout_s < max(load.ramp_up_s, load.measured_s):
         return load.failures.total
     return load.failures.total - (load.failures.timeout or 0) + load.failed_late
 

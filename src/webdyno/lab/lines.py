@@ -126,7 +126,7 @@ def slot_words(record: SlotRecord) -> str:
     load, failed = record.load, record.load.failures.total
     cpu_us = record.servers.cpu_s / max(load.all_of_it.completed, 1) * 1e6
     words = (
-        f"{record.variant}, {record.phase}: {number(load.rate_rps)} req/s, "
+        f"{record.variant}, {record.phase}: {number(load.throughput_rps)} req/s, "
         f"{latency(cpu_us)} server CPU per request, client {percent(load.client.busy)} busy"
     )
     if failed:

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field, model_validator
 from webdyno.model.base import Count, Model
 from webdyno.model.load import Load
 from webdyno.model.load_result import LoadResult
-from webdyno.model.quantities import SHARE, TIME, Budget, Lag, Seconds
+from webdyno.model.quantities import SHARE, TIME, Budget, Delay, Seconds
 
 if TYPE_CHECKING:
     from webdyno.model.histogram import Histogram
@@ -84,8 +84,8 @@ class CapacitySettings(Model):
     """The objectives, all of which have to hold: `p99<50ms`, `failures<0.1%`."""
     arrivals: Literal["poisson", "constant"] = "poisson"
     """Times between requests."""
-    send_lag_budget: Lag = 0.0
-    """See `load.send_lag_budget`."""
+    send_delay_budget_s: Delay = 0.0
+    """See `load.send_delay_budget_s`."""
     width: Annotated[float, Field(ge=0.002, le=0.5)] = 0.05
     """How close a rate that passes and one that fails have to be before the deciding trials."""
     overloads: Annotated[list[Annotated[float, Field(ge=1.05, le=10)]], Field(max_length=8)] = [
@@ -138,10 +138,10 @@ class CapacitySettings(Model):
         faults = {
             **beside,
             'loop = "open"': any(load.loop == "open" for load in loads),
-            'due = "connection"': any(load.due == "connection" for load in loads),
+            'arrival_unit = "connection"': any(load.arrival_unit == "connection" for load in loads),
             "think_s": any(load.think_s for load in loads),
             "connection_ramp_s": any(load.connection_ramp_s for load in loads),
-            "requests in [load]": any(load.requests for load in loads),
+            "count in [load]": any(load.count for load in loads),
             "[gate]": gates,
         }
         if unfit := [what for what, is_there in faults.items() if is_there]:
@@ -156,7 +156,7 @@ class CapacitySettings(Model):
         return {
             "loop": "open",
             "arrivals": self.arrivals,
-            "send_lag_budget": self.send_lag_budget,
+            "send_delay_budget_s": self.send_delay_budget_s,
         }
 
 
@@ -220,7 +220,7 @@ def trial_of(
     """Count what a slot's responses say of the objectives."""
     from webdyno.model.histogram import Histogram  # numpy takes a while to import
 
-    times = Histogram.decode(load.response_time_us.histogram or "")
+    times = Histogram.decode(load.latency_us.histogram or "")
     return Trial(
         rate_rps=rate_rps,
         length_s=load.measured_s,

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, Strict, model_validator
 
 from webdyno.model.base import Model
-from webdyno.model.quantities import SIZE, Lag, Pause, Quantity, Seconds
+from webdyno.model.quantities import SIZE, Delay, Pause, Quantity, Seconds
 from webdyno.model.replay import unpacked
 from webdyno.model.request import Headers, Request, WrittenPaths
 from webdyno.model.session import Values, places, unknown_place
@@ -62,12 +62,12 @@ class Load(Model):
     """closed: a connection sends its next request after the last response. open: requests are
     scheduled at a rate."""
     rate_per_s: Rate | None = None
-    """Open loop: the arrival rate, in units of `due`."""
+    """Open loop: the arrival rate, in units of `arrival_unit`."""
     rate_per_connection: Rate | None = None
     """Open loop: in the place of `rate_per_s`, the arrival rate per second of each connection,
     which sends only what is due on it."""
-    due: Literal["request", "connection"] = "request"
-    """Open loop: a connection is a new one, with `keepalive` requests."""
+    arrival_unit: Literal["request", "connection"] = "request"
+    """Open loop: what is scheduled. A connection is a new one, with `keepalive` requests."""
     arrivals: Literal["poisson", "constant", "replay"] = "poisson"
     """Open loop: random, evenly, or at the times of `replay_file` (pilot runs and warm-ups have
     its rate only)."""
@@ -78,7 +78,7 @@ class Load(Model):
     burst: Annotated[int, Field(ge=1, le=MOST_AT_ONCE)] = 1
     """Open loop: so many requests are due at once, as much less often (pilot runs and long looks
     have the rate only)."""
-    send_lag_budget: Lag = 0.0
+    send_delay_budget_s: Delay = 0.0
     """Open loop: requests may be sent so much later, several at a time, which costs the client
     less. 0 is exact."""
     kernel_times: bool = False
@@ -103,7 +103,7 @@ class Load(Model):
     """Whether a certificate has to be valid; unless given, that of another machine has to."""
     timeout_s: Seconds = 5.0
     """A request without a response by then is a failure."""
-    requests: Requests | None = None
+    count: Requests | None = None
     """Closed loop: a slot ends after so many responses, as with `ab -n`, or after `measure.slot_s`
     (60 s)."""
     idle_connections: Annotated[int, Field(ge=0, le=MOST_CONNECTIONS)] = 0
@@ -123,20 +123,26 @@ class Load(Model):
             )
         if len(given) > 1:
             raise ValueError("rate_per_s and rate_per_connection both give the rate; omit one")
-        if self.loop == "closed" and self.send_lag_budget:
-            raise ValueError('send_lag_budget needs loop = "open"; in a closed loop nothing is due')
+        if self.loop == "closed" and self.send_delay_budget_s:
+            raise ValueError(
+                'send_delay_budget_s needs loop = "open"; in a closed loop nothing is due'
+            )
         if self.loop == "open" and self.think_s:
             raise ValueError('think_s needs loop = "closed"; an open loop has its timetable')
-        if self.loop == "open" and self.requests:
-            raise ValueError('requests needs loop = "closed"; an open loop has its timetable')
+        if self.loop == "open" and self.count:
+            raise ValueError('count needs loop = "closed"; an open loop has its timetable')
         if self.loop == "open" and self.connection_ramp_s:
             raise ValueError('connection_ramp_s needs loop = "closed"; in an open one give rates')
-        if self.requests and self.connection_ramp_s:
-            raise ValueError("connection_ramp_s: slots with requests may end before it; omit one")
-        if self.arrivals == "replay" and (self.replay is None or self.due == "connection"):
-            raise ValueError('arrivals = "replay" needs a replay_file, and due = "request"')
-        if self.due == "connection" and not isinstance(self.keepalive, int):
-            raise ValueError('due = "connection" needs keepalive = N, the requests on each')
+        if self.count and self.connection_ramp_s:
+            raise ValueError("connection_ramp_s: slots with a count may end before it; omit one")
+        if self.arrivals == "replay" and (self.replay is None or self.arrival_unit == "connection"):
+            raise ValueError(
+                'arrivals = "replay" needs a replay_file, and arrival_unit = "request"'
+            )
+        if self.arrival_unit == "connection" and not isinstance(self.keepalive, int):
+            raise ValueError(
+                'arrival_unit = "connection" needs keepalive = N, the requests on each'
+            )
         beside = self.idle_connections or self.slow_readers
         if beside and self.protocol != "http":
             raise ValueError(
@@ -168,9 +174,9 @@ class Load(Model):
             return self
         besides = {
             'arrivals = "replay"': self.arrivals == "replay",
-            'due = "connection"': self.due == "connection",
+            'arrival_unit = "connection"': self.arrival_unit == "connection",
             "streams": self.streams > 1,
-            "send_lag_budget": bool(self.send_lag_budget),
+            "send_delay_budget_s": bool(self.send_delay_budget_s),
         }
         if also := [key for key, is_given in besides.items() if is_given]:
             raise ValueError(
@@ -192,16 +198,16 @@ class Load(Model):
             return self.rate_per_connection * self.connections
         if self.rate_per_s is None:
             return None
-        per_connection = self.due == "connection" and isinstance(self.keepalive, int)
+        per_connection = self.arrival_unit == "connection" and isinstance(self.keepalive, int)
         return self.rate_per_s * (int(self.keepalive) if per_connection else 1)
 
     @property
     def of_one_user(self) -> "Load":
         """That of one user who doesn't pause: it is the same requests, one after the other."""
         at_once = {"loop": "closed", "rate_per_s": None, "rate_per_connection": None, "burst": 1}
-        no_waits = {"send_lag_budget": 0.0, "think_s": 0.0, "connection_ramp_s": 0.0}
+        no_waits = {"send_delay_budget_s": 0.0, "think_s": 0.0, "connection_ramp_s": 0.0}
         alone = {"connections": 1, "streams": 1, "idle_connections": 0, "slow_readers": None}
-        plain = {"zipf": None, "replay": None, "arrivals": "poisson", "requests": None}
+        plain = {"zipf": None, "replay": None, "arrivals": "poisson", "count": None}
         return self.replace(**at_once, **no_waits, **alone, **plain, kernel_times=False)
 
     @property
@@ -245,8 +251,8 @@ def _check_load(load: Load, *, flows: bool) -> None:
         raise ValueError("[[login]], values, flows and captures are there over HTTP/1.1 only")
     if load.idle_connections or load.slow_readers:
         raise ValueError("idle_connections and slow_readers are no users; omit them")
-    if flows and (load.zipf is not None or load.replay or load.due != "request"):
-        raise ValueError("a flow says which request follows; omit zipf, replay and due")
+    if flows and (load.zipf is not None or load.replay or load.arrival_unit != "request"):
+        raise ValueError("a flow says which request follows; omit zipf, replay and arrival_unit")
 
 
 def _check_places(

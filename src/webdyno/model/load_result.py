@@ -1,7 +1,7 @@
-"""What a load generator reports of one slot: the engine's contract, version 1.
+"""What a load generator reports of one slot: the engine's contract, version 2.
 
-`loadgen/schema/result.v1.schema.json` is the same contract for readers in other languages.
-Other generators tell less: what they don't report is None, which is not zero.
+`loadgen/schema/result.v2.schema.json` is the same contract for readers in other languages.
+Other generators report less: what they don't report is None, which is not zero.
 """
 
 from typing import Literal
@@ -9,6 +9,9 @@ from typing import Literal
 from pydantic import Field
 
 from webdyno.model.base import Amount, Count, Foreign
+
+SCHEMA: Literal[2] = 2
+"""Version of the contract."""
 
 
 class Requests(Foreign):
@@ -67,9 +70,9 @@ class Connections(Foreign):
 
 
 class IdleConnections(Foreign):
-    """Connections beside the load that ask once and then rest."""
+    """Connections next to the load that send one request and then rest."""
 
-    asked: Count
+    requested: Count
     held: Count
     """Answered, and open at the slot's end."""
 
@@ -77,7 +80,7 @@ class IdleConnections(Foreign):
 class KeepAliveResult(Foreign):
     """Keep-alive as requested and as obtained."""
 
-    asked: str | Count
+    requested: str | Count
     server_closed: Count | None = None
     """Connections that the server closed although they were to be kept."""
 
@@ -96,7 +99,7 @@ class Times(Foreign):
     """HDR V2 encoding, base64."""
 
 
-class SendLag(Foreign):
+class SendDelay(Foreign):
     """How late requests were sent after they were due, in microseconds."""
 
     budget: Amount = 0.0
@@ -114,13 +117,13 @@ class Client(Foreign):
     cpu_sys_s: Amount
     busy: Amount
     """Share of its threads' time spent on the CPU with work, 0 to 1: the busiest thread's."""
-    stood_still_s: Amount = 0.0
+    stalled_s: Amount = 0.0
     """Seconds in which a thread stalled: stopped, without a CPU, or its machine was paused; 0
     where the load generator can't tell."""
-    still_windows: Count = 0
+    stalled_windows: Count = 0
     """Windows in which that was so long that they measure nothing: they are excluded from rate and
     times."""
-    left_out_windows: Count = 0
+    excluded_windows: Count = 0
     """Windows excluded from throughput and latency; 0 where that would have left none."""
     wake_ups: Count | None = None
     """How often its threads waited and went on; of webdyno's own generator only."""
@@ -138,11 +141,11 @@ class Window(Foreign):
     """Answered in time and validly."""
     failed: Count = 0
     """Connections that couldn't be opened included."""
-    lead_in: bool = False
+    ramp_up: bool = False
     """Before the window that throughput and latency are about."""
     cpu_s: Amount | None = None
     """CPU time of the client's threads."""
-    stood_still: bool = False
+    stalled: bool = False
     """A thread of the client stalled for so long that this measures nothing."""
 
 
@@ -160,16 +163,16 @@ class EndpointResult(Foreign):
     completed: Count
     """Answered in time and validly."""
     failed: Count
-    rate_rps: Amount
-    response_time_us: Times = Times()
+    throughput_rps: Amount
+    latency_us: Times = Times()
 
 
 class EventTimes(Foreign):
     """When the events of streamed responses came."""
 
-    answers: Count
+    responses: Count
     """Valid responses that came to their end."""
-    per_answer: Amount
+    per_response: Amount
     """Events of each of these, on average."""
     time_to_first_us: Times = Times()
     """From when a request was due (closed loop: sent) to its response's first event."""
@@ -198,13 +201,13 @@ class Whole(Foreign):
 class LoadResult(Foreign):
     """One slot as the load generator saw it."""
 
-    schema_version: int = Field(alias="schema")
+    schema_version: Literal[2] = Field(SCHEMA, alias="schema")
     target: str
     loop: Literal["closed", "open"]
     ended_by: str | None = None
     """What ended it; `late`: enough of what was due in the window was late. Of webdyno's own
     generator only."""
-    lead_in_s: Amount = 0.0
+    ramp_up_s: Amount = 0.0
     """Seconds of load before the window."""
     measured_s: Amount
     """Length of the window that throughput and latency are about."""
@@ -221,7 +224,7 @@ class LoadResult(Foreign):
     connections: Connections = Connections()
     idle_connections: IdleConnections | None = None
     keepalive: KeepAliveResult
-    rate_rps: Amount
+    throughput_rps: Amount
     """Completed and valid responses per second."""
     offered_rps: Amount | None = None
     """The rate that was requested; None in a closed loop."""
@@ -229,10 +232,10 @@ class LoadResult(Foreign):
     """The most requests that come together, as a burst or a flow; None where each comes alone."""
     last_offered_rps: Amount | None = None
     """That of the slot's last third, where a replay says what was due."""
-    response_time_us: Times = Times()
+    latency_us: Times = Times()
     service_time_us: Times = Times()
     connect_time_us: Times = Times()
-    send_lag_us: SendLag = SendLag()
+    send_delay_us: SendDelay = SendDelay()
     client: Client
     windows: list[Window] = []
     """The slot in thirds, where it isn't too short for that; of webdyno's own generator only."""
@@ -278,4 +281,4 @@ class LoadResult(Foreign):
 
     @property
     def counted_windows(self) -> list[Window]:
-        return [window for window in self.windows if not window.lead_in]
+        return [window for window in self.windows if not window.ramp_up]

@@ -43,7 +43,7 @@ class Machine(Model):
     """Tells machines of one make apart; nothing else can be learnt from it."""
 
 
-FORMAT: Literal[1] = 1
+FORMAT: Literal[2] = 2
 SIMILAR_CONNECTIONS = 2.0
 """A ceiling says nothing about loads with this many times more or fewer connections."""
 
@@ -72,7 +72,7 @@ class MeasuredCeiling(Ceiling):
         return self.throughput_rps * self.body_bytes
 
 
-class Lag(Model):
+class Delay(Model):
     """How late something happened, in microseconds."""
 
     p50_us: Amount
@@ -97,16 +97,16 @@ class Noise(Model):
 class Calibration(Model):
     """A file of the user's state folder; each run keeps a copy of the one that it used."""
 
-    format: Literal[1] = FORMAT
+    format: Literal[2] = FORMAT
     made_at: datetime
     webdyno_version: str
     load_generator: str
     machine: Machine
     testbed: TestbedSettings
     ceilings: list[MeasuredCeiling]
-    timer_lag: Lag
+    timer_delay: Delay
     """How late a sleeping thread of the client's CPUs wakes up."""
-    send_lag: Lag
+    send_delay: Delay
     """How late requests of an open loop leave, on an idle client."""
     noise: list[Noise]
 

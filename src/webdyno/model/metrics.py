@@ -31,7 +31,7 @@ CLOCK_TICK_S = 1e-9
 
 
 def latency_of(load: LoadResult) -> Times:
-    return load.response_time_us
+    return load.latency_us
 
 
 @dataclass(frozen=True)
@@ -88,12 +88,12 @@ def counted_responses(load: LoadResult) -> tuple[int, float]:
     nothing and are excluded, where others are left. Pages that take longer than the window have the
     whole slot for throughput.
     """
-    if not load.lead_in_s:
+    if not load.ramp_up_s:
         return _counted_without_ramp_up(load)
     if not load.requests.completed:
         return load.all_of_it.completed, load.all_of_it.length_s
-    kept = [window for window in load.counted_windows if not window.stood_still]
-    if load.client.left_out_windows and kept:
+    kept = [window for window in load.counted_windows if not window.stalled]
+    if load.client.excluded_windows and kept:
         return sum(window.completed for window in kept), sum(window.length_s for window in kept)
     return load.requests.completed, load.measured_s
 
@@ -181,9 +181,9 @@ def capacity_rps(slots: Sequence[SlotRecord]) -> float | None:
 def events_per_response(slots: Sequence[SlotRecord]) -> float | None:
     """Events of a streamed response, on average."""
     counted = [slot.load.events for slot in slots if slot.load.events]
-    answers = sum(each.answers for each in counted)
-    events = sum(each.answers * each.per_answer for each in counted)
-    return events / answers if answers and events else None
+    answered = sum(each.responses for each in counted)
+    events = sum(each.responses * each.per_response for each in counted)
+    return events / answered if answered and events else None
 
 
 def _first_event_of(load: LoadResult) -> Times:
@@ -376,7 +376,7 @@ def metrics_told_by(slots: Sequence[SlotRecord], decide_on: str) -> list[MetricR
         return [METRICS[CAPACITY]]
     is_told = {
         "load": True,
-        "times": not slots or any(slot.load.response_time_us.histogram for slot in slots),
+        "times": not slots or any(slot.load.latency_us.histogram for slot in slots),
         "events": any(slot.load.events for slot in slots),
         "probes": not slots or any(slot.readings for slot in slots),
         "counters": any(slot.instructions is not None for slot in slots),

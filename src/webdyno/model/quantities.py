@@ -160,8 +160,8 @@ Pause = Annotated[float, Quantity(TIME, 0, HOUR_S)]
 """A length of time that may be nothing."""
 Soak = Annotated[float, Quantity(TIME, 0, 24 * HOUR_S)]
 """Load without a break, hours if asked; or none."""
-MOST_LAG_S = 0.01
-Lag = Annotated[float, Quantity(TIME, 0, MOST_LAG_S)]
+MOST_DELAY_S = 0.01
+Delay = Annotated[float, Quantity(TIME, 0, MOST_DELAY_S)]
 """How much later than it was due something may be done; a longer one would be felt by itself."""
 Budget = Annotated[float, Quantity(TIME, 0, 30 * 24 * HOUR_S, above=True)]
 """Time for a whole run."""

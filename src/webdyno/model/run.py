@@ -16,7 +16,7 @@ from webdyno.model.experiment import Experiment
 from webdyno.model.machine import Calibration, Machine
 from webdyno.model.race import RANKING
 
-FORMAT: Literal[3] = 3
+FORMAT: Literal[4] = 4
 
 EXPERIMENT_FILE = "experiment.toml"
 RUNS_FOLDER = Path("runs")
@@ -64,7 +64,7 @@ def variant_folder(variant: str) -> str:
 class RunHead(Model):
     """`run.json` of a run's folder."""
 
-    format: Literal[3] = FORMAT
+    format: Literal[4] = FORMAT
     webdyno_version: str
     experiment_name: str
     experiment: Experiment

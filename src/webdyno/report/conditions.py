@@ -210,15 +210,15 @@ def _responses(slots: Sequence[SlotRecord]) -> Iterator[tuple[str, str]]:
     yield "Valid responses", text.number(sum(slot.load.requests.completed for slot in slots))
     busiest = max(slot.load.client.busy for slot in slots)
     yield "Busiest client thread", f"{text.percent(busiest)} of its time"
-    yield from _send_lag([slot.load for slot in slots if slot.load.loop == "open"])
+    yield from _send_delay([slot.load for slot in slots if slot.load.loop == "open"])
     yield from _told("Servers' own counts", list(_own_counts(slots)))
     if means := sorted({slot.servers.means for slot in slots if slot.servers.cpu_s}):
         yield "Server CPU read from", ", ".join(means)
 
 
-def _send_lag(loads: Sequence[LoadResult]) -> Iterator[tuple[str, str]]:
+def _send_delay(loads: Sequence[LoadResult]) -> Iterator[tuple[str, str]]:
     """Say how late requests left; nothing where the load generator doesn't tell."""
-    lags = [load.send_lag_us.p99 for load in loads if load.send_lag_us.p99 is not None]
+    lags = [load.send_delay_us.p99 for load in loads if load.send_delay_us.p99 is not None]
     if not lags:
         return
     sentence = f"99% of them within {text.latency(median(lags))} of when they were due"
@@ -256,13 +256,13 @@ def _load_parts(load: Load) -> Iterator[str]:
     yield f"{load.loop} loop"
     arrivals = ARRIVALS[load.arrivals]
     if load.rate_per_s is not None:
-        yield f"{load.rate_per_s:,g} {load.due}s due per second, {arrivals}"
+        yield f"{load.rate_per_s:,g} {load.arrival_unit}s due per second, {arrivals}"
     if load.rate_per_connection is not None:
         yield f"{load.rate_per_connection:,g} requests due per second and connection, {arrivals}"
     if load.burst > 1:
         yield f"{text.number(load.burst)} at once"
-    if load.send_lag_budget:
-        yield f"sent up to {TIME.words(load.send_lag_budget)} later"
+    if load.send_delay_budget_s:
+        yield f"sent up to {TIME.words(load.send_delay_budget_s)} later"
     if load.kernel_times:
         yield "responses timed by the kernel"
     of_all = load.loop == "open" and load.rate_per_connection is None
@@ -272,8 +272,8 @@ def _load_parts(load: Load) -> Iterator[str]:
         yield f"one after the other within {text.duration(load.connection_ramp_s)}"
     if load.think_s:
         yield f"mean pause of {text.duration(load.think_s)} before the next request"
-    if load.requests is not None:
-        yield f"{text.count(load.requests, 'request')} in a slot"
+    if load.count is not None:
+        yield f"{text.count(load.count, 'request')} in a slot"
     if isinstance(load.keepalive, str):
         yield f"keep-alive {load.keepalive}"
     else:

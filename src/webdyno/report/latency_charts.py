@@ -248,7 +248,7 @@ def trial_rows(data: PointData, number: int, objective: Objective) -> Rows:
 def _value_of_trial(slot: SlotRecord, number: int, objective: Objective) -> float | None:
     """Give the percentile in ms, or the failures in %; None where a trial can't tell."""
     if objective.within_s is not None:
-        times = Histogram.decode(slot.load.response_time_us.histogram or "")
+        times = Histogram.decode(slot.load.latency_us.histogram or "")
         time_us = times.quantile(1 - objective.allowed)
         return time_us / 1e3 if time_us else None
     trial = slot.trial

@@ -18,7 +18,7 @@ ALL_SLOTS = (
 def merged_latency(data: PointData, variant: str) -> Histogram:
     """Give the latencies of all slots of a variant in finished rounds."""
     slots = data.of_variant(variant)
-    return merge_encoded(slot.load.response_time_us.histogram for slot in slots)
+    return merge_encoded(slot.load.latency_us.histogram for slot in slots)
 
 
 def percentile(merged: Histogram, name: str) -> str:

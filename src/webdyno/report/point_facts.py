@@ -72,7 +72,7 @@ def _load(load: Load) -> Iterator[str]:
         yield f"begun within {text.duration(load.connection_ramp_s)}"
     at_once = f", {text.number(load.burst)} at once" if load.burst > 1 else ""
     if load.rate_per_s:
-        yield f"{load.rate_per_s:,g} {load.due}s/s{at_once}"
+        yield f"{load.rate_per_s:,g} {load.arrival_unit}s/s{at_once}"
     elif load.rate_per_connection:
         yield f"{load.rate_per_connection:,g} requests/s on each{at_once}"
     elif load.loop == "closed":

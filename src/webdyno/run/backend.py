@@ -105,8 +105,8 @@ class Questions(NamedTuple):
     """What may differ in the bodies of responses."""
     users: PlannedUsers | None = None
     """Who asks; None where connections ask alike."""
-    elsewhere: bool = False
-    """Whether the variant is on another machine that who calls vouches for."""
+    allow_remote: bool = False
+    """Whether the variant may be on another machine, one that you vouch for."""
 
 
 class HostLost(OperationError):  # noqa: N818

@@ -146,9 +146,9 @@ def _starts_programs(experiment: Experiment, catalogue: Catalogue) -> bool:
 
 def _slot_s(load: Load, usual_s: float) -> float:
     """Give how long a slot takes, about; those with a number of requests mostly end earlier."""
-    if load.requests is None:
+    if load.count is None:
         return usual_s + load.connection_ramp_s
-    return min(load.requests / COUNTED_RPS, COUNTED_S)
+    return min(load.count / COUNTED_RPS, COUNTED_S)
 
 
 def estimate_text(experiment: Experiment, catalogue: Catalogue) -> str:

@@ -184,7 +184,7 @@ class SearchLoads:
             self._name,
             length_s,
             ramp_up_s=ramp_up_s,
-            part_s=window_s(self.settings.objectives, rate_rps),
+            window_s=window_s(self.settings.objectives, rate_rps),
             turn=len(self.trials_of(variant)),
         )
 

@@ -32,6 +32,7 @@ from webdyno.model.files import (
     write_whole,
     writing,
 )
+from webdyno.model.migration import OLDEST_FORMAT, migrated_head
 from webdyno.model.records import Record, RoundRecord
 from webdyno.model.run import (
     CONFIRMATION_FOLDER,
@@ -305,13 +306,15 @@ def _parse_head(file: Path, text: str) -> RunHead:
     try:
         raw = json.loads(text)
         file_format = raw.get("format") if isinstance(raw, dict) else None
-        if isinstance(file_format, int) and file_format < FORMAT:
+        if isinstance(file_format, int) and file_format < OLDEST_FORMAT:
             raise UserError(f"{file}: made by an older version of webdyno; measure again")
-        if file_format != FORMAT:
+        if file_format not in {OLDEST_FORMAT, FORMAT}:
             raise UserError(
                 f"{file}: format {file_format!r:.40}, but this webdyno reads format {FORMAT}. "
                 "Use the version of webdyno that made the run."
             )
+        if file_format == OLDEST_FORMAT:
+            text = json.dumps(migrated_head(raw))
         return RunHead.model_validate_json(text)
     except (ValueError, RecursionError) as error:
         raise UserError(f"{file}: not the head of a run: {_first_problem(error)}") from error

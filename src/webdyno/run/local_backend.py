@@ -181,11 +181,13 @@ class Agent(ServersHost, ClientsHost):
         return self._sampled
 
     def ask(self, variant: str, url: str, questions: Questions) -> list[Response]:
-        requests, load, ignored, users, elsewhere = questions
+        requests, load, ignored, users, allow_remote = questions
         if users is not None:
             self.get_ready(variant)
             generator = self._generators[self._testbeds[variant]]
-            return ask_as_user(url, requests, load, users, generator, ignored, elsewhere=elsewhere)
+            return ask_as_user(
+                url, requests, load, users, generator, ignored, allow_remote=allow_remote
+            )
         entry = self._testbeds[variant].testbed.client_entry()
         return ask_all(url, requests, load, entry, ignored)
 

@@ -133,7 +133,7 @@ def _part(
         f"long look at {variant.name}, part {number}",
         length_s,
         ramp_up_s=ramp_up_s,
-        part_s=window_s,
+        window_s=window_s,
         turn=number,
     )
     slot = point.testbed.slot(variant.name, order, CourseTracing(SAMPLED_WINDOWS * window_s))
@@ -207,9 +207,9 @@ def with_failures(record: LongLookRecord, servers: ServersHost, logs: Path) -> L
 def _client_pauses(load: LoadResult) -> list[Stall]:
     return [
         # The first window begins where the ramp-up ends, give or take a float's last digit.
-        Stall(at_s=max(window.at_s - load.lead_in_s, 0), length_s=window.length_s, cause="client")
+        Stall(at_s=max(window.at_s - load.ramp_up_s, 0), length_s=window.length_s, cause="client")
         for window in load.counted_windows
-        if window.stood_still
+        if window.stalled
     ]
 
 

@@ -3,7 +3,7 @@
 DuckDB writes it, being a third of the size of pyarrow or polars, and reads it as well. It is an
 extra of webdyno's, since few need it:
 
-    select variant, avg("load.rate_rps") from 'slots.parquet' group by variant
+    select variant, avg("load.throughput_rps") from 'slots.parquet' group by variant
 """
 
 import sys

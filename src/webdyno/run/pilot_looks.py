@@ -146,14 +146,14 @@ class PilotLoad:
         responses = _responses(result)
         seen.responses += responses
         seen.cpu_s += _by_window(sampled, len(responses))
-        mean_us = result.response_time_us.mean
+        mean_us = result.latency_us.mean
         seen.latency_s = mean_us / 1e6 if mean_us is not None else seen.latency_s
         seen.failed = result.failures.total > result.requests.completed
 
     def _load(self, load_s: float) -> LoadResult:
         name = f"pilot of {self.variant.name}"
         variant = replace(self.variant, load=self.variant.load.one_by_one)
-        order = self.running.order(variant, name, load_s, part_s=WINDOW_S)
+        order = self.running.order(variant, name, load_s, window_s=WINDOW_S)
         testbed = self.running.point.testbed
         result = testbed.load(self.variant.name, order)
         testbed.servers.check_alive(self.variant.name)

@@ -308,12 +308,12 @@ def ask_as_user(
     generator: Generator,
     ignored: Sequence[str] = (),
     *,
-    elsewhere: bool = False,
+    allow_remote: bool = False,
 ) -> list[Response]:
     """Have one user log in and ask everything once; keep the responses, without what is personal.
 
-    Where the login fails, its response is the only one. `elsewhere`: on a machine that is vouched
-    for.
+    Where the login fails, its response is the only one. `allow_remote`: the variant may be
+    on another machine.
     """
     order = LoadOrder(
         id="pre-flight check",
@@ -321,7 +321,7 @@ def ask_as_user(
         load=load.of_one_user,
         duration_s=LONGEST_S,
         users=users.sent_to(url, load, uuid4().hex),
-        elsewhere=elsewhere,
+        allow_remote=allow_remote,
     )
     try:
         traced = list(generator.trace(replace(order, count=len(order.flows()))))

@@ -12,6 +12,7 @@ from pydantic_core import from_json
 from webdyno.definitions.validation import first_fault
 from webdyno.model.errors import UserError
 from webdyno.model.files import MIB, given_lines, opened
+from webdyno.model.migration import migrated_record
 from webdyno.model.records import RECORD, Record
 
 RECORDS_FILE = "slots.jsonl"
@@ -48,7 +49,7 @@ def records_of(file: Path) -> Iterator[Record]:
         if len(line.text) > MOST_LINE_BYTES or line.text.count(b"{") > MOST_OBJECTS:
             raise UserError(f"{place}: no record of a run: none of webdyno's has so much in it")
         try:
-            record = RECORD.validate_json(line.text)
+            record = RECORD.validate_json(migrated_record(line.text))
         except ValidationError as error:
             raise UserError(
                 f"{place}: not a record of a run: {first_fault(error)}. The file was "

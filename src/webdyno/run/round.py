@@ -238,11 +238,11 @@ def _slot_order(
     name = f"round {running.number} slot {slot.position}"
     if slot.phase == "warmup":
         return running.order(variant, name, slot.warmup_s)
-    if variant.load.requests is not None:
+    if variant.load.count is not None:
         longest_s = point.experiment.measure.slot_s or LONGEST_COUNT_S
         longest_s = max(min(longest_s, point.left_s), LEAST_COUNT_S)
         order = running.order(variant, name, longest_s, turn=slot.turn)
-        return replace(order, count=variant.load.requests)
+        return replace(order, count=variant.load.count)
     ramp_up_s = _ramp_up_s(variant, times) + rng.uniform(0.0, times.phase_s.get(variant.name, 0.0))
     ramp_s = variant.load.connection_ramp_s
     order = running.order(
@@ -268,7 +268,7 @@ def replayed(order: LoadOrder) -> LoadOrder:
 
 def _ramp_up_s(variant: PlannedVariant, times: SlotSettings) -> float:
     """Give the ramp-up of a variant's slots; those that a number of requests ends have none."""
-    return 0.0 if variant.load.requests is not None else times.ramp_up_s[variant.name]
+    return 0.0 if variant.load.count is not None else times.ramp_up_s[variant.name]
 
 
 def _look_at_rest(running: RunningRound, variants: Sequence[PlannedVariant], rest_s: float) -> None:

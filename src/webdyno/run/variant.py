@@ -113,7 +113,7 @@ class RunningRound:
         duration_s: float,
         *,
         ramp_up_s: float = 0.0,
-        part_s: float | None = None,
+        window_s: float | None = None,
         turn: int = 0,
     ) -> LoadOrder:
         """Give the order, by a name of its own, for one stretch of a variant's load.
@@ -136,10 +136,10 @@ class RunningRound:
             load=variant.load,
             duration_s=duration_s,
             ramp_up_s=ramp_up_s,
-            part_s=part_s,
+            window_s=window_s,
             seed=rng.getrandbits(SEED_BITS),
             users=users,
-            elsewhere=up.is_elsewhere,
+            allow_remote=up.is_elsewhere,
         )
 
     def warm_up_in_bursts(self, variant: PlannedVariant, times: SlotSettings) -> None:

@@ -43,7 +43,7 @@ def test_late_requests_invalidate_an_open_loop(
     loop: str, lag_us: float, budget_us: float, latency_us: float, fires: bool
 ) -> None:
     lag = {"p99": lag_us, "budget": budget_us}
-    change = load_with(loop=loop, send_lag_us=lag, response_time_us={"p99": latency_us})
+    change = load_with(loop=loop, send_delay_us=lag, latency_us={"p99": latency_us})
     found = found_in(run_with(change))
     assert ("send-lag" in found) == fires
 
@@ -73,7 +73,7 @@ def with_windows(*completed: int, median_us: float = 1_500.0) -> dict[str, Valid
     windows = [
         Window(at_s=float(at), length_s=1.0, completed=count) for at, count in enumerate(completed)
     ]
-    change = load_with(windows=windows, response_time_us={"p50": median_us})
+    change = load_with(windows=windows, latency_us={"p50": median_us})
     return found_in(run_with(change))
 
 
@@ -96,9 +96,9 @@ def test_a_client_that_was_seen_stopped_is_told() -> None:
 def test_a_slot_whose_windows_measure_nothing_is_told(gone: int, fires: bool) -> None:
     """Windows in which the client stalled don't count; what is left isn't much of a slot."""
     windows = [
-        Window(at_s=at / 5, length_s=0.2, completed=4_000, stood_still=at < gone) for at in range(5)
+        Window(at_s=at / 5, length_s=0.2, completed=4_000, stalled=at < gone) for at in range(5)
     ]
-    client = {"stood_still_s": 0.2 * gone, "left_out_windows": gone}
+    client = {"stalled_s": 0.2 * gone, "excluded_windows": gone}
     found = found_in(run_with(load_with(measured_s=1.0, windows=windows, client=client)))
     assert ("client-stalled" in found) == fires
 
@@ -106,7 +106,7 @@ def test_a_slot_whose_windows_measure_nothing_is_told(gone: int, fires: bool) ->
 @pytest.mark.parametrize("loop", ["open", "closed"])
 @pytest.mark.parametrize(("still_s", "fires"), [(0.009, False), (0.011, True)])
 def test_a_client_that_says_it_stalled_is_believed(loop: str, still_s: float, fires: bool) -> None:
-    found = found_in(run_with(load_with(loop=loop, client={"stood_still_s": still_s})))
+    found = found_in(run_with(load_with(loop=loop, client={"stalled_s": still_s})))
     assert ("client-stalled" in found) == fires
 
 
@@ -127,7 +127,7 @@ def test_a_rate_that_was_missed_is_told(offered: float | None, completed: int, f
         loop="open",
         offered_rps=offered,
         requests={"completed": completed, "drained": 0},
-        rate_rps=completed / 0.5,
+        throughput_rps=completed / 0.5,
     )
     found = found_in(run_with(change))
     assert ("offered-rate" in found) == fires
@@ -184,7 +184,7 @@ def in_thirds(
         requests={"completed": sum(completed), "drained": drained},
         drain_s=drain_s,
         windows=windows,
-        response_time_us={"p50": median_us, "mean": median_us},
+        latency_us={"p50": median_us, "mean": median_us},
     )
     return found_in(run_with(change))
 
@@ -234,8 +234,8 @@ def test_without_a_calibration_nothing_is_said() -> None:
 
 def test_a_stall_that_the_load_generator_explains_isnt_the_servers() -> None:
     windows = [Window(at_s=float(at), length_s=1.0, completed=9_000 * (at > 0)) for at in range(4)]
-    client = {"stood_still_s": 0.9}
-    change = load_with(windows=windows, response_time_us={"p50": 1_500.0}, client=client)
+    client = {"stalled_s": 0.9}
+    change = load_with(windows=windows, latency_us={"p50": 1_500.0}, client=client)
     found = found_in(run_with(change))
     assert "machine-stalled" in found
     assert "stalls" not in found
@@ -247,7 +247,7 @@ def test_servers_that_sleep_are_not_excused_by_others_who_have_their_cpus(*, asl
     service = service_use(waited_for_cpu_s=0.0 if asleep else 0.9)
 
     def change(slot: SlotRecord) -> SlotRecord:
-        loaded = load_with(windows=windows, response_time_us={"p50": 1_500.0})(slot)
+        loaded = load_with(windows=windows, latency_us={"p50": 1_500.0})(slot)
         cpus = CpuUse(user_s=4.0, system_s=0.0, interrupts_s=0.0, idle_s=0.0, steal_s=0.0)
         host = {"servers": cpus, "took_s": 4.0}
         return readings_with(host=host, services={"apache": service})(loaded)

@@ -118,7 +118,7 @@ def test_keeping_what_should_be_closed_is_told() -> None:
 
 @pytest.mark.parametrize(("held", "fires"), [(10_000, False), (9_990, False), (256, True)])
 def test_idle_connections_that_were_not_kept_are_told(held: int, fires: bool) -> None:
-    idle = IdleConnections(asked=10_000, held=held)
+    idle = IdleConnections(requested=10_000, held=held)
     found = found_in(run_with(load_with(idle_connections=idle)))
     assert ("idle-connections" in found) == fires
     if fires:

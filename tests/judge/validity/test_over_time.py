@@ -94,7 +94,9 @@ def test_in_an_open_loop_servers_settle_if_an_answer_costs_less_and_less() -> No
     def cheaper(slot: SlotRecord) -> SlotRecord:
         cpu_s = slot.servers.cpu_user_s * (1 - 0.03 * slot.slot + 0.001 * (slot.round % 3))
         servers = slot.servers.model_copy(update={"cpu_user_s": cpu_s})
-        load = slot.load.model_copy(update={"loop": "open", "offered_rps": slot.load.rate_rps})
+        load = slot.load.model_copy(
+            update={"loop": "open", "offered_rps": slot.load.throughput_rps}
+        )
         return slot.model_copy(update={"servers": servers, "load": load})
 
     warning = found_in(run_with(cheaper))["trend"]
@@ -105,8 +107,8 @@ def test_thirds_of_a_few_latencies_tell_nothing() -> None:
     """The first responses come late in them, however settled the server is."""
 
     def slow(slot: SlotRecord) -> SlotRecord:
-        times = slot.load.response_time_us.model_copy(update={"mean": THIRD_S * 1e6 / 10})
-        return with_thirds(slot, (50, 64, 64), response_time_us=times)
+        times = slot.load.latency_us.model_copy(update={"mean": THIRD_S * 1e6 / 10})
+        return with_thirds(slot, (50, 64, 64), latency_us=times)
 
     assert "slot-trend" not in found_in(run_with(slow))
 

@@ -10,8 +10,8 @@ use super::args::Args;
 use super::replay::{self, Replay};
 use crate::given;
 use crate::order::{
-    Arrivals, IpVersion, KeepAlive, Load, Loop, Order, Process, Protocol, Request, SlowReaders,
-    Stage, Think, Unit,
+    Arrivals, IpVersion, KeepAlive, Load, Loop, Order, Process, Protocol, Request, SCHEMA,
+    SlowReaders, Stage, Think, Unit,
 };
 
 const DEFAULT_DURATION_S: f64 = 10.0;
@@ -22,8 +22,8 @@ const BROWSERS_ENCODINGS: &str = "gzip, deflate, br, zstd";
 pub fn build(args: &Args) -> Result<(Order, Vec<String>), String> {
     let body = args.requests.data.as_deref().map(body).transpose()?;
     let mut replayed = None;
-    let requests = if let Some(file) = &args.requests.request_file {
-        request_file(file)?
+    let requests = if let Some(file) = &args.requests.traffic {
+        traffic(file)?
     } else if let Some(log) = &args.requests.replay {
         let replay = replay::read(log, &args.urls[0], args.requests.replay_speed.unwrap_or(1.0))?;
         let requests = std::mem::take(&mut replayed.insert(replay).requests);
@@ -39,10 +39,11 @@ pub fn build(args: &Args) -> Result<(Order, Vec<String>), String> {
     let (duration_s, count) = end(args, arrivals.as_ref(), replayed.as_ref());
     let (sequence, notes) = replayed.map_or((None, Vec::new()), |r| (Some(r.sequence), r.notes));
     let order = Order {
+        schema: SCHEMA,
         id: String::new(),
         requests,
         load: load(args, arrivals),
-        lead_in_s: args.load.warm_up.unwrap_or(0.0),
+        ramp_up_s: args.load.ramp_up.unwrap_or(0.0),
         duration_s,
         count,
         allow_remote: args.clients.allow_remote,
@@ -50,8 +51,8 @@ pub fn build(args: &Args) -> Result<(Order, Vec<String>), String> {
         zipf: args.requests.zipf,
         sequence,
         window_s: args.checks.window,
-        leave_out_client_bound: args.checks.leave_out_client_bound,
-        enough_late: None,
+        exclude_client_limited: args.checks.exclude_client_limited,
+        abort_rule: None,
         trace: false,
         session: None,
     };
@@ -68,9 +69,9 @@ fn load(args: &Args, arrivals: Option<Arrivals>) -> Load {
         connections: args.load.connections,
         keepalive,
         timeout_s: args.load.timeout,
-        send_lag_budget_s: args.open.send_lag_budget.unwrap_or(0.0),
+        send_delay_budget_s: args.open.send_delay_budget.unwrap_or(0.0),
         kernel_times: args.load.kernel_times,
-        ramp_s: args.load.conn_ramp.unwrap_or(0.0),
+        connection_ramp_s: args.load.conn_ramp.unwrap_or(0.0),
         think: args.load.think.map(|mean_s| Think {
             mean_s,
             distribution: args.load.think_distribution.unwrap_or_default(),
@@ -83,7 +84,7 @@ fn load(args: &Args, arrivals: Option<Arrivals>) -> Load {
             .flat_map(|sources| sources.0.iter().copied())
             .collect(),
         cookies: args.requests.cookies,
-        idle_connections: args.clients.idle,
+        idle_connections: args.clients.idle_connections,
         slow_readers: (args.clients.slow_readers > 0).then(|| SlowReaders {
             connections: args.clients.slow_readers,
             bytes_per_s: args.clients.slow_rate.unwrap_or(DEFAULT_SLOW_BYTES_PER_S),
@@ -129,8 +130,8 @@ fn end(
     arrivals: Option<&Arrivals>,
     replayed: Option<&Replay>,
 ) -> (Option<f64>, Option<u64>) {
-    if args.load.duration.is_some() || args.load.requests.is_some() {
-        return (args.load.duration, args.load.requests);
+    if args.load.time.is_some() || args.load.count.is_some() {
+        return (args.load.time, args.load.count);
     }
     match (arrivals, replayed) {
         (_, Some(replay)) => (None, Some(replay.sequence.len() as u64)),
@@ -176,8 +177,8 @@ fn times(file: &Path) -> Result<Vec<f64>, String> {
 }
 
 /// A file of requests, one JSON object a line.
-fn request_file(file: &Path) -> Result<Vec<Request>, String> {
-    let requests = each_line("--request-file", file, |line| {
+fn traffic(file: &Path) -> Result<Vec<Request>, String> {
+    let requests = each_line("--traffic", file, |line| {
         let deserializer = &mut serde_json::Deserializer::from_str(line);
         serde_path_to_error::deserialize(deserializer).map_err(|error| error.to_string())
     })?;

@@ -43,8 +43,8 @@ pub fn main(args: &Args) -> Result<u8, Stop> {
     let log = args.output.log_requests.as_deref();
     let log = log.map(|path| RequestLogFile::create(path, &plan)).transpose()?;
     let live = LiveView::new(args.output.quiet);
-    let stop_on = &args.checks.stop_on;
-    let mut watch = Watch { live, metrics, log, stop_on, crossed: None };
+    let stop_if = &args.checks.stop_if;
+    let mut watch = Watch { live, metrics, log, stop_if, crossed: None };
     let measured = measure(args, &plan, &mut watch)?;
     let result = SlotResult::new(&plan, &measured);
     let text = match args.output.json {
@@ -53,7 +53,7 @@ pub fn main(args: &Args) -> Result<u8, Stop> {
     };
     let printed = print(&text);
     csv.write(|| csv::render(&measured.sum.windows))?;
-    hdr.write(|| hdr::render(&measured.response_time))?;
+    hdr.write(|| hdr::render(&measured.latency))?;
     watch.metrics.map_or(Ok(()), |file| file.end(&measured))?;
     watch.log.map_or(Ok(()), RequestLogFile::end)?;
     printed?;
@@ -61,7 +61,7 @@ pub fn main(args: &Args) -> Result<u8, Stop> {
         tell(&format!("stopped after {:.1} s: {crossed}", result.whole.length_s));
         return Ok(CROSSED);
     }
-    Ok(verdict::of(&result, &args.checks.fail_on, slice::from_ref(&result)))
+    Ok(verdict::of(&result, &args.checks.fail_if, slice::from_ref(&result)))
 }
 
 fn measure(args: &Args, plan: &Arc<Plan>, watch: &mut Watch) -> Result<Measured, String> {

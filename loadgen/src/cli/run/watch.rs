@@ -9,7 +9,7 @@ pub struct Watch<'a> {
     pub live: LiveView,
     pub metrics: Option<MetricsFile>,
     pub log: Option<RequestLogFile>,
-    pub stop_on: &'a [StopLimit],
+    pub stop_if: &'a [StopLimit],
     /// Which of them was crossed, and how.
     pub crossed: Option<String>,
 }
@@ -21,7 +21,7 @@ impl Watcher for Watch<'_> {
             metrics.add(progress);
         }
         if self.crossed.is_none() {
-            self.crossed = self.stop_on.iter().find_map(|limit| limit.crossed_by(progress));
+            self.crossed = self.stop_if.iter().find_map(|limit| limit.crossed_by(progress));
         }
         self.crossed.is_none()
     }

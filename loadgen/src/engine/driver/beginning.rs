@@ -41,7 +41,7 @@ impl SlotDriver<'_> {
     /// Sets all lanes in motion.
     pub fn begin(&mut self, start_ns: u64) {
         self.clock.begin(start_ns);
-        let last = self.plan.lead_in_ns.saturating_add(self.plan.duration_ns);
+        let last = self.plan.ramp_up_ns.saturating_add(self.plan.duration_ns);
         let last = last.saturating_add(self.plan.tail_ns());
         self.lanes.scheduler.begin(start_ns, start_ns.saturating_add(last));
         if self.plan.is_open() {

@@ -47,8 +47,8 @@ impl SlotDriver<'_> {
         // What is due already waits for a lane.
         let due_ns =
             self.lanes.scheduler.held_due_ns().filter(|due_ns| *due_ns > self.clock.now_ns)?;
-        let (lag_budget_ns, unread_ns) = (self.plan.lag_budget_ns, self.plan.unread_ns);
-        let until_ns = sleep_until_ns(self.woke_ns, due_ns, lag_budget_ns, unread_ns)?;
+        let (delay_budget_ns, unread_ns) = (self.plan.delay_budget_ns, self.plan.unread_ns);
+        let until_ns = sleep_until_ns(self.woke_ns, due_ns, delay_budget_ns, unread_ns)?;
         let timer_ns = self.timers.peek().map_or(u64::MAX, |Reverse((at_ns, _))| *at_ns);
         let nothing = self.conns.needs_polling.is_empty();
         nothing.then(|| until_ns.min(timer_ns).min(self.check_timeouts_ns))
@@ -251,7 +251,7 @@ mod tests {
     fn a_connection_is_polled_once() {
         let order = serde_json::json!({
             "requests": [{"url": "http://127.0.0.1:1/"}], "duration_s": 1.0,
-            "load": {"loop": "open", "connections": 2, "send_lag_budget_s": 0.001,
+            "load": {"loop": "open", "connections": 2, "send_delay_budget_s": 0.001,
                      "arrivals": {"stages": [{"rate_per_s": 1.0}]}},
         });
         let plan = Plan::new(serde_json::from_value(order).expect("an order")).expect("a plan");

@@ -27,7 +27,7 @@ impl SlotDriver<'_> {
         self.timers.clear();
         let mut unsent = Vec::from_iter(self.lanes.scheduler.end());
         let mut unanswered = Vec::new();
-        let mut asked_again = Vec::new();
+        let mut retried = Vec::new();
         for id in self.conns.by_origin.iter().flatten() {
             let conn = &mut self.conns.pool[*id];
             if conn.role == Role::Slow {
@@ -44,7 +44,7 @@ impl SlotDriver<'_> {
             if conn.state == State::Resting {
                 conn.state = State::Closed;
                 if unanswered.len() > before {
-                    asked_again.push(*id);
+                    retried.push(*id);
                 }
             }
         }
@@ -61,7 +61,7 @@ impl SlotDriver<'_> {
         let busy = |id: &&ConnId| self.conns.pool[**id].state == State::Busy;
         self.records.beside.idle.counts.requests.unanswered =
             self.conns.idle.iter().filter(busy).count() as u64;
-        asked_again.into_iter().for_each(|id| self.reopen(id));
+        retried.into_iter().for_each(|id| self.reopen(id));
     }
 
     /// Where no connection got ready: says what they waited for when the load ended.

@@ -75,7 +75,7 @@ impl SlotDriver<'_> {
     /// HTTP/2: the request goes to the connection that is opened next.
     fn ask_again(&mut self, id: ConnId, flight: Flight) {
         self.records.load.counts.requests.retried += 1;
-        self.records.load.counts.http2.asked_again += 1;
+        self.records.load.counts.http2.retried += 1;
         let flight = flight.again(self.clock.now_ns);
         let waiting = self.conns.pool[id].http2.as_mut().map(|http2| &mut http2.waiting);
         waiting.into_iter().for_each(|waiting| waiting.push_back(flight));
@@ -117,7 +117,7 @@ impl SlotDriver<'_> {
             let Some(mut flight) = waiting.pop_front() else { return };
             let request = &self.plan.requests[flight.planned.request];
             let Some(message) = &request.message else { return };
-            self.records.record_lag(&mut flight, sent_ns);
+            self.records.record_send_delay(&mut flight, sent_ns);
             let hash = self.memory[flight.planned.request].next_hash(request, true);
             let number = flight.lane / self.conns.of_load;
             let is_first = !flight.is_counted();

@@ -76,7 +76,7 @@ impl SlotDriver<'_> {
         }
         let waiting = conn.http2.iter_mut().flat_map(|http2| &mut http2.waiting);
         for flight in waiting.chain(&mut conn.flight) {
-            self.records.record_lag(flight, began_ns);
+            self.records.record_send_delay(flight, began_ns);
         }
         let options = Options {
             source,

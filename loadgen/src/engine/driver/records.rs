@@ -76,11 +76,11 @@ impl Records {
         }
     }
 
-    /// The client has got round to a request: until here it is its lag.
-    pub fn record_lag(&mut self, flight: &mut Flight, now_ns: u64) {
+    /// The client has got round to a request: until here it is its send delay.
+    pub fn record_send_delay(&mut self, flight: &mut Flight, now_ns: u64) {
         let ready_ns = std::mem::take(&mut flight.planned.ready_ns);
         if ready_ns > 0 && self.is_in_window(&flight.planned) {
-            self.load.times.lag.record(now_ns.saturating_sub(ready_ns));
+            self.load.times.send_delay.record(now_ns.saturating_sub(ready_ns));
         }
     }
 

@@ -85,7 +85,7 @@ impl SlotDriver<'_> {
     pub(super) fn send_between(&mut self) {
         let held = self.lanes.scheduler.held();
         let waits = held.is_some_and(|(request, _)| self.memory[request].is_in_pieces());
-        self.send_due_since(if waits { self.plan.lag_budget_ns } else { 0 });
+        self.send_due_since(if waits { self.plan.delay_budget_ns } else { 0 });
     }
 
     /// Sends what was due so long ago.
@@ -231,7 +231,7 @@ impl SlotDriver<'_> {
             conn.state = State::Idle;
             return;
         };
-        self.records.record_lag(flight, sent_ns);
+        self.records.record_send_delay(flight, sent_ns);
         let is_first = !flight.is_counted();
         flight.sent_ns = sent_ns;
         if is_first {

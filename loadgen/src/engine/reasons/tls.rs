@@ -34,7 +34,7 @@ pub fn no_tls(origin: &Origin, error: &io::Error) -> (String, bool) {
     match tls_error(error) {
         Some(TlsError::InvalidCertificate(reason)) => {
             let why = untrusted(reason);
-            let remedy = "or take any certificate (--insecure, \"insecure\")";
+            let remedy = "or take any certificate (--tls-verify off, \"verify\": false)";
             (format!("the server's certificate is not to be trusted: {why}; {remedy}"), true)
         }
         Some(TlsError::AlertReceived(Alert::NoApplicationProtocol)) => no_alpn(origin),

@@ -17,7 +17,7 @@ pub struct PlannedRequest {
     pub request: usize,
     /// When the timetable of an open loop had it.
     pub due_ns: Option<u64>,
-    /// When it could have been sent, since it was due and its lane free; 0 once its lag is
+    /// When it could have been sent, since it was due and its lane free; 0 once its send delay is
     /// recorded, and where nothing is ever due.
     pub ready_ns: u64,
 }
@@ -298,7 +298,7 @@ mod tests {
         scheduler.wait(1, false);
         assert_eq!(next_lane(&mut scheduler, 1, |lane| *lane == 0), Some(0));
         assert_eq!(next_lane(&mut scheduler, 1, |_| false), None);
-        // It isn't the client's lag that there was no room.
+        // It isn't the client's delay that there was no room.
         let (_, planned) = scheduler.next_due(9, 7, |_| true).expect("room");
         assert_eq!((planned.due_ns, planned.ready_ns), (Some(0), 7));
     }

@@ -39,9 +39,9 @@ pub fn check(arrivals: &Arrivals, load: &Load) -> Result<(), String> {
         "each_connection: a connection sends one request at a time; leave out unit and streams"
     );
     ensure!(
-        !arrivals.each_connection || load.send_lag_budget_s == 0.0,
+        !arrivals.each_connection || load.send_delay_budget_s == 0.0,
         "each_connection: what is due on one connection can't wait for others; leave out \
-         send_lag_budget_s"
+         send_delay_budget_s"
     );
     ensure!(arrivals.max_backlog > 0, "max_backlog: must be at least 1");
     arrivals.share.map_or(Ok(()), check_share)

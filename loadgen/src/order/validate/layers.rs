@@ -35,11 +35,11 @@ pub fn check(order: &Order) -> Result<(), String> {
     if let Some(tls) = &load.tls {
         ensure!(
             secure,
-            "tls: no URL begins with https://, so there is no TLS (--cacert, --insecure, \
+            "tls: no URL begins with https://, so there is no TLS (--cacert, --tls-verify, \
              --cert, --key, --tls-version, --tls-resumption); leave it out"
         );
         ensure!(
-            !tls.insecure || tls.ca_file.is_none(),
+            tls.verify || tls.ca_file.is_none(),
             "tls: whoever takes any certificate needs no ca_file; leave one out"
         );
         ensure!(

@@ -14,13 +14,21 @@ mod layers;
 mod session;
 
 use super::bounds::{
-    LONGEST_SLOT_S, LONGEST_TIMEOUT_S, LONGEST_WAIT_S, LONGEST_WINDOW_S, MOST_LAG_MS, MOST_WINDOWS,
-    SHORTEST_WINDOW_S, STATUSES, STEEPEST_ZIPF, between,
+    LONGEST_SLOT_S, LONGEST_TIMEOUT_S, LONGEST_WAIT_S, LONGEST_WINDOW_S, MOST_SEND_DELAY_MS,
+    MOST_WINDOWS, SHORTEST_WINDOW_S, STATUSES, STEEPEST_ZIPF, between,
 };
-use super::{Arrivals, EnoughLate, Load, Loop, Order, Protocol, Request, Think};
+use super::{AbortRule, Arrivals, Load, Loop, Order, Protocol, Request, SCHEMA, Think};
 use crate::http1::head::{SWITCHING, is_token};
 
+pub fn of_other_version(schema: u64) -> String {
+    format!(
+        "schema: the order is of version {schema} of the contract, and this program reads version \
+         {SCHEMA}; use webdyno and loadgen of the same version"
+    )
+}
+
 pub fn validate(order: &Order) -> Result<(), String> {
+    ensure!(order.schema == SCHEMA, "{}", of_other_version(order.schema.into()));
     ensure!(!order.requests.is_empty(), "requests: is empty; give at least one request");
     for (index, request) in order.requests.iter().enumerate() {
         check_request(request).map_err(|message| format!("requests[{index}].{message}"))?;
@@ -43,15 +51,15 @@ pub fn validate(order: &Order) -> Result<(), String> {
         "requests: events are timed over HTTP/1.1 only; leave out \"protocol\": \"http2\" (--http2)"
     );
     ensure!(
-        order.load.ramp_s == 0.0 || order.count.is_none(),
-        "load.ramp_s: a count may be reached before all connections have begun; give duration_s"
+        order.load.connection_ramp_s == 0.0 || order.count.is_none(),
+        "load.connection_ramp_s: a count may be reached before all connections have begun; give duration_s"
     );
-    let loaded_s = order.lead_in_s + order.duration_s.unwrap_or(f64::INFINITY);
+    let loaded_s = order.ramp_up_s + order.duration_s.unwrap_or(f64::INFINITY);
     ensure!(
-        order.load.ramp_s <= loaded_s,
-        "load.ramp_s: {} s are longer than the load, so that some connections would never begin; \
+        order.load.connection_ramp_s <= loaded_s,
+        "load.connection_ramp_s: {} s are longer than the load, so that some connections would never begin; \
          give a longer duration_s",
-        order.load.ramp_s
+        order.load.connection_ramp_s
     );
     let own = order.load.arrivals.as_ref().is_some_and(|arrivals| arrivals.each_connection);
     ensure!(
@@ -69,21 +77,21 @@ pub fn validate(order: &Order) -> Result<(), String> {
 }
 
 fn check_windows(order: &Order) -> Result<(), String> {
-    let (lead_in_s, window_s) = (order.lead_in_s, order.window_s);
-    between("lead_in_s", lead_in_s, 0.0, LONGEST_SLOT_S)?;
+    let (ramp_up_s, window_s) = (order.ramp_up_s, order.window_s);
+    between("ramp_up_s", ramp_up_s, 0.0, LONGEST_SLOT_S)?;
     between("window_s", window_s, SHORTEST_WINDOW_S, LONGEST_WINDOW_S)?;
-    let windows = (lead_in_s + order.duration_s.unwrap_or(0.0)) / window_s;
+    let windows = (ramp_up_s + order.duration_s.unwrap_or(0.0)) / window_s;
     ensure!(
         windows <= MOST_WINDOWS.into(),
         "window_s: {window_s} makes more than {MOST_WINDOWS} windows; give a longer one"
     );
-    let Some(EnoughLate { share, after_s }) = order.enough_late else { return Ok(()) };
+    let Some(AbortRule { share, after_s }) = order.abort_rule else { return Ok(()) };
     ensure!(
-        order.load.kind == Loop::Open && lead_in_s > 0.0,
-        "enough_late: only an open loop after a lead-in goes on after its window; leave it out"
+        order.load.kind == Loop::Open && ramp_up_s > 0.0,
+        "abort_rule: only an open loop after a ramp-up goes on after its window; leave it out"
     );
-    between("enough_late.share", share, 0.0, 1)?;
-    between("enough_late.after_s", after_s, 0.0, LONGEST_WAIT_S)
+    between("abort_rule.share", share, 0.0, 1)?;
+    between("abort_rule.after_s", after_s, 0.0, LONGEST_WAIT_S)
 }
 
 /// A timetable that ends needs neither a duration nor a count.
@@ -143,16 +151,16 @@ fn check_request(request: &Request) -> Result<(), String> {
 fn check_load(load: &Load) -> Result<(), String> {
     ensure!(load.connections > 0, "connections: 0 connections send nothing; give at least 1");
     between("timeout_s", load.timeout_s, f64::MIN_POSITIVE, LONGEST_TIMEOUT_S)?;
-    let budget_ms = load.send_lag_budget_s * 1e3;
-    between("send_lag_budget_s: in milliseconds", budget_ms, 0.0, MOST_LAG_MS)?;
+    let budget_ms = load.send_delay_budget_s * 1e3;
+    between("send_delay_budget_s: in milliseconds", budget_ms, 0.0, MOST_SEND_DELAY_MS)?;
     ensure!(
         load.kind == Loop::Open || budget_ms == 0.0,
-        "send_lag_budget_s: a closed loop has no timetable to lag behind; leave it out"
+        "send_delay_budget_s: a closed loop has no timetable to be late by; leave it out"
     );
-    between("ramp_s", load.ramp_s, 0.0, LONGEST_SLOT_S)?;
+    between("connection_ramp_s", load.connection_ramp_s, 0.0, LONGEST_SLOT_S)?;
     ensure!(
-        load.kind == Loop::Closed || load.ramp_s == 0.0,
-        "ramp_s: connections of an open loop are open when it begins; give stages that grow"
+        load.kind == Loop::Closed || load.connection_ramp_s == 0.0,
+        "connection_ramp_s: connections of an open loop are open when it begins; give stages that grow"
     );
     ensure!(
         load.slow_readers.is_none_or(|slow| slow.connections > 0 && slow.bytes_per_s > 0),

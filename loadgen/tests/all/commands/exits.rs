@@ -18,7 +18,7 @@ fn what_fails_while_draining_is_told_and_counts() {
         }
     });
     let run = ["run", "-q", "-c", "2", "-d", "300ms", "--timeout", "400ms"];
-    let output = output(&[&run[..], &["--fail-on", "failures>1", &server.url()]].concat());
+    let output = output(&[&run[..], &["--fail-if", "failures>1", &server.url()]].concat());
     let told = String::from_utf8_lossy(&output.stdout).into_owned() + &stderr(&output);
     assert_eq!(output.status.code(), Some(5), "{told}");
     assert!(told.contains("2 timeout") && told.contains("failures>1 is true: it is 2"), "{told}");
@@ -31,7 +31,7 @@ fn exit_codes() {
     let slow = ["run", "-n", "5", "-c", "1", "--think", "5ms", "-q", &url];
     // A busy machine may keep the client from its work.
     assert!(matches!(output(&slow).status.code(), Some(0 | 3)));
-    let limited = output(&[&slow[..], &["--fail-on", "p99<1h"]].concat());
+    let limited = output(&[&slow[..], &["--fail-if", "p99<1h"]].concat());
     assert_eq!(limited.status.code(), Some(5));
     assert!(stderr(&limited).contains("p99<1h is true"), "{}", stderr(&limited));
     let wrong = output(&["run", "-n", "5", "-c", "1", "--expect-status", "404", &url]);
@@ -53,7 +53,7 @@ fn a_tolerance_for_failures_decides_about_them() {
     // Pauses, so that the client isn't the limit.
     let run = ["run", "-q", "-n", "10", "-c", "1", "--think", "5ms", &url];
     for (limit, code) in [(None, 1), (Some("failures>5"), 0), (Some("failures>4"), 5)] {
-        let limits: Vec<&str> = limit.into_iter().flat_map(|limit| ["--fail-on", limit]).collect();
+        let limits: Vec<&str> = limit.into_iter().flat_map(|limit| ["--fail-if", limit]).collect();
         let output = output(&[&run[..], &limits].concat());
         let found = output.status.code();
         // A busy machine may keep the client from its work.
@@ -77,7 +77,7 @@ fn requests_that_had_to_be_retried_may_be_limited() {
     for (limit, code) in
         [("retried>9", 0), ("retried>8", 5), ("retried>50%", 0), ("retried>40%", 5)]
     {
-        let told = output(&[&run[..], &["--fail-on", limit]].concat());
+        let told = output(&[&run[..], &["--fail-if", limit]].concat());
         let found = told.status.code();
         // A busy machine may keep the client from its work.
         assert!(found == Some(code) || code == 0 && found == Some(3), "{}", stderr(&told));
@@ -113,7 +113,7 @@ fn a_share_of_failures_may_be_tolerated() {
         }
     });
     for (limit, code) in [("failures>6%", 0), ("failures>4%", 5)] {
-        let ended = output(&["run", "-n", "100", "-c", "1", "--fail-on", limit, &server.url()]);
+        let ended = output(&["run", "-n", "100", "-c", "1", "--fail-if", limit, &server.url()]);
         let found = ended.status.code();
         // A busy machine may keep the client from its work.
         assert!(found == Some(code) || code == 0 && found == Some(3), "{}", stderr(&ended));
@@ -138,11 +138,11 @@ fn a_limit_ends_the_load_early() {
     for (server, limits, wanted) in [
         (
             &server,
-            &["--stop-on", "failures>1000000", "--stop-on", "failures > 20%"][..],
+            &["--stop-if", "failures>1000000", "--stop-if", "failures > 20%"][..],
             "failures > 20%",
         ),
-        (&calm, &["--stop-on", "p50>0us", "--warm-up", "200ms"], "p50>0us"),
-        (&calm, &["--stop-on", "rate<1000000"], "rate<1000000"),
+        (&calm, &["--stop-if", "p50>0us", "--ramp-up", "200ms"], "p50>0us"),
+        (&calm, &["--stop-if", "throughput<1000000"], "throughput<1000000"),
     ] {
         let told = output(&[&run[..], limits, &["--json", &server.url()]].concat());
         assert_eq!(told.status.code(), Some(5), "{}", stderr(&told));
@@ -155,7 +155,7 @@ fn a_limit_ends_the_load_early() {
     }
     // A limit that is not crossed changes nothing.
     let run = ["run", "-q", "-d", "300ms", "--window", "50ms", "--think", "5ms", "-c", "1"];
-    let told = output(&[&run[..], &["--stop-on", "failures>0", &calm.url()]].concat());
+    let told = output(&[&run[..], &["--stop-if", "failures>0", &calm.url()]].concat());
     // A busy machine may keep the client from its work.
     assert!(matches!(told.status.code(), Some(0 | 3)), "{}", stderr(&told));
 }

@@ -14,8 +14,7 @@ fn files_are_written_and_read() {
     let path = |name: &str| folder.path().join(name).display().to_string();
     let (csv, hdr, requests) = (path("o.csv"), path("o.hdr"), path("requests.jsonl"));
     std::fs::write(&requests, format!("{{\"url\": \"{}\"}}\n", server.url())).expect("a file");
-    let args =
-        ["run", "-n", "20", "-c", "1", "--csv", &csv, "--hdr", &hdr, "--request-file", &requests];
+    let args = ["run", "-n", "20", "-c", "1", "--csv", &csv, "--hdr", &hdr, "--traffic", &requests];
     let told = output(&args);
     assert!(String::from_utf8_lossy(&told.stdout).contains("20 completed"), "{}", stderr(&told));
     let csv = std::fs::read_to_string(csv).expect("a file");

@@ -20,11 +20,11 @@ fn what_makes_no_sense_is_refused_with_the_reason() {
         // Before anything is measured, which would be lost.
         (&["--csv", "/dev/null/x", "http://127.0.0.1/"], "--csv /dev/null/x: "),
         (&["-c", "100000000", "http://127.0.0.1/"], "open files"),
-        (&["--fail-on", "p98>1s", "http://127.0.0.1/"], "p99.9"),
+        (&["--fail-if", "p98>1s", "http://127.0.0.1/"], "p99.9"),
         (&["--poisson", "http://127.0.0.1/"], "--rate"),
         (&["--kernel-times", "http+unix://%2Ftmp%2Fx/"], "Unix sockets; leave it out"),
         (&["--conn-ramp", "9s", "-d", "5s", "http://127.0.0.1/"], "would never begin"),
-        (&["--stop-on", "unanswered>5", "http://127.0.0.1/"], "known at the end"),
+        (&["--stop-if", "unanswered>5", "http://127.0.0.1/"], "known at the end"),
     ] {
         let output = output(&[&["run"][..], args].concat());
         assert_eq!(output.status.code(), Some(2), "{args:?}");
@@ -55,13 +55,13 @@ fn values_without_sense_are_refused_by_the_name_of_their_flag() {
         // Histograms end at an hour.
         ("--timeout", "2h"),
         ("--cpus", "0,0"),
-        ("--duration", "1e9"),
+        ("--time", "1e9"),
         ("--window", "1ms"),
         ("--think", "1e9"),
         ("--rate", "1e12"),
         ("--stage", "10s:1e12"),
         ("--zipf", "11"),
-        ("--warm-up", "inf"),
+        ("--ramp-up", "inf"),
         ("--expect-status", "9999"),
         ("--expect-sha256", "00"),
         ("--connections", "5000000000"),

@@ -49,7 +49,7 @@ fn counts_and_histograms_of_clients_add_up() {
     }
     assert_eq!(merged["target"], one["target"]);
     let most = |name: &str| {
-        let of = |from: &Value| from["response_time_us"][name].as_f64().expect("a number");
+        let of = |from: &Value| from["latency_us"][name].as_f64().expect("a number");
         (of(&merged), of(&one).max(of(&other)))
     };
     assert_eq!(most("max").0, most("max").1);
@@ -57,7 +57,7 @@ fn counts_and_histograms_of_clients_add_up() {
     // It is a result like others, so it can be merged again, and shown.
     let again = folder.path().join("ab.json");
     fs::write(&again, &told.stdout).expect("a file");
-    let table = merge(&[&again], &["--fail-on", "p99<1h"]);
+    let table = merge(&[&again], &["--fail-if", "p99<1h"]);
     let text = String::from_utf8_lossy(&table.stdout);
     let completed = format!("{} completed", merged["requests"]["completed"]);
     assert!(text.contains(&completed) && text.contains("HTTP/2"), "{text}");
@@ -83,15 +83,18 @@ fn what_cannot_be_added_is_refused_by_name() {
     let mut result: Value = serde_json::from_slice(&fs::read(&closed).expect("it")).expect("JSON");
     result["service_time_us"]["histogram"] = json!("AAAA");
     let damaged = write("damaged.json", &result.to_string());
-    result["schema"] = json!(2);
+    result["schema"] = json!(3);
     let newer = write("newer.json", &result.to_string());
-    let refusal = write("refusal.json", "{\"schema\": 1, \"error\": \"no\"}");
+    // Its keys had other names.
+    let older = write("older.json", "{\"schema\": 1, \"response_time_us\": {}}");
+    let refusal = write("refusal.json", "{\"schema\": 2, \"error\": \"no\"}");
     for (other, wanted) in [
         (&open, "open.json has another loop than"),
         (&never, "another keep-alive than"),
         (&long, "for as long, at the same time"),
         (&damaged, "damaged.json: a histogram is damaged"),
-        (&newer, "newer.json: is of version 2"),
+        (&newer, "newer.json: is of version 3"),
+        (&older, "older.json: is of version 1"),
         (&refusal, "refusal.json: is no result"),
         (&write("empty.json", "\n"), "empty.json: is empty"),
         (&folder.path().join("none.json"), "none.json: No such file"),

@@ -96,7 +96,7 @@ fn one_request_over_http2_is_shown_whole() {
             frames.answer_all(b"Hello, World!");
         }
     });
-    for args in [&[plain.url()][..], &[secure.url(), "-k".into()]] {
+    for args in [&[plain.url()][..], &[secure.url(), "--tls-verify".into(), "off".into()]] {
         let args = args.iter().map(String::as_str);
         let shown =
             output(&["run", "--once", "--http2"].into_iter().chain(args).collect::<Vec<_>>());

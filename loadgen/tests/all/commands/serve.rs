@@ -100,7 +100,7 @@ fn requests_of_an_endpoint_are_told_of_apart_and_bodies_may_be_bytes() {
     assert!((120..280).contains(&count(often, "completed")), "{result:#}");
     assert_eq!((count(often, "failed"), count(wrong, "completed")), (0, 0));
     assert_eq!(count(wrong, "failed"), result["failures"]["status"].as_u64().expect("a number"));
-    assert_eq!(often["response_time_us"]["count"], often["completed"]);
+    assert_eq!(often["latency_us"]["count"], often["completed"]);
     let plain = crate::support::run(&order(&server.url(), 3, json!({})));
     assert!(plain.get("endpoints").is_none());
     asked["requests"][0]["body"] = json!({"base64": "?"});

@@ -82,11 +82,11 @@ fn a_client_that_stood_still_says_so_and_leaves_that_out() {
     let output = child.wait_with_output().expect("an end");
     let result: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let client = &result["client"];
-    assert!(client["still_windows"].as_u64() >= Some(6), "{result:#}");
-    assert!(client["stood_still_s"].as_f64() >= Some(0.55), "{result:#}");
+    assert!(client["stalled_windows"].as_u64() >= Some(6), "{result:#}");
+    assert!(client["stalled_s"].as_f64() >= Some(0.55), "{result:#}");
     let rows = result["windows"].as_array().expect("a list");
-    let kept: Vec<&Value> = rows.iter().filter(|row| row["stood_still"] == false).collect();
+    let kept: Vec<&Value> = rows.iter().filter(|row| row["stalled"] == false).collect();
     let sum = |name: &str| kept.iter().filter_map(|row| row[name].as_f64()).sum::<f64>();
-    let rate = result["rate_rps"].as_f64().expect("a number");
+    let rate = result["throughput_rps"].as_f64().expect("a number");
     assert!((sum("completed") / sum("length_s") / rate - 1.0).abs() < 0.001, "{result:#}");
 }

@@ -68,8 +68,8 @@ fn a_server_that_says_nothing_times_out() {
         let site = Site::start(layer, |session, _| while session.next().is_some() {});
         let more = json!({"load": {"connections": 4, "timeout_s": 0.2}});
         let result = run(&site.order(8, more));
-        expect(&result, &[("/failures/timeout", 8), ("/response_time_us/count", 8)]);
-        assert!(result["response_time_us"]["min"].as_f64() >= Some(199_000.0), "{result:#}");
+        expect(&result, &[("/failures/timeout", 8), ("/latency_us/count", 8)]);
+        assert!(result["latency_us"]["min"].as_f64() >= Some(199_000.0), "{result:#}");
     }
 }
 
@@ -171,7 +171,7 @@ fn short_pauses_are_short() {
 /// a window has as many as the server gave in that time, wherever it begins.
 #[test]
 fn the_rate_of_a_window_has_no_bias() {
-    for (service_s, lead_in_s, window_s) in [(0.01, 0.1, 0.8), (0.1, 0.25, 0.8), (0.6, 0.9, 1.2)] {
+    for (service_s, ramp_up_s, window_s) in [(0.01, 0.1, 0.8), (0.1, 0.25, 0.8), (0.6, 0.9, 1.2)] {
         let begun = Arc::new(OnceLock::new());
         let answered = Arc::new(Mutex::new(Vec::new()));
         let (first, times) = (begun.clone(), answered.clone());
@@ -183,10 +183,10 @@ fn the_rate_of_a_window_has_no_bias() {
                 session.answer(id, 200, BODY);
             }
         });
-        let more = json!({"lead_in_s": lead_in_s, "duration_s": window_s, "count": null,
+        let more = json!({"ramp_up_s": ramp_up_s, "duration_s": window_s, "count": null,
                           "window_s": 0.05, "load": {"connections": 16}});
         let result = run(&site.order(1, more));
-        let opens = *begun.get().expect("a request came") + Duration::from_secs_f64(lead_in_s);
+        let opens = *begun.get().expect("a request came") + Duration::from_secs_f64(ramp_up_s);
         let closes = opens + Duration::from_secs_f64(window_s);
         let times = answered.lock().expect("no thread panicked");
         let given =
@@ -201,7 +201,7 @@ fn the_rate_of_a_window_has_no_bias() {
         assert_eq!(of("/whole/sent"), of("/whole/completed"));
         assert!(of("/whole/completed") >= of("/requests/completed") + 16, "{result:#}");
         let windows = result["windows"].as_array().expect("a list");
-        let early = windows.iter().filter(|window| window["lead_in"] == true).count();
-        assert_eq!(early, (lead_in_s / 0.05_f64).round() as usize, "{result:#}");
+        let early = windows.iter().filter(|window| window["ramp_up"] == true).count();
+        assert_eq!(early, (ramp_up_s / 0.05_f64).round() as usize, "{result:#}");
     }
 }

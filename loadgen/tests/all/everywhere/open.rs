@@ -20,12 +20,12 @@ fn open(rate: f64, more: Value) -> Value {
 fn an_open_loop_sends_what_is_due_and_omits_nothing() {
     for (layer, budget_s) in with_budgets() {
         let site = Site::answering(layer);
-        let load = open(1000.0, json!({"send_lag_budget_s": budget_s}));
+        let load = open(1000.0, json!({"send_delay_budget_s": budget_s}));
         let result = run_on(&mut engine(2), &site.order(200, load));
-        expect(&result, &[("/requests/completed", 200), ("/response_time_us/count", 200)]);
+        expect(&result, &[("/requests/completed", 200), ("/latency_us/count", 200)]);
         expect(&result, &[("/requests/dropped", 0), ("/client/threads", 2)]);
         let site = Site::start(layer, |session, _| while session.next().is_some() {});
-        let load = json!({"connections": 2, "timeout_s": 0.6, "send_lag_budget_s": budget_s});
+        let load = json!({"connections": 2, "timeout_s": 0.6, "send_delay_budget_s": budget_s});
         let mut more = open(100.0, load);
         (more["count"], more["duration_s"]) = (Value::Null, json!(0.3));
         let result = run(&site.order(1, more));
@@ -35,7 +35,7 @@ fn an_open_loop_sends_what_is_due_and_omits_nothing() {
                 ("/requests/sent", 2),
                 ("/requests/unanswered", 2),
                 ("/requests/unsent", 28),
-                ("/response_time_us/count", 30),
+                ("/latency_us/count", 30),
             ],
         );
     }
@@ -57,7 +57,7 @@ fn an_answer_that_lay_in_the_kernel_is_timed_by_its_arrival() {
         });
         let mut engine = engine(1);
         let mut run = |budget_s: f64| {
-            let load = json!({"connections": 16, "send_lag_budget_s": budget_s});
+            let load = json!({"connections": 16, "send_delay_budget_s": budget_s});
             let result = run_on(&mut engine, &site.order(100, open(500.0, load)));
             expect(&result, &[("/requests/completed", 100), ("/service_time_us/count", 100)]);
             // Two clocks are read, one after the other.
@@ -134,7 +134,7 @@ fn nobody_looks_away_from_the_rest_of_an_answer() {
             client.answer(0, 200, if head.starts_with("GET /large") { &body } else { BODY });
         }
     });
-    let more = open(200.0, json!({"connections": 16, "send_lag_budget_s": 0.01}));
+    let more = open(200.0, json!({"connections": 16, "send_delay_budget_s": 0.01}));
     let mut order = order(&server.url(), 100, more);
     let large = json!({"url": format!("{}large", server.url()), "endpoint": "large"});
     order["requests"] = json!([large, {"url": server.url()}]);
@@ -151,7 +151,7 @@ fn nobody_looks_away_from_the_rest_of_an_answer() {
     assert_eq!((0..40).filter(|_| looked() > 75).take(10).count(), 10);
 }
 
-/// With a lead-in, times are those of the requests that were due in the window: none is left out,
+/// With a ramp-up, times are those of the requests that were due in the window: none is left out,
 /// and none cut short at its end.
 #[test]
 fn an_open_loop_tells_of_all_that_was_due_in_the_window() {
@@ -162,13 +162,13 @@ fn an_open_loop_tells_of_all_that_was_due_in_the_window() {
                 session.answer(id, 200, BODY);
             }
         });
-        let mut more = open(50.0, json!({"connections": 30, "send_lag_budget_s": budget_s}));
-        (more["lead_in_s"], more["duration_s"], more["count"]) =
+        let mut more = open(50.0, json!({"connections": 30, "send_delay_budget_s": budget_s}));
+        (more["ramp_up_s"], more["duration_s"], more["count"]) =
             (json!(0.4), json!(0.5), Value::Null);
         let result = run_on(&mut engine(2), &site.order(1, more));
-        expect(&result, &[("/response_time_us/count", 25), ("/requests/unsent", 0)]);
+        expect(&result, &[("/latency_us/count", 25), ("/requests/unsent", 0)]);
         expect(&result, &[("/service_time_us/count", 25)]);
-        assert!(result["response_time_us"]["min"].as_f64() >= Some(199_000.0), "{result:#}");
+        assert!(result["latency_us"]["min"].as_f64() >= Some(199_000.0), "{result:#}");
         let of = |path: &str| number(&result, path);
         assert_eq!(of("/requests/drained"), of("/requests/unanswered"), "{result:#}");
         assert!(of("/requests/unanswered") >= 5, "{result:#}");

@@ -18,8 +18,8 @@ fn hanging_servers_time_out() {
     });
     let more = json!({"load": {"connections": 4, "timeout_s": 0.05}});
     let result = run(&order(&server.url(), 8, more));
-    expect(&result, &[("/failures/timeout", 8), ("/response_time_us/count", 8)]);
-    assert!(result["response_time_us"]["min"].as_f64() >= Some(49_000.0), "{result:#}");
+    expect(&result, &[("/failures/timeout", 8), ("/latency_us/count", 8)]);
+    assert!(result["latency_us"]["min"].as_f64() >= Some(49_000.0), "{result:#}");
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn what_hangs_at_the_end_is_unanswered() {
     expect(&result, &[("/requests/unanswered", 3), ("/requests/drained", 0)]);
     // Whoever waits in a closed loop waits through its end.
     expect(&result, &[("/whole/failures/timeout", 3), ("/whole/unanswered", 0)]);
-    expect(&result, &[("/response_time_us/count", 3)]);
+    expect(&result, &[("/latency_us/count", 3)]);
 }
 
 #[test]

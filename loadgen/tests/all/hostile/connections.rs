@@ -219,5 +219,5 @@ fn rests_are_lag() {
     let result = run(&order(&server.url(), 5, json!({"load": load})));
     expect(&result, &[("/failures/reset", 5)]);
     // The first two rests take one and two milliseconds.
-    assert!(result["send_lag_us"]["max"].as_f64() >= Some(1000.0), "{result:#}");
+    assert!(result["send_delay_us"]["max"].as_f64() >= Some(1000.0), "{result:#}");
 }

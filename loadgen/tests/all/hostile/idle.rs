@@ -40,7 +40,7 @@ fn beside(script: impl Fn(Client) + Send + Sync + 'static) -> Value {
             ("/requests/sent", sent),
             ("/requests/completed", in_time),
             ("/by_status/200", in_time),
-            ("/response_time_us/count", in_time),
+            ("/latency_us/count", in_time),
             ("/connections/opened", 1),
             ("/keepalive/server_closed", 0),
         ],

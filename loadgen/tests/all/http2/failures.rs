@@ -38,7 +38,7 @@ fn requests_the_server_had_not_seen_are_asked_again() {
     let result = run(&order(&server.url(), 30, http2(1, 5)));
     expect(&result, &[("/requests/sent", 30), ("/requests/completed", 30)]);
     expect(&result, &[("/connections/opened", 10), ("/service_time_us/count", 30)]);
-    assert!(number(&result, "/http2/asked_again") > 0, "{result:#}");
+    assert!(number(&result, "/http2/retried") > 0, "{result:#}");
     assert!(number(&result, "/http2/go_aways") >= 9, "{result:#}");
 }
 
@@ -53,7 +53,7 @@ fn requests_that_are_asked_again_are_counted_once_at_the_edges_of_windows() {
     });
     let mut order = order(&server.url(), 1, http2(4, 20));
     order["count"] = Value::Null;
-    (order["lead_in_s"], order["duration_s"]) = (json!(0.05), json!(0.05));
+    (order["ramp_up_s"], order["duration_s"]) = (json!(0.05), json!(0.05));
     for _ in 0..5 {
         let result = run(&order);
         assert!(number(&result, "/requests/carried") > 0, "{result:#}");
@@ -69,7 +69,7 @@ fn a_server_that_never_sees_a_request_is_not_asked_for_ever() {
         }
     });
     let result = all_fail(&server, "reset");
-    expect(&result, &[("/http2/asked_again", 0)]);
+    expect(&result, &[("/http2/retried", 0)]);
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn servers_that_close_or_talk_nonsense() {
 fn a_server_without_answers_runs_into_the_timeout() {
     let server = server(&[], |mut frames, _| while frames.request().is_some() {});
     let result = all_fail(&server, "timeout");
-    expect(&result, &[("/response_time_us/count", COUNT), ("/service_time_us/count", 0)]);
+    expect(&result, &[("/latency_us/count", COUNT), ("/service_time_us/count", 0)]);
 }
 
 /// A request that gets no stream ends, too.

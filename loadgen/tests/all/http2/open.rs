@@ -18,7 +18,7 @@ fn an_open_loop_sends_what_is_due_and_omits_nothing() {
     let answering = answering();
     let arrivals = json!({"stages": [{"rate_per_s": 1000.0}]});
     let result = run_on(&mut engine(2), &order(&answering.url(), 200, open(arrivals)));
-    expect(&result, &[("/requests/completed", 200), ("/response_time_us/count", 200)]);
+    expect(&result, &[("/requests/completed", 200), ("/latency_us/count", 200)]);
 
     let hanging = server(&[], |mut frames, _| while frames.request().is_some() {});
     let mut more = open(json!({"stages": [{"rate_per_s": 100.0, "for_s": 0.3}]}));
@@ -30,7 +30,7 @@ fn an_open_loop_sends_what_is_due_and_omits_nothing() {
             ("/requests/sent", 6),
             ("/requests/unanswered", 6),
             ("/requests/unsent", 24),
-            ("/response_time_us/count", 30),
+            ("/latency_us/count", 30),
         ],
     );
 }
@@ -73,7 +73,7 @@ fn waiting_for_a_stream_is_no_lag_of_the_client() {
     expect(&result, &[("/requests/completed", 40)]);
     // Half of the requests wait for 400 ms.
     let p50 = |times: &str| result[times]["p50"].as_f64().expect("a time");
-    assert!(10.0 * p50("send_lag_us") < p50("response_time_us"), "{result:#}");
+    assert!(10.0 * p50("send_delay_us") < p50("latency_us"), "{result:#}");
 }
 
 /// Requests on one connection were sent one after the other, and each has the same patience.

@@ -84,7 +84,7 @@ fn a_flow_is_measured_by_step_and_as_a_whole() {
     for name in ["list", "cart", "look", "buy"] {
         expect(&named(name), &[("/completed", 200), ("/failed", 0)]);
     }
-    let mean = |name: &str| named(name)["response_time_us"]["mean"].as_f64().expect("a mean");
+    let mean = |name: &str| named(name)["latency_us"]["mean"].as_f64().expect("a mean");
     let sum: f64 = ["list", "cart", "look"].iter().map(|name| mean(name)).sum();
     assert!((mean("buy") / sum - 1.0).abs() < 0.01, "{} {sum}", mean("buy"));
     let labels = shop.with(|books| books.labels.clone());
@@ -103,7 +103,7 @@ fn flows_come_at_a_rate() {
     expect(&result, &[("/requests/completed", 900)]);
     order["count"] = Value::Null;
     order["load"]["arrivals"]["stages"][0]["rate_per_s"] = json!(200.0);
-    (order["lead_in_s"], order["duration_s"]) = (json!(0.2), json!(0.5));
+    (order["ramp_up_s"], order["duration_s"]) = (json!(0.2), json!(0.5));
     order["requests"][1]["think"] = json!({"mean_s": 0.02});
     let result = run_on(&mut engine(2), &order);
     let whole = result["endpoints"].as_array().and_then(|all| all.last()).expect("the flow");

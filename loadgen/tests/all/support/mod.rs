@@ -167,8 +167,8 @@ pub fn run_plan(engine: &mut Engine, plan: Plan) -> Value {
         .sum();
     let wrong = of("/failures/status") + of("/failures/body");
     assert_eq!(answered, of("/requests/completed") + wrong, "{result}");
-    // A lead-in moves the edges, and a machine under load makes windows in which we stood still.
-    if result["lead_in_s"] == 0.0 && of("/client/left_out_windows") == 0 {
+    // A ramp-up moves the edges, and a machine under load makes windows in which we stood still.
+    if result["ramp_up_s"] == 0.0 && of("/client/excluded_windows") == 0 {
         assert_eq!(of("/service_time_us/count"), of("/requests/completed"), "{result}");
     }
     result

@@ -320,7 +320,7 @@ def _client_ends_it(data: PointData) -> Iterable[ValidityWarning]:
                 "the load generator could not offer more in time: the capacity is at least what "
                 "was found",
                 "Give the client more CPUs (--server-cores 1), or let requests leave in groups: "
-                "--set load.send_lag_budget=200us.",
+                "--set load.send_delay_budget_s=200us.",
                 [CAPACITY],
             )
 

@@ -180,7 +180,7 @@ class Question:
     def long_look_s(self) -> float:
         """Length of each variant's long look; 0 for none."""
         experiment = self.experiment
-        counted = any(experiment.load_of(variant).requests for variant in experiment.variants)
+        counted = any(experiment.load_of(variant).count for variant in experiment.variants)
         own = experiment.generator == OWN_GENERATOR
         if not self.looks_long or experiment.profile or counted or not own:
             return 0.0

@@ -148,14 +148,14 @@ CLIENT_CPU_STARVED = SlotRule(
 def _still_s(slot: SlotRecord) -> float:
     """By its own clock, and by what the probes saw."""
     seen_s = slot.readings.stopped.client_s if slot.readings and slot.readings.stopped else 0.0
-    return max(seen_s, slot.load.client.stood_still_s)
+    return max(seen_s, slot.load.client.stalled_s)
 
 
 def _gone_s(load: LoadResult) -> float:
     """In windows that measure nothing, as the client stalled in them."""
-    if not load.client.left_out_windows:
+    if not load.client.excluded_windows:
         return 0.0
-    return sum(window.length_s for window in load.counted_windows if window.stood_still)
+    return sum(window.length_s for window in load.counted_windows if window.stalled)
 
 
 def still_share(slot: SlotRecord) -> float:
@@ -194,7 +194,7 @@ def stalled_s(slot: SlotRecord) -> float:
 
 
 def _stalled(window: Window, slot: SlotRecord) -> bool:
-    usual_us = slot.load.response_time_us.p50
+    usual_us = slot.load.latency_us.p50
     if not usual_us or window.length_s < STALL_RESPONSE_TIMES * usual_us / 1e6:
         return False
     others = [other for other in slot.load.counted_windows if other is not window]
@@ -268,14 +268,14 @@ MACHINE_STALLED = SlotRule(
 
 
 def _lagged(slot: SlotRecord) -> bool:
-    lag, response = slot.load.send_lag_us, slot.load.response_time_us.p99
+    lag, response = slot.load.send_delay_us, slot.load.latency_us.p99
     if slot.load.loop != "open" or not lag.p99 or not response:
         return False
     return lag.p99 > max(LAG_LIMIT * response, lag.budget + LAG_FLOOR_US)
 
 
 def _most_lag(slots: Sequence[SlotRecord]) -> str:
-    worst = max(slot.load.send_lag_us.p99 or 0.0 for slot in slots)
+    worst = max(slot.load.send_delay_us.p99 or 0.0 for slot in slots)
     return (
         f"requests left up to {latency(worst)} after they were due (99th percentile), more than "
         f"{percent(LAG_LIMIT)} of the latency"
@@ -309,7 +309,7 @@ def _missed(slot: SlotRecord) -> bool:
         return True
     last, usual_us = (
         load.counted_windows[-1] if load.counted_windows else None,
-        load.response_time_us.p50,
+        load.latency_us.p50,
     )
     if last is None or usual_us is None or last.at_s < usual_us / 1e6:
         return False

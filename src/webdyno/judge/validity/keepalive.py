@@ -46,7 +46,7 @@ HELD_LIMIT = 0.99
 
 def _closed_share(slots: Sequence[SlotRecord]) -> float:
     """Give the share of responses after which the server closed a kept connection."""
-    kept = [slot for slot in slots if slot.load.keepalive.asked != "never"]
+    kept = [slot for slot in slots if slot.load.keepalive.requested != "never"]
     closed = sum(slot.load.all_of_it.server_closed or 0 for slot in kept)
     return closed / max(sum(responses(slot) for slot in kept), 1)
 
@@ -88,20 +88,22 @@ def _reused(slot: SlotRecord) -> int:
 
 
 def _kept_on(slot: SlotRecord) -> bool:
-    return slot.load.keepalive.asked == "never" and bool(
+    return slot.load.keepalive.requested == "never" and bool(
         slot.load.all_of_it.connections.reused_requests
     )
 
 
 def _let_go(slot: SlotRecord) -> bool:
     idle = slot.load.idle_connections
-    return idle is not None and idle.held < HELD_LIMIT * idle.asked
+    return idle is not None and idle.held < HELD_LIMIT * idle.requested
 
 
 def _fewest_held(slots: Sequence[SlotRecord]) -> str:
     counts = [idle for slot in slots if (idle := slot.load.idle_connections)]
     fewest = min(counts, key=lambda idle: idle.held)
-    return f"only {number(fewest.held)} of {number(fewest.asked)} idle connections were kept open"
+    return (
+        f"only {number(fewest.held)} of {number(fewest.requested)} idle connections were kept open"
+    )
 
 
 @dataclass(frozen=True)

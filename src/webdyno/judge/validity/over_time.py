@@ -151,7 +151,7 @@ def _inside_slots(this_round: Round, variant: str) -> float | None:
 
 
 def _inside(slot: SlotRecord) -> float | None:
-    windows, latency_us = slot.load.counted_windows, slot.load.response_time_us.mean
+    windows, latency_us = slot.load.counted_windows, slot.load.latency_us.mean
     if slot.load.loop == "open" or len(windows) < 3 or latency_us is None:
         return None
     first, last = windows[0], windows[-1]

@@ -106,7 +106,7 @@ INCIDENT = RunRule("incident", _incidents)
 
 def _few_samples(data: PointData) -> Iterator[ValidityWarning]:
     """Find variants whose percentiles stand on too few requests in some round."""
-    if not any(slot.load.response_time_us.histogram for slot in data.slots):
+    if not any(slot.load.latency_us.histogram for slot in data.slots):
         return  # the load generator gave no distribution of times
     rules = [rule for rule in metrics_told_by(data.slots, THROUGHPUT) if rule.quantile]
     for variant in data.experiment.variants:

@@ -18,20 +18,20 @@ pub struct CheckFlags {
     /// [default: any]
     #[arg(long, value_name = "HEX")]
     pub expect_sha256: Option<Sha256Hex>,
-    /// Exit with 5 when a figure crosses a limit: 'p99>50ms', 'rate<1000', 'failures>0'; of
-    /// p50 p90 p99 p99.9 max mean (latency), rate (throughput per second), failures, unanswered,
+    /// Exit with 5 when a figure crosses a limit: 'p99>50ms', 'throughput<1000', 'failures>0'; of
+    /// p50 p90 p99 p99.9 max mean (latency), throughput (per second), failures, unanswered,
     /// retried (kept connections that the server closed under a request); of the last three also a
     /// share: 'failures>0.1%'; may be repeated [default: 'failures>0']
     #[arg(long, value_name = "LIMIT")]
-    pub fail_on: Vec<Threshold>,
+    pub fail_if: Vec<Threshold>,
     /// Stop, and exit with 5, once a limit is crossed: 'failures>5%' of all requests so far, or
-    /// 'p99>2s' within one window after the warm-up; figures as of --fail-on but unanswered; may be
+    /// 'p99>2s' within one window after the ramp-up; figures as of --fail-if but unanswered; may be
     /// repeated [default: go on]
     #[arg(long, value_name = "LIMIT")]
-    pub stop_on: Vec<StopLimit>,
+    pub stop_if: Vec<StopLimit>,
     /// Leave windows in which the client was saturated out of latency and throughput [default: keep]
     #[arg(long)]
-    pub leave_out_client_bound: bool,
+    pub exclude_client_limited: bool,
     /// Length of the windows in which the client watches itself, and of the rows of --csv
     #[arg(long, value_name = "TIME", default_value = "1s",
           value_parser = window)]

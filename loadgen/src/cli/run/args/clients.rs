@@ -13,7 +13,7 @@ pub struct ClientFlags {
     /// Connections held open next to the load: each sends the first request once, when it opens,
     /// and then rests; they are counted apart
     #[arg(long, value_name = "COUNT", default_value_t = 0)]
-    pub idle: u32,
+    pub idle_connections: u32,
     /// Connections next to the load that read slowly; they are counted apart
     #[arg(long, value_name = "COUNT", default_value_t = 0)]
     pub slow_readers: u32,

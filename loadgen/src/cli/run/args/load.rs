@@ -12,21 +12,21 @@ pub struct LoadFlags {
     pub connections: u32,
     /// Length of the run: 500ms, 10s, 2m; a bare number is seconds [default: 10s, unless
     /// something else ends the run]
-    #[arg(short, long, value_name = "TIME", value_parser = units::length::<LONGEST_SLOT_S>)]
-    pub duration: Option<f64>,
-    /// Warm-up: load before the run, which enters neither throughput nor latency: 500ms, 2s
+    #[arg(short = 'd', long, value_name = "TIME", value_parser = units::length::<LONGEST_SLOT_S>)]
+    pub time: Option<f64>,
+    /// Ramp-up: load before the run, which enters neither throughput nor latency: 500ms, 2s
     /// [default: none]
     #[arg(long, value_name = "TIME", value_parser = units::seconds::<LONGEST_SLOT_S>)]
-    pub warm_up: Option<f64>,
+    pub ramp_up: Option<f64>,
     /// Closed loop: connections begin one after the other over this time, and not all at once; a
-    /// --warm-up as long keeps that out of the result [default: at once]
+    /// --ramp-up as long keeps that out of the result [default: at once]
     #[arg(long, value_name = "TIME", value_parser = units::seconds::<LONGEST_SLOT_S>,
-          conflicts_with_all = ["timetable", "requests"])]
+          conflicts_with_all = ["timetable", "count"])]
     pub conn_ramp: Option<f64>,
     /// Number of requests to send; with --conn-rate, of connections [default: no limit]
     #[arg(short = 'n', long, value_name = "COUNT",
           value_parser = clap::value_parser!(u64).range(1..))]
-    pub requests: Option<u64>,
+    pub count: Option<u64>,
     /// Threads, not pinned
     #[arg(short, long, value_name = "COUNT", default_value_t = 1,
           value_parser = clap::value_parser!(u16).range(1..=1024))]
@@ -49,7 +49,7 @@ pub struct LoadFlags {
     #[arg(long, value_name = "HOW", value_enum, requires = "think")]
     pub think_distribution: Option<ThinkDistribution>,
     /// Time responses by when the kernel got them, not by when they were read, which is later by a
-    /// wake-up; each costs a little more [default: only with --send-lag-budget]
+    /// wake-up; each costs a little more [default: only with --send-delay-budget]
     #[arg(long)]
     pub kernel_times: bool,
     /// Seed of all random choices

@@ -23,7 +23,7 @@ const EXAMPLES: &str = "\
 Examples:
   loadgen run http://127.0.0.1:8080/                           50 connections for 10 s
   loadgen run -c 64 -d 30s -t 2 http://127.0.0.1:8080/         closed loop, two threads
-  loadgen run -c 1000 --conn-ramp 20s --warm-up 20s -d 60s http://127.0.0.1/
+  loadgen run -c 1000 --conn-ramp 20s --ramp-up 20s -d 60s http://127.0.0.1/
   loadgen run -n 100000 --keepalive never http://127.0.0.1/    a new connection per request
   loadgen run -r 2000 --poisson -c 200 http://127.0.0.1/       open loop, 2000 requests/s
   loadgen run -r 100 --burst 50 http://127.0.0.1/              50 requests at once, twice a second
@@ -31,32 +31,31 @@ Examples:
   loadgen run --stage 10s:100-1000 --stage 60s:1000 http://127.0.0.1/
   loadgen run --conn-rate 500 --requests-per-conn 10 http://127.0.0.1/
   loadgen run --replay access.log http://127.0.0.1:8080
-  loadgen run --fail-on 'p99>50ms' --fail-on 'failures>0.1%' http://127.0.0.1/
-  loadgen run --stage 10m:0-20000 --stop-on 'failures>5%' --stop-on 'p99>1s' http://127.0.0.1/
+  loadgen run --fail-if 'p99>50ms' --fail-if 'failures>0.1%' http://127.0.0.1/
+  loadgen run --stage 10m:0-20000 --stop-if 'failures>5%' --stop-if 'p99>1s' http://127.0.0.1/
   loadgen run -d 10m --prometheus /var/lib/node_exporter/loadgen.prom http://127.0.0.1/
   loadgen run --log-requests some.jsonl --log-every 100 http://127.0.0.1/
   loadgen run http+unix://%2Frun%2Fapp.sock/status             over a Unix socket
   loadgen run --http2 --streams 10 --cacert ca.pem https://127.0.0.1:8443/
   loadgen run --connect-to ::127.0.0.1:8443 https://example.org/   that name, served here
   loadgen run --resolve shop.example:80:127.0.0.1,127.0.0.2 http://shop.example/   both in turn
-  loadgen run --cert me.pem --key me.key -k https://127.0.0.1:8443/
-  SSLKEYLOGFILE=keys.log loadgen run --tls-version 1.2 -k https://127.0.0.1:8443/
+  loadgen run --cert me.pem --key me.key --tls-verify off https://127.0.0.1:8443/
+  SSLKEYLOGFILE=keys.log loadgen run --tls-version 1.2 --tls-verify off https://127.0.0.1:8443/
   loadgen run -4 --bearer a-token --compressed http://localhost:8080/
   loadgen run --events sse -d 60s --timeout 60s -X POST -D @prompt.json http://127.0.0.1:8000/chat
   loadgen run --once -u me:secret http://127.0.0.1:8080/       one request and its response, whole
 
 Exit codes:
   0  all responses were valid and no threshold was crossed
-  1  some requests failed (without a --fail-on that says how many may), or no response came
+  1  some requests failed (without a --fail-if that says how many may), or no response came
   2  wrong usage, or the run could not start
   3  the client was saturated in some windows, so the numbers are about it, not the server
   4  what was measured could not be written: standard output or a file is full or closed
-  5  a --fail-on threshold was crossed, or a --stop-on limit";
+  5  a --fail-if threshold was crossed, or a --stop-if limit";
 
 /// Why a flag can't be beside another one: the first that is in the refusal tells.
-const CONTRADICTIONS: [(&str, &str); 14] = [
+const CONTRADICTIONS: [(&str, &str); 13] = [
     ("--cpus", "there is one thread on each of the CPUs; leave out --threads"),
-    ("--cacert", "whoever takes any certificate needs none to trust; leave one out"),
     ("--bearer", "a request has one Authorization header; leave one out"),
     ("--ipv6", "addresses are of one kind or the other; leave both out for any"),
     ("--events", "events are timed over HTTP/1.1 only; leave out --http2"),
@@ -66,14 +65,11 @@ const CONTRADICTIONS: [(&str, &str); 14] = [
         "connections begin slowly in a closed loop that a duration ends; an open \
                             loop has --stage",
     ),
-    (
-        "--rate-per-conn",
-        "each connection has a timetable of its own, for as long as --duration says",
-    ),
+    ("--rate-per-conn", "each connection has a timetable of its own, for as long as --time says"),
     ("--keepalive", "of --conn-rate, --requests-per-conn tells the requests of a connection"),
     ("--replay-speed", "--rate tells how fast the log is replayed; leave one out"),
     ("--zipf", "the log or file tells how often each request is asked for; leave out --zipf"),
-    ("--request-file", "the file has each request whole, with what to expect; write it there"),
+    ("--traffic", "the file has each request whole, with what to expect; write it there"),
     ("--replay", "the log tells what is asked for and when; leave out what tells it again"),
     ("", "a run has one timetable; leave the others out"),
 ];
@@ -92,7 +88,7 @@ const CONTRADICTIONS: [(&str, &str); 14] = [
 pub struct Args {
     /// What to ask for: http://127.0.0.1:8080/path, https://127.0.0.1:8443/path or
     /// http+unix://%2Ftmp%2Fx.sock/path
-    #[arg(required_unless_present = "request_file", conflicts_with = "request_file")]
+    #[arg(required_unless_present = "traffic", conflicts_with = "traffic")]
     pub urls: Vec<String>,
 
     #[command(flatten, next_help_heading = "Load")]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use crate::cli::units;
 use crate::order::Stage;
-use crate::order::bounds::{HIGHEST_RATE, MOST_LAG_MS};
+use crate::order::bounds::{HIGHEST_RATE, MOST_SEND_DELAY_MS};
 
 #[derive(Debug, clap::Args)]
 pub struct OpenFlags {
@@ -17,7 +17,7 @@ pub struct OpenFlags {
     /// slowed down [default: any free connection sends what is due]
     #[arg(long, value_name = "PER_SECOND", value_parser = units::above_0::<HIGHEST_RATE>,
           allow_negative_numbers = true,
-          conflicts_with_all = ["requests", "streams", "send_lag_budget", "max_backlog", "replay"])]
+          conflicts_with_all = ["count", "streams", "send_delay_budget", "max_backlog", "replay"])]
     pub rate_per_conn: Option<f64>,
     /// A stage: LENGTH:RATE or LENGTH:FROM-TO in requests per second (10s:500, 1m:0-1000);
     /// may be repeated [default: none]
@@ -43,8 +43,8 @@ pub struct OpenFlags {
     /// Send requests up to so much later, and several at a wake-up, which costs less: 50us, 200us,
     /// 1ms, at most 10ms; responses are then timed by when the kernel got them [default: 0, exact]
     #[arg(long, value_name = "TIME", requires = "open",
-          value_parser = lag)]
-    pub send_lag_budget: Option<f64>,
+          value_parser = send_delay)]
+    pub send_delay_budget: Option<f64>,
     /// Due requests that may wait for a free connection; more are dropped and counted
     /// [default: 100000 requests]
     #[arg(long, value_name = "COUNT", requires = "open",
@@ -52,9 +52,11 @@ pub struct OpenFlags {
     pub max_backlog: Option<u32>,
 }
 
-fn lag(text: &str) -> Result<f64, String> {
+fn send_delay(text: &str) -> Result<f64, String> {
     match units::seconds::<1>(text)? {
-        long if long * 1e3 > MOST_LAG_MS.into() => Err(format!("is longer than {MOST_LAG_MS} ms")),
-        lag => Ok(lag),
+        long if long * 1e3 > MOST_SEND_DELAY_MS.into() => {
+            Err(format!("is longer than {MOST_SEND_DELAY_MS} ms"))
+        }
+        delay => Ok(delay),
     }
 }

@@ -32,21 +32,21 @@ pub struct RequestFlags {
     #[arg(long, value_name = "FILE",
           conflicts_with_all = ["data", "method", "headers", "user", "bearer", "compressed",
                                 "events", "expect_status", "expect_bytes", "expect_sha256"])]
-    pub request_file: Option<PathBuf>,
+    pub traffic: Option<PathBuf>,
     /// Choose by Zipf's law with this exponent: the first request most often [default: all alike]
-    #[arg(long, value_name = "EXPONENT", value_parser = units::above_0::<STEEPEST_ZIPF>, conflicts_with_all = ["replay", "request_file"])]
+    #[arg(long, value_name = "EXPONENT", value_parser = units::above_0::<STEEPEST_ZIPF>, conflicts_with_all = ["replay", "traffic"])]
     pub zipf: Option<f64>,
     /// An access log in combined format to replay against the URL, with its own times, or at
     /// --rate [default: none]
     #[arg(long, value_name = "FILE",
-          conflicts_with_all = ["times", "stages", "conn_rate", "request_file", "data", "method"])]
+          conflicts_with_all = ["times", "stages", "conn_rate", "traffic", "data", "method"])]
     pub replay: Option<PathBuf>,
     /// How much faster than it was the log is replayed [default: 1]
     #[arg(long, value_name = "FACTOR", value_parser = units::above_0::<1_000_000>, requires = "replay", conflicts_with = "rate")]
     pub replay_speed: Option<f64>,
     /// Send one request, and show it and its response whole [default: load]
     #[arg(long, conflicts_with_all = ["replay", "json", "hdr",
-          "csv", "prometheus", "log_requests", "fail_on", "stop_on", "timetable"])]
+          "csv", "prometheus", "log_requests", "fail_if", "stop_if", "timetable"])]
     pub once: bool,
     /// Responses are streams: time each server-sent event (sse), or each line (lines)
     /// [default: only whole responses]

@@ -16,11 +16,11 @@ pub struct TlsFlags {
           requires = "http2")]
     pub streams: Option<u32>,
     /// Certificates to trust for https:// URLs, as PEM [default: those of the system]
-    #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
+    #[arg(long, value_name = "FILE")]
     pub cacert: Option<PathBuf>,
-    /// Take any certificate [default: refuse what is not to be trusted]
-    #[arg(short = 'k', long)]
-    pub insecure: bool,
+    /// Whether a server's certificate has to be valid: on or off, which takes any [default: on]
+    #[arg(long, value_name = "HOW", value_parser = BoolishValueParser::new())]
+    pub tls_verify: Option<bool>,
     /// Certificate to show a server that wants one, as PEM [default: none]
     #[arg(short = 'E', long, value_name = "FILE", requires = "key")]
     pub cert: Option<PathBuf>,
@@ -40,13 +40,14 @@ impl TlsFlags {
     pub fn order(&self) -> Option<Tls> {
         let tls = Tls {
             ca_file: self.cacert.clone(),
-            insecure: self.insecure,
+            verify: self.tls_verify.unwrap_or(true),
             certificate_file: self.cert.clone(),
             key_file: self.key.clone(),
             version: self.tls_version,
             resumption: self.tls_resumption.unwrap_or(true),
         };
-        let given = self.tls_resumption.is_some() || tls != Tls::default();
+        let given =
+            self.tls_resumption.is_some() || self.tls_verify.is_some() || tls != Tls::default();
         given.then_some(tls)
     }
 }

@@ -1,0 +1,108 @@
+"""What older runs call otherwise: their keys under the names of today.
+
+The only place that knows the older names. What was measured stays as it is. A run's folder may be
+anybody's: what isn't a table where one should be is left to those who read it afterwards.
+"""
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+
+from pydantic import JsonValue
+from pydantic_core import from_json, to_json
+
+Names = Mapping[str, str]
+Migration = Callable[[JsonValue], JsonValue]
+
+OLDEST_FORMAT = 3
+"""Of run folders that can be read; what is older has to be measured again."""
+OLD_RESULT = b'"schema":1,'
+"""In records with a result of version 1 of the load engine's contract."""
+
+LOAD: Names = {
+    "due": "arrival_unit",
+    "requests": "count",
+    "send_lag_budget": "send_delay_budget_s",
+}
+FACTORS: Names = {f"load.{old}": f"load.{new}" for old, new in LOAD.items()}
+CALIBRATION: Names = {"send_lag": "send_delay", "timer_lag": "timer_delay"}
+RESULT: Names = {
+    "lead_in_s": "ramp_up_s",
+    "rate_rps": "throughput_rps",
+    "response_time_us": "latency_us",
+    "send_lag_us": "send_delay_us",
+}
+CLIENT: Names = {
+    "left_out_windows": "excluded_windows",
+    "still_windows": "stalled_windows",
+    "stood_still_s": "stalled_s",
+}
+WINDOW: Names = {"lead_in": "ramp_up", "stood_still": "stalled"}
+EVENTS: Names = {"answers": "responses", "per_answer": "per_response"}
+REQUESTED: Names = {"asked": "requested"}
+
+
+def migrated_head(head: JsonValue) -> JsonValue:
+    """Return the content of a `run.json` of format 3 in that of today."""
+    return _changed(
+        head,
+        format=lambda _: OLDEST_FORMAT + 1,
+        experiment=_experiment,
+        calibration=lambda it: _changed(_renamed(it, CALIBRATION), format=lambda _: 2),
+    )
+
+
+def migrated_record(line: bytes) -> bytes:
+    """Return a line of `slots.jsonl` in the format of today."""
+    if OLD_RESULT not in line:
+        return line
+    with suppress(ValueError):  # no JSON: who reads it as a record says so
+        return to_json(_changed(from_json(line), load=_result), inf_nan_mode="constants")
+    return line
+
+
+def _experiment(experiment: JsonValue) -> JsonValue:
+    return _changed(
+        experiment,
+        load=_load,
+        load_with=lambda it: _each(it, _load),
+        variants=lambda it: _each(it, lambda variant: _changed(variant, load=_load)),
+        factors=lambda it: _renamed(it, FACTORS),
+        capacity=_load,
+    )
+
+
+def _load(load: JsonValue) -> JsonValue:
+    return _renamed(load, LOAD)
+
+
+def _result(result: JsonValue) -> JsonValue:
+    return _changed(
+        _renamed(result, RESULT),
+        schema=lambda _: 2,
+        client=lambda it: _renamed(it, CLIENT),
+        windows=lambda it: _each(it, lambda window: _renamed(window, WINDOW)),
+        endpoints=lambda it: _each(it, lambda endpoint: _renamed(endpoint, RESULT)),
+        events=lambda it: _renamed(it, EVENTS),
+        keepalive=lambda it: _renamed(it, REQUESTED),
+        idle_connections=lambda it: _renamed(it, REQUESTED),
+    )
+
+
+def _renamed(table: JsonValue, names: Names) -> JsonValue:
+    if not isinstance(table, dict):
+        return table
+    return {names.get(key, key): value for key, value in table.items()}
+
+
+def _changed(table: JsonValue, **changes: Migration) -> JsonValue:
+    """Return a table with some of its values changed, where it has them."""
+    if not isinstance(table, dict):
+        return table
+    return {key: changes[key](value) if key in changes else value for key, value in table.items()}
+
+
+def _each(several: JsonValue, change: Migration) -> JsonValue:
+    """Return a table or list with each of its values changed."""
+    if isinstance(several, dict):
+        return {key: change(value) for key, value in several.items()}
+    return [change(value) for value in several] if isinstance(several, list) else several
