@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -114,6 +115,12 @@ COMMANDS: list[tuple[str, dict[str, Any]]] = [
     ("gate", {"base": "nginx", "head": "cmd:touch made"}),
     ("compare", {"settings": {"state.before_round": ["touch made"]}}),
     ("compare", {"settings": {"variants.nginx.stack": "cmd:touch made"}}),
+    ("compare", {"settings": {"values.user.file": "secrets.csv"}}),
+    ("compare", {"settings": {"load.arrivals": "replay", "load.replay_file": "secrets.csv"}}),
+    ("compare", {"settings": {"requests": [{"path": "/", "body_file": "secrets.csv"}]}}),
+    ("compare", {"settings": {"load.headers.X": "${env:HOME}"}}),
+    ("compare", {"settings": {}, "paths": ["/?home=${env:HOME}"]}),
+    ("explain", {"run": "kept"}),
 ]
 
 
@@ -122,6 +129,10 @@ def test_tools_run_no_commands_unless_they_may(tmp_path: Path) -> None:
     app = '[app]\nbuild = "touch ../../../../../../made made"\nstart = "touch made"\n'
     make_repository(tmp_path, {"webdyno.toml": app, "nginx.conf": "events {}\n"})
     (tmp_path / "changed").touch()
+    kept = comparisons.decided()
+    load = kept.head.experiment.load.replace(headers={"X": "${env:HOME}"})
+    experiment = kept.head.experiment.replace(load=load)
+    replace(kept, head=kept.head.replace(experiment=experiment)).stored(tmp_path / "kept")
 
     async def use(client: "Client") -> None:
         hints = {it.name: it.annotations for it in (await client.list_tools()).tools}
@@ -137,6 +148,42 @@ def test_tools_run_no_commands_unless_they_may(tmp_path: Path) -> None:
 
     with_client(tmp_path, use)
     assert not [*tmp_path.rglob("made")]
+
+
+def test_what_is_too_long_is_told(tmp_path: Path) -> None:
+    async def use(client: "Client") -> None:
+        asked = {"system": "nginx", "baseline": "apache-event", "paths": ["/" + "x" * 1_000_000]}
+        refused = await client.call_tool("compare", asked)
+        assert refused.is_error
+        assert "no measurement can be begun" in said(refused)
+
+    with_client(tmp_path, use)
+
+
+def test_what_controls_a_terminal_reaches_no_agent(tmp_path: Path) -> None:
+    from webdyno.mcp.server import Answer
+
+    colored = "\x1b[31mred\x9b"
+    answer = Answer.model_validate(
+        {
+            "answer": "invalid",
+            "headline": colored,
+            "may_say": "",
+            "rows": [{"why": [colored]}],
+            "warnings": [{"what": colored, "fix": ""}],
+        }
+    )
+    shown = answer.model_dump_json()
+    assert "red" in shown
+    assert not {"\x1b", "\x9b", "\\u001b"}.intersection(shown)
+    assert "\\u001b" not in shown
+
+    async def use(client: "Client") -> None:
+        lacking = await client.call_tool("report", {"run": colored})
+        assert lacking.is_error
+        assert "␛[31mred" in said(lacking)
+
+    with_client(tmp_path, use)
 
 
 def test_with_the_flag_they_do(tmp_path: Path) -> None:

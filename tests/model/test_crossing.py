@@ -5,6 +5,7 @@ from unittest.mock import Mock
 
 import numpy as np
 import pytest
+from pydantic import ValidationError
 
 from judge.searches import ROUNDS, Variant, searched
 from search.runs import Case
@@ -111,3 +112,15 @@ def test_evenly_spaced_requests_queue_at_once_or_never(length_s: float) -> None:
     assert capacity_of(trials) == pytest.approx(2_000, rel=0.03)
     by_chance = [trial.replace(evenly_spaced=False) for trial in trials]
     assert (capacity_of(by_chance) or 0) < (capacity_of(trials) or 0)
+
+
+@pytest.mark.parametrize(
+    ("beyond", "allowed"),
+    [([], []), ([1], [0.0]), ([1], [-0.1]), ([1, 2], [0.01]), ([1], [0.01, 0.01])],
+)
+def test_a_trial_has_objectives_that_allow_something(
+    beyond: list[int], allowed: list[float]
+) -> None:
+    """What is read of a run's folder is divided by it."""
+    with pytest.raises(ValidationError, match=r"allowed|objectives"):
+        Trial(rate_rps=1, length_s=1, asked=1, beyond=beyond, allowed=allowed)

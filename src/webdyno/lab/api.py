@@ -22,6 +22,7 @@ from webdyno.definitions.toml_file import KeyPath, TomlFile
 from webdyno.definitions.traffic import AskedTraffic
 from webdyno.definitions.validation import read_value
 from webdyno.lab.caller import AskPerson, Caller
+from webdyno.lab.consent import refuse_reading
 from webdyno.lab.explain import AskedExplanation, measure_advice, measure_limits, suspected_settings
 from webdyno.lab.failed_gate import measure_growth
 from webdyno.lab.gate import (
@@ -88,8 +89,8 @@ class Options(TypedDict, total=False):
     target_is_mine: bool
     """Vouch for the machines that `url:` names, which then are loaded."""
     allow_commands: bool
-    """False refuses what runs its author's commands (`cmd:`, `rev:`, `conf:`, `image:`, `[state]`):
-    for programs that pass on what somebody else named."""
+    """False refuses what runs its author's commands (`cmd:`, `rev:`, `conf:`, `image:`, `[state]`)
+    or sends your files or variables: for programs that pass on what somebody else named."""
     cluster: str
     """The cluster's head, such as 10.0.0.1:6379; else RAY_ADDRESS."""
     report: bool
@@ -288,6 +289,7 @@ class _CallOptions:
                 "; ".join([f"there is no keyword {', '.join(sorted(unknown))}", *sorted(hints)])
             )
         caller = _caller(options)
+        refuse_reading(options, caller)
         catalogue = Catalogue.load([Path(folder) for folder in several(options.get("catalog", ()))])
         own, traffic = list(_overrides(options, caller)), _traffic(options, caller)
         overrides = [*own, *traffic.overrides(own, caller.tell)]

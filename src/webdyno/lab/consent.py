@@ -4,6 +4,7 @@ Of a load from a log, what isn't answered here as in the log is excluded, which 
 """
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -17,6 +18,8 @@ from webdyno.definitions.foreign import (
     foreign_parts,
 )
 from webdyno.lab.caller import Caller
+from webdyno.model.base import Model
+from webdyno.model.changes import key_parts
 from webdyno.model.errors import OperationError, UserError
 from webdyno.model.experiment import Experiment, State
 from webdyno.model.files import append_text, state_folder
@@ -95,6 +98,35 @@ def refuse_commands_of(states: Iterable[State], caller: Caller) -> None:
     """Raise UserError where experiments run commands around their rounds, and may not."""
     for part in commands_around_rounds(states, Path.cwd()) if not caller.allows_commands else ():
         raise _refused(part.runs[0], "is a command")
+
+
+def refuse_reading(asked: object, caller: Caller) -> None:
+    """Raise UserError where requests would be filled from your files or environment, and may not.
+
+    `asked`: keywords of a call, or an experiment.
+    """
+    if caller.allows_commands:
+        return
+    for key, text in _keyed_texts(asked):
+        if secret := SECRET.search(text):
+            raise _refused(secret[0], "is a variable of your environment")
+        if re.fullmatch(r"(.+_)?file", key_parts(key)[-1]):
+            raise _refused(f"{key} = {text}", "is a file of yours")
+
+
+def _keyed_texts(value: object, key: str = "") -> Iterator[tuple[str, str]]:
+    """Give all texts in tables and models, each with its key; keys are texts, too."""
+    if isinstance(value, str):
+        yield key, value
+    elif isinstance(value, Model):
+        yield from _keyed_texts(dict(value), key)
+    elif isinstance(value, Mapping):
+        yield from (("", each) for each in value)
+        for name, each in value.items():
+            yield from _keyed_texts(each, name)
+    elif isinstance(value, Sequence):
+        for each in value:
+            yield from _keyed_texts(each, key)
 
 
 def _refused(text: str, why: str) -> UserError:

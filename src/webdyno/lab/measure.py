@@ -13,6 +13,7 @@ from webdyno.lab.consent import (
     agree_to_foreign,
     provide,
     refuse_other_machines,
+    refuse_reading,
     refuse_secrets_for_others,
     vouched_targets,
     without_unlike,
@@ -250,6 +251,7 @@ def _provide(
     """
     there = [plan.experiment for plan in plan_points(experiment)]
     for each in there:
+        refuse_reading(each, caller)
         _refuse_open_ports(each, catalogue)
     variants = [
         (variant, each.site_of(name)) for each in there for name, variant in each.variants.items()

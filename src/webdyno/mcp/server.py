@@ -4,6 +4,7 @@ An agent rephrases what it reads. So an answer has the verdict as one word, the 
 made of it, and the scope: "inconclusive" must not become "slightly faster".
 """
 
+import errno
 import signal
 from collections.abc import Mapping
 from contextlib import suppress
@@ -20,7 +21,7 @@ from anyio.streams.text import TextReceiveStream
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import ToolAnnotations
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from webdyno.host.children import ending_with_us
 from webdyno.lab.api import open_run
@@ -29,7 +30,7 @@ from webdyno.model.errors import OperationError, UserError
 from webdyno.model.gate import GateAnswer
 from webdyno.model.judgement import Verdict
 from webdyno.model.run import PAGE_FILE, folder_under_runs
-from webdyno.model.text import printable
+from webdyno.model.text import printable, printable_within
 from webdyno.run.child import words_of
 from webdyno.run.folder import HEAD_FILE
 
@@ -53,11 +54,22 @@ class AnswerWarning(BaseModel):
     what: str
     fix: str
 
+    @model_validator(mode="before")
+    @classmethod
+    def _is_printable(cls, given: object) -> object:
+        return printable_within(given)
+
 
 class Answer(BaseModel):
     """What was found, how sure it is, and what was not tested."""
 
     model_config = ConfigDict(use_attribute_docstrings=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _is_printable(cls, given: object) -> object:
+        """Return it without characters that control a terminal: servers may have sent some."""
+        return printable_within(given)
 
     answer: str
     """The verdict: faster, slower, equivalent, inconclusive, invalid, incomplete, measured; of a
@@ -152,13 +164,17 @@ class Measuring:
             given = {**asked, "time": time, "output": folder, "report": True}
             known = {key: value for key, value in given.items() if value not in (None, [], {})}
             words = words_of(call, known, allow_commands=self._allow_commands)
-            process = await anyio.open_process(
-                [*ending_with_us("TERM"), *words],
-                stdin=DEVNULL,
-                stdout=PIPE,
-                stderr=PIPE,
-                start_new_session=True,
-            )
+            try:
+                process = await anyio.open_process(
+                    [*ending_with_us("TERM"), *words],
+                    stdin=DEVNULL,
+                    stdout=PIPE,
+                    stderr=PIPE,
+                    start_new_session=True,
+                )
+            except OSError as error:
+                fix = "; name less" if error.errno == errno.E2BIG else ""
+                raise ToolError(f"no measurement can be begun: {error.strerror}{fix}") from None
             try:
                 return folder, await _followed(process, context)
             finally:
@@ -183,8 +199,8 @@ async def _followed(process: Process, context: Context) -> list[str]:
         async for part in TextReceiveStream(process.stderr, errors="replace"):
             *lines, rest = (rest + part).split("\n")
             for line in filter(None, lines):
-                messages.append(line)
-                await context.report_progress(next(step), message=line)
+                messages.append(printable(line))
+                await context.report_progress(next(step), message=messages[-1])
     if await process.wait():
         raise ToolError("\n".join(messages[-LINES_OF_FAULT:]) or "webdyno failed and said nothing")
     return printed
@@ -230,7 +246,8 @@ COMMANDS = {
     True: "Tools run what you name, as the user does: name commands that the user knows of.",
     False: (
         "Here tools measure stacks of the catalog and url: alone. `cmd:`, `rev:`, `conf:`, "
-        "`image:` and gates, which build revisions, take `webdyno mcp --allow-commands`."
+        "`image:`, files and `${env:NAME}` in requests, and gates, which build revisions, take "
+        "`webdyno mcp --allow-commands`."
     ),
 }
 """By whether commands are allowed."""

@@ -33,6 +33,15 @@ def printable(text: str) -> str:
     return hidden(text).translate(SHOWN)
 
 
+def printable_within(value: object) -> object:
+    """Return a value, such as JSON's, with all texts in it as they may be shown."""
+    if isinstance(value, str):
+        return printable(value)
+    if isinstance(value, Mapping):
+        return {name: printable_within(each) for name, each in value.items()}
+    return [printable_within(each) for each in value] if isinstance(value, list) else value
+
+
 def finished(value: object) -> object:
     """Make the value of a template's expression printable, if it is text.
 
