@@ -94,6 +94,18 @@ def test_without_a_terminal_it_is_refused_and_says_what_would_run(tmp_path: Path
 
 
 @pytest.mark.usefixtures("answers")
+def test_a_long_command_is_shown_to_its_end(tmp_path: Path) -> None:
+    """A line break is none of a comment; of very long ones it says how much is cut."""
+    hidden = f"harmless # {'x' * 500}\\nrm -rf everything"
+    with pytest.raises(UserError, match="xxx ⏎ rm -rf everything"):
+        agree(own(tmp_path / "mine", checking=hidden))
+    with pytest.raises(UserError) as refusal:
+        agree(own(tmp_path / "long", checking="x" * 5_000))
+    file = tmp_path / "long/services/mine/service.toml"
+    assert f"more letters: read {file})" in str(refusal.value)
+
+
+@pytest.mark.usefixtures("answers")
 def test_what_was_agreed_to_is_known_again_wherever_it_lies(tmp_path: Path) -> None:
     agree(own(tmp_path / "mine"), yes=True)
     agree(own(tmp_path / "mine"))

@@ -221,6 +221,21 @@ def test_whatever_is_personal_is_a_variable(tmp_path: Path) -> None:
     assert Experiment.model_validate({**usual, "variants": variants, **tomllib.loads(text)})
 
 
+def test_keys_in_paths_and_sessions_are_variables(tmp_path: Path) -> None:
+    """A key may look like words: what is before it says what it is."""
+    found = read_recording(
+        written(
+            tmp_path,
+            entry("GET", "/reset/correct-horse-battery/step/new-password"),
+            entry("POST", "/a", sent=AS_FORM, body="session=opensesame&size=M"),
+        )
+    )
+    first, second = found.requests
+    assert first["path"] == "/reset/{{own.reset}}/step/new-password"
+    assert second["form"] == {"session": "${env:SESSION}", "size": "M"}
+    assert found.values == {"own": {"rows": [{"reset": "${env:RESET}"}], "each": "turn"}}
+
+
 def test_a_secret_is_found_where_no_header_names_the_kind_and_in_parameters(tmp_path: Path) -> None:
     login = entry("POST", "/login", sent=AS_FORM, body="password=hunter2&token=t-4711x")
     login["request"]["headers"] = [{"name": "Authorization", "value": 'Digest user="ann", a="b"'}]

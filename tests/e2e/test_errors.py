@@ -110,6 +110,7 @@ CASES: list[tuple[tuple[str, ...], str]] = [
     ((*RUN, "good.toml", "--traffic", "wget http://x/"), "wget"),
     ((*RUN, "good.toml", "--traffic", "bad.har"), "bad.har"),
     ((*RUN, "good.toml", "--traffic", "bad.http"), "bad.http"),
+    (("traffic", "bad.har", "--flow", "--queries=hash"), "--queries: has no effect with --flow"),
     ((*RUN, "good.toml", "--traffic", "none.http"), "none.http"),
     # duels, own systems
     ((*DUEL, "nginx", "redis"), "redis"),

@@ -29,6 +29,8 @@ from webdyno.workload.privacy import Privacy
         "(0170)5551234",
         "192.168.100.200",
         "5f2b9c0d1e3a4b6c",
+        "kRxQwLmNpQrsTuVwZz",
+        "qwertzuiopasdfghjklyxcvbnmqwe",
     ],
 )
 def test_parts_that_look_personal_are_hashed_alike_but_not_the_same_each_time(part: str) -> None:
@@ -37,6 +39,14 @@ def test_parts_that_look_personal_are_hashed_alike_but_not_the_same_each_time(pa
     assert part not in one.path(target)
     assert one.path(target) == one.path(target) != other.path(target)
     assert Privacy("drop", "keep").path(target) == target.decode()
+
+
+@pytest.mark.parametrize(
+    "key", ["correct-horse-battery-staple", "QwErTy", "abc123", "abcdefghijklmnop"]
+)
+def test_keys_are_known_by_what_is_before_them(key: str) -> None:
+    assert key not in Privacy("drop", "hash").path(f"/password-reset/{key}?x=1".encode())
+    assert key in Privacy("drop", "hash").path(f"/articles/{key}".encode())
 
 
 def test_sessions_in_paths_are_hashed() -> None:
@@ -59,6 +69,8 @@ def test_sessions_in_paths_are_hashed() -> None:
         "/assets/index-DiwrgTda9x.js",
         "/getAllUsersByAddress/v2/covid19-in-2021",
         "/a;color=red",
+        "/reset/password/verify/email-address/sessions/new/share/Facebook",
+        "/iPhoneSettingsPagesOfUsers",
     ],
 )
 def test_plain_paths_stay(path: str) -> None:

@@ -120,6 +120,23 @@ def traffic(
         if written.is_symlink() or (written.exists() and not written.is_file()):
             raise UserError(f"{written} is a link or no regular file; name the file itself")
     if flow:
+        ignored = {
+            "--twin": twin is not None,
+            "--replay": replay is not None,
+            "--loop": loop != "open",
+            "--speed": speed != 1.0,
+            "--from": from_ is not None,
+            "--to": to is not None,
+            "--methods": methods != "GET,HEAD",
+            "--queries": queries != "drop",
+            "--path-parts": path_parts != "hash",
+            "--bodies": bodies != "drop",
+        }
+        if flag := next((flag for flag, is_given in ignored.items() if is_given), None):
+            raise UserError(
+                f"{flag}: has no effect with --flow, which keeps one user's requests as they are, "
+                "with variables in the place of what is personal; leave one of them out"
+            )
         return _flow(logs, output)
     if replay is not None and loop == "closed":
         raise UserError("--replay: a timetable is an open loop's; omit --loop closed")

@@ -9,10 +9,13 @@ from pathlib import Path
 from webdyno.definitions.catalogue import BUILT_IN
 from webdyno.model.experiment import State
 from webdyno.model.files import checked_files, digest_of
+from webdyno.model.run import EXPERIMENT_FILE
 from webdyno.model.service import Arguments, Need, Service, Version
 from webdyno.model.stack import Site, Stack
 
-SHOWN_LETTERS = 160
+SHOWN_LETTERS = 2_000
+"""Of a command that somebody is asked to agree to."""
+LINE_BREAK = "⏎"
 
 
 @dataclass(frozen=True)
@@ -62,12 +65,14 @@ def _service(service: Service) -> ForeignPart:
         *(version.command for version in service.modules.values()),
     ]
     neighbours = _neighbours(service)
+    for name in neighbours:
+        service.beside(name)  # it leads nowhere else
     fingerprint = _fingerprint(service.folder, neighbours)
     return ForeignPart(
         folder=service.folder,
         fingerprint=fingerprint,
         is_ours=fingerprint == _fingerprint(BUILT_IN / "services" / service.name, neighbours),
-        runs=tuple(_shown(commands)),
+        runs=tuple(_shown(commands, service.folder / "service.toml")),
         packages=_packages(service.needs.values()),
         in_folder=Path(service.own.folder or service.folder) if service.own else None,
         in_container=service.own is not None and service.own.container_port is not None,
@@ -84,7 +89,7 @@ def _neighbours(service: Service) -> list[str]:
 
 
 def _site(site: Site) -> ForeignPart:
-    commands = list(_shown(site.setup))
+    commands = list(_shown(site.setup, site.folder / "site.toml"))
     if any((site.folder / name).is_dir() for name in ("root", "app")):
         commands.append("its files in root/ and app/, where a server runs such")
     fingerprint = _fingerprint(site.folder, [])
@@ -112,22 +117,26 @@ def _around_rounds(state: State, folder: Path) -> ForeignPart:
     return ForeignPart(
         folder=folder,
         fingerprint=hashlib.sha256("\0".join([str(Path.cwd()), *commands]).encode()).hexdigest(),
-        runs=tuple(map(_shortened, commands)),
+        runs=tuple(_shortened(command, folder / EXPERIMENT_FILE) for command in commands),
         packages=(),
         is_ours=False,
         in_folder=folder,
     )
 
 
-def _shown(commands: Sequence[Arguments]) -> Iterator[str]:
+def _shown(commands: Sequence[Arguments], file: Path) -> Iterator[str]:
     for words in commands:
-        line = " ".join(shlex.join(words).split())
-        if line:
-            yield _shortened(line)
+        if line := shlex.join(words):
+            yield _shortened(line, file)
 
 
-def _shortened(line: str) -> str:
-    return line if len(line) <= SHOWN_LETTERS else f"{line[:SHOWN_LETTERS]}…"
+def _shortened(line: str, file: Path) -> str:
+    """Return a command in one line, with its line breaks shown; say what of a long one is cut."""
+    shown = " ".join(line.replace("\n", f" {LINE_BREAK} ").split())
+    if len(shown) <= SHOWN_LETTERS:
+        return shown
+    cut = len(shown) - SHOWN_LETTERS
+    return f"{shown[:SHOWN_LETTERS]}… ({cut:,} more letters: read {file})"
 
 
 def _packages(needs: Iterable[Need]) -> tuple[str, ...]:

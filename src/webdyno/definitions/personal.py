@@ -16,15 +16,23 @@ _PERSONAL = (
     "email mail phone mobile telephone tel fax login user username account firstname lastname "
     "surname fullname nickname street address addr zip zipcode postcode birthday birthdate dob "
     "iban pan cardnumber creditcard token jwt csrf xsrf auth authorization sid sessid sessionid "
-    "jsessionid phpsessid"
+    "jsessionid phpsessid session cookie"
+)
+_BEFORE_KEYS = (
+    "reset recover recovery invite invites invitation invitations verify verification confirm "
+    "confirmation activate activation unsubscribe magic token tokens session sessions ticket share "
+    "secret key otp"
 )
 _WHOSE_NAME = (
     "name first last full given family middle nick display user card holder account contact "
     "customer billing shipping"
 )
 SECRETS, PERSONAL = frozenset(_SECRETS.split()), frozenset(_PERSONAL.split())
+BEFORE_KEYS = frozenset(_BEFORE_KEYS.split())
+"""Words of a path behind which a key stands, whatever it looks like: `/reset/KEY`."""
 WHOSE_NAME = frozenset(_WHOSE_NAME.split())
 """Words that a person's name is called by, and nothing else with them."""
+SHORTEST_KEY = 6
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _MAIL = re.compile(r"[^@\s/?#]+@[^@\s/?#]+\.[^@\s/?#]+")
 _PHONE = re.compile(r"(?:\+|00)\d[\d ()./-]{6,18}")
@@ -66,6 +74,12 @@ def is_personal_value(value: str) -> bool:
     if _MAIL.fullmatch(text) or _PHONE.fullmatch(text):
         return True
     return bool(_CARD.fullmatch(text)) and _has_check_digit(re.sub(r"\D", "", text))
+
+
+def is_key(before: str, part: str) -> bool:
+    """Whether a part of a path is a key by what is before it: no word, as in `/reset/password`."""
+    is_word = re.fullmatch(r"[A-Za-z][a-z]{0,14}|[a-z]{1,10}[_-][a-z]{1,10}", part)
+    return len(part) >= SHORTEST_KEY and not is_word and bool(BEFORE_KEYS & {*field_words(before)})
 
 
 def field_words(name: str) -> list[str]:

@@ -22,6 +22,7 @@ from webdyno.definitions.given_before import (
 )
 from webdyno.definitions.personal import (
     form_pairs,
+    is_key,
     is_personal,
     is_personal_value,
     is_secret,
@@ -153,12 +154,13 @@ class _Step:
 
     def _part(self, parts: Sequence[str], number: int) -> str:
         part, name = unquote(parts[number]), unquote(parts[number - 1]) if number else ""
-        if not has_digit(part) and "-" not in part and "@" not in part:
+        is_hidden = is_key(name, part) or is_personal_value(part)
+        if not is_hidden and not has_digit(part) and "-" not in part:
             return parts[number]
         before = "/".join(parts[:number]) + "/"
         if place := self._captured(name, part, before):
             return place
-        return self.recording.place(name or "part") if is_personal_value(part) else parts[number]
+        return self.recording.place(name or "part") if is_hidden else parts[number]
 
     def _pair(self, pair: str) -> str:
         for name, value in parse_qsl(pair):

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from webdyno.definitions import Catalogue
 from webdyno.definitions.foreign import (
-    SHOWN_LETTERS,
     ForeignPart,
     commands_around_rounds,
     foreign_parts,
@@ -36,6 +35,7 @@ AGREED_FILE = "agreed-catalogues"
 _UNKEPT = set[str]()
 """What this process was agreed to run, and could write down nowhere."""
 SHOWN_HOSTS = 100
+NAMED_LETTERS = 160
 MOST_SHARE = 0.5
 """Of a load that is excluded: of what remains nothing would be known of the log."""
 MOST_NAMED = 5
@@ -131,7 +131,7 @@ def _keyed_texts(value: object, key: str = "") -> Iterator[tuple[str, str]]:
 
 def _refused(text: str, why: str) -> UserError:
     return UserError(
-        f"{text:.{SHOWN_LETTERS}}: {why}, which whoever started these tools has not allowed; "
+        f"{text:.{NAMED_LETTERS}}: {why}, which whoever started these tools has not allowed; "
         "`webdyno mcp --allow-commands` does, or type the command in a terminal"
     )
 

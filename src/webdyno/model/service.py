@@ -9,6 +9,7 @@ import regex
 from pydantic import AfterValidator, Field, model_validator
 
 from webdyno.model.base import Model
+from webdyno.model.errors import UserError
 from webdyno.model.files import InsidePath, PackageName, PlainName
 from webdyno.model.request import WrittenPath
 from webdyno.model.setting import Setting, SettingValue
@@ -274,9 +275,17 @@ class Service(Model):
         return self.own.ready_within_s if self.own else self.ready_within_s
 
     def beside(self, name: str) -> Path:
-        """Find a file or folder of its own, or one that it has of a neighbor: `OTHER/NAME`."""
+        """Find a file or folder of its own, or one that it has of a neighbor: `OTHER/NAME`.
+
+        Raise UserError where that is a link which leads elsewhere.
+        """
         own = self.folder / name
-        return own if own.exists() else self.folder.parent / name
+        if own.exists():
+            return own
+        services, neighbor = self.folder.parent, self.folder.parent / name
+        if not neighbor.resolve().is_relative_to(services.resolve()):
+            raise UserError(f"{neighbor} leads out of {services}: a catalog's files stay inside")
+        return neighbor
 
     @model_validator(mode="after")
     def _is_started_or_runs(self) -> "Service":

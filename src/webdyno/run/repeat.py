@@ -2,13 +2,14 @@
 
 import os
 import shutil
+import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from webdyno.definitions import Catalogue
 from webdyno.model.errors import OperationError, UserError
 from webdyno.model.experiment import Experiment
-from webdyno.model.files import MIB, checked_files, write_whole
+from webdyno.model.files import MIB, checked_files, opened, write_whole
 from webdyno.model.run import CATALOGUE_FOLDER, EXPERIMENT_FILE
 from webdyno.model.service import Service
 from webdyno.run.planned import PlannedVariant, variants_of_all_points
@@ -80,10 +81,9 @@ def _copy_neighbours(service: Service, services: Path) -> None:
         if not target.exists():
             _copy(service.beside(service.build.program), target)
     for template in service.files.values():
-        neighbour = service.folder.parent / template
-        if not (service.folder / template).exists() and neighbour.is_file():
+        if not (service.folder / template).exists():
             (services / template).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(neighbour, services / template)
+            _copy_file(service.beside(template), services / template)
 
 
 def _copy(source: Path, target: Path) -> None:
@@ -96,4 +96,13 @@ def _copy(source: Path, target: Path) -> None:
         elif path.is_dir():
             copy.mkdir()
         else:
-            shutil.copy(path, copy)
+            _copy_file(path, copy)
+
+
+def _copy_file(source: Path, target: Path) -> None:
+    """Copy a file that is no link, with its mode: whom it was closed to the copy is closed to."""
+    with opened(source) as given:
+        mode = stat.S_IMODE(os.fstat(given.fileno()).st_mode)
+        new = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        with os.fdopen(os.open(target, new, mode), "wb") as copy:
+            shutil.copyfileobj(given, copy)

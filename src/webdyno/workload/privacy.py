@@ -4,11 +4,13 @@ import re
 import secrets
 from collections import Counter
 from hashlib import blake2b
+from itertools import pairwise, starmap
+from statistics import fmean
 from typing import Literal
 from urllib.parse import unquote
 
 from webdyno.definitions.entries import path_of
-from webdyno.definitions.personal import variable_name, without_personal
+from webdyno.definitions.personal import is_key, variable_name, without_personal
 
 Treatment = Literal["drop", "hash", "keep"]
 QUERIES, PARTS = "queries", "parts of paths that look personal"
@@ -28,6 +30,9 @@ _DATE = re.compile(r"\d{4}[.-]\d\d?[.-]\d\d?|\d\d?[.-]\d\d?[.-]\d{4}")
 _TOKEN = re.compile(r"[A-Za-z0-9_~=+.()-]{16,}")
 _WORD = re.compile(r"[A-Za-z]*\d{0,4}|\d{1,6}[A-Za-z]{0,3}")
 """What stands between hyphens in a name that a person gave: a word, a number, `ipv6`, `4th`."""
+_PARTS_OF_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+FEWEST_LETTERS, LONGEST_WORD = 3, 24
+"""Of the words of a `camelCaseName`, on average; and of any word."""
 _ASSET = re.compile(r"\.(?:m?js|css|map|woff2?|ttf|svg|ico|wasm)", re.IGNORECASE)
 """Names of these have hashes that are nobody's."""
 _SESSION = re.compile(r".*(?:sess|sid|token|auth|key|ticket).*", re.IGNORECASE)
@@ -37,9 +42,16 @@ def looks_personal(text: str) -> bool:
     """Whether a part of a path looks like an address, a number or a token of somebody's."""
     if _PERSONAL.fullmatch(text) or (_TELEPHONE.fullmatch(text) and not _DATE.fullmatch(text)):
         return True
-    return bool(_TOKEN.fullmatch(text)) and not all(
-        _WORD.fullmatch(word) for word in re.split(r"[_~=+.()-]", text)
-    )
+    return bool(_TOKEN.fullmatch(text)) and not all(map(_is_word, re.split(r"[_~=+.()-]", text)))
+
+
+def _is_word(text: str) -> bool:
+    """Whether it reads like a word, or several in one; letters at random change their case."""
+    if not _WORD.fullmatch(text):
+        return False
+    lengths = [len(part) for part in _PARTS_OF_WORD.findall(text)]
+    is_read = len(lengths) < 3 or fmean(lengths) >= FEWEST_LETTERS
+    return is_read and max(lengths, default=0) <= LONGEST_WORD
 
 
 def _percent_encoded(escaped: re.Match[str]) -> str:
@@ -85,21 +97,21 @@ class Privacy:
         if self._keep_parts:
             return path
         place, mark, query = path.partition("?")
-        return "/".join(map(self._part, place.split("/"))) + mark + query
+        parts = ["", *place.split("/")]
+        return "/".join(starmap(self._part, pairwise(parts))) + mark + query
 
-    def _part(self, part: str) -> str:
+    def _part(self, before: str, part: str) -> str:
         name, *parameters = part.split(";")
-        return ";".join([self._name(name), *map(self._parameter, parameters)])
+        return ";".join([self._name(before, name), *map(self._parameter, parameters)])
 
-    def _name(self, part: str) -> str:
+    def _name(self, before: str, part: str) -> str:
         whole = unquote(part)
         name, dot, suffix = whole.rpartition(".")
         if not dot or not suffix.isalnum() or len(suffix) > 5 or "@" in whole:
             name, dot, suffix = whole, "", ""
         is_asset = _ASSET.fullmatch(dot + suffix)
-        if not (
-            _PERSONAL.fullmatch(name) if is_asset else looks_personal(name) or looks_personal(whole)
-        ):
+        looks = looks_personal(name) or looks_personal(whole) or is_key(unquote(before), name)
+        if not (_PERSONAL.fullmatch(name) if is_asset else looks):
             return part
         return self._hidden(name) + dot + suffix
 
