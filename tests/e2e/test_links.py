@@ -70,6 +70,36 @@ def test_reports(tmp_path: Path, victim: Path, name: str, link: Link) -> None:
     assert not (run / FILES[name]).is_symlink()
 
 
+BROWSER = """#!/bin/sh
+# While it starts, the owner of the run's folder puts a link to somebody's file there.
+ln -sf "$SOMEBODYS" "$RUN/report.html"
+for word; do
+    case $word in
+        --print-to-pdf=*) printed=${word#--print-to-pdf=} ;;
+        file://*) page=${word#file://} ;;
+    esac
+done
+cat "$page" >"$printed"
+"""
+
+
+def test_what_is_printed_is_no_page_of_the_folder_s(
+    tmp_path: Path, victim: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As root a browser would print what its owner may not read, and run scripts of his."""
+    run = stored(tmp_path)
+    (tmp_path / "chromium").write_text(BROWSER)
+    (tmp_path / "chromium").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setenv("SOMEBODYS", str(victim / "file"))
+    monkeypatch.setenv("RUN", str(run))
+    done = webdyno_here("report", str(run), "--format", "pdf", folder=tmp_path)
+    assert done.returncode in {0, 4}, done.stderr
+    assert (run / "report.html").is_symlink(), "it was put there"
+    assert "<title>" in (run / "report.pdf").read_text()
+    (run / "report.html").unlink()
+
+
 def test_charts_and_their_folder(tmp_path: Path, victim: Path) -> None:
     run = tmp_path / "run"
     comparisons.decided().stored(run)

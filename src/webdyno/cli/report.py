@@ -29,7 +29,6 @@ FORMATS = {
     "autobench": "autobench.csv",
 }
 """What a run is written as, and the name of the file; `charts` is a folder of SVG and PNG."""
-MOST_PAGE_BYTES = 256 * 2**20
 OF_SEVERAL = ("html", "json")
 """Forms that several machines together have."""
 OF_HISTORY = ("html",)
@@ -207,14 +206,13 @@ def _summary_csv(seen: "JudgedRun") -> str:
     return summary_csv(seen.view)
 
 
-def _html(folder: "RunFolder", _: "JudgedRun", file: Path) -> Sequence[Path]:
-    from webdyno.model.files import read_given, reading, write_whole
+def _html(folder: "RunFolder", seen: "JudgedRun", file: Path) -> Sequence[Path]:
+    """Draw the page again: what lies in the folder by that name may be somebody else's by now."""
+    from webdyno.model.files import write_whole
+    from webdyno.report.result_page import html_page
 
-    page = folder.path / FORMATS["html"]
-    if file.resolve() != page.resolve():
-        with reading(page):
-            drawn = read_given(page, MOST_PAGE_BYTES)
-        write_whole(file, drawn)
+    if file.resolve() != (folder.path / FORMATS["html"]).resolve():  # which was drawn before
+        write_whole(file, html_page(folder.path, seen.view))
     return [file]
 
 
@@ -239,29 +237,35 @@ def _autobench(folder: "RunFolder", _: "JudgedRun", file: Path) -> Sequence[Path
     return [file]
 
 
-def _pdf(folder: "RunFolder", _: "JudgedRun", pdf: Path) -> Sequence[Path]:
-    """Have a browser print the page; raise OperationError where there is none, or it doesn't."""
+def _pdf(folder: "RunFolder", seen: "JudgedRun", pdf: Path) -> Sequence[Path]:
+    """Have a browser print the page; raise OperationError where there is none, or it doesn't.
+
+    It prints a page of our own: from the run's folder, which may be somebody else's, it would as
+    well read what a link there leads to, and run what stands in a page of theirs.
+    """
     from webdyno.host.children import run_program
     from webdyno.model.files import write_whole
+    from webdyno.report.result_page import html_page
 
-    page = folder.path / FORMATS["html"]
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     if browser is None:
         raise OperationError(
-            f"printing takes a browser, and none of {', '.join(BROWSERS)} is installed "
-            f"(Debian: apt-get install chromium); or open {page} and print it from there"
+            f"printing takes a browser, and none of {', '.join(BROWSERS)} is installed (Debian: "
+            f"apt-get install chromium); or open {folder.path / FORMATS['html']} and print it from "
+            "there"
         )
     with tempfile.TemporaryDirectory(prefix="webdyno-print-") as profile:
-        printed = Path(profile, pdf.name)
+        page, printed = Path(profile, FORMATS["html"]), Path(profile, pdf.name)
+        write_whole(page, html_page(folder.path, seen.view))
         words = [
             *(browser, "--headless", "--no-sandbox", "--disable-gpu"),
             *("--no-pdf-header-footer", f"--user-data-dir={profile}"),
             f"--print-to-pdf={printed}",
-            page.absolute().as_uri(),
+            page.as_uri(),
         ]
         done = run_program(words, within_s=PRINTED_WITHIN_S)
         if not printed.exists():
-            raise OperationError(f"{browser} didn't print {page}: {done.stderr.strip()[-300:]}")
+            raise OperationError(f"{browser} didn't print {pdf}: {done.stderr.strip()[-300:]}")
         write_whole(pdf, printed.read_bytes())
     return [pdf]
 
