@@ -4,7 +4,7 @@ An open loop at a constant rate meets a server with constant, bimodal or frozen 
 percentiles are computed from the delays alone. loadgen has to be within 2% + 1 ms of them at
 each. Samples in which the server could not keep its delays are not judged, but repeated. Each adds
 a line to the file of results; the last table is made of all lines. Then loadgen at 20 000/s with
-each send-lag budget: how late requests leave after they were due, how late they arrive as the
+each send-delay budget: how late requests leave after they were due, how late they arrive as the
 server sees it, and what one costs the client.
 """
 
@@ -52,7 +52,7 @@ EXAMPLES = """\
   a frozen server, exact and with budgets, by the thread's and the kernel's clock (at most 7 min)
     .venv/bin/python bench/accuracy.py --delays frozen --no-pacing --repeats 6 --keep-awake \\
       --clients loadgen,loadgen-kernel-times,loadgen-200us,loadgen-1ms
-  only the send lag, by budget
+  only the send delay, by budget
     .venv/bin/python bench/accuracy.py --delays none --clients loadgen
   only the table of what is there
     .venv/bin/python bench/accuracy.py --rounds 0
@@ -64,10 +64,10 @@ DELAYS: dict[str, Delays] = {
     "frozen": Frozen(base_ms=1, freeze_at_ms=500, freeze_ms=200, period_ms=1000),
 }
 RATE_RPS = 1000
-LAG_RATE_RPS = 20_000
-LAG_CONNECTIONS = 64
+DELAY_RATE_RPS = 20_000
+DELAY_CONNECTIONS = 64
 LAG_GOALS_P99_US = {"0": 200, "50us": None, "200us": 220, "1ms": None}
-"""By send-lag budget."""
+"""By send-delay budget."""
 PATIENCE_S = 20.0
 RESULTS = Path("bench/results/accuracy.jsonl")
 
@@ -112,7 +112,7 @@ def script() -> Script:
         help="of unsound samples of each client, at most (as many as rounds)",
     )
     made.add_argument(
-        "--no-pacing", action="store_true", help="leave out the send lag at 20 000/s by budget"
+        "--no-pacing", action="store_true", help="leave out the send delay at 20 000/s by budget"
     )
     made.add_argument(
         "--keep-awake", action="store_true", help="keep both sides' CPUs out of deep idle"
@@ -208,48 +208,50 @@ def run_delays(
 
 def measure_pacing(paths: Mapping[str, Path], options: Namespace, cores: Cores) -> Table:
     """Run loadgen at a high rate with each budget; client and server tell how late requests are."""
-    table = Table(title=f"sent at {LAG_RATE_RPS:,}/s, µs after they were due", title_justify="left")
-    headings = ("budget", "lag p50", "p99", "max", "arrival p50", "p99", "max")
+    table = Table(
+        title=f"sent at {DELAY_RATE_RPS:,}/s, µs after they were due", title_justify="left"
+    )
+    headings = ("budget", "delay p50", "p99", "max", "arrival p50", "p99", "max")
     for heading in (*headings, "at a wake-up", "CPU µs each", "others"):
         table.add_column(heading, justify="right")
     p99s: dict[str, list[float]] = {budget: [] for budget in LAG_GOALS_P99_US}
     for _ in range(options.rounds):
         for budget, taken in p99s.items():
             machine.wait_until_quiet(cores, options.quiet_wait)
-            lag_us, row = _pacing(budget, paths, options, cores)
-            taken.append(lag_us)
+            delay_us, row = _pacing(budget, paths, options, cores)
+            taken.append(delay_us)
             table.add_row(budget, *row)
     words = [
         f"{budget} at most {goal}: {'reached' if found <= goal else 'missed'} with {found:.0f}"
         for budget, goal in LAG_GOALS_P99_US.items()
         if goal and (found := statistics.median_low(p99s[budget]))
     ]
-    table.caption = f"goals for the lag's p99 by budget: {'; '.join(words)}"
+    table.caption = f"goals for the send delay's p99 by budget: {'; '.join(words)}"
     return table
 
 
 def _pacing(
     budget: str, paths: Mapping[str, Path], options: Namespace, cores: Cores
 ) -> tuple[float, list[str]]:
-    """Give the lag's 99th percentile, and a row of the table."""
+    """Give the send delay's 99th percentile, and a row of the table."""
 
     def ask(url: str) -> Finished:
         command = [
             *(str(paths["loadgen"]), "run", url, "--threads", "1", "--json"),
-            *("--connections", str(LAG_CONNECTIONS), "--rate", str(LAG_RATE_RPS)),
+            *("--connections", str(DELAY_CONNECTIONS), "--rate", str(DELAY_RATE_RPS)),
             *("--time", f"{options.duration}s", "--send-delay-budget", budget),
         ]
         return run_pinned(command, [cores.client], options.duration + PATIENCE_S)
 
     server = cores.server[-1:]
-    finished, kept = serve_while(ask, paths["delay_server"], Constant(0), server, LAG_RATE_RPS)
+    finished, kept = serve_while(ask, paths["delay_server"], Constant(0), server, DELAY_RATE_RPS)
     if finished.exit_code not in REPORTERS["loadgen"].good_exits:
         raise BenchError(f"loadgen failed with {finished.reason}")
     result = json.loads(finished.output)
-    lag_us, sent = result["send_delay_us"], result["requests"]["sent"]
+    delay_us, sent = result["send_delay_us"], result["requests"]["sent"]
     seen_us = kept.arrived_late_us or {}
-    return lag_us["p99"], [
-        *(f"{told[name]:.0f}" for told in (lag_us, seen_us) for name in ("p50", "p99", "max")),
+    return delay_us["p99"], [
+        *(f"{told[name]:.0f}" for told in (delay_us, seen_us) for name in ("p50", "p99", "max")),
         f"{sent / max(result['client']['wake_ups'], 1):.1f}",
         f"{finished.cpu_s * 1e6 / sent:.1f}",
         f"{finished.others:.0%}",

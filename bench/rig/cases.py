@@ -6,7 +6,7 @@ EARLIER = "loadgen-before"
 """An earlier build of loadgen, put on the PATH under this name: did a change cost anything?"""
 EARLIER_GOAL = 1.03
 BUDGETS = ("50us", "200us", "1ms")
-"""Send-lag budgets that loadgen is tried with in open loops, as `loadgen-50us` and so on."""
+"""Send-delay budgets that loadgen is tried with in open loops, as `loadgen-50us` and so on."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Case:
     goals: dict[str, float] = field(default_factory=dict)
     """Highest ratio of loadgen's CPU per request to a client's, by its name."""
     budget_goals: dict[str, float] = field(default_factory=dict)
-    """The same of loadgen with a send-lag budget to the reference, by the budget."""
+    """The same of loadgen with a send-delay budget to the reference, by the budget."""
 
     @property
     def http2(self) -> bool:

@@ -91,7 +91,7 @@ def test_one_short_round(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert "goal: loadgen within 2% + 1 ms of the truth at every percentile" in done.stdout
-    assert "goals for the lag's p99 by budget: 0 at most 200" in done.stdout
+    assert "goals for the send delay's p99 by budget: 0 at most 200" in done.stdout
     assert "arrival p50" in done.stdout
     assert "goal: loadgen-kernel-times within" in done.stdout
     samples = lab.read_as(tmp_path / "accuracy.jsonl", Sample)

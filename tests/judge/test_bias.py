@@ -312,7 +312,7 @@ def test_late_requests_of_an_open_loop() -> None:
         return late(slot) if slot.variant == "other" else load_with(loop="open")(slot)
 
     median = on(judged(run, change), "latency_p50_us")
-    assert {bias.cause for bias in median.biases} == {"send-lag"}
+    assert {bias.cause for bias in median.biases} == {"send-delay"}
     holds(median, 1.0)
     assert median.verdict is Verdict.INCONCLUSIVE
 

@@ -175,9 +175,9 @@ def test_requests_that_leave_late(lag_s: float, quantile: float) -> None:
     waited = serve((due_s + lag).tolist(), [NONE], None)
     order = np.argsort(due_s + lag, kind="stable")[: len(waited)]
     from_due = waited + lag[order]
-    lag_us = tuple(float(each) * 1e6 for each in np.quantile(lag, [0.5, 0.99, 1]))
+    late_us = tuple(float(each) * 1e6 for each in np.quantile(lag, [0.5, 0.99, 1]))
     bound = quantile_when_sent_late(
-        histogram(from_due), quantile, (lag_us[0], lag_us[1], lag_us[2]), 0.4
+        histogram(from_due), quantile, (late_us[0], late_us[1], late_us[2]), 0.4
     )
     moved = log(np.quantile(from_due, quantile) / np.quantile(quiet, quantile))
     assert moved <= bound.up + NOISE

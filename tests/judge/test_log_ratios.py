@@ -85,19 +85,19 @@ def test_stalls_are_counted_once_whether_slots_hold_them_or_not(
 
 
 def test_what_left_late_counts_against_the_percentile_of_the_look_that_has_stalls() -> None:
-    """A lag of milliseconds explains no percentile of a second, though it may those of slots."""
+    """A send delay of milliseconds explains no percentile of a second, though it may those of slots."""
     variants = {
         "baseline": SimulatedVariant(throughput_rps=500),
         "other": SimulatedVariant(throughput_rps=500),
     }
     run = simulated_run(variants, rounds=6, measure=Measure(decide_on=P99), slot_sd=0.002)
-    lag = SendDelay(p50=200.0, p99=2_000.0, max=4_000.0)
+    delay = SendDelay(p50=200.0, p99=2_000.0, max=4_000.0)
     slots = {n: it for n, it in enumerate(run.records) if isinstance(it, SlotRecord)}
     for n, slot in slots.items():
         open_loop = {
             "loop": "open",
             "offered_rps": slot.load.throughput_rps,
-            "send_delay_us": lag,
+            "send_delay_us": delay,
             "requests": slot.load.requests.replace(drained=0, unanswered=0),
         }
         run.records[n] = slot.replace(load=slot.load.model_copy(update=open_loop))

@@ -117,7 +117,7 @@ def measure_calibration(
     budget_s: float,
     tell: Callable[[str], None],
 ) -> Calibration:
-    """Measure ceilings for each length of body and number of connections, then lags and noise.
+    """Measure ceilings for each length of body and number of connections, then delays and noise.
 
     What the ceilings leave of the budget is for the noise. `tell` hears what is being done.
     """

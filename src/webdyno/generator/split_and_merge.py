@@ -110,7 +110,7 @@ def _own_connections(load: Load, own: Callable[[int], int]) -> Load:
 def merged_results(results: Sequence[LoadResult]) -> LoadResult:
     """Give the results of all clients of a slot as one; there is one at least.
 
-    Percentiles are those of all times together, read from the added histograms. Of the send lag,
+    Percentiles are those of all times together, read from the added histograms. Of the send delay,
     which has none, each figure is the worst of any client.
     """
     if not results:
@@ -144,7 +144,7 @@ def merged_results(results: Sequence[LoadResult]) -> LoadResult:
         latency_us=_times([result.latency_us for result in results]),
         service_time_us=_times([result.service_time_us for result in results]),
         connect_time_us=_times([result.connect_time_us for result in results]),
-        send_delay_us=_worst_lag([result.send_delay_us for result in results]),
+        send_delay_us=_latest([result.send_delay_us for result in results]),
         client=_clients([result.client for result in results]),
         windows=_windows([result.windows for result in results]),
         whole=_wholes([result.all_of_it for result in results]) if first.whole else None,
@@ -234,7 +234,7 @@ def _times(parts: Sequence[Times]) -> Times:
     )
 
 
-def _worst_lag(parts: Sequence[SendDelay]) -> SendDelay:
+def _latest(parts: Sequence[SendDelay]) -> SendDelay:
     return SendDelay(
         budget=max(part.budget for part in parts),
         p50=_of_all(max, (part.p50 for part in parts)),

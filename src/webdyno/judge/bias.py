@@ -47,7 +47,7 @@ from webdyno.judge.saturation import saturation
 from webdyno.judge.validity.client import (
     CLIENT_CEILING,
     CLIENT_LIMITED,
-    SEND_LAG,
+    SEND_DELAY,
     client_was_the_limit,
     still_share,
 )
@@ -198,12 +198,12 @@ class VariantSlots:
             for cause in CAUSES
             if (share := self._excess(cause.of_time)) > 0
         ]
-        lags = [slot.load.send_delay_us for slot in self.mine if SEND_LAG.broken(slot)]
-        if lags:
+        delays = [slot.load.send_delay_us for slot in self.mine if SEND_DELAY.broken(slot)]
+        if delays:
             worst = (
-                max(lag.p50 or 0.0 for lag in lags),
-                max(lag.p99 or 0.0 for lag in lags),
-                max(lag.max or lag.p99 or 0.0 for lag in lags),
+                max(delay.p50 or 0.0 for delay in delays),
+                max(delay.p99 or 0.0 for delay in delays),
+                max(delay.max or delay.p99 or 0.0 for delay in delays),
             )
             bounds.append(quantile_when_sent_late(times, quantile, worst, self._utilisation()))
         return bounds

@@ -18,7 +18,7 @@ from webdyno.model.histogram import Histogram
 
 STILL_TO_COME = 1.0
 """Of a change seen from first to last: how much more of it may come once the server has settled."""
-LAG_WEIGHTS = ((0.5, "p50"), (0.49, "p99"), (0.01, "max"))
+SEND_DELAY_WEIGHTS = ((0.5, "p50"), (0.49, "p99"), (0.01, "max"))
 
 
 @dataclass(frozen=True)
@@ -139,18 +139,18 @@ def added_in_open_loop_us(
 def quantile_when_sent_late(
     times_us: Histogram,
     quantile: float,
-    lag_us: tuple[float, float, float],
+    late_us: tuple[float, float, float],
     utilisation: float,
 ) -> Bound:
-    """Bound a quantile in an open loop whose requests left late: `lag_us` is p50, p99 and max.
+    """Bound a quantile in an open loop whose requests left late: `late_us` is p50, p99 and max.
 
-    Delayed arrivals leave a queue no later than if all were delayed by the largest lag, so that is
-    the most. The mean lag is at most 50% · p50 + 49% · p99 + 1% · max; bunching makes others
+    Delayed arrivals leave a queue no later than if all were delayed by the longest delay, so that
+    is the most. The mean delay is at most 50% · p50 + 49% · p99 + 1% · max; bunching makes others
     wait, 1/(1 - u) in all. CPU per request and the throughput stay as they are.
     """
-    mean = sum(share * lag for (share, _), lag in zip(LAG_WEIGHTS, lag_us, strict=True))
+    mean = sum(share * late for (share, _), late in zip(SEND_DELAY_WEIGHTS, late_us, strict=True))
     added = mean / (1 - utilisation) if utilisation < 1 else inf
-    return quantile_when_delayed("send-lag", times_us, quantile, added, lag_us[-1])
+    return quantile_when_delayed("send-delay", times_us, quantile, added, late_us[-1])
 
 
 def when_settling(cause: str, change: Estimate, seen: float = 1.0) -> Bound:

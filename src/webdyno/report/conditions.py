@@ -218,10 +218,10 @@ def _responses(slots: Sequence[SlotRecord]) -> Iterator[tuple[str, str]]:
 
 def _send_delay(loads: Sequence[LoadResult]) -> Iterator[tuple[str, str]]:
     """Say how late requests left; nothing where the load generator doesn't tell."""
-    lags = [load.send_delay_us.p99 for load in loads if load.send_delay_us.p99 is not None]
-    if not lags:
+    delays = [load.send_delay_us.p99 for load in loads if load.send_delay_us.p99 is not None]
+    if not delays:
         return
-    sentence = f"99% of them within {text.latency(median(lags))} of when they were due"
+    sentence = f"99% of them within {text.latency(median(delays))} of when they were due"
     sent = sum(load.requests.sent or 0 for load in loads)
     if wake_ups := sum(load.client.wake_ups or 0 for load in loads):
         sentence += f", {text.number(sent / wake_ups)} at each wake-up"

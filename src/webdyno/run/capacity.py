@@ -17,7 +17,7 @@ from webdyno.judge.fitting import fitted_trials
 from webdyno.judge.overload import settled_s
 from webdyno.judge.point_data import PointData
 from webdyno.judge.questions.capacity import deciding_trials, has_time_beyond, known_rps
-from webdyno.judge.validity.client import CLIENT_CEILING, CLIENT_LIMITED, SEND_LAG, own_stall_s
+from webdyno.judge.validity.client import CLIENT_CEILING, CLIENT_LIMITED, SEND_DELAY, own_stall_s
 from webdyno.model.capacity import CapacitySettings, Objective, Trial, trial_of
 from webdyno.model.crossing import capacity_of, is_at_least
 from webdyno.model.experiment import Experiment
@@ -46,7 +46,7 @@ WINDOWS_OF_WAIT, SHORTEST_WINDOW_S = 2, 0.025
 """Windows in the longest latency allowed: a stall that breaks an objective is quiet for as many."""
 SEEN_IN_WINDOW = 25
 """Requests that are due in a window at least, so that one without responses is no chance."""
-CLIENT_RULES = (CLIENT_LIMITED, CLIENT_CEILING, SEND_LAG)
+CLIENT_RULES = (CLIENT_LIMITED, CLIENT_CEILING, SEND_DELAY)
 """Where one is broken, a trial may have failed because of the load generator."""
 
 SWEEP_SHARES = (0.25, 0.5, 0.75, 0.9, 1.0, 1.1, 1.2)

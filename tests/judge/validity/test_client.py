@@ -29,7 +29,7 @@ def test_client_limited_invalidates_what_the_client_times_only() -> None:
 
 
 @pytest.mark.parametrize(
-    ("loop", "lag_us", "budget_us", "latency_us", "fires"),
+    ("loop", "delay_us", "budget_us", "latency_us", "fires"),
     [
         ("open", 2_000.0, 0.0, 10_000.0, True),
         ("open", 2_000.0, 1_000.0, 10_000.0, True),
@@ -40,12 +40,12 @@ def test_client_limited_invalidates_what_the_client_times_only() -> None:
     ],
 )
 def test_late_requests_invalidate_an_open_loop(
-    loop: str, lag_us: float, budget_us: float, latency_us: float, fires: bool
+    loop: str, delay_us: float, budget_us: float, latency_us: float, fires: bool
 ) -> None:
-    lag = {"p99": lag_us, "budget": budget_us}
-    change = load_with(loop=loop, send_delay_us=lag, latency_us={"p99": latency_us})
+    delay = {"p99": delay_us, "budget": budget_us}
+    change = load_with(loop=loop, send_delay_us=delay, latency_us={"p99": latency_us})
     found = found_in(run_with(change))
-    assert ("send-lag" in found) == fires
+    assert ("send-delay" in found) == fires
 
 
 @pytest.mark.parametrize(

@@ -27,8 +27,8 @@ BUSY_LIMIT = 0.85
 WAITING_LIMIT = 1 - BUSY_LIMIT
 """Share of its time that a thread of the client may be ready and wait for a CPU."""
 
-LAG_LIMIT, LAG_FLOOR_US = 0.05, 500.0
-"""Open loop: the send lag's 99th percentile may reach this share of the latency's, and in any
+SEND_DELAY_LIMIT, SEND_DELAY_FLOOR_US = 0.05, 500.0
+"""Open loop: the send delay's 99th percentile may reach this share of the latency's, and in any
 case this much beyond its budget: one late wake-up in a hundred says nothing about the client."""
 
 NEAR, STALE = 0.9, 1.1
@@ -268,24 +268,24 @@ MACHINE_STALLED = SlotRule(
 
 
 def _lagged(slot: SlotRecord) -> bool:
-    lag, response = slot.load.send_delay_us, slot.load.latency_us.p99
-    if slot.load.loop != "open" or not lag.p99 or not response:
+    delay, response = slot.load.send_delay_us, slot.load.latency_us.p99
+    if slot.load.loop != "open" or not delay.p99 or not response:
         return False
-    return lag.p99 > max(LAG_LIMIT * response, lag.budget + LAG_FLOOR_US)
+    return delay.p99 > max(SEND_DELAY_LIMIT * response, delay.budget + SEND_DELAY_FLOOR_US)
 
 
-def _most_lag(slots: Sequence[SlotRecord]) -> str:
+def _longest_delay(slots: Sequence[SlotRecord]) -> str:
     worst = max(slot.load.send_delay_us.p99 or 0.0 for slot in slots)
     return (
         f"requests left up to {latency(worst)} after they were due (99th percentile), more than "
-        f"{percent(LAG_LIMIT)} of the latency"
+        f"{percent(SEND_DELAY_LIMIT)} of the latency"
     )
 
 
-SEND_LAG = SlotRule(
-    name="send-lag",
+SEND_DELAY = SlotRule(
+    name="send-delay",
     broken=_lagged,
-    what=_most_lag,
+    what=_longest_delay,
     fix="Lower the arrival rate, or give the client more CPUs (--server-cores 1).",
     invalidates=LATENCY,
     has_bias_bound=True,
@@ -375,7 +375,7 @@ RULES = (
     CLIENT_CPU_STARVED,
     CLIENT_STALLED,
     MACHINE_STALLED,
-    SEND_LAG,
+    SEND_DELAY,
     OFFERED_RATE,
     CLIENT_CEILING,
 )

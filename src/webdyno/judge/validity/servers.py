@@ -367,10 +367,10 @@ def longer_waits(
 
 def _sent_late_us(data: PointData, variant: str, percentile: str) -> float:
     """Give how late the client sent requests, in the median of slots."""
-    lags = [
+    late_us = [
         getattr(slot.load.send_delay_us, percentile) or 0.0 for slot in data.of_variant(variant)
     ]
-    return median(lags) if lags else 0.0
+    return median(late_us) if late_us else 0.0
 
 
 def _ratio(
