@@ -15,7 +15,7 @@ from builders import SimulatedVariant, simulated_run
 from report import questions, runs
 from report.in_terminal import in_terminal
 from webdyno.definitions import Catalogue, CommandLine, Draft, read_overrides
-from webdyno.generator.interface import Expectation, LoadOrder, SentRequest, program, programs
+from webdyno.generator.interface import Expectation, LoadOrder, Request, program, programs
 from webdyno.host.this_machine import Testbed
 from webdyno.judge import judge
 from webdyno.judge.point_data import PointData, RunData
@@ -182,7 +182,7 @@ def test_a_file_is_all_that_a_generator_takes(sloth: str) -> None:
     assert sloth in programs()
     experiment = Catalogue.load().experiment("static-hello", read_overrides([f"generator={sloth}"]))
     assert experiment.generator == sloth
-    order = LoadOrder("a slot", (SentRequest("http://127.0.0.1/", Expectation(200)),), Load(), 1.0)
+    order = LoadOrder("a slot", "http://127.0.0.1", (Request("/", Expectation(200)),), Load(), 1.0)
     with program(sloth).new([0]) as generator:
         assert generator.slot(order).throughput_rps == 1.0
 

@@ -62,6 +62,8 @@ pub struct Target {
     pub host: String,
     /// Path and query.
     pub path: String,
+    /// A user's value stands where the path should begin, which is a link then: `{{next}}`.
+    pub begins_with_link: bool,
     /// Scheme and host, for messages and results.
     pub origin: String,
     /// Over TLS.
@@ -87,7 +89,7 @@ impl Target {
                 return Err(format!("{url:?} {message}"));
             }
         };
-        let (host, path) = split_path(rest);
+        let (host, path, begins_with_link) = split_path(rest);
         if host.is_empty() {
             return Err("the host is missing; write http://127.0.0.1:8080/".into());
         }
@@ -104,6 +106,7 @@ impl Target {
         Ok(Target {
             host: host.to_owned(),
             path,
+            begins_with_link,
             origin: format!("{}://{host}", scheme.to_ascii_lowercase()),
             secure,
             socket: None,
@@ -126,11 +129,13 @@ impl Target {
     }
 }
 
-fn split_path(rest: &str) -> (&str, String) {
+/// Host and path; true where the path begins with a place for a link.
+fn split_path(rest: &str) -> (&str, String, bool) {
     let at = rest.find(['/', '?']).unwrap_or(rest.len());
+    let at = rest[..at].find("{{").unwrap_or(at);
     let (host, path) = rest.split_at(at);
     let slash = if path.starts_with('/') { "" } else { "/" };
-    (host, format!("{slash}{path}"))
+    (host, format!("{slash}{path}"), path.starts_with("{{"))
 }
 
 /// A host without its port and the brackets of IPv6.
@@ -229,7 +234,7 @@ fn addresses_of(
 }
 
 fn unix(rest: &str) -> Result<Target, String> {
-    let (host, path) = split_path(rest);
+    let (host, path, begins_with_link) = split_path(rest);
     let socket = percent_decode_str(host)
         .decode_utf8()
         .map_err(|_| format!("{host:?} is not percent-encoded UTF-8"))?;
@@ -241,6 +246,7 @@ fn unix(rest: &str) -> Result<Target, String> {
     Ok(Target {
         host: "localhost".into(),
         path,
+        begins_with_link,
         origin: format!("http+unix://{host}"),
         secure: false,
         socket: Some(PathBuf::from(socket.into_owned())),

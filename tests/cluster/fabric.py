@@ -29,7 +29,7 @@ from e2e.commands import WEBDYNO
 from e2e.hosts import BIN, PORT, TOKEN, TestHost, ray_cluster_of
 from webdyno.cluster.node import SPARING_OPTIONS, STARTED, environment
 from webdyno.definitions import Catalogue
-from webdyno.generator.interface import Expectation, LoadOrder, SentRequest
+from webdyno.generator.interface import Expectation, LoadOrder, Request
 from webdyno.generator.loadgen import Loadgen
 from webdyno.host.this_machine import Testbed
 from webdyno.judge import judge
@@ -108,14 +108,14 @@ def idle(rounds: int, shared: Path) -> None:
         start_stack(stack, {}, site, folder=shared / "nginx", testbed=testbed) as nginx,
         Loadgen(testbed.split.client) as client,
     ):
-        request = SentRequest(f"{nginx.url}/hello.txt", Expectation(200))
+        request = Request("/hello.txt", Expectation(200))
         for each in range(rounds):
             cost = {}
             for beside in (True, False) if each % 2 else (False, True):
                 for process in node:
                     process.send_signal(signal.SIGCONT if beside else signal.SIGSTOP)
                 time.sleep(CATCHES_UP_S)
-                order = LoadOrder(f"{each}", (request,), load, 0.5, ramp_up_s=0.1)
+                order = LoadOrder(f"{each}", nginx.url, (request,), load, 0.5, ramp_up_s=0.1)
                 before = server_cpu(nginx)
                 answers = client.slot(order).all_of_it.completed
                 cost[beside] = server_cpu(nginx).since(before).cpu_s / answers

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from webdyno.definitions.traffic import read_curl
 from webdyno.model.errors import UserError
-from webdyno.model.request import Request
+from webdyno.model.request import WrittenRequest
 
 
 def test_what_a_browser_copies(tmp_path: Path) -> None:
@@ -37,7 +37,7 @@ def test_what_a_browser_copies(tmp_path: Path) -> None:
         },
         "body": '{"name":"O\'Neill!"}',
     }
-    assert Request.model_validate(entry).label == "POST /api/orders?page=2"
+    assert WrittenRequest.model_validate(entry).label == "POST /api/orders?page=2"
 
 
 def test_data_are_joined_read_from_files_and_go_into_the_query(tmp_path: Path) -> None:

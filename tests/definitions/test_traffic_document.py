@@ -7,7 +7,7 @@ from pathlib import Path
 
 from webdyno.definitions import Catalogue, CommandLine, read_experiment
 from webdyno.definitions.traffic import read_curl
-from webdyno.model.request import Request
+from webdyno.model.request import WrittenRequest
 
 TEXT = (Path(__file__).parents[2] / "docs/how-to/traffic.md").read_text(encoding="utf-8")
 
@@ -27,4 +27,4 @@ def test_the_curl_command_is_understood() -> None:
         if line.startswith("webdyno") and '--traffic "curl' in line
     )
     command = shlex.split(line)[-1]
-    assert Request.model_validate(read_curl(command)).path == "/hello.txt"
+    assert WrittenRequest.model_validate(read_curl(command)).path == "/hello.txt"

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from webdyno.definitions.entries import open_secrets
 from webdyno.definitions.traffic import read_har, read_request_file
 from webdyno.model.errors import UserError
-from webdyno.model.request import Request
+from webdyno.model.request import WrittenRequest
 from webdyno.workload.log import LogSelection
 from webdyno.workload.privacy import Privacy
 from webdyno.workload.read import read_logs
@@ -68,7 +68,7 @@ def test_a_har_file_gives_the_page_s_own_requests_with_how_often_they_came(tmp_p
     assert told
     assert "1 request excluded: 1 to others than shop.example" in told
     for entry in entries:
-        Request.model_validate(entry)
+        WrittenRequest.model_validate(entry)
 
 
 def entry(url: str, status: int = 200, method: str = "GET", **more: object) -> dict[str, object]:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from webdyno.definitions import Catalogue, CommandLine, Draft
-from webdyno.generator.interface import Expectation, LoadOrder, SentRequest
+from webdyno.generator.interface import Expectation, LoadOrder, Request
 from webdyno.generator.loadgen import Loadgen
 from webdyno.host.this_machine import Testbed
 from webdyno.model.load import Load
@@ -75,7 +75,8 @@ def look(folder: Path, look_s: float, how: str) -> Iterator[str]:
         agent.get_ready(VARIANT)
         order = LoadOrder(
             id="long look",
-            requests=(SentRequest(f"{url}/", Expectation(200)),),
+            url=url,
+            requests=(Request("/", Expectation(200)),),
             load=variant.load,
             duration_s=look_s,
             ramp_up_s=RAMP_UP_S,

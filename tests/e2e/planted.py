@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from webdyno.definitions import Catalogue, CommandLine, Draft
-from webdyno.generator.interface import Expectation, LoadOrder, SentRequest
+from webdyno.generator.interface import Expectation, LoadOrder, Request
 from webdyno.generator.loadgen import Loadgen
 from webdyno.host.this_machine import Testbed
 from webdyno.model.load import Load
@@ -141,7 +141,8 @@ def look(folder: Path, look_s: float, load: Load, *words: str) -> LongLookRecord
         agent.get_ready(VARIANT)
         order = LoadOrder(
             id="long look",
-            requests=(SentRequest(f"{url}/", Expectation(200)),),
+            url=url,
+            requests=(Request("/", Expectation(200)),),
             load=load,
             duration_s=look_s,
             ramp_up_s=RAMP_UP_S,

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
 from urllib.request import urlopen
@@ -20,7 +21,7 @@ from webdyno.model.experiment import Experiment
 from webdyno.model.records import PreflightRecord, SlotRecord
 from webdyno.model.request import FORM_TYPE
 from webdyno.run.folder import RunFolder
-from webdyno.run.requests import planned_requests, planned_users, with_steps
+from webdyno.run.requests import planned_requests, planned_users
 from webdyno.stack.sockets import free_port
 
 SHOP = Path(__file__).with_name("shop.py")
@@ -312,15 +313,15 @@ def order_of_users(url: str, names: Sequence[str], load: Mapping[str, object]) -
     )
     site, requests, its_load = Catalogue.load().site("own"), experiment.requests, experiment.load
     users = planned_users(experiment, requests, its_load, {})
-    asked = with_steps(planned_requests(requests, its_load, site, {}), requests)
     assert users is not None
     return LoadOrder(
         "x",
-        tuple(it.sent_to(url, its_load) for it in asked),
+        url,
+        planned_requests(requests, its_load, site, {}),
         its_load,
         60.0,
         count=2 * len(names),
-        users=users.sent_to(url, its_load, "one start"),
+        users=replace(users, key="one start"),
     )
 
 

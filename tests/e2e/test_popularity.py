@@ -34,8 +34,8 @@ def test_files_are_asked_for_by_zipfs_law(tmp_path: Path) -> None:
         ) as running,
         Loadgen(testbed.split.client) as generator,
     ):
-        requests = tuple(asked.sent_to(running.url, variant.load) for asked in variant.asked)
-        result = generator.slot(LoadOrder("1", requests, experiment.load, duration_s=1.0))
+        order = LoadOrder("1", running.url, variant.asked, experiment.load, duration_s=1.0)
+        result = generator.slot(order)
     assert result.failures.total == 0
     log = (tmp_path / "kept" / "nginx.log").read_text()
     counted = Counter(int(number) for number in re.findall(r"GET /many/(\d+)\.txt", log))

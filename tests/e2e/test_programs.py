@@ -78,7 +78,8 @@ def check_load(running: RunningStack, experiment: Experiment) -> None:
     planned, _ = plan_variants(experiment, CATALOGUE)
     order = LoadOrder(
         "a moment",
-        tuple(asked.sent_to(running.url, planned.load) for asked in planned.asked),
+        running.url,
+        planned.asked,
         planned.load,
         LOAD_S,
         ramp_up_s=SETTLES_S,

@@ -24,7 +24,7 @@ from manners import (
     serving,
 )
 from webdyno.generator.asking import Conversation, NoResponse
-from webdyno.generator.interface import Expectation, SentRequest, ServerResponse
+from webdyno.generator.interface import Expectation, Request, ServerResponse
 from webdyno.model.load import HttpProtocol, Load
 
 WITHIN_S = 5.0
@@ -121,7 +121,7 @@ def test_events_without_an_end_are_not_waited_for() -> None:
 )
 def test_informational_answers_are_not_the_answer(before: bytes) -> None:
     with serving(saying(before + HELLO)) as port, talk(port) as conversation:
-        request = SentRequest(conversation.url, Expectation(200))
+        request = Request("/", Expectation(200))
         said = list(conversation.ask_all([request] * 2))
     assert [(it.status, it.body) for it in said] == [(200, b"hello")] * 2
 
@@ -138,7 +138,7 @@ def test_requests_share_a_connection_as_far_as_it_stays_open() -> None:
             opened.clear()
             load = Load.model_validate({"keepalive": keepalive})
             with Conversation(f"http://127.0.0.1:{port}", load) as conversation:
-                request = SentRequest(conversation.url, Expectation(200))
+                request = Request("/", Expectation(200))
                 assert [said.status for said in conversation.ask_all([request] * 3)] == [200] * 3
             assert len(opened) == connections
 
@@ -159,7 +159,7 @@ def test_a_kept_connection_that_ends_without_a_response_is_no_response() -> None
         connection.recv(65_536)
 
     with serving(once) as port, talk(port) as conversation:
-        request = SentRequest(conversation.url, Expectation(200))
+        request = Request("/", Expectation(200))
         said = list(conversation.ask_all([request] * 3))
     assert [it.trouble for it in said] == [None, "closed", None]
 

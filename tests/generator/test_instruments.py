@@ -10,7 +10,7 @@ from webdyno.generator.interface import (
     Expectation,
     GeneratorError,
     LoadOrder,
-    SentRequest,
+    Request,
     generator_fault,
     program,
 )
@@ -34,9 +34,11 @@ def slot(
     count: int | None = None,
 ) -> LoadResult:
     """Let an instrument load a path for a second."""
-    request = SentRequest(url, Expectation(200, body_bytes))
+    base, _, path = url.rpartition("/")
+    request = Request(f"/{path}", Expectation(200, body_bytes), headers=load.headers)
     with program(name).new([CPU]) as generator:
-        return generator.slot(LoadOrder("a slot", (request,), load, duration_s, count=count))
+        order = LoadOrder("a slot", base, (request,), load, duration_s, count=count)
+        return generator.slot(order)
 
 
 def figures(pattern: str, text: str | None) -> list[float]:
@@ -236,7 +238,7 @@ def test_a_ramp_up_that_would_not_be_excluded_is_refused(name: str) -> None:
 
 def test_threads_of_wrk_share_connections_evenly() -> None:
     order = LoadOrder(
-        "a slot", (SentRequest("http://127.0.0.1/", Expectation(200)),), Load(connections=9), 1.0
+        "a slot", "http://127.0.0.1", (Request("/", Expectation(200)),), Load(connections=9), 1.0
     )
     words = Wrk().command(order, cpus=4)
     assert words[words.index("-t") + 1] == "3"

@@ -13,7 +13,7 @@ from hdrh.histogram import HdrHistogram
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from webdyno.generator.interface import Expectation, LoadOrder, SentRequest
+from webdyno.generator.interface import Expectation, LoadOrder, Request
 from webdyno.generator.loadgen import Loadgen, find_loadgen
 from webdyno.generator.split_and_merge import merged_results, split_order
 from webdyno.model.histogram import Histogram, merge
@@ -233,7 +233,7 @@ def null_server() -> Iterator[str]:
     command = [str(find_loadgen()), "null-server", "--cpus", str(CPUS[0])]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
-        yield server.stdout.readline().strip()
+        yield server.stdout.readline().strip().rstrip("/")
         server.kill()
 
 
@@ -243,9 +243,9 @@ def test_two_engines_ask_what_one_timetable_has(
 ) -> None:
     due = 10_000
     load = Load(loop="open", rate_per_s=10_000, arrivals=arrivals, connections=15)
-    request = SentRequest(null_server, Expectation(200, 100), endpoint="null")
+    request = Request("/", Expectation(200, 100), endpoint="null")
     # The timetable's end ends it, after a second: on a busy machine, too, all of it is sent.
-    order = LoadOrder("a slot", (request,), load, duration_s=60.0, count=due)
+    order = LoadOrder("a slot", null_server, (request,), load, duration_s=60.0, count=due)
     with Loadgen(CPUS[-1:]) as one, Loadgen(CPUS[-1:]) as other, ThreadPoolExecutor() as threads:
         parts = list(threads.map(Loadgen.slot, [one, other], split_order(order, 2)))
     found = merged_results(parts)
@@ -264,9 +264,9 @@ def test_two_engines_ask_what_one_timetable_has(
 
 def test_engines_that_share_a_replay_ask_all_of_it_and_end_together(null_server: str) -> None:
     stretch = Stretch([0.0, 0.01, 0.02, 0.05, 0.6], [0, 1, 0, 1, 0])
-    requests = tuple(SentRequest(null_server + name, Expectation(200, 100)) for name in ("a", "b"))
+    requests = tuple(Request(f"/{name}", Expectation(200, 100)) for name in ("a", "b"))
     load = Load(loop="open", rate_per_s=10, connections=4)
-    order = LoadOrder("a slot", requests, load, duration_s=0.5, replay=stretch)
+    order = LoadOrder("a slot", null_server, requests, load, duration_s=0.5, replay=stretch)
     with Loadgen(CPUS[-1:]) as engine:
         parts = [engine.slot(part) for part in split_order(order, 2)]
     assert [it.requests.completed for it in parts] == [2, 2]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from webdyno.generator.interface import Expectation, LoadOrder, SentRequest, Share
+from webdyno.generator.interface import Expectation, LoadOrder, Request, Share
 from webdyno.generator.loadgen import order_json
 from webdyno.generator.split_and_merge import split_order
 from webdyno.model.errors import UserError
@@ -22,7 +22,7 @@ SHARED = Load(loop="open", rate_per_s=1000, connections=7)
 
 def order(load: Load, **changes: object) -> LoadOrder:
     """A slot of two seconds, with such changes."""
-    whole = LoadOrder("a slot", (SentRequest("http://127.0.0.1/", Expectation(200)),), load, 2.0)
+    whole = LoadOrder("a slot", "http://127.0.0.1", (Request("/", Expectation(200)),), load, 2.0)
     return dataclasses.replace(whole, **changes)  # type: ignore[arg-type]
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from rig.truth import percentile
-from webdyno.generator.interface import Expectation, LoadOrder, SentRequest
+from webdyno.generator.interface import Expectation, LoadOrder, Request
 from webdyno.generator.loadgen import Loadgen
 from webdyno.model.load import Load
 from webdyno.model.load_result import Times
@@ -67,7 +67,7 @@ def test_first_events_and_gaps_are_as_the_server_noted_them(load: Load) -> None:
     request: dict[str, Any] = {"expect": Expectation(200), "events": "sse"}
     with streamer() as (url, stdin, stdout):
         with Loadgen([CLIENT_CPU]) as loadgen:
-            order = LoadOrder("a slot", (SentRequest(url, **request),), load, 2.0)
+            order = LoadOrder("a slot", url, (Request("/", **request),), load, 2.0)
             result = loadgen.slot(order)
         stdin.close()
         noted = json.loads(stdout.readline())

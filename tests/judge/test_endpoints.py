@@ -13,7 +13,7 @@ from webdyno.judge.sweep import judge_sweep
 from webdyno.model.judgement import Judgement, Verdict
 from webdyno.model.load_result import EndpointResult
 from webdyno.model.records import SlotRecord
-from webdyno.model.request import Request
+from webdyno.model.request import WrittenRequest
 from webdyno.report.csv_files import summary_csv
 from webdyno.report.view import run_view
 
@@ -103,6 +103,6 @@ def test_they_stand_in_the_csv() -> None:
 def test_a_run_goes_on_until_each_request_can_be_told(requests: int, rounds: int) -> None:
     experiment = run_head({"a": "nginx", "b": "nginx"}).experiment
     asked = experiment.model_copy(
-        update={"requests": [Request(path=f"/{n}") for n in range(requests)]}
+        update={"requests": [WrittenRequest(path=f"/{n}") for n in range(requests)]}
     )
     assert fewest_rounds(asked.measure, together(asked)) == rounds

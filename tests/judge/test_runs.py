@@ -14,7 +14,7 @@ from webdyno.judge.runs import OTHERS_TOOK, compare_runs
 from webdyno.model.judgement import Verdict
 from webdyno.model.measure import Measure
 from webdyno.model.records import Record, SlotRecord
-from webdyno.model.request import Request
+from webdyno.model.request import WrittenRequest
 from webdyno.model.several_runs import Change, RunComparison
 
 VARIANTS = {"nginx": SimulatedVariant(), "apache": SimulatedVariant(throughput_rps=20_000)}
@@ -150,7 +150,12 @@ def test_runs_without_a_common_variant_are_not_compared() -> None:
 
 def test_other_requests_are_another_experiment() -> None:
     before, after = run(VARIANTS, 1), run(VARIANTS, 2)
-    asked = {"requests": [Request(path="/"), Request(path="/order", method="POST", body="x")]}
+    asked = {
+        "requests": [
+            WrittenRequest(path="/"),
+            WrittenRequest(path="/order", method="POST", body="x"),
+        ]
+    }
     experiment = after.head.experiment.model_copy(update=asked)
     found = compare_runs(before.data, after.data.under(experiment))
     assert found.verdict is Verdict.INVALID

@@ -11,7 +11,7 @@ from webdyno.model.load import Load
 from webdyno.model.point import SweepJudgement
 from webdyno.model.records import Record
 from webdyno.model.replay import Replay
-from webdyno.model.request import Request
+from webdyno.model.request import WrittenRequest
 
 
 def swept(rates: list[int]) -> SweepJudgement:
@@ -30,7 +30,7 @@ def judged(
         records += [record.model_copy(update={"point": number}) for record in run.records]
     there = run.head.experiment
     load = Load(replay=Replay([0.0, 1.0], [0, 0]).packed())
-    changes = {"factors": factors, "load": load, "requests": [Request(path="/hello.txt")]}
+    changes = {"factors": factors, "load": load, "requests": [WrittenRequest(path="/hello.txt")]}
     varied = there.model_copy(update=changes)
     return judge_sweep(RunData(run.head.model_copy(update={"experiment": varied}), records))
 

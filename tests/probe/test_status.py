@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from webdyno.definitions import Catalogue
-from webdyno.generator.interface import Expectation, LoadOrder, SentRequest
+from webdyno.generator.interface import Expectation, LoadOrder, Request
 from webdyno.generator.loadgen import Loadgen, find_loadgen
 from webdyno.host.netns import open_testbed
 from webdyno.host.this_machine import Testbed
@@ -141,9 +141,9 @@ def test_all_children_of_php_fpm_at_once(
     ):
         service = running.services()["phpfpm"]
         before = read_status(service)
-        request = SentRequest(f"{running.url}/hello.php", Expectation(200))
+        request = Request("/hello.php", Expectation(200))
         # php-fpm looks at its queue once a second, on a busy machine later.
-        order = LoadOrder(id="1", requests=(request,), load=Load(), duration_s=3.0)
+        order = LoadOrder("1", running.url, (request,), Load(), duration_s=3.0)
         load = generator.slot(order)
         after = read_status(service)
     assert before

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from webdyno.definitions import Catalogue
-from webdyno.generator.interface import Expectation, LoadOrder, SentRequest
+from webdyno.generator.interface import Expectation, LoadOrder, Request
 from webdyno.generator.loadgen import Loadgen
 from webdyno.host.this_machine import Testbed
 from webdyno.model.load import Load
@@ -84,7 +84,8 @@ def measured(nginx: RunningStack, loadgen: Loadgen) -> tuple[Counts, HostUse, Co
     expect = Expectation(status=200, body_bytes=13)
     order = LoadOrder(
         id="a slot",
-        requests=(SentRequest(f"{nginx.url}/hello.txt", expect),),
+        url=nginx.url,
+        requests=(Request("/hello.txt", expect),),
         load=Load(connections=16),
         duration_s=SLOT_S,
     )

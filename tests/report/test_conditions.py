@@ -9,7 +9,7 @@ from webdyno.model.experiment import Experiment
 from webdyno.model.load import Load, SlowReaders
 from webdyno.model.readings import ServerStatus
 from webdyno.model.records import SlotRecord
-from webdyno.model.request import Request
+from webdyno.model.request import WrittenRequest
 from webdyno.model.variant import Variant
 from webdyno.report.conditions import (
     cpu_split,
@@ -68,7 +68,7 @@ def test_variants_with_paths_of_their_own_are_named() -> None:
 
 def test_of_very_many_paths_the_first_are_named() -> None:
     run = comparisons.no_round()
-    requests = [Request(path=f"/{number}") for number in range(1_020)]
+    requests = [WrittenRequest(path=f"/{number}") for number in range(1_020)]
     asked = {"requests": requests, "load": Load()}
     experiment = run.head.experiment.model_copy(update=asked)
     whole = RunData(run.head.model_copy(update={"experiment": experiment}), run.records)

@@ -14,7 +14,7 @@ from webdyno.model.errors import UserError
 from webdyno.model.hiding import HIDDEN, keep_secret
 from webdyno.model.load import Load
 from webdyno.model.records import IncidentRecord, StopRecord
-from webdyno.model.request import Request
+from webdyno.model.request import WrittenRequest
 from webdyno.run.redact import hide_in_files, line_of, names_in, without_secrets
 from webdyno.run.requests import planned_requests, secrets_of
 
@@ -29,9 +29,9 @@ def read(*overrides: str, **more: object) -> object:
 
 def test_patterns_share_their_weight_and_pages_have_the_site_s_answer() -> None:
     requests = [
-        Request(path="/many/{1..4}.txt", weight=2.0),
-        Request(path="/hello.txt", headers={"accept": "b"}),
-        Request(path="/hello.txt", method="POST", json_={"a": ["é"]}),
+        WrittenRequest(path="/many/{1..4}.txt", weight=2.0),
+        WrittenRequest(path="/hello.txt", headers={"accept": "b"}),
+        WrittenRequest(path="/hello.txt", method="POST", json_={"a": ["é"]}),
     ]
     load = Load(headers={"Accept": "a", "X": "y"})
     asked = planned_requests(requests, load, SITE, {})
@@ -48,20 +48,20 @@ def test_patterns_share_their_weight_and_pages_have_the_site_s_answer() -> None:
 
 
 def test_what_has_no_name_of_its_own_is_numbered_and_one_alone_has_none() -> None:
-    twice = [Request(path="/", method="POST", body=body) for body in "ab"]
+    twice = [WrittenRequest(path="/", method="POST", body=body) for body in "ab"]
     assert [it.endpoint for it in planned_requests(twice, Load(), SITE, {})] == [
         "POST /",
         "POST / (2)",
     ]
     named = [it.model_copy(update={"name": "both"}) for it in twice]
     assert [it.endpoint for it in planned_requests(named, Load(), SITE, {})] == [None, None]
-    many = [Request(path=f"/{n}") for n in range(51)]
+    many = [WrittenRequest(path=f"/{n}") for n in range(51)]
     assert {it.endpoint for it in planned_requests(many, Load(), SITE, {})} == {None}
 
 
 def test_secrets_are_filled_in_and_what_is_missing_is_named() -> None:
     load = Load(headers={"Authorization": "Bearer ${env:TOKEN}"})
-    requests = [Request(path="/", method="PUT", body="${env:OTHER}${env:TOKEN}$x")]
+    requests = [WrittenRequest(path="/", method="PUT", body="${env:OTHER}${env:TOKEN}$x")]
     environment = {"TOKEN": "abc", "OTHER": "d"}
     (asked,) = planned_requests(requests, load, SITE, environment)
     assert asked.body == b"dabc$x"
@@ -95,7 +95,10 @@ def test_records_hide_secrets_in_any_text_but_where_it_is_a_name() -> None:
 
 def test_requests_keep_their_names_where_a_part_of_one_is_a_secret() -> None:
     keep_secret(["production"])
-    asked = [Request(path="/production/{1..2}"), Request(path="/production", method="POST")]
+    asked = [
+        WrittenRequest(path="/production/{1..2}"),
+        WrittenRequest(path="/production", method="POST"),
+    ]
     head = run_head()
     changed = head.experiment.replace(requests=asked, load=Load())
     names = names_in(head.replace(experiment=changed))
@@ -201,9 +204,9 @@ def test_a_protocol_that_a_stack_does_not_speak_is_refused_with_those_that_do() 
 
 def test_a_body_is_sent_as_it_is() -> None:
     with pytest.raises(ValidationError, match="no base64"):
-        Request(path="/", method="PUT", body_base64="?")
+        WrittenRequest(path="/", method="PUT", body_base64="?")
     (asked,) = planned_requests(
-        [Request(path="/", method="PUT", body_base64="AAH/")], Load(), SITE, {}
+        [WrittenRequest(path="/", method="PUT", body_base64="AAH/")], Load(), SITE, {}
     )
     assert asked.body == b"\x00\x01\xff"
 
@@ -213,5 +216,5 @@ def test_any_status_of_2xx_is_right_for_a_system_of_which_nothing_is_known(
     said: int | None, wanted: int | None
 ) -> None:
     own = SITE.model_copy(update={"paths": {}})
-    (asked,) = planned_requests([Request(path="/health", status=said)], Load(), own, {})
+    (asked,) = planned_requests([WrittenRequest(path="/health", status=said)], Load(), own, {})
     assert asked.expect.status == wanted

@@ -11,12 +11,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from manners import serving
-from webdyno.generator.interface import Expectation
+from webdyno.generator.interface import Expectation, Request
 from webdyno.model.load import Load
-from webdyno.model.stack import Page
 from webdyno.run import preflight
 from webdyno.run.preflight import Undecodable, ask_all, decoded
-from webdyno.run.requests import PlannedRequest
 
 BODY = b"Hello, World!"
 ENCODED = {
@@ -61,7 +59,7 @@ def url() -> Iterator[str]:
 
 def test_an_answer_is_written_down_with_hash_and_head(url: str) -> None:
     expect = Expectation(200, len(BODY), hashlib.sha256(BODY).hexdigest())
-    (response,) = ask_all(url, [PlannedRequest("/hello", expect)], Load())
+    (response,) = ask_all(url, [Request("/hello", expect)], Load())
     assert (response.status, response.body_sha256) == (200, expect.body_sha256)
     assert response.headers == [("Content-Length", "13")]
     assert response.head_bytes == len(b"HTTP/1.1 200 OK\r\nContent-Length: 13\r\n\r\n")
@@ -69,14 +67,14 @@ def test_an_answer_is_written_down_with_hash_and_head(url: str) -> None:
 
 
 def test_an_error_page_keeps_its_beginning(url: str) -> None:
-    (response,) = ask_all(url, [PlannedRequest("/missing", Expectation(200))], Load())
+    (response,) = ask_all(url, [Request("/missing", Expectation(200))], Load())
     assert (response.status, response.body_start) == (404, "not here")
 
 
 def test_no_answer_is_an_answer_with_its_reason_and_the_next_one_is_asked(url: str) -> None:
     gone, hello = ask_all(
         url,
-        [PlannedRequest("/gone", Expectation(200)), PlannedRequest("/hello", Expectation(200))],
+        [Request("/gone", Expectation(200)), Request("/hello", Expectation(200))],
         Load(),
     )
     assert gone.status is None
@@ -85,7 +83,7 @@ def test_no_answer_is_an_answer_with_its_reason_and_the_next_one_is_asked(url: s
 
 
 def test_nobody_listening_is_told() -> None:
-    (response,) = ask_all("http://127.0.0.1:9", [PlannedRequest("/", Expectation(200))], Load())
+    (response,) = ask_all("http://127.0.0.1:9", [Request("/", Expectation(200))], Load())
     assert response.status is None
     assert "refused" in (response.error or "")
 
@@ -94,14 +92,14 @@ def test_nobody_listening_is_told() -> None:
 def test_a_compressed_body_is_kept_as_the_page_that_it_is(url: str, encoding: str) -> None:
     expect = Expectation(200, len(BODY), hashlib.sha256(BODY).hexdigest())
     load = Load(headers={"Accept-Encoding": encoding})
-    (response,) = ask_all(url, [PlannedRequest("/hello", expect)], load)
+    (response,) = ask_all(url, [Request("/hello", expect)], load)
     assert (response.encoding, response.wire_bytes) == (encoding, len(ENCODED[encoding]))
     assert (response.body_bytes, response.body_sha256) == (len(BODY), expect.body_sha256)
 
 
 def test_an_encoding_that_nobody_can_read_is_no_answer(url: str) -> None:
     load = Load(headers={"Accept-Encoding": "gzip, deflate"})  # the server takes it literally
-    (response,) = ask_all(url, [PlannedRequest("/hello", Expectation(200))], load)
+    (response,) = ask_all(url, [Request("/hello", Expectation(200))], load)
     assert response.status is None
     assert "encoding" in (response.error or "")
 
@@ -136,8 +134,7 @@ def test_an_encoding_that_nobody_asked_for_is_no_answer() -> None:
 def test_headers_that_the_site_demands(
     url: str, headers: dict[str, str], lacking: str | None
 ) -> None:
-    page = Page(headers=headers, reads=3)
-    asked = PlannedRequest("/hello", Expectation(200), page=page)
+    asked = Request("/hello", Expectation(200, headers=headers, reads=3))
     (response,) = ask_all(url, [asked], Load())
     assert (response.lacks_header, response.expected_reads) == (lacking, 3)
 
@@ -154,7 +151,7 @@ def test_a_response_that_would_take_longer_names_the_timeout(begin: bytes, named
     with serving(slow) as port:
         (response,) = ask_all(
             f"http://127.0.0.1:{port}",
-            [PlannedRequest("/stream", Expectation(200))],
+            [Request("/stream", Expectation(200))],
             Load(timeout_s=0.3),
         )
     assert response.error

@@ -1,5 +1,6 @@
 """What users send: values where the text says, as their place needs."""
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -13,18 +14,9 @@ from webdyno.generator.loadgen import order_json
 from webdyno.generator.split_and_merge import split_order
 from webdyno.model.experiment import Experiment
 from webdyno.model.load import Load
-from webdyno.model.request import Request, parts_of
+from webdyno.model.request import WrittenRequest, parts_of
 from webdyno.model.session import Values
-from webdyno.run.requests import (
-    encoding_of,
-    engine_values,
-    planned_requests,
-    planned_users,
-    sent_form,
-    sent_path,
-    with_places,
-    with_steps,
-)
+from webdyno.run.requests import engine_values, planned_requests, planned_users
 
 ENVIRONMENT = {"PW": "a&b"}
 VARIANTS = {"a": {"stack": "nginx"}, "b": {"stack": "nginx"}}
@@ -39,26 +31,19 @@ def experiment(**keys: Any) -> Experiment:  # noqa: ANN401 (TOML)
     return Experiment.model_validate({**usual, **keys})
 
 
-def test_places_say_how_values_are_written() -> None:
-    assert sent_path("/a/{{ id }}?q={{x.y}}") == "/a/{{id}}?q={{x.y}}"
-    assert sent_path("{{next}}&a") == "/{{next|link}}&a"
-    assert with_places("{{a}} {{ b c }} {{}}", "|json") == "{{a|json}} {{ b c }} {{}}"
-    assert sent_form({"a b": "{{x}}", "p": "${env:PW}{{y}} é"}, ENVIRONMENT) == (
-        "a%20b={{x}}&p=a%26b{{y}}%20%C3%A9"
-    )
-    post = {"path": "/", "method": "POST"}
-    assert encoding_of(Request.model_validate({**post, "json": {}})) == "|json"
-    as_form = {"Content-Type": "application/x-www-form-urlencoded; charset=utf-8"}
-    assert encoding_of(Request.model_validate({**post, "headers": as_form})) == "|url"
-    assert encoding_of(Request.model_validate({**post, "body": "x"})) == ""
+def test_forms_are_encoded_all_but_places() -> None:
+    form = {"a b": "{{x}}", "p": "${env:PW}{{ y }} é"}
+    request = WrittenRequest.model_validate({"path": "/", "method": "POST", "form": form})
+    assert request.content(ENVIRONMENT) == b"a%20b={{x}}&p=a%26b{{y}}%20%C3%A9"
 
 
-def test_braces_are_text_where_nobody_has_values() -> None:
-    request = Request.model_validate({"path": "/", "method": "POST", "json": {"a": "{{ b }}"}})
+def test_places_are_given_as_they_are_written() -> None:
+    told = {"path": "{{next}}&a", "method": "POST", "json": {"a": "{{ b }}"}}
+    request = WrittenRequest.model_validate(told)
     (asked,) = planned_requests([request], Load(), Catalogue.load().site("own"), {})
-    assert asked.body == b'{"a": "{{ b }}"}'
-    (as_user,) = with_steps([asked], [request])
-    assert as_user.body == b'{"a": "{{b|json}}"}'
+    order = LoadOrder("x", "http://h", (asked,), Load(), 1.0, users=Users((), {}))
+    (sent,) = order_json(order)["requests"]
+    assert (sent["url"], sent["body"]) == ("http://h{{next}}&a", '{"a": "{{ b }}"}')
 
 
 def test_values_are_given_as_the_engine_has_them(tmp_path: Path) -> None:
@@ -122,9 +107,9 @@ def test_what_users_cannot_do_is_refused(keys: dict[str, Any], says: str) -> Non
 
 def test_flows_are_parts_that_a_gate_measures_alone() -> None:
     requests = [
-        Request(path="/"),
-        Request(path="/items", flow="buy"),
-        Request(path="/cart", method="POST", flow="buy"),
+        WrittenRequest(path="/"),
+        WrittenRequest(path="/items", flow="buy"),
+        WrittenRequest(path="/cart", method="POST", flow="buy"),
     ]
     assert parts_of(requests) == ["/", "buy", "buy"]
     assert parts_of(requests[1:]) == [None, None]
@@ -140,7 +125,7 @@ def test_clients_share_rows_and_numbers() -> None:
         "n": {"counter": {"from": 10, "step": 1}},
     }
     order = LoadOrder(
-        id="x", requests=(), load=Load(connections=5), duration_s=1, users=Users((), values, "k")
+        "x", "http://h", (), Load(connections=5), duration_s=1, users=Users((), values, "k")
     )
     parts = [it.users.values for it in split_order(order, 2) if it.users]
     assert [it["mine"]["rows"]["rows"][0] for it in parts] == [["0"], ["3"]]
@@ -156,11 +141,11 @@ def test_an_order_has_the_session_as_the_engine_takes_it() -> None:
     made = experiment(login=LOGIN, values=values, requests=[{"path": "/", "think_s": "1s"}])
     users = planned_users(made, made.requests, made.load, ENVIRONMENT)
     assert users is not None
-    sent = users.sent_to("http://h", made.load, "key")
-    asked = order_json(LoadOrder("x", (), made.load, 1.0, users=sent))["session"]
+    users = dataclasses.replace(users, key="key")
+    asked = order_json(LoadOrder("x", "http://h", (), made.load, 1.0, users=users))["session"]
     assert asked["key"] == "key"
     assert asked["login"][0]["capture"] == {"csrf": {"css": "input"}}
-    assert asked["login"][1]["body"] == "n={{user.name|url}}&csrf={{csrf|url}}"
+    assert asked["login"][1]["body"] == "n={{user.name}}&csrf={{csrf}}"
     kind = asked["login"][1]["headers"]["Content-Type"]
     assert kind == "application/x-www-form-urlencoded"
     json.dumps(asked)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webdyno.model.errors import UserError
-from webdyno.model.request import Request
+from webdyno.model.request import WrittenRequest
 from webdyno.workload.privacy import Privacy
 
 
@@ -112,7 +112,7 @@ def test_any_target_is_a_path_that_can_be_asked_for_or_none(target: bytes) -> No
         path = Privacy("drop", "hash").path(target)
     except (ValueError, UserError):
         return
-    assert Request(path=path).paths == [path]
+    assert WrittenRequest(path=path).paths == [path]
 
 
 @pytest.mark.parametrize(

@@ -79,12 +79,12 @@ impl Script {
         let body = request.body.as_deref().unwrap_or_default();
         Ok(Script {
             method: request.method.clone().into_bytes(),
-            path: Template::parse(target.path.as_bytes(), Encoding::Url, names),
+            path: Template::path(target.path.as_bytes(), target.begins_with_link, names),
             head: Template::parse(&head, Encoding::Field, names),
             cookie,
             tells_length: content_length(request).is_some(),
             may_close: request.header("connection").is_none(),
-            body: Template::parse(body, Encoding::Raw, names),
+            body: Template::parse(body, Encoding::of_body(request.header("content-type")), names),
             reads_body: !contains.is_empty() || captures.iter().any(Capture::reads_body),
             captures,
             contains,
@@ -210,12 +210,13 @@ mod tests {
     #[test]
     fn a_users_request_is_whole() {
         let form = script(serde_json::json!({
-            "method": "POST", "headers": {"User-Agent": "", "X-T": "{{t}}", "Cookie": "own={{t}}"},
-            "body": "t={{t|url}}&raw={{u}}",
+            "method": "POST", "headers": {"User-Agent": "", "X-T": "{{t}}", "Cookie": "own={{t}}",
+            "Content-Type": "application/x-www-form-urlencoded"}, "body": "t={{t}}&raw={{u}}",
         }));
         let mut jar = CookieJar::default();
         jar.keep(b"Set-Cookie: s=1; Path=/x\r\nSet-Cookie: no=1; Path=/y\r\n", "/");
         let wanted = "POST /x/a%2Bb%3D%0D%0A?q=a%2Bb%3D%0D%0A HTTP/1.1\r\nHost: h\r\nX-T: a+b=\r\n\
+                      Content-Type: application/x-www-form-urlencoded\r\n\
                       Cookie: own=a+b=; s=1\r\nConnection: close\r\nContent-Length: 26\r\n\r\n\
                       t=a%2Bb%3D%0D%0A&raw={{u}}";
         assert_eq!(written(&form, &jar, true), wanted);

@@ -1,4 +1,4 @@
-//! Texts with places that a user's values fill: `{{name}}`, `{{name|url}}`, `{{name|json}}`.
+//! Texts with places that a user's values fill: `{{name}}`.
 
 use memchr::memmem;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
@@ -30,23 +30,35 @@ enum Part {
 #[derive(Debug, Clone, Default)]
 pub struct Template(Vec<Part>);
 
+impl Encoding {
+    /// In a body of a media type.
+    pub fn of_body(content_type: Option<&str>) -> Encoding {
+        let essence = content_type.and_then(|value| value.split(';').next()).unwrap_or_default();
+        match essence.trim().to_ascii_lowercase().as_str() {
+            "application/x-www-form-urlencoded" => Encoding::Url,
+            // RFC 6839 section 3.1.
+            kind if kind == "application/json" || kind.ends_with("+json") => Encoding::Json,
+            _ => Encoding::Raw,
+        }
+    }
+}
+
 impl Template {
-    /// `usual`: how values are written where the text doesn't say it. What no value is named by is
-    /// text like any other.
-    pub fn parse(text: &[u8], usual: Encoding, names: &[String]) -> Template {
+    /// What no value is named by is text like any other.
+    pub fn parse(text: &[u8], encoding: Encoding, names: &[String]) -> Template {
         let mut parts = Vec::new();
         let (mut begins, mut at) = (0, 0);
         while let Some(distance) = memmem::find(&text[at..], b"{{") {
             let open = at + distance;
             let Some(length) = memmem::find(&text[open..], b"}}") else { break };
             let inner = &text[open + 2..open + length];
-            match named(inner, usual, names) {
+            match number_of(inner, names) {
                 None => at = open + 1,
-                Some(value) => {
+                Some(number) => {
                     if open > begins {
                         parts.push(Part::Text(text[begins..open].into()));
                     }
-                    parts.push(value);
+                    parts.push(Part::Value(number, encoding));
                     at = open + length + 2;
                     begins = at;
                 }
@@ -56,6 +68,15 @@ impl Template {
             parts.push(Part::Text(text[begins..].into()));
         }
         Template(parts)
+    }
+
+    /// A path, whose first value is a link where the path begins with it.
+    pub fn path(text: &[u8], begins_with_link: bool, names: &[String]) -> Template {
+        let mut template = Template::parse(text, Encoding::Url, names);
+        if let Some(Part::Value(_, encoding)) = template.0.get_mut(1).filter(|_| begins_with_link) {
+            *encoding = Encoding::Link;
+        }
+        template
     }
 
     pub fn write(&self, values: &[Vec<u8>], to: &mut Vec<u8>) {
@@ -76,17 +97,9 @@ impl Template {
     }
 }
 
-fn named(inner: &[u8], usual: Encoding, names: &[String]) -> Option<Part> {
-    let inner = str::from_utf8(inner).ok()?;
-    let (name, encoding) = match inner.split_once('|') {
-        None => (inner, usual),
-        Some((name, "url")) => (name, Encoding::Url),
-        Some((name, "json")) => (name, Encoding::Json),
-        Some((name, "link")) => (name, Encoding::Link),
-        Some(_) => return None,
-    };
-    let number = names.iter().position(|known| known == name)?;
-    Some(Part::Value(number, encoding))
+/// Which value is named there, with spaces around or without.
+fn number_of(inner: &[u8], names: &[String]) -> Option<usize> {
+    names.iter().position(|name| name.as_bytes() == inner.trim_ascii())
 }
 
 fn encode(value: &[u8], encoding: Encoding, to: &mut Vec<u8>) {
@@ -135,8 +148,14 @@ mod tests {
 
     use super::*;
 
-    fn filled(text: &str, usual: Encoding, value: &str) -> String {
-        let template = Template::parse(text.as_bytes(), usual, &["a".into(), "row.b".into()]);
+    const NAMES: [&str; 2] = ["a", "row.b"];
+
+    fn filled(text: &str, encoding: Encoding, value: &str) -> String {
+        let template = Template::parse(text.as_bytes(), encoding, &NAMES.map(Into::into));
+        with(&template, value)
+    }
+
+    fn with(template: &Template, value: &str) -> String {
         let mut to = Vec::new();
         template.write(&[value.into(), b"B".to_vec()], &mut to);
         String::from_utf8(to).expect("text")
@@ -145,8 +164,8 @@ mod tests {
     #[test]
     fn fills_what_is_named_and_nothing_else() {
         let raw = |text| filled(text, Encoding::Raw, "x");
-        assert_eq!(raw("<{{a}}|{{row.b}}>{{a}}"), "<x|B>x");
-        for text in ["{{c}}", "{{a", "{{a|what}}", "{{{{", "}}", "{{}}", "{ {a}}"] {
+        assert_eq!(raw("<{{a}}|{{ row.b }}>{{a}}"), "<x|B>x");
+        for text in ["{{c}}", "{{a", "{{a|url}}", "{{{{", "}}", "{{}}", "{ {a}}"] {
             assert_eq!(raw(text), text);
         }
         assert_eq!(raw("{{{a}}}"), "{x}");
@@ -157,7 +176,7 @@ mod tests {
     fn values_are_written_as_their_place_needs() {
         let value = "a b+/=&\"é\r\n";
         assert_eq!(filled("{{a}}", Encoding::Url, value), "a%20b%2B%2F%3D%26%22%C3%A9%0D%0A");
-        assert_eq!(filled("{{a|json}}", Encoding::Raw, value), "a b+/=&\\\"é\\r\\n");
+        assert_eq!(filled("{{a}}", Encoding::Json, value), "a b+/=&\\\"é\\r\\n");
         assert_eq!(filled("{{a}}", Encoding::Field, value), "a b+/=&\"é");
     }
 
@@ -173,7 +192,23 @@ mod tests {
             ("/login?next=http://x/y", "/login?next=http://x/y"),
             ("", "/"),
         ] {
-            assert_eq!(filled("/{{a|link}}", Encoding::Url, link), path, "{link}");
+            let template = Template::path(b"/{{a}}", true, &NAMES.map(Into::into));
+            assert_eq!(with(&template, link), path, "{link}");
+        }
+        let template = Template::path(b"/{{a}}", false, &NAMES.map(Into::into));
+        assert_eq!(with(&template, "/a"), "/%2Fa");
+    }
+
+    #[test]
+    fn bodies_are_written_by_their_type() {
+        for (content_type, encoding) in [
+            (None, Encoding::Raw),
+            (Some("text/plain"), Encoding::Raw),
+            (Some("Application/JSON; charset=utf-8"), Encoding::Json),
+            (Some("application/vnd.api+json"), Encoding::Json),
+            (Some("application/x-www-form-urlencoded"), Encoding::Url),
+        ] {
+            assert_eq!(Encoding::of_body(content_type), encoding, "{content_type:?}");
         }
     }
 

@@ -20,7 +20,7 @@ from typing import Literal
 import numpy as np
 from pydantic import ValidationError
 
-from webdyno.generator.interface import Expectation, LoadOrder, SentRequest
+from webdyno.generator.interface import Expectation, LoadOrder, Request
 from webdyno.generator.loadgen import Loadgen, find_loadgen, loadgen_version
 from webdyno.host.awake import exact_timers
 from webdyno.host.netns import open_testbed
@@ -67,8 +67,8 @@ class NullServer:
 
     def order(self, load: Load, duration_s: float) -> LoadOrder:
         """Make an order that loads it."""
-        request = SentRequest(self.url, Expectation(200, self.body_bytes))
-        return LoadOrder("calibrate", (request,), load, duration_s)
+        request = Request("/", Expectation(200, self.body_bytes))
+        return LoadOrder("calibrate", self.url, (request,), load, duration_s)
 
 
 @contextmanager
@@ -91,7 +91,7 @@ def null_server(testbed: Testbed, body_bytes: int) -> Iterator[NullServer]:
             workspace=workspace,
         )
         _wait(process, Address(testbed.host, port, None, uid_of(testbed.user)), testbed)
-        yield NullServer(process, f"http://{testbed.host}:{port}/", body_bytes)
+        yield NullServer(process, f"http://{testbed.host}:{port}", body_bytes)
     finally:
         if process is not None:
             process.stop()

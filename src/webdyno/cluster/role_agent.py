@@ -18,7 +18,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from functools import cached_property
 from multiprocessing import Pipe
@@ -198,16 +198,16 @@ class RoleAgent(Agent, RemoteAgent):
         return super().start(variant, self._logs / folder, placement)
 
     def ask(self, variant: str, url: str, questions: Questions) -> list[Response]:
-        self._refuse_others([url])
+        self._refuse_others(url)
         return super().ask(variant, url, questions)
 
     def log_in(self, variant: str, order: LoadOrder) -> None:
-        self._refuse_others(request.url for request in order.requests)
+        self._refuse_others(order.url)
         super().log_in(variant, order)
 
     def load(self, variant: str, order: LoadOrder) -> LoadOutcome:
         """Wait for heartbeats of the servers' host meanwhile."""
-        self._refuse_others(request.url for request in order.requests)
+        self._refuse_others(order.url)
         if self._heartbeat is None:
             return super().load(variant, order)
         with Heartbeat(*self._heartbeat) as heartbeat:
@@ -215,10 +215,9 @@ class RoleAgent(Agent, RemoteAgent):
         use = loaded.use and loaded.use._replace(silent_s=heartbeat.silent_s)
         return loaded._replace(use=use)
 
-    def _refuse_others(self, urls: Iterable[str]) -> None:
-        for url in urls:
-            if urlsplit(url).hostname not in self._peers:
-                raise GeneratorError(f"{url} is no host of this cluster, so it isn't loaded")
+    def _refuse_others(self, url: str) -> None:
+        if urlsplit(url).hostname not in self._peers:
+            raise GeneratorError(f"{url} is no host of this cluster, so it isn't loaded")
 
     def files(self, folder: Path) -> Mapping[str, bytes]:
         there = self._logs / folder

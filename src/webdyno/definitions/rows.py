@@ -13,7 +13,7 @@ from webdyno.model.errors import UserError
 from webdyno.model.experiment import Experiment
 from webdyno.model.files import MIB, read_named
 from webdyno.model.format import count
-from webdyno.model.request import Request
+from webdyno.model.request import WrittenRequest
 from webdyno.model.session import MOST_ROWS, Row, Values, places
 
 MOST_BYTES = 16 * MIB
@@ -125,7 +125,7 @@ def check_rows(experiment: Experiment, place: PlaceOf) -> None:
                 raise UserError(f"{place(('values', name, where))}: {fault}")
 
 
-def _fault(name: str, its: Values, requests: list[Request], users: int) -> str | None:
+def _fault(name: str, its: Values, requests: list[WrittenRequest], users: int) -> str | None:
     if its.file is None and its.rows is None:
         return None
     what = its.file or f"values.{name}"

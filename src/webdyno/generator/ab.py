@@ -21,7 +21,7 @@ from webdyno.model.load_result import (
     Requests,
     Times,
 )
-from webdyno.model.request import Request, may_be_compressed, with_headers
+from webdyno.model.request import WrittenRequest, may_be_compressed, with_headers
 from webdyno.readers.output import Output
 from webdyno.readers.run import Run
 from webdyno.readers.tools.ab import AB
@@ -47,7 +47,7 @@ class ApacheBench(Instrument):
         "latency comes in whole milliseconds",
     )
 
-    def fault(self, load: Load, requests: Sequence[Request]) -> str | None:
+    def fault(self, load: Load, requests: Sequence[WrittenRequest]) -> str | None:
         """Say what of a load ab can't do."""
         if load.connections > MOST_CONNECTIONS:
             return f"opens {MOST_CONNECTIONS} connections at most, not {load.connections}"
@@ -67,10 +67,10 @@ class ApacheBench(Instrument):
         return [
             *("ab", "-q", "-r", "-s", str(whole_seconds(load.timeout_s))),
             *("-t", str(seconds), "-n", str(requests), "-c", str(load.connections)),
-            *header_flags(order, request),
+            *header_flags(request),
             *(["-k"] if load.keepalive == "always" else []),
-            *(["-l"] if request.expect.body_bytes is None else []),
-            request.url,
+            *(["-l"] if request.expect_on_wire.body_bytes is None else []),
+            order.url + request.path,
         ]
 
     def result(self, order: LoadOrder, run: Run, done: Done, cpus: int) -> LoadResult:  # noqa: ARG002
@@ -81,12 +81,12 @@ class ApacheBench(Instrument):
             connect=output.failed_connect or 0,
             reset=(output.failed_receive or 0) + (output.failed_exceptions or 0),
             status=output.non_2xx or 0,
-            body=_wrong_bodies(request.expect.body_bytes, run),
+            body=_wrong_bodies(request.expect_on_wire.body_bytes, run),
         )
         # What has the wrong status mostly has the wrong length too: ab counts it twice.
         wrong = max(failures.status or 0, failures.body or 0) + (failures.reset or 0)
         return LoadResult(
-            target=request.url,
+            target=order.url + request.path,
             loop="closed",
             measured_s=run.duration_s,
             requests=Requests(completed=max(requests - wrong, 0)),

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Self
 
-from webdyno.generator.interface import Expectation, LoadOrder, SentRequest, ServerResponse
+from webdyno.generator.interface import LoadOrder, Request, ServerResponse
 from webdyno.generator.loadgen import Loadgen
 from webdyno.model.format import size
 from webdyno.model.load import Load
@@ -69,22 +69,23 @@ class Conversation:
     ) -> ServerResponse:
         """Send a request over a connection of its own; raise NoResponse, GeneratorError."""
         load = self.load if within_s is None else self.load.replace(timeout_s=within_s)
-        request = SentRequest(self.url + path, Expectation(None), method, headers, body)
+        request = Request(path, method=method, headers=headers, body=body)
         (response,) = self._responses([request], load)
         if response.trouble is not None:
             raise NoResponse(response)
         return response
 
-    def ask_all(self, requests: Sequence[SentRequest]) -> Iterator[ServerResponse]:
+    def ask_all(self, requests: Sequence[Request]) -> Iterator[ServerResponse]:
         """Send requests one after the other, over one connection as far as it stays open.
 
         Responses that aren't whole are among those given. Raise GeneratorError.
         """
         return self._responses(requests, self.load)
 
-    def _responses(self, requests: Sequence[SentRequest], load: Load) -> Iterator[ServerResponse]:
+    def _responses(self, requests: Sequence[Request], load: Load) -> Iterator[ServerResponse]:
         order = LoadOrder(
             id="a question",
+            url=self.url,
             requests=tuple(requests),
             load=load.of_one_user,
             duration_s=LONGEST_S,

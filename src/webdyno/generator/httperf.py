@@ -13,7 +13,7 @@ from webdyno.model.load_result import (
     Requests,
     Times,
 )
-from webdyno.model.request import Request, header
+from webdyno.model.request import WrittenRequest, header
 from webdyno.readers.run import Run
 from webdyno.readers.tools.httperf import HTTPERF
 
@@ -31,7 +31,7 @@ class Httperf(Instrument):
         "its one thread asks the kernel over and over, and is late where it has no CPU to itself",
     )
 
-    def fault(self, load: Load, requests: Sequence[Request]) -> str | None:
+    def fault(self, load: Load, requests: Sequence[WrittenRequest]) -> str | None:
         """Say what of a load httperf can't do."""
         if load.loop == "closed" or load.arrival_unit != "connection":
             return (
@@ -43,13 +43,18 @@ class Httperf(Instrument):
     def command(self, order: LoadOrder, cpus: int) -> list[str]:  # noqa: ARG002 (it has a thread)
         """Give httperf's command line; a period of type e has exponential lengths (Poisson)."""
         load, (request,) = order.load, order.requests
-        headers = order.headers_of(request)
-        host, _, path = request.url.removeprefix("http://").partition("/")
-        server, _, port = host.partition(":")
+        headers = request.headers
+        server, _, port = order.url.removeprefix("http://").partition(":")
         rate = load.rate_per_s or 1.0
         kind = "e" if load.arrivals == "poisson" else "d"
         return [
-            *("httperf", "--hog", f"--server={server}", f"--port={port or 80}", f"--uri=/{path}"),
+            *(
+                "httperf",
+                "--hog",
+                f"--server={server}",
+                f"--port={port or 80}",
+                f"--uri={request.path}",
+            ),
             f"--period={kind}{1 / rate:.9f}",
             f"--num-conns={max(1, round(rate * order.duration_s))}",
             f"--num-calls={load.keepalive}",
@@ -63,9 +68,12 @@ class Httperf(Instrument):
         load, (request,) = order.load, order.requests
         output, responses = run.output, run.requests
         wrong = output.non_2xx or 0
-        other_body = request.expect.body_bytes not in {None, output.document_bytes}
+        other_body = request.expect_on_wire.body_bytes not in {
+            None,
+            output.document_bytes,
+        }
         return LoadResult(
-            target=request.url,
+            target=order.url + request.path,
             loop="open",
             measured_s=run.duration_s,
             requests=Requests(completed=max(responses - wrong, 0)),

@@ -17,13 +17,13 @@ from webdyno.generator.interface import (
     Generator,
     GeneratorError,
     LoadOrder,
-    SentRequest,
+    Request,
     ServerResponse,
 )
 from webdyno.host.children import ending_with_us, run_program
 from webdyno.model.load import Load
 from webdyno.model.load_result import Client, LoadResult, Times
-from webdyno.model.request import Request
+from webdyno.model.request import WrittenRequest
 from webdyno.model.service import Need
 from webdyno.model.text import SECRET
 from webdyno.readers.facts import Tool
@@ -96,7 +96,7 @@ class Instrument(ABC):
         return _OncePerSlot(self, cpus, entry)
 
     @abstractmethod
-    def fault(self, load: Load, requests: Sequence[Request]) -> str | None:
+    def fault(self, load: Load, requests: Sequence[WrittenRequest]) -> str | None:
         """Say what of a load the instrument can't do; None when it can do it all."""
 
     @abstractmethod
@@ -202,10 +202,9 @@ def us(ms: float | None) -> float | None:
     return None if ms is None else ms * 1000
 
 
-def header_flags(order: LoadOrder, request: SentRequest) -> list[str]:
+def header_flags(request: Request) -> list[str]:
     """Give the headers of a request as ab and wrk take them."""
-    headers = order.headers_of(request)
-    return [word for name, value in headers.items() for word in ("-H", f"{name}: {value}")]
+    return [word for name, value in request.headers.items() for word in ("-H", f"{name}: {value}")]
 
 
 def whole_seconds(duration_s: float) -> int:
@@ -213,7 +212,7 @@ def whole_seconds(duration_s: float) -> int:
     return max(1, round(duration_s))
 
 
-def only_plain(load: Load, requests: Sequence[Request]) -> str | None:
+def only_plain(load: Load, requests: Sequence[WrittenRequest]) -> str | None:
     """Say what none of the instruments can do."""
     if (paths := sum(len(request.paths) for request in requests)) > 1:
         return f"asks for one path only, not {paths}"
@@ -235,7 +234,7 @@ def only_plain(load: Load, requests: Sequence[Request]) -> str | None:
     return None
 
 
-def only_closed(load: Load, requests: Sequence[Request]) -> str | None:
+def only_closed(load: Load, requests: Sequence[WrittenRequest]) -> str | None:
     """Say what instruments with a closed loop can't do."""
     if load.loop == "open":
         return 'has a closed loop only; set load.loop = "closed" without rate_per_s'

@@ -6,7 +6,7 @@ All of them are known by name: whatever a file of this package has as its PROGRA
 import pkgutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import import_module
 from typing import Any, Literal, Protocol, Self
@@ -17,7 +17,7 @@ from webdyno.model.load import Load
 from webdyno.model.load_result import LoadResult
 from webdyno.model.metrics import METRICS
 from webdyno.model.replay import Stretch
-from webdyno.model.request import EventFormat, Request, may_be_compressed
+from webdyno.model.request import EventFormat, WrittenRequest, may_be_compressed
 from webdyno.model.service import Need
 
 
@@ -43,60 +43,68 @@ class LoginError(GeneratorError):
 class Expectation:
     """The valid response to a request."""
 
-    status: int | None
+    status: int | None = None
     """None where any from 200 to 299 is right."""
     body_bytes: int | None = None
     """None where the length may differ from one response to the next."""
     body_sha256: str | None = None
     """None where the body may differ from one response to the next."""
-
-    def under(self, headers: Mapping[str, str]) -> "Expectation":
-        """Give what can be expected of responses on the wire to requests with such headers.
-
-        Length and sum are the page's: where bodies may come compressed, only the pre-flight check,
-        which decodes them, can compare them with the page.
-        """
-        return Expectation(self.status) if may_be_compressed(headers) else self
-
-
-@dataclass(frozen=True)
-class Step:
-    """What a request is to a user."""
-
-    flow: str | None
-    capture: Mapping[str, Mapping[str, str]]
-    """By name: what of its response later requests get, in the form of the engine's contract."""
-    think_s: float | None
-    """Mean pause after it, in its flow."""
-    contains: str | None
-    """Text of the valid response."""
+    contains: str | None = None
+    """Text of the body, in which users' values are filled in; looked for under load where
+    connections are users, else by the pre-flight check alone."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """By name: what headers match, which the pre-flight check looks at alone."""
+    reads: int = 0
+    """Rows of a database that the response is made of, by its site."""
+    has_rules: bool = False
+    """Whether the site's rules say what is right, whatever else responses hold."""
 
 
 @dataclass(frozen=True)
-class SentRequest:
-    """One entry of a slot's mix."""
+class Request:
+    """One entry of a load, as it is sent, with its valid response."""
 
-    url: str
-    expect: Expectation
+    path: str
+    """Below the order's URL, with query. Where a user's value stands alone in its place
+    (`{{next}}`), that is a link."""
+    expect: Expectation = field(default_factory=Expectation)
+    label: str = ""
+    """What reports call it; its path unless given."""
     method: str = "GET"
-    headers: Mapping[str, str] | None = None
-    """Those of the load among them; None: those of the load alone."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """All that are sent, the load's among them."""
     body: bytes | None = None
     weight: float = 1.0
     """How often it is asked for, beside the others; with Zipf's law the order says that."""
     endpoint: str | None = None
     """Requests of one endpoint are told of apart from the others, where the generator can."""
-    step: Step | None = None
-    """What a user does with it; None where connections are no users."""
     events: EventFormat | None = None
     """The response is a stream of these, which are timed each."""
+    flow: str | None = None
+    """Requests of one flow that stand together follow each other, by one user."""
+    capture: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """By name: what of its response a user's later requests get, in the form of the engine's
+    contract."""
+    think_s: float | None = None
+    """Mean pause of its user after it, in its flow."""
+
+    @property
+    def expect_on_wire(self) -> Expectation:
+        """What can be expected of responses as they come.
+
+        Length and sum are the page's: where bodies may come compressed, only the pre-flight check,
+        which decodes them, can compare them with the page.
+        """
+        if not may_be_compressed(self.headers):
+            return self.expect
+        return replace(self.expect, body_bytes=None, body_sha256=None)
 
 
 @dataclass(frozen=True)
 class Users:
     """Connections are users, who log in and keep what they are given."""
 
-    login: tuple[SentRequest, ...]
+    login: tuple[Request, ...]
     """What each of them requests once, unmeasured."""
     values: Mapping[str, Any]
     """In the form of the engine's contract."""
@@ -166,7 +174,9 @@ class LoadOrder:
     """One slot's work."""
 
     id: str
-    requests: tuple[SentRequest, ...]
+    url: str
+    """What requests' paths are below: `http://127.0.0.1:8080`."""
+    requests: tuple[Request, ...]
     load: Load
     duration_s: float
     """Of the window that counts."""
@@ -195,9 +205,6 @@ class LoadOrder:
     """One of several clients has this order: its connections, replay and count are its own, but
     rate and count of an open loop are those of all clients, who share one timetable."""
 
-    def headers_of(self, request: SentRequest) -> Mapping[str, str]:
-        return self.load.headers if request.headers is None else request.headers
-
     @property
     def load_s(self) -> float:
         """How long the load goes on, the last responses excluded."""
@@ -208,7 +215,7 @@ class LoadOrder:
         flows: list[tuple[int, float]] = []
         before = None
         for request in self.requests:
-            flow = request.step.flow if request.step else None
+            flow = request.flow
             if flow is not None and flow == before:
                 many, weight = flows[-1]
                 flows[-1] = (many + 1, weight)
@@ -292,7 +299,7 @@ class Program(Protocol):
     def biases(self) -> Sequence[str]:
         """What its figures leave out or add, whatever the server does: a sentence each."""
 
-    def fault(self, load: Load, requests: Sequence[Request]) -> str | None:
+    def fault(self, load: Load, requests: Sequence[WrittenRequest]) -> str | None:
         """Say what of it it can't do, in words that follow its name; None if it can do it."""
 
     def version(self) -> str:

@@ -19,16 +19,15 @@ from webdyno.generator.interface import (
     GeneratorError,
     LoadOrder,
     LoginError,
-    SentRequest,
+    Request,
     ServerResponse,
-    Step,
 )
 from webdyno.host.children import must, run_program
 from webdyno.model.errors import UserError
 from webdyno.model.experiment import OWN_GENERATOR
 from webdyno.model.load import Load
 from webdyno.model.load_result import SCHEMA, LoadResult
-from webdyno.model.request import Request
+from webdyno.model.request import WrittenRequest
 from webdyno.model.testbed import is_in_own_network
 
 PATIENCE_S = 15.0
@@ -190,7 +189,7 @@ class Loadgen:
 
     def _order(self, order: LoadOrder) -> dict[str, Any]:
         # In a network of our own nobody else can be reached.
-        is_ours = all(is_in_own_network(request.url) for request in order.requests)
+        is_ours = is_in_own_network(order.url)
         return order_json(order) | ({"allow_remote": True} if is_ours or order.allow_remote else {})
 
     def _read_line(self, process: subprocess.Popen[bytes], patience_s: float) -> bytes:
@@ -296,12 +295,13 @@ def order_json(order: LoadOrder) -> dict[str, Any]:
     return asked
 
 
-def _request_json(order: LoadOrder, request: SentRequest) -> dict[str, Any]:
-    asked: dict[str, Any] = {"url": request.url, "expect": _expect_json(request.expect)}
+def _request_json(order: LoadOrder, request: Request) -> dict[str, Any]:
+    expect = request.expect_on_wire
+    asked: dict[str, Any] = {"url": order.url + request.path, "expect": _expect_json(expect)}
     if request.method != "GET":
         asked["method"] = request.method
-    if headers := order.headers_of(request):
-        asked["headers"] = dict(headers)
+    if request.headers:
+        asked["headers"] = dict(request.headers)
     if request.body is not None:
         asked["body"] = _body_json(request.body)
     if order.load.zipf is None and order.replay is None and request.weight != 1.0:
@@ -310,21 +310,22 @@ def _request_json(order: LoadOrder, request: SentRequest) -> dict[str, Any]:
         asked["endpoint"] = request.endpoint
     if request.events is not None:
         asked["events"] = request.events
-    if request.step is not None:
-        asked |= _step_json(request.step)
-        if request.step.contains is not None:
-            asked["expect"]["contains"] = [request.step.contains]
+    if order.users is not None:
+        asked |= _step_json(request)
+        if expect.contains is not None:
+            asked["expect"]["contains"] = [expect.contains]
     return asked
 
 
-def _step_json(step: Step) -> dict[str, Any]:
+def _step_json(request: Request) -> dict[str, Any]:
+    """What a request is to a user."""
     asked: dict[str, Any] = {}
-    if step.flow is not None:
-        asked["flow"] = step.flow
-    if step.capture:
-        asked["capture"] = {name: dict(source) for name, source in step.capture.items()}
-    if step.think_s is not None:
-        asked["think"] = {"mean_s": step.think_s, "distribution": "exponential"}
+    if request.flow is not None:
+        asked["flow"] = request.flow
+    if request.capture:
+        asked["capture"] = {name: dict(source) for name, source in request.capture.items()}
+    if request.think_s is not None:
+        asked["think"] = {"mean_s": request.think_s, "distribution": "exponential"}
     return asked
 
 
@@ -389,7 +390,7 @@ class Engine:
     need = None
     biases = ()
 
-    def fault(self, load: Load, requests: Sequence[Request]) -> None:
+    def fault(self, load: Load, requests: Sequence[WrittenRequest]) -> None:
         """Nothing that a load can ask for is beyond it."""
 
     def version(self) -> str:

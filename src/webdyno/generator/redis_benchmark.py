@@ -11,7 +11,7 @@ from webdyno.model.load_result import (
     LoadResult,
     Requests,
 )
-from webdyno.model.request import Request
+from webdyno.model.request import WrittenRequest
 from webdyno.readers.run import Run
 from webdyno.readers.tools.redis import REDIS
 
@@ -33,7 +33,7 @@ class RedisBenchmark(Instrument):
         "a closed loop waits for slow responses, so latency leaves out what users would wait",
     )
 
-    def fault(self, load: Load, requests: Sequence[Request]) -> str | None:
+    def fault(self, load: Load, requests: Sequence[WrittenRequest]) -> str | None:
         """Say what of a load redis-benchmark can't do."""
         if load.headers:
             return "speaks no HTTP, so it has no headers"
@@ -42,12 +42,11 @@ class RedisBenchmark(Instrument):
     def command(self, order: LoadOrder, cpus: int) -> list[str]:
         """Give redis-benchmark's command line; a single thread is what it has by itself."""
         load, (request,) = order.load, order.requests
-        host, _, test = request.url.removeprefix("redis://").partition("/")
-        server, _, port = host.partition(":")
+        server, _, port = order.url.removeprefix("redis://").partition(":")
         threads = _threads(load, cpus)
         requests = order.count or max(1, round(order.duration_s * REQUESTS_PER_S))
         return [
-            *("redis-benchmark", "-h", server, "-p", port, "-t", test),
+            *("redis-benchmark", "-h", server, "-p", port, "-t", request.path.removeprefix("/")),
             *("-n", str(requests)),
             *("-c", str(load.connections), "-k", "0" if load.keepalive == "never" else "1"),
             *(["--threads", str(threads)] if threads > 1 else []),
@@ -59,7 +58,7 @@ class RedisBenchmark(Instrument):
         if done.exit_code:
             raise GeneratorError(f"redis-benchmark ended with exit code {done.exit_code}")
         return LoadResult(
-            target=request.url,
+            target=order.url + request.path,
             loop="closed",
             measured_s=run.duration_s,
             requests=Requests(completed=run.requests),

@@ -18,7 +18,7 @@ from webdyno.model.load_result import (
     LoadResult,
     Requests,
 )
-from webdyno.model.request import Request
+from webdyno.model.request import WrittenRequest
 from webdyno.readers.run import Run
 from webdyno.readers.tools.wrk import WRK
 
@@ -35,7 +35,7 @@ class Wrk(Instrument):
         "it looks at no body, and connections that can't be opened count among its connections",
     )
 
-    def fault(self, load: Load, requests: Sequence[Request]) -> str | None:
+    def fault(self, load: Load, requests: Sequence[WrittenRequest]) -> str | None:
         """Say what of a load wrk can't do."""
         if load.count is not None:
             return "ends after a time, not after a number of requests"
@@ -48,9 +48,9 @@ class Wrk(Instrument):
             *("wrk", "--latency", "-t", str(_threads(load.connections, cpus))),
             *("-c", str(load.connections), "-d", f"{whole_seconds(order.duration_s)}s"),
             *("--timeout", f"{whole_seconds(load.timeout_s)}s"),
-            *header_flags(order, request),
+            *header_flags(request),
             *(["-H", "Connection: close"] if load.keepalive == "never" else []),
-            request.url,
+            order.url + request.path,
         ]
 
     def result(self, order: LoadOrder, run: Run, done: Done, cpus: int) -> LoadResult:
@@ -61,7 +61,7 @@ class Wrk(Instrument):
         known = output.failed or 0
         connect, timeout = output.failed_connect or 0, output.failed_timeout or 0
         return LoadResult(
-            target=request.url,
+            target=order.url + request.path,
             loop="closed",
             measured_s=run.duration_s,
             requests=Requests(completed=max(responses - wrong, 0)),

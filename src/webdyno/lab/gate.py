@@ -27,7 +27,7 @@ from webdyno.model.gate import (
 )
 from webdyno.model.limits import SHORT, Threshold, read_threshold
 from webdyno.model.metrics import CPU_TIME, METRICS
-from webdyno.model.request import Request, parts_of
+from webdyno.model.request import WrittenRequest, parts_of
 from webdyno.model.run import CONFIRMATION_FOLDER
 
 if TYPE_CHECKING:
@@ -384,7 +384,7 @@ def _all_endpoints(asked: Sequence[Override], project: "Project | None") -> list
 
 def _names(written: object, place: Callable[[KeyPath], str]) -> list[str]:
     requests = [
-        build(Request, table, lambda where, number=number: place((number, *where)))  # type: ignore[misc]
+        build(WrittenRequest, table, lambda where, number=number: place((number, *where)))  # type: ignore[misc]
         for number, table in enumerate(written if isinstance(written, list) else [])
         if isinstance(table, dict)  # else whoever checks the experiment says so
     ]

@@ -28,7 +28,7 @@ from webdyno.model.load import Load
 from webdyno.model.metrics import INSTRUCTIONS
 from webdyno.model.point import plan_points
 from webdyno.model.race import FEWEST_IN_RACE, RANKING
-from webdyno.model.request import Request
+from webdyno.model.request import WrittenRequest
 from webdyno.model.stack import Site, Stack
 
 USUAL_OBJECTIVES = ("p99<50ms",)
@@ -139,7 +139,7 @@ class OneSystem:
     catalogue: Catalogue
     """The one that it is in."""
     load: Load
-    requests: Sequence[Request]
+    requests: Sequence[WrittenRequest]
     """None where nothing is known of what it serves."""
 
 
@@ -171,13 +171,13 @@ def one_system(
     return OneSystem(stack, joined, made, _requests(resolved, made, said="paths" in load))
 
 
-def _requests(draft: Draft, load: Load, *, said: bool) -> list[Request]:
+def _requests(draft: Draft, load: Load, *, said: bool) -> list[WrittenRequest]:
     """Give what is requested: the paths that were said, else requests, else all paths."""
     written = draft.data.get("requests")
     if said or not isinstance(written, list) or not written:
-        return [Request(path=path) for path in load.paths]
+        return [WrittenRequest(path=path) for path in load.paths]
     return [
-        build(Request, table, lambda where, n=number: draft.place(("requests", n, *where)))  # type: ignore[misc]
+        build(WrittenRequest, table, lambda where, n=number: draft.place(("requests", n, *where)))  # type: ignore[misc]
         for number, table in enumerate(written)
     ]
 

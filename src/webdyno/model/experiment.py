@@ -21,7 +21,7 @@ from webdyno.model.metrics import CAPACITY, INSTRUCTIONS
 from webdyno.model.quantities import Seconds
 from webdyno.model.race import RaceKind, check_race, usual_measure_of_race
 from webdyno.model.replay import unpacked
-from webdyno.model.request import Ignored, Request, WrittenRequests, parts_of
+from webdyno.model.request import Ignored, WrittenRequest, WrittenRequests, parts_of
 from webdyno.model.session import ValueName, Values
 from webdyno.model.setting import SettingValue, TunedVariant
 from webdyno.model.testbed import TestbedSettings
@@ -350,7 +350,7 @@ class Experiment(Model):
         return self.capacity.sweep_s if self.capacity else None
 
     @property
-    def asked(self) -> list[Request]:
+    def asked(self) -> list[WrittenRequest]:
         """The requests, those of one endpoint alone if there is one."""
         if self.endpoint is None:
             return self.requests
@@ -372,9 +372,9 @@ class Experiment(Model):
         """Give what the clients do with a variant."""
         return changed(self.load, *self.load_changes_of(variant))
 
-    def requests_of(self, variant: str) -> list[Request]:
+    def requests_of(self, variant: str) -> list[WrittenRequest]:
         """Give what a variant is asked for; a load's paths are short for GET requests."""
-        return self.asked or [Request(path=path) for path in self.load_of(variant).paths]
+        return self.asked or [WrittenRequest(path=path) for path in self.load_of(variant).paths]
 
     def load_changes_of(self, variant: str) -> tuple[Changes, Changes]:
         """Give what is other than in `load`: with the load generator, and with the variant."""

@@ -13,7 +13,7 @@ from pydantic import AfterValidator, Field, Strict, model_validator
 from webdyno.model.base import Model
 from webdyno.model.quantities import SIZE, Delay, Pause, Quantity, Seconds
 from webdyno.model.replay import unpacked
-from webdyno.model.request import Headers, Request, WrittenPaths
+from webdyno.model.request import Headers, WrittenPaths, WrittenRequest
 from webdyno.model.session import Values, places, unknown_place
 
 MOST_CONNECTIONS = 1_000_000
@@ -223,15 +223,17 @@ class Load(Model):
 
 
 def has_users(
-    login: Sequence[Request], requests: Sequence[Request], values: Mapping[str, Values]
+    login: Sequence[WrittenRequest],
+    requests: Sequence[WrittenRequest],
+    values: Mapping[str, Values],
 ) -> bool:
     """Whether connections are users with cookies and values of their own."""
     return bool(login or values or any(request.flow or request.capture for request in requests))
 
 
 def check_users(
-    login: Sequence[Request],
-    requests: Sequence[Request],
+    login: Sequence[WrittenRequest],
+    requests: Sequence[WrittenRequest],
     values: Mapping[str, Values],
     load: Load,
 ) -> None:
@@ -256,7 +258,9 @@ def _check_load(load: Load, *, flows: bool) -> None:
 
 
 def _check_places(
-    login: Sequence[Request], requests: Sequence[Request], values: Mapping[str, Values]
+    login: Sequence[WrittenRequest],
+    requests: Sequence[WrittenRequest],
+    values: Mapping[str, Values],
 ) -> None:
     """Raise ValueError where a request needs what nothing before it gives."""
     captured: list[str] = []
@@ -272,7 +276,9 @@ def _check_places(
         before = [*before, *request.capture]
 
 
-def _check_place(request: Request, values: Mapping[str, Values], captured: Sequence[str]) -> None:
+def _check_place(
+    request: WrittenRequest, values: Mapping[str, Values], captured: Sequence[str]
+) -> None:
     unknown = unknown_place(places(request.texts), values, captured)
     if unknown is None:
         return

@@ -14,8 +14,8 @@ from pydantic import AfterValidator, ConfigDict, Field, JsonValue, model_validat
 
 from webdyno.model.base import Model
 from webdyno.model.quantities import Pause
-from webdyno.model.session import Capture, ValueName
-from webdyno.model.text import Name
+from webdyno.model.session import PLACE, Capture, ValueName
+from webdyno.model.text import Name, with_secrets
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}")
 _HOST = re.compile(r"([A-Za-z0-9_-][\w.-]{0,252}|\[[0-9A-Fa-f:.]{2,45}\])(:\d{1,5})?", re.ASCII)
@@ -170,7 +170,7 @@ EventFormat = Literal["sse", "lines"]
 """How events of a streamed response are told apart."""
 
 
-class Request(Model):
+class WrittenRequest(Model):
     """One entry of `[[requests]]`."""
 
     model_config = ConfigDict(
@@ -250,8 +250,16 @@ class Request(Model):
 
     @property
     def text(self) -> str | None:
-        """The body that is sent, where it is text."""
+        """The body that is sent, where it is text, without secrets."""
         return self.body if self.json_ is None else json.dumps(self.json_, ensure_ascii=False)
+
+    def content(self, environment: Mapping[str, str]) -> bytes | None:
+        """Give the body as it is sent, with secrets and without users' values."""
+        if self.body_base64 is not None:
+            return base64.b64decode(self.body_base64)
+        if self.form is not None:
+            return _form(self.form, environment).encode()
+        return None if self.text is None else with_secrets(self.text, environment).encode()
 
     @property
     def fillable(self) -> list[str]:
@@ -264,7 +272,21 @@ class Request(Model):
         return [self.path, *self.fillable, self.contains or ""]
 
 
-def endpoints_of(requests: Sequence[Request]) -> list[str | None]:
+def _form(form: Mapping[str, str], environment: Mapping[str, str]) -> str:
+    """Give a form's body, percent-encoded all but the places of users' values."""
+    return "&".join(
+        f"{quote(name, safe='')}={_form_value(text, environment)}" for name, text in form.items()
+    )
+
+
+def _form_value(text: str, environment: Mapping[str, str]) -> str:
+    parts = PLACE.split(text)
+    parts[::2] = [quote(with_secrets(part, environment), safe="") for part in parts[::2]]
+    parts[1::2] = [f"{{{{{name}}}}}" for name in parts[1::2]]
+    return "".join(parts)
+
+
+def endpoints_of(requests: Sequence[WrittenRequest]) -> list[str | None]:
     """Name what is told of apart; what has neither a name nor its own path is numbered.
 
     None for each where there is only one, or too many.
@@ -280,7 +302,7 @@ def endpoints_of(requests: Sequence[Request]) -> list[str | None]:
     return [name if apart else None for name in names]
 
 
-def parts_of(requests: Sequence[Request]) -> list[str | None]:
+def parts_of(requests: Sequence[WrittenRequest]) -> list[str | None]:
     """Name what can be measured alone: flows, and requests of none; None where all are one."""
     names = [
         request.flow or endpoint
@@ -289,14 +311,14 @@ def parts_of(requests: Sequence[Request]) -> list[str | None]:
     return names if len(set(names)) > 1 else [None] * len(names)
 
 
-def _not_too_many(requests: list[Request]) -> list[Request]:
+def _not_too_many(requests: list[WrittenRequest]) -> list[WrittenRequest]:
     if sum(len(request.paths) for request in requests) > MOST_PATHS:
         raise ValueError(f"the requests are more than {MOST_PATHS} in all; ask for fewer")
     return requests
 
 
 WrittenRequests = Annotated[
-    list[Request], Field(max_length=MOST_REQUESTS), AfterValidator(_not_too_many)
+    list[WrittenRequest], Field(max_length=MOST_REQUESTS), AfterValidator(_not_too_many)
 ]
 """What a load asks for."""
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 
 from webdyno.definitions import Catalogue
-from webdyno.generator.interface import GeneratorError, LoadOrder, LoginError
+from webdyno.generator.interface import GeneratorError, LoadOrder, LoginError, Request, Users
 from webdyno.model.errors import OperationError
 from webdyno.model.experiment import Experiment
 from webdyno.model.load import Load
@@ -26,7 +26,6 @@ from webdyno.probe.instructions import Counted
 from webdyno.probe.stacks import Profile
 from webdyno.run.folder import RunFolder
 from webdyno.run.planned import PlannedVariant
-from webdyno.run.requests import PlannedRequest, PlannedUsers
 
 
 class CourseTracing(NamedTuple):
@@ -99,11 +98,11 @@ class LoadOutcome(NamedTuple):
 class Questions(NamedTuple):
     """What a variant is asked before the load."""
 
-    requests: Sequence[PlannedRequest]
+    requests: Sequence[Request]
     load: Load
     ignored: Sequence[str]
     """What may differ in the bodies of responses."""
-    users: PlannedUsers | None = None
+    users: Users | None = None
     """Who asks; None where connections ask alike."""
     allow_remote: bool = False
     """Whether the variant may be on another machine, one that you vouch for."""

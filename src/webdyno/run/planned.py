@@ -4,6 +4,7 @@ import os
 from dataclasses import dataclass
 
 from webdyno.definitions import Catalogue
+from webdyno.generator.interface import Request, Users
 from webdyno.model.errors import UserError
 from webdyno.model.experiment import Experiment
 from webdyno.model.load import Load
@@ -14,13 +15,10 @@ from webdyno.model.stack import Site, Stack
 from webdyno.model.text import secret_values
 from webdyno.model.variant import Variant
 from webdyno.run.requests import (
-    PlannedRequest,
-    PlannedUsers,
     first_request,
     planned_requests,
     planned_users,
     secrets_of,
-    with_steps,
 )
 from webdyno.stack.ready import FirstRequest
 
@@ -38,7 +36,7 @@ class PlannedVariant:
     site: Site
     load: Load
     """What the clients do with it."""
-    asked: tuple[PlannedRequest, ...]
+    asked: tuple[Request, ...]
     """What the load asks for, with the valid responses."""
     secrets: frozenset[str]
     """What of it nothing on disk may show."""
@@ -46,11 +44,11 @@ class PlannedVariant:
     cpus: float | None
     resets: bool = False
     """Whether what its services hold is put back before each slot."""
-    users: PlannedUsers | None = None
+    users: Users | None = None
     """Who asks; None where connections ask alike."""
 
     @property
-    def certified(self) -> tuple[PlannedRequest, ...]:
+    def certified(self) -> tuple[Request, ...]:
         """What the pre-flight check asks for.
 
         All of it, or of very many paths some, spread evenly; of users all.
@@ -121,8 +119,6 @@ def _plan_variant(
     requests = experiment.requests_of(name)
     asked = planned_requests(requests, load, site, os.environ)
     users = planned_users(experiment, requests, load, os.environ)
-    if users is not None:
-        asked = with_steps(asked, requests)
     own = [part.service for part in stack.services.values() if part.service.own]
     variables = [text for service in own for text in service.environment.values()]
     rows = [row for its in experiment.values.values() for row in its.rows or []]

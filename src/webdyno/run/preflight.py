@@ -23,7 +23,9 @@ from webdyno.generator.interface import (
     GeneratorError,
     LoadOrder,
     LoginError,
+    Request,
     ServerResponse,
+    Users,
 )
 from webdyno.model.errors import UserError
 from webdyno.model.hiding import HIDDEN
@@ -31,7 +33,6 @@ from webdyno.model.load import Load
 from webdyno.model.records import Response
 from webdyno.model.request import JSON_TOP, accepted_encodings, header, steps
 from webdyno.model.session import PLACE
-from webdyno.run.requests import PlannedRequest, PlannedUsers
 
 SHOWN_BYTES = 500
 """How much of a body is kept as text: enough to recognise an error page."""
@@ -57,7 +58,7 @@ SHORTEST_HIDDEN = 4
 
 def ask_all(
     url: str,
-    requests: Sequence[PlannedRequest],
+    requests: Sequence[Request],
     load: Load,
     client_entry: Sequence[str] = (),
     ignored: Sequence[str] = (),
@@ -74,36 +75,33 @@ def ask_all(
     if not requests:
         return []
     with Conversation(url, load, client_entry) as conversation:
-        responses = conversation.ask_all([asked.sent_to(url, load) for asked in requests])
+        responses = conversation.ask_all(requests)
         return [
-            _written_down(said, asked, load, ignored)
+            _written_down(said, asked, ignored)
             for said, asked in zip(responses, requests, strict=True)
         ]
 
 
-def _written_down(
-    said: ServerResponse, asked: PlannedRequest, load: Load, ignored: Sequence[str]
-) -> Response:
-    headers = load.headers if asked.headers is None else asked.headers
+def _written_down(said: ServerResponse, asked: Request, ignored: Sequence[str]) -> Response:
     blank = unanswered(asked)
     if said.trouble is not None:
         is_slow = said.trouble == "late" and said.came_bytes
         return blank.replace(error=f"{said.failure}{SLOW if is_slow else ''}")
     try:
-        return described(blank, said, asked, ignored, headers)
+        return described(blank, said, asked, ignored)
     except (zlib.error, Undecodable) as error:
         return blank.replace(error=str(error) or type(error).__name__)
 
 
-def unanswered(asked: PlannedRequest) -> Response:
+def unanswered(asked: Request) -> Response:
     """Tell what a response should be, before there is one."""
     return Response(
         path=asked.label or asked.path,
         expected_status=asked.expect.status,
         expected_sha256=asked.expect.body_sha256,
         expected_bytes=asked.expect.body_bytes,
-        expected_reads=asked.page.reads,
-        has_rules=asked.has_rules,
+        expected_reads=asked.expect.reads,
+        has_rules=asked.expect.has_rules,
         status=None,
     )
 
@@ -111,14 +109,14 @@ def unanswered(asked: PlannedRequest) -> Response:
 def described(
     blank: Response,
     said: ServerResponse,
-    asked: PlannedRequest,
+    asked: Request,
     ignored: Sequence[str],
-    headers: Mapping[str, str],
 ) -> Response:
     """Tell what a server said; raise Undecodable or zlib.error where its body can't be read."""
     encoding = (header(dict(said.headers), "content-encoding") or "").strip().lower()
-    body = decoded(said.body, encoding, accepted_encodings(headers))
-    lacks = asked.contains is not None and asked.contains.encode() not in body
+    body = decoded(said.body, encoding, accepted_encodings(asked.headers))
+    contains = asked.expect.contains
+    lacks = contains is not None and contains.encode() not in body
     if asked.expect.body_sha256 is None:
         body = without_ignored(body, ignored)
     return blank.replace(
@@ -132,8 +130,8 @@ def described(
         wire_bytes=len(said.body),
         body_bytes=len(body),
         body_sha256=hashlib.sha256(body).hexdigest(),
-        lacks=asked.contains if lacks else None,
-        lacks_header=_lacking(said.headers, asked.page.headers),
+        lacks=contains if lacks else None,
+        lacks_header=_lacking(said.headers, asked.expect.headers),
         body_start=body[:SHOWN_BYTES].decode("utf-8", "replace"),
     )
 
@@ -302,9 +300,9 @@ def _drop(node: Any, path: Sequence[str]) -> None:  # noqa: ANN401 (JSON)
 
 def ask_as_user(
     url: str,
-    requests: Sequence[PlannedRequest],
+    requests: Sequence[Request],
     load: Load,
-    users: PlannedUsers,
+    users: Users,
     generator: Generator,
     ignored: Sequence[str] = (),
     *,
@@ -317,10 +315,11 @@ def ask_as_user(
     """
     order = LoadOrder(
         id="pre-flight check",
-        requests=tuple(asked.sent_to(url, load) for asked in requests),
+        url=url,
+        requests=tuple(requests),
         load=load.of_one_user,
         duration_s=LONGEST_S,
-        users=users.sent_to(url, load, uuid4().hex),
+        users=replace(users, key=uuid4().hex),
         allow_remote=allow_remote,
     )
     try:
@@ -341,7 +340,7 @@ def ask_as_user(
     ]
 
 
-def login_refused(users: PlannedUsers, failed: LoginError) -> Response:
+def login_refused(users: Users, failed: LoginError) -> Response:
     """Describe a login that failed when all users made theirs."""
     blank = unanswered(users.login[failed.step - 1])
     why = _without_address(failed.why, "http")
@@ -354,7 +353,7 @@ def _without_address(failure: str, url: str) -> str:
 
 
 def _response(
-    url: str, asked: PlannedRequest, said: ServerResponse | None, ignored: Sequence[str]
+    url: str, asked: Request, said: ServerResponse | None, ignored: Sequence[str]
 ) -> Response:
     blank = unanswered(asked)
     if said is None:
@@ -365,12 +364,11 @@ def _response(
         (name, f"{value.partition('=')[0]}={HIDDEN}" if name.lower() == "set-cookie" else value)
         for name, value in said.headers
     ]
-    if asked.contains and PLACE.search(asked.contains):
-        asked = replace(asked, contains=None)  # the load generator looks for what it filled in
+    expect = asked.expect
+    if expect.contains and PLACE.search(expect.contains):  # the load generator has looked for it
+        asked = replace(asked, expect=replace(expect, contains=None))
     try:
-        response = described(
-            blank, replace(said, headers=hidden), asked, ignored, asked.headers or {}
-        )
+        response = described(blank, replace(said, headers=hidden), asked, ignored)
     except (zlib.error, Undecodable) as error:
         return blank.replace(error=str(error))
     is_capture = said.failure is not None and response.has_right_status and response.lacks is None

@@ -5,6 +5,7 @@ Started, loaded, and what was measured put on record.
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from statistics import fmean
 from typing import Literal, Self
@@ -123,16 +124,16 @@ class RunningRound:
         same turn.
         """
         up, point = self.up[variant.name], self.point
-        url = up.url
         rng = rng_of(point.experiment.measure.seed, point.number, self.number, turn)
         users = None
         if variant.users:
             # Sessions are a part of what is put back.
             start = self._starts[variant.name] + (name if variant.resets else "")
-            users = variant.users.sent_to(url, variant.load, start)
+            users = replace(variant.users, key=start)
         return LoadOrder(
             id=name,
-            requests=tuple(asked.sent_to(url, variant.load) for asked in variant.asked),
+            url=up.url,
+            requests=variant.asked,
             load=variant.load,
             duration_s=duration_s,
             ramp_up_s=ramp_up_s,

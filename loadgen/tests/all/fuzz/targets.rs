@@ -212,7 +212,7 @@ fn templates() {
     fuzz(&Target {
         name: "template",
         runs: 10_000,
-        words: &[b"{{", b"}}", b"{{a}}", b"|json", b"|url", b"|link", b"{{row.b}}", b"|", b"\r\n"],
+        words: &[b"{{", b"}}", b"{{a}}", b"{{ a }}", b"{{row.b}}", b" ", b"\r\n"],
         run: |bytes| {
             let names = ["a".to_owned(), "row.b".to_owned()];
             for usual in [Encoding::Raw, Encoding::Field, Encoding::Url, Encoding::Link] {
