@@ -197,7 +197,7 @@ def test_a_certificate_is_checked_before_anything_is_said(
         assert "its certificate isn't valid: " in unknown.stderr
         assert "--set load.tls_verify=false" in unknown.stderr
         other = webdyno_there(network, *words, folder=tmp_path, **trusted)
-        assert "its certificate isn't valid: IP address mismatch" in other.stderr
+        assert "its certificate isn't valid: it is for another name" in other.stderr
         assert not (tmp_path / "heard").exists()
 
 

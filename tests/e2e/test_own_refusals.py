@@ -95,9 +95,10 @@ http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Many).serve_for
 """
 
 
-def test_who_answers_with_too_many_headers_is_told_so(home: Path) -> None:
-    done = webdyno("compare", command(home, COOKIES), CMD, "--output=run", folder=home)
-    check_refusal(home, done, "can't be read: got more than 100 headers; .* 100 headers at most")
+def test_who_answers_with_many_headers_is_measured(home: Path) -> None:
+    wanted = command(home, COOKIES)
+    run_rounds(1, "compare", wanted, wanted, *FEW, folder=home)
+    assert statuses(home) == {"200"}
 
 
 def test_only_what_will_be_asked_has_to_be_answered(home: Path) -> None:
