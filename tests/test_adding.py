@@ -153,7 +153,7 @@ class Sloth(Instrument):
 
     def result(self, order: LoadOrder, run: Run, done: Done, cpus: int) -> LoadResult:
         return LoadResult(
-            target=order.requests[0].url,
+            target=order.url + order.requests[0].path,
             loop="closed",
             measured_s=run.duration_s,
             requests=Requests(completed=run.requests),

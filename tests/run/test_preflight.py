@@ -91,15 +91,16 @@ def test_nobody_listening_is_told() -> None:
 @pytest.mark.parametrize("encoding", ["gzip", "deflate"])
 def test_a_compressed_body_is_kept_as_the_page_that_it_is(url: str, encoding: str) -> None:
     expect = Expectation(200, len(BODY), hashlib.sha256(BODY).hexdigest())
-    load = Load(headers={"Accept-Encoding": encoding})
-    (response,) = ask_all(url, [Request("/hello", expect)], load)
+    asked = Request("/hello", expect, headers={"Accept-Encoding": encoding})
+    (response,) = ask_all(url, [asked], Load())
     assert (response.encoding, response.wire_bytes) == (encoding, len(ENCODED[encoding]))
     assert (response.body_bytes, response.body_sha256) == (len(BODY), expect.body_sha256)
 
 
 def test_an_encoding_that_nobody_can_read_is_no_answer(url: str) -> None:
-    load = Load(headers={"Accept-Encoding": "gzip, deflate"})  # the server takes it literally
-    (response,) = ask_all(url, [Request("/hello", Expectation(200))], load)
+    accepted = {"Accept-Encoding": "gzip, deflate"}  # the server takes it literally
+    asked = Request("/hello", Expectation(200), headers=accepted)
+    (response,) = ask_all(url, [asked], Load())
     assert response.status is None
     assert "encoding" in (response.error or "")
 

@@ -8,7 +8,8 @@ mod trouble;
 
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use crate::engine::Plan;
 use crate::engine::http2::dialog::Kept;
@@ -23,6 +24,9 @@ use patience::Patience;
 pub use seen::Seen;
 pub use trouble::{Kind, Trouble};
 
+/// Between looks for who accepts a connection.
+const POLL: Duration = Duration::from_millis(2);
+
 /// How much of a body is kept, and how long it may be.
 #[derive(Debug, Clone, Copy)]
 pub struct Room {
@@ -35,6 +39,8 @@ pub struct Room {
 pub struct Asker<'a> {
     plan: &'a Plan,
     room: Room,
+    /// So long it is tried again where nobody accepts a connection.
+    pub accepts_within: Duration,
     open: Option<Open>,
 }
 
@@ -49,11 +55,23 @@ struct Open {
 
 impl Asker<'_> {
     pub fn new(plan: &Plan, room: Room) -> Asker<'_> {
-        Asker { plan, room, open: None }
+        Asker { plan, room, accepts_within: Duration::ZERO, open: None }
     }
 
-    /// Sends the request of a number, and waits for the response; nothing is tried twice.
+    /// Sends the request of a number, and waits for the response; nothing is sent twice.
     pub fn ask(&mut self, number: usize) -> Seen {
+        let began = Instant::now();
+        loop {
+            let seen = self.try_once(number);
+            let is_refused = seen.trouble.as_ref().is_some_and(|it| it.kind == Kind::Connect);
+            if !is_refused || began.elapsed() >= self.accepts_within {
+                return seen;
+            }
+            sleep(POLL);
+        }
+    }
+
+    fn try_once(&mut self, number: usize) -> Seen {
         let patience = Patience::of(Duration::from_nanos(self.plan.timeout_ns));
         let response = Kept::up_to(self.room.kept_bytes);
         let mut seen = Seen { response, ..Seen::default() };

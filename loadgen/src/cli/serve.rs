@@ -3,6 +3,7 @@
 use std::io::{self, BufRead};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::json;
@@ -12,8 +13,8 @@ use super::signals;
 use crate::ask::{Asker, Room};
 use crate::cli::units;
 use crate::engine::{Engine, Plan};
-use crate::order::SCHEMA;
 use crate::order::parse::{OrderError, parse};
+use crate::order::{SCHEMA, Trace};
 use crate::output::result::SlotResult;
 use crate::output::trace::TracedAnswer;
 
@@ -75,8 +76,9 @@ fn outcome(engine: &mut Engine, line: &[u8]) -> Result<String, OrderError> {
         let users = plan.order.load.connections;
         return Ok(text(&json!({"schema": SCHEMA, "id": id, "logged_in": users})));
     }
-    if plan.order.trace {
-        let traced = trace(engine, &plan).map_err(fail)?;
+    if let Some(Trace { accepts_within_s }) = plan.order.trace {
+        let accepts_within = Duration::from_secs_f64(accepts_within_s);
+        let traced = trace(engine, &plan, accepts_within).map_err(fail)?;
         return Ok(text(&json!({"schema": SCHEMA, "id": id, "traced": traced})));
     }
     let measured = engine.run(&plan, &mut ()).map_err(broken)?;
@@ -84,7 +86,11 @@ fn outcome(engine: &mut Engine, line: &[u8]) -> Result<String, OrderError> {
 }
 
 /// Tells each response, as a line that its body follows; gives how many there are.
-fn trace(engine: &mut Engine, plan: &Arc<Plan>) -> Result<usize, String> {
+fn trace(
+    engine: &mut Engine,
+    plan: &Arc<Plan>,
+    accepts_within: Duration,
+) -> Result<usize, String> {
     let tell = |answer: &TracedAnswer, body: &[u8]| {
         print([text(answer).as_bytes(), b"\n", body].concat()).map_err(|stop| stop.message)
     };
@@ -96,6 +102,7 @@ fn trace(engine: &mut Engine, plan: &Arc<Plan>) -> Result<usize, String> {
         return Ok(traced.len());
     }
     let mut asker = Asker::new(plan, WHOLE);
+    asker.accepts_within = accepts_within;
     for number in 0..plan.requests.len() {
         let mut seen = asker.ask(number);
         if seen.trouble.is_some() {

@@ -82,7 +82,7 @@ impl Sessions {
             login: many..many + session.login.len(),
             login_draws: Vec::new(),
             key: session.key.map_or_else(Key::of_one_order, Key::Given),
-            trace: order.trace,
+            trace: order.trace.is_some(),
             is_bare,
         }))
     }

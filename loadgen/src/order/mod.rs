@@ -61,8 +61,15 @@ pub struct Order {
     /// Connections are users that log in and keep what they are given.
     pub session: Option<Session>,
     /// Ask for all once, over one connection, and tell each response whole.
-    #[serde(default)]
-    pub trace: bool,
+    pub trace: Option<Trace>,
+}
+
+/// How a server is asked whose responses are told.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Trace {
+    /// So long it is tried again where nobody accepts a connection: a server may be starting.
+    pub accepts_within_s: f64,
 }
 
 /// More than this share of the requests that were due in the window have waited so long without an

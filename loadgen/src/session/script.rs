@@ -215,8 +215,8 @@ mod tests {
         }));
         let mut jar = CookieJar::default();
         jar.keep(b"Set-Cookie: s=1; Path=/x\r\nSet-Cookie: no=1; Path=/y\r\n", "/");
-        let wanted = "POST /x/a%2Bb%3D%0D%0A?q=a%2Bb%3D%0D%0A HTTP/1.1\r\nHost: h\r\nX-T: a+b=\r\n\
-                      Content-Type: application/x-www-form-urlencoded\r\n\
+        let wanted = "POST /x/a%2Bb%3D%0D%0A?q=a%2Bb%3D%0D%0A HTTP/1.1\r\nHost: h\r\n\
+                      Content-Type: application/x-www-form-urlencoded\r\nX-T: a+b=\r\n\
                       Cookie: own=a+b=; s=1\r\nConnection: close\r\nContent-Length: 26\r\n\r\n\
                       t=a%2Bb%3D%0D%0A&raw={{u}}";
         assert_eq!(written(&form, &jar, true), wanted);

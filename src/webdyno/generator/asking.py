@@ -66,11 +66,15 @@ class Conversation:
         body: bytes | None = None,
         *,
         within_s: float | None = None,
+        accepts_within_s: float = 0.0,
     ) -> ServerResponse:
-        """Send a request over a connection of its own; raise NoResponse, GeneratorError."""
+        """Send a request over a connection of its own; raise NoResponse, GeneratorError.
+
+        Where nobody accepts a connection, it is tried again for so long.
+        """
         load = self.load if within_s is None else self.load.replace(timeout_s=within_s)
         request = Request(path, method=method, headers=headers, body=body)
-        (response,) = self._responses([request], load)
+        (response,) = self._responses([request], load, accepts_within_s)
         if response.trouble is not None:
             raise NoResponse(response)
         return response
@@ -82,7 +86,9 @@ class Conversation:
         """
         return self._responses(requests, self.load)
 
-    def _responses(self, requests: Sequence[Request], load: Load) -> Iterator[ServerResponse]:
+    def _responses(
+        self, requests: Sequence[Request], load: Load, accepts_within_s: float = 0.0
+    ) -> Iterator[ServerResponse]:
         order = LoadOrder(
             id="a question",
             url=self.url,
@@ -92,7 +98,7 @@ class Conversation:
             count=len(requests),
             allow_remote=True,  # who may be asked was decided before
         )
-        for response in self._engine.trace(order):
+        for response in self._engine.trace(order, accepts_within_s=accepts_within_s):
             body = requests[response.number].body
             yield replace(response, failure=_words(response, body, load.timeout_s))
 

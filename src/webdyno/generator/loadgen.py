@@ -138,12 +138,14 @@ class Loadgen:
             asked["load"]["timeout_s"] = max(order.load.timeout_s, LOGIN_TIMEOUT_S)
             self._answer(order, asked, LOGIN_PATIENCE_S)
 
-    def trace(self, order: LoadOrder) -> Iterator[ServerResponse]:
+    def trace(self, order: LoadOrder, *, accepts_within_s: float = 0.0) -> Iterator[ServerResponse]:
         """Ask for all once, over one connection; where connections are users, one logs in before.
 
-        The responses have to be taken to their end.
+        Where nobody accepts a connection, it is tried again for so long. The responses have to be
+        taken to their end.
         """
-        answer = self._answer(order, self._order(order) | {"trace": True}, LOGIN_PATIENCE_S)
+        asked = self._order(order) | {"trace": {"accepts_within_s": accepts_within_s}}
+        answer = self._answer(order, asked, LOGIN_PATIENCE_S)
         while "traced" not in answer:
             body = self._read(self._running, answer["body_bytes"], LOGIN_PATIENCE_S)
             yield _response(answer, body)

@@ -19,6 +19,8 @@ from webdyno.stack.certificates import SECURE
 from webdyno.stack.sockets import NewSocket, tcp
 
 POLL_S = 0.005
+LOOK_S = 0.1
+"""While nobody listens, it is seen so often whether the server is alive."""
 START_WITHIN_S = 20.0
 SAME_WRONG_RESPONSE_FOR_S = 1.0
 RESPONSE_WITHIN_S = 5.0
@@ -316,7 +318,9 @@ def _said(
     conversation: Conversation, address: Address, request: FirstRequest, within_s: float
 ) -> ServerResponse:
     headers = {**address.headers, **request.headers}
-    return conversation.ask("GET", request.path, headers, within_s=within_s)
+    return conversation.ask(
+        "GET", request.path, headers, within_s=within_s, accepts_within_s=LOOK_S
+    )
 
 
 def measured_round_trip_s(address: Address) -> float:

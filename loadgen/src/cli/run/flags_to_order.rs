@@ -53,7 +53,7 @@ pub fn build(args: &Args) -> Result<(Order, Vec<String>), String> {
         window_s: args.checks.window,
         exclude_client_limited: args.checks.exclude_client_limited,
         abort_rule: None,
-        trace: false,
+        trace: None,
         session: None,
     };
     Ok((order, notes))

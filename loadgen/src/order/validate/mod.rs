@@ -67,10 +67,13 @@ pub fn validate(order: &Order) -> Result<(), String> {
         "load.arrivals.each_connection: timetables of connections have no common count; give \
          duration_s"
     );
-    ensure!(
-        !order.trace || order.load.connections == 1,
-        "trace: is for one connection; set \"connections\": 1"
-    );
+    if let Some(trace) = order.trace {
+        ensure!(
+            order.load.connections == 1,
+            "trace: is for one connection; set \"connections\": 1"
+        );
+        between("trace.accepts_within_s", trace.accepts_within_s, 0.0, LONGEST_WAIT_S)?;
+    }
     check_windows(order)?;
     check_choice(order)?;
     session::check(order)

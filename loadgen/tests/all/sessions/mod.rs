@@ -241,7 +241,7 @@ fn all_answers_are_told_whole() {
     let mut session = json!({"login": login(&shop), "values": {"who": people(1)}});
     let trace = |session: &Value| {
         let mut order = order(flow(&shop), session.clone(), 1, 1);
-        order["trace"] = json!(true);
+        order["trace"] = json!({});
         let plan = Plan::new(parse(&order.to_string()).expect("an order")).expect("a plan");
         engine(1).trace(&std::sync::Arc::new(plan)).expect("answers")
     };
