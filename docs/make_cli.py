@@ -19,6 +19,9 @@ BEGINNING = """# Command line
 
 What `webdyno COMMAND --help-all` prints. Flags that mean the same as in `compare` are only named
 again. Exit codes: [one table](exit-codes.md). (`docs/make_cli.py` makes this page.)
+
+All commands take `--debug FILE`: what happens is added to FILE, line by line, each with time,
+process and module: [when nothing happens](../how-to/troubleshoot.md#nothing-happens).
 """
 FIRST = "compare"
 """The command whose flags are described in full."""

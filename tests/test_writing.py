@@ -16,6 +16,7 @@ ALLOWED = {
     "cli/__init__.py": "standard streams that lead to /dev/null",
     "cli/audit.py": "standard streams that lead to /dev/null",
     "cluster/dispatch.py": "flags for `open_here`",
+    "model/debug_log.py": "flags for `open_here`",
     "host/workspace.py": "locks, opened for reading so that no link is followed",
     "calibrate/calibration.py": "a copy of the engine in a workspace, which is ours alone",
     "cluster/agent.py": "a parcel, unpacked into a temporary folder",

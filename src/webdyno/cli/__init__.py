@@ -1,15 +1,18 @@
 """The command line: one file per command, imported when it is called."""
 
+import logging
 import os
 import sys
 from collections.abc import Sequence
 from io import TextIOWrapper
+from pathlib import Path
 from typing import Literal, get_args
 
 from cyclopts import App, CycloptsError, Parameter
 
 from webdyno.lab.ending import end_by_signals, leave_matrices_one_thread, told_end
-from webdyno.model.command import COMMANDS, COMMANDS_FOR
+from webdyno.model.command import COMMANDS, COMMANDS_FOR, DEBUG
+from webdyno.model.debug_log import debug_log
 from webdyno.model.errors import UserError
 from webdyno.model.exit_codes import Exit
 
@@ -18,6 +21,8 @@ PLACES = {"list": "listing:list_known"}
 """Of commands that aren't called like their file and function: Python uses that name."""
 HELP = ("--help", "-h", "--help-all")
 Shell = Literal["bash", "zsh", "fish"]
+
+logger = logging.getLogger(__name__)
 
 
 def main() -> None:
@@ -59,7 +64,11 @@ def run_command_line(words: Sequence[str]) -> int:
     """Run a command line without its first word; give the exit code that fits."""
     name = next(iter(words), "")
     try:
-        code = _run(list(words), name)
+        words, debug_file = take_debug_file(words)
+        name = next(iter(words), "")
+        with debug_log(words, debug_file):
+            code = _run(words, name)
+            logger.debug("exit code %d", code)
         if sys.stdout:
             sys.stdout.flush()
     except BrokenPipeError:
@@ -74,6 +83,27 @@ def run_command_line(words: Sequence[str]) -> int:
             _drop_what_cannot_be_printed()
         return told_end(error, name)
     return code
+
+
+def take_debug_file(words: Sequence[str]) -> tuple[list[str], Path | None]:
+    """Return a command line without the flag that all commands have, and the file that it names.
+
+    Raise UserError where it names none.
+    """
+    kept: list[str] = []
+    file = None
+    rest = iter(words)
+    for word in rest:
+        flag, equals, value = word.partition("=")
+        if flag != DEBUG:
+            kept.append(word)
+        elif name := value if equals else next(rest, ""):
+            file = Path(name)
+        else:
+            raise UserError(f"{DEBUG} lacks its file: {DEBUG} FILE")
+        if word == "--":
+            break
+    return [*kept, *rest], file
 
 
 def _run(words: list[str], name: str) -> int:

@@ -23,7 +23,7 @@ from cyclopts import (
 from cyclopts.argument import Argument
 from cyclopts.exceptions import RepeatArgumentError
 
-from webdyno.model.command import COMMANDS, COMMANDS_FOR, command
+from webdyno.model.command import COMMANDS, COMMANDS_FOR, DEBUG, command
 from webdyno.model.errors import UserError
 from webdyno.model.exit_codes import MEANINGS
 
@@ -95,6 +95,7 @@ def _overview() -> Iterator[str]:
         yield from _filled(f"  {code.value:>3}  ", meaning)
     yield ""
     yield "webdyno COMMAND --help: the most common flags, examples; --help-all: all flags."
+    yield f"webdyno COMMAND {DEBUG} FILE: also log what happens, line by line, to FILE."
     yield "webdyno --completion SHELL: completion for bash, zsh or fish. webdyno --version."
 
 
@@ -252,7 +253,7 @@ def in_our_words(error: CycloptsError, name: str) -> UserError:
     match error:
         case UnknownOptionError():
             flag = (error.token.keyword or error.token.value or "").partition("=")[0]
-            known = [name for each in error.argument_collection for name in each.names]
+            known = [name for each in error.argument_collection for name in each.names] + [DEBUG]
             return UserError(
                 f"{name} has no flag {flag:.{MOST_LETTERS}}{_nearest(flag, known)} {all_flags}"
             )

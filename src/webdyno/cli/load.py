@@ -1,5 +1,6 @@
 """`webdyno load`: load on a URL by the load generator, with flags and exit codes of webdyno."""
 
+import logging
 import re
 import signal
 import subprocess
@@ -12,6 +13,8 @@ from cyclopts import Parameter
 
 from webdyno.model.errors import OperationError, UserError
 from webdyno.model.exit_codes import Exit
+
+logger = logging.getLogger(__name__)
 
 CODES = {
     0: Exit.OK,
@@ -274,6 +277,7 @@ def _run(words: Sequence[str]) -> Exit:
         engine = subprocess.Popen([*ending_with_us("TERM"), *words])
     except OSError as error:
         raise OperationError(f"{words[0]} can't be started: {error.strerror}") from error
+    logger.debug("process %d is the load engine", engine.pid)
     with engine:
         try:
             engine.wait()

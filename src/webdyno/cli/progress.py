@@ -22,7 +22,7 @@ from webdyno.model.format import count, duration, level, percent
 from webdyno.model.point import Point
 from webdyno.model.records import RoundRecord, SlotRecord
 from webdyno.model.run import RunHead
-from webdyno.report.console import plain_console, tell
+from webdyno.report.console import plain_console, print_notice, tell
 
 if TYPE_CHECKING:  # numpy takes a while to import
     from webdyno.judge.point_data import PointData
@@ -72,7 +72,7 @@ class LiveProgress(LineProgress):
 
     def __init__(self, head: RunHead, *, verbose: bool = False) -> None:
         console = plain_console(stderr=True)
-        super().__init__(head, partial(console.print, soft_wrap=True), verbose=verbose)
+        super().__init__(head, partial(print_notice, console), verbose=verbose)
         self._view = LiveView(head)
         self._live = Live(
             self._view, console=console, transient=True, refresh_per_second=DRAWN_PER_S

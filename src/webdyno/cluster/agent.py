@@ -6,6 +6,7 @@ at Ctrl-C.
 """
 
 import io
+import logging
 import os
 import socket
 import subprocess
@@ -29,6 +30,8 @@ from webdyno.model.testbed import TestbedSettings
 from webdyno.run.child import words_of
 from webdyno.run.folder import HEAD_FILE, LOCK_FILE, RunFolder
 from webdyno.run.records_file import RECORDS_FILE
+
+logger = logging.getLogger(__name__)
 
 RUN = "run"
 """The run's folder in a parcel, and where an agent unpacks it."""
@@ -114,6 +117,7 @@ def replicate(parcel: bytes, *, yes: bool) -> Iterator[Piece | AgentExit]:
                 stderr=said,
                 cwd=place,
             )
+        logger.debug("process %d runs the experiment in %s", process.pid, place)
         try:
             yield from _news(process, place / RUN, known)
             yield AgentExit(

@@ -4,6 +4,7 @@ Orders to an agent are values. What can be ordered is what `RemoteAgent` has, an
 gives orders calls its methods, and who carries them out has them.
 """
 
+import logging
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -18,6 +19,8 @@ from webdyno.model.machine import Machine
 from webdyno.model.several_runs import Difference
 from webdyno.run.backend import ClientsHost, HostLost, ServersHost, StartedVariant, Surroundings
 from webdyno.stack.layout import Placement
+
+logger = logging.getLogger(__name__)
 
 
 class Runner(Protocol):
@@ -139,6 +142,7 @@ def carried_out(order: Order, agent: RemoteAgent) -> Reply:
     if order.what not in ORDERS:
         return Reply(refusal=UserError(f"there is no order {order.what!r}"))
     method: Callable[..., Any] = getattr(agent, order.what)
+    logger.debug("carries out an order: %s", order.what)
     try:
         return Reply(method(*order.values, **order.named))
     except (UserError, OperationError) as refusal:

@@ -4,6 +4,8 @@ The `ssh` program carries typed orders to `webdyno.cluster.node` there: on its s
 that the token stands on no command line.
 """
 
+import logging
+import os
 import re
 import shlex
 import socket
@@ -19,7 +21,10 @@ from pydantic import ValidationError
 from webdyno.host.children import run_program
 from webdyno.host.python import python_module
 from webdyno.model.cluster import NodeAnswer, StartNode, StopNode
+from webdyno.model.debug_log import DEBUG_FILE
 from webdyno.model.errors import OperationError, UserError
+
+logger = logging.getLogger(__name__)
 
 CONNECTS_WITHIN_S = 10
 ANSWERS_WITHIN_S = 600
@@ -59,6 +64,7 @@ class SshHost:
 
         Raises UserError or OperationError, naming the host, where it isn't followed.
         """
+        logger.debug("%s is given an order: %s", self.name, type(order).__name__)
         there = shlex.join(python_module("webdyno.cluster.node", self.python))
         done = self._ssh("-T", there=there, said=order.model_dump_json())
         try:
@@ -136,7 +142,12 @@ def start_cluster(
     head: str | None = None
     for host, address in addresses.items():
         order = StartNode(
-            webdyno=version("webdyno"), address=address, port=port, head=head, token=token
+            webdyno=version("webdyno"),
+            address=address,
+            port=port,
+            head=head,
+            token=token,
+            debug_file=os.environ.get(DEBUG_FILE),
         )
         try:
             yield LaunchResult(host, host.carry_out(order))

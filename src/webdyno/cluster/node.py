@@ -9,6 +9,7 @@ Ray stops its processes, but not always all of them, and some of them write thei
 of their environment.
 """
 
+import logging
 import os
 import signal
 import subprocess
@@ -28,7 +29,10 @@ from pydantic import ValidationError
 from webdyno.host.python import python_module
 from webdyno.host.removal import remove_tree
 from webdyno.model.cluster import NODE_ORDER, NodeAnswer, StartNode, StopNode
+from webdyno.model.debug_log import debug_log
 from webdyno.model.errors import OperationError, UserError
+
+logger = logging.getLogger(__name__)
 
 MARK = "WEBDYNO_CLUSTER_NODE"
 """Environment variable with the node's address: nodes in containers are visible from outside."""
@@ -203,6 +207,7 @@ def _check_address(address: str) -> None:
 
 def _try_to_start(order: StartNode) -> str:
     """Start a node; give what Ray says until it is up, or has given up."""
+    logger.debug("starts a node of Ray at %s", order.address)
     folder = Path(tempfile.mkdtemp(prefix=_prefix(order.address)))
     with (folder / "said").open("x+b") as said:
         process = subprocess.Popen(
@@ -237,7 +242,10 @@ def _words(order: StartNode) -> Iterator[str]:
 def follow_order(order: bytes) -> NodeAnswer:
     try:
         command = NODE_ORDER.validate_json(order)
-        return stop_node(command.address) if isinstance(command, StopNode) else start_node(command)
+        if isinstance(command, StopNode):
+            return stop_node(command.address)
+        with debug_log(["start"], Path(command.debug_file) if command.debug_file else None):
+            return start_node(command)
     except ValidationError:
         return NodeAnswer(wrong="it has another webdyno, which doesn't know this order")
     except (UserError, OperationError) as failure:

@@ -28,6 +28,8 @@ from webdyno.model.machine import Machine
 from webdyno.run.backend import HostLost
 from webdyno.stack.service import StackDied
 
+logger = logging.getLogger(__name__)
+
 P = ParamSpec("P")
 T = TypeVar("T")
 HEAD_LABEL = "node:__internal_head__"
@@ -102,6 +104,7 @@ class RayHost:
 
     def _give(self, actor: Any, order: Order, within_s: float | None = None) -> object:  # noqa: ANN401 (Ray's own)
         """Give its agent an order, and wait until it is carried out."""
+        logger.debug("%s is given an order: %s", self.name, order.what)
         try:
             reply: Reply = ray.get(actor.do.remote(order), timeout=within_s)
         except RayTaskError as failure:

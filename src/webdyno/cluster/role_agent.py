@@ -38,6 +38,7 @@ from webdyno.host.netns import open_testbed
 from webdyno.host.python import python_module
 from webdyno.host.this_machine import Testbed
 from webdyno.host.workspace import Workspace
+from webdyno.model.debug_log import debug_log
 from webdyno.model.errors import OperationError
 from webdyno.model.experiment import Experiment
 from webdyno.model.point import plan_points
@@ -265,12 +266,13 @@ def main() -> None:
     """Be the agent until the other side is gone."""
     lab: Connection[Reply, Any] = Connection(int(sys.argv[1]))
     at_usual_priority()
-    parcel, address, peers, yes = lab.recv()
-    agent = RoleAgent(parcel, address, peers, yes=yes)
-    with suppress(EOFError, ConnectionError):
-        while True:
-            lab.send(carried_out(lab.recv(), agent))
-    agent.close()
+    with debug_log(["agent"]):
+        parcel, address, peers, yes = lab.recv()
+        agent = RoleAgent(parcel, address, peers, yes=yes)
+        with suppress(EOFError, ConnectionError):
+            while True:
+                lab.send(carried_out(lab.recv(), agent))
+        agent.close()
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """The catalogue: services, stacks, sites, experiments and studies, webdyno's own and users'."""
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -16,6 +17,8 @@ from webdyno.model.experiment import Experiment, Level
 from webdyno.model.service import Service
 from webdyno.model.stack import Site, Stack
 from webdyno.model.study import Publication
+
+logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -45,7 +48,12 @@ class Catalogue:
                     f"--catalog {folder}: no catalog, which has one of the folders "
                     f"{', '.join(KINDS)}; docs/reference/catalog.md shows one"
                 )
-        return _of_folders([BUILT_IN, *folders]) if folders else _built_in()
+        read = _of_folders([BUILT_IN, *folders]) if folders else _built_in()
+        logger.debug(
+            "the catalog has %d services, %d stacks, %d sites and %d experiments",
+            *(len(read.services), len(read.stacks), len(read.sites), len(read.experiments)),
+        )
+        return read
 
     def stack(self, name: str) -> Stack:
         """Give a stack; raise UserError with the nearest names when there is none of that name."""

@@ -1,5 +1,6 @@
 """Load generators that are commands for people: one process per slot, its output read back."""
 
+import logging
 import os
 import re
 import select
@@ -21,6 +22,7 @@ from webdyno.generator.interface import (
     ServerResponse,
 )
 from webdyno.host.children import ending_with_us, run_program
+from webdyno.model.debug_log import words_without_secrets
 from webdyno.model.load import Load
 from webdyno.model.load_result import Client, LoadResult, Times
 from webdyno.model.request import WrittenRequest
@@ -29,6 +31,8 @@ from webdyno.model.text import SECRET
 from webdyno.readers.facts import Tool
 from webdyno.readers.output import Output
 from webdyno.readers.run import Run, Unreadable, read_run
+
+logger = logging.getLogger(__name__)
 
 PATIENCE_S = 15.0
 """How long an instrument may overstay a slot's duration and its time-out."""
@@ -164,6 +168,7 @@ def _run(words: Sequence[str], patience_s: float) -> Done:
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
+        logger.debug("process %d runs %s", process.pid, words_without_secrets(words))
         ended = False
         try:
             descriptor = os.pidfd_open(process.pid)

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import logging
 import os
 import re
 import selectors
@@ -29,6 +30,8 @@ from webdyno.model.load import Load
 from webdyno.model.load_result import SCHEMA, LoadResult
 from webdyno.model.request import WrittenRequest
 from webdyno.model.testbed import is_in_own_network
+
+logger = logging.getLogger(__name__)
 
 PATIENCE_S = 15.0
 """How long the engine may overstay a slot's duration and its time-out before it counts as hung."""
@@ -98,6 +101,7 @@ class Loadgen:
             bufsize=0,
             start_new_session=True,
         )
+        logger.debug("process %d is the load engine, on CPUs %s", self._process.pid, cpus)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -105,6 +109,7 @@ class Loadgen:
         process, self._process = self._process, None
         if process is None:
             return
+        logger.debug("the load engine, process %d, is to end", process.pid)
         if process.stdin:
             process.stdin.close()
         try:
@@ -162,6 +167,7 @@ class Loadgen:
         process = self._running
         assert process.stdin is not None  # noqa: S101 (requested in __enter__)
         line = memoryview(json.dumps(asked).encode() + b"\n")
+        logger.debug("the load engine is given %r, for %g s at most", order.id, patience_s)
         try:
             while line:
                 line = line[process.stdin.write(line) :]
@@ -182,6 +188,7 @@ class Loadgen:
                 f"contract, this webdyno version {SCHEMA}: build it again ('./dyno doctor' in a "
                 "checkout), or set WEBDYNO_LOADGEN to a program of the same version"
             )
+        logger.debug("the load engine has answered")
         if "error" in answer:
             why = str(answer["error"])
             if login := LOGIN.fullmatch(why):

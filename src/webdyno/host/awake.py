@@ -5,6 +5,7 @@ microseconds, which an open loop pays for each request that it sends on time.
 """
 
 import ctypes
+import logging
 import os
 import signal
 import subprocess
@@ -19,6 +20,8 @@ from typing import NamedTuple
 
 from webdyno.host.children import end_with_parent
 from webdyno.model.errors import OperationError
+
+logger = logging.getLogger(__name__)
 
 LATENCY_DEVICE = Path("/dev/cpu_dma_latency")
 IDLE_DRIVER = Path("/sys/devices/system/cpu/cpuidle/current_driver")
@@ -81,6 +84,7 @@ def _spinner(cpu: int) -> Iterator[None]:
         # It is over before this returns: nobody can be killed in between.
         preexec_fn=partial(end_with_parent, signal.SIGKILL, os.getpid()),
     )
+    logger.debug("process %d keeps CPU %d from idling", process.pid, cpu)
     try:
         _give_way(process.pid, cpu)
         yield

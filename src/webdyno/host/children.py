@@ -4,6 +4,7 @@ Servers are run by `host.server_process`, whose warden ends them however webdyno
 """
 
 import ctypes
+import logging
 import os
 import signal
 import subprocess
@@ -17,7 +18,10 @@ from typing import IO, TypedDict
 import psutil
 
 from webdyno.host.users import ServerUser
+from webdyno.model.debug_log import words_without_secrets
 from webdyno.model.errors import OperationError
+
+logger = logging.getLogger(__name__)
 
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 1, 36, 38
 KILL_WITHIN_S = 5.0
@@ -42,8 +46,10 @@ def run_program(
     name.
     """
     named = named or str(words[0])
+    within = "" if within_s is None else f", for {within_s:g} s at most"
+    logger.debug("runs %s%s", words_without_secrets(words), within)
     try:
-        return subprocess.run(
+        done = subprocess.run(
             [str(word) for word in words],
             input=given,
             capture_output=True,
@@ -55,12 +61,14 @@ def run_program(
             env=environment,
             **identity(user),
         )
+        logger.debug("%s ended with exit code %d", named, done.returncode)
     except FileNotFoundError:
         raise OperationError(install or f"there is no program {words[0]}; install it") from None
     except OSError as error:
         raise OperationError(f"{named} can't be started: {error.strerror}") from error
     except subprocess.TimeoutExpired:
         raise OperationError(f"{named} did not end within {within_s:g} s") from None
+    return done
 
 
 def must(done: CompletedProcess[str], what: str) -> str:
@@ -91,12 +99,13 @@ def in_session(
         start_new_session=True,
         **identity(user),
     )
+    logger.debug("process %d runs %s", process.pid, words_without_secrets(words))
     try:
         yield process
     finally:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+        logger.debug("process %d ended with exit code %d", process.pid, process.wait())
 
 
 class Identity(TypedDict):

@@ -1,10 +1,13 @@
 """Control groups of the kernel: they count and end whole trees of processes, orphans included."""
 
+import logging
 import os
 import time
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
+
+logger = logging.getLogger(__name__)
 
 END_WITHIN_S = 5.0
 
@@ -37,8 +40,10 @@ class ControlGroup:
             path.mkdir()
             group = cls(path)
             group.cpu()
-        except OSError:
+        except OSError as error:
+            logger.debug("no control group can be made: %s", error)
             return None
+        logger.debug("made control group %s", path)
         return group
 
     @classmethod
@@ -70,6 +75,7 @@ class ControlGroup:
 
     def end(self) -> None:
         """Kill what is left in the group, then remove it; safe to call twice."""
+        logger.debug("ends control group %s", self.path)
         deadline = time.monotonic() + END_WITHIN_S
         while self.path.is_dir() and time.monotonic() < deadline:
             with suppress(OSError):

@@ -7,6 +7,7 @@ the packets on between two links, late or not at all.
 """
 
 import json
+import logging
 import os
 import shutil
 import signal
@@ -24,6 +25,8 @@ from webdyno.host.users import ServerUser
 from webdyno.model.errors import OperationError
 from webdyno.model.machine import Machine
 from webdyno.model.testbed import TestbedSettings
+
+logger = logging.getLogger(__name__)
 
 ANSWER_WITHIN_S = 30.0
 END_WITHIN_S = 5.0
@@ -118,6 +121,7 @@ class Namespace:
         return [*words, "--"]
 
     def _ask(self, message: dict[str, Any]) -> dict[str, Any]:
+        logger.debug("in the network namespace of process %d: %s", self.pid, message)
         with suppress(ConnectionError):
             self._end.send(json.dumps(message).encode())
         return self._receive() or {"code": 1, "said": "the testbed's network namespace has gone"}
@@ -150,6 +154,7 @@ class Namespaces:
             stdin=subprocess.DEVNULL,
             start_new_session=True,
         )
+        logger.debug("process %d holds %d network namespaces", self._process.pid, count)
         for end in theirs:
             end.close()
         with suppress(ProcessLookupError):
@@ -164,6 +169,7 @@ class Namespaces:
 
     def close(self) -> None:
         """Let the namespaces go; safe to call twice."""
+        logger.debug("the network namespaces of process %d end", self._process.pid)
         for end in self._ends:
             end.close()
         try:

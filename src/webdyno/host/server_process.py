@@ -1,6 +1,7 @@
 """Processes of the servers' user on the testbed, with a warden that ends them when webdyno ends."""
 
 import json
+import logging
 import os
 import select
 import shutil
@@ -19,7 +20,10 @@ from webdyno.host.listening import holders
 from webdyno.host.python import python_file
 from webdyno.host.users import ServerUser, open_log
 from webdyno.host.workspace import Workspace
+from webdyno.model.debug_log import words_without_secrets
 from webdyno.model.errors import OperationError
+
+logger = logging.getLogger(__name__)
 
 WARDEN_START_WITHIN_S = 60.0
 """It takes 0.05 s of CPU time, which is long in coming where many programs want the CPUs."""
@@ -107,8 +111,14 @@ class ServerProcess:
         if warden_cpus:
             with suppress(ProcessLookupError):
                 os.sched_setaffinity(self._warden.pid, warden_cpus)
+        logger.debug(
+            "process %d, a warden, starts as %s in %s, logging to %s: %s",
+            *(self._warden.pid, order["user"] or "ourselves", cwd, log),
+            words_without_secrets(self.argv),
+        )
         self._give(json.dumps(order).encode())
         self.pid = self._read_pid()
+        logger.debug("process %d is that of %s", self.pid, self.argv[0])
 
     def _give(self, order: bytes) -> None:
         """Give the warden its order, which nobody else can read: passwords may stand in it."""
@@ -197,6 +207,7 @@ class ServerProcess:
         """Have it stop, without waiting for its end; safe to call twice."""
         lifeline = self._warden.stdin
         if lifeline is not None and not lifeline.closed:
+            logger.debug("warden %d is to stop %s", self._warden.pid, self.argv[0])
             with suppress(BrokenPipeError):  # the warden may be gone
                 lifeline.write(STOP)
                 lifeline.close()
@@ -209,11 +220,13 @@ class ServerProcess:
             self._warden.wait(self._stop_within_s + warden.KILL_WITHIN_S + 2)
         except subprocess.TimeoutExpired:
             self._kill_everything()
+        logger.debug("warden %d ended with exit code %s", self._warden.pid, self._warden.poll())
         if output is not None:
             output.close()
 
     def _kill_everything(self) -> None:
         """The warden hangs (a process that the kernel can't kill at once): do its work."""
+        logger.debug("warden %d hangs; its processes are killed", self._warden.pid)
         deadline = time.monotonic() + warden.KILL_WITHIN_S
         while (pids := self.pids()) and time.monotonic() < deadline:
             for pid in pids:

@@ -8,6 +8,7 @@ it at its end, kill -9 included. Each new workspace sweeps away those whose make
 """
 
 import fcntl
+import logging
 import os
 import re
 import stat
@@ -21,6 +22,8 @@ from webdyno.host.control_group import ControlGroup, forget_groups
 from webdyno.host.removal import remove_tree
 from webdyno.host.users import OPEN, server_user
 from webdyno.model.errors import OperationError
+
+logger = logging.getLogger(__name__)
 
 LOCK = "lock"
 LOCKS_HELD = Path("/proc/locks")
@@ -48,6 +51,7 @@ class Workspace:
             self.path = Path(tempfile.mkdtemp(dir=live, prefix=""))
             self._lock = open_lock(self.path / LOCK)
             fcntl.flock(self._lock, fcntl.LOCK_EX)
+        logger.debug("made %s", self.path)
         self.path.chmod(OPEN)
 
     @property
@@ -62,6 +66,7 @@ class Workspace:
 
     def remove(self) -> None:
         """Remove the folder; safe to call twice. What stays is reported by `sweep`."""
+        logger.debug("removes %s", self.path)
         with suppress(OSError):
             remove_tree(self.path)
         if self._lock >= 0:
@@ -183,6 +188,7 @@ def _is_ours_or_free(home: Path) -> bool:
 def _guard(home: Path) -> Iterator[None]:
     """One at a time: nobody sweeps between another one's making a workspace and locking it."""
     descriptor = open_lock(home / "guard")
+    logger.debug("waits for the lock of %s", home / "guard")
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
@@ -220,6 +226,7 @@ def _sweep(live: Path) -> list[str]:
 
 
 def _removed(left: Path) -> list[str]:
+    logger.debug("removes %s, which a killed run left", left)
     try:
         remove_tree(left)
     except OSError as error:

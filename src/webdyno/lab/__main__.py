@@ -8,6 +8,7 @@ import json
 import sys
 
 from webdyno.lab.ending import end_by_signals, leave_matrices_one_thread, told_end
+from webdyno.model.debug_log import debug_log
 from webdyno.model.errors import UserError
 from webdyno.model.exit_codes import Exit
 
@@ -24,9 +25,10 @@ def main(call: str, arguments: str) -> Exit:
     if call not in CALLS:
         return told_end(UserError(f"{call}: is no call; there are {', '.join(CALLS)}"), call)
     try:
-        from webdyno.lab import api  # which takes a while: Ctrl-C is heard by now
+        with debug_log([call, *json.loads(arguments)]):  # without values, which may be secrets
+            from webdyno.lab import api  # which takes a while: Ctrl-C is heard by now
 
-        answer = getattr(api, call)(**json.loads(arguments), by_keyword=False)
+            answer = getattr(api, call)(**json.loads(arguments), by_keyword=False)
         for result in answer.values() if isinstance(answer, dict) else filter(None, [answer]):
             print(result.headline)  # noqa: T201
     except (Exception, KeyboardInterrupt) as end:  # noqa: BLE001 (all end the process)

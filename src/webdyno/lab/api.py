@@ -5,6 +5,7 @@ both say what to do. Ctrl-C raises KeyboardInterrupt: what was measured by then 
 goes on.
 """
 
+import logging
 import sys
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -60,6 +61,8 @@ from webdyno.model.gate import GateJudgement
 from webdyno.model.quantities import Budget
 from webdyno.model.text import printable
 from webdyno.run.folder import RunFolder
+
+logger = logging.getLogger(__name__)
 
 _BUDGET: TypeAdapter[float] = TypeAdapter(Budget)
 Texts = str | Sequence[str]
@@ -363,6 +366,7 @@ def _traffic(options: Mapping[str, Any], caller: Caller) -> AskedTraffic:
 
 
 def _to_standard_error(text: str) -> None:
+    logger.debug("says: %s", text)
     print(printable(text), file=sys.stderr, flush=True)  # noqa: T201
 
 

@@ -1,5 +1,6 @@
 """Whoever has something measured: how they are told and asked, and what they agreed to."""
 
+import logging
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -8,6 +9,8 @@ from typing import Protocol
 from webdyno.model.command import keyword_of, spelled
 from webdyno.model.run import RunHead
 from webdyno.run.point import Progress
+
+logger = logging.getLogger(__name__)
 
 
 class AskPerson(Protocol):
@@ -49,7 +52,10 @@ class Caller:
 
     def ask(self, question: str, *, usual: bool) -> bool:
         """Ask; no is the answer where nobody is there to give one."""
-        return self.asks is not None and self.asks(question, usual=usual)
+        logger.debug("asks: %s", question)
+        agreed = self.asks is not None and self.asks(question, usual=usual)
+        logger.debug("the answer is %s", "yes" if agreed else "no")
+        return agreed
 
     def named(self, flag: str) -> str:
         """Name a flag as this caller knows it: `--fail-if`, or `fail_if`."""

@@ -5,6 +5,7 @@ made of it, and the scope: "inconclusive" must not become "slightly faster".
 """
 
 import errno
+import logging
 import signal
 from collections.abc import Mapping
 from contextlib import suppress
@@ -33,6 +34,8 @@ from webdyno.model.run import PAGE_FILE, folder_under_runs
 from webdyno.model.text import printable, printable_within
 from webdyno.run.child import words_of
 from webdyno.run.folder import HEAD_FILE
+
+logger = logging.getLogger(__name__)
 
 MAY_SAY = {
     Verdict.FASTER: "A difference is shown. Quote the ratio with its interval.",
@@ -175,6 +178,7 @@ class Measuring:
             except OSError as error:
                 fix = "; name less" if error.errno == errno.E2BIG else ""
                 raise ToolError(f"no measurement can be begun: {error.strerror}{fix}") from None
+            logger.debug("process %d is the %s in %s", process.pid, call, folder)
             try:
                 return folder, await _followed(process, context)
             finally:

@@ -68,6 +68,8 @@ class StartNode(Model):
     """The head's address; None of the head."""
     token: str
     """Whoever has it may give orders."""
+    debug_file: str | None = None
+    """Where the node and its agents log; None: nowhere."""
 
 
 class StopNode(Model):

@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 
 NAME = "webdyno"
+DEBUG = "--debug"
+"""The flag that all commands have."""
 COMMANDS_FOR = {
     "Compare and measure": {
         "compare": "Compare systems under the same load: a verdict for two, ranks for more.",

@@ -6,6 +6,7 @@ Whatever is written by name is written here: no link leads elsewhere, whoever pu
 import errno
 import hashlib
 import io
+import logging
 import os
 import re
 import secrets
@@ -18,6 +19,8 @@ from typing import IO, Annotated
 from pydantic import AfterValidator
 
 from webdyno.model.errors import OperationError, UserError
+
+logger = logging.getLogger(__name__)
 
 MIB = 2**20
 
@@ -171,14 +174,14 @@ def write_whole(
             file.write(data)
 
 
-def open_here(path: Path, flags: int, below: Path | None = None) -> IO[bytes]:
+def open_here(path: Path, flags: int, below: Path | None = None, mode: int = 0o666) -> IO[bytes]:
     """Open a regular file to write into it where it is, made if it isn't there; follow no link.
 
-    Raise OSError for what is something else. `below` is as in `replaced`.
+    Raise OSError for what is something else. `below` and `mode` are as in `write_whole`.
     """
     safe = os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     with folder_inside(path.parent, below) as folder:
-        descriptor = os.open(path.name, flags | safe, 0o666, dir_fd=folder)
+        descriptor = os.open(path.name, flags | safe, mode, dir_fd=folder)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise OSError(errno.EINVAL, "is no regular file")
@@ -209,6 +212,7 @@ def opened(file: Path, *, follow: bool = False, named: str = "") -> io.FileIO:
     UserError for what isn't a regular file, OSError for what can't be opened.
     """
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW)
+    logger.debug("reads %s", file)
     try:
         descriptor = os.open(file, flags)
     except OSError as error:

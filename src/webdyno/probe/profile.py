@@ -8,6 +8,7 @@ and calls of other programs on these CPUs count as well. Where tracepoints can't
 root or a kernel that has none, nothing is counted.
 """
 
+import logging
 import os
 import re
 import select
@@ -25,6 +26,8 @@ from typing import Self
 from webdyno.host.children import run_program
 from webdyno.model.errors import OperationError
 from webdyno.probe.stacks import OF_CALL, SAMPLED_HZ, Profile, profile_of
+
+logger = logging.getLogger(__name__)
 
 PERF = "perf"
 NOT_THERE = f"profiles take `{PERF}` (Debian: apt-get install linux-perf)"
@@ -82,6 +85,7 @@ class Perf:
 
     def say(self, word: str) -> None:
         """Tell it something and wait until it has done it."""
+        logger.debug("perf, process %d, is to %s", self._process.pid, word)
         os.write(self._control, f"{word}\n".encode())
         deadline = time.monotonic() + RESPONSES_WITHIN_S
         while not select.select([self._ack], [], [], LOOK_S)[0]:

@@ -5,6 +5,7 @@ are no markup, and control characters, which could move a terminal's cursor, are
 are.
 """
 
+import logging
 from collections.abc import Collection, Iterable, Sequence
 
 from rich.console import Console, ConsoleOptions, JustifyMethod, RenderableType
@@ -13,6 +14,8 @@ from rich.table import Table
 from rich.text import Text
 
 from webdyno.model.text import printable
+
+logger = logging.getLogger(__name__)
 
 
 def plain_console(*, stderr: bool = False, width: int | None = None) -> Console:
@@ -52,4 +55,10 @@ def print_table(
 
 def tell(text: str) -> None:
     """Say something that is no result, on standard error."""
-    plain_console(stderr=True).print(text, soft_wrap=True)
+    print_notice(plain_console(stderr=True), text)
+
+
+def print_notice(console: Console, text: str) -> None:
+    """Print something that is no result."""
+    logger.debug("says: %s", text)
+    console.print(text, soft_wrap=True)

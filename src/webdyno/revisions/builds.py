@@ -3,6 +3,7 @@
 import fcntl
 import hashlib
 import json
+import logging
 import os
 import re
 import time
@@ -22,6 +23,8 @@ from webdyno.model.format import duration, listed_to
 from webdyno.model.hiding import hidden
 from webdyno.model.text import with_secrets
 from webdyno.revisions.repository import Repository, Revision, run_as
+
+logger = logging.getLogger(__name__)
 
 FORMAT = 1
 """Of a kept build; those of another format are made again."""
@@ -68,6 +71,7 @@ def built(
     kept = _cache(repository.user) / _key(repository, revision, recipe)
     locks = open_folder(home_folder() / "builds")
     lock = open_lock(locks / f"{kept.name}.lock")
+    logger.debug("waits for the lock of the build %s", kept)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)  # another run may be building the same
         _sweep(repository)

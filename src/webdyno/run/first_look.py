@@ -5,6 +5,7 @@ asks for everything that a load from a log asks for: of thousands of paths, of w
 check looks at some, one that is missing here invalidates a whole run.
 """
 
+import logging
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -29,6 +30,8 @@ from webdyno.run.round import run_preflight
 from webdyno.run.variant import RunningRound
 from webdyno.stack.service import StackDied
 
+logger = logging.getLogger(__name__)
+
 UNLIKE = "for what isn't answered here as in the log"
 
 
@@ -44,6 +47,7 @@ def look_first(point: RunningPoint) -> None:
     Nothing is put on record but what ends the point, or leaves variants out.
     """
     variants = point.racing()
+    logger.debug("looks at all variants of point %d before the pilots", point.number)
     with prepared(point, 0), RunningRound(point, 0) as running:
         for variant in variants:
             try:

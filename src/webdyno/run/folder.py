@@ -7,6 +7,7 @@ whatever ends webdyno leaves every finished slot behind. Format: docs/reference/
 import fcntl
 import io
 import json
+import logging
 import os
 import stat
 from collections import Counter
@@ -53,6 +54,8 @@ from webdyno.run.redact import line_of, names_in, without_secrets
 if TYPE_CHECKING:  # numpy takes a while to import
     from webdyno.judge.point_data import RunData
 
+logger = logging.getLogger(__name__)
+
 HEAD_FILE = "run.json"
 LOCK_FILE = ".lock"
 """Held by the process that appends. Nobody but its owner can open it, and so hold it."""
@@ -97,6 +100,7 @@ class RunFolder:
         except OSError as error:
             raise OperationError(f"{path}: can't begin a run there: {cause_of(error)}") from error
         write_whole(path / HEAD_FILE, head.model_dump_json(indent=2) + "\n")
+        logger.debug("made the run's folder %s", path)
         folder = cls(path, head)
         folder.hold()
         return folder

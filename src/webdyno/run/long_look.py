@@ -4,6 +4,7 @@ Nothing is restarted in it, so that it shows what servers do only later: stalls,
 is put on record by the part, so that one which is interrupted goes on later.
 """
 
+import logging
 import time
 from collections.abc import Collection, Sequence
 from dataclasses import replace
@@ -33,6 +34,8 @@ from webdyno.run.point import RunningPoint, prepared, rng_of
 from webdyno.run.variant import RunningRound, ceiling_of
 from webdyno.stack.log import exhaustion_in
 from webdyno.stack.service import StackDied
+
+logger = logging.getLogger(__name__)
 
 SHORTEST_WINDOW_S, MOST_WINDOWS = 0.025, 2_400
 """Of a part of a long look."""
@@ -69,6 +72,7 @@ def run_long_looks(
             return "time"
         left = left_s(look_parts_of(point.data, variant.name), point.experiment)
         point.progress.long_look_begins(point.data.point, variant.name, left)
+        logger.debug("long look at %s, for %g s", variant.name, left)
         try:
             _look_at(point, variant)
         except StackDied as death:

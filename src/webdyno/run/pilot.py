@@ -4,6 +4,7 @@ It looks at one variant at a time, never at a difference between variants. What 
 record, so that a resumed run uses the same times.
 """
 
+import logging
 import time
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -44,6 +45,8 @@ from webdyno.run.planned import PlannedVariant
 from webdyno.run.point import RunningPoint, prepared, rng_of
 from webdyno.run.variant import RunningRound
 from webdyno.stack.service import StackDied
+
+logger = logging.getLogger(__name__)
 
 LONGEST_SHARE, ALL_SHARE = 1 / 30, 1 / 5
 """Of the budget: what the load after fresh starts takes at most, of a variant and of all together,
@@ -170,6 +173,7 @@ def _look_at(point: RunningPoint, variant: PlannedVariant) -> PilotRecord:
     looks, works_on = list[PilotLook](), False
     for left in reversed(range(FRESH_STARTS)):
         start_began = time.monotonic()
+        logger.debug("pilot of %s at point %d", variant.name, point.number)
         with prepared(point, 0), RunningRound(point, 0) as running:
             up = running.start(variant)
             running.get_ready(variant)

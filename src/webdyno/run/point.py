@@ -1,5 +1,6 @@
 """A point of an experiment while it is being measured: what every round there works with."""
 
+import logging
 import os
 import subprocess
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -40,6 +41,8 @@ from webdyno.run.folder import RunFolder
 from webdyno.run.planned import PlannedVariant
 from webdyno.run.stopwatch import Stopwatch
 from webdyno.stack.service import StackDied
+
+logger = logging.getLogger(__name__)
 
 LONG_LOGINS_S = 5.0
 """Of all users at one start: worth a word, as a run has a dozen starts or more."""
@@ -243,11 +246,13 @@ class RunningPoint:
     def keep(self, record: Record) -> None:
         """Write a record of this point to disk at once, and remember it."""
         record = self.folder.append(record.replace(point=self.number))
+        logger.debug("kept a %s", type(record).__name__)
         self.data = self.data.and_then(record)
 
     def keep_stop(self, stop: Stop) -> None:
         """Put on record that nothing more is measured here, and why."""
         self.has_stopped = True
+        logger.debug("point %d stops, %s: %s", self.number, stop.reason, stop.why)
         self.keep(
             StopRecord(
                 round=self.finished_rounds,

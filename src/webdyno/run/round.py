@@ -3,6 +3,7 @@
 Where costs are asked for, each is left alone after its slots, then holds connections.
 """
 
+import logging
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -30,6 +31,8 @@ from webdyno.run.point import RunningPoint, prepared, rng_of
 from webdyno.run.preflight import with_differences
 from webdyno.run.variant import OutOfTime, Phase, RunningRound
 from webdyno.stack.service import StackDied
+
+logger = logging.getLogger(__name__)
 
 LONGEST_COUNT_S, LEAST_COUNT_S = 60.0, 0.1
 """Longest slot of those that end after a number of requests, unless `slot_s` is given; and the
@@ -77,6 +80,7 @@ def run_round(point: RunningPoint, number: int) -> None:
     names = [variant.name for variant in variants]
     searched = point.experiment.capacity
     order = [] if searched else round_order(names, slots_per_variant(point.data), rng)
+    logger.debug("round %d at point %d, with %s", number, point.number, ", ".join(names))
     times = slot_settings(point.data)
     slots = [] if searched else plan_slots(variants, order, times, rng)
     point.progress.round_begins(point.data.point, number, len(slots))

@@ -1,5 +1,6 @@
 """A session: a run is begun or resumed, and its points take turns until all have enough."""
 
+import logging
 import random
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -38,6 +39,8 @@ from webdyno.run.repeat import keep_for_repeating, kept_catalogue
 from webdyno.run.round import run_round
 from webdyno.run.stopwatch import Stopwatch
 
+logger = logging.getLogger(__name__)
+
 MOST_CUTS = 3
 """Most attempts in a row to repeat a round because the network between hosts was cut."""
 LOCAL = LocalBackend()
@@ -51,6 +54,7 @@ def begin_run(
     backend: Backend = LOCAL,
 ) -> RunFolder:
     """Make the folder of a new run, with everything in it that can change the result."""
+    logger.debug("begins %s: looks at the machine and asks for versions", name)
     began = datetime.now().astimezone()
     resolved = with_seed(experiment)
     here = _session(resolved, catalogue, backend)
@@ -77,6 +81,7 @@ def resume_run(path: Path, backend: Backend = LOCAL) -> RunFolder:
     That is so on another machine, and with other versions of servers, load generator or webdyno:
     no verdict may rest on both.
     """
+    logger.debug("resumes %s: looks at the machine and asks for versions", path)
     folder = RunFolder.open(path)
     head = folder.head
     here = _session(head.experiment, kept_catalogue(path), backend)

@@ -3,6 +3,7 @@
 Started, loaded, and what was measured put on record.
 """
 
+import logging
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -24,6 +25,8 @@ from webdyno.run.planned import PlannedVariant
 from webdyno.run.point import RunningPoint, rng_of
 from webdyno.stack.log import IN_USE, refusal_in
 from webdyno.stack.service import StackDied
+
+logger = logging.getLogger(__name__)
 
 SILENT_LIMIT_S = 1.0
 """Ten heartbeats are sent in that time, and the kernel sends a lost one again after 0.2 s."""
@@ -90,6 +93,7 @@ class RunningRound:
 
     def _start(self, variant: PlannedVariant) -> StartedVariant:
         folder = self.point.folder.round_folder(self.point.number, self.number, variant.name)
+        logger.debug("round %d: starts %s, with its logs in %s", self.number, variant.name, folder)
         self._starts[variant.name] = uuid4().hex
         self._loaded.discard(variant.name)
         began = time.monotonic()
@@ -193,6 +197,7 @@ class RunningRound:
     ) -> SlotRecord:
         point, name = self.point, variant.name
         point.progress.slot_begins(name, phase)
+        logger.debug("slot %d of round %d: %s, %s", position, self.number, name, phase)
         started_at = datetime.now(UTC)
         load, used, login_s = point.testbed.slot(name, order, self.tracing(phase))
         self._loaded.add(name)

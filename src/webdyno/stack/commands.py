@@ -1,13 +1,17 @@
 """Runs commands of the catalogue to their end: as servers are run, by their user and warden."""
 
 import itertools
+import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from webdyno.host.server_process import PLAIN_ENVIRONMENT
 from webdyno.host.this_machine import Testbed
 from webdyno.host.workspace import Workspace
+from webdyno.model.debug_log import words_without_secrets
 from webdyno.model.format import last_lines
+
+logger = logging.getLogger(__name__)
 
 WITHIN_S = 120.0
 VERSION_WITHIN_S = 10.0
@@ -63,6 +67,7 @@ def _run(
 ) -> tuple[int | None, str]:
     """Run a command and give its exit code, None where it didn't end, and what it said."""
     log = workspace.path / f"_said-{next(_numbers)}"
+    logger.debug("runs %s, for %g s at most", words_without_secrets(words), within_s)
     code = testbed.run(
         words,
         cwd=cwd,
@@ -75,4 +80,5 @@ def _run(
     with log.open("rb") as file:
         said = file.read(MOST_SAID_BYTES).decode("utf-8", "replace")
     log.unlink()
+    logger.debug("%s ended with exit code %s", words[0], code)
     return code, said

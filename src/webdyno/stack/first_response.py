@@ -1,5 +1,6 @@
 """The first response of a stack's front: what shows that it is ready, or what is wrong with it."""
 
+import logging
 from collections.abc import Callable
 
 from webdyno.host.this_machine import Testbed
@@ -15,6 +16,8 @@ from webdyno.stack.ready import (
     why_silent,
 )
 from webdyno.stack.service import RunningService
+
+logger = logging.getLogger(__name__)
 
 CLOSED = (
     "what is measured has to be on this port, under this protocol; servers end connections so for "
@@ -57,6 +60,7 @@ def first_response(
         within_s=front.role.service.starts_within_s,
     )
     where = f"{url}{request.path}"
+    logger.debug("waits until %s answers %s", front.role.service.title, where)
     try:
         answered = wait_for_response(server, request)
     except UntrustedServer as untrusted:

@@ -8,6 +8,7 @@ import atexit
 import fcntl
 import hashlib
 import json
+import logging
 import os
 import re
 import shutil
@@ -35,6 +36,8 @@ from webdyno.stack.ready import Address, connect
 from webdyno.stack.service import RunningService
 from webdyno.stack.service_graph import Role, resolve_services
 from webdyno.stack.sockets import NewSocket
+
+logger = logging.getLogger(__name__)
 
 FORMAT = 2
 """Format of the kept folder; one of another format is made again."""
@@ -96,6 +99,7 @@ def prepare_site(site: Site, testbed: Testbed) -> PreparedSite:
     _sweep(sites)
     kept = sites / f"{site.name}-{_fingerprint(site)}"
     lock = _lock_of(kept)
+    logger.debug("waits for the lock of %s", kept)
     try:
         fcntl.flock(lock, fcntl.LOCK_SH)
         if not kept.is_dir():
@@ -136,6 +140,7 @@ def made_text(path: str, size_bytes: int) -> bytes:
 
 
 def _make(site: Site, kept: Path, testbed: Testbed) -> None:
+    logger.debug("sets up site %s in %s", site.name, kept)
     with Workspace() as workspace:
         made = PreparedSite(make_private(workspace.path / "_made"))
         for folder in (made.root, made.app):

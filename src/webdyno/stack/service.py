@@ -1,5 +1,6 @@
 """One service of a stack: its configuration and its process."""
 
+import logging
 import os
 import signal
 import time
@@ -21,6 +22,8 @@ from webdyno.stack.ready import START_WITHIN_S, Address, wait_for_listener
 from webdyno.stack.render import RenderedJob, without_empty
 from webdyno.stack.service_graph import Role
 from webdyno.stack.versions import told_version
+
+logger = logging.getLogger(__name__)
 
 SIGNALS_FROM = 128
 """Exit codes above this stand for the signal that ended a process."""
@@ -182,6 +185,7 @@ class RunningService:
 
     def wait_until_it_listens(self) -> None:
         """Wait until it accepts connections; raise StackDied if that doesn't happen in time."""
+        logger.debug("waits until %s listens at %s", self.role.service.title, self.address.text)
         if wait_for_listener(
             self.address,
             self.check_alive,

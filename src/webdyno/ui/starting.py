@@ -1,5 +1,6 @@
 """Begins runs as their own processes, which end with the page's server."""
 
+import logging
 import signal
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
@@ -12,6 +13,8 @@ from typing import NamedTuple
 from webdyno.host.children import ending_with_us, interrupt
 from webdyno.model.errors import OperationError, UserError
 from webdyno.run.child import words_of
+
+logger = logging.getLogger(__name__)
 
 Agrees = Callable[[str], bool]
 """Asks a person whether something may be done."""
@@ -101,6 +104,7 @@ class Starter:
                 )
         except OSError as error:
             raise OperationError(f"{log}: can't begin a run: {error.strerror}") from error
+        logger.debug("process %d is the run %s", process.pid, name)
         self.last = Begun(name, process, log)
         return self.last
 
