@@ -15,7 +15,7 @@ from webdyno.readers.facts import Facts, Tool
 from webdyno.readers.lines import NumberedLine
 from webdyno.readers.output import Command, Output
 from webdyno.readers.sheets import AnySheet, sheet_headed_by
-from webdyno.readers.tools import TOOLS, after_all, opened_by
+from webdyno.readers.tools import after_all, opened_by, tools
 from webdyno.readers.tools.ab import LABELS
 from webdyno.readers.tools.redis import redis_quiet
 
@@ -93,7 +93,7 @@ def _parsed(text: str) -> Mapping[str, Any]:
 
 
 def _json_output(parsed: Mapping[str, Any], first_line: int, last_line: int) -> Output | None:
-    read = (tool.json_output(parsed, first_line, last_line) for tool in TOOLS)
+    read = (tool.json_output(parsed, first_line, last_line) for tool in tools())
     return next(filter(None, read), None)
 
 

@@ -159,12 +159,12 @@ def _headline(audit: "Audit") -> Text:
 def _unread_words(part: "Read") -> str:
     """Name lines that were not read: where, and what they seem to be."""
     from webdyno.audit.unread import FIGURES
-    from webdyno.readers.tools import TOOLS
+    from webdyno.readers.tools import tools
 
     what = f"output of {part.kind}"
     if part.kind == FIGURES:
         what = "figures in a form that isn't known"
-    elif part.kind in {tool.name for tool in TOOLS}:
+    elif part.kind in {tool.name for tool in tools()}:
         what += ", of which too little is there"
     return f"{_lines_of(part)}, {what}"
 

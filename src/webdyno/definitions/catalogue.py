@@ -14,6 +14,7 @@ from webdyno.definitions.toml_file import TomlFile
 from webdyno.definitions.validation import build, nearest
 from webdyno.model.errors import UserError
 from webdyno.model.experiment import Experiment, Level
+from webdyno.model.extensions import STACKS, installed
 from webdyno.model.service import Service
 from webdyno.model.stack import Site, Stack
 from webdyno.model.study import Publication
@@ -38,17 +39,11 @@ class Catalogue:
 
     @classmethod
     def load(cls, extra_dirs: Iterable[Path] = ()) -> "Catalogue":
-        """Read webdyno's own catalogue, then those of users, whose names win."""
+        """Read those of installed packages, webdyno's own and users'; names of later ones win."""
         folders = [*extra_dirs]
         for folder in folders:
-            if not folder.is_dir():
-                raise UserError(f"--catalog {folder}: there is no such folder")
-            if not any((folder / kind).is_dir() for kind in KINDS):
-                raise UserError(
-                    f"--catalog {folder}: no catalog, which has one of the folders "
-                    f"{', '.join(KINDS)}; docs/reference/catalog.md shows one"
-                )
-        read = _of_folders([BUILT_IN, *folders]) if folders else _built_in()
+            _demand_catalogue(folder, f"--catalog {folder}")
+        read = _of_folders([*_installed(), *folders]) if folders else _without_users()
         logger.debug(
             "the catalog has %d services, %d stacks, %d sites and %d experiments",
             *(len(read.services), len(read.stacks), len(read.sites), len(read.experiments)),
@@ -112,9 +107,27 @@ class Catalogue:
         )
 
 
+def _demand_catalogue(folder: Path, place: str) -> None:
+    if not folder.is_dir():
+        raise UserError(f"{place}: there is no such folder")
+    if not any((folder / kind).is_dir() for kind in KINDS):
+        raise UserError(
+            f"{place}: no catalog, which has one of the folders {', '.join(KINDS)}; "
+            "docs/reference/catalog.md shows one"
+        )
+
+
 @cache
-def _built_in() -> Catalogue:
-    return _of_folders([BUILT_IN])
+def _without_users() -> Catalogue:
+    return _of_folders(_installed())
+
+
+def _installed() -> list[Path]:
+    """Return the folders of installed packages, then webdyno's own, whose names win."""
+    added = installed(STACKS, Path)
+    for place, folder in added.items():
+        _demand_catalogue(folder, place)
+    return [*added.values(), BUILT_IN]
 
 
 def _of_folders(folders: Sequence[Path]) -> Catalogue:

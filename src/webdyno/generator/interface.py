@@ -1,6 +1,7 @@
 """What the lab asks of any load generator: one slot of load, and an account of what happened.
 
-All of them are known by name: whatever a file of this package has as its PROGRAM.
+All of them are known by name: whatever a file of this package has as its PROGRAM, and what packages
+add that are installed next to webdyno.
 """
 
 import pkgutil
@@ -9,10 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import import_module
-from typing import Any, Literal, Protocol, Self
+from typing import Any, Literal, Protocol, Self, runtime_checkable
 
 from webdyno.model.errors import OperationError, UserError
 from webdyno.model.experiment import OWN_GENERATOR, Experiment
+from webdyno.model.extensions import GENERATORS, installed
 from webdyno.model.load import Load
 from webdyno.model.load_result import LoadResult
 from webdyno.model.metrics import METRICS
@@ -269,6 +271,7 @@ class Generator(Protocol):
         """End the generator; safe to call twice."""
 
 
+@runtime_checkable
 class Program(Protocol):
     """A program that makes load: what it is, what it can do and what it can tell.
 
@@ -325,9 +328,11 @@ def _found_in(folders: tuple[str, ...]) -> Mapping[str, Program]:
     modules = (
         import_module(f"{__package__}.{each.name}") for each in pkgutil.iter_modules(folders)
     )
-    programs = [module.PROGRAM for module in modules if hasattr(module, "PROGRAM")]
-    programs.sort(key=lambda known: (known.name != OWN_GENERATOR, known.name))
-    return {known.name: known for known in programs}
+    added = installed(GENERATORS, Program).values()  # type: ignore[type-abstract]
+    ours = (module.PROGRAM for module in modules if hasattr(module, "PROGRAM"))
+    by_name = {each.name: each for each in (*added, *ours)}
+    order = sorted(by_name, key=lambda name: (name != OWN_GENERATOR, name))
+    return {name: by_name[name] for name in order}
 
 
 def program(name: str) -> Program:

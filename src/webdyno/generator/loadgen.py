@@ -127,7 +127,9 @@ class Loadgen:
     def slot(self, order: LoadOrder) -> LoadResult:
         """Load a server for one slot."""
         patience_s = order.load_s + order.load.timeout_s + PATIENCE_S
+        logger.debug("the load engine is given %s, for %g s at most", order.id, patience_s)
         answer = self._answer(order, self._order(order), patience_s)
+        logger.debug("the load engine has answered")
         try:
             return LoadResult.model_validate(answer | _offered(order))
         except ValidationError as error:
@@ -141,6 +143,7 @@ class Loadgen:
             asked = self._order(order)
             asked["session"]["only_login"] = True
             asked["load"]["timeout_s"] = max(order.load.timeout_s, LOGIN_TIMEOUT_S)
+            logger.debug("the load engine is given the logins of %s", order.id)
             self._answer(order, asked, LOGIN_PATIENCE_S)
 
     def trace(self, order: LoadOrder, *, accepts_within_s: float = 0.0) -> Iterator[ServerResponse]:
@@ -167,7 +170,6 @@ class Loadgen:
         process = self._running
         assert process.stdin is not None  # noqa: S101 (requested in __enter__)
         line = memoryview(json.dumps(asked).encode() + b"\n")
-        logger.debug("the load engine is given %r, for %g s at most", order.id, patience_s)
         try:
             while line:
                 line = line[process.stdin.write(line) :]
@@ -188,7 +190,6 @@ class Loadgen:
                 f"contract, this webdyno version {SCHEMA}: build it again ('./dyno doctor' in a "
                 "checkout), or set WEBDYNO_LOADGEN to a program of the same version"
             )
-        logger.debug("the load engine has answered")
         if "error" in answer:
             why = str(answer["error"])
             if login := LOGIN.fullmatch(why):
