@@ -38,7 +38,7 @@ from webdyno.lab.dispatch import RoundNews
 from webdyno.model.cluster import AgentExit, Piece
 from webdyno.model.machine import Machine
 from webdyno.model.run import RunHead
-from webdyno.report.fleet import fleet_page
+from webdyno.report.questions.fleet import fleet_page
 from webdyno.run.folder import HEAD_FILE, RunFolder
 from webdyno.run.records_file import RECORDS_FILE
 

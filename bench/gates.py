@@ -24,7 +24,7 @@ from rig.options import count
 from rig.script import Script, progress
 from rig.shares import share_words
 from truth import CATALOGUE, own_program
-from webdyno import open_run
+from webdyno import GateRun, open_run
 from webdyno.host.this_machine import Testbed
 from webdyno.model.gate import BASELINE, BASELINE_AGAIN, DEFAULT_TOLERANCES, HEAD, GateAnswer
 
@@ -135,10 +135,10 @@ def run_gate(case: str, call: Call, programs: Path) -> Answered:
 
 
 def _seen(folder: Path, problem: str) -> dict[str, object]:
-    gate = open_run(folder).gate
-    if gate is None:
+    result = open_run(folder)
+    if not isinstance(result, GateRun):
         return {"problem": problem or "webdyno left no answer behind"}
-    judged = gate.judgement
+    judged = result.gate.judgement
     return {
         "answer": judged.answer,
         "notes": judged.notes,

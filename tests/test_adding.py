@@ -32,11 +32,13 @@ from webdyno.own.kinds import KINDS, OwnKind
 from webdyno.own.layouts.app import FoundApp, Layout
 from webdyno.own.target import GeneratedService, TargetSpec
 from webdyno.own.variants import resolve
-from webdyno.report import gate, point_facts
+from webdyno.report import point_facts
 from webdyno.report.brief import brief, in_full, summary
 from webdyno.report.csv_files import summary_csv
+from webdyno.report.questions import gate, gate_ci
 from webdyno.report.result_page import html_page
-from webdyno.report.view import RunView, run_view
+from webdyno.report.show import RunView
+from webdyno.report.view import run_view
 from webdyno.stack.starting import start_stack
 
 VARIANTS = {"nginx": SimulatedVariant(), "apache": SimulatedVariant()}
@@ -90,9 +92,13 @@ def test_a_line_of_a_gate(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
     weather = [("Weather", "sunny, 21 °C")]
     monkeypatch.setattr(gate, "FACTS", [*gate.FACTS, lambda _: weather])
     view = runs.seen(questions.gated())
-    assert view.gate
-    formats = {"gate.md": gate.gate_markdown, "JUnit": gate.junit, "GitHub": gate.annotations}
-    made = {name: make(view.gate) for name, make in formats.items()}
+    assert isinstance(view.whole, gate.GateWhole)
+    formats = {
+        "gate.md": gate_ci.gate_markdown,
+        "JUnit": gate_ci.junit,
+        "GitHub": gate_ci.annotations,
+    }
+    made = {name: make(view.whole.gate) for name, make in formats.items()}
     for medium, text in (media_of(view, tmp_path) | made).items():
         assert "sunny, 21 °C" in text, medium
 

@@ -27,7 +27,7 @@ KINDS = {
     "measure": {"question"},
 }
 """What says which kind it is, by what has it."""
-MOST = 14
+MOST = 10
 """Places elsewhere that ask which kind an experiment is. It only shrinks."""
 
 

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
         try_advice,
         tune,
     )
-    from webdyno.lab.result import CapacityResult, Chart, GateResult, Result, Rows
+    from webdyno.lab.capacity_result import CapacityResult
+    from webdyno.lab.gate_result import GateResult, GateRun
+    from webdyno.lab.result import Chart, Result, Rows
     from webdyno.model.base import Interval
     from webdyno.model.errors import OperationError, UserError
     from webdyno.model.gate import GateAnswer
@@ -34,6 +36,7 @@ __all__ = [
     "Chart",
     "GateAnswer",
     "GateResult",
+    "GateRun",
     "Interval",
     "OperationError",
     "Result",
@@ -64,7 +67,9 @@ _MODULES = {
         "try_advice",
         "tune",
     ),
-    "webdyno.lab.result": ("CapacityResult", "Chart", "GateResult", "Result", "Rows"),
+    "webdyno.lab.capacity_result": ("CapacityResult",),
+    "webdyno.lab.gate_result": ("GateResult", "GateRun"),
+    "webdyno.lab.result": ("Chart", "Result", "Rows"),
     "webdyno.model.gate": ("GateAnswer",),
     "webdyno.model.base": ("Interval",),
     "webdyno.model.judgement": ("ValidityWarning", "Verdict"),

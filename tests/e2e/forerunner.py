@@ -20,7 +20,8 @@ MODULES = (
     *("cli.result", "cli.progress", "cli.explain", "cli.machines", "lab.systems", "lab.gate"),
     *("lab.explain", "lab.measure", "lab.tune", "run.session", "run.repeat", "run.budget"),
     *("run.explain", "judge", "judge.sweep", "report.view", "report.brief", "report.terminal"),
-    *("report.gate", "own.variants", "own.project", "revisions.repository", "host.this_machine"),
+    *("report.questions.gate", "own.variants", "own.project", "revisions.repository"),
+    "host.this_machine",
     *("definitions.traffic", "generator.ab", "generator.httperf", "generator.redis_benchmark"),
     *("generator.wrk", "generator.split_and_merge"),
 )

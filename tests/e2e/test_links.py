@@ -12,7 +12,8 @@ from report import comparisons, questions
 from webdyno.cli.gate import leave_behind
 from webdyno.cluster.remote_hosts import keep_files
 from webdyno.host.users import open_log, server_user
-from webdyno.lab.result import result_in
+from webdyno.lab.gate_result import GateRun
+from webdyno.lab.results import result_in
 from webdyno.model.errors import OperationError
 from webdyno.model.files import append_text, open_here, replaced, write_whole
 from webdyno.run.folder import RunFolder
@@ -128,16 +129,16 @@ def stored(place: Path) -> Path:
 @both
 def test_gates(tmp_path: Path, victim: Path, monkeypatch: pytest.MonkeyPatch, link: Link) -> None:
     questions.gated().stored(tmp_path / "run")
-    gate = result_in(RunFolder.open(tmp_path / "run")).gate
-    assert gate is not None
+    result = result_in(RunFolder.open(tmp_path / "run"))
+    assert isinstance(result, GateRun)
     for name in (".gitignore", *GATE_FILES):
         link(tmp_path / "run" / name, victim)
     linked(tmp_path / "summary", victim)
-    leave_behind(gate.judgement, tmp_path / "run")
+    leave_behind(result.gate.judgement, tmp_path / "run")
     assert not any((tmp_path / "run" / name).is_symlink() for name in GATE_FILES)
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary"))
     with pytest.raises(OperationError, match="summary: can't be written"):
-        leave_behind(gate.judgement, None)
+        leave_behind(result.gate.judgement, None)
 
 
 @both

@@ -15,7 +15,7 @@ from report.test_claims import page_of_claims
 from report.test_fleet import RUN as FLEETS_RUN
 from report.test_fleet import fleet_of
 from variants import further
-from webdyno.report.fleet import fleet_page
+from webdyno.report.questions.fleet import fleet_page
 from webdyno.report.result_page import write_report
 
 Scheme = Literal["light", "dark"]

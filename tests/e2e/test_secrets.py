@@ -15,7 +15,7 @@ import pytest
 from e2e.commands import FEW, environment, webdyno
 from e2e.own import commit, git
 from webdyno.cli.report import FORMATS
-from webdyno.forge.comment import comment, read_gate
+from webdyno.forge.questions.gate import gate_comment_in
 from webdyno.model.files import everything_below
 
 SECRET = 'pw+s3cr3t&/"%41 Zq8'  # noqa: S105 (nobody's)
@@ -182,5 +182,5 @@ Authorization = "Bearer ${{env:SHOP_PASSWORD}}"
     check_hidden((SECRET,), *texts)
     builds = Path(environment(shop)["XDG_CACHE_HOME"]) / "webdyno/revisions"
     check_hidden((SECRET,), *(log.read_bytes() for log in builds.glob("*/build.log")))
-    check_hidden((SECRET,), comment(read_gate(shop / "ci"), "webdyno", "").encode(), *texts)
+    check_hidden((SECRET,), gate_comment_in(shop / "ci").body("webdyno", "").encode(), *texts)
     assert (shop / "ci/junit.xml").exists()

@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from webdyno.forge.comment import comment
+from webdyno.forge.questions.gate import GateComment
 from webdyno.model.base import Interval
 from webdyno.model.gate import CostGrowth, GateAnswer, GateClaim, GateJudgement
 from webdyno.model.text import printable
@@ -99,7 +99,7 @@ def test_a_comment_has_no_markup_of_others(
         commits=commits,
         took_s=60,
     )
-    body = comment(gate, "", "")
+    body = GateComment(gate).body("", "")
     page = Page(body)
     assert set(page.tags) <= TAGS | OURS, body
     assert page.tags.count("details") == 1

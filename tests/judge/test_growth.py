@@ -11,7 +11,7 @@ from webdyno.judge.point_data import PointData, RunData
 from webdyno.model.gate import BASELINE, HEAD, CostGrowth, GateAnswer
 from webdyno.model.metrics import responses
 from webdyno.model.records import SlotRecord
-from webdyno.report.gate import growth_line, growth_tables
+from webdyno.report.questions.gate_growth import growth_line, growth_tables
 
 SLOWER = SimulatedVariant(server_cpu_us=26.0)
 BEFORE = {"handle (app.js)": 12.0, "kernel: sending": 6.0, "tiny (app.js)": 0.01}

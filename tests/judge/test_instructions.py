@@ -10,7 +10,7 @@ from webdyno.model.gate import GateAnswer, GateSettings
 from webdyno.model.judgement import Verdict
 from webdyno.model.metrics import INSTRUCTIONS, METRICS, metrics_told_by, responses
 from webdyno.model.records import Record, SlotRecord
-from webdyno.report.gate import gate_markdown
+from webdyno.report.questions.gate_ci import gate_markdown
 
 PER_REQUEST = {"baseline": 250_000, "baseline again": 250_000, "head": 250_000}
 HEAD_MORE = {**PER_REQUEST, "head": 265_000}

@@ -8,7 +8,7 @@ from webdyno.judge import judge
 from webdyno.judge.overload import _failed, settled_s
 from webdyno.model.capacity import Objective, objective
 from webdyno.model.load_result import Failures, LoadResult, Requests, Window
-from webdyno.report.result import back_words
+from webdyno.report.questions.capacity import back_words
 
 RATE_RPS, WINDOW_S = 1_000.0, 0.1
 OBJECTIVES = [objective("p99<50ms")]

@@ -11,6 +11,7 @@ from report import comparisons, questions, runs, sweeps
 from webdyno import (
     CapacityResult,
     GateAnswer,
+    GateRun,
     OperationError,
     Result,
     Rows,
@@ -33,7 +34,6 @@ def test_the_answer_is_the_report_s(tmp_path: Path) -> None:
     assert result.headline == judgement.headline
     assert result.ratio == judgement.comparisons[0].decisive
     assert result.warnings == judgement.warnings
-    assert result.gate is None
     assert repr(result).startswith(f"<Result {tmp_path}/run: nginx")
 
 
@@ -87,8 +87,9 @@ def test_a_search_has_capacities(tmp_path: Path) -> None:
 
 
 def test_a_gate_has_an_answer_and_claims(tmp_path: Path) -> None:
-    gate = opened(questions.gated(), tmp_path).gate
-    assert gate is not None
+    result = opened(questions.gated(), tmp_path)
+    assert isinstance(result, GateRun)
+    gate = result.gate
     assert gate.answer in GateAnswer
     assert gate.passed is (gate.answer is GateAnswer.PASS)
     assert {"metric", "worse", "low", "high", "tolerance"} <= set(gate.claims()[0])

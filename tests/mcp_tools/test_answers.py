@@ -7,7 +7,7 @@ import pytest
 
 from builders import SimulatedRun
 from report import comparisons, questions
-from webdyno.lab.result import result_in
+from webdyno.lab.results import result_in
 from webdyno.mcp.server import MAY_SAY, answer_of
 from webdyno.model.gate import GateAnswer
 from webdyno.model.judgement import Verdict

@@ -20,7 +20,8 @@ from report.comparisons import (
 )
 from report.questions import capacities, costs, gated, ranking, tuned
 from webdyno.judge.sweep import judge_sweep
-from webdyno.report.view import RunView, run_view
+from webdyno.report.show import RunView
+from webdyno.report.view import run_view
 
 ALL = (
     capacities,

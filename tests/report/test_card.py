@@ -8,7 +8,7 @@ from builders import SimulatedVariant, simulated_run
 from report import comparisons, questions, runs, sweeps
 from webdyno.model.judgement import Verdict
 from webdyno.report.card import card, confidence, in_practice
-from webdyno.report.view import PointView
+from webdyno.report.show import PointView
 
 
 def point_of(make: runs.Make) -> PointView:

@@ -16,8 +16,9 @@ from webdyno.model.machine import Ceiling
 from webdyno.model.records import SlotRecord
 from webdyno.report.document import Figure
 from webdyno.report.factor_charts import factor_axis, factor_figures, in_powers, value_rows
-from webdyno.report.latency_charts import latency_rows, trial_rows
+from webdyno.report.latency_charts import latency_rows
 from webdyno.report.point_charts import point_figures, slot_rows
+from webdyno.report.questions.capacity_charts import trial_rows
 from webdyno.report.ratio_charts import ratio_figure, ratio_row
 
 

@@ -8,7 +8,7 @@ from webdyno.judge.fleet import JudgedMachine, JudgedPoint, judge_fleet, judge_m
 from webdyno.model.base import Interval
 from webdyno.model.judgement import Comparison, Verdict
 from webdyno.model.several_runs import FleetJudgement
-from webdyno.report.fleet import (
+from webdyno.report.questions.fleet import (
     fleet_document,
     fleet_page,
     named,

@@ -11,7 +11,8 @@ from report.test_gate_in_ci import FAIL, OPEN, PASS
 from webdyno.judge.point_data import RunData
 from webdyno.model.gate import GateJudgement
 from webdyno.report.brief import summary
-from webdyno.report.gate import details_markdown, gate_document
+from webdyno.report.questions.gate import GateWhole, gate_document
+from webdyno.report.questions.gate_ci import details_markdown
 from webdyno.report.result_page import html_page
 from webdyno.report.terminal import print_document
 from webdyno.report.view import see
@@ -59,13 +60,13 @@ def test_what_grew_stands_in_the_answer_the_page_and_the_comment_s_details(tmp_p
     run = questions.gated()
     profiles = {0: profiled(BEFORE, AFTER | {"<b>x</b> (app.js)": 2.0}).whole}
     view = see(RunData(run.head, run.records, profiles)).view
-    assert view.gate
-    assert "Grew       /hello.txt +" in printed(view.gate)
+    assert isinstance(view.whole, GateWhole)
+    assert "Grew       /hello.txt +" in printed(view.whole.gate)
     page = html_page(tmp_path, view)
     assert "What grew at /hello.txt, by 6 profile rounds" in page
     assert "search (app.js)" in page
     assert "<b>x</b>" not in page
-    details = details_markdown(view.gate)
+    details = details_markdown(view.whole.gate)
     assert "| search (app.js) |" in details
     assert "\\<b\\>x" in details
     assert "all of it" in details

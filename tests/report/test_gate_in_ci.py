@@ -10,7 +10,7 @@ from builders import machine
 from webdyno.judge.questions.claims import gate_answer, gate_headline
 from webdyno.model.base import Interval
 from webdyno.model.gate import ClaimAnswer, GateAnswer, GateClaim, GateJudgement
-from webdyno.report.gate import (
+from webdyno.report.questions.gate_ci import (
     annotations,
     as_json,
     bencher,

@@ -3,7 +3,7 @@
 from judge.histories import REFERENCE, history_of
 from webdyno.judge.history import curves_of
 from webdyno.model.history import PastGate
-from webdyno.report.history import gate_rows, history_document, history_page, level_rows
+from webdyno.report.questions.history import gate_rows, history_document, history_page, level_rows
 from webdyno.report.terminal import document_text
 
 RISEN = [1.0, 1.01, 0.99, 1.0, 1.2, 1.21, 1.19, 1.2]

@@ -9,7 +9,7 @@ from report import questions
 from report.approved import assert_as_approved
 from report.in_terminal import in_terminal
 from webdyno.model.setting import TunedVariant, TuningStep
-from webdyno.report.tuning import MOST_STEPS, search_document, settings_toml
+from webdyno.report.questions.tuning import MOST_STEPS, search_document, settings_toml
 
 NGINX, NODE = questions.tuned().head.experiment.tuning
 

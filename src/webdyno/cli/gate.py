@@ -96,13 +96,13 @@ def gate(
         webdyno gate --base v1.2 --history performance.jsonl
     """
     from webdyno.cli.progress import at_terminal
-    from webdyno.cli.result import draw_profiles, exit_of_gate, show_measured, show_result
+    from webdyno.cli.result import show_measured, show_result
     from webdyno.definitions import Catalogue
     from webdyno.lab.gate import AskedGate, asked_gate, measure_confirmation
     from webdyno.lab.measure import measure_anew
     from webdyno.model.gate import GateJudgement
     from webdyno.report.console import plain_console
-    from webdyno.report.gate import gate_document
+    from webdyno.report.questions.gate import EXITS, GateWhole, gate_document
     from webdyno.report.terminal import print_document
 
     if run.target_is_mine and rate is not None:
@@ -130,7 +130,7 @@ def gate(
     if isinstance(arranged, GateJudgement):
         leave_behind(arranged, output)
         print_document(plain_console(), gate_document(arranged))
-        return exit_of_gate(arranged.answer)
+        return EXITS[arranged.answer]
 
     def show(folder: "RunFolder") -> Exit:
         from webdyno.lab.failed_gate import measure_growth
@@ -139,9 +139,10 @@ def gate(
         measure_growth(folder, arranged.catalogue, caller)
         seen = see(folder.data())
         if run.report:
-            draw_profiles(folder.path)
+            _draw_profiles(folder.path)
         code = show_result(folder, report=run.report, verbose=run.verbosity.verbose, seen=seen)
-        if answer := seen.view.gate:
+        if isinstance(seen.view.whole, GateWhole):
+            answer = seen.view.whole.gate
             leave_behind(answer, folder.path)
             if history is not None:
                 _add_to_history(history, answer)
@@ -166,11 +167,11 @@ def _at_rate(text: str) -> "Iterator[Override]":
 def _bisect(
     between: str, asked: "AskedGate", catalogue: "Catalogue", caller: "Caller", output: Path | None
 ) -> Exit:
-    from webdyno.cli.result import exit_of_gate
     from webdyno.lab.failed_gate import FLAG, bisect, bisection_document
     from webdyno.lab.gate import measured_gate
     from webdyno.model.run import folder_under_runs
     from webdyno.report.console import plain_console
+    from webdyno.report.questions.gate import EXITS
     from webdyno.report.terminal import print_document
     from webdyno.revisions.repository import Repository
 
@@ -184,7 +185,17 @@ def _bisect(
 
     bisection = bisect(between, Repository.around(Path.cwd(), FLAG), ask, caller)
     print_document(plain_console(), bisection_document(bisection), [("Runs", str(below))])
-    return exit_of_gate(bisection.answer)
+    return EXITS[bisection.answer]
+
+
+def _draw_profiles(run: Path) -> None:
+    """Draw the flame graphs of profile rounds, each on a page of its own."""
+    from webdyno.cli.result import draw
+    from webdyno.model.run import EXPLAIN_FOLDER
+    from webdyno.run.folder import HEAD_FILE, RunFolder
+
+    for head in sorted((run / EXPLAIN_FOLDER).glob(f"*/{HEAD_FILE}")):
+        draw(RunFolder.open(head.parent))
 
 
 def _add_to_history(file: Path, answer: "GateJudgement") -> None:
@@ -201,7 +212,7 @@ def _add_to_history(file: Path, answer: "GateJudgement") -> None:
 def leave_behind(answer: "GateJudgement", folder: Path | None) -> None:
     """Leave behind what CI reads, and what GitHub's runner does where it is one."""
     from webdyno.model.files import append_text
-    from webdyno.report.gate import annotations, gate_markdown
+    from webdyno.report.questions.gate_ci import annotations, gate_markdown
 
     if folder is not None:
         write_files(answer, folder)
@@ -214,18 +225,11 @@ def leave_behind(answer: "GateJudgement", folder: Path | None) -> None:
 def write_files(answer: "GateJudgement", folder: Path) -> None:
     """Write an answer into a run's folder, in all forms that CI reads."""
     from webdyno.model.files import write_whole, writing
-    from webdyno.model.gate import GATE_FILE
-    from webdyno.report.gate import as_json, bencher, gate_markdown, gitlab_load_performance, junit
+    from webdyno.report.questions.gate_ci import FILES
 
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
     # Else what is left here would be a change of the working tree to the next gate.
     write_whole(folder / ".gitignore", "*\n")
-    for name, made in {
-        "gate.md": gate_markdown,
-        GATE_FILE: as_json,
-        "junit.xml": junit,
-        "bencher.json": bencher,
-        "load-performance.json": gitlab_load_performance,
-    }.items():
+    for name, made in FILES.items():
         write_whole(folder / name, made(answer))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from webdyno.cli.flags import RunFlags
 from webdyno.cli.progress import at_terminal
 from webdyno.cli.result import draw, exit_of_difference
-from webdyno.model.cluster import FLEET_FILE
+from webdyno.model.cluster import FLEET_FILE, SPREAD_FILE
 from webdyno.model.command import command
 from webdyno.model.errors import OperationError, UserError
 from webdyno.model.exit_codes import Exit
@@ -23,6 +23,43 @@ if TYPE_CHECKING:  # Ray is an extra, and takes a second to import
     from webdyno.lab.dispatch import Dispatch
 
 FLEET_PAGE = "fleet.html"
+FORMATS = ("html", "json")
+"""What several machines together are written as."""
+
+
+class FleetSource:
+    """Runs of one experiment on several machines."""
+
+    def has(self, paths: Sequence[Path]) -> bool:
+        """Whether there are several runs, or a folder that has one for each host."""
+        return len(paths) > 1 or (paths[0] / FLEET_FILE).exists()
+
+    def report(self, paths: Sequence[Path], formats: Sequence[str], output: Path | None) -> Exit:
+        """Judge them together; write the page, and print JSON instead where that is wanted."""
+        if unable := [name for name in formats if name not in FORMATS]:
+            can = " and ".join(FORMATS)
+            raise UserError(f"--format {unable[0]}: several machines together are written as {can}")
+        if len(formats) > 1 and output is not None:
+            raise UserError(f"-o {output}: is one file; give one --format with it")
+        file = output or (paths[0] / FLEET_PAGE if len(paths) == 1 else Path(FLEET_PAGE))
+        again = command("report", *paths, "--format", "html", "-o", file)
+        page, json = (file if "html" in formats else None), "json" in formats
+        json_file = output if json else None
+        return show_fleet(machines_in(paths), page, again, json=json, json_file=json_file)
+
+
+class SpreadSource:
+    """A folder that has a run for each point of an experiment."""
+
+    def has(self, paths: Sequence[Path]) -> bool:
+        """Whether it is one."""
+        return (paths[0] / SPREAD_FILE).exists()
+
+    def report(self, paths: Sequence[Path], formats: Sequence[str], _: Path | None) -> Exit:
+        """Print each point with its machine."""
+        if formats:
+            raise UserError(f"{paths[0]} has a run for each point: give the folder of one of them")
+        return show_spread(paths[0])
 
 
 def machines_in(runs: Sequence[Path]) -> dict[str, Path]:
@@ -56,8 +93,8 @@ def show_fleet(
     """
     from webdyno.cluster.dispatch import judged_machines
     from webdyno.judge.fleet import judge_fleet
-    from webdyno.report.fleet import fleet_document, fleet_page
     from webdyno.report.page import make_again
+    from webdyno.report.questions.fleet import fleet_document, fleet_page
     from webdyno.report.terminal import print_document
 
     machines = judged_machines(runs)

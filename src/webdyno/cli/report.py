@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from webdyno.model.command import command
 from webdyno.model.errors import OperationError, UserError
 from webdyno.model.exit_codes import Exit
 
@@ -29,9 +28,6 @@ FORMATS = {
     "autobench": "autobench.csv",
 }
 """What a run is written as, and the name of the file; `charts` is a folder of SVG and PNG."""
-OF_SEVERAL = ("html", "json")
-"""Forms that several machines together have."""
-OF_HISTORY = ("html",)
 
 
 def report(
@@ -85,8 +81,7 @@ def report(
 
         webdyno report performance.jsonl --format html
     """
-    from webdyno.cli.machines import show_spread
-    from webdyno.model.cluster import FLEET_FILE, SPREAD_FILE
+    from webdyno.cli.reported import SOURCES
     from webdyno.run.folder import RunFolder
 
     if not runs:
@@ -96,14 +91,9 @@ def report(
     formats = _formats(format_)
     if output is not None and not formats:
         raise UserError(f"-o {output}: say with --format what is written, such as --format html")
-    if runs[0].is_file():
-        return _of_history(runs, formats, output)
-    if len(runs) > 1 or (runs[0] / FLEET_FILE).exists():
-        return _of_machines(runs, formats, output)
-    if (runs[0] / SPREAD_FILE).exists():
-        if formats:
-            raise UserError(f"{runs[0]} has a run for each point: give the folder of one of them")
-        return show_spread(runs[0])
+    for source in SOURCES:
+        if source.has(runs):
+            return source.report(runs, formats, output)
     return _of_run(RunFolder.open(runs[0]), formats, output, verbose=verbose)
 
 
@@ -123,45 +113,6 @@ def _formats(given: str) -> list[str]:
         if name not in FORMATS:
             raise UserError(f"--format {given}: there is no format {name!r}; {', '.join(FORMATS)}")
     return list(dict.fromkeys(formats))
-
-
-def _of_history(files: Sequence[Path], formats: Sequence[str], output: Path | None) -> Exit:
-    from webdyno.judge.history import curves_of
-    from webdyno.lab.history import read_history
-    from webdyno.model.files import write_whole
-    from webdyno.report.console import plain_console, tell
-    from webdyno.report.history import history_document, history_page
-    from webdyno.report.terminal import print_document
-
-    file = files[0]
-    if len(files) > 1:
-        raise UserError(f"{file}: is the history of one program; give it alone")
-    if unable := [name for name in formats if name not in OF_HISTORY]:
-        raise UserError(f"--format {unable[0]}: a history is written as {' or '.join(OF_HISTORY)}")
-    history = read_history(file)
-    curves = curves_of(history)
-    print_document(plain_console(), history_document(history, curves))
-    if formats:
-        page = output or file.with_suffix(".html")
-        again = command("report", file, "--format", "html", "-o", page)
-        write_whole(page, history_page(history, curves, again))
-        tell(f"written: {page}")
-    return Exit.OK
-
-
-def _of_machines(runs: Sequence[Path], formats: Sequence[str], output: Path | None) -> Exit:
-    from webdyno.cli.machines import FLEET_PAGE, machines_in, show_fleet
-
-    if unable := [name for name in formats if name not in OF_SEVERAL]:
-        can = " and ".join(OF_SEVERAL)
-        raise UserError(f"--format {unable[0]}: several machines together are written as {can}")
-    if len(formats) > 1 and output is not None:
-        raise UserError(f"-o {output}: is one file; give one --format with it")
-    file = output or (runs[0] / FLEET_PAGE if len(runs) == 1 else Path(FLEET_PAGE))
-    again = command("report", *runs, "--format", "html", "-o", file)
-    page, json = (file if "html" in formats else None), "json" in formats
-    json_file = output if json else None
-    return show_fleet(machines_in(runs), page, again, json=json, json_file=json_file)
 
 
 def _of_run(

@@ -23,14 +23,13 @@ from webdyno.model.exit_codes import MEANINGS, Exit
 from webdyno.model.experiment import Experiment
 from webdyno.model.files import MIB
 from webdyno.model.format import size
-from webdyno.model.gate import GateAnswer
 from webdyno.model.judgement import Judgement, Verdict
 from webdyno.model.limits import Limit, limit_answers, read_limits
 from webdyno.model.metrics import INSTRUCTIONS
-from webdyno.model.run import EXPLAIN_FOLDER, PAGE_FILE
+from webdyno.model.run import PAGE_FILE
 from webdyno.probe.instructions import check_counted
 from webdyno.report.console import plain_console, tell
-from webdyno.run.folder import HEAD_FILE, RunFolder
+from webdyno.run.folder import RunFolder
 from webdyno.run.records_file import RECORDS_FILE
 
 if TYPE_CHECKING:  # numpy takes a while to import
@@ -144,12 +143,6 @@ def working_on(doing: str, *folders: RunFolder) -> Iterator[None]:
         yield
 
 
-def draw_profiles(run: Path) -> None:
-    """Draw the flame graphs of a gate's profile rounds, each on a page of its own."""
-    for head in sorted((run / EXPLAIN_FOLDER).glob(f"*/{HEAD_FILE}")):
-        draw(RunFolder.open(head.parent))
-
-
 def _limits(texts: Sequence[str], experiment: Experiment) -> list[Limit]:
     limits = []
     for text in texts:
@@ -183,8 +176,8 @@ def show_result(
     Those two not without `report`. With `verbose` all is printed that the page has in words.
 
     Of an experiment with factors every point is judged; one without a verdict is enough for the
-    exit code to say so; then comes what the user wants to fail on. A gate has one answer for all
-    points, which is printed alone.
+    exit code to say so; then comes what the user wants to fail on. One answer for all points is
+    printed alone.
     """
     from webdyno.report.brief import brief, in_full, next_steps
     from webdyno.report.terminal import print_document
@@ -192,11 +185,11 @@ def show_result(
     judged, view = seen or judged_run(folder)
     page = str(folder.path / PAGE_FILE) if report else command("report", folder.path)
     below = [("Report", page), *next_steps(view, folder.path)]
-    if view.gate:
-        code = exit_of_gate(view.gate.answer)
+    if view.whole:
+        code = view.whole.exit_code
     else:
         code = _exit(fail_if, [point.judgement for point in judged.points])
-    if view.gate or code:
+    if view.whole or code:
         below.append(("Exit code", f"{code:d}: {MEANINGS[code]}"))
     print_document(plain_console(), in_full(view) if verbose else brief(view), below)
     # Who waits for the answer needn't wait for the charts as well: importing what draws them alone
@@ -222,16 +215,6 @@ def _exit(fail_if: Sequence[Limit], judged: Sequence[Judgement]) -> Exit:
         )
     held = {answer.holds for answer in answers}
     return Exit.WORSE if "yes" in held else Exit.INCONCLUSIVE if "inconclusive" in held else Exit.OK
-
-
-def exit_of_gate(answer: GateAnswer) -> Exit:
-    """Give the exit code of a gate's answer."""
-    return {
-        GateAnswer.PASS: Exit.OK,
-        GateAnswer.FAIL: Exit.WORSE,
-        GateAnswer.INCONCLUSIVE: Exit.INCONCLUSIVE,
-        GateAnswer.INVALID: Exit.INVALID,
-    }[answer]
 
 
 def exit_of_difference(verdict: Verdict) -> Exit:

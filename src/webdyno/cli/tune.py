@@ -42,8 +42,8 @@ def tune(
     from webdyno.definitions import Catalogue
     from webdyno.lab.tune import FINAL, Tuning, search_in_turns
     from webdyno.report.console import plain_console, tell
+    from webdyno.report.questions.tuning import search_document
     from webdyno.report.terminal import print_document
-    from webdyno.report.tuning import search_document
 
     if slo:
         refuse_loop(asked.flags.setup.set_)

@@ -1,12 +1,7 @@
-"""A gate's answer as one comment of a pull request, which a later gate rewrites.
-
-The comment is made of `gate.json` alone, whose texts count as data: where a fork's measurement is
-posted by another workflow, the fork wrote that file.
-"""
+"""An answer as one comment of a pull request, which a later answer rewrites."""
 
 import json
 import os
-import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from http.client import HTTPException
@@ -19,13 +14,11 @@ from urllib.request import Request, urlopen
 from pydantic import ValidationError
 
 from webdyno.definitions.validation import first_fault
+from webdyno.forge.questions import comment_in
 from webdyno.model.base import Foreign
 from webdyno.model.errors import OperationError, UserError
-from webdyno.model.files import read_given, read_named, unreadable
-from webdyno.model.gate import GATE_FILE, GateJudgement
+from webdyno.model.files import read_named
 from webdyno.model.hiding import keep_secret
-from webdyno.report.gate import details_markdown, gate_markdown
-from webdyno.report.markdown import within
 
 ANSWERS_WITHIN_S = 30.0
 PER_PAGE, MOST_PAGES = 100, 30
@@ -291,85 +284,27 @@ class MergeRequest:
         return f"{self.page}#note_{number}"
 
 
-MOST_GATE_BYTES = 4 * 2**20
 MOST_LETTERS = 60_000
 """GitHub takes 65,536: https://docs.github.com/rest/issues/comments."""
 
 
 def post_comment(folder: Path, name: str, environment: Mapping[str, str] = os.environ) -> str:
-    """Post a gate's answer to the pull request of this CI job, or rewrite what was posted before.
+    """Post an answer to the pull request of this CI job, or rewrite what was posted before.
 
-    `name` tells several gates of one pull request apart. Give what was done, for people. Raise
-    UserError where the folder has no gate or this is no CI job known here, OperationError where the
-    forge refuses.
+    `name` tells several of one pull request apart. Give what was done, for people. Raise UserError
+    where the folder has nothing to be posted or this is no CI job known here, OperationError where
+    the forge refuses.
     """
-    gate = read_gate(folder)
+    comment = comment_in(folder)
     discussion = _discussion(environment)
     if isinstance(discussion, str):
         return f"no comment: {discussion}"
-    marker = f"<!-- webdyno gate: {within(name)} -->"
-    body = _cut(f"{marker}\n{comment(gate, name, discussion.job_page)}")
+    marker = comment.marker(name)
+    body = _cut(f"{marker}\n{comment.body(name, discussion.job_page)}")
     earlier = discussion.own_comment(marker)
     if earlier is None:
         return f"commented: {discussion.add(body)}"
     return f"comment updated: {discussion.rewrite(earlier, body)}"
-
-
-def read_gate(folder: Path) -> GateJudgement:
-    """Read the answer of a gate from its folder."""
-    file = folder / GATE_FILE
-    try:
-        gate = GateJudgement.model_validate_json(read_given(file, MOST_GATE_BYTES), strict=False)
-    except FileNotFoundError:
-        raise UserError(f"{file}: isn't there; --comment takes the folder of a gate") from None
-    except OSError as error:
-        raise unreadable(file, error) from None
-    except ValidationError as error:
-        raise UserError(f"{file}: is no answer of a gate: {first_fault(error)}") from None
-    return gate.replace(repeat=harmless(gate.repeat))
-
-
-TAKE_VALUES = {
-    *("--base", "--head", "--path", "--endpoint", "--site", "--fail-if", "--time", "--rate"),
-    *("--connections", "-c", "--testbed", "--link", "--delay", "--loss", "--server-cores"),
-    "--ignore",
-}
-TAKE_NONE = {"--confirm", "--same-bodies", "--quiet", "--verbose"}
-"""Flags of a gate that name no file and no folder, run nothing and agree to nothing."""
-
-
-def harmless(repeat: str) -> str:
-    """Give a command of webdyno that asks about revisions, by known flags; empty for any other.
-
-    Who wrote it isn't who will paste it.
-    """
-    try:
-        words = shlex.split(repeat)
-    except ValueError:
-        return ""
-    if words[:2] != ["webdyno", "gate"] or ":" in repeat or not repeat.isprintable():
-        return ""
-    rest = iter(words[2:])
-    for word in rest:
-        flag, joined, _ = word.partition("=")
-        has_value = flag in TAKE_VALUES and (joined or not next(rest, "-").startswith("-"))
-        if not (word in TAKE_NONE or has_value):
-            return ""
-    return shlex.join(words)
-
-
-def comment(gate: GateJudgement, name: str, job_page: str) -> str:
-    """Give what a reviewer reads: the answer and a table, the rest folded."""
-    return "\n".join(_parts(gate, name, job_page)) + "\n"
-
-
-def _parts(gate: GateJudgement, name: str, job_page: str) -> Iterator[str]:
-    yield gate_markdown(gate, name)
-    yield "<details><summary>Details</summary>\n"
-    yield details_markdown(gate)
-    yield "</details>\n"
-    if job_page:
-        yield f"[Job with the report as artifact]({job_page})"
 
 
 def _cut(body: str) -> str:

@@ -23,6 +23,7 @@ from webdyno.definitions.toml_file import KeyPath, TomlFile
 from webdyno.definitions.traffic import AskedTraffic
 from webdyno.definitions.validation import read_value
 from webdyno.lab.caller import AskPerson, Caller
+from webdyno.lab.capacity_result import CapacityResult
 from webdyno.lab.consent import refuse_reading
 from webdyno.lab.explain import AskedExplanation, measure_advice, measure_limits, suspected_settings
 from webdyno.lab.failed_gate import measure_growth
@@ -33,6 +34,7 @@ from webdyno.lab.gate import (
     asked_gate,
     measure_confirmation,
 )
+from webdyno.lab.gate_result import GateResult, GateRun
 from webdyno.lab.keywords import keyword_hints, several
 from webdyno.lab.lines import LineProgress
 from webdyno.lab.measure import (
@@ -44,7 +46,8 @@ from webdyno.lab.measure import (
     what_is_kept,
     within_budget,
 )
-from webdyno.lab.result import CapacityResult, GateResult, Result, result_in
+from webdyno.lab.result import Result
+from webdyno.lab.results import result_in
 from webdyno.lab.systems import (
     NOTHING_MORE,
     USUAL_OBJECTIVES,
@@ -183,7 +186,7 @@ def gate(
     if measured.end == "finished":
         measure_growth(measured.folder, arranged_gate.catalogue, given.caller)
     result = given.result_of(measured)
-    assert result.gate is not None  # noqa: S101 (its experiment is one)
+    assert isinstance(result, GateRun)  # noqa: S101 (its experiment is one)
     return result.gate
 
 
@@ -266,7 +269,7 @@ def resume(folder: str | Path, **options: Unpack[Options]) -> Result:
 
 
 def open_run(folder: str | Path) -> Result:
-    """Read a run from its folder: a CapacityResult where its experiment is a search for one."""
+    """Read a run from its folder: a CapacityResult or GateRun where it is one."""
     return result_in(RunFolder.open(Path(folder)))
 
 

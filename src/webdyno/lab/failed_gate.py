@@ -22,7 +22,7 @@ from webdyno.model.format import count, duration, percent
 from webdyno.model.gate import GateAnswer, GateJudgement
 from webdyno.model.run import profile_run
 from webdyno.report import document as doc
-from webdyno.report.gate import HEADLINES
+from webdyno.report.questions.gate import HEADLINES
 from webdyno.revisions.repository import Commit, Repository
 from webdyno.run.folder import HEAD_FILE, RunFolder
 

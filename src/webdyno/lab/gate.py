@@ -113,8 +113,8 @@ def measured_gate(
     asked: AskedGate, catalogue: Catalogue, output: Path, caller: Caller
 ) -> GateJudgement:
     """Ask a gate and give its answer; raise KeyboardInterrupt where it was interrupted."""
+    from webdyno.lab.gate_result import GateRun
     from webdyno.lab.measure import measure_or_go_on
-    from webdyno.lab.result import result_in
 
     arranged = asked_gate(asked, catalogue, caller)
     if isinstance(arranged, GateJudgement):
@@ -124,9 +124,7 @@ def measured_gate(
         measured = measure_confirmation(measured, asked, catalogue, caller)
     if measured.interrupted:
         raise KeyboardInterrupt
-    gate = result_in(measured.folder).gate
-    assert gate is not None  # noqa: S101 (its experiment is one)
-    return gate.judgement
+    return GateRun(measured.folder).gate.judgement
 
 
 def measure_confirmation(

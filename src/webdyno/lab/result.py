@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Any
 from webdyno.model.base import Interval
 from webdyno.model.errors import OperationError, UserError
 from webdyno.model.files import write_whole
-from webdyno.model.gate import GateAnswer, GateClaim, GateJudgement
 from webdyno.model.judgement import Comparison, Judgement, ValidityWarning, VariantValue, Verdict
-from webdyno.model.metrics import CAPACITY
 from webdyno.model.records import SlotRecord
 from webdyno.model.run import RunHead
 from webdyno.model.several_runs import SweepComparison
@@ -174,12 +172,6 @@ class Result:
 
         return document_text((in_full if verbose else brief)(self._seen.view))
 
-    @property
-    def gate(self) -> "GateResult | None":
-        """The answer, where the run is a gate."""
-        answer = self._seen.view.gate
-        return None if answer is None else GateResult(answer, self)
-
     def ratios(self) -> Rows:
         """Give a row for each point, metric and variant: its ratio to the baseline.
 
@@ -271,71 +263,12 @@ class Result:
             yield dict(point.point.levels), point.judgement
 
 
-class CapacityResult(Result):
-    """How much one or two systems can take while objectives hold."""
-
-    @property
-    def capacities(self) -> dict[str, Interval]:
-        """By variant: requests per second, with the interval.
-
-        Variants of fewer than two rounds lack.
-        """
-        return {
-            variant.variant: variant.interval
-            for variant in self.judgement.variants
-            if variant.metric == CAPACITY and variant.interval is not None
-        }
-
-
-@dataclass(frozen=True)
-class GateResult:
-    """Whether head is worse than the baseline by more than is tolerated."""
-
-    judgement: GateJudgement
-    """All of the answer."""
-    run: Result | None
-    """What was measured; None where no change was left to be measured."""
-
-    @property
-    def answer(self) -> GateAnswer:
-        """`pass`, `fail`, `inconclusive`, or `invalid` where nothing can be believed."""
-        return self.judgement.answer
-
-    @property
-    def passed(self) -> bool:
-        """Whether head is not worse (95% confidence)."""
-        return self.answer is GateAnswer.PASS
-
-    @property
-    def headline(self) -> str:
-        """The answer in one sentence."""
-        return self.judgement.headline
-
-    def claims(self) -> Rows:
-        """Give a row for each endpoint and metric: how many times worse head is (`low`, `high`).
-
-        Shares (`tolerance`, `noise`) are of 1; `baseline` and `head` are in the metric's unit.
-        """
-        return Rows(map(_claim_row, self.judgement.claims))
-
-    def _repr_html_(self) -> str:
-        """Show the answer in a notebook."""
-        from webdyno.report.page import answer_html
-
-        return answer_html(f"{self.answer}: {self.headline}", self.claims())
-
-
-def result_in(folder: RunFolder) -> Result:
-    """Give what came of a run, by what was asked of it."""
-    return (CapacityResult if folder.head.experiment.capacity else Result)(folder)
-
-
 def _ratio_row(comparison: Comparison) -> Row:
     return {
         "metric": comparison.metric,
         "variant": comparison.a,
         "baseline": comparison.b,
-        **_ends("ratio", comparison.ratio),
+        **ends_of("ratio", comparison.ratio),
         "worst_case_low": comparison.worst_case.low if comparison.worst_case else None,
         "worst_case_high": comparison.worst_case.high if comparison.worst_case else None,
         "verdict": str(comparison.verdict),
@@ -348,27 +281,13 @@ def _value_row(value: VariantValue, units: Mapping[str, str]) -> Row:
         "metric": value.metric,
         "unit": units.get(value.metric, ""),
         "variant": value.variant,
-        **_ends("value", value.interval),
+        **ends_of("value", value.interval),
         "rounds": len(value.by_round),
     }
 
 
-def _claim_row(claim: GateClaim) -> Row:
-    return {
-        "endpoint": claim.endpoint,
-        "metric": claim.metric,
-        "answer": claim.answer,
-        "tolerance": claim.tolerance,
-        **_ends("worse", claim.worse),
-        "noise": claim.noise,
-        "baseline": claim.baseline,
-        "head": claim.head,
-        "rounds": claim.rounds,
-        "why": claim.why,
-    }
-
-
-def _ends(name: str, interval: Interval | None) -> Row:
+def ends_of(name: str, interval: Interval | None) -> Row:
+    """Give the columns of an interval."""
     if interval is None:
         return {name: None, "low": None, "high": None, "confidence": None}
     return {

@@ -26,6 +26,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from webdyno.host.children import ending_with_us
 from webdyno.lab.api import open_run
+from webdyno.lab.gate_result import GateRun
 from webdyno.lab.result import Result
 from webdyno.model.errors import OperationError, UserError
 from webdyno.model.gate import GateAnswer
@@ -96,7 +97,7 @@ class Answer(BaseModel):
 
 def answer_of(result: Result) -> Answer:
     """Give the answer of a run."""
-    gate = result.gate
+    gate = result.gate if isinstance(result, GateRun) else None
     answer = gate.answer if gate else _verdict(result)
     page = result.path / PAGE_FILE
     return Answer(

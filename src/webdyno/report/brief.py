@@ -14,12 +14,10 @@ from webdyno.judge.sentences import MOST_MINUTES
 from webdyno.judge.validity import SHORT_RUN
 from webdyno.model.command import command
 from webdyno.model.format import listed, typed_duration
-from webdyno.model.gate import GateAnswer, GateJudgement
 from webdyno.model.judgement import Verdict
 from webdyno.report import document as doc
 from webdyno.report.around_rounds import pilot_sections, preflight_of
 from webdyno.report.cost_tables import cost_sections
-from webdyno.report.gate import gate_document
 from webdyno.report.markdown import markdown
 from webdyno.report.metrics_table import failed_requests, metrics_table, not_shown
 from webdyno.report.point_facts import point_facts, scope
@@ -29,14 +27,14 @@ from webdyno.report.result import (
     deciding_section,
     difference_sections,
     each_request,
-    intervention_sections,
+    found_sections,
     other_metrics,
     outcome,
+    run_sections,
     said_of_deciding,
     time_sections,
-    tuning,
 )
-from webdyno.report.view import PointView, RunView
+from webdyno.report.show import PointView, RunView
 
 NOISE_RULES = {"other-work", "steal", "client-cpu-starved", "client-stalled", "exclusion-matters"}
 """Warnings about what others did on the machine."""
@@ -46,8 +44,8 @@ VARIANT = re.compile(r"variant (.+?): ")
 
 def brief(view: RunView) -> doc.Document:
     """Give the answer."""
-    if view.gate:
-        return gate_document(view.gate)
+    if view.whole:
+        return doc.Document("", "", [outcome(view), *view.whole.blocks()])
     experiment = view.head.experiment
     return doc.Document(experiment.title, scope(experiment), list(_blocks(view)), in_one_line=True)
 
@@ -55,7 +53,7 @@ def brief(view: RunView) -> doc.Document:
 def in_full(view: RunView) -> doc.Document:
     """Give the answer, and all else that there is in words."""
     answer = brief(view)
-    if view.gate:
+    if view.whole:
         return answer
     return replace(answer, blocks=[*answer.blocks, *_details(view), doc.FactList(view.how)])
 
@@ -79,10 +77,10 @@ def _blocks(view: RunView) -> Iterator[doc.Block]:
     if point.deciding and not invalid:
         yield metrics_table(point, point.deciding)
         yield from cost_sections([point])
-        yield from intervention_sections(point.judgement)
+        yield from found_sections(point)
     elif not view.warnings:
         yield from said_of_deciding(view)
-    yield from tuning(view)
+    yield from run_sections(view)
     if not invalid and (facts := point_facts(point)):
         yield doc.FactList(facts)
 
@@ -108,8 +106,8 @@ def _details_of_point(view: RunView) -> Iterator[doc.Block]:
 
 def next_steps(view: RunView, run: Path) -> doc.Facts:
     """Give the commands that are worth a thought after this answer."""
-    if view.gate:
-        return list(_after_gate(view.gate, run, view.head.experiment.measure.max_rounds))
+    if view.whole:
+        return view.whole.next_steps(run)
     incomplete = Verdict.INCOMPLETE in {*view.counts, *(answer.tone for answer in view.answers)}
     if incomplete or any(warning.name == SHORT_RUN for warning in view.warnings):
         measure = view.head.experiment.measure
@@ -122,17 +120,6 @@ def next_steps(view: RunView, run: Path) -> doc.Facts:
     if lacking and max(lacking) <= MOST_MINUTES:
         return [("Next", command("resume", run, "--time", f"{ceil(max(lacking))}m"))]
     return [("Next", command("explain", run)), ("Details", command("report", run, "--verbose"))]
-
-
-def _after_gate(gate: GateJudgement, run: Path, most_rounds: int) -> doc.Facts:
-    """Give what finds the cause of a failure, or what may still bring an answer."""
-    if gate.answer is GateAnswer.FAIL and not any(growth.sampled for growth in gate.grew):
-        return [("Next", command("explain", run, "--profile"))]
-    open_ = [claim for claim in gate.of("inconclusive") if claim.rounds < most_rounds]
-    if gate.answer is GateAnswer.INCONCLUSIVE and open_:
-        as_long = f"{max(ceil(gate.took_s / 60), 1)}m"
-        return [("Next", command("resume", run, "--time", as_long))]
-    return []
 
 
 def _is_invalid(view: RunView) -> bool:

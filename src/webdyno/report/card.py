@@ -6,13 +6,12 @@ It is for people who read nothing else, so it says nothing that the figures belo
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from webdyno.judge.judgement import decisive
 from webdyno.judge.point_data import PointData
 from webdyno.model import format as text
 from webdyno.model.base import Interval
 from webdyno.model.experiment import Experiment
 from webdyno.model.judgement import Comparison, Verdict
-from webdyno.model.metrics import CAPACITY, CPU_TIME
+from webdyno.model.metrics import CPU_TIME
 from webdyno.report.document import Facts
 from webdyno.report.point_facts import (
     interference_words,
@@ -21,9 +20,9 @@ from webdyno.report.point_facts import (
     slots_excluded,
     worst_interference,
 )
-from webdyno.report.view import PointView, RunView
+from webdyno.report.show import PointView, RunView, first
+from webdyno.report.words import DECIDED, LEAST_WORTH_TIMES, number_word
 
-DECIDED = {Verdict.FASTER, Verdict.SLOWER, Verdict.EQUIVALENT}
 LEAST_AGREEING, MOST_INTERFERENCE, MOST_EXCLUDED = 0.75, 0.05, 0.1
 """The rule of "Confidence", a word for people who don't read intervals; no verdict rests on it.
 
@@ -31,15 +30,10 @@ Doubts are: fewer than three quarters of the restarts agree with the verdict; in
 shifted the ratio by more than 5%; more than a tenth of the slots was excluded; servers and client
 shared CPUs. High is a decided verdict without doubts, moderate one with one doubt, and low one with
 several, or none that is decided."""
-LEAST_WORTH_TIMES = 1.25
-"""From here on a difference in CPU time is told as a number of CPUs, below it in per cent."""
-WHOLE = 0.05
-"""A number of CPUs that is as near to a whole one is told as that."""
-NUMBERS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
 
 def card(view: RunView) -> Facts:
-    """Give what a run's card says; of several points and of gates only how far they reach."""
+    """Give what a run's card says; of several points together only how far they reach."""
     facts: Facts = []
     only = _only_point(view)
     if only and only.deciding:
@@ -49,55 +43,29 @@ def card(view: RunView) -> Facts:
 
 
 def _only_point(view: RunView) -> PointView | None:
-    return None if view.several or view.gate else view.points[0]
+    return None if view.several or view.whole else view.points[0]
 
 
 def in_practice(point: PointView) -> Iterator[str]:
     """Say what a difference in servers' CPU per request means for the number of CPUs.
 
-    Of two variants only, and only where both it and the answer are decided. What a difference in
-    capacity means for the number of servers is said in its place.
+    Of two variants only, and only where both it and the answer are decided.
     """
     judged, data = point.judgement, point.data
-    if data.measure.decide_on == CAPACITY:
-        yield from _of_capacity(point)
+    own = first(show.in_practice(point) for show in point.shows)
+    if own is not None:
+        yield from own
         return
     comparisons = [
         comparison
         for comparison in judged.comparisons
         if comparison.metric == CPU_TIME and comparison.ratio
     ]
-    decided = [comparison.verdict in DECIDED for comparison in (*_asked(point), *comparisons)]
+    decided = [comparison.verdict in DECIDED for comparison in (*point.asked, *comparisons)]
     if len(data.experiment.variants) == 2 and len(comparisons) == 1 and all(decided):
         (only,) = comparisons
         if only.ratio:
             yield f"{_in_cpus(only, only.ratio)} for {_requests(data.experiment)}."
-
-
-def _of_capacity(point: PointView) -> Iterator[str]:
-    asked = [
-        comparison
-        for comparison in _asked(point)
-        if comparison.verdict in DECIDED and comparison.ratio
-    ]
-    if len(point.data.experiment.variants) == 2 and len(asked) == 1:
-        kept = text.listed([aim.text for aim in point.data.objectives])
-        yield f"{_in_servers(asked[0])} within {kept}."
-
-
-def _in_servers(comparison: Comparison) -> str:
-    if comparison.verdict is Verdict.EQUIVALENT or not comparison.ratio:
-        return f"{comparison.a} and {comparison.b} take the same load"
-    more, fewer = (
-        (comparison.a, comparison.b)
-        if comparison.ratio.estimate > 1
-        else (comparison.b, comparison.a)
-    )
-    times = max(comparison.ratio.estimate, 1 / comparison.ratio.estimate)
-    about = "at least" if more in comparison.limited_by else "about"
-    if times < LEAST_WORTH_TIMES:
-        return f"{more} takes {about} {text.percent(times - 1)} more load than {fewer}"
-    return f"One {more} takes the load of {about} {_number(times)} {fewer}"
 
 
 def _in_cpus(comparison: Comparison, ratio: Interval) -> str:
@@ -109,14 +77,7 @@ def _in_cpus(comparison: Comparison, ratio: Interval) -> str:
     times = max(ratio.estimate, 1 / ratio.estimate)
     if times < LEAST_WORTH_TIMES:
         return f"{costly} needs about {text.percent(times - 1)} more server CPU than {cheap}"
-    return f"One CPU of {cheap} does the work of about {_number(times)} CPUs of {costly}"
-
-
-def _number(times: float) -> str:
-    whole = round(times)
-    if 2 <= whole < len(NUMBERS) + 2 and abs(times - whole) <= WHOLE * times:
-        return NUMBERS[whole - 2]
-    return text.significant(times, 2)
+    return f"One CPU of {cheap} does the work of about {number_word(times)} CPUs of {costly}"
 
 
 def _requests(experiment: Experiment) -> str:
@@ -129,7 +90,7 @@ def confidence(point: PointView) -> Iterator[str]:
     """Say how sure the answer is in a word, and why."""
     asked = [
         comparison
-        for comparison in _asked(point)
+        for comparison in point.asked
         if comparison.ratio and comparison.verdict is not Verdict.INVALID
     ]
     if not asked:
@@ -143,8 +104,9 @@ def confidence(point: PointView) -> Iterator[str]:
 
 def _levels(asked: Sequence[Comparison], point: PointView) -> str:
     """Give the word; of several variants who share it."""
-    if point.judgement.ranking:
-        return "All ranks hold together with 95% confidence"
+    own = first(show.confidence(point.judgement) for show in point.shows)
+    if own is not None:
+        return own
     levels = [(_level(comparison, point), comparison.a) for comparison in asked]
     if len({level for level, _ in levels}) == 1:
         return levels[0][0].capitalize()
@@ -196,8 +158,7 @@ def scope_of(view: RunView) -> str:
     """Say what was measured, and that it says nothing about the rest."""
     only = _only_point(view)
     experiment, data = view.head.experiment, view.points[0].data
-    trials_vary = data.measure.decide_on == CAPACITY
-    busy = bool(only and data.slots and not trials_vary)
+    busy = bool(only and data.slots and only.has_one_load)
     parts = [
         f"{scope(experiment)} ({experiment.load_of_slots.loop} loop)",
         *([f"varied: {text.listed(view.factors)}"] if view.factors else []),
@@ -223,7 +184,3 @@ def _cpus_of_servers(data: PointData) -> Iterator[str]:
     cpus = counts.pop() if len(counts) == 1 else 0
     if cpus and not data.head.hosts and not data.ran_before:
         yield f"{cpus:g} server CPU{'' if cpus == 1 else 's'}"
-
-
-def _asked(point: PointView) -> list[Comparison]:
-    return decisive(point.judgement.comparisons, point.data.measure.decide_on)

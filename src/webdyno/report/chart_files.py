@@ -10,7 +10,7 @@ from webdyno.model.files import write_whole
 from webdyno.report import document as doc
 from webdyno.report.drawing import FONT, LIGHT, Mark, marks
 from webdyno.report.result_page import all_figures
-from webdyno.report.view import RunView
+from webdyno.report.show import RunView
 
 VARIABLE = re.compile(r"var\(--([\w-]+)\)")
 SCALE = 2.0

@@ -50,7 +50,7 @@ def how_measured(run: RunData, judged: Sequence[Judgement]) -> Facts:
     ]
     return [
         ("Rounds", _rounds(sum(judgement.rounds for judgement in judged), run)),
-        *_told("Objectives", [objective.text for objective in head.experiment.objectives]),
+        *_told("Objectives", question_of(head.experiment).loading.aims),
         *_told("Paths", _paths(head.experiment)),
         ("Load", load_words(head.experiment.load_of_slots) + _but(head.experiment, "load.")),
         *_told("Load with", list(_load_with(head.experiment))),
@@ -85,7 +85,7 @@ def _rounds(counted: int, run: RunData) -> str:
         dict.fromkeys(variant for preflight in preflights for variant in preflight.ran_before)
     )
     excluded = f" but {', '.join(ran_before)}, which ran before" if ran_before else ""
-    if experiment.objectives:
+    if not question_of(experiment).loading.has_windows:
         return (
             f"{text.count(counted, 'round')} counted, each a fresh start of every "
             f"variant{excluded} and a search of its own, in trials of "

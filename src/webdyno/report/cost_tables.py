@@ -6,7 +6,7 @@ from webdyno.model import format as text
 from webdyno.model.cost import CostAtRate, CostAtRest
 from webdyno.model.explain import OverRounds
 from webdyno.report import document as doc
-from webdyno.report.view import PointView
+from webdyno.report.show import PointView
 
 COST_COLUMNS = (
     doc.Column("cores per 1,000 req/s", "value"),

@@ -23,7 +23,7 @@ from webdyno.model.metrics import throughput_rps
 from webdyno.model.point import Point
 from webdyno.model.records import SlotRecord
 from webdyno.report.around_rounds import pilot_records
-from webdyno.report.view import PointView, RunView
+from webdyno.report.show import PointView, RunView
 
 COLUMNS = (
     "experiment",

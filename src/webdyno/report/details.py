@@ -15,7 +15,6 @@ from webdyno.judge import question_of
 from webdyno.judge.point_data import PointData
 from webdyno.model import format as text
 from webdyno.model.errors import UserError
-from webdyno.model.experiment import Experiment
 from webdyno.model.files import MIB, read_given
 from webdyno.model.judgement import EndpointFigures, Judgement, VariantFacts
 from webdyno.model.load_result import TlsUse
@@ -23,7 +22,7 @@ from webdyno.model.metrics import responses
 from webdyno.model.readings import CpuUse, PressureUse, Readings, ServiceUse
 from webdyno.model.records import SlotRecord
 from webdyno.model.run import round_path, variant_folder
-from webdyno.report.view import PointView, RunView
+from webdyno.report.show import PointView, RunView, first
 
 SYSTEM_CALLS = "System calls per request, on the servers' CPUs"
 FEWEST_CALLS = 0.02
@@ -302,18 +301,19 @@ def configuration_differences(folder: Path, view: RunView) -> list[FileDifferenc
     }
     return [
         difference
-        for variant, other in _pairs(point.data.experiment)
+        for variant, other in _pairs(point)
         for difference in file_differences(variant, files[variant], other, files[other])
     ]
 
 
-def _pairs(experiment: Experiment) -> Iterator[tuple[str, str]]:
-    if experiment.tuning:
-        known = (tuned for tuned in experiment.tuning if tuned.variant in experiment.variants)
-        yield from ((tuned.variant, tuned.default_variant) for tuned in known)
-    elif question_of(experiment).has_baseline:
-        first, *others = experiment.variants
-        yield from ((variant, first) for variant in others)
+def _pairs(point: PointView) -> Sequence[tuple[str, str]]:
+    """Give which variants are compared with which: with the baseline, where there is one."""
+    experiment = point.data.experiment
+    own = first(show.pairs(experiment) for show in point.shows)
+    if own is not None or not question_of(experiment).has_baseline:
+        return own or []
+    baseline, *others = experiment.variants
+    return [(variant, baseline) for variant in others]
 
 
 def files_of(folder: Path, point: PointView, variant: str) -> dict[str, str]:

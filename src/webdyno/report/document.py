@@ -307,3 +307,11 @@ class Document:
     blocks: Sequence[Block]
     in_one_line: bool = False
     """Whether title and what it is about stand beside each other, where there is room."""
+
+
+def said_section(
+    heading: str, sentences: Iterable[str], note: str = "", brief: str = ""
+) -> Iterator[Section]:
+    """Give a section of sentences, one a paragraph; none where there are no sentences."""
+    if said := list(map(Paragraph, sentences)):
+        yield Section(heading, said, note, brief)

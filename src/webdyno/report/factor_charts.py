@@ -28,7 +28,7 @@ from webdyno.report.drawing import (
 )
 from webdyno.report.ratio_charts import FACTOR, band_words, ratio_row
 from webdyno.report.ratio_tables import confidence_words
-from webdyno.report.view import PointView, RunView
+from webdyno.report.show import PointView, RunView
 from webdyno.report.words import (
     metric_axis,
     metric_label,

@@ -20,7 +20,7 @@ from webdyno.model.files import read_given
 from webdyno.model.run import MOST_STACKS_BYTES, read_stacks, stacks_file
 from webdyno.report.document import Figure, Panel
 from webdyno.report.drawing import TOOLTIP, WIDTH_PX, css_variable, drawn, values
-from webdyno.report.view import PointView
+from webdyno.report.show import PointView
 
 CALL_PX, LETTER_PX = 17, 6.6
 NARROWEST = 0.01

@@ -10,7 +10,7 @@ from webdyno.judge.fleet import intervals_of
 from webdyno.judge.questions import question_of
 from webdyno.model import format as text
 from webdyno.model.judgement import Comparison, Verdict
-from webdyno.model.run import PAGE_FILE, SWEEPS, RunHead, profile_run
+from webdyno.model.run import RunHead
 from webdyno.report import document as doc
 from webdyno.report.around_rounds import Preflight
 from webdyno.report.conditions import machine_facts, stop_rule
@@ -18,7 +18,7 @@ from webdyno.report.details import configuration_differences
 from webdyno.report.point_facts import slots_excluded
 from webdyno.report.ratio_tables import by_variant_table, reasons
 from webdyno.report.result import deciding_table, other_metrics
-from webdyno.report.view import PointView, RunView
+from webdyno.report.show import PointView, RunView, first
 from webdyno.report.words import verdict_cell
 
 FEWEST_FOR_PREDICTION = 3
@@ -47,28 +47,6 @@ def preflight_section(preflight: Preflight) -> doc.Section:
             doc.Paragraph(f"The same on every variant: {', '.join(preflight.alike)}.", look="soft")
         )
     return doc.Section("Pre-flight check", blocks)
-
-
-def sweeps_around(folder: Path) -> Iterator[doc.Section]:
-    """Give the pages of the sweeps beside a search, by what they show; those that are there."""
-    pages = {said: f"{name}/{PAGE_FILE}" for name, said in SWEEPS.items()}
-    links = [
-        (text.upper_first(said), page) for said, page in pages.items() if (folder / page).exists()
-    ]
-    if links:
-        yield doc.Section("Sweeps around the capacities", [doc.Links(links)])
-
-
-def profiles_of(folder: Path, view: RunView) -> Iterator[doc.Section]:
-    """Give the pages with flame graphs of a gate's endpoints, those that are there."""
-    links = [
-        (point.label or view.head.experiment.title, page)
-        for point in view.points
-        if (page := profile_run(folder, point.number) / PAGE_FILE).exists()
-    ]
-    if links:
-        beside = [(said, str(page.relative_to(folder))) for said, page in links]
-        yield doc.Section("Flame graphs of both revisions", [doc.Links(beside)])
 
 
 def configuration_section(folder: Path, view: RunView) -> Iterator[doc.Section]:
@@ -209,8 +187,9 @@ def _design(point: PointView, compared: Sequence[Comparison]) -> Iterator[tuple[
 
 
 def _adjusted(point: PointView, compared: Sequence[Comparison]) -> str:
-    if point.judgement.ranking:
-        return "All ranks hold together at 95%."
+    own = first(show.adjusted(point.judgement) for show in point.shows)
+    if own is not None:
+        return own
     if len(compared) < 2:
         return "Nothing: the verdict rests on a single comparison."
     return f"{len(compared)} comparisons with the baseline on the deciding metric (Holm)."

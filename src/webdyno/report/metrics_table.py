@@ -9,11 +9,10 @@ from webdyno.judge.point_data import PointData
 from webdyno.judge.sentences import verdict_word
 from webdyno.model import format as text
 from webdyno.model.judgement import Comparison, Metric, VariantValue, Verdict
-from webdyno.model.metrics import CAPACITY
 from webdyno.report import document as doc
 from webdyno.report.percentiles import merged_latency, percentile
 from webdyno.report.ratio_tables import MetricTable, Row, ci_heading
-from webdyno.report.view import PointView
+from webdyno.report.show import PointView
 from webdyno.report.words import (
     MICROSECONDS,
     metric_title,
@@ -94,7 +93,7 @@ def _columns_of_variants(
             merged = (merged_latency(point.data, variant) for variant in variants)
             name = doc.Cell(f"Latency {tail}", below="all slots")
             rows.append([name, *(percentile(all_, tail) for all_ in merged), *blank])
-    if tables[0].metric.name != CAPACITY:  # the trials of a search fail by intent
+    if point.has_one_load:  # the trials of a search fail by intent
         rows.insert(
             1, ["Failed requests", *(_failed(point.data, variant) for variant in variants), *blank]
         )
@@ -140,9 +139,10 @@ def _believed(row: Row) -> VariantValue | None:
 
 
 def _bound(point: PointView, table: MetricTable, row: Row) -> str:
-    """Mark a capacity that only the load kept from being higher."""
-    bounds = [full.variant for full in point.judgement.saturation if full.is_lower_bound]
-    return "≥ " if table.metric.name == CAPACITY and row.variant in bounds else ""
+    """Mark what may be more than was found."""
+    bounds = [name for show in point.shows for name in show.lower_bounds(point.judgement)]
+    decides = table.metric.name == point.data.measure.decide_on
+    return "≥ " if decides and row.variant in bounds else ""
 
 
 def _value(metric: Metric, value: VariantValue | None) -> str:

@@ -29,12 +29,7 @@ def percentile(merged: Histogram, name: str) -> str:
 
 
 def latency_table(data: PointData) -> doc.Table | None:
-    """Give all percentiles of each variant; None where none is known, and of a search.
-
-    The trials of a search have arrival rates of their own, so that their sum means nothing.
-    """
-    if data.objectives:
-        return None
+    """Give all percentiles of each variant, whose slots have one load; None where none is known."""
     merged = {variant: merged_latency(data, variant) for variant in data.experiment.variants}
     rows = [
         [variant, *(percentile(times, name) for name in BEYOND)]

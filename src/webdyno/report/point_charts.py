@@ -1,6 +1,6 @@
-"""The charts of what happened at one point: slots, CPU time, the machine's CPUs, overloads."""
+"""The charts of what happened at one point: slots, CPU time, the machine's CPUs."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import altair as alt
@@ -8,7 +8,6 @@ import altair as alt
 from webdyno.judge.point_data import PointData
 from webdyno.model import format as text
 from webdyno.model.command import command
-from webdyno.model.explain import Overload
 from webdyno.model.judgement import Judgement
 from webdyno.model.metrics import throughput_rps
 from webdyno.model.records import SlotRecord
@@ -23,9 +22,9 @@ from webdyno.report.drawing import (
     values,
     variant_encodings,
 )
-from webdyno.report.latency_charts import capacity_figure, latency_figure
-from webdyno.report.long_charts import course_figure, tuning_figure
-from webdyno.report.view import PointView
+from webdyno.report.latency_charts import latency_figure
+from webdyno.report.long_charts import course_figure
+from webdyno.report.show import PointView
 
 CEILING_SHOWN = 1.5
 """Beyond this many times the highest arrival rate, the ceiling's line would only flatten the
@@ -38,8 +37,20 @@ MOST_SLOTS = 400
 
 def point_figures(point: PointView) -> list[Figure]:
     """Give what can be drawn of a point, in the order of reading."""
-    made = (figure(point) for figure in FIGURES)
-    return [figure for figure in made if figure]
+    return [*result_figures(point), *other_figures(point)]
+
+
+def result_figures(point: PointView) -> Iterator[Figure]:
+    """Draw what came out at a point, besides ratios."""
+    for show in point.shows:
+        yield from show.results(point)
+
+
+def other_figures(point: PointView) -> Iterator[Figure]:
+    """Draw how that came out."""
+    for show in point.shows:
+        yield from show.figures(point)
+    yield from filter(None, (figure(point) for figure in FIGURES))
 
 
 def slots_figure(point: PointView) -> Figure | None:
@@ -259,57 +270,7 @@ def host_rows(data: PointData) -> Rows:
     return rows
 
 
-def overload_figure(point: PointView) -> Figure | None:
-    """Goodput by offered load, both in capacities."""
-    rows = overload_rows(point.judgement.overloads)
-    if not rows:
-        return None
-    color, shape, dash = variant_encodings(list(point.data.experiment.variants))
-    base = alt.Chart(values(rows)).encode(
-        x=alt.X("offered:Q", title="Offered load, % of the capacity")
-        .scale(zero=False, nice=True)
-        .axis(labelExpr=GROUPED, grid=False),
-        y=alt.Y("goodput:Q", title="Goodput, % of the capacity").axis(labelExpr=GROUPED),
-        color=color,
-    )
-    chart = alt.layer(
-        base.mark_line(strokeWidth=2.5, aria=False).encode(strokeDash=dash),
-        base.mark_point(filled=True, size=60, opacity=1).encode(shape=shape, description=TOOLTIP),
-    )
-    said = "; ".join(str(row["told"]) for row in rows if row["offered"] > 100)
-    return Figure(
-        name="overload",
-        title="Goodput beyond capacity",
-        caption="Requests per second within the objectives. A server that holds 100% sheds what is "
-        "too much.",
-        panels=(panel("overload", f"Goodput beyond capacity. {said}.", chart),),
-        by_variant=True,
-    )
-
-
-def overload_rows(overloads: Sequence[Overload]) -> Rows:
-    """Give a row for each variant and multiple, and one for its capacity."""
-    rows = [
-        {"variant": variant, "offered": 100.0, "goodput": 100.0, "told": f"{variant}: its capacity"}
-        for variant in dict.fromkeys(each.variant for each in overloads)
-    ]
-    return rows + [
-        {
-            "variant": each.variant,
-            "offered": 100 * each.times,
-            "goodput": 100 * each.of_capacity.median,
-            "told": f"{each.variant} at {each.times:g}{text.TIMES}: "
-            f"{text.percent(each.of_capacity.median)} of its capacity",
-        }
-        for each in overloads
-        if each.of_capacity
-    ]
-
-
 FIGURES: tuple[Callable[[PointView], Figure | None], ...] = (
-    capacity_figure,
-    overload_figure,
-    tuning_figure,
     latency_figure,
     slots_figure,
     cpu_figure,

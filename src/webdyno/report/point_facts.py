@@ -8,8 +8,8 @@ from itertools import chain
 from math import inf
 from statistics import fmean, median
 
+from webdyno.judge import question_of
 from webdyno.judge.databases import cpu_apart, other_statements
-from webdyno.judge.judgement import decisive
 from webdyno.judge.long_look import look_in_short
 from webdyno.judge.noise import at_equal_cpu
 from webdyno.judge.point_data import PointData
@@ -21,11 +21,11 @@ from webdyno.model import format as text
 from webdyno.model.experiment import Experiment
 from webdyno.model.judgement import Comparison, Judgement, Verdict
 from webdyno.model.load import Load
-from webdyno.model.metrics import CAPACITY, METRICS, THROUGHPUT
+from webdyno.model.metrics import METRICS, THROUGHPUT
 from webdyno.model.records import SlotRecord
 from webdyno.report.document import Facts
 from webdyno.report.metrics_table import SHOWN
-from webdyno.report.view import PointView
+from webdyno.report.show import PointView
 from webdyno.report.words import SIGNS
 
 NOISE = "Noise"
@@ -54,8 +54,8 @@ def scope(experiment: Experiment) -> str:
     ]
     varied = set(experiment.factors)
     if not varied:
-        objectives = [text.listed(wanted.text for wanted in experiment.objectives)]
-        parts = [text.listed_to(1, asked), *filter(None, objectives), *_load(load)]
+        aims = text.listed(question_of(experiment).loading.aims)
+        parts = [text.listed_to(1, asked), *([aims] if aims else []), *_load(load)]
         return " · ".join(parts)
     named = text.factor_names(experiment.factors)
     levels = experiment.factors.items()
@@ -102,8 +102,7 @@ def _database(point: PointView) -> Iterator[tuple[str, str]]:
 
 
 def _limit(point: PointView) -> Iterator[tuple[str, str]]:
-    searched = point.data.measure.decide_on == CAPACITY  # a search goes up to the limit
-    if point.judgement.rounds and not searched:
+    if point.judgement.rounds and point.has_one_load:  # a search goes up to the limit
         yield "Limit", _limit_words(point.data)
 
 
@@ -119,7 +118,7 @@ def _noise(point: PointView) -> Iterator[tuple[str, str]]:
     if not taken or not point.judgement.rounds:
         return
     said = [f"{text.listed(taken)} of the servers' CPUs"]
-    asked = decisive(point.judgement.comparisons, data.measure.decide_on)
+    asked = point.asked
     by_throughput = any(comparison.metric == THROUGHPUT for comparison in asked)
     if by_throughput and at_equal_cpu(valid_for(data, THROUGHPUT)):
         said.append("throughput is compared at equal CPU time")
@@ -246,7 +245,7 @@ def _trust_words(point: PointView) -> str:
     """Say how often variants were restarted, what interfered, and what was excluded."""
     judged = point.judgement
     each = " each, interleaved" if len(point.data.experiment.variants) > 1 else ""
-    asked = decisive(judged.comparisons, point.data.measure.decide_on)
+    asked = point.asked
     shown = [
         comparison
         for table in point.beside

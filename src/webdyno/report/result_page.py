@@ -24,42 +24,38 @@ from webdyno.report.csv_files import summary_csv
 from webdyno.report.details import Cost, costs, of_endpoints
 from webdyno.report.factor_charts import factor_figures
 from webdyno.report.flame_charts import flame_figure
-from webdyno.report.gate import claimed, growth_tables
 from webdyno.report.method_sections import (
     configuration_section,
     environment_section,
     for_statisticians,
     preflight_section,
-    profiles_of,
     repeat_section,
-    sweeps_around,
 )
 from webdyno.report.metrics_table import metrics_table
 from webdyno.report.page import html, make_again
 from webdyno.report.percentiles import ALL_SLOTS, latency_table
-from webdyno.report.point_charts import point_figures
+from webdyno.report.point_charts import other_figures, point_figures, result_figures
 from webdyno.report.point_facts import TRUST, point_facts
 from webdyno.report.ratio_charts import ratio_figure
 from webdyno.report.ratio_tables import by_variant_table
 from webdyno.report.result import (
+    about_verdicts,
     adjustment_sections,
     deciding_section,
     each_request,
-    intervention_sections,
+    found_sections,
     outcome,
+    run_sections,
     said_of_deciding,
     time_sections,
-    tuning,
 )
-from webdyno.report.view import PointView, RunView
-from webdyno.report.words import ABOUT_RANKS, metric_label, verdict_cell
+from webdyno.report.show import PointView, RunView
+from webdyno.report.words import metric_label, verdict_cell
 
 NO_WARNINGS = (
     "none: every response was valid, and neither client nor machine interfered as far as the rules "
     "show"
 )
-RESULTS = {"capacity", "overload"}
-"""Charts of a point that show what came out."""
 ABOUT = {"latency": "Latency", "cpu": "Resources", "host": "Resources"}
 """Charts that have a section by what they are about; each other one has its own."""
 COSTS_IN_SHORT = "What a request costs: CPU time, switches, bytes, memory, start"
@@ -87,11 +83,11 @@ def html_page(folder: Path, view: RunView) -> str:
     """Give the page of a run as text."""
     head = view.head
     experiment = head.experiment
-    if view.gate:
-        came_out: str = view.gate.answer
+    if view.whole:
+        came_out = view.whole.word
     else:
         judged = view.points[0].judgement
-        came_out = f"{len(view.points)} points" if view.several else judged.verdict
+        came_out = f"{len(view.points)} points" if view.several else str(judged.verdict)
     return html(
         doc.Document(experiment.title, experiment.question, list(_sections(folder, view))),
         brand="webdyno report",
@@ -118,28 +114,25 @@ def _made(view: RunView) -> Iterator[str]:
 
 def _sections(folder: Path, view: RunView) -> Iterator[doc.Block]:
     yield replace(outcome(view), card=card(view))
-    if view.gate:
-        yield doc.Section("Checks", list(claimed(view.gate)))
-        yield from growth_tables(view.gate.grew)
-        yield from profiles_of(folder, view)
+    if view.whole:
+        yield from view.whole.sections(folder, view)
     grave = [warning for warning in view.warnings if warning.tone is Verdict.INVALID]
     if grave:
         yield doc.Section("Warnings", grave)
     figures = _result_figures(view)
-    of_point = [] if view.several else point_figures(view.points[0])
-    results = [figure for figure in of_point if figure.name in RESULTS]
+    results = [] if view.several else result_figures(view.points[0])
     yield _deciding(view, [*figures[:1], *results])
     if mild := [warning for warning in view.warnings if warning not in grave]:
         yield doc.Section("Warnings to keep in mind" if grave else "Warnings", mild)
-    yield from tuning(view, to_paste=True)
+    yield from run_sections(view, to_paste=True)
     yield from map(_alone, figures[1:])
     if view.several:
         points = [_folded(point) for point in view.points]
         yield doc.Section("Point by point", points, anchor="Points")
     else:
-        others = [figure for figure in of_point if figure.name not in RESULTS]
-        yield from _point(view.points[0], others)
-    yield from sweeps_around(folder)
+        yield from _point(view.points[0], list(other_figures(view.points[0])))
+    for show in view.shows:
+        yield from show.pages(folder)
     if flames := flame_figure(folder, view.points[0]):
         yield _alone(flames)
     yield from configuration_section(folder, view)
@@ -164,8 +157,7 @@ def _deciding(view: RunView, figures: Sequence[doc.Figure]) -> doc.Section:
         said: list[doc.Block] = [*deciding_section(view).blocks, *said_of_deciding(view)]
     else:
         said = list(_table_and_facts(view.points[0]))
-    if view.ranked:
-        said.append(doc.Paragraph(ABOUT_RANKS, look="soft"))
+    said += about_verdicts(view) or []
     if view.without_interference:
         said.append(doc.FactList([("Warnings", NO_WARNINGS)]))
     return doc.Section(_heading(view), [*figures, *said])
@@ -206,7 +198,7 @@ def _point(
     if folded := [*for_statisticians(point)]:
         yield doc.Section("For statisticians", folded)
     yield from cost_sections([point])
-    yield from intervention_sections(point.judgement)
+    yield from found_sections(point)
     yield from time_sections(point.judgement, where_time_goes(point.judgement.waiting))
     yield from each_request(point)
     if endpoints := of_endpoints(point.judgement):
@@ -223,7 +215,7 @@ def _measured(
 ) -> Iterator[doc.Section]:
     """Give the charts of one point and what a request costs, by what they are about."""
     about: dict[str, list[doc.Block]] = {"Latency": [], "Resources": []}
-    if percentiles := latency_table(point.data):
+    if point.has_one_load and (percentiles := latency_table(point.data)):
         about["Latency"] += [percentiles, doc.Paragraph(ALL_SLOTS, look="soft")]
     for figure in figures:
         if figure.name in ABOUT:

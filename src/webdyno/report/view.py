@@ -1,28 +1,22 @@
-"""What people see of a run, put in order once for terminal and page.
+"""Judges a run, and puts what people see of it in order, once for terminal and page.
 
 A plain run is a sweep of one point: whatever is shown is a list over points, and what has to be
 said of several points only is excluded where there is one.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 
 from webdyno.judge.judgement import decisive
 from webdyno.judge.point_data import PointData, RunData
-from webdyno.judge.questions import question_of
-from webdyno.judge.sentences import rank_words
 from webdyno.judge.sweep import judge_sweep
 from webdyno.model import format as text
 from webdyno.model.command import as_called
-from webdyno.model.experiment import Level
-from webdyno.model.gate import GateJudgement
 from webdyno.model.judgement import (
     Comparison,
     Judgement,
-    Ranking,
     ValidityWarning,
     VariantValue,
     Verdict,
@@ -30,80 +24,11 @@ from webdyno.model.judgement import (
 from webdyno.model.point import PointJudgement, SweepJudgement
 from webdyno.model.run import RunHead
 from webdyno.report.conditions import factor_facts, how_measured
-from webdyno.report.document import Callout, Facts, Headline
+from webdyno.report.document import Callout, Headline
+from webdyno.report.questions import SHOWS, whole_of
 from webdyno.report.ratio_tables import MetricTable, Row
+from webdyno.report.show import PointView, RunView, first
 from webdyno.report.words import as_headline, comparison_headlines
-
-
-@dataclass(frozen=True)
-class PointView:
-    """All that there is to see of one point."""
-
-    number: int
-    levels: dict[str, Level]
-    """By factor; empty in a run without factors."""
-    data: PointData
-    judgement: Judgement
-    deciding: MetricTable | None
-    """The metric that the verdict is about; None when nothing was measured."""
-    beside: list[MetricTable]
-    """The metrics that were measured as well."""
-    endpoints: list[MetricTable]
-    """The median latency of each endpoint, where several were requested."""
-
-    @property
-    def label(self) -> str:
-        """Its levels in words."""
-        return text.levels_text(self.levels)
-
-    @property
-    def level_words(self) -> list[str]:
-        """Its levels one by one, for the columns of a table."""
-        return [text.level(level) for level in self.levels.values()]
-
-
-@dataclass(frozen=True)
-class RunView:
-    """All that there is to see of a run."""
-
-    head: RunHead
-    points: list[PointView]
-    answers: list[Headline]
-    """Of the only point; empty where there are several, and where a gate has one for all."""
-    counts: dict[Verdict, int]
-    """How often each verdict was found over all points and variants, most frequent first."""
-    sentences: list[str]
-    """What the points say together; empty where there is only one, and for a gate."""
-    warnings: list[Callout]
-    """Those that invalidate a verdict come first."""
-    factors: list[str]
-    """What was varied, by short names."""
-    how: Facts
-    gate: GateJudgement | None = None
-    """Of a gate: its one answer."""
-
-    @property
-    def several(self) -> bool:
-        """Whether the variants were compared at more than one point."""
-        return len(self.points) > 1
-
-    @property
-    def ranked(self) -> bool:
-        """Whether it is a ranking."""
-        return any(table.ranked for table in self.deciding)
-
-    @property
-    def without_interference(self) -> bool:
-        """Whether no rule fired, and nothing was there that could have moved what decides."""
-        compared = chain.from_iterable(table.compared for table in self.deciding)
-        return not self.warnings and not any(
-            comparison.biases or comparison.limited_by for comparison in compared
-        )
-
-    @property
-    def deciding(self) -> list[MetricTable]:
-        """The deciding metric at every point where anything was measured."""
-        return [point.deciding for point in self.points if point.deciding]
 
 
 class JudgedRun(NamedTuple):
@@ -127,24 +52,26 @@ def run_view(run: RunData, judged: SweepJudgement) -> RunView:
         for judged_point, data in zip(judged.points, run.points, strict=True)
     ]
     several = len(points) > 1
-    gate = question_of(head.experiment).judge_all_points(run)
+    whole = whole_of(run)
     return RunView(
         head=head,
         points=points,
-        answers=[] if several or gate else list(_answers(points[0])),
+        answers=[] if several or whole else list(_answers(points[0])),
         counts=_counts(points),
-        sentences=judged.sentences if several and not gate else [],
+        sentences=judged.sentences if several and not whole else [],
         warnings=grouped(judged.points),
         factors=list(text.factor_names(head.experiment.factors).values()),
         how=factor_facts(head.experiment)
         + how_measured(run, [judged_point.judgement for judged_point in judged.points]),
-        gate=gate,
+        shows=SHOWS,
+        whole=whole,
     )
 
 
 def _point(judged: PointJudgement, data: PointData) -> PointView:
     head = data.head
-    tables = _tables(head, judged.judgement)
+    ranks = first(show.ranks(judged.judgement) for show in SHOWS)
+    tables = _tables(head, judged.judgement, ranks)
     decide_on = data.measure.decide_on
     return PointView(
         number=judged.point.number,
@@ -156,14 +83,17 @@ def _point(judged: PointJudgement, data: PointData) -> PointView:
         endpoints=[
             MetricTable(
                 endpoint.metric,
-                _rows(head, endpoint.variants, endpoint.comparisons, judged.judgement.ranking),
+                _rows(head, endpoint.variants, endpoint.comparisons, ranks),
             )
             for endpoint in judged.judgement.endpoints
         ],
+        shows=SHOWS,
     )
 
 
-def _tables(head: RunHead, judgement: Judgement) -> list[MetricTable]:
+def _tables(
+    head: RunHead, judgement: Judgement, ranks: Mapping[str, str] | None
+) -> list[MetricTable]:
     """Give the metrics that were measured; the baseline comes last in each."""
     measured = {value.metric for value in judgement.variants if value.by_round}
     return [
@@ -177,7 +107,7 @@ def _tables(head: RunHead, judgement: Judgement) -> list[MetricTable]:
                     for comparison in judgement.comparisons
                     if comparison.metric == metric.name
                 ],
-                judgement.ranking,
+                ranks,
                 decides=metric.name == head.experiment.measure.decide_on,
             ),
         )
@@ -190,19 +120,17 @@ def _rows(
     head: RunHead,
     values: Sequence[VariantValue],
     comparisons: Sequence[Comparison],
-    ranking: Ranking | None,
+    ranks: Mapping[str, str] | None,
     *,
     decides: bool = False,
 ) -> list[Row]:
-    """Give the variants in their order, the baseline last; those of a ranking by their ranks.
+    """Give the variants in their order, the baseline last, or in that of their ranks.
 
     `decides`: whether it is what ranks are about.
     """
     value_of = {value.variant: value for value in values}
     comparison_of = {comparison.a: comparison for comparison in comparisons}
-    if ranking is not None:
-        ranks = {rank.variant: rank_words(rank) for rank in ranking.ranks}
-        ranks |= dict.fromkeys(ranking.out, text.MISSING)
+    if ranks is not None:
         return [
             Row(variant, value_of.get(variant), comparison_of.get(variant), rank if decides else "")
             for variant, rank in ranks.items()
@@ -212,26 +140,11 @@ def _rows(
     return [Row(variant, value_of.get(variant), comparison_of.get(variant)) for variant in variants]
 
 
-def _deciding(point: PointView) -> list[Comparison]:
-    decide_on = point.data.measure.decide_on
-    return [
-        comparison for comparison in point.judgement.comparisons if comparison.metric == decide_on
-    ]
-
-
 def _answers(point: PointView) -> Iterator[Headline]:
-    """Give an answer for each variant that was asked about; one where they are invalid alike.
-
-    A ranking has one for all, and one for those without a rank.
-    """
-    if point.judgement.ranking is not None:
-        yield Headline(point.judgement.verdict, "RANKING", f"{point.judgement.headline}.")
-        answers = {
-            (comparison.verdict, comparison.why): None
-            for comparison in _deciding(point)
-            if comparison.ratio is None
-        }
-        yield from (as_headline(verdict, why) for verdict, why in answers)
+    """Give an answer for each variant that was asked about; one where they are invalid alike."""
+    own = first(show.answers(point) for show in SHOWS)
+    if own is not None:
+        yield from own
         return
     if not point.judgement.comparisons:
         yield as_headline(
@@ -244,15 +157,8 @@ def _answers(point: PointView) -> Iterator[Headline]:
 
 
 def _counts(points: Sequence[PointView]) -> dict[Verdict, int]:
-    verdicts = Counter(comparison.verdict for point in points for comparison in _deciding(point))
+    verdicts = Counter(comparison.verdict for point in points for comparison in point.on_deciding)
     return dict(verdicts.most_common())
-
-
-def why_no_figures(points: Sequence[PointView]) -> str:
-    """Say why there are no figures."""
-    if any(point.judgement.rounds for point in points):
-        return "No slot counts for what decides: each broke a rule, as the warnings say."
-    return "Nothing was measured: the run ended before its first round was finished."
 
 
 NAMED_POINTS = 4

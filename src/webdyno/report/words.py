@@ -30,17 +30,25 @@ SIGNS = {
     Verdict.MEASURED: "●",
 }
 """A verdict is never told by colour alone."""
+DECIDED = {Verdict.FASTER, Verdict.SLOWER, Verdict.EQUIVALENT}
+LEAST_WORTH_TIMES = 1.25
+"""From here on a difference is told as a number of CPUs or servers, below it in per cent."""
+WHOLE = 0.05
+"""A number of them that is as near to a whole one is told as that."""
+NUMBERS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 MICROSECONDS = "µs"
 """The unit of metrics whose values are written as latency is, each with a unit of its own."""
 SMALLEST_TOLD = 1.0005
 MOST_TOLD = 6
 """Causes that are told, those that can have done most."""
-ABOUT_RANKS = (
-    "A rank is a range where more than one is possible: it begins after all that are "
-    "better, and ends before all that are worse. With 95% confidence all ranks hold "
-    "together. Ratios are to the variant that is shown first, with CIs that hold together, "
-    "too."
-)
+
+
+def number_word(times: float) -> str:
+    """Give how many CPUs or servers do the work of one: in a word, where it is about whole."""
+    whole = round(times)
+    if 2 <= whole < len(NUMBERS) + 2 and abs(times - whole) <= WHOLE * times:
+        return NUMBERS[whole - 2]
+    return text.significant(times, 2)
 
 
 def metric_label(metric: Metric) -> str:

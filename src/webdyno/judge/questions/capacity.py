@@ -66,6 +66,11 @@ class CapacitySearch(Loading):
     has_windows: ClassVar[bool] = False
     look_s: ClassVar[float] = CONFIRMED_S
 
+    @property
+    def aims(self) -> list[str]:
+        """The objectives."""
+        return [objective.text for objective in self.settings.objectives]
+
     def rules(self) -> tuple[Rule, ...]:
         """Give those of trials, which ask for too much by intent."""
         return (*FIRST_RULES, *OWN_RULES, run.FEW_ROUNDS)

@@ -57,6 +57,11 @@ class Loading:
     look_s: ClassVar[float] = LOOK_S
     """How long the long look at a variant is, where the budget is long enough."""
 
+    @property
+    def aims(self) -> list[str]:
+        """What has to hold of a load, in words."""
+        return []
+
     def rules(self) -> tuple[Rule, ...]:
         """Give those by which what was measured is believed or not."""
         return all_rules()

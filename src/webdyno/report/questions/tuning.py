@@ -7,10 +7,11 @@ import tomli_w
 
 from webdyno.judge.sentences import with_verdict
 from webdyno.model import format as text
+from webdyno.model.experiment import Experiment
 from webdyno.model.judgement import Comparison, Verdict
 from webdyno.model.setting import SettingValue, TunedVariant, TuningStep
 from webdyno.report import document as doc
-from webdyno.report.view import PointView
+from webdyno.report.show import PointView, RunView, Show
 
 MOST_SHARES = 6
 UNCONFIRMED = (
@@ -20,6 +21,38 @@ UNCONFIRMED = (
 MOST_STEPS = 12
 """Batches that are shown of those in which a better setting was found."""
 LONGEST_BAR = 30
+
+
+class TuningShow(Show):
+    """What tuning did, where variants were tuned."""
+
+    def pairs(self, experiment: Experiment) -> Sequence[tuple[str, str]] | None:
+        """Return each tuned variant with what it was before."""
+        if not experiment.tuning:
+            return None
+        return [
+            (tuned.variant, tuned.default_variant)
+            for tuned in experiment.tuning
+            if tuned.variant in experiment.variants
+        ]
+
+    def about_run(self, view: RunView, *, to_paste: bool) -> Iterator[doc.Section]:
+        """Say what tuning was worth, and what was done for it."""
+        tuning = view.head.experiment.tuning
+        if tuning:
+            gains = (line for point in view.points for line in tuning_gains(point))
+            yield from doc.said_section("What tuning was worth", gains)
+        for tuned in tuning:
+            code = [doc.Code(settings_toml(tuned))] if to_paste and tuned.settings else []
+            yield doc.Section(
+                f"How {tuned.name} was tuned", [doc.FactList(tuned_facts(tuned)), *code]
+            )
+
+    def figures(self, point: PointView) -> Iterator[doc.Figure]:
+        """Draw the search."""
+        from webdyno.report.questions.tuning_chart import tuning_figure
+
+        yield from filter(None, [tuning_figure(point)])
 
 
 def tuning_gains(point: PointView) -> Iterator[str]:

@@ -1,0 +1,211 @@
+"""What is shown of a run: its points, what they come to, and what its question adds to that.
+
+Whoever composes or draws asks a view's shows, and needn't know which question a run is about.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+from webdyno.judge import question_of
+from webdyno.judge.judgement import decisive
+from webdyno.judge.point_data import PointData
+from webdyno.model import format as text
+from webdyno.model.exit_codes import Exit
+from webdyno.model.experiment import Experiment, Level
+from webdyno.model.judgement import Comparison, Judgement, Verdict
+from webdyno.model.run import RunHead
+from webdyno.report.document import Block, Callout, Facts, Figure, Headline, Paragraph, Section
+from webdyno.report.ratio_tables import MetricTable
+
+
+@dataclass(frozen=True)
+class PointView:
+    """All that there is to see of one point."""
+
+    number: int
+    levels: dict[str, Level]
+    """By factor; empty in a run without factors."""
+    data: PointData
+    judgement: Judgement
+    deciding: MetricTable | None
+    """The metric that the verdict is about; None when nothing was measured."""
+    beside: list[MetricTable]
+    """The metrics that were measured as well."""
+    endpoints: list[MetricTable]
+    """The median latency of each endpoint, where several were requested."""
+    shows: Sequence["Show"]
+
+    @property
+    def label(self) -> str:
+        """Its levels in words."""
+        return text.levels_text(self.levels)
+
+    @property
+    def level_words(self) -> list[str]:
+        """Its levels one by one, for the columns of a table."""
+        return [text.level(level) for level in self.levels.values()]
+
+    @property
+    def on_deciding(self) -> list[Comparison]:
+        """What was compared on the deciding metric."""
+        decide_on = self.data.measure.decide_on
+        return [
+            comparison
+            for comparison in self.judgement.comparisons
+            if comparison.metric == decide_on
+        ]
+
+    @property
+    def asked(self) -> list[Comparison]:
+        """What the answer is about."""
+        return decisive(self.judgement.comparisons, self.data.measure.decide_on)
+
+    @property
+    def has_one_load(self) -> bool:
+        """Whether slots are alike; the trials of a search have rates of their own."""
+        return question_of(self.data.experiment).loading.has_windows
+
+
+@dataclass(frozen=True)
+class RunView:
+    """All that there is to see of a run."""
+
+    head: RunHead
+    points: list[PointView]
+    answers: list[Headline]
+    """Of the only point; empty where there are several, and where there is one for all."""
+    counts: dict[Verdict, int]
+    """How often each verdict was found over all points and variants, most frequent first."""
+    sentences: list[str]
+    """What the points say together; empty where there is only one, or one answer for all."""
+    warnings: list[Callout]
+    """Those that invalidate a verdict come first."""
+    factors: list[str]
+    """What was varied, by short names."""
+    how: Facts
+    shows: Sequence["Show"]
+    whole: "WholeAnswer | None" = None
+    """The one answer for all points, where the question has one."""
+
+    @property
+    def several(self) -> bool:
+        """Whether the variants were compared at more than one point."""
+        return len(self.points) > 1
+
+    @property
+    def ranked(self) -> bool:
+        """Whether variants are shown by their ranks."""
+        return any(table.ranked for table in self.deciding)
+
+    @property
+    def without_interference(self) -> bool:
+        """Whether no rule fired, and nothing was there that could have moved what decides."""
+        compared = chain.from_iterable(table.compared for table in self.deciding)
+        return not self.warnings and not any(
+            comparison.biases or comparison.limited_by for comparison in compared
+        )
+
+    @property
+    def deciding(self) -> list[MetricTable]:
+        """The deciding metric at every point where anything was measured."""
+        return [point.deciding for point in self.points if point.deciding]
+
+
+T = TypeVar("T")
+
+
+def first(own: Iterable[T | None]) -> T | None:
+    """Return what the first show says in its own way that does."""
+    return next((said for said in own if said is not None), None)
+
+
+class Show:
+    """What a question adds to how a run is shown, or says in its own way.
+
+    This one adds nothing: each overrides what is its own. A run may be about several of them, such
+    as a ranking of tuned stacks by their capacity, so that each looks whether there is anything.
+    """
+
+    # What is said in another way; None: as usual.
+
+    def ranks(self, judged: Judgement) -> Mapping[str, str] | None:
+        """Return variants in the order of their rows, with their ranks."""
+        return None
+
+    def answers(self, point: PointView) -> Sequence[Headline] | None:
+        """Return what a point comes to, in place of an answer for each comparison."""
+        return None
+
+    def about_verdicts(self, view: RunView) -> Sequence[Paragraph] | None:
+        """Return what the verdicts rest on, in place of a reason for each ratio."""
+        return None
+
+    def adjusted(self, judged: Judgement) -> str | None:
+        """Return what intervals are adjusted for, in place of Holm's correction."""
+        return None
+
+    def in_practice(self, point: PointView) -> Sequence[str] | None:
+        """Return what the answer means in practice, in place of CPUs that are needed."""
+        return None
+
+    def confidence(self, judged: Judgement) -> str | None:
+        """Return how sure the answer is, in place of a level for each variant."""
+        return None
+
+    def pairs(self, experiment: Experiment) -> Sequence[tuple[str, str]] | None:
+        """Return the variants whose configurations are compared, in place of the baseline's."""
+        return None
+
+    # What else came out.
+
+    def lower_bounds(self, judged: Judgement) -> Sequence[str]:
+        """Return the variants that may have more of what decides than was found."""
+        return []
+
+    def found(self, point: PointView) -> Iterator[Section]:
+        """Give what was found at a point besides comparisons."""
+        yield from ()
+
+    def about_run(self, view: RunView, *, to_paste: bool) -> Iterator[Section]:
+        """Give what was done before the rounds; `to_paste` also as lines for a file."""
+        yield from ()
+
+    def pages(self, folder: Path) -> Iterator[Section]:
+        """Give links to pages of what was measured besides the run, in its folder."""
+        yield from ()
+
+    def results(self, point: PointView) -> Iterator[Figure]:
+        """Draw what came out."""
+        yield from ()
+
+    def figures(self, point: PointView) -> Iterator[Figure]:
+        """Draw how it came out."""
+        yield from ()
+
+
+class WholeAnswer(Protocol):
+    """The one answer for all points of a run, which is shown in place of theirs."""
+
+    @property
+    def word(self) -> str:
+        """The answer in one word."""
+
+    @property
+    def headline(self) -> Headline:
+        """The answer in large letters, and why it is that."""
+
+    @property
+    def exit_code(self) -> Exit:
+        """What the command ends with."""
+
+    def blocks(self) -> Iterator[Block]:
+        """Give what the answer rests on, in every medium."""
+
+    def sections(self, folder: Path, view: RunView) -> Iterator[Block]:
+        """Give the same for the page, and what else is known of it in the run's folder."""
+
+    def next_steps(self, run: Path) -> Facts:
+        """Give the commands that are worth a thought after this answer."""
