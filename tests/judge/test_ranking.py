@@ -10,7 +10,8 @@ from judge.ranking_simulation import WORLDS, play
 from variants import further
 from webdyno.judge import decide, judge
 from webdyno.judge.point_data import PointData
-from webdyno.judge.questions.races import rounds_to_a_look, standings
+from webdyno.judge.questions.looks import rounds_to_a_look
+from webdyno.judge.questions.races import standings
 from webdyno.model.judgement import Ranking, Verdict
 from webdyno.model.records import IncidentRecord, SlotRecord
 from webdyno.model.run import RunHead
@@ -92,6 +93,33 @@ def test_a_ranking_ends_when_all_ranks_are_settled() -> None:
     stop = decide(point_data(looked_at, run.head.experiment), 10.0)
     assert stop
     assert stop.why == "every rank is settled"
+
+
+def test_a_round_that_does_not_count_is_made_up_for() -> None:
+    """The exact test needs nine: a look at eight would tell no two apart, and be spent."""
+    run = ranking_of(RATES | {"lighttpd": 70_000.0})
+    records = [
+        it
+        for it in run.records
+        if not (isinstance(it, SlotRecord) and it.variant == "nginx" and it.round == 3)
+    ]
+
+    def after(rounds: int) -> PointData:
+        known = [it for it in records if it.round is None or it.round < rounds]
+        return point_data(known, run.head.experiment)
+
+    look = rounds_to_a_look(run.head.experiment)
+    budget_s = run.head.experiment.measure.budget_s
+    assert decide(after(look), 2 * budget_s) is None
+    assert standings(after(look)).racing == list(RATES)
+    over = decide(after(look), 10 * budget_s)
+    assert over
+    assert over.reason == "budget"
+    stop = decide(after(look + 1), 2 * budget_s)
+    assert stop
+    assert stop.why == "every rank is settled"
+    found = judge(after(look + 1))
+    assert ranks_of(found.ranking)["lighttpd"] == (1, 1)
 
 
 def test_a_ranking_ends_with_its_time() -> None:

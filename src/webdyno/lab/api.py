@@ -82,8 +82,7 @@ class Options(TypedDict, total=False):
     vary: Mapping[str, object]
     """Settings at several levels each: all combinations are measured."""
     traffic: str | Path | Sequence[str | Path]
-    """What is requested: files (HAR, .http, JSON lines, curl, of `webdyno traffic`), or a command
-    of curl itself."""
+    """Files of requests (HAR, .http, JSON lines, curl, `webdyno traffic`), or a command of curl."""
     output: str | Path
     """Folder of the run, new or empty; else one under runs/."""
     catalog: str | Path | Sequence[str | Path]
@@ -95,8 +94,8 @@ class Options(TypedDict, total=False):
     target_is_mine: bool
     """Vouch for the machines that `url:` names, which then are loaded."""
     allow_commands: bool
-    """False refuses what runs its author's commands (`cmd:`, `rev:`, `conf:`, `image:`, `[state]`)
-    or sends your files or variables: for programs that pass on what somebody else named."""
+    """False refuses what runs its author's commands or sends your files or variables: for programs
+    that pass on what somebody else named."""
     cluster: str
     """The cluster's head, such as 10.0.0.1:6379; else RAY_ADDRESS."""
     report: bool

@@ -25,10 +25,17 @@ from math import log
 from statistics import fmean
 from typing import ClassVar
 
-from webdyno.judge.comparison import ALPHA, DELTA, compare_family, fewest_rounds, inverted
+from webdyno.judge.comparison import ALPHA, DELTA, compare_family, inverted
 from webdyno.judge.judgement import judge_comparisons
 from webdyno.judge.point_data import PointData, derived
 from webdyno.judge.questions.compare import Question
+from webdyno.judge.questions.looks import (
+    first_look,
+    is_look,
+    looks_until,
+    rounds_to_a_look,
+    valid_until,
+)
 from webdyno.judge.sentences import ranking_headline
 from webdyno.judge.stop import Stop, used_up
 from webdyno.judge.validity import valid_for
@@ -41,7 +48,7 @@ from webdyno.model.judgement import (
     ValidityWarning,
     Verdict,
 )
-from webdyno.model.metrics import METRICS, MetricRule
+from webdyno.model.metrics import METRICS
 from webdyno.model.race import HALVING, RANKING
 from webdyno.model.records import RoundRecord
 
@@ -95,17 +102,6 @@ class Standings:
         )
 
 
-def rounds_to_a_look(experiment: Experiment) -> int:
-    """Give how many rounds it takes until the exact test can tell each two variants apart."""
-    variants = len(experiment.variants)
-    return fewest_rounds(experiment.measure, variants * (variants - 1) // 2, ALPHA / 2)
-
-
-def is_look(rounds: int, experiment: Experiment) -> bool:
-    """Whether the ranks are looked at after so many rounds; between looks nobody leaves."""
-    return rounds in _looks(rounds, rounds_to_a_look(experiment), to_the_end=False)
-
-
 def standings(
     data: PointData, invalidated: Mapping[str, str] | None = None, *, to_the_end: bool = False
 ) -> Standings:
@@ -119,16 +115,16 @@ def standings(
         for incident in data.incidents
         if incident.variant is not None
     } | dict(invalidated or {})
-    looks = _looks(len(data.rounds), rounds_to_a_look(data.experiment), to_the_end=to_the_end)
+    looks = looks_until(len(data.rounds), first_look(data), to_the_end=to_the_end)
     if looks and data.rounds:
-        last = _valid(data, looks[-1], rule)
+        last = valid_until(data, looks[-1], rule)
         silent = [variant for variant in data.experiment.variants if not last.values(variant, rule)]
         out = dict.fromkeys(silent, NOTHING_COUNTS) | out
     variants = [variant for variant in data.experiment.variants if variant not in out]
     left = list(combinations(variants, 2))
     known: dict[Pair, Comparison] = {}
     for number, rounds in enumerate(looks, start=1):
-        valid = _valid(data, rounds, rule)
+        valid = valid_until(data, rounds, rule)
         questions = [(variant, other, rule) for variant, other in left]
         compared = compare_family(valid, questions, data.measure, alpha=ALPHA / 2**number)
         for pair, comparison in zip(left, compared, strict=True):
@@ -138,22 +134,6 @@ def standings(
                 known[pair] = comparison
         left = [pair for pair in left if known[pair].verdict not in APART]
     return Standings(variants, out, known, len(looks))
-
-
-def _looks(rounds: int, fewest: int, *, to_the_end: bool) -> list[int]:
-    """Give after how many rounds the ranks were looked at."""
-    looks, due = [], fewest
-    while due <= rounds:
-        looks.append(due)
-        due *= 2
-    if to_the_end and (not looks or rounds > looks[-1]):
-        looks.append(rounds)
-    return looks
-
-
-def _valid(data: PointData, rounds: int, rule: MetricRule) -> PointData:
-    first_rounds = data.first(rounds)
-    return valid_for(first_rounds, rule.name)
 
 
 def judge_ranking(
@@ -203,7 +183,7 @@ def verdict_on(ranking: Ranking, compared: Sequence[Comparison]) -> Verdict:
 def _typical_gains(data: PointData) -> dict[str, float]:
     """Give ln of each variant's value, the mean of its rounds, so that more is better."""
     rule = METRICS[data.measure.decide_on]
-    valid = _valid(data, len(data.rounds), rule)
+    valid = valid_until(data, len(data.rounds), rule)
     sign = 1 if rule.metric.better == "higher" else -1
     return {
         variant: sign * fmean(map(log, values))
@@ -307,9 +287,16 @@ class RankingQuestion(RaceQuestion):
         """Say what is enough, and before how many rounds it never stops."""
         return "every rank settled", self.fewest_rounds
 
+    def stop(self, data: PointData, elapsed_s: float) -> Stop | None:
+        """Stop as any race does; a first look that waits for a round may take longer."""
+        stopped = super().stop(data, elapsed_s)
+        if stopped and len(data.rounds) < first_look(data):
+            return used_up(data, data.measure, elapsed_s, data.measure.patience)
+        return stopped
+
     def _over(self, data: PointData) -> str:
         # Comparing each two variants takes a while: only where it can have changed.
-        settled = is_look(len(data.rounds), self.experiment) and len(self.next_variants(data)) < 2
+        settled = is_look(data) and len(self.next_variants(data)) < 2
         return "every rank is settled" if settled else ""
 
     def judge(self, data: PointData) -> Judgement:
