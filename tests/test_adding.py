@@ -165,7 +165,7 @@ class Sloth(Instrument):
             requests=Requests(completed=run.requests),
             by_status={},
             failures=Failures(),
-            keepalive=KeepAliveResult(asked=order.load.keepalive),
+            keepalive=KeepAliveResult(requested=order.load.keepalive),
             throughput_rps=run.throughput_rps,
             client=done.client(threads=1),
         )

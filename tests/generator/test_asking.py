@@ -3,6 +3,7 @@
 import itertools
 import socket
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -26,6 +27,7 @@ from manners import (
 from webdyno.generator.asking import Conversation, NoResponse
 from webdyno.generator.interface import Expectation, Request, ServerResponse
 from webdyno.model.load import HttpProtocol, Load
+from webdyno.stack.sockets import free_port
 
 WITHIN_S = 5.0
 
@@ -207,6 +209,23 @@ def test_nobody_listening_has_refused_no_connection() -> None:
     with pytest.raises(NoResponse, match="refused") as caught, talk(9) as conversation:
         conversation.ask("GET", "/", {})
     assert (caught.value.trouble, caught.value.refused) == ("connect", False)
+
+
+def test_a_server_that_starts_is_asked_once_when_it_accepts() -> None:
+    opened = []
+
+    def say(connection: socket.socket) -> None:
+        opened.append(connection)
+        saying(HELLO)(connection)
+
+    port = free_port()
+    with talk(port) as conversation, ThreadPoolExecutor() as threads:
+        asked = threads.submit(conversation.ask, "GET", "/", {}, accepts_within_s=60.0)
+        time.sleep(0.2)
+        assert not asked.done()
+        with serving(say, ("127.0.0.1", port)):
+            assert asked.result().status == 200
+    assert len(opened) == 1
 
 
 def test_a_server_that_does_not_take_the_body_is_named() -> None:

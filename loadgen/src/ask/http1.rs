@@ -80,7 +80,9 @@ fn receive(
         let (kept, hash) = (&mut seen.response, &mut seen.hash);
         let used = response.feed(&buffer[..count], &mut cache, |data| {
             kept.take(data);
-            hash.update(data);
+            if let Some(hash) = hash {
+                hash.update(data);
+            }
         });
         let used = used.map_err(|malformed| {
             let why = reasons::with_bytes(malformed.to_string(), &buffer[..count]);

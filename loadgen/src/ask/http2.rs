@@ -31,7 +31,7 @@ pub fn ask(
     match outcome? {
         Some(answer) => {
             seen.status = answer.status;
-            seen.hash = answer.hash.map(|hash| *hash).unwrap_or_default();
+            seen.hash = answer.hash;
             seen.fault = answer.fault.map(|(_, why)| why);
             Ok(())
         }
@@ -77,7 +77,7 @@ fn converse(
     let sent_ns = now_ns();
     let undue = Flight::new(0, PlannedRequest::undue(0), sent_ns);
     let flight = Flight { sent_ns, first_sent_ns: sent_ns, ..undue };
-    connection.send(0, flight, message, request.asked.head, Some(Box::default()));
+    connection.send(0, flight, message, request.asked.head, seen.hash.take());
     loop {
         let more = moves(connection);
         let kept = connection.kept();

@@ -27,11 +27,12 @@ pub use trouble::{Kind, Trouble};
 /// Between looks for who accepts a connection.
 const POLL: Duration = Duration::from_millis(2);
 
-/// How much of a body is kept, and how long it may be.
+/// How much of a body is kept, how long it may be, and whether its checksum is computed.
 #[derive(Debug, Clone, Copy)]
 pub struct Room {
     pub kept_bytes: usize,
     pub most_bytes: u64,
+    pub hashes: bool,
 }
 
 /// Sends a plan's requests over one connection for as long as it stays open; over HTTP/2 each has
@@ -74,7 +75,8 @@ impl Asker<'_> {
     fn try_once(&mut self, number: usize) -> Seen {
         let patience = Patience::of(Duration::from_nanos(self.plan.timeout_ns));
         let response = Kept::up_to(self.room.kept_bytes);
-        let mut seen = Seen { response, ..Seen::default() };
+        let hash = self.room.hashes.then(Box::default);
+        let mut seen = Seen { response, hash, ..Seen::default() };
         seen.trouble = self.exchange(number, &patience, &mut seen).err();
         seen.done = patience.spent();
         seen

@@ -23,8 +23,8 @@ pub struct Seen {
     pub status: u16,
     /// Of the response, whole or not.
     pub came_bytes: u64,
-    /// Checksum of the whole body.
-    pub hash: Sha256,
+    /// Checksum of the whole body, where it is computed.
+    pub hash: Option<Box<Sha256>>,
     /// What is wrong with a whole response whatever was expected: gRPC says it.
     pub fault: Option<String>,
     /// Why it isn't a whole response.

@@ -20,7 +20,8 @@ use crate::output::trace::TracedAnswer;
 
 /// What is longer is an endless stream, no page.
 const MOST_BODY_BYTES: usize = 256 * 1024 * 1024;
-const WHOLE: Room = Room { kept_bytes: MOST_BODY_BYTES, most_bytes: MOST_BODY_BYTES as u64 };
+const WHOLE: Room =
+    Room { kept_bytes: MOST_BODY_BYTES, most_bytes: MOST_BODY_BYTES as u64, hashes: false };
 
 /// Read one JSON order per line from standard input and answer each with one JSON line.
 ///

@@ -11,7 +11,7 @@ use crate::engine::reasons;
 use crate::http2::hpack::Decoder;
 
 /// More of a body is of no use on a terminal.
-const ROOM: Room = Room { kept_bytes: 64 * 1024, most_bytes: u64::MAX };
+const ROOM: Room = Room { kept_bytes: 64 * 1024, most_bytes: u64::MAX, hashes: true };
 
 /// Sends the plan's first request. Gives what to print, and whether the response was valid.
 pub fn show(plan: &Plan) -> Result<(String, bool), String> {
@@ -27,7 +27,7 @@ pub fn show(plan: &Plan) -> Result<(String, bool), String> {
     text.push_str(&shown_body(response));
     let wrong = why.or_else(|| {
         let (status, body_bytes) = (seen.status, seen.response.body_bytes);
-        let failure = request.expect.judge(status, body_bytes, Some(seen.hash.clone()))?;
+        let failure = request.expect.judge(status, body_bytes, seen.hash.as_deref().cloned())?;
         let text = reasons::mismatch(failure, request, status, body_bytes);
         Some(reasons::with_redirect(text, &seen.response.fields))
     });
