@@ -85,7 +85,8 @@ class Loadgen:
 
     def __enter__(self) -> Self:
         """Start the engine in a session of its own, so that Ctrl-C reaches only webdyno."""
-        pinned = ["--cpus", ",".join(map(str, self._cpus))] if self._cpus else []
+        cpus = ",".join(map(str, self._cpus))
+        pinned = ["--cpus", cpus] if cpus else []
         self._process = subprocess.Popen(
             [*self._entry, find_loadgen(), "serve", *pinned],
             stdin=subprocess.PIPE,
@@ -93,7 +94,7 @@ class Loadgen:
             bufsize=0,
             start_new_session=True,
         )
-        logger.debug("process %d is the load engine, on CPUs %s", self._process.pid, cpus)
+        logger.debug("process %d is the load engine, on CPUs %s", self._process.pid, cpus or "any")
         return self
 
     def __exit__(self, *_: object) -> None:
