@@ -47,7 +47,8 @@ def rows() -> Iterator[Row]:
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         is_head = cells[0] in {"term", "---"}
         if line.startswith("| ") and len(cells) == len(Row._fields) and not is_head:
-            yield Row(*cells[:3], *(re.findall("`([^`]+)`", cell) for cell in cells[3:]))
+            names = [re.findall("`([^`]+)`", cell) for cell in cells[3:]]
+            yield Row(cells[0], cells[1], cells[2], *names)
 
 
 ROWS = list(rows())

@@ -44,8 +44,8 @@ def test_pauses_are_taken_where_they_make_faster_and_only_there(tmp_path: Path) 
         skip_at_interference(faster)
     assert faster.found.in_bursts
     assert faster.bursts
-    assert faster.bursts.told in " ".join(told.split())
-    assert "than under continuous load" in faster.bursts.told
+    assert faster.bursts.summary in " ".join(told.split())
+    assert "than under continuous load" in faster.bursts.summary
     bursts = [
         it
         for it in slots(RunFolder.open(tmp_path / "run"))
@@ -60,7 +60,7 @@ def test_pauses_are_taken_where_they_make_faster_and_only_there(tmp_path: Path) 
         for earlier, later in pairwise(starts)
     )
     assert not alike.found.in_bursts
-    assert alike.bursts is None or not alike.bursts.told
+    assert alike.bursts is None or not alike.bursts.summary
     assert told.count("in bursts") == 1
 
 

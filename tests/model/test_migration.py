@@ -2,6 +2,8 @@
 
 import json
 
+from pydantic import JsonValue
+
 from builders import load_result
 from webdyno.model.load_result import LoadResult, Window
 from webdyno.model.migration import migrated_head, migrated_record
@@ -65,6 +67,11 @@ def test_a_result_of_version_1_has_the_names_of_today() -> None:
     assert (found.events.responses, found.events.per_response) == (3, 4.0)
 
 
+def test_an_old_look_at_bursts_has_a_summary() -> None:
+    old = line({"kind": "pilot", "bursts": {"bursts": [], "told": "it is faster"}})
+    assert json.loads(migrated_record(old))["bursts"] == {"bursts": [], "summary": "it is faster"}
+
+
 def test_lines_of_today_and_damaged_ones_stay_as_they_are() -> None:
     today = b'{"kind":"slot","load":' + load_result().model_dump_json().encode() + b"}"
     deep = b'{"load":{"schema":1,"a":' + b"[" * 5_000 + b"]" * 5_000 + b"}}"
@@ -73,7 +80,7 @@ def test_lines_of_today_and_damaged_ones_stay_as_they_are() -> None:
 
 
 def test_an_old_head_has_the_names_of_today_in_all_its_loads() -> None:
-    old = {
+    old: JsonValue = {
         "format": 3,
         "experiment": {
             "title": "t",
@@ -108,5 +115,6 @@ def test_an_old_head_has_the_names_of_today_in_all_its_loads() -> None:
 
 
 def test_what_is_no_head_is_left_to_its_reader() -> None:
-    for odd in (None, [], {"format": 3, "experiment": 5, "calibration": [1]}):
+    damaged: list[JsonValue] = [None, [], {"format": 3, "experiment": 5, "calibration": [1]}]
+    for odd in damaged:
         migrated_head(odd)

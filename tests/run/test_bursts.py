@@ -88,7 +88,7 @@ def test_bursts_go_on_until_the_compiler_has_done_its_work(look: Looking) -> Non
     server = Server(pauses_needed=2)
     found = look(server)
     assert found
-    assert "faster than under continuous load" in found.told
+    assert "faster than under continuous load" in found.summary
     assert len(found.bursts) == 2  # the second was no faster, and its pause ended at rest
     assert server.starts == 2
     as_long_s = 2 * (BURST_S + BURST_PAUSE_S) + PIECE_S
@@ -107,14 +107,14 @@ def test_who_was_slow_before_is_looked_at_for_longer(look: Looking) -> None:
     found = look(Server(pauses_needed=1, slow=(3, 4, 4, 4), fast=(7, 8, 7, 8)))
     assert found
     assert len(found.after) * WINDOW_S == pytest.approx(250 / 150, abs=0.1)
-    assert "faster" in found.told
+    assert "faster" in found.summary
 
 
 def test_what_pauses_do_not_change_costs_a_start_and_the_longest_warm_up(look: Looking) -> None:
     server = Server(pauses_needed=100)
     found = look(server, most_s=3.5)
     assert found
-    assert not found.told
+    assert not found.summary
     assert not found.continuous
     assert server.starts == 1
     assert server.loads_s == [*[BURST_S] * 3, PIECE_S]
@@ -134,5 +134,5 @@ def test_who_asks_for_bursts_has_them(look: Looking) -> None:
     server = Server(pauses_needed=100)
     found = look(server, works_on=False, most_s=2.4, warmup_bursts="on")
     assert found
-    assert found.told == HOW
+    assert found.summary == HOW
     assert server.starts == 1

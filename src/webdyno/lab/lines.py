@@ -56,8 +56,8 @@ class LineProgress:
     def pilot_ends(self, record: PilotRecord) -> None:
         """Tell what was found."""
         pilot = record.found
-        if record.bursts and record.bursts.told:
-            self.notice(f"{record.variant}: {record.bursts.told}")
+        if record.bursts and record.bursts.summary:
+            self.notice(f"{record.variant}: {record.bursts.summary}")
         if self.a_line_each and not self._quiet:
             self.notice(
                 f"pilot: {record.variant}  {record.took_s:.1f} s  {_warmup_words(pilot.warmup_s)}"

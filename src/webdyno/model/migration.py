@@ -18,6 +18,9 @@ OLDEST_FORMAT = 3
 OLD_RESULT = b'"schema":1,'
 """In records with a result of version 1 of the load engine's contract."""
 
+OLD_BURSTS = b'"told":'
+"""In records of pilot runs that tried a warm-up in bursts."""
+
 LOAD: Names = {
     "due": "arrival_unit",
     "requests": "count",
@@ -38,6 +41,7 @@ CLIENT: Names = {
 }
 WINDOW: Names = {"lead_in": "ramp_up", "stood_still": "stalled"}
 EVENTS: Names = {"answers": "responses", "per_answer": "per_response"}
+BURSTS: Names = {"told": "summary"}
 REQUESTED: Names = {"asked": "requested"}
 
 
@@ -53,10 +57,11 @@ def migrated_head(head: JsonValue) -> JsonValue:
 
 def migrated_record(line: bytes) -> bytes:
     """Return a line of `slots.jsonl` in the format of today."""
-    if OLD_RESULT not in line:
+    if OLD_RESULT not in line and OLD_BURSTS not in line:
         return line
     with suppress(ValueError):  # no JSON: who reads it as a record says so
-        return to_json(_changed(from_json(line), load=_result), inf_nan_mode="constants")
+        record = _changed(from_json(line), load=_result, bursts=lambda it: _renamed(it, BURSTS))
+        return to_json(record, inf_nan_mode="constants")
     return line
 
 

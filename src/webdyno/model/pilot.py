@@ -60,7 +60,7 @@ class BurstsLook(Model):
     """The same from another fresh start on, for as long as bursts, pauses and that load took
     together, without a break; empty where the pilot's other looks had shown enough."""
     continuous_cpu_s: list[Amount] = []
-    told: Prose = ""
+    summary: Prose = ""
     """What is worth telling, in a sentence; empty where pauses made no difference."""
 
 

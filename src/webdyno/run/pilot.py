@@ -198,8 +198,8 @@ def _look_at(point: RunningPoint, variant: PlannedVariant) -> PilotRecord:
     bursts = look_in_bursts(
         point, variant, needs, looks, works_on=works_on, within_s=ends_s - point.used_s
     )
-    if bursts and bursts.told:
-        pilot = in_bursts(pilot, len(bursts.bursts), series_after(bursts), bursts.told)
+    if bursts and bursts.summary:
+        pilot = in_bursts(pilot, len(bursts.bursts), series_after(bursts), bursts.summary)
     elif bursts and bursts.continuous:
         # The longest look of all, where pauses are worth nothing.
         longest = settle([series_of_continuous(bursts)], [], needs)

@@ -303,5 +303,5 @@ def _record(
         after_cpu_s=after.cpu_s,
         continuous=continuous.responses if continuous else [],
         continuous_cpu_s=continuous.cpu_s if continuous else [],
-        told=sentence,
+        summary=sentence,
     )
