@@ -16,7 +16,7 @@ from e2e.commands import (
 from variants import further
 from webdyno.judge import judge
 from webdyno.judge.point_data import PointData
-from webdyno.judge.questions.looks import rounds_to_a_look
+from webdyno.judge.questions.races import rounds_to_a_look
 from webdyno.model.records import IncidentRecord, RoundRecord
 from webdyno.run.folder import RunFolder
 

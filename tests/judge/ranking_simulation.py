@@ -13,8 +13,7 @@ import numpy as np
 
 from builders import run_head
 from webdyno.judge.point_data import PointData, Round
-from webdyno.judge.questions.looks import rounds_to_a_look
-from webdyno.judge.questions.races import Standings, standings
+from webdyno.judge.questions.races import Standings, rounds_to_a_look, standings
 from webdyno.model.experiment import Experiment
 from webdyno.model.metrics import MetricRule
 from webdyno.model.records import RoundRecord

@@ -4,7 +4,7 @@ import pytest
 
 from builders import SimulatedRun, SimulatedVariant, point_data, simulated_run
 from webdyno.judge import decide, next_variants, question_of
-from webdyno.judge.questions.races import gains_on_baseline
+from webdyno.judge.questions.halving import gains_on_baseline
 from webdyno.model.records import IncidentRecord, Record
 from webdyno.model.run import RunHead
 

@@ -10,8 +10,7 @@ from judge.ranking_simulation import WORLDS, play
 from variants import further
 from webdyno.judge import decide, judge
 from webdyno.judge.point_data import PointData
-from webdyno.judge.questions.looks import rounds_to_a_look
-from webdyno.judge.questions.races import standings
+from webdyno.judge.questions.races import rounds_to_a_look, standings
 from webdyno.model.judgement import Ranking, Verdict
 from webdyno.model.records import IncidentRecord, SlotRecord
 from webdyno.model.run import RunHead

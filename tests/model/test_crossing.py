@@ -119,7 +119,7 @@ def test_evenly_spaced_requests_queue_at_once_or_never(length_s: float) -> None:
     [([], []), ([1], [0.0]), ([1], [-0.1]), ([1, 2], [0.01]), ([1], [0.01, 0.01])],
 )
 def test_a_trial_has_objectives_that_allow_something(
-    beyond: list[int], allowed: list[float]
+    beyond: list[int | None], allowed: list[float]
 ) -> None:
     """What is read of a run's folder is divided by it."""
     with pytest.raises(ValidationError, match=r"allowed|objectives"):

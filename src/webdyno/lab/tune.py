@@ -18,7 +18,7 @@ from typing import NamedTuple
 from webdyno.definitions import Catalogue, CommandLine
 from webdyno.definitions.compatibility import settings_of
 from webdyno.definitions.validation import shown_value
-from webdyno.judge.questions.races import gains_on_baseline
+from webdyno.judge.questions.halving import gains_on_baseline
 from webdyno.judge.validity import used_s
 from webdyno.lab.caller import Caller
 from webdyno.lab.measure import measure_anew, measure_on

@@ -23,7 +23,9 @@ def refuse_open_port(role: Role, stack: Stack, *, is_private: bool) -> None:
     if may is None or is_private or role.by_socket:
         return
     targets = stack.exposed_settings().items()
-    setting = next((name for name, it in targets if (role.name, "listen") in it.sets), "listen")
+    setting = next(
+        (name for name, target in targets if (role.name, "listen") in target.sets), "listen"
+    )
     raise UserError(
         f"stack {stack.name}: {role.service.title} would listen on TCP where any account of this "
         f"machine could {may} as the servers' user, since its protocol knows no password; "

@@ -8,8 +8,9 @@ from webdyno.judge.point_data import PointData
 from webdyno.judge.questions.capacity import AloneQuestion, CapacitySearch
 from webdyno.judge.questions.compare import Loading, OneSidedQuestion, Question
 from webdyno.judge.questions.gate import GateQuestion
+from webdyno.judge.questions.halving import HalvingQuestion
 from webdyno.judge.questions.interventions import AdviceQuestion, LimitsQuestion, SettingsQuestion
-from webdyno.judge.questions.races import HalvingQuestion, RankingQuestion
+from webdyno.judge.questions.races import RankingQuestion
 from webdyno.judge.stop import Foresight, Stop
 from webdyno.model.experiment import Experiment
 from webdyno.model.judgement import Judgement

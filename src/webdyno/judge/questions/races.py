@@ -1,4 +1,4 @@
-"""Races, which variants leave while they go on: rankings, and halving.
+"""Races, which variants leave while they go on: rankings.
 
 A ranking holds every variant against every other, and gives the ranks that are sure.
 A variant's rank lies between one after all variants that are better with 95% confidence and one
@@ -11,9 +11,6 @@ Variants whose rank more rounds can't change leave it, so that the time goes whe
 are open (Maron & Moore, "Hoeffding races", NIPS 1993). Each look at the ranks is a chance to be
 wrong. So there are few, each after twice as many rounds as the one before, and the i-th spends
 1/2^i of the 5%: all of them together spend no more than that.
-
-Halving is what tuning goes by: after each round the worse half of those that aren't the baseline
-leaves (Karnin, Koren, Somekh, "Almost optimal exploration in multi-armed bandits", ICML 2013).
 """
 
 from abc import ABC, abstractmethod
@@ -25,17 +22,10 @@ from math import log
 from statistics import fmean
 from typing import ClassVar
 
-from webdyno.judge.comparison import ALPHA, DELTA, compare_family, inverted
+from webdyno.judge.comparison import ALPHA, DELTA, compare_family, fewest_rounds, inverted
 from webdyno.judge.judgement import judge_comparisons
 from webdyno.judge.point_data import PointData, derived
 from webdyno.judge.questions.compare import Question
-from webdyno.judge.questions.looks import (
-    first_look,
-    is_look,
-    looks_until,
-    rounds_to_a_look,
-    valid_until,
-)
 from webdyno.judge.sentences import ranking_headline
 from webdyno.judge.stop import Stop, used_up
 from webdyno.judge.validity import valid_for
@@ -48,13 +38,15 @@ from webdyno.model.judgement import (
     ValidityWarning,
     Verdict,
 )
-from webdyno.model.metrics import METRICS
-from webdyno.model.race import HALVING, RANKING
+from webdyno.model.metrics import METRICS, MetricRule
+from webdyno.model.race import RANKING
 from webdyno.model.records import RoundRecord
 
 APART = {Verdict.FASTER, Verdict.SLOWER}
 OPPOSITE = {Verdict.FASTER: Verdict.SLOWER, Verdict.SLOWER: Verdict.FASTER}
 NOTHING_COUNTS = "no slot of it counts"
+MOST_FURTHER = 3
+"""Rounds by which the first look waits for those that don't count."""
 
 Pair = tuple[str, str]
 
@@ -102,6 +94,36 @@ class Standings:
         )
 
 
+def rounds_to_a_look(experiment: Experiment) -> int:
+    """Give how many rounds it takes until the exact test can tell each two variants apart."""
+    variants = len(experiment.variants)
+    return fewest_rounds(experiment.measure, variants * (variants - 1) // 2, ALPHA / 2)
+
+
+@derived
+def first_look(data: PointData) -> int:
+    """Return after how many rounds the ranks are looked at first.
+
+    Then each variant has as many that count as the exact test needs: a look before that is spent
+    in vain. It waits for a few at most, as slots may go on not to count.
+    """
+    fewest, rule = rounds_to_a_look(data.experiment), METRICS[data.measure.decide_on]
+    failed = {incident.variant for incident in data.incidents}
+    racing = [variant for variant in data.experiment.variants if variant not in failed]
+    for rounds in range(fewest, min(fewest + MOST_FURTHER, len(data.rounds) + 1)):
+        valid = _valid(data, rounds, rule)
+        known = [len(valid.values(variant, rule)) for variant in racing]
+        if all(many >= fewest for many in known if many):
+            return rounds
+    return min(fewest + MOST_FURTHER, max(fewest, len(data.rounds) + 1))
+
+
+def is_look(data: PointData) -> bool:
+    """Whether the ranks are looked at after the last round; between looks nobody leaves."""
+    rounds = len(data.rounds)
+    return rounds in _looks(rounds, first_look(data), to_the_end=False)
+
+
 def standings(
     data: PointData, invalidated: Mapping[str, str] | None = None, *, to_the_end: bool = False
 ) -> Standings:
@@ -115,16 +137,16 @@ def standings(
         for incident in data.incidents
         if incident.variant is not None
     } | dict(invalidated or {})
-    looks = looks_until(len(data.rounds), first_look(data), to_the_end=to_the_end)
+    looks = _looks(len(data.rounds), first_look(data), to_the_end=to_the_end)
     if looks and data.rounds:
-        last = valid_until(data, looks[-1], rule)
+        last = _valid(data, looks[-1], rule)
         silent = [variant for variant in data.experiment.variants if not last.values(variant, rule)]
         out = dict.fromkeys(silent, NOTHING_COUNTS) | out
     variants = [variant for variant in data.experiment.variants if variant not in out]
     left = list(combinations(variants, 2))
     known: dict[Pair, Comparison] = {}
     for number, rounds in enumerate(looks, start=1):
-        valid = valid_until(data, rounds, rule)
+        valid = _valid(data, rounds, rule)
         questions = [(variant, other, rule) for variant, other in left]
         compared = compare_family(valid, questions, data.measure, alpha=ALPHA / 2**number)
         for pair, comparison in zip(left, compared, strict=True):
@@ -134,6 +156,22 @@ def standings(
                 known[pair] = comparison
         left = [pair for pair in left if known[pair].verdict not in APART]
     return Standings(variants, out, known, len(looks))
+
+
+def _looks(rounds: int, first: int, *, to_the_end: bool) -> list[int]:
+    """Give after how many rounds the ranks were looked at."""
+    looks, due = [], first
+    while due <= rounds:
+        looks.append(due)
+        due *= 2
+    if to_the_end and (not looks or rounds > looks[-1]):
+        looks.append(rounds)
+    return looks
+
+
+def _valid(data: PointData, rounds: int, rule: MetricRule) -> PointData:
+    first_rounds = data.first(rounds)
+    return valid_for(first_rounds, rule.name)
 
 
 def judge_ranking(
@@ -183,7 +221,7 @@ def verdict_on(ranking: Ranking, compared: Sequence[Comparison]) -> Verdict:
 def _typical_gains(data: PointData) -> dict[str, float]:
     """Give ln of each variant's value, the mean of its rounds, so that more is better."""
     rule = METRICS[data.measure.decide_on]
-    valid = valid_until(data, len(data.rounds), rule)
+    valid = _valid(data, len(data.rounds), rule)
     sign = 1 if rule.metric.better == "higher" else -1
     return {
         variant: sign * fmean(map(log, values))
@@ -314,74 +352,3 @@ class RankingQuestion(RaceQuestion):
             comparisons=[*compared, *beside],
             ranking=ranking,
         )
-
-
-class HalvingQuestion(RaceQuestion):
-    """Which settings of one stack are better than its default, as tuning asks."""
-
-    @classmethod
-    def is_asked(cls, experiment: Experiment) -> bool:
-        """Whether the worse half leaves after each round."""
-        return experiment.race == HALVING
-
-    def next_variants(self, data: PointData) -> list[str]:
-        """Name the baseline, and of the others the half that is better after each round so far."""
-        return _better_halves(data)
-
-    @property
-    def piloted_variants(self) -> list[str]:
-        """Name the baseline, which speaks for other settings of its stack."""
-        return list(self.experiment.variants)[:1]
-
-    def measured_alike(self, variant: str) -> list[str]:
-        """Name all variants: they are settings of one stack."""
-        return [variant, *(other for other in self.experiment.variants if other != variant)]
-
-    @cached_property
-    def fewest_rounds(self) -> int:
-        """How many rounds it takes to the first look."""
-        return 1
-
-    def _over(self, data: PointData) -> str:
-        over = data.rounds and len(self.next_variants(data)) <= 2
-        return "no more than one variant is left besides the baseline" if over else ""
-
-
-@derived
-def _better_halves(data: PointData) -> list[str]:
-    """Name the baseline, and of the others the half that is better after each round so far.
-
-    All that was measured of a variant counts, against the baseline of the same rounds.
-    """
-    baseline, *others = data.experiment.variants
-    failed = {incident.variant for incident in data.incidents}
-    racing = [variant for variant in others if variant not in failed]
-    for rounds in range(1, len(data.rounds) + 1):
-        gains = gains_on_baseline(data.first(rounds))
-        known = [variant for variant in racing if variant in gains]
-        better = sorted(known, key=lambda variant: -fmean(gains[variant]))
-        racing = better[: -(-len(racing) // 2)]
-    return [
-        variant for variant in data.experiment.variants if variant == baseline or variant in racing
-    ]
-
-
-def gains_on_baseline(data: PointData) -> dict[str, list[float]]:
-    """Give by how much each variant was better than the baseline, in ln, in each round of both.
-
-    Variants without such a round are excluded.
-    """
-    rule = METRICS[data.measure.decide_on]
-    valid = valid_for(data, rule.name)
-    sign = 1 if rule.metric.better == "higher" else -1
-    baseline, *others = data.experiment.variants
-    known = valid.values(baseline, rule)
-    logs = {
-        variant: [
-            sign * log(value / known[round_number])
-            for round_number, value in valid.values(variant, rule).items()
-            if round_number in known and value > 0 and known[round_number] > 0
-        ]
-        for variant in others
-    }
-    return {variant: gains for variant, gains in logs.items() if gains}
