@@ -120,7 +120,7 @@ def _number(times: float) -> str:
 
 
 def _requests(experiment: Experiment) -> str:
-    asked = experiment.asked or experiment.load.paths
+    asked = experiment.requested or experiment.load.paths
     alike = all("paths" not in variant.load_changes for variant in experiment.variants.values())
     return "this request" if len(asked) == 1 and alike else "these requests"
 
