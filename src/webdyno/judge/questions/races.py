@@ -39,7 +39,6 @@ from webdyno.judge.questions.looks import (
 from webdyno.judge.sentences import ranking_headline
 from webdyno.judge.stop import Stop, used_up
 from webdyno.judge.validity import valid_for
-from webdyno.model.experiment import Experiment
 from webdyno.model.judgement import (
     Comparison,
     Judgement,
@@ -49,7 +48,6 @@ from webdyno.model.judgement import (
     Verdict,
 )
 from webdyno.model.metrics import METRICS
-from webdyno.model.race import HALVING, RANKING
 from webdyno.model.records import RoundRecord
 
 APART = {Verdict.FASTER, Verdict.SLOWER}
@@ -264,11 +262,6 @@ class RankingQuestion(RaceQuestion):
 
     has_baseline: ClassVar[bool] = False
 
-    @classmethod
-    def is_asked(cls, experiment: Experiment) -> bool:
-        """Whether the answer is a table of ranks."""
-        return experiment.race == RANKING
-
     def next_variants(self, data: PointData) -> list[str]:
         """Name the variants whose rank is open."""
         return _still_open(data)
@@ -318,11 +311,6 @@ class RankingQuestion(RaceQuestion):
 
 class HalvingQuestion(RaceQuestion):
     """Which settings of one stack are better than its default, as tuning asks."""
-
-    @classmethod
-    def is_asked(cls, experiment: Experiment) -> bool:
-        """Whether the worse half leaves after each round."""
-        return experiment.race == HALVING
 
     def next_variants(self, data: PointData) -> list[str]:
         """Name the baseline, and of the others the half that is better after each round so far."""
