@@ -26,9 +26,10 @@ from rig.script import Script
 from rig.shares import share_words
 from webdyno.judge.interval import Logs
 from webdyno.judge.questions.claims import MeasuredClaim, answer_claims, gate_answer
-from webdyno.model.gate import DEFAULT_TOLERANCES, GateAnswer
+from webdyno.model.gate import GateAnswer
 from webdyno.model.measure import Measure
 from webdyno.model.metrics import METRICS
+from webdyno.model.questions.gate import DEFAULT_TOLERANCES
 
 EXAMPLES = """\
   the table of docs/validation/gate.md (some minutes)

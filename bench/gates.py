@@ -26,7 +26,8 @@ from rig.shares import share_words
 from truth import CATALOGUE, own_program
 from webdyno import GateRun, open_run
 from webdyno.host.this_machine import Testbed
-from webdyno.model.gate import BASELINE, BASELINE_AGAIN, DEFAULT_TOLERANCES, HEAD, GateAnswer
+from webdyno.model.gate import BASELINE, BASELINE_AGAIN, HEAD, GateAnswer
+from webdyno.model.questions.gate import DEFAULT_TOLERANCES
 
 EXAMPLES = """\
   all that is still missing of 40, and 15 of each other case (some hours)

@@ -31,14 +31,9 @@ from rig.script import Script, progress
 from rig.shares import share_words
 from truth import own_program
 from webdyno.model.base import ENDLESS
-from webdyno.model.gate import (
-    DEFAULT_TOLERANCES,
-    GATE_FILE,
-    GateAnswer,
-    GateClaim,
-    GateJudgement,
-)
+from webdyno.model.gate import GATE_FILE, GateAnswer, GateClaim, GateJudgement
 from webdyno.model.limits import SHORT
+from webdyno.model.questions.gate import DEFAULT_TOLERANCES
 
 EXAMPLES = """\
   all that is missing of 20 of equal revisions, and 10 of each other kind

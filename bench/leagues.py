@@ -116,7 +116,7 @@ def experiment(costs: Mapping[str, float]) -> dict[str, object]:
         "title": "A league of servers of dialed cost",
         "question": "Does each get its rank?",
         "site": "dialed",
-        "race": "ranking",
+        "ranking": {},
         "load": {"connections": 16},
         "measure": {"budget_s": TIME},
         "variants": {

@@ -8,11 +8,13 @@ A test runs it and finds nothing to change.
 import re
 import textwrap
 from collections.abc import Iterator
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 
 from webdyno.cli import app
 from webdyno.cli.help import WIDTH, help_page
-from webdyno.model.command import COMMANDS_FOR
+from webdyno.model.command import commands
 
 DOCUMENT = Path(__file__).parent / "reference/cli.md"
 BEGINNING = """# Command line
@@ -34,9 +36,9 @@ def written() -> str:
     """The page as the commands are now."""
     first = _help(FIRST)
     parts = [BEGINNING]
-    for group, commands in COMMANDS_FOR.items():
+    for group, members in groupby(commands().values(), key=attrgetter("wanted")):
         parts.append(f"## {group}\n")
-        for name in commands:
+        for name, *_ in members:
             text = first if name == FIRST else _without(first, _help(name))
             parts.append(f"### {name}\n\n```text\n{text}\n```\n")
     return "\n".join(parts)

@@ -19,11 +19,13 @@ from sentences import sentences
 from webdyno.model.capacity import CapacitySettings
 from webdyno.model.changes import Changes
 from webdyno.model.experiment import Experiment, Level, State
-from webdyno.model.gate import GateSettings
 from webdyno.model.load import Load, SlowReaders
 from webdyno.model.measure import Measure
 from webdyno.model.metrics import METRICS, DecidingMetric
 from webdyno.model.quantities import Quantity
+from webdyno.model.questions.gate import GateSettings
+from webdyno.model.questions.one_sided import OneSidedSettings
+from webdyno.model.registry import question_keys
 from webdyno.model.request import Request
 from webdyno.model.session import Capture, Values
 from webdyno.model.setting import SettingValue
@@ -46,16 +48,17 @@ TABLES: dict[str, type[BaseModel]] = {
     "testbed.hosts": RoleHosts,
     "testbed.services.NAME": ServiceHost,
     "capacity": CapacitySettings,
+    "one_sided": OneSidedSettings,
     "gate": GateSettings,
 }
 """By the name of its table in TOML; the first stands at the top of the file."""
 
+QUESTIONS = [key for key in question_keys() if key not in {"limits", "advice", "design"}]
+"""Tables that ask something. What `webdyno explain` asks stands in runs' folders only."""
+
 WRITTEN = (
     "workload",
     "tuning",
-    "interventions",
-    "advice",
-    "design",
     "load.replay",
     "values.NAME.sha256",
 )
@@ -75,6 +78,7 @@ DEFAULTS = {("load", "paths"): "the site's first"}
 
 def keys() -> Iterator[str]:
     """Give every dotted key that people write."""
+    yield from QUESTIONS
     for table, model in TABLES.items():
         yield from (_dotted(table, name, field) for name, field in fields(table, model))
 
@@ -82,7 +86,7 @@ def keys() -> Iterator[str]:
 def fields(table: str, model: type[BaseModel]) -> Iterator[tuple[str, FieldInfo]]:
     """Give the fields of a table that people write."""
     for name, field in model.model_fields.items():
-        if _dotted(table, name, field) not in WRITTEN:
+        if _dotted(table, name, field) not in {*WRITTEN, "asks"}:
             yield name, field
 
 

@@ -37,6 +37,7 @@ from webdyno.model.load_result import (
 from webdyno.model.machine import CpuSplit, Machine
 from webdyno.model.measure import Measure
 from webdyno.model.pilot import ColdFigures, Pilot
+from webdyno.model.question import QuestionSettings
 from webdyno.model.readings import ServiceUse
 from webdyno.model.records import (
     PilotRecord,
@@ -107,6 +108,11 @@ class SimulatedRun:
     def whole(self) -> RunData:
         """What there is to judge of it, point by point."""
         return RunData(self.head, self.records)
+
+    def asking(self, asks: QuestionSettings) -> "SimulatedRun":
+        """The same of an experiment that asks something else."""
+        experiment = self.head.experiment.replace(asks=asks)
+        return SimulatedRun(self.head.replace(experiment=experiment), self.records)
 
     def stored(self, path: Path) -> Path:
         """Write it to the folder, which is made."""

@@ -1,33 +1,35 @@
 """A question is one module: who measures, judges or shows doesn't ask what an experiment asks."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import ClassVar
 
+import grimp
 import pytest
 
 from reference.recorded import unpacked
 from sources import tree_of
+from webdyno.definitions.validation import build
 from webdyno.judge import Stop, decide, judge, next_variants, question_of
 from webdyno.judge.point_data import PointData, RunData
-from webdyno.judge.questions import QUESTIONS
 from webdyno.judge.questions.compare import Question
 from webdyno.judge.sweep import judge_sweep
+from webdyno.model.errors import UserError
 from webdyno.model.experiment import Experiment
 from webdyno.model.judgement import Judgement
+from webdyno.model.migration import UNUSED, migrated_experiment
+from webdyno.model.question import Asking, QuestionSettings, settings_class
+from webdyno.model.questions.compare import CompareSettings
+from webdyno.model.registry import _QUESTIONS, QuestionParts, add_question, question_keys
+from webdyno.model.text import OneLine
 
 SOURCE = Path(__file__).parents[1] / "src/webdyno"
-OWN = ("judge/questions/", "judge/one_sided.py", "model/experiment.py")
+OWN = ("judge/questions/", "judge/one_sided.py", "model/experiment.py", "model/question")
 """Where questions are told apart, and what they are made of."""
-KINDS = {
-    "experiment": {
-        *("gate", "race", "capacity", "objectives", "interventions", "advice", "design"),
-        "profile",
-    },
-    "measure": {"question"},
-}
+KINDS = {"experiment": {"asks_as", "capacity", "objectives", "profile"}}
 """What says which kind it is, by what has it."""
-MOST = 10
+MOST = 13
 """Places elsewhere that ask which kind an experiment is. It only shrinks."""
 
 
@@ -42,10 +44,16 @@ def _asking() -> Iterator[str]:
         name = str(file.relative_to(SOURCE))
         if not name.startswith(OWN):
             for node in ast.walk(tree_of(file)):
-                if isinstance(node, ast.Attribute) and node.attr in KINDS.get(
-                    _name(node.value), ()
-                ):
+                if isinstance(node, ast.expr) and _asks_which(node):
                     yield f"{name}:{node.lineno}: {ast.unparse(node)}"
+
+
+def _asks_which(node: ast.expr) -> bool:
+    if isinstance(node, ast.Attribute):
+        return node.attr in KINDS.get(_name(node.value), ())
+    if isinstance(node, ast.Call):
+        return _name(node.func) == "isinstance" and _name(node.args[0]) == "asks"
+    return False
 
 
 def _name(node: ast.expr) -> str:
@@ -53,12 +61,23 @@ def _name(node: ast.expr) -> str:
     return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
 
 
+class BriefSettings(QuestionSettings):
+    """A question with a key of its own."""
+
+    key: ClassVar[str] = "brief"
+    usual_measure: ClassVar[Mapping[str, object]] = {"precision": 0.1}
+
+    prefix: OneLine
+    """What its answer begins with."""
+
+    def check(self, experiment: Asking) -> None:
+        super().check(experiment)
+        if experiment.factors:
+            raise ValueError("a brief question has one point")
+
+
 class BriefQuestion(Question):
     """Which of the first two variants is better, as far as two rounds tell."""
-
-    @classmethod
-    def is_asked(cls, experiment: Experiment) -> bool:
-        return experiment.title.startswith("brief: ")
 
     def next_variants(self, data: PointData) -> list[str]:
         return list(self.experiment.variants)[:2]
@@ -72,19 +91,30 @@ class BriefQuestion(Question):
 
     def judge(self, data: PointData) -> Judgement:
         judged = super().judge(data)
-        return judged.replace(headline=f"in brief: {judged.headline}")
+        prefix = self.experiment.asks_as(BriefSettings).prefix
+        return judged.replace(headline=f"{prefix}{judged.headline}")
 
 
-def test_a_new_question_is_one_class_that_is_entered_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+BRIEF = QuestionParts(f"{__name__}:BriefSettings", f"{__name__}:BriefQuestion")
+
+
+@pytest.fixture
+def with_brief(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the question among all others, as a package that is installed next to webdyno may."""
+    monkeypatch.setattr("webdyno.model.registry._QUESTIONS", {**_QUESTIONS})
+    add_question("brief", BRIEF)
+
+
+@pytest.mark.usefixtures("with_brief")
+def test_a_new_question_is_added_from_outside(tmp_path: Path) -> None:
     run = unpacked("faster", tmp_path).data()
     (usual,) = run.points
-    brief = run.head.experiment.replace(title="brief: which is faster?")
+    as_before = usual.experiment.replace(asks=CompareSettings())
+    written = as_before.model_dump(exclude_unset=True) | {"brief": {"prefix": "in brief: "}}
+    brief = Experiment.model_validate(written)
     asked = RunData(run.head.replace(experiment=brief), run.records)
     (data,) = asked.points
-    as_usual = question_of(brief).judge(data)
-    monkeypatch.setattr("webdyno.judge.questions.QUESTIONS", [BriefQuestion, *QUESTIONS])
+    as_usual = question_of(as_before).judge(data)
 
     assert isinstance(question_of(brief), BriefQuestion)
     assert type(question_of(usual.experiment)) is not BriefQuestion
@@ -95,6 +125,66 @@ def test_a_new_question_is_one_class_that_is_entered_once(
     assert found.headline == f"in brief: {as_usual.headline}"
     assert found.comparisons == as_usual.comparisons
     assert [it.judgement for it in judge_sweep(asked).points] == [found]
+
+
+VARIANTS = {name: {"stack": name} for name in ("nginx", "caddy")}
+WRITTEN = {"title": "t", "question": "q?", "site": "static", "variants": VARIANTS}
+
+
+@pytest.mark.usefixtures("with_brief")
+def test_its_keys_are_read_checked_and_written_like_others() -> None:
+    asked = {**WRITTEN, "brief": {"prefix": "so: "}}
+    experiment = Experiment.model_validate(asked)
+    assert experiment.asks == BriefSettings(prefix="so: ")
+    assert experiment.measure.precision == 0.1
+    assert experiment.toml().endswith('[brief]\nprefix = "so: "\n')
+    assert Experiment.model_validate_json(experiment.model_dump_json()) == experiment
+    for wrong, message in (
+        ({"brief": {}}, "^here: brief.prefix is missing$"),
+        ({"brief": {"prefix": "a", "suffix": "b"}}, "^here: unknown key brief.suffix; .* prefix$"),
+        ({"factors": {"load.connections": [1, 2]}}, "a brief question has one point"),
+        ({"gate": {}}, r"\[gate\] and \[brief\] are two questions: leave one out"),
+    ):
+        with pytest.raises(UserError, match=message):
+            build(Experiment, asked | wrong, lambda _: "here")
+
+
+@pytest.mark.usefixtures("with_brief")
+def test_no_question_takes_the_key_of_another_one() -> None:
+    add_question("brief", BRIEF)
+    with pytest.raises(ValueError, match="can't be the key of a question"):
+        add_question("gate", BRIEF)
+
+
+@pytest.mark.parametrize("key", question_keys())
+def test_settings_know_their_key_and_import_the_model_only(key: str) -> None:
+    settings = settings_class(key)
+    assert settings.key == key
+    imported = grimp.build_graph("webdyno").find_upstream_modules(settings.__module__)
+    assert {module.split(".")[1] for module in imported if "." in module} == {"model"}
+
+
+@pytest.mark.parametrize(
+    ("once", "now"),
+    [
+        ({"race": "ranking"}, {"ranking": {}}),
+        ({"race": "halving"}, {"halving": {}}),
+        ({"measure": {"question": "faster"}}, {"one_sided": {"claim": "faster"}, "measure": {}}),
+        (
+            {"interventions": {"b": {"resource": "workers", "share": 0.5}}},
+            {"limits": {"interventions": {"b": {"resource": "workers", "share": 0.5}}}},
+        ),
+        (
+            {"advice": {"b": {"setting": "workers"}}},
+            {"advice": {"tried": {"b": {"setting": "workers"}}}},
+        ),
+        ({"advice": {"tried": {"b": {}}}}, {"advice": {"tried": {"b": {}}}}),
+        ({"gate": {}, "measure": {"question": None}}, {"gate": {}, "measure": {}}),
+        (UNUSED, {}),
+    ],
+)
+def test_earlier_keys_are_read(once: dict[str, object], now: dict[str, object]) -> None:
+    assert migrated_experiment(once) == now
 
 
 def test_each_question_of_a_recorded_run_is_found(tmp_path: Path) -> None:

@@ -8,8 +8,10 @@
 docs/reference/python.md has all of it. Nothing is loaded before it is used.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from webdyno.model.command import python_calls
+from webdyno.model.registry import imported
 
 if TYPE_CHECKING:
     from webdyno.lab.api import (
@@ -55,18 +57,8 @@ __all__ = [
     "tune",
 ]
 
-_MODULES = {
-    "webdyno.lab.api": (
-        "capacity",
-        "compare",
-        "explain",
-        "gate",
-        "open_run",
-        "resume",
-        "run_experiment",
-        "try_advice",
-        "tune",
-    ),
+_MODULES: dict[str, tuple[str, ...]] = {
+    "webdyno.lab.api": ("open_run",),
     "webdyno.lab.capacity_result": ("CapacityResult",),
     "webdyno.lab.gate_result": ("GateResult", "GateRun"),
     "webdyno.lab.result": ("Chart", "Result", "Rows"),
@@ -79,10 +71,11 @@ _MODULES = {
 
 def __getattr__(name: str) -> object:
     """Load a public name when it is first used."""
-    for module, names in _MODULES.items():
-        if name in names:
-            value = globals()[name] = getattr(import_module(module), name)
-            return value
+    parts = {each: f"{module}:{each}" for module, names in _MODULES.items() for each in names}
+    if part := (parts | python_calls()).get(name):
+        value: object = imported(part)
+        globals()[name] = value
+        return value
     raise AttributeError(f"module 'webdyno' has no attribute {name!r}")
 
 

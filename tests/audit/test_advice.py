@@ -8,7 +8,7 @@ import pytest
 from webdyno.audit.judge import DOCUMENT_RULES, OUTPUT_RULES
 from webdyno.cli import app
 from webdyno.definitions import Catalogue
-from webdyno.model.command import COMMANDS
+from webdyno.model.command import commands
 
 ADVICE = {rule.instead for rule in OUTPUT_RULES} | {rule.instead for rule in DOCUMENT_RULES}
 WHY = {rule.why for rule in OUTPUT_RULES} | {rule.why for rule in DOCUMENT_RULES}
@@ -34,7 +34,7 @@ def test_flags_exist(advice: str, load_flags: set[str]) -> None:
 def test_commands_stacks_sites_and_paths_exist(advice: str) -> None:
     catalogue = Catalogue.load()
     for command in re.findall(r"webdyno ([a-z]+)", advice):
-        assert command in COMMANDS
+        assert command in commands()
     for pair in re.findall(r"webdyno compare ([a-z-]+) ([a-z-]+)(?: --site ([a-z-]+))?", advice):
         stacks = [catalogue.stack(name) for name in pair[:2]]
         sites = [{site.name for site in catalogue.sites_for(stack)} for stack in stacks]

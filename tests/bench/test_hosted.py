@@ -12,7 +12,8 @@ from e2e.commands import environment
 from rig import lab
 from truth import own_program
 from webdyno.model.base import Interval
-from webdyno.model.gate import DEFAULT_TOLERANCES, GateAnswer, GateClaim, GateJudgement
+from webdyno.model.gate import GateAnswer, GateClaim, GateJudgement
+from webdyno.model.questions.gate import DEFAULT_TOLERANCES
 
 EQUAL, _, LIMIT, SLOWER = hosted.KINDS
 PASS, FAIL = GateAnswer.PASS, GateAnswer.FAIL

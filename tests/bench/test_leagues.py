@@ -8,6 +8,7 @@ from rich.console import Console
 import leagues
 from truth import CATALOGUE
 from webdyno.definitions import Catalogue, CommandLine, read_experiment
+from webdyno.model.questions.races import RankingSettings
 
 SLOWED = "one slowed by 10%"
 RIGHT = {"plain": (1, 2), "twin": (1, 2), "slowed": (3, 3), "slow": (4, 4)}
@@ -51,7 +52,7 @@ def test_what_is_asked_is_an_experiment(case: str) -> None:
     asked = leagues.experiment(leagues.CASES[case])
     known = Catalogue.load([CATALOGUE])
     experiment = read_experiment(CommandLine(asked, {}), [], known)
-    assert experiment.race == "ranking"
+    assert isinstance(experiment.asks, RankingSettings)
     assert [experiment.settings_of(name)["cost_us"] for name in experiment.variants] == [
         pytest.approx(100 * cost) for cost in leagues.CASES[case].values()
     ]

@@ -3,15 +3,14 @@
 import re
 import subprocess
 import sys
-from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 from e2e.commands import webdyno_here
-from webdyno.cli import PLACES
-from webdyno.model.command import COMMANDS, COMMANDS_FOR
+from webdyno.model.command import commands
 from webdyno.model.exit_codes import MEANINGS, Exit
+from webdyno.model.registry import CommandParts, imported
 
 HEAVY = {
     *("numpy", "scipy", "jinja2", "altair", "rich.console", "pydantic.main", "tree_sitter"),
@@ -25,16 +24,13 @@ PRINTING = {"audit", "cluster", "init"}
 EXIT_CODES = Path(__file__).parents[2] / "docs/reference/exit-codes.md"
 
 
-@pytest.mark.parametrize(
-    ("name", "does"), [it for commands in COMMANDS_FOR.values() for it in commands.items()]
-)
-def test_the_list_says_of_a_command_what_its_own_help_says(name: str, does: str) -> None:
-    module, _, function = PLACES.get(name, f"{name}:{name}").partition(":")
-    said = getattr(import_module(f"webdyno.cli.{module}"), function).__doc__
-    assert " ".join(said.partition("\n\n")[0].split()) == does
+@pytest.mark.parametrize("command", commands().values(), ids=lambda it: it.name)
+def test_the_list_says_of_a_command_what_its_own_help_says(command: CommandParts) -> None:
+    said = imported(command.typed).__doc__
+    assert " ".join(said.partition("\n\n")[0].split()) == command.does
 
 
-@pytest.mark.parametrize("name", ["", *COMMANDS])
+@pytest.mark.parametrize("name", ["", *commands()])
 def test_help_imports_the_command_that_is_called_and_nothing_heavy(name: str) -> None:
     program = (
         "import sys; from webdyno.cli import run_command_line; run_command_line(sys.argv[1:]);"
@@ -45,10 +41,13 @@ def test_help_imports_the_command_that_is_called_and_nothing_heavy(name: str) ->
         [sys.executable, "-c", program, *words], check=True, capture_output=True, text=True
     )
     listing, _, modules = done.stdout.rpartition("\nimported:")
-    assert name or all(each in listing for each in COMMANDS)
+    assert name or all(each in listing for each in commands())
     ours = {it.rpartition(".")[2] for it in modules.split() if it.startswith("webdyno.cli.")}
-    module = PLACES.get(name, name).partition(":")[0]
-    assert ours & {*COMMANDS, module} == ({module} if name else set())
+    modules_of = {
+        each: it.typed.partition(":")[0].split(".")[-1] for each, it in commands().items()
+    }
+    module = modules_of.get(name, name)
+    assert ours & {*modules_of.values()} == ({module} if name else set())
     printing = {"rich.console", "webdyno.report"} if name in PRINTING else set()
     assert not HEAVY.intersection(modules.split()) - printing
 

@@ -17,6 +17,7 @@ from webdyno.lab.gate import tolerances
 from webdyno.model.errors import OperationError, UserError
 from webdyno.model.exit_codes import Exit
 from webdyno.model.experiment import Experiment
+from webdyno.model.questions.gate import GateSettings
 from webdyno.revisions.repository import Repository, nothing_to_measure
 
 CALLER = at_terminal(RunFlags())
@@ -248,14 +249,13 @@ def test_a_gate_that_confirms_has_half_of_the_time_for_each_measurement(
     confirming, plain = wanted
     assert confirming.measure.budget_s == 120
     assert plain.measure.budget_s == 240
-    assert confirming.gate
-    assert confirming.gate.confirm
-    assert confirming.gate.repeat.startswith("webdyno gate --base nginx --head apache-event")
+    gate = confirming.asks_as(GateSettings)
+    assert gate.confirm
+    assert gate.repeat.startswith("webdyno gate --base nginx --head apache-event")
 
 
 def limits_in(experiment: Experiment) -> dict[str, float]:
-    assert experiment.gate
-    return experiment.gate.worse_than
+    return {**experiment.asks_as(GateSettings).worse_than}
 
 
 @pytest.mark.usefixtures("repository")
@@ -269,8 +269,7 @@ def test_at_a_rate_a_gate_is_about_cpu_per_request(wanted: list[Experiment]) -> 
     assert (at_rate.load.loop, at_rate.load.offered_rps) == ("open", 300)
     assert at_rate.measure.decide_on == "server_cpu_us"
     assert limits_in(at_rate) == {"server_cpu_us": 0.05}
-    assert at_rate.gate
-    assert at_rate.gate.repeat.endswith("--rate 300")
+    assert at_rate.asks_as(GateSettings).repeat.endswith("--rate 300")
     assert limits_in(by_latency) == {"latency_p99_us": 0.1}
 
 

@@ -9,7 +9,7 @@ from e2e.commands import webdyno_here
 from report.approved import assert_as_approved
 from webdyno.cli import app
 from webdyno.cli.help import FIRST_PAGE, GROUPS, RARE
-from webdyno.model.command import COMMANDS
+from webdyno.model.command import commands
 
 LINES = {"--help": 60, "--help-all": 75}
 """What is asked for in full may scroll a little."""
@@ -23,14 +23,14 @@ def page(words: list[str], folder: Path) -> str:
 
 
 @pytest.mark.parametrize("flag", LINES)
-@pytest.mark.parametrize("name", ["", *COMMANDS])
+@pytest.mark.parametrize("name", ["", *commands()])
 def test_a_page_fits_a_terminal(name: str, flag: str, tmp_path: Path) -> None:
     lines = page([name, flag] if name else [flag], tmp_path).splitlines()
     assert len(lines) <= LINES[flag]
     assert max(map(len, lines)) <= COLUMNS
 
 
-@pytest.mark.parametrize("name", ["", *COMMANDS])
+@pytest.mark.parametrize("name", ["", *commands()])
 def test_help_is_as_approved(name: str, tmp_path: Path) -> None:
     said = page([name, "--help"] if name else ["--help"], tmp_path)
     if name:
@@ -38,7 +38,7 @@ def test_help_is_as_approved(name: str, tmp_path: Path) -> None:
     assert_as_approved(f"help/{name or 'webdyno'}", said)
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", commands())
 def test_all_flags_are_described(name: str, tmp_path: Path) -> None:
     said = page([name, "--help-all"], tmp_path)
     whole = app()
@@ -58,7 +58,7 @@ def test_flags_of_several_commands_stand_in_a_group() -> None:
 def test_shells_complete_commands_and_flags(shell: str, tmp_path: Path) -> None:
     done = webdyno_here("--completion", shell, folder=tmp_path)
     assert done.returncode == 0
-    assert all(name in done.stdout for name in COMMANDS)
+    assert all(name in done.stdout for name in commands())
     assert "slo" in done.stdout
     if shell == "bash":
         subprocess.run(["bash", "-n"], input=done.stdout, text=True, check=True)

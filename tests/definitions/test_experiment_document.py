@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from webdyno.definitions import Catalogue, CommandLine, read_experiment
 from webdyno.model.experiment import Experiment
 from webdyno.model.load import Load
+from webdyno.model.question import settings_class
 
 DOCS = Path(__file__).parents[2] / "docs"
 TEXT = (DOCS / "reference/experiment-file.md").read_text(encoding="utf-8")
@@ -73,7 +74,9 @@ def test_the_tables_are_what_the_models_say(maker: ModuleType) -> None:
 
 def test_every_model_of_an_experiment_has_its_table(maker: ModuleType) -> None:
     people_write = (field.annotation for _, field in maker.fields("", Experiment))
-    assert set(maker.TABLES.values()) == {Experiment}.union(*map(models_in, people_write))
+    asked = {settings for key in maker.QUESTIONS if (settings := settings_class(key)).model_fields}
+    whole = {Experiment}.union(asked, *map(models_in, people_write))
+    assert set(maker.TABLES.values()) == whole
 
 
 def test_what_webdyno_alone_writes_is_named(maker: ModuleType) -> None:

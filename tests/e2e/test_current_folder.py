@@ -22,7 +22,7 @@ from report import comparisons
 from variants import further
 from waiting import wait_until
 from webdyno.host.python import from_no_folder, python_file, python_module
-from webdyno.model.command import COMMANDS
+from webdyno.model.command import commands
 from webdyno.run.child import words_of
 from webdyno.ui.app import make_app  # noqa: F401 (what pages import is known then)
 
@@ -69,9 +69,9 @@ def test_the_trap_closes(tmp_path: Path) -> None:
     assert (tmp_path / "imported").read_text() == "json\n"
 
 
-@pytest.mark.parametrize("command", ["--version", "list", *map(further, sorted(COMMANDS))])
+@pytest.mark.parametrize("command", ["--version", "list", *map(further, sorted(commands()))])
 def test_commands(trap: Path, command: str) -> None:
-    assert ran([str(WEBDYNO), command, *(["--help"] if command in COMMANDS else [])], trap)
+    assert ran([str(WEBDYNO), command, *(["--help"] if command in commands() else [])], trap)
 
 
 def test_a_comparison_with_all_that_it_starts(trap: Path) -> None:

@@ -16,6 +16,7 @@ from webdyno.judge.point_data import PointData, Round
 from webdyno.judge.questions.races import Standings, rounds_to_a_look, standings
 from webdyno.model.experiment import Experiment
 from webdyno.model.metrics import MetricRule
+from webdyno.model.questions.races import RankingSettings
 from webdyno.model.records import RoundRecord
 from webdyno.model.run import RunHead
 from webdyno.model.variant import Variant
@@ -84,7 +85,7 @@ def play(logs: Sequence[float], rng: np.random.Generator, *, race: bool = True) 
         title="A ranking",
         question="Who is first?",
         site="static",
-        race="ranking",
+        asks=RankingSettings(),
         variants={variant: Variant(stack=variant) for variant in truth},
     )
     told: dict[str, dict[int, float]] = {variant: {} for variant in truth}

@@ -19,9 +19,10 @@ import numpy as np
 from webdyno.judge.questions.claims import MeasuredClaim, answer_claims, gate_answer
 from webdyno.judge.questions.gate import TIMES_THE_ROUNDS
 from webdyno.judge.validity.run import FEWEST_STARTS, how_starts_differ
-from webdyno.model.gate import DEFAULT_TOLERANCES, GateAnswer
+from webdyno.model.gate import GateAnswer
 from webdyno.model.measure import Measure
 from webdyno.model.metrics import CPU_TIME, METRICS, THROUGHPUT
+from webdyno.model.questions.gate import DEFAULT_TOLERANCES
 
 MEASURE = Measure()
 SLOTS = 2

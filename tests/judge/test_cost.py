@@ -12,7 +12,7 @@ from webdyno.judge.sweep import judge_sweep
 from webdyno.model.base import Interval
 from webdyno.model.judgement import Verdict
 from webdyno.model.metrics import CPU_TIME, THROUGHPUT
-from webdyno.model.race import RANKING
+from webdyno.model.questions.races import RankingSettings
 from webdyno.model.records import Record, RestRecord, RoundRecord
 
 UVICORN, GRANIAN = SimulatedVariant(server_cpu_us=340.0), SimulatedVariant(server_cpu_us=210.0)
@@ -92,7 +92,7 @@ def test_what_is_overloaded_has_no_cost() -> None:
 def test_ranks_are_told_with_their_rate() -> None:
     bun = SimulatedVariant(server_cpu_us=110.0)
     run = at_rate(500, {**PAIR, "bun": bun}, rounds=10)
-    experiment = run.head.experiment.replace(race=RANKING)
+    experiment = run.head.experiment.replace(asks=RankingSettings())
     judged = judge(SimulatedRun(run.head.replace(experiment=experiment), run.records).data)
     assert judged.headline == (
         "bun leads by server CPU per request at 500 requests/s; then granian 2nd, uvicorn 3rd"

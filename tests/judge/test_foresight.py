@@ -6,6 +6,8 @@ from builders import SimulatedRun, SimulatedVariant, point_data, simulated_run
 from judge.searches import Variant, searched
 from webdyno.judge import decide, foresee
 from webdyno.model.measure import Measure
+from webdyno.model.questions.one_sided import OneSidedSettings
+from webdyno.model.questions.races import RankingSettings
 
 EQUAL = {"nginx": SimulatedVariant(), "apache": SimulatedVariant()}
 
@@ -52,11 +54,11 @@ def test_it_foresees_about_what_is_needed() -> None:
 
 
 def test_what_stops_by_another_rule_is_not_foreseen() -> None:
-    made = run(6, 0.01, Measure(question="faster"))
+    made = run(6, 0.01).asking(OneSidedSettings(claim="faster"))
     assert foresee(made.data) is None
     one = run(1, 0.01)
     assert foresee(one.data) is None
-    race = {"race": "ranking", "measure": Measure()}
+    race = {"asks": RankingSettings(), "measure": Measure()}
     assert foresee(point_data(made.records, made.head.experiment.model_copy(update=race))) is None
 
 

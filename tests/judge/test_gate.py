@@ -11,17 +11,12 @@ from webdyno.judge.point_data import PointData, RunData
 from webdyno.judge.questions.claims import change_range, claims_of, limit_words
 from webdyno.model.base import Interval
 from webdyno.model.experiment import Experiment
-from webdyno.model.gate import (
-    BASELINE,
-    BASELINE_AGAIN,
-    HEAD,
-    GateAnswer,
-    GateJudgement,
-    GateSettings,
-)
+from webdyno.model.gate import BASELINE, BASELINE_AGAIN, HEAD, GateAnswer, GateJudgement
 from webdyno.model.load_result import Window
 from webdyno.model.measure import Measure
 from webdyno.model.point import plan_points
+from webdyno.model.questions.compare import CompareSettings
+from webdyno.model.questions.gate import GateSettings
 from webdyno.model.records import SlotRecord
 
 ROUNDS = 10
@@ -44,8 +39,7 @@ def gate_run(
     run = simulated_run(
         variants, rounds=ROUNDS, measure=measure, restart_sd=restart_sd, slot_sd=0.008
     )
-    experiment = run.head.experiment.model_copy(update={"gate": GateSettings()})
-    return SimulatedRun(run.head.model_copy(update={"experiment": experiment}), run.records)
+    return run.asking(GateSettings())
 
 
 def judged_whole(run: RunData) -> GateJudgement:
@@ -102,7 +96,7 @@ def test_only_a_gate_that_fails_ends_the_other_endpoints() -> None:
     assert not fails(point_data(few, slower.head.experiment))
     same = gate_run(SimulatedVariant())
     assert not fails(same.data)
-    without = same.head.experiment.model_copy(update={"gate": None})
+    without = same.head.experiment.replace(asks=CompareSettings())
     assert not fails(point_data(slower.records, without))
 
 
@@ -222,10 +216,7 @@ def test_a_client_at_its_limit_leaves_the_answer_to_cpu_time() -> None:
     busy = SimulatedVariant(busy=0.99)
     variants = {BASELINE: busy, BASELINE_AGAIN: busy, HEAD: busy}
     run = simulated_run(variants, rounds=ROUNDS, restart_sd=0.008, slot_sd=0.008)
-    experiment = run.head.experiment.model_copy(update={"gate": GateSettings()})
-    found = judged_whole(
-        RunData(run.head.model_copy(update={"experiment": experiment}), run.records)
-    )
+    found = judged(run.asking(GateSettings()))
     assert [claim.answer for claim in found.claims] == ["not worse", "not asked", "not asked"]
     assert found.answer is GateAnswer.PASS
 
@@ -236,5 +227,5 @@ def test_points_share_the_error_rate() -> None:
     many = Experiment.model_validate(
         data | {"gate": GateSettings(), "factors": {"load.paths": [["/hello.txt"], ["/1KB.txt"]]}}
     )
-    gates = [plan.experiment.gate for plan in plan_points(many)]
-    assert [gate.endpoints for gate in gates if gate] == [2, 2]
+    gates = [plan.experiment.asks_as(GateSettings) for plan in plan_points(many)]
+    assert [gate.endpoints for gate in gates] == [2, 2]

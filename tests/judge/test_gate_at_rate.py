@@ -8,16 +8,9 @@ from builders import SimulatedRun, SimulatedVariant
 from judge.rates import at_rate
 from webdyno.judge import question_of
 from webdyno.model.experiment import Experiment
-from webdyno.model.gate import (
-    BASELINE,
-    BASELINE_AGAIN,
-    HEAD,
-    TOLERANCES_AT_RATE,
-    GateAnswer,
-    GateJudgement,
-    GateSettings,
-)
+from webdyno.model.gate import BASELINE, BASELINE_AGAIN, HEAD, GateAnswer, GateJudgement
 from webdyno.model.load_result import SendDelay
+from webdyno.model.questions.gate import TOLERANCES_AT_RATE, GateSettings
 from webdyno.model.records import Record, SlotRecord
 from webdyno.model.variant import Variant
 
@@ -31,8 +24,7 @@ def gate_run(
 ) -> SimulatedRun:
     variants = {BASELINE: PLAIN, BASELINE_AGAIN: PLAIN, HEAD: head}
     run = at_rate(500, variants, rounds=10, noise=noise, seed=seed)
-    experiment = run.head.experiment.replace(gate=gate)
-    return SimulatedRun(run.head.replace(experiment=experiment), run.records)
+    return run.asking(gate)
 
 
 def judged(run: SimulatedRun) -> GateJudgement:
@@ -133,11 +125,8 @@ def an_experiment(gate: dict[str, object], loop: str = "open") -> Experiment:
 
 def test_a_file_has_the_limits_that_suit_its_load() -> None:
     for loop, limits in (("open", TOLERANCES_AT_RATE), ("closed", GateSettings().worse_than)):
-        gate = an_experiment({}, loop).gate
-        assert gate
-        assert gate.worse_than == limits
-    own = an_experiment({"worse_than": {"latency_p99_us": 0.25}}).gate
-    assert own
+        assert an_experiment({}, loop).asks_as(GateSettings).worse_than == limits
+    own = an_experiment({"worse_than": {"latency_p99_us": 0.25}}).asks_as(GateSettings)
     assert own.worse_than == {"latency_p99_us": 0.25}
 
 

@@ -5,7 +5,8 @@ import pytest
 from builders import SimulatedRun, SimulatedVariant
 from judge.test_gate import gate_run, judged_whole
 from webdyno.judge.point_data import RunData
-from webdyno.model.gate import GateAnswer, GateJudgement, GateSettings
+from webdyno.model.gate import GateAnswer, GateJudgement
+from webdyno.model.questions.gate import GateSettings
 
 SLOWER = SimulatedVariant(server_cpu_us=24.0)
 EQUAL = SimulatedVariant()
@@ -13,7 +14,7 @@ EQUAL = SimulatedVariant()
 
 def confirming(first: SimulatedVariant, second: SimulatedVariant | None) -> GateJudgement:
     run = gate_run(first)
-    asked = run.head.experiment.model_copy(update={"gate": GateSettings(confirm=True)})
+    asked = run.head.experiment.replace(asks=GateSettings(confirm=True))
     head = run.head.model_copy(update={"experiment": asked})
     again = gate_run(second).whole if second else None
     return judged_whole(RunData(head, run.records, confirmation=again))

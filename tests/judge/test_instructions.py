@@ -6,9 +6,10 @@ from builders import SimulatedRun, SimulatedVariant
 from judge.test_gate import gate_run, judged
 from judge.validity.broken import readings_with
 from webdyno.judge import judge
-from webdyno.model.gate import GateAnswer, GateSettings
+from webdyno.model.gate import GateAnswer
 from webdyno.model.judgement import Verdict
 from webdyno.model.metrics import INSTRUCTIONS, METRICS, metrics_told_by, responses
+from webdyno.model.questions.gate import GateSettings
 from webdyno.model.records import Record, SlotRecord
 from webdyno.report.questions.gate_ci import gate_markdown
 
@@ -32,7 +33,7 @@ def counted(run: SimulatedRun, per_request: dict[str, int], *, lost: int = 0) ->
 
     settings = GateSettings(worse_than={INSTRUCTIONS: 0.02})
     measure = run.head.experiment.measure.replace(decide_on=INSTRUCTIONS)
-    experiment = run.head.experiment.replace(gate=settings, measure=measure)
+    experiment = run.head.experiment.replace(asks=settings, measure=measure)
     head = run.head.replace(experiment=experiment)
     return SimulatedRun(head, [with_count(record) for record in run.records])
 

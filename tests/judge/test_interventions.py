@@ -8,7 +8,8 @@ from webdyno.judge import judge
 from webdyno.judge.point_data import PointData
 from webdyno.judge.questions.interventions import effects, what_limits, what_settings_do
 from webdyno.lab.explain import two_level_design
-from webdyno.model.explain import Design, Intervention
+from webdyno.model.questions.design import DesignSettings
+from webdyno.model.questions.limits import Intervention, LimitsSettings
 
 FULL = SimulatedVariant(throughput_rps=10_000)
 
@@ -29,7 +30,7 @@ def with_less(**less: tuple[float, float]) -> SimulatedRun:
         name: Intervention.model_validate({"resource": resources[name], "share": share})
         for name, (share, _) in less.items()
     }
-    return of_experiment(made, interventions=interventions)
+    return made.asking(LimitsSettings(interventions=interventions))
 
 
 def of_experiment(made: SimulatedRun, **changes: object) -> SimulatedRun:
@@ -84,7 +85,7 @@ def with_settings(true: list[float], beyond: float = 1.0, noise: float = 0.01) -
         rate *= beyond if len(row) > 1 and row[0] and row[1] else 1
         variants[variant] = SimulatedVariant(throughput_rps=rate)
     made = simulated_run(variants, rounds=10, restart_sd=noise, slot_sd=noise)
-    return of_experiment(made, design=Design(settings=names, levels=levels))
+    return made.asking(DesignSettings(settings=names, levels=levels))
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 5])

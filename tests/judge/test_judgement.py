@@ -16,6 +16,7 @@ from webdyno.judge.runs import compare_runs
 from webdyno.model.judgement import Judgement, Verdict
 from webdyno.model.measure import Measure
 from webdyno.model.metrics import METRICS
+from webdyno.model.questions.one_sided import OneSidedSettings
 from webdyno.model.readings import ServerStatus
 from webdyno.model.records import StopRecord
 
@@ -193,8 +194,8 @@ def test_a_question_in_one_direction_is_answered(
     question: str, throughput_rps: float, answer: str
 ) -> None:
     variants = {"nginx": SimulatedVariant(), "new": SimulatedVariant(throughput_rps=throughput_rps)}
-    measure = Measure(seed=1, question=question)
-    run = simulated_run(variants, rounds=12, restart_sd=0.01, slot_sd=0.01, measure=measure)
+    run = simulated_run(variants, rounds=12, restart_sd=0.01, slot_sd=0.01)
+    run = run.asking(OneSidedSettings(claim=question))
     found = judge(run.data)
     (asked,) = (it.one_sided for it in found.comparisons if it.one_sided)
     assert asked.answer == answer

@@ -85,7 +85,7 @@ def test_stalls_are_counted_once_whether_slots_hold_them_or_not(
 
 
 def test_what_left_late_counts_against_the_percentile_of_the_look_that_has_stalls() -> None:
-    """A send delay of milliseconds explains no percentile of a second, though it may those of slots."""
+    """A send delay of milliseconds explains no percentile of a second, but may those of slots."""
     variants = {
         "baseline": SimulatedVariant(throughput_rps=500),
         "other": SimulatedVariant(throughput_rps=500),

@@ -7,8 +7,10 @@ from webdyno.judge import decide, question_of
 from webdyno.judge.look_length import lacking_looks
 from webdyno.judge.questions.gate import WINDOW_S, short_window_s
 from webdyno.judge.settings import slot_settings, slots_per_variant
-from webdyno.model.gate import BASELINE, BASELINE_AGAIN, HEAD, GateSettings
+from webdyno.model.gate import BASELINE, BASELINE_AGAIN, HEAD
 from webdyno.model.measure import Measure
+from webdyno.model.questions.compare import CompareSettings
+from webdyno.model.questions.gate import GateSettings
 from webdyno.model.records import SlotRecord, StopRecord
 
 VARIANTS = {
@@ -36,8 +38,7 @@ def gate_run(
                 "cpu_sys_s": use.cpu_sys_s * factor,
             }
             run.records[n] = it.model_copy(update={"servers": use.model_copy(update=more)})
-    experiment = run.head.experiment.model_copy(update={"gate": GateSettings()})
-    return SimulatedRun(run.head.model_copy(update={"experiment": experiment}), run.records)
+    return run.asking(GateSettings())
 
 
 def most(run: SimulatedRun) -> int:
@@ -56,7 +57,7 @@ def test_the_most_rounds_that_the_user_gives_are_kept() -> None:
 
 def test_runs_that_are_no_gates_go_on_as_before() -> None:
     run = gate_run(1.12)
-    alone = run.head.experiment.model_copy(update={"gate": None})
+    alone = run.head.experiment.replace(asks=CompareSettings())
     assert question_of(alone).most_rounds(point_data(run.records, alone)) == 30
     assert slot_settings(point_data(run.records, alone)).window_s == 0.5
 

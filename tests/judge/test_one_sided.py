@@ -20,7 +20,7 @@ from webdyno.judge.one_sided import (
     ruled_out,
 )
 from webdyno.model.base import Interval
-from webdyno.model.measure import tolerance_of
+from webdyno.model.questions.one_sided import tolerance_of
 
 RUNS = 4_000
 

@@ -5,6 +5,7 @@ import pytest
 from builders import SimulatedRun, SimulatedVariant, point_data, simulated_run
 from webdyno.judge import decide, next_variants, question_of
 from webdyno.judge.questions.halving import gains_on_baseline
+from webdyno.model.questions.races import HalvingSettings
 from webdyno.model.records import IncidentRecord, Record
 from webdyno.model.run import RunHead
 
@@ -14,8 +15,7 @@ RATES = {"default": 10.0, "a": 5.0, "b": 20.0, "c": 40.0, "d": 10.0, "e": 15.0}
 def halving(rounds: int) -> SimulatedRun:
     variants = {name: SimulatedVariant(throughput_rps=1_000 * rate) for name, rate in RATES.items()}
     run = simulated_run(variants, rounds=rounds)
-    experiment = run.head.experiment.model_copy(update={"race": "halving"})
-    return SimulatedRun(run.head.model_copy(update={"experiment": experiment}), run.records)
+    return run.asking(HalvingSettings())
 
 
 def racing(head: RunHead, records: list[Record]) -> set[str]:

@@ -2,6 +2,7 @@
 
 from builders import SimulatedRun, SimulatedVariant, simulated_run
 from webdyno.judge.runs import compare_runs
+from webdyno.model.questions.races import RankingSettings
 from webdyno.model.several_runs import RankChanges
 
 RATES = {"axum": 60_000.0, "bun": 40_000.0, "deno": 40_000.0, "express": 10_000.0}
@@ -12,8 +13,7 @@ def ranking_of(rates: dict[str, float], seed: int) -> SimulatedRun:
         name: SimulatedVariant(stack=name, throughput_rps=rate) for name, rate in rates.items()
     }
     run = simulated_run(variants, rounds=12, seed=seed)
-    experiment = run.head.experiment.replace(race="ranking")
-    return SimulatedRun(run.head.replace(experiment=experiment), run.records)
+    return run.asking(RankingSettings())
 
 
 def changes(before: SimulatedRun, after: SimulatedRun) -> RankChanges:

@@ -12,6 +12,7 @@ from webdyno.judge import decide, judge
 from webdyno.judge.point_data import PointData
 from webdyno.judge.questions.races import rounds_to_a_look, standings
 from webdyno.model.judgement import Ranking, Verdict
+from webdyno.model.questions.races import RankingSettings
 from webdyno.model.records import IncidentRecord, SlotRecord
 from webdyno.model.run import RunHead
 
@@ -23,8 +24,7 @@ def ranking_of(rates: dict[str, float], rounds: int = 12) -> SimulatedRun:
         {name: SimulatedVariant(stack=name, throughput_rps=rate) for name, rate in rates.items()},
         rounds=rounds,
     )
-    experiment = run.head.experiment.model_copy(update={"race": "ranking"})
-    return SimulatedRun(run.head.model_copy(update={"experiment": experiment}), run.records)
+    return run.asking(RankingSettings())
 
 
 def ranks_of(ranking: Ranking | None) -> dict[str, tuple[int, int]]:
@@ -68,7 +68,7 @@ def test_equal_first_ones_are_called_so() -> None:
         restart_sd=0.002,
         slot_sd=0.002,
     )
-    experiment = run.head.experiment.model_copy(update={"race": "ranking"})
+    experiment = run.head.experiment.replace(asks=RankingSettings())
     found = judge(PointData.of(run.head.model_copy(update={"experiment": experiment}), run.records))
     assert found.verdict is Verdict.EQUIVALENT
     assert ranks_of(found.ranking)["apache"] == (3, 3)

@@ -5,11 +5,11 @@ import pytest
 from builders import SimulatedVariant, pilot_record, point_data, simulated_run
 from judge.test_adjustments import LATENCY_S, PILOTS, VARIANTS, measured, pilot
 from webdyno.judge.settings import pilots, slot_settings, slots_per_variant
-from webdyno.model.gate import GateSettings
 from webdyno.model.load import Load
 from webdyno.model.measure import Measure
 from webdyno.model.pilot import SlotSettings
-from webdyno.model.race import HALVING
+from webdyno.model.questions.gate import GateSettings
+from webdyno.model.questions.races import HalvingSettings
 
 
 def test_windows_are_alike_for_all_variants_and_what_comes_before_is_each_variants_own() -> None:
@@ -85,7 +85,7 @@ def test_equal_variants_and_those_of_a_gate_get_what_the_one_needs_that_needs_mo
     settings = slot_settings(point_data(PILOTS, equal.head.experiment))
     assert settings.warmup_s == {"nginx": 0.7, "apache": 0.7}
     assert settings.ramp_up_s == {"nginx": 0.3, "apache": 0.3}
-    gate = measured().head.experiment.model_copy(update={"gate": GateSettings()})
+    gate = measured().head.experiment.replace(asks=GateSettings())
     assert slot_settings(point_data(PILOTS, gate)).warmup_s == {"nginx": 0.7, "apache": 0.7}
 
 
@@ -96,14 +96,14 @@ def test_bursts_are_for_those_whose_pilot_found_them_and_for_their_equals() -> N
     assert slot_settings(point_data(looks, measured().head.experiment)).in_bursts == ["nginx"]
     equal = simulated_run({"nginx": SimulatedVariant(), "apache": SimulatedVariant()}, rounds=1)
     assert slot_settings(point_data(looks, equal.head.experiment)).in_bursts == ["nginx", "apache"]
-    gate = measured().head.experiment.model_copy(update={"gate": GateSettings()})
+    gate = measured().head.experiment.replace(asks=GateSettings())
     assert slot_settings(point_data(looks, gate)).in_bursts == ["nginx", "apache"]
     asked = measured(Measure(warmup_bursts="on")).head.experiment
     assert slot_settings(point_data(PILOTS, asked)).in_bursts == ["nginx", "apache"]
 
 
 def test_settings_that_tuning_tries_are_measured_as_the_default_needs() -> None:
-    tried = measured().head.experiment.model_copy(update={"race": HALVING})
+    tried = measured().head.experiment.replace(asks=HalvingSettings())
     (of_default,) = pilots(point_data(PILOTS[:1])).values()
     found = slot_settings(point_data(PILOTS[:1], tried)).warmup_s
     assert found == {"nginx": of_default.warmup_s, "apache": of_default.warmup_s}

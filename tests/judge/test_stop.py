@@ -11,6 +11,8 @@ from webdyno.judge.stop import OUTNUMBERED, seconds_for_a_variant
 from webdyno.model.experiment import Experiment
 from webdyno.model.explain import Advice
 from webdyno.model.measure import Measure
+from webdyno.model.questions.advice import AdviceSettings
+from webdyno.model.questions.one_sided import OneSidedSettings
 from webdyno.model.records import SlotRecord
 
 EQUAL = {"nginx": SimulatedVariant(), "apache": SimulatedVariant()}
@@ -192,7 +194,7 @@ def tried(rounds: int, **variants: SimulatedVariant) -> tuple[SimulatedRun, Expe
         name: Advice(setting=name, now=1, tried=2, says="waits", vendor="https://x.org/")
         for name in variants
     }
-    return made, made.head.experiment.model_copy(update={"advice": advice})
+    return made, made.head.experiment.replace(asks=AdviceSettings(tried=advice))
 
 
 def test_a_setting_with_which_nothing_works_does_not_end_the_others_run() -> None:
@@ -281,7 +283,7 @@ def test_what_is_known_but_inconclusive_by_the_sampling_ci_stops() -> None:
 
 
 def test_a_question_that_is_answered_has_a_reason_of_its_own() -> None:
-    asking = Measure(question="faster")
-    found = stop(run(BESIDE, 6, 0.01, asking))
+    asking = OneSidedSettings(claim="faster")
+    found = stop(run(BESIDE, 6, 0.01).asking(asking))
     assert found == Stop("question", "the question is answered: faster")
-    assert stop(run(EQUAL, 6, 0.01, asking)) is None
+    assert stop(run(EQUAL, 6, 0.01).asking(asking)) is None

@@ -11,8 +11,9 @@ from webdyno.definitions import Catalogue
 from webdyno.lab.explain import MOST_SETTINGS, factorial_experiment, two_level_design
 from webdyno.model.errors import OperationError, UserError
 from webdyno.model.experiment import Experiment
-from webdyno.model.explain import Design
 from webdyno.model.measure import Measure
+from webdyno.model.questions.design import DesignSettings
+from webdyno.model.questions.limits import LimitsSettings
 from webdyno.model.run import RunHead
 from webdyno.model.variant import Variant
 from webdyno.run.explain import interventions, limits_experiment
@@ -27,8 +28,8 @@ def test_variants_have_each_setting_as_in_the_one_or_the_other() -> None:
     before = Variant(stack="nginx", settings={"workers": 1, "sendfile": True})
     after = Variant(stack="nginx", settings={"workers": 4, "access_log": True}, memory=2**26)
     asked = factorial_experiment("a", "b", experiment(a=before, b=after))
-    assert asked.design is not None
-    assert asked.design.settings == [
+    design = asked.asks_as(DesignSettings)
+    assert design.settings == [
         "access_log: its default → true",
         "sendfile: true → its default",
         "workers: 1 → 4",
@@ -37,7 +38,7 @@ def test_variants_have_each_setting_as_in_the_one_or_the_other() -> None:
     assert len(asked.variants) == 8
     assert asked.variants["a"] == before
     for name, variant in asked.variants.items():
-        log, sendfile, workers, memory = asked.design.levels[name]
+        log, sendfile, workers, memory = design.levels[name]
         assert variant.settings.get("access_log") == (True if log else None)
         assert variant.settings.get("sendfile") == (None if sendfile else True)
         assert variant.settings["workers"] == (4 if workers else 1)
@@ -47,11 +48,10 @@ def test_variants_have_each_setting_as_in_the_one_or_the_other() -> None:
 
 def test_why_a_run_is_fast_that_told_what_settings_do_is_no_such_run_itself() -> None:
     head = run_head({"a": "nginx", "b": "nginx"})
-    design = Design(settings=["workers: 1 → 4"], levels={"a": [False], "b": [True]})
-    made = head.experiment.replace(design=design)
+    design = DesignSettings(settings=["workers: 1 → 4"], levels={"a": [False], "b": [True]})
+    made = head.experiment.replace(asks=design)
     asked = limits_experiment("a", made, Catalogue.load(), head.machine.split)
-    assert asked.design is None
-    assert asked.interventions
+    assert asked.asks_as(LimitsSettings).interventions
 
 
 def test_without_quotas_the_rest_is_tried() -> None:
@@ -128,7 +128,8 @@ def test_the_experiment_compares_a_variant_with_itself_that_has_less() -> None:
         "b, fewer connections",
         "b, workers = 1",
     ]
-    assert asked.interventions["b, less servers' CPU"].resource == "servers' CPU"
+    less = asked.asks_as(LimitsSettings).interventions["b, less servers' CPU"]
+    assert less.resource == "servers' CPU"
     assert asked.variants["b"] == head.experiment.variants["b"]
     assert (asked.measure.precision, asked.measure.patience) == (0.05, 2)
     Experiment.model_validate(asked.model_dump(exclude_none=True))

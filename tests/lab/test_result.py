@@ -19,6 +19,7 @@ from webdyno import (
     Verdict,
     open_run,
 )
+from webdyno.model.command import python_calls
 
 
 def opened(run: SimulatedRun, folder: Path) -> Result:
@@ -135,5 +136,6 @@ def test_all_public_names_are_there_and_documented() -> None:
         found = getattr(webdyno, name)
         assert found.__doc__, name
     assert set(webdyno.__all__) <= set(dir(webdyno))
+    assert python_calls().keys() < set(webdyno.__all__)
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         webdyno.nothing  # noqa: B018

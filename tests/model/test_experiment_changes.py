@@ -6,11 +6,14 @@ from builders import run_head
 from webdyno.model.capacity import CapacitySettings
 from webdyno.model.errors import UserError
 from webdyno.model.experiment import CONDITIONS, Experiment
-from webdyno.model.explain import Advice, Design, Intervention
-from webdyno.model.gate import GateSettings
+from webdyno.model.explain import Advice
 from webdyno.model.load import Load
 from webdyno.model.measure import Measure, MeasureChanges
 from webdyno.model.metrics import CAPACITY
+from webdyno.model.questions.advice import AdviceSettings
+from webdyno.model.questions.compare import CompareSettings
+from webdyno.model.questions.gate import GateSettings
+from webdyno.model.questions.one_sided import OneSidedSettings
 from webdyno.model.setting import TunedVariant
 from webdyno.model.variant import Variant
 
@@ -33,12 +36,8 @@ STUDIES = {
             shares=[],
         )
     ],
-    "interventions": {"b": Intervention(resource="workers", share=0.5)},
-    "advice": {"b": ADVICE},
-    "design": Design(settings=["workers: 2 → 1"], levels={"a": [False], "b": [True]}),
     "profile": True,
-    "race": "ranking",
-    "gate": GateSettings(),
+    "asks": GateSettings(),
     "factors": {"load.connections": [1, 8]},
 }
 """What an experiment can be besides a comparison, each with a value that says that it is."""
@@ -57,12 +56,13 @@ def test_all_of_an_experiment_is_said_anew_or_stays_or_goes() -> None:
 @pytest.mark.parametrize("study", STUDIES)
 def test_what_another_experiment_was_does_not_stay(study: str) -> None:
     made = whole(**{study: STUDIES[study]}).derived("Another", "What of it?", VARIANTS)
-    assert getattr(made, study) == Experiment.model_fields[study].default
+    assert getattr(made, study) == getattr(whole(), study)
 
 
 def test_what_it_becomes_is_said() -> None:
-    made = whole(**STUDIES).derived("Another", "What of it?", VARIANTS, advice={"b": ADVICE})
-    assert made.advice == {"b": ADVICE}
+    advised = AdviceSettings(tried={"b": ADVICE})
+    made = whole(**STUDIES).derived("Another", "What of it?", VARIANTS, asks=advised)
+    assert made.asks == advised
     assert (made.title, made.question, made.variants) == ("Another", "What of it?", VARIANTS)
 
 
@@ -79,9 +79,9 @@ def test_a_search_for_the_capacity_stays_one() -> None:
 
 
 def test_a_question_in_one_direction_was_about_other_variants() -> None:
-    asking = whole(measure=Measure(question="faster", precision=0.01))
+    asking = whole(asks=OneSidedSettings(claim="faster"), measure=Measure(precision=0.01))
     made = asking.derived("Another", "What of it?", VARIANTS)
-    assert (made.measure.question, made.measure.precision) == (None, 0.01)
+    assert (made.asks, made.measure.precision) == (CompareSettings(), 0.01)
 
 
 def test_what_does_not_fit_together_is_refused() -> None:

@@ -7,8 +7,9 @@ from judge.rates import at_rate, instructions, rest
 from judge.searches import Variant, searched
 from judge.validity.broken import readings_with
 from report.comparisons import LONG_NAME, NGINX
-from webdyno.model.gate import BASELINE, BASELINE_AGAIN, HEAD, GateSettings
-from webdyno.model.race import RANKING
+from webdyno.model.gate import BASELINE, BASELINE_AGAIN, HEAD
+from webdyno.model.questions.gate import GateSettings
+from webdyno.model.questions.races import RankingSettings
 from webdyno.model.readings import CpuUse
 from webdyno.model.records import IncidentRecord, Record, RoundRecord, SlotRecord
 from webdyno.model.run import RunHead
@@ -24,8 +25,7 @@ def gated() -> SimulatedRun:
     """A revision that costs its servers a fifth more than the one it is based on."""
     variants = {BASELINE: NGINX, BASELINE_AGAIN: NGINX, HEAD: SimulatedVariant(server_cpu_us=13.6)}
     run = simulated_run(variants, rounds=8, title="The working tree against main")
-    experiment = run.head.experiment.model_copy(update={"gate": GateSettings()})
-    return SimulatedRun(run.head.model_copy(update={"experiment": experiment}), run.records)
+    return run.asking(GateSettings())
 
 
 @cache
@@ -136,5 +136,4 @@ def _parts(run: SimulatedRun) -> tuple[RunHead, list[Record]]:
 
 
 def _racing(head: RunHead, records: list[Record]) -> SimulatedRun:
-    experiment = head.experiment.model_copy(update={"race": RANKING})
-    return SimulatedRun(head.model_copy(update={"experiment": experiment}), records)
+    return SimulatedRun(head, records).asking(RankingSettings())

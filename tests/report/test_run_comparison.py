@@ -7,6 +7,7 @@ from report import comparisons
 from report.approved import assert_as_approved
 from report.in_terminal import in_terminal
 from webdyno.judge.runs import compare_sweeps
+from webdyno.model.questions.races import RankingSettings
 from webdyno.report.run_comparison import comparison_document
 
 
@@ -37,8 +38,7 @@ def ranking(seed: int, **rates: float) -> SimulatedRun:
         name: SimulatedVariant(stack=name, throughput_rps=rate) for name, rate in rates.items()
     }
     run = simulated_run(variants, rounds=12, seed=seed)
-    experiment = run.head.experiment.replace(race="ranking")
-    return SimulatedRun(run.head.replace(experiment=experiment), run.records)
+    return run.asking(RankingSettings())
 
 
 @pytest.mark.parametrize(("name", "bun"), [("alike", 40_000.0), ("swapped", 90_000.0)])

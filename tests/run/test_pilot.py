@@ -11,8 +11,9 @@ from webdyno.judge import question_of
 from webdyno.judge.pilot import Needs
 from webdyno.judge.settings import slot_settings, starts_s, warmups_may_take_s
 from webdyno.model.experiment import Experiment
-from webdyno.model.gate import GateSettings
 from webdyno.model.measure import Measure
+from webdyno.model.questions.gate import GateSettings
+from webdyno.model.questions.races import RankingSettings
 from webdyno.model.records import Record
 from webdyno.model.variant import Variant
 from webdyno.run.pilot import _cold, _needs, needs_pilot
@@ -54,7 +55,7 @@ def test_one_pilot_serves_both_variants_of_a_gates_baseline() -> None:
         "again": Variant(stack="nginx"),
         "head": Variant(stack="caddy"),
     }
-    gated = experiment().model_copy(update={"gate": gate, "variants": variants})
+    gated = experiment().model_copy(update={"asks": gate, "variants": variants})
     assert question_of(gated).piloted_variants == ["baseline", "head"]
     assert question_of(experiment()).piloted_variants == [*VARIANTS]
 
@@ -95,7 +96,7 @@ def test_quick_variants_get_slots_of_which_six_rounds_fit_into_a_third_of_the_bu
 
 def league_of_fourteen() -> Experiment:
     variants = {f"v{n}": Variant(stack="nginx", settings={"workers": n + 1}) for n in range(14)}
-    return experiment(budget_s=900.0).replace(race="ranking", variants=variants)
+    return experiment(budget_s=900.0).replace(asks=RankingSettings(), variants=variants)
 
 
 def test_the_fewest_rounds_of_a_ranking_fit_into_its_budget_with_slow_variants() -> None:

@@ -22,10 +22,11 @@ from webdyno.judge.point_data import PointData
 from webdyno.lab.lines import LineProgress
 from webdyno.model.capacity import CapacitySettings
 from webdyno.model.experiment import Experiment
-from webdyno.model.gate import GateSettings
 from webdyno.model.judgement import Verdict
 from webdyno.model.load_result import LoadResult, Window
 from webdyno.model.point import plan_points
+from webdyno.model.questions.gate import GateSettings
+from webdyno.model.questions.races import RankingSettings
 from webdyno.model.readings import Readings
 from webdyno.model.records import Response
 from webdyno.model.variant import Variant
@@ -226,7 +227,7 @@ def gate(budget_s: float) -> Experiment:
     return experiment(
         budget_s,
         variants=variants,
-        gate=GateSettings(worse_than={"throughput_rps": 0.05}, baseline="a", head="b"),
+        asks=GateSettings(worse_than={"throughput_rps": 0.05}, baseline="a", head="b"),
     )
 
 
@@ -246,7 +247,7 @@ ASKED = {
     "endpoints 60 s": experiment(60, factors={"load.connections": [4, 8, 16]}),
     "ranking 60 s": experiment(
         60,
-        race="ranking",
+        asks=RankingSettings(),
         variants={name: Variant(stack="nginx") for name in ("a", "b", "c", "d")},
     ),
 }

@@ -21,6 +21,7 @@ from webdyno.model.experiment import Experiment
 from webdyno.model.explain import Advice
 from webdyno.model.measure import Measure
 from webdyno.model.metrics import CAPACITY
+from webdyno.model.questions.advice import AdviceSettings
 from webdyno.model.records import SlotRecord
 from webdyno.model.setting import SettingValue
 from webdyno.model.variant import Variant
@@ -105,7 +106,7 @@ def test_each_piece_of_advice_has_a_variant_of_its_own() -> None:
         "allow_override": True,
         "access_log": False,
     }
-    assert set(asked.advice) == set(asked.variants) - {"a"}
+    assert set(asked.asks_as(AdviceSettings).tried) == set(asked.variants) - {"a"}
     Experiment.model_validate(asked.model_dump(exclude_none=True))
 
 
@@ -119,8 +120,7 @@ def tried(**gains: float) -> SimulatedRun:
         name: Advice(setting=name, now=True, tried=False, says="waits", vendor="https://x.org/")
         for name in gains
     }
-    experiment = made.head.experiment.model_copy(update={"advice": advice})
-    return SimulatedRun(made.head.model_copy(update={"experiment": experiment}), made.records)
+    return made.asking(AdviceSettings(tried=advice))
 
 
 def test_only_sure_gains_are_claimed_the_largest_first() -> None:
@@ -184,7 +184,8 @@ def test_what_fixes_a_broken_rule_is_tried_alone_and_claimed_first() -> None:
     assert asked.measure.decide_on == CAPACITY
 
     made = tried(backlog=1.0)
-    update = {"advice": {"backlog": advice}, "measure": Measure(decide_on="server_cpu_us")}
+    asks = AdviceSettings(tried={"backlog": advice})
+    update = {"asks": asks, "measure": Measure(decide_on="server_cpu_us")}
     head = made.head.model_copy(
         update={"experiment": made.head.experiment.model_copy(update=update)}
     )

@@ -11,14 +11,12 @@ from typing import Literal, get_args
 from cyclopts import App, CycloptsError, Parameter
 
 from webdyno.lab.ending import end_by_signals, leave_matrices_one_thread, told_end
-from webdyno.model.command import COMMANDS, COMMANDS_FOR, DEBUG
+from webdyno.model.command import DEBUG, commands
 from webdyno.model.debug_log import debug_log
 from webdyno.model.errors import UserError
 from webdyno.model.exit_codes import Exit
 
 STDOUT, STANDARD_STREAMS = 1, 3
-PLACES = {"list": "listing:list_known"}
-"""Of commands that aren't called like their file and function: Python uses that name."""
 HELP = ("--help", "-h", "--help-all")
 Shell = Literal["bash", "zsh", "fish"]
 
@@ -53,10 +51,8 @@ def app() -> App:
         help_flags=[],
         default_parameter=Parameter(negative=()),
     )
-    for commands in COMMANDS_FOR.values():
-        for name in commands:
-            place = PLACES.get(name, f"{name}:{name}")
-            app.command(f"webdyno.cli.{place}", name=name)
+    for name, command in commands().items():
+        app.command(command.typed, name=name)
     return app
 
 
@@ -112,7 +108,7 @@ def _run(words: list[str], name: str) -> int:
     if not words or name in HELP:
         return _print_help(app(), "", everything=False)
     before_end = words[: words.index("--")] if "--" in words else words
-    if name in COMMANDS and (asked := [word for word in before_end if word in HELP]):
+    if name in commands() and (asked := [word for word in before_end if word in HELP]):
         return _print_help(app(), name, everything="--help-all" in asked)
     called = app()
     try:

@@ -214,7 +214,7 @@ class ExperimentFlags:
             yield Override(("measure", "soak_s"), self.soak, f"--soak {self.soak}")
         if self.question is not None:
             given = f"--question {self.question}"
-            yield Override(("measure", "question"), self.question, given)
+            yield Override(("one_sided", "claim"), self.question, given)
 
 
 AS_WRITTEN = ExperimentFlags()

@@ -9,6 +9,8 @@ import re
 import textwrap
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
+from itertools import groupby
+from operator import attrgetter
 from typing import NamedTuple
 
 from cyclopts import (
@@ -23,7 +25,7 @@ from cyclopts import (
 from cyclopts.argument import Argument
 from cyclopts.exceptions import RepeatArgumentError
 
-from webdyno.model.command import COMMANDS, COMMANDS_FOR, DEBUG, command
+from webdyno.model.command import DEBUG, command, commands
 from webdyno.model.errors import UserError
 from webdyno.model.exit_codes import MEANINGS
 
@@ -83,12 +85,12 @@ def _overview() -> Iterator[str]:
     yield "Compare web servers and apps with statistics you can trust."
     yield ""
     yield "Usage: webdyno COMMAND"
-    width = max(len(name) for names in COMMANDS_FOR.values() for name in names)
-    for group, commands in COMMANDS_FOR.items():
+    width = max(map(len, commands()))
+    for group, members in groupby(commands().values(), key=attrgetter("wanted")):
         yield ""
         yield group
-        for name, does in commands.items():
-            yield from _filled(f"  {name:<{width}}  ", does)
+        for each in members:
+            yield from _filled(f"  {each.name:<{width}}  ", each.does)
     yield ""
     yield "Exit codes"
     for code, meaning in MEANINGS.items():
@@ -247,7 +249,7 @@ def _filled(first: str, text: str, rest: str | None = None) -> list[str]:
 
 def in_our_words(error: CycloptsError, name: str) -> UserError:
     """Say what is wrong with a command line."""
-    if name not in COMMANDS:
+    if name not in commands():
         return UserError(_no_command(name))
     all_flags = f"`{command(name, '--help-all')}` lists all"
     match error:
@@ -274,7 +276,7 @@ def in_our_words(error: CycloptsError, name: str) -> UserError:
 
 
 def _no_command(name: str) -> str:
-    near = _nearest(name, COMMANDS)
+    near = _nearest(name, [*commands()])
     return f"there is no command {name!r:.{MOST_LETTERS}}{near} `{command('--help')}` lists all"
 
 

@@ -35,6 +35,7 @@ from webdyno.model.judgement import (
 )
 from webdyno.model.measure import Measure
 from webdyno.model.metrics import METRICS, THROUGHPUT, MetricRule, TimesOf
+from webdyno.model.question import OneSidedClaim
 
 ALPHA = 0.05
 DELTA = 0.02
@@ -227,7 +228,7 @@ def compare_family(
             tipping=tipping_point if evidence.biased else None,
             sampling_verdict=sampling_verdict,
             rules_out=rules_out(worst_case) if ruling.verdict in WITHOUT_DIFFERENCE else None,
-            one_sided=one_sided(pair.d, evidence, measure, rule),
+            one_sided=one_sided(pair.d, evidence, data.experiment.asks.one_sided, measure, rule),
             limited_by=evidence.limited_by,
             later=later_words(data, variant, baseline, rule),
             more_rounds=ruling.more_rounds,
@@ -264,13 +265,12 @@ def alone(
 
 
 def one_sided(
-    d: Logs, evidence: Evidence, measure: Measure, rule: MetricRule
+    d: Logs, evidence: Evidence, claim: OneSidedClaim | None, measure: Measure, rule: MetricRule
 ) -> OneSidedAnswer | None:
-    """Answer the question in one direction, where the experiment asks it of this metric."""
-    question = one_sided_of(measure, rule.metric.better)
-    if question is None or rule.name != measure.decide_on:
+    """Answer whether a claim holds, where the experiment makes one of this metric."""
+    if claim is None or rule.name != measure.decide_on:
         return None
-    return ask_within(d, evidence.together, question)
+    return ask_within(d, evidence.together, one_sided_of(claim, measure, rule.metric.better))
 
 
 def rules_out(worst_case: Interval | None) -> str | None:

@@ -34,11 +34,17 @@ def mismatches(before: Experiment, after: Experiment, variants: Sequence[str]) -
 
 def differences(before: RunHead, after: RunHead) -> list[Difference]:
     """Give what else may have caused a change: machine, versions, load generator, settings."""
-    measures = (head.experiment.measure for head in (before, after))
-    return surroundings(before, after) + [
-        difference
-        for difference in _unequal("measure", *measures)
-        if difference.what != "measure.seed"
+    experiments = [head.experiment for head in (before, after)]
+    measures = (experiment.measure for experiment in experiments)
+    claims = (experiment.asks.one_sided for experiment in experiments)
+    return [
+        *surroundings(before, after),
+        *(
+            difference
+            for difference in _unequal("measure", *measures)
+            if difference.what != "measure.seed"
+        ),
+        *_unequal("one_sided", *({"claim": claim.words} if claim else {} for claim in claims)),
     ]
 
 

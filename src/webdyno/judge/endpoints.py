@@ -26,7 +26,7 @@ def together(experiment: Experiment) -> int:
 
     Paths of a load alone are too often many and alike to measure longer for each of them.
     """
-    endpoints = set(endpoints_of(experiment.asked))
+    endpoints = set(endpoints_of(experiment.requested))
     return max(len(experiment.variants) - 1, 1) * max(len(endpoints), 1)
 
 

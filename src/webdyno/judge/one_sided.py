@@ -24,7 +24,8 @@ from webdyno.judge.interval import TINY, Logs, within_floats
 from webdyno.model.base import Interval
 from webdyno.model.format import percent
 from webdyno.model.judgement import OneSidedAnswer
-from webdyno.model.measure import Measure, tolerance_of
+from webdyno.model.measure import Measure
+from webdyno.model.question import OneSidedClaim
 
 RISK = 0.05
 SPENT = 0.92
@@ -90,16 +91,12 @@ def ask_by_sampling(d: Logs, question: OneSided) -> OneSidedAnswer | None:
     )
 
 
-def one_sided_of(measure: Measure, better: Literal["higher", "lower"]) -> OneSided | None:
-    """Give the one-sided question that an experiment asks, if any."""
-    if measure.question is None:
-        return None
+def one_sided_of(
+    claim: OneSidedClaim, measure: Measure, better: Literal["higher", "lower"]
+) -> OneSided:
+    """Return the question whether a claim holds."""
     return OneSided(
-        tolerance_of(measure.question),
-        better,
-        measure.max_rounds,
-        measure.min_rounds,
-        words=measure.question,
+        claim.tolerance, better, measure.max_rounds, measure.min_rounds, words=claim.words
     )
 
 

@@ -8,27 +8,24 @@ import json
 import sys
 
 from webdyno.lab.ending import end_by_signals, leave_matrices_one_thread, told_end
+from webdyno.model.command import python_calls
 from webdyno.model.debug_log import debug_log
 from webdyno.model.errors import UserError
 from webdyno.model.exit_codes import Exit
-
-CALLS = (
-    *("compare", "capacity", "gate", "run_experiment", "resume"),
-    *("tune", "explain", "try_advice"),
-)
+from webdyno.model.registry import imported
 
 
 def main(call: str, arguments: str) -> Exit:
     """Make the call; give the exit code that fits."""
     end_by_signals()
     leave_matrices_one_thread()
-    if call not in CALLS:
-        return told_end(UserError(f"{call}: is no call; there are {', '.join(CALLS)}"), call)
+    calls = python_calls()
+    if call not in calls:
+        return told_end(UserError(f"{call}: is no call; there are {', '.join(calls)}"), call)
     try:
         with debug_log([call, *json.loads(arguments)]):  # without values, which may be secrets
-            from webdyno.lab import api  # which takes a while: Ctrl-C is heard by now
-
-            answer = getattr(api, call)(**json.loads(arguments), by_keyword=False)
+            # Its import takes a while: Ctrl-C is heard by now.
+            answer = imported(calls[call])(**json.loads(arguments), by_keyword=False)
         for result in answer.values() if isinstance(answer, dict) else filter(None, [answer]):
             print(result.headline)  # noqa: T201
     except (Exception, KeyboardInterrupt) as end:  # noqa: BLE001 (all end the process)

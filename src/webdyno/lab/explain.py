@@ -16,8 +16,9 @@ from webdyno.lab.caller import Caller
 from webdyno.lab.measure import MeasuredRun, measure_or_go_on
 from webdyno.model.errors import UserError
 from webdyno.model.experiment import OWN_GENERATOR, Experiment
-from webdyno.model.explain import Advice, Design
+from webdyno.model.explain import Advice
 from webdyno.model.quantities import memory_words
+from webdyno.model.questions.design import DesignSettings
 from webdyno.model.run import EXPLAIN_FOLDER, variant_folder
 from webdyno.model.setting import SettingValue
 from webdyno.model.variant import Variant
@@ -206,7 +207,7 @@ def factorial_experiment(one: str, other: str, experiment: Experiment) -> Experi
         f"Which settings make {other} differ from {one}",
         f"What do {', '.join(names)} do to {one}?",
         variants,
-        design=Design(settings=words, levels=levels),
+        asks=DesignSettings(settings=words, levels=levels),
     )
 
 

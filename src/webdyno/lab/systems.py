@@ -27,7 +27,8 @@ from webdyno.model.experiment import Experiment
 from webdyno.model.load import Load
 from webdyno.model.metrics import INSTRUCTIONS
 from webdyno.model.point import plan_points
-from webdyno.model.race import FEWEST_IN_RACE, RANKING
+from webdyno.model.questions.races import FEWEST_IN_RACE, RankingSettings
+from webdyno.model.registry import question_keys
 from webdyno.model.request import WrittenRequest
 from webdyno.model.stack import Site, Stack
 
@@ -103,9 +104,13 @@ def _check_counted(draft: Draft) -> None:
 
     Before anything is built; hosts of a cluster look by themselves.
     """
-    measure, gate, testbed = (_table(draft.data.get(key)) for key in ("measure", "gate", "testbed"))
+    measure, testbed = (_table(draft.data.get(key)) for key in ("measure", "testbed"))
     wanting: dict[KeyPath, bool] = {
-        ("gate", "worse_than", INSTRUCTIONS): INSTRUCTIONS in _table(gate.get("worse_than")),
+        (key, name, INSTRUCTIONS): INSTRUCTIONS in _table(limits)
+        for key in question_keys()
+        for name, limits in _table(draft.data.get(key)).items()
+    }
+    wanting |= {
         ("measure", "decide_on"): measure.get("decide_on") == INSTRUCTIONS,
         ("measure", "count_instructions"): measure.get("count_instructions") is True,
     }
@@ -195,7 +200,7 @@ def race_of(systems: Sequence[str]) -> CommandLine:
     """Give the key that ranks systems where there are too many for one verdict."""
     if len(systems) < FEWEST_IN_RACE:
         return NOTHING_MORE
-    return CommandLine({"race": RANKING}, {("race",): "compare"})
+    return CommandLine({RankingSettings.key: {}}, {(RankingSettings.key,): "compare"})
 
 
 def arranged(

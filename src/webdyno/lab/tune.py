@@ -27,7 +27,7 @@ from webdyno.lab.systems import AskedSystems, arranged
 from webdyno.model.errors import OperationError, UserError
 from webdyno.model.experiment import Experiment
 from webdyno.model.format import count, duration, percent
-from webdyno.model.race import FEWEST_IN_RACE, HALVING, RANKING
+from webdyno.model.questions.races import FEWEST_IN_RACE, HalvingSettings, RankingSettings
 from webdyno.model.records import RoundRecord
 from webdyno.model.run import folder_under_runs
 from webdyno.model.setting import Setting, SettingValue, TunedVariant, TuningStep
@@ -137,7 +137,7 @@ class Contender:
             title=f"{self.name}, batch {len(self.batches) + 1}",
             question="Which of these settings are better than the default?",
             variants=variants,
-            race=HALVING,
+            asks=HalvingSettings(),
         ).with_measure(budget_s=ROUND_BUDGET_S)
 
     def summary(self) -> TunedVariant:
@@ -208,7 +208,7 @@ def final_experiment(
         title=f"Tuning {' and '.join(contender.name for contender in contenders)}",
         question="What is the tuning of each variant worth?",
         variants=variants,
-        race=RANKING if len(variants) >= FEWEST_IN_RACE else None,
+        asks=RankingSettings() if len(variants) >= FEWEST_IN_RACE else experiment.asks,
         tuning=list(tunings),
     )
 

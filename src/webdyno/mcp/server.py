@@ -7,14 +7,14 @@ made of it, and the scope: "inconclusive" must not become "slightly faster".
 import errno
 import logging
 import signal
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import datetime
 from importlib.metadata import version
 from itertools import count
 from pathlib import Path
 from subprocess import DEVNULL, PIPE
-from typing import Annotated, Any
+from typing import Any, NamedTuple
 
 import anyio
 from anyio.abc import Process
@@ -28,9 +28,11 @@ from webdyno.host.children import ending_with_us
 from webdyno.lab.api import open_run
 from webdyno.lab.gate_result import GateRun
 from webdyno.lab.result import Result
+from webdyno.model.command import commands
 from webdyno.model.errors import OperationError, UserError
 from webdyno.model.gate import GateAnswer
 from webdyno.model.judgement import Verdict
+from webdyno.model.registry import imported
 from webdyno.model.run import PAGE_FILE, folder_under_runs
 from webdyno.model.text import printable, printable_within
 from webdyno.run.child import words_of
@@ -240,13 +242,6 @@ answer supports: inconclusive is not "slightly faster", and passing a gate is no
 repeat a measurement until its answer pleases: that makes false answers likely. Ask for more time
 instead."""
 
-System = Annotated[str, Field(description="nginx, cmd:COMMAND, rev:REVISION, conf:FILE, url:URL")]
-Paths = Annotated[list[str] | None, Field(description="Paths to request, such as /search?q=a")]
-Time = Annotated[str | None, Field(description="The longest to measure, such as 60s or 5m")]
-Settings = Annotated[
-    dict[str, Any] | None,
-    Field(description='Settings by dotted key, such as {"load.connections": 16}'),
-]
 COMMANDS = {
     True: "Tools run what you name, as the user does: name commands that the user knows of.",
     False: (
@@ -266,6 +261,14 @@ MEASURES = ToolAnnotations(
 READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 
 
+class AgentTool(NamedTuple):
+    """What a command makes for agents of what it does."""
+
+    answers: Callable[..., object]
+    """Its name, arguments and docstring are what an agent reads."""
+    annotations: ToolAnnotations = MEASURES
+
+
 def make_server(*, allow_commands: bool) -> MCPServer:
     """Give the server with its tools, which may run the commands that are named or not."""
     server = MCPServer(
@@ -275,72 +278,15 @@ def make_server(*, allow_commands: bool) -> MCPServer:
         log_level="ERROR",
     )
     measuring = Measuring(allow_commands=allow_commands)
-
-    @server.tool(annotations=MEASURES)
-    async def compare(
-        context: Context,
-        system: System,
-        baseline: System,
-        paths: Paths = None,
-        time: Time = None,
-        settings: Settings = None,
-    ) -> Answer:
-        """Compare a system with a baseline under the same load: throughput, latency, CPU."""
-        asked = {"system": system, "baseline": baseline, "paths": paths, "settings": settings}
-        folder, _ = await measuring.measure("compare", time, asked, context)
-        return _read(folder)
-
-    @server.tool(annotations=MEASURES)
-    async def gate(
-        context: Context,
-        base: Annotated[str, Field(description="Git revision of the baseline")] = "origin/main",
-        head: Annotated[str, Field(description="Revision to judge; . is the working tree")] = ".",
-        fail_if: Annotated[
-            list[str] | None, Field(description="Limits, such as 'cpu > +3%'; else webdyno's")
-        ] = None,
-        paths: Paths = None,
-        time: Time = None,
-    ) -> Answer:
-        """Tell whether a revision is worse than its baseline by more than the limits allow."""
-        asked = {"base": base, "head": head, "fail_if": fail_if, "paths": paths}
-        folder, printed = await measuring.measure("gate", time, asked, context)
-        return _read(folder) if runs_below(folder) else answer_without_run(" ".join(printed))
-
-    @server.tool(annotations=MEASURES)
-    async def capacity(
-        context: Context,
-        system: System,
-        baseline: Annotated[str | None, Field(description="A second system to compare")] = None,
-        slo: Annotated[
-            list[str] | None, Field(description="Objectives, such as p99<50ms or failures<0.1%")
-        ] = None,
-        paths: Paths = None,
-        time: Time = None,
-    ) -> Answer:
-        """Find the highest load that one or two systems carry while objectives hold."""
-        asked = {"system": system, "baseline": baseline, "slo": slo, "paths": paths}
-        folder, _ = await measuring.measure("capacity", time, asked, context)
-        return _read(folder)
-
-    @server.tool(annotations=MEASURES)
-    async def explain(
-        context: Context,
-        run: Annotated[str, Field(description="Folder of a comparison, as its answer names it")],
-        time: Time = None,
-    ) -> list[Answer]:
-        """Find the bottleneck of a run: measure each variant again with less of one resource."""
-        folder, _ = await measuring.measure("explain", time, {"folder": run}, context)
-        return [_read(path) for path in runs_below(folder)]
-
-    @server.tool(annotations=READS)
-    def report(run: Annotated[str, Field(description="Folder of a run")]) -> Answer:
-        """Judge a run again from its records; nothing is measured."""
-        return _read(Path(run))
-
+    for command in commands().values():
+        if command.tool:
+            tool: AgentTool = imported(command.tool)(measuring)
+            server.tool(annotations=tool.annotations)(tool.answers)
     return server
 
 
-def _read(folder: Path) -> Answer:
+def answer_in(folder: Path) -> Answer:
+    """Give the answer of a run's folder."""
     try:
         return answer_of(open_run(folder))
     except (UserError, OperationError) as error:

@@ -122,13 +122,11 @@ class CapacitySettings(Model):
         least_s = max(LEAST_TRIAL_S, LEAST_TRIAL_WAITS * longest_wait_s)
         return self.longest_trial_s or min(self.deciding_s, least_s)
 
-    def check(
-        self, beside: Mapping[str, bool], loads: Sequence[Load], *, varies: bool, gates: bool
-    ) -> None:
-        """Raise ValueError where something doesn't go with a search: what is, in words, `beside`.
+    def check(self, others: Mapping[str, bool], loads: Sequence[Load], *, varies: bool) -> None:
+        """Raise ValueError where something doesn't go with a search.
 
-        Or what variants' loads have of their own, or what the experiment `varies`; nor is it a
-        gate's.
+        What `loads` of variants have of their own, or that an experiment `varies`, or `others`: in
+        words, whether it is there.
         """
         if self.sweep_s is not None and varies:
             raise ValueError(
@@ -136,13 +134,12 @@ class CapacitySettings(Model):
                 "one of them out"
             )
         faults = {
-            **beside,
             'loop = "open"': any(load.loop == "open" for load in loads),
             'arrival_unit = "connection"': any(load.arrival_unit == "connection" for load in loads),
             "think_s": any(load.think_s for load in loads),
             "connection_ramp_s": any(load.connection_ramp_s for load in loads),
             "count in [load]": any(load.count for load in loads),
-            "[gate]": gates,
+            **others,
         }
         if unfit := [what for what, is_there in faults.items() if is_there]:
             raise ValueError(

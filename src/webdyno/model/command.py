@@ -7,44 +7,110 @@ import shutil
 import sys
 from pathlib import Path
 
+from webdyno.model.registry import ALSO, MEASURE, PREPARE, READ, CommandParts, question_commands
+
 NAME = "webdyno"
 DEBUG = "--debug"
 """The flag that all commands have."""
-COMMANDS_FOR = {
-    "Compare and measure": {
-        "compare": "Compare systems under the same load: a verdict for two, ranks for more.",
-        "capacity": "Find the highest load that systems carry while objectives hold.",
-        "tune": "Find better settings with equal effort, then compare default and tuned.",
-        "run": "Run an experiment from its file or the catalog, or repeat a study.",
-        "gate": "Fail if HEAD is slower than BASE by more than a limit.",
-    },
-    "Read results": {
-        "explain": "Find the bottleneck of a run: measure each system again with less of one "
-        "resource.",
-        "report": "Judge runs again and write reports; nothing is measured.",
-        "diff": "Show what changed between two runs of the same experiment; nothing is measured.",
-        "resume": "Continue a run after Ctrl-C, a crash or a full disk.",
-        "ui": "Show the runs of a folder on a local web page.",
-    },
-    "Prepare": {
-        "init": "Write a webdyno.toml that says how the application in a folder starts.",
-        "traffic": "Make a load of the traffic in an access log or HAR file.",
-        "list": "List stacks, sites, experiments or studies; or show a stack with its settings.",
-        "doctor": "Look at this machine: cores, limits, packages, and what they mean for results.",
-        "cluster": "Start, check and stop a Ray cluster of load and server hosts.",
-    },
-    "Also": {
-        "up": "Start one system, print its URL, and keep it up until Ctrl-C.",
-        "load": "Put load on a URL and print what was measured.",
-        "audit": "Find what can't be believed in a benchmark's output, and why.",
-        "mcp": "Offer compare, gate, capacity, explain and report as tools to an agent.",
-    },
-}
-"""By what people want, each with what it does: what the list of commands shows, which imports none
-of them."""
-COMMANDS = tuple(name for names in COMMANDS_FOR.values() for name in names)
-COMMAND_IN_TEXT = re.compile(rf"(?<![\w./-]){NAME}(?= (?:{'|'.join(COMMANDS)})\b)")
-"""Where a text tells one of webdyno's commands."""
+_API = "webdyno.lab.api"
+_OTHERS = (
+    CommandParts(
+        "run",
+        MEASURE,
+        "Run an experiment from its file or the catalog, or repeat a study.",
+        "webdyno.cli.run:run",
+        (f"{_API}:run_experiment",),
+    ),
+    CommandParts(
+        "report",
+        READ,
+        "Judge runs again and write reports; nothing is measured.",
+        "webdyno.cli.report:report",
+        tool="webdyno.mcp.tools:report_tool",
+    ),
+    CommandParts(
+        "diff",
+        READ,
+        "Show what changed between two runs of the same experiment; nothing is measured.",
+        "webdyno.cli.diff:diff",
+    ),
+    CommandParts(
+        "resume",
+        READ,
+        "Continue a run after Ctrl-C, a crash or a full disk.",
+        "webdyno.cli.resume:resume",
+        (f"{_API}:resume",),
+    ),
+    CommandParts("ui", READ, "Show the runs of a folder on a local web page.", "webdyno.cli.ui:ui"),
+    CommandParts(
+        "init",
+        PREPARE,
+        "Write a webdyno.toml that says how the application in a folder starts.",
+        "webdyno.cli.init:init",
+    ),
+    CommandParts(
+        "traffic",
+        PREPARE,
+        "Make a load of the traffic in an access log or HAR file.",
+        "webdyno.cli.traffic:traffic",
+    ),
+    CommandParts(
+        "list",
+        PREPARE,
+        "List stacks, sites, experiments or studies; or show a stack with its settings.",
+        "webdyno.cli.listing:list_known",
+    ),
+    CommandParts(
+        "doctor",
+        PREPARE,
+        "Look at this machine: cores, limits, packages, and what they mean for results.",
+        "webdyno.cli.doctor:doctor",
+    ),
+    CommandParts(
+        "cluster",
+        PREPARE,
+        "Start, check and stop a Ray cluster of load and server hosts.",
+        "webdyno.cli.cluster:cluster",
+    ),
+    CommandParts(
+        "up",
+        ALSO,
+        "Start one system, print its URL, and keep it up until Ctrl-C.",
+        "webdyno.cli.up:up",
+    ),
+    CommandParts(
+        "load", ALSO, "Put load on a URL and print what was measured.", "webdyno.cli.load:load"
+    ),
+    CommandParts(
+        "audit",
+        ALSO,
+        "Find what can't be believed in a benchmark's output, and why.",
+        "webdyno.cli.audit:audit",
+    ),
+    CommandParts(
+        "mcp",
+        ALSO,
+        "Offer compare, gate, capacity, explain and report as tools to an agent.",
+        "webdyno.cli.mcp:mcp",
+    ),
+)
+"""Commands that ask no question of their own."""
+
+
+def commands() -> dict[str, CommandParts]:
+    """Return all commands by name, as their list shows them: by what people want."""
+    all_of_them = (*question_commands(), *_OTHERS)
+    return {
+        each.name: each
+        for wanted in (MEASURE, READ, PREPARE, ALSO)
+        for each in all_of_them
+        if each.wanted == wanted
+    }
+
+
+def python_calls() -> dict[str, str]:
+    """Return the functions of the Python API that are a command's, by name, as `module:name`."""
+    return {call.partition(":")[2]: call for each in commands().values() for call in each.calls}
 
 
 def command(*words: str | Path) -> str:
@@ -57,8 +123,8 @@ def as_called(text: str) -> str:
 
     For what is printed; what is stored says `webdyno`, wherever it will be read.
     """
-    called = shlex.quote(called_as())
-    return COMMAND_IN_TEXT.sub(lambda _: called, text)
+    called, names = shlex.quote(called_as()), "|".join(commands())
+    return re.sub(rf"(?<![\w./-]){NAME}(?= (?:{names})\b)", lambda _: called, text)
 
 
 def keyword_of(flag: str) -> str:

@@ -4,23 +4,43 @@ What is said of each key here is what `docs/reference/experiment-file.md` says.
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Literal, TypedDict, Unpack
+from typing import Annotated, Any, Literal, Self, Unpack
 
 import tomli_w
-from pydantic import AfterValidator, Field, JsonValue, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    Field,
+    GetJsonSchemaHandler,
+    InstanceOf,
+    JsonValue,
+    SerializeAsAny,
+    SerializerFunctionWrapHandler,
+    TypeAdapter,
+    ValidationError,
+    model_serializer,
+    model_validator,
+)
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 from webdyno.model.base import Model
 from webdyno.model.capacity import USUAL_MEASURE_OF_SEARCH, CapacitySettings, Objective
 from webdyno.model.changes import Changes, changed
 from webdyno.model.errors import UserError
-from webdyno.model.explain import Advice, Design, Intervention
-from webdyno.model.gate import GateSettings, with_usual_limits
-from webdyno.model.load import Load, check_users, has_users
+from webdyno.model.load import Load, check_requests, check_users, has_users
 from webdyno.model.measure import Measure, MeasureChanges
 from webdyno.model.metrics import CAPACITY, INSTRUCTIONS
+from webdyno.model.migration import migrated_experiment
 from webdyno.model.quantities import Seconds
-from webdyno.model.race import RaceKind, check_race, usual_measure_of_race
-from webdyno.model.replay import unpacked
+from webdyno.model.question import (
+    TOO_FEW,
+    Q,
+    QuestionSettings,
+    comparison,
+    read_question,
+    settings_class,
+)
+from webdyno.model.registry import WITHOUT_KEY, key_without, question_keys
 from webdyno.model.request import Ignored, WrittenRequest, WrittenRequests, parts_of
 from webdyno.model.session import ValueName, Values
 from webdyno.model.setting import SettingValue, TunedVariant
@@ -53,10 +73,6 @@ GeneratorName = str
 
 OWN_GENERATOR = "loadgen"
 MOST_VARIANTS = 100
-TOO_FEW = (
-    "an experiment needs two variants at least, [variants.A] and [variants.B], the first one being "
-    "the baseline; `webdyno up`, `webdyno load` and `webdyno capacity` look at one alone"
-)
 
 Level = SettingValue | list[str]
 """One value of a factor; a list where the setting is one, such as `load.paths`."""
@@ -103,12 +119,43 @@ CONDITIONS = {
 capacity is one: it says how a variant is loaded."""
 
 
-class Study(TypedDict, total=False):
-    """What an experiment is that is made of another one's variants: see `Experiment`."""
+def _with_question(given: dict[str, Any]) -> dict[str, Any]:
+    """Make the table that asks something a question, or what is asked where there is none."""
+    if "asks" in given:
+        if isinstance(given["asks"], QuestionSettings):
+            return given
+        raise ValueError("asks is no key of a file: name the question's table, such as [gate]")
+    keys = [key for key in question_keys() if key in given]
+    if len(keys) > 1:
+        raise ValueError(f"[{keys[0]}] and [{keys[1]}] are two questions: leave one out")
+    variants = given.get("variants")
+    key = keys[0] if keys else key_without(len(variants) if isinstance(variants, dict) else 0)
+    asks = read_question(key, given.get(key, {}), given)
+    return {name: value for name, value in given.items() if name != key} | {"asks": asks}
 
-    interventions: dict[str, Intervention]
-    advice: dict[str, Advice]
-    design: Design
+
+def _with_usual_measure(given: dict[str, Any]) -> dict[str, Any]:
+    """Add what is usual with the question, and with a search for the capacity, which decides.
+
+    Points share their time, and none takes more.
+    """
+    usual: dict[str, object] = {"patience": 1.0} if given.get("factors") else {}
+    usual |= given["asks"].usual_measure
+    if given.get("capacity") is not None:
+        usual |= USUAL_MEASURE_OF_SEARCH
+    measure = given.get("measure", {})
+    if isinstance(measure, Model):
+        measure = measure.model_dump(exclude_unset=True)
+    if not usual or not isinstance(measure, dict):
+        return given
+    return {**given, "measure": {**usual, **measure}}
+
+
+def _without_serializer(schema: Any) -> Any:  # noqa: ANN401
+    """Return pydantic's schema of a model whose fields are written as they are."""
+    if schema["type"] == "model":
+        return {name: part for name, part in schema.items() if name != "serialization"}
+    return {**schema, "schema": _without_serializer(schema["schema"])}
 
 
 class Experiment(Model):
@@ -159,85 +206,67 @@ class Experiment(Model):
     with the run."""
     tuning: list[TunedVariant] = []
     """How `webdyno tune` found the variants' settings. It is only kept with the run."""
-    interventions: dict[Name, Intervention] = {}
-    """By variant: the resource that `webdyno explain` reduced, to find the baseline's
-    bottleneck."""
-    advice: dict[Name, Advice] = {}
-    """By variant: the one setting that `webdyno explain --advice` changed."""
-    design: Design | None = None
-    """By variant of `webdyno explain --settings`: which settings it has."""
     profile: bool = False
     """Sample the servers' CPUs by `perf`, as `webdyno explain --profile` does."""
     capacity: CapacitySettings | None = None
     """Search for the capacity of each variant. `load` gives the requests and the most connections.
     """
-    race: RaceKind | None = None
-    """Three or more variants, some of which leave. ranking: the result is ranks. halving: after
-    each round the worse half leaves, except for the baseline."""
-    gate: GateSettings | None = None
-    """A gate: is head, the third variant, worse than the baseline, the first two?"""
+    asks: SerializeAsAny[InstanceOf[QuestionSettings]] = Field(default_factory=comparison)
+    """The question. In files it is a table of the question's name, such as `[gate]`; without any,
+    variants are compared with the baseline."""
 
     @model_validator(mode="before")
     @classmethod
-    def _usual_measure(cls, given: object) -> object:
-        """Have a search for the capacity decided by it; give it, and a ranking, their time.
-
-        Points share theirs, and none takes more.
-        """
+    def _as_written(cls, given: object) -> object:
         if not isinstance(given, dict):
             return given
-        usual: dict[str, object] = {}
-        if given.get("factors"):
-            usual |= {"patience": 1.0}
-        usual |= usual_measure_of_race(given.get("race"))
-        if given.get("capacity") is not None:
-            usual |= USUAL_MEASURE_OF_SEARCH
-        measure = given.get("measure", {})
-        if isinstance(measure, Model):
-            measure = measure.model_dump(exclude_unset=True)
-        if not usual or not isinstance(measure, dict):
-            return given
-        return {**given, "measure": {**usual, **measure}}
+        return _with_usual_measure(_with_question(migrated_experiment(given)))
 
-    @model_validator(mode="before")
+    @model_serializer(mode="wrap")
+    def _written(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        written: dict[str, Any] = write(self)
+        asked = written.pop("asks", None)
+        if asked is not None and self.asks.key not in WITHOUT_KEY:
+            written[self.asks.key] = asked
+        return written
+
     @classmethod
-    def _usual_limits(cls, given: object) -> object:
-        """Have a gate at an arrival rate judged by CPU per request, unless it has limits."""
-        if not isinstance(given, dict) or "gate" not in given:
-            return given
-        return {**given, "gate": with_usual_limits(given["gate"], given.get("load"))}
+    def __get_pydantic_json_schema__(
+        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        """Describe it as it is written: questions are tables, each in the place of all others."""
+        made = handler(_without_serializer(schema))
+        described = handler.resolve_ref_schema(made)
+        del described["properties"]["asks"]
+        for key in question_keys():
+            settings = TypeAdapter(settings_class(key))
+            described["properties"][key] = handler(settings.core_schema)
+        return made
 
     @model_validator(mode="after")
-    def _capacity_fits(self) -> "Experiment":
+    def _fits_together(self) -> Self:
+        self._check_search()
+        self.asks.check(self)
+        own_paths = [name for name, its in self.variants.items() if "paths" in its.load_changes]
+        check_requests(self.requests, self.load, self.endpoint, own_paths=own_paths)
+        check_users(self.login, self.requests, self.values, self.load)
+        return self
+
+    def _check_search(self) -> None:
         decides = self.measure.decide_on == CAPACITY
-        if self.capacity is None and decides:
-            raise ValueError(
-                f'decide_on = "{CAPACITY}" needs a table [capacity] with slo = ["p99<50ms"]'
-            )
-        if self.capacity is not None:
-            beside = {
-                f'decide_on = "{self.measure.decide_on}"': not decides,
-                f'generator = "{self.generator}"': self.generator != OWN_GENERATOR,
-            }
-            loads = [self.load_of(variant) for variant in self.variants]
-            self.capacity.check(beside, loads, varies=bool(self.factors), gates=bool(self.gate))
-        return self
-
-    @model_validator(mode="after")
-    def _enough_variants(self) -> "Experiment":
-        if len(self.variants) < 2 and self.capacity is None:
-            raise ValueError(TOO_FEW)
-        if len(self.variants) < 2 and (self.measure.question or self.factors):
-            what = "measure.question" if self.measure.question else "factors"
-            raise ValueError(f"{what} is about two variants at least: leave it out, or add one")
-        return self
-
-    @model_validator(mode="after")
-    def _race_fits(self) -> "Experiment":
-        if self.race:
-            one_sided = "measure.question" if self.measure.question else ""
-            check_race(len(self.variants), "[gate]" if self.gate else one_sided)
-        return self
+        if self.capacity is None:
+            if decides:
+                raise ValueError(
+                    f'decide_on = "{CAPACITY}" needs a table [capacity] with slo = ["p99<50ms"]'
+                )
+            return
+        others = {
+            f'decide_on = "{self.measure.decide_on}"': not decides,
+            f'generator = "{self.generator}"': self.generator != OWN_GENERATOR,
+            f"[{self.asks.key}]": not self.asks.goes_with_search,
+        }
+        loads = [self.load_of(variant) for variant in self.variants]
+        self.capacity.check(others, loads, varies=bool(self.factors))
 
     def __hash__(self) -> int:
         """Tell experiments apart by what mostly differs; tables in them have no hash."""
@@ -253,19 +282,21 @@ class Experiment(Model):
         question: str,
         variants: Mapping[str, Variant],
         measure: Measure | None = None,
-        **study: Unpack[Study],
+        asks: QuestionSettings | None = None,
     ) -> "Experiment":
         """Give another experiment, about `variants` of this one under the same conditions.
 
-        Whatever else this one is, such as a gate, a race, a sweep or a study of its own, the other
-        one isn't. `measure`: this one's unless given, without its one-sided question and rests.
-        Raise UserError where all of it doesn't fit together.
+        Whatever else this one asks or is, such as a sweep, the other one isn't; it `asks` which is
+        better unless given. `measure`: this one's unless given, without rests. Raise UserError
+        where all of it doesn't fit together.
         """
         kept = {name: getattr(self, name) for name in CONDITIONS & self.model_fields_set}
-        measure = measure or self.measure.replace(question=None, rest_s=None)
+        measure = measure or self.measure.replace(rest_s=None)
         made = {"title": title, "question": question, "variants": {**variants}, "measure": measure}
+        if asks is not None:
+            made["asks"] = asks
         try:
-            return Experiment.model_validate({**kept, **made, **study})
+            return Experiment.model_validate({**kept, **made})
         except ValidationError as error:
             why = "; ".join(error["msg"].removeprefix("Value error, ") for error in error.errors())
             raise UserError(f"{title}: {why}") from None
@@ -278,7 +309,7 @@ class Experiment(Model):
     @property
     def counts_instructions(self) -> bool:
         """Whether instructions are counted in slots: profile rounds are for something else."""
-        decisive = {self.measure.decide_on, *(self.gate.worse_than if self.gate else ())}
+        decisive = {self.measure.decide_on, *self.asks.limited_metrics}
         is_wanted = self.measure.count_instructions or INSTRUCTIONS in decisive
         return is_wanted and not self.profile
 
@@ -291,54 +322,6 @@ class Experiment(Model):
         """Give it as a file that `webdyno run` takes."""
         return tomli_w.dumps(self.model_dump(mode="json", exclude_none=True))
 
-    @model_validator(mode="after")
-    def _variants_of_a_gate(self) -> "Experiment":
-        if self.gate:
-            self.gate.check_variants(list(self.variants.values()))
-            self.gate.check_load(self.load.offered_rps)
-        return self
-
-    @model_validator(mode="after")
-    def _requests_or_paths(self) -> "Experiment":
-        own = [name for name, variant in self.variants.items() if "paths" in variant.load_changes]
-        if self.requests and (self.load.paths != Load().paths or own):
-            where = "load.paths" if not own else f"the paths of variant {own[0]}"
-            raise ValueError(
-                f"[[requests]] say what is requested, and so do {where}; leave one out"
-            )
-        if self.load.zipf is not None and len({request.weight for request in self.requests}) > 1:
-            raise ValueError(
-                "load.zipf and the requests' weights both say how often; leave one out"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _replay_fits(self) -> "Experiment":
-        if self.load.replay is None:
-            return self
-        if self.endpoint is not None or any(len(request.paths) > 1 for request in self.requests):
-            raise ValueError("a replay asks for all of the [[requests]], each with one path")
-        if max(unpacked(self.load.replay).numbers) >= len(self.requests):
-            raise ValueError(
-                f"the replay asks for more than the {len(self.requests)} [[requests]]; they are in "
-                "the file that was written with it"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _endpoint_is_there(self) -> "Experiment":
-        if self.endpoint is not None and not self.asked:
-            known = ", ".join(dict.fromkeys(filter(None, parts_of(self.requests))))
-            raise ValueError(
-                f"endpoint: no request is called {self.endpoint!r}; there are {known or 'none'}"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _users_fit(self) -> "Experiment":
-        check_users(self.login, self.requests, self.values, self.load)
-        return self
-
     @property
     def has_users(self) -> bool:
         """Whether connections are users who log in or keep something."""
@@ -350,12 +333,18 @@ class Experiment(Model):
         return self.capacity.sweep_s if self.capacity else None
 
     @property
-    def asked(self) -> list[WrittenRequest]:
+    def requested(self) -> list[WrittenRequest]:
         """The requests, those of one endpoint alone if there is one."""
         if self.endpoint is None:
             return self.requests
         named = zip(parts_of(self.requests), self.requests, strict=True)
         return [request for name, request in named if name == self.endpoint]
+
+    def asks_as(self, settings: type[Q]) -> Q:
+        """Return what it asks, where that is known to be this."""
+        if not isinstance(self.asks, settings):
+            raise TypeError(f"{self.asks.key} is asked, not {settings.key}")
+        return self.asks
 
     def alike(self, variant: str) -> list[str]:
         """Name the variants that are defined like one, that one first."""
@@ -374,7 +363,7 @@ class Experiment(Model):
 
     def requests_of(self, variant: str) -> list[WrittenRequest]:
         """Give what a variant is asked for; a load's paths are short for GET requests."""
-        return self.asked or [WrittenRequest(path=path) for path in self.load_of(variant).paths]
+        return self.requested or [WrittenRequest(path=path) for path in self.load_of(variant).paths]
 
     def load_changes_of(self, variant: str) -> tuple[Changes, Changes]:
         """Give what is other than in `load`: with the load generator, and with the variant."""

@@ -1,4 +1,4 @@
-"""Why variants are as fast as they are: what is changed of them to find out, and what was found."""
+"""Why variants are as fast as they are: what was found."""
 
 import operator
 from collections.abc import Sequence
@@ -10,20 +10,9 @@ from pydantic import Field
 from webdyno.model.base import Amount, Count, Interval, Model
 from webdyno.model.readings import BlockedBy
 from webdyno.model.setting import FixableRule, SettingValue
-from webdyno.model.text import Name, Prose
+from webdyno.model.text import Prose
 
 Resource = Literal["servers' CPU", "client's CPU", "link", "memory", "workers", "connections"]
-
-
-class Intervention(Model):
-    """What was taken from a variant that else is its baseline."""
-
-    resource: Resource
-    """Of what."""
-    share: Annotated[float, Field(gt=0)]
-    """What was left of it; above 1 where there was more."""
-    setting: str | None = None
-    """Of workers: which setting says their number."""
 
 
 class Elasticity(Model):
@@ -37,20 +26,6 @@ class Elasticity(Model):
     """What was left of it where that was tried, above 1 where there was more."""
     found: Interval
     """Near 1: that is the limit. Near 0: there is more of it than is needed."""
-
-
-class Design(Model):
-    """Variants of a two-level design: each setting is as in the one variant, or as in the other."""
-
-    settings: list[str]
-    """What differs, in words: `workers: 1 → 4`."""
-    levels: dict[Name, list[bool]]
-    """By variant, in the settings' order: whether it is as in the other variant."""
-
-    @property
-    def is_full(self) -> bool:
-        """Whether every combination is there, so that what interacts can be told."""
-        return len(self.levels) == 1 << len(self.settings)
 
 
 class Effect(Model):

@@ -1,84 +1,20 @@
-"""The gate: whether a revision is worse than another one by more than is tolerated."""
+"""The answer of a gate: whether a revision is worse than another one by more than is tolerated."""
 
-from collections.abc import Sequence
 from enum import StrEnum
-from typing import Annotated, Literal, Self
+from typing import Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import field_validator
 
 from webdyno.model.base import Amount, Count, Interval, Model
 from webdyno.model.explain import Explanation
 from webdyno.model.machine import Machine
-from webdyno.model.metrics import CPU_TIME, METRICS, THROUGHPUT, DecidingMetric, MetricName
-from webdyno.model.quantities import SHARE, Quantity
-from webdyno.model.text import OneLine, Prose
+from webdyno.model.metrics import MetricName
+from webdyno.model.text import Prose
 
 BASELINE, BASELINE_AGAIN, HEAD = "baseline", "baseline again", "head"
 """The variants of a gate, in their order."""
 GATE_FILE = "gate.json"
 """The answer, in the run's folder."""
-
-Tolerance = Annotated[float, Quantity(SHARE, 0.001, 10)]
-
-DEFAULT_TOLERANCES: dict[DecidingMetric, Tolerance] = {
-    "server_cpu_us": 0.05,
-    "throughput_rps": 0.05,
-    "latency_p99_us": 0.25,
-}
-"""A percentile's rounds scatter about five times as far as CPU per request does."""
-TOLERANCES_AT_RATE: dict[DecidingMetric, Tolerance] = {CPU_TIME: DEFAULT_TOLERANCES[CPU_TIME]}
-"""At an arrival rate, where throughput is that rate and latency has a guard of its own."""
-
-
-class GateSettings(Model):
-    """What makes an experiment of three variants a gate: the baseline twice, and head."""
-
-    worse_than: Annotated[dict[DecidingMetric, Tolerance], Field(min_length=1)] = DEFAULT_TOLERANCES
-    """By metric: the limit by which head may be worse. Other metrics have none. In an open loop
-    `server_cpu_us` alone, unless given."""
-    baseline: OneLine = BASELINE
-    """The baseline's name in the answer."""
-    head: OneLine = HEAD
-    """Head's name in the answer."""
-    confirm: bool = False
-    """Whether what fails has to fail once more, from fresh builds, as `--confirm` has it."""
-    commits: OneLine = ""
-    """The commits between both. It is only kept with the run."""
-    repeat: OneLine = ""
-    """What was typed to ask for it, but for endpoints. It is only kept with the run."""
-    endpoints: Annotated[int, Field(ge=1, le=1_000)] = 1
-    """How many test points share the error rate; webdyno counts them."""
-
-    @model_validator(mode="after")
-    def _some_is_left(self) -> Self:
-        """Refuse to let all of what should be high be lost."""
-        for metric, share in self.worse_than.items():
-            if METRICS[metric].metric.better == "higher" and share >= 1:
-                raise ValueError(f"worse_than.{metric}: nothing is less by 100% or more")
-        return self
-
-    def check_variants(self, variants: Sequence[object]) -> None:
-        """Raise ValueError unless variants are those of a gate."""
-        if len(variants) != 3 or variants[0] != variants[1]:
-            raise ValueError(
-                "a gate has three variants: the baseline twice, defined alike, and the head"
-            )
-
-    def check_load(self, rate_rps: float | None) -> None:
-        """Raise ValueError where a limit means nothing at an arrival rate."""
-        if rate_rps is not None and THROUGHPUT in self.worse_than:
-            raise ValueError(
-                "a gate at an arrival rate has no limit on throughput, which is that rate; limit "
-                "CPU per request (cpu) or latency (p50, p99)"
-            )
-
-
-def with_usual_limits(gate: object, load: object) -> object:
-    """Give a gate as it is written, with the limits that suit an open loop if it has none."""
-    is_open = isinstance(load, dict) and load.get("loop") == "open"
-    if is_open and isinstance(gate, dict) and "worse_than" not in gate:
-        return {**gate, "worse_than": dict(TOLERANCES_AT_RATE)}
-    return gate
 
 
 class GateAnswer(StrEnum):

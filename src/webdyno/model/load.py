@@ -13,7 +13,7 @@ from pydantic import AfterValidator, Field, Strict, model_validator
 from webdyno.model.base import Model
 from webdyno.model.quantities import SIZE, Delay, Pause, Quantity, Seconds
 from webdyno.model.replay import unpacked
-from webdyno.model.request import Headers, WrittenPaths, WrittenRequest
+from webdyno.model.request import Headers, WrittenPaths, WrittenRequest, parts_of
 from webdyno.model.session import Values, places, unknown_place
 
 MOST_CONNECTIONS = 1_000_000
@@ -220,6 +220,41 @@ class Load(Model):
         """Mean time from one burst to the next; 0 where requests come one by one."""
         rate_per_s = self.offered_rps if self.rate_per_s is None else self.rate_per_s
         return self.burst / rate_per_s if rate_per_s and self.burst > 1 else 0.0
+
+
+def check_requests(
+    requests: Sequence[WrittenRequest],
+    load: Load,
+    endpoint: str | None,
+    *,
+    own_paths: Sequence[str],
+) -> None:
+    """Raise ValueError where requests don't go with a load, or with what variants have of one.
+
+    `own_paths`: the variants that have paths of their own.
+    """
+    if requests and (load.paths != Load().paths or own_paths):
+        where = f"the paths of variant {own_paths[0]}" if own_paths else "load.paths"
+        raise ValueError(f"[[requests]] say what is requested, and so do {where}; leave one out")
+    if load.zipf is not None and len({request.weight for request in requests}) > 1:
+        raise ValueError("load.zipf and the requests' weights both say how often; leave one out")
+    if load.replay is not None:
+        _check_replay(load.replay, requests, endpoint)
+    if endpoint is not None and endpoint not in (names := parts_of(requests)):
+        known = ", ".join(dict.fromkeys(filter(None, names)))
+        raise ValueError(
+            f"endpoint: no request is called {endpoint!r}; there are {known or 'none'}"
+        )
+
+
+def _check_replay(replay: str, requests: Sequence[WrittenRequest], endpoint: str | None) -> None:
+    if endpoint is not None or any(len(request.paths) > 1 for request in requests):
+        raise ValueError("a replay asks for all of the [[requests]], each with one path")
+    if max(unpacked(replay).numbers) >= len(requests):
+        raise ValueError(
+            f"the replay asks for more than the {len(requests)} [[requests]]; they are in the file "
+            "that was written with it"
+        )
 
 
 def has_users(

@@ -1,4 +1,4 @@
-"""How a comparison is made: rounds, slots, the stop rule, the question.
+"""How a comparison is made: rounds, slots, the stop rule.
 
 What is said of each key here is what `docs/reference/experiment-file.md` says.
 """
@@ -6,7 +6,7 @@ What is said of each key here is what `docs/reference/experiment-file.md` says.
 from math import inf
 from typing import Annotated, Literal, TypedDict
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from webdyno.model.base import Model
 from webdyno.model.metrics import DecidingMetric
@@ -15,29 +15,6 @@ from webdyno.model.quantities import SHARE, Budget, Pause, Quantity, Seconds, So
 FIRST_SLOTS = 4
 END_SHARE, MOST_END_S = 0.05, 2.0
 """Of a time that is a limit: what is left for the result and its report, and how much at most."""
-FASTER_QUESTION, NOT_SLOWER_QUESTION = "faster", "not-slower-by"
-
-
-def tolerance_of(question: str) -> float:
-    """Read `faster` or `not-slower-by 5%`; give the share by which it may be slower.
-
-    Raises ValueError.
-    """
-    word, _, amount = question.strip().partition(" ")
-    if word == FASTER_QUESTION and not amount:
-        return 0.0
-    tolerance = SHARE.read(amount) if word == NOT_SLOWER_QUESTION else None
-    if tolerance is None or not 0 < tolerance < 1:
-        raise ValueError(
-            f"{question!r} is no question; there are two, 'faster' and 'not-slower-by 5%' (any "
-            "share between 0% and 100%)"
-        )
-    return tolerance
-
-
-def _question(text: str) -> str:
-    tolerance_of(text)
-    return text.strip()
 
 
 class Measure(Model):
@@ -61,8 +38,6 @@ class Measure(Model):
     where servers work on after the load and it makes them faster."""
     precision: Annotated[float, Quantity(SHARE, 0.0001, 0.99)] = 0.02
     """Stop at this half-width of the ratio's 95% CI."""
-    question: Annotated[str, AfterValidator(_question)] | None = None
-    """One-sided: `faster` or `not-slower-by 5%`. Stop as soon as it is answered."""
     budget_s: Budget = 90.0
     """Total measuring time; `min_rounds` are measured in any case."""
     budget_is_limit: bool = False
@@ -129,7 +104,6 @@ class MeasureChanges(TypedDict, total=False):
 
     decide_on: DecidingMetric
     count_instructions: bool
-    question: str | None
     budget_s: float
     budget_is_limit: bool
     min_rounds: int

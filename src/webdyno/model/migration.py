@@ -6,6 +6,7 @@ anybody's: what isn't a table where one should be is left to those who read it a
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from typing import Any
 
 from pydantic import JsonValue
 from pydantic_core import from_json, to_json
@@ -45,6 +46,17 @@ BURSTS: Names = {"told": "summary"}
 REQUESTED: Names = {"asked": "requested"}
 
 
+RACES = ("ranking", "halving")
+UNUSED: dict[str, object] = {
+    "gate": None,
+    "race": None,
+    "interventions": {},
+    "advice": {},
+    "design": None,
+}
+"""Keys that were written whatever was asked, each with what it had where it asked nothing."""
+
+
 def migrated_head(head: JsonValue) -> JsonValue:
     """Return the content of a `run.json` of format 3 in that of today."""
     return _changed(
@@ -53,6 +65,31 @@ def migrated_head(head: JsonValue) -> JsonValue:
         experiment=_experiment,
         calibration=lambda it: _changed(_renamed(it, CALIBRATION), format=lambda _: 2),
     )
+
+
+def migrated_experiment(experiment: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an experiment's data with the keys of questions as they are now."""
+    data = {
+        key: value for key, value in experiment.items() if key not in UNUSED or value != UNUSED[key]
+    }
+    if data.get("race") in RACES:
+        data[data.pop("race")] = {}
+    if "interventions" in data:
+        data["limits"] = {"interventions": data.pop("interventions")}
+    if isinstance(advice := data.get("advice"), dict) and "tried" not in advice:
+        data["advice"] = {"tried": advice}
+    return _with_claim(data)
+
+
+def _with_claim(data: dict[str, Any]) -> dict[str, Any]:
+    """Make what `measure.question` asked a question; it said nothing where another was asked."""
+    measure = data.get("measure")
+    if not isinstance(measure, dict) or "question" not in measure:
+        return data
+    claim, others = measure["question"], {"gate", "limits", "advice", "design"}
+    kept = {key: value for key, value in measure.items() if key != "question"}
+    asked = {} if claim is None or others & data.keys() else {"one_sided": {"claim": claim}}
+    return {**data, "measure": kept, **asked}
 
 
 def migrated_record(line: bytes) -> bytes:

@@ -83,7 +83,7 @@ def _plan(experiment: Experiment, point: Point, points: int) -> PointPlan:
     for key, level in point.levels.items():
         settings = with_key(settings, key_parts(key), level)
     alone = Experiment.model_validate(settings)
-    gate = alone.gate and alone.gate.replace(endpoints=points)
     share_s = alone.measure.budget_s / points
-    planned = alone.replace(gate=gate).with_measure(budget_s=share_s)
+    asks = alone.asks.at_one_of(points)
+    planned = alone.replace(asks=asks).with_measure(budget_s=share_s)
     return PointPlan(point=point, experiment=planned)

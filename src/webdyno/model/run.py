@@ -1,6 +1,5 @@
 """A run's folder: its head, written before any measurement, and where what it holds lies."""
 
-import shlex
 from collections import Counter
 from collections.abc import Mapping
 from datetime import datetime
@@ -11,10 +10,9 @@ from urllib.parse import quote
 from pydantic import AwareDatetime
 
 from webdyno.model.base import Model
-from webdyno.model.command import NAME, command
+from webdyno.model.command import command
 from webdyno.model.experiment import Experiment
 from webdyno.model.machine import Calibration, Machine
-from webdyno.model.race import RANKING
 
 FORMAT: Literal[4] = 4
 
@@ -92,31 +90,8 @@ class RunHead(Model):
 
     @property
     def command_elsewhere(self) -> str | None:
-        """The command that asks the same of any machine; None where that takes the run's folder.
-
-        It doesn't for a ranking of stacks of the catalog as they are, under the usual load.
-        """
-        asked, measure = self.experiment, self.experiment.measure
-        if asked.race != RANKING:
-            return None
-        as_they_are = {
-            "title": asked.title,
-            "question": asked.question,
-            "site": asked.site,
-            "race": RANKING,
-            "load": {"paths": asked.load.paths},
-            "measure": {
-                "budget_s": measure.budget_s,
-                "budget_is_limit": measure.budget_is_limit,
-                "seed": measure.seed,
-            },
-            "variants": {name: {"stack": name} for name in asked.variants},
-        }
-        if asked != Experiment.model_validate(as_they_are):
-            return None
-        paths = [word for path in asked.load.paths for word in ("--path", path)]
-        time = ("--time", f"{measure.budget_s:g}s") if measure.budget_is_limit else ()
-        return shlex.join([NAME, "compare", *asked.variants, "--site", asked.site, *paths, *time])
+        """The command that asks the same of any machine; None where that takes the run's folder."""
+        return self.experiment.asks.command_elsewhere(self.experiment)
 
 
 PROFILE_FOLDER = "profile"

@@ -140,8 +140,8 @@ def _load_with(experiment: Experiment) -> Iterator[str]:
 
 
 def _paths(experiment: Experiment) -> list[str]:
-    if experiment.asked:
-        return [_first_of([request.label for request in experiment.asked])]
+    if experiment.requested:
+        return [_first_of([request.label for request in experiment.requested])]
     own = [
         f"{name}: {_first_of(experiment.load_of(name).paths)}"
         for name, variant in experiment.variants.items()

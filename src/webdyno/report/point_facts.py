@@ -49,7 +49,7 @@ MOST_ENDPOINTS = 4
 def scope(experiment: Experiment) -> str:
     """Say in one line what was asked of the variants: `GET /a · 64 keep-alive connections`."""
     load = experiment.load_of_slots
-    asked = [request.label for request in experiment.asked] or [
+    asked = [request.label for request in experiment.requested] or [
         f"GET {path}" for path in load.paths
     ]
     varied = set(experiment.factors)

@@ -365,9 +365,12 @@ def _varied(
     budget_s: float,
 ) -> Experiment:
     swept = experiment.replace(
-        title=f"{experiment.title}: {SWEEPS[name]}", capacity=None, factors={factor: [*levels]}
+        title=f"{experiment.title}: {SWEEPS[name]}",
+        asks=experiment.asks.without_claim,
+        capacity=None,
+        factors={factor: [*levels]},
     )
-    return swept.with_measure(decide_on=decide_on, budget_s=budget_s, patience=1.0, question=None)
+    return swept.with_measure(decide_on=decide_on, budget_s=budget_s, patience=1.0)
 
 
 def rates_around(capacities_rps: Iterable[float]) -> list[float]:

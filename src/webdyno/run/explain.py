@@ -16,11 +16,13 @@ from webdyno.judge.questions.interventions import SIGNS, AdviceEvidence
 from webdyno.judge.settings import slot_settings
 from webdyno.model.errors import OperationError
 from webdyno.model.experiment import Experiment
-from webdyno.model.explain import Advice, Intervention, Resource
+from webdyno.model.explain import Advice, Resource
 from webdyno.model.gate import BASELINE, HEAD
 from webdyno.model.machine import CpuSplit
 from webdyno.model.measure import Measure
 from webdyno.model.metrics import CPU_TIME, INSTRUCTIONS
+from webdyno.model.questions.advice import AdviceSettings
+from webdyno.model.questions.limits import Intervention, LimitsSettings
 from webdyno.model.setting import FACTORS, FOLLOWING_CPUS, Setting, SettingValue, in_figures
 from webdyno.model.variant import Variant
 from webdyno.stack.service_graph import resolve_stack
@@ -167,7 +169,9 @@ def limits_experiment(
         {variant: experiment.variants[variant]}
         | {name: altered for name, (_, altered) in changed.items()},
         Measure.model_validate(PRECISION | kept),
-        interventions={name: intervention for name, (intervention, _) in changed.items()},
+        LimitsSettings(
+            interventions={name: intervention for name, (intervention, _) in changed.items()}
+        ),
     )
 
 
@@ -244,7 +248,7 @@ def advice_experiment(variant: str, experiment: Experiment, advice: Sequence[Adv
         f"What are other settings worth to {variant}?",
         {variant: here} | variants,
         Measure.model_validate({"patience": 2, **kept}),
-        advice=changed,
+        AdviceSettings(tried=changed),
     )
 
 
@@ -291,7 +295,6 @@ def profile_experiment(point: PointData, catalogue: Catalogue, given_s: float) -
     """
     experiment, times = point.experiment, slot_settings(point)
     measure = experiment.measure.replace(
-        question=None,
         warmup_s=max(times.warmup_s.values()),
         ramp_up_s=max(times.ramp_up_s.values()),
         slot_s=max(times.window_s, LEAST_SAMPLED_S),

@@ -9,8 +9,8 @@ from webdyno.judge import judge
 from webdyno.judge.point_data import PointData
 from webdyno.judge.validity import warnings_of
 from webdyno.judge.validity.preflight import response_differences
-from webdyno.model.explain import Intervention
 from webdyno.model.judgement import ValidityWarning
+from webdyno.model.questions.limits import Intervention, LimitsSettings
 from webdyno.model.records import PreflightRecord, Response
 from webdyno.model.run import RunHead
 
@@ -152,7 +152,7 @@ def test_pages_that_the_experiment_asks_for_may_differ_and_that_is_noted() -> No
 def test_what_a_variant_has_less_of_on_purpose_is_no_warning() -> None:
     head = asked_for(load={"connections": 8})
     less = {"apache": Intervention(resource="connections", share=8 / 64)}
-    experiment = head.experiment.model_copy(update={"interventions": less})
+    experiment = head.experiment.replace(asks=LimitsSettings(interventions=less))
     head = head.model_copy(update={"experiment": experiment})
     found = warnings_of(PointData.of(head, [preflight(answered(), answered())]))
     assert [it.rule for it in found if it.rule != "few-rounds"] == []

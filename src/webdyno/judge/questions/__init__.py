@@ -1,44 +1,25 @@
-"""What an experiment asks: one module for each question, and one function that finds it.
+"""What an experiment asks: each question in a module, found by the key that asks it.
 
 Whoever measures, judges or shows an experiment asks its question what holds for it. None needs to
 know which one that is.
 """
 
 from webdyno.judge.point_data import PointData
-from webdyno.judge.questions.capacity import AloneQuestion, CapacitySearch
-from webdyno.judge.questions.compare import Loading, OneSidedQuestion, Question
-from webdyno.judge.questions.gate import GateQuestion
-from webdyno.judge.questions.halving import HalvingQuestion
-from webdyno.judge.questions.interventions import AdviceQuestion, LimitsQuestion, SettingsQuestion
-from webdyno.judge.questions.races import RankingQuestion
+from webdyno.judge.questions.capacity import CapacitySearch
+from webdyno.judge.questions.compare import Loading, Question
 from webdyno.judge.stop import Foresight, Stop
 from webdyno.model.experiment import Experiment
 from webdyno.model.judgement import Judgement
+from webdyno.model.registry import imported, question_parts
 
-QUESTIONS: list[type[Question]] = [
-    GateQuestion,
-    RankingQuestion,
-    HalvingQuestion,
-    AloneQuestion,
-    LimitsQuestion,
-    AdviceQuestion,
-    SettingsQuestion,
-    OneSidedQuestion,
-    Question,
-]
-"""All of them; an experiment asks the first one that says so.
-
-Each tells by the experiment whether it is asked, by a key of its own. There is no key `kind`: files
-and recorded runs have the others, and two of these, `capacity` and `profile`, go with any question.
-"""
 IN_SLOTS = Loading()
 
 
 def question_of(experiment: Experiment) -> Question:
-    """Find out what an experiment asks."""
-    asked_one = next(question for question in QUESTIONS if question.is_asked(experiment))
+    """Return the question that an experiment asks."""
+    decides: type[Question] = imported(question_parts(experiment.asks.key).decides)
     searched = experiment.capacity
-    return asked_one(experiment, CapacitySearch(searched) if searched else IN_SLOTS)
+    return decides(experiment, CapacitySearch(searched) if searched else IN_SLOTS)
 
 
 def judge(data: PointData) -> Judgement:

@@ -26,7 +26,6 @@ from webdyno.judge.validity.responses import NON_2XX, WRONG_BODY
 from webdyno.judge.validity.rule import Rule, RunRule, note
 from webdyno.model.base import Interval
 from webdyno.model.capacity import MOST_DECIDING, CapacitySettings, Level, Objective
-from webdyno.model.experiment import Experiment
 from webdyno.model.format import count, duration, number, percent, quantity_bounds, upper_first
 from webdyno.model.judgement import Judgement, ValidityWarning, Verdict
 from webdyno.model.long_look import LongLook
@@ -142,11 +141,6 @@ def has_time_beyond(settings: CapacitySettings, search_s: float) -> bool:
 
 class AloneQuestion(Question):
     """What one variant can take, with nothing to compare that with."""
-
-    @classmethod
-    def is_asked(cls, experiment: Experiment) -> bool:
-        """Whether there is one variant only."""
-        return len(experiment.variants) == 1
 
     def stop(self, data: PointData, elapsed_s: float) -> Stop | None:
         """Stop where the capacity is known well enough, or time is used up."""

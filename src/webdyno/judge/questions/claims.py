@@ -29,10 +29,11 @@ from webdyno.judge.one_sided import RISK, OneSided, ask_within
 from webdyno.judge.point_data import PointData
 from webdyno.judge.validity import excluded_slots, rule_of_most, valid_for
 from webdyno.model.format import DASH, count, percent, significant
-from webdyno.model.gate import ClaimAnswer, GateAnswer, GateClaim, GateJudgement, GateSettings
+from webdyno.model.gate import ClaimAnswer, GateAnswer, GateClaim, GateJudgement
 from webdyno.model.judgement import OneSidedAnswer
 from webdyno.model.measure import Measure
 from webdyno.model.metrics import METRICS, THROUGHPUT, MetricRule
+from webdyno.model.questions.gate import GateSettings
 
 MOST_NAMED = 2
 """Open claims in a headline."""

@@ -122,11 +122,6 @@ class Question:
     one_answer: ClassVar[bool] = False
     """Whether there is one for all points together."""
 
-    @classmethod
-    def is_asked(cls, experiment: Experiment) -> bool:
-        """Whether an experiment asks this."""
-        return True
-
     def of(self, experiment: Experiment) -> Self:
         """Ask the same of another experiment."""
         return replace(self, experiment=experiment)
@@ -321,18 +316,14 @@ class OneSidedQuestion(Question):
 
     stops_by_width: ClassVar[bool] = False
 
-    @classmethod
-    def is_asked(cls, experiment: Experiment) -> bool:
-        """Whether `measure.question` asks it."""
-        return experiment.measure.question is not None
-
     def _answered(self, data: PointData, valid: PointData, elapsed_s: float) -> Stop | None:
         comparisons = compare_as_asked(valid)
         answered = all(
             comparison.one_sided and comparison.one_sided.answer != "inconclusive"
             for comparison in comparisons
         )
-        why = f"the question is answered: {data.measure.question}"
+        asked = self.experiment.asks.one_sided
+        why = f"the question is answered: {asked.words if asked else ''}"
         return Stop("question", why) if answered else None
 
     def _is_patient(self, pairs: Sequence[LogRatios]) -> bool:

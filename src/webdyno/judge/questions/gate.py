@@ -59,11 +59,11 @@ from webdyno.model.gate import (
     GateAnswer,
     GateClaim,
     GateJudgement,
-    GateSettings,
 )
 from webdyno.model.judgement import OneSidedAnswer, ValidityWarning
 from webdyno.model.measure import Measure
 from webdyno.model.metrics import CPU_TIME
+from webdyno.model.questions.gate import GateSettings
 from webdyno.model.records import PreflightRecord
 
 TIMES_THE_ROUNDS = 2
@@ -88,19 +88,13 @@ class GateQuestion(Question):
     stops_by_width: ClassVar[bool] = False
 
     @classmethod
-    def is_asked(cls, experiment: Experiment) -> bool:
-        """Whether it is a gate."""
-        return experiment.gate is not None
-
-    @classmethod
     def of_run(cls, run: RunData) -> Self:
         """Ask it of a whole run."""
         return cls(run.head.experiment, Loading())
 
     @property
     def _settings(self) -> GateSettings:
-        assert self.experiment.gate  # noqa: S101
-        return self.experiment.gate
+        return self.experiment.asks_as(GateSettings)
 
     @property
     def _claims_in_all(self) -> int:
@@ -325,15 +319,15 @@ def _growths(run: RunData, claims: Iterable[GateClaim]) -> Iterator[CostGrowth]:
 
 def _repeat(experiment: Experiment, claims: Sequence[GateClaim]) -> str:
     """Give the command that asks again at the endpoints where it fails, or else at all of them."""
-    assert experiment.gate  # noqa: S101
-    if not experiment.gate.repeat:
+    again = experiment.asks_as(GateSettings).repeat
+    if not again:
         return ""
     failing = dict.fromkeys(claim.endpoint for claim in claims if claim.answer == "worse")
     named = failing or dict.fromkeys(claim.endpoint for claim in claims)
     flag = "--endpoint" if experiment.requests else "--path"
     several = not experiment.requests or bool(experiment.factors)
     flags = [shlex.quote(f"{flag}={name}") for name in named if several]
-    return " ".join([experiment.gate.repeat, *flags])
+    return " ".join([again, *flags])
 
 
 def _told(answered: AnsweredClaim, invalidated: EndpointWarning | None, among: int) -> GateClaim:

@@ -45,7 +45,7 @@ class EndpointWarning:
 def endpoint_of(data: PointData) -> str:
     """Name what was asked there: the point's levels, or else all that the load asks for."""
     named = [level(value) for value in data.point.levels.values()]
-    labels = [request.label for request in data.experiment.asked]
+    labels = [request.label for request in data.experiment.requested]
     return ", ".join(named or labels or data.experiment.load.paths)
 
 

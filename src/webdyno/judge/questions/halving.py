@@ -11,18 +11,11 @@ from statistics import fmean
 from webdyno.judge.point_data import PointData, derived
 from webdyno.judge.questions.races import RaceQuestion
 from webdyno.judge.validity import valid_for
-from webdyno.model.experiment import Experiment
 from webdyno.model.metrics import METRICS
-from webdyno.model.race import HALVING
 
 
 class HalvingQuestion(RaceQuestion):
     """Which settings of one stack are better than its default, as tuning asks."""
-
-    @classmethod
-    def is_asked(cls, experiment: Experiment) -> bool:
-        """Whether the worse half leaves after each round."""
-        return experiment.race == HALVING
 
     def next_variants(self, data: PointData) -> list[str]:
         """Name the baseline, and of the others the half that is better after each round so far."""

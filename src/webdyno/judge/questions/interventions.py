@@ -32,10 +32,12 @@ from webdyno.judge.questions.compare import Question
 from webdyno.judge.validity import SLOT_RULES, valid_for
 from webdyno.model import format as text
 from webdyno.model.base import Interval
-from webdyno.model.experiment import Experiment
-from webdyno.model.explain import Advice, Design, Effect, Elasticity, Gain
+from webdyno.model.explain import Advice, Effect, Elasticity, Gain
 from webdyno.model.judgement import Comparison, Judgement, Verdict
 from webdyno.model.metrics import METRICS, THROUGHPUT, response_bytes
+from webdyno.model.questions.advice import AdviceSettings
+from webdyno.model.questions.design import DesignSettings
+from webdyno.model.questions.limits import LimitsSettings
 from webdyno.model.setting import FixableRule, Sign
 
 LIMITS, SLACK = 0.6, 0.25
@@ -62,8 +64,9 @@ BOUNDLESS = 1e6
 
 def elasticities(data: PointData, comparisons: Sequence[Comparison]) -> Iterator[Elasticity]:
     """Give what each intervention told, where variant and baseline have a ratio of throughputs."""
+    interventions = data.experiment.asks_as(LimitsSettings).interventions
     for comparison in comparisons:
-        intervention = data.experiment.interventions.get(comparison.a)
+        intervention = interventions.get(comparison.a)
         if intervention is None or comparison.metric != THROUGHPUT or comparison.ratio is None:
             continue
         yield Elasticity(
@@ -116,11 +119,9 @@ def _number(value: float) -> str:
 def effects(data: PointData) -> list[Effect]:
     """Give the settings' effects on the deciding metric, the largest first, then what interacts.
 
-    None where the variants have no design, or fewer than three rounds have values of all of them.
+    None where fewer than three rounds have values of all variants.
     """
-    design, decide_on = data.experiment.design, data.measure.decide_on
-    if design is None:
-        return []
+    design, decide_on = data.experiment.asks_as(DesignSettings), data.measure.decide_on
     valid, rule = valid_for(data, decide_on), METRICS[decide_on]
     values = [valid.values(variant, rule) for variant in design.levels]
     rounds = sorted(set.intersection(*(set(value) for value in values)))
@@ -135,7 +136,7 @@ def effects(data: PointData) -> list[Effect]:
     )
 
 
-def _contrasts(design: Design) -> Iterator[tuple[list[str], Logs]]:
+def _contrasts(design: DesignSettings) -> Iterator[tuple[list[str], Logs]]:
     """Give the weights of the variants' logarithms for each effect that the design can tell."""
     levels = np.array([*design.levels.values()], dtype=float)
     signs = 2 * levels - 1
@@ -205,9 +206,9 @@ def advice_evidence(data: PointData, variant: str) -> AdviceEvidence:
 
 def gains_of(data: PointData, comparisons: Sequence[Comparison]) -> Iterator[Gain]:
     """Give what each piece of advice was worth, where the variant and its baseline have a ratio."""
-    decide_on = data.measure.decide_on
+    decide_on, tried = data.measure.decide_on, data.experiment.asks_as(AdviceSettings).tried
     for comparison in comparisons:
-        advice = data.experiment.advice.get(comparison.a)
+        advice = tried.get(comparison.a)
         if (
             advice is not None
             and comparison.metric == decide_on
@@ -319,11 +320,6 @@ class LimitsQuestion(FormsQuestion):
 
     asks_what_blocks: ClassVar[bool] = True
 
-    @classmethod
-    def is_asked(cls, experiment: Experiment) -> bool:
-        """Whether something was taken from variants."""
-        return bool(experiment.interventions)
-
     def judge(self, data: PointData) -> Judgement:
         """Give elasticities as well."""
         judged = super().judge(data)
@@ -333,11 +329,6 @@ class LimitsQuestion(FormsQuestion):
 
 class AdviceQuestion(FormsQuestion):
     """What other settings are worth to a variant."""
-
-    @classmethod
-    def is_asked(cls, experiment: Experiment) -> bool:
-        """Whether variants have a setting that is advised."""
-        return bool(experiment.advice)
 
     def judge(self, data: PointData) -> Judgement:
         """Give what each piece of advice is worth as well."""
@@ -350,11 +341,6 @@ class SettingsQuestion(Question):
     """What each of several settings does to a variant, and any two of them together."""
 
     looks_long: ClassVar[bool] = False
-
-    @classmethod
-    def is_asked(cls, experiment: Experiment) -> bool:
-        """Whether the variants are those of a design."""
-        return experiment.design is not None
 
     def judge(self, data: PointData) -> Judgement:
         """Give effects as well."""

@@ -39,7 +39,6 @@ from webdyno.model.judgement import (
     Verdict,
 )
 from webdyno.model.metrics import METRICS, MetricRule
-from webdyno.model.race import RANKING
 from webdyno.model.records import RoundRecord
 
 APART = {Verdict.FASTER, Verdict.SLOWER}
@@ -301,11 +300,6 @@ class RankingQuestion(RaceQuestion):
     """Who comes first of all, and who after that."""
 
     has_baseline: ClassVar[bool] = False
-
-    @classmethod
-    def is_asked(cls, experiment: Experiment) -> bool:
-        """Whether the answer is a table of ranks."""
-        return experiment.race == RANKING
 
     def next_variants(self, data: PointData) -> list[str]:
         """Name the variants whose rank is open."""

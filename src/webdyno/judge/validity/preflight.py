@@ -102,7 +102,7 @@ def _asked_differences(experiment: Experiment) -> Iterator[ValidityWarning]:
     """
     baseline, *others = experiment.variants
     for variant in others:
-        if variant in experiment.interventions:
+        if experiment.asks.means_to_differ(variant):
             continue
         if declared := declared_differences(experiment, variant, baseline):
             yield note(
