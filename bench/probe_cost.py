@@ -21,7 +21,7 @@ from webdyno.definitions import Catalogue
 from webdyno.host.this_machine import Testbed
 from webdyno.probe.slot import SlotProbe
 from webdyno.stack.running import RunningStack
-from webdyno.stack.starting import start_stack
+from webdyno.stack.starting import open_stack
 
 SLOTS = 30
 SLOT_S = 0.5
@@ -39,7 +39,7 @@ def main() -> None:
     for name in sys.argv[1:] or STACKS:
         with (
             tempfile.TemporaryDirectory(prefix="webdyno-bench-") as scratch,
-            start_stack(
+            open_stack(
                 catalogue.stack(name), {}, site, folder=Path(scratch) / name, testbed=testbed
             ) as stack,
         ):

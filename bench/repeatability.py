@@ -29,7 +29,7 @@ from webdyno.model.base import Interval
 from webdyno.model.records import SlotRecord
 from webdyno.probe.cpu import server_cpu
 from webdyno.run.folder import RunFolder
-from webdyno.stack.starting import start_stack
+from webdyno.stack.starting import open_stack
 
 STACK = "nginx"
 BUDGET_S = 60
@@ -93,7 +93,7 @@ def wrk_runs(run: RunFolder, count: int, folder: Path) -> dict[str, list[float]]
     catalogue, testbed = Catalogue.load(), Testbed()
     values: dict[str, list[float]] = {metric: [] for metric in METRICS}
     site = catalogue.site("static")
-    with start_stack(catalogue.stack(STACK), {}, site, folder=folder, testbed=testbed) as running:
+    with open_stack(catalogue.stack(STACK), {}, site, folder=folder, testbed=testbed) as running:
         cpus = testbed.split.client
         url = f"http://127.0.0.1:{running.port}{urlsplit(slots[0].load.target).path}"
         pinned = ["taskset", "-c", ",".join(map(str, cpus)), "wrk", "-t", str(len(cpus))]

@@ -32,7 +32,7 @@ from webdyno.definitions import Catalogue
 from webdyno.host.this_machine import Testbed
 from webdyno.host.workspace import Workspace
 from webdyno.model.judgement import Verdict
-from webdyno.stack.starting import start_stack
+from webdyno.stack.starting import open_stack
 
 EXAMPLES = """\
   each case once (half an hour)
@@ -184,7 +184,7 @@ def made_log(case: Case, requests: int) -> bytes:
     catalogue, testbed = Catalogue.load(), Testbed()
     with (
         Workspace() as scratch,
-        start_stack(
+        open_stack(
             catalogue.stack(case.stacks[1]),
             {"access_log": True, **case.settings},
             catalogue.site(case.site),

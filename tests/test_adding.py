@@ -39,7 +39,7 @@ from webdyno.report.questions import gate, gate_ci
 from webdyno.report.result_page import html_page
 from webdyno.report.show import RunView
 from webdyno.report.view import run_view
-from webdyno.stack.starting import start_stack
+from webdyno.stack.starting import open_stack
 
 VARIANTS = {"nginx": SimulatedVariant(), "apache": SimulatedVariant()}
 THREADS = MetricRule(
@@ -225,7 +225,7 @@ def test_a_kind_of_own_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     stack, site = catalogue.stack(draft.data["variants"]["mine"]["stack"]), catalogue.site("own")
     kept = tmp_path / "kept"
     with (
-        start_stack(stack, {}, site, folder=kept, testbed=Testbed()) as running,
+        open_stack(stack, {}, site, folder=kept, testbed=Testbed()) as running,
         urlopen(f"{running.url}/hello.txt") as response,  # noqa: S310 (our own server)
     ):
         assert response.read() == b"hello"

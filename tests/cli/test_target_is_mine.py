@@ -19,7 +19,7 @@ from webdyno.lab.dispatch import begin_folder
 from webdyno.model.errors import UserError
 from webdyno.model.exit_codes import Exit
 from webdyno.model.service import Own
-from webdyno.stack.starting import start_stack
+from webdyno.stack.starting import open_stack
 from webdyno.ui.app import make_app
 from webdyno.ui.runs import Runs
 from webdyno.ui.starting import Starter
@@ -120,8 +120,11 @@ def test_what_nobody_was_asked_about_is_not_loaded(folder: Path) -> None:
     experiment, catalogue = resolved(folder, CALLER)
     stack = catalogue.stack(experiment.variants["a"].stack)
     kept = folder / "kept"
-    with pytest.raises(UserError, match=r"nobody vouches for 198\.51\.100\.1:8001"):
-        start_stack(stack, {}, catalogue.site("own"), folder=kept, testbed=Testbed())
+    with (
+        pytest.raises(UserError, match=r"nobody vouches for 198\.51\.100\.1:8001"),
+        open_stack(stack, {}, catalogue.site("own"), folder=kept, testbed=Testbed()),
+    ):
+        pass
     assert not kept.exists()
 
 

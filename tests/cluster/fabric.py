@@ -37,7 +37,7 @@ from webdyno.model.load import Load
 from webdyno.model.records import RoundRecord, SlotRecord
 from webdyno.probe.cpu import server_cpu
 from webdyno.run.folder import RunFolder
-from webdyno.stack.starting import start_stack
+from webdyno.stack.starting import open_stack
 
 DUEL = ("compare", "nginx", "apache-event", "--yes", "--no-report", "--quiet")
 LAST_CPU = str((os.cpu_count() or 1) - 1)
@@ -105,7 +105,7 @@ def idle(rounds: int, shared: Path) -> None:
     with (
         ray_node(shared, "--head", f"--port={PORT}", "--include-dashboard=false"),
         ray_node(shared, f"--address=127.0.0.1:{PORT}") as node,
-        start_stack(stack, {}, site, folder=shared / "nginx", testbed=testbed) as nginx,
+        open_stack(stack, {}, site, folder=shared / "nginx", testbed=testbed) as nginx,
         Loadgen(testbed.split.client) as client,
     ):
         request = Request("/hello.txt", Expectation(200))

@@ -8,14 +8,14 @@ from pathlib import Path
 
 from webdyno.definitions import Catalogue
 from webdyno.host.this_machine import Testbed
-from webdyno.stack.starting import start_stack
+from webdyno.stack.starting import open_stack
 
 if __name__ == "__main__":
     catalogue = Catalogue.load()
     stack, site = catalogue.stack(sys.argv[1]), catalogue.site(sys.argv[2])
     with (
         tempfile.TemporaryDirectory() as folder,
-        start_stack(stack, {}, site, folder=Path(folder), testbed=Testbed()) as running,
+        open_stack(stack, {}, site, folder=Path(folder), testbed=Testbed()) as running,
     ):
         said = {
             "url": running.url,

@@ -13,7 +13,7 @@ from webdyno.host.this_machine import Testbed
 from webdyno.model.records import SlotRecord
 from webdyno.own.variants import resolve
 from webdyno.run.folder import RunFolder
-from webdyno.stack.starting import start_stack
+from webdyno.stack.starting import open_stack
 
 REDIS = """
 import os, socket
@@ -95,7 +95,7 @@ def test_a_command_has_a_database_that_is_filled_for_it_at_each_start(tmp_path: 
     for number in range(2):
         kept = tmp_path / f"kept-{number}"
         with (
-            start_stack(stack, {}, site, folder=kept, testbed=Testbed()) as running,
+            open_stack(stack, {}, site, folder=kept, testbed=Testbed()) as running,
             urlopen(f"{running.url}/words.txt") as response,  # noqa: S310 (our own server)
         ):
             assert response.read() == b"1\n"

@@ -36,7 +36,7 @@ from webdyno.probe.status import read_status
 from webdyno.run.folder import RunFolder
 from webdyno.stack.running import RunningStack
 from webdyno.stack.service import StackDied
-from webdyno.stack.starting import start_stack
+from webdyno.stack.starting import open_stack
 
 SERVES = 'cd public && exec python3 -m http.server --bind 127.0.0.1 "$PORT"'
 
@@ -51,7 +51,7 @@ def started(
     draft, catalogue = resolve(draft, Catalogue.load(), folder, lambda _: None, lambda _: None)
     stack, site = catalogue.stack(draft.data["variants"]["a"]["stack"]), catalogue.site("own")
     kept = folder / "kept"
-    with start_stack(stack, settings or {}, site, folder=kept, testbed=Testbed()) as running:
+    with open_stack(stack, settings or {}, site, folder=kept, testbed=Testbed()) as running:
         yield running
 
 

@@ -9,7 +9,7 @@ from webdyno.generator.interface import LoadOrder
 from webdyno.generator.loadgen import Loadgen
 from webdyno.host.this_machine import Testbed
 from webdyno.run.planned import MOST_CERTIFIED, plan_variants
-from webdyno.stack.starting import start_stack
+from webdyno.stack.starting import open_stack
 
 FILES = 2000
 ASKED = {
@@ -29,7 +29,7 @@ def test_files_are_asked_for_by_zipfs_law(tmp_path: Path) -> None:
     variant = plan_variants(experiment, catalogue)[0]
     testbed = Testbed()
     with (
-        start_stack(
+        open_stack(
             variant.stack, {}, variant.site, folder=tmp_path / "kept", testbed=testbed
         ) as running,
         Loadgen(testbed.split.client) as generator,

@@ -16,7 +16,7 @@ from webdyno.run.preflight import ask_all
 from webdyno.run.rules import broken_rule
 from webdyno.stack.programs import build_program, unbuilt
 from webdyno.stack.running import RunningStack
-from webdyno.stack.starting import start_stack
+from webdyno.stack.starting import open_stack
 
 CATALOGUE = Catalogue.load()
 STACKS = [
@@ -48,7 +48,7 @@ def test_it_does_what_its_site_asks_for(stack: str, site: str, tmp_path: Path) -
     experiment, wanted = both(stack, site), CATALOGUE.site(site)
     for service in unbuilt([CATALOGUE.stack(stack)]):
         build_program(service, lambda _: None)
-    with start_stack(
+    with open_stack(
         CATALOGUE.stack(stack),
         experiment.settings_of("one"),
         wanted,

@@ -26,7 +26,7 @@ from webdyno.definitions import Catalogue
 from webdyno.host.this_machine import Testbed
 from webdyno.host.workspace import home_folder
 from webdyno.model.request import spell_out
-from webdyno.stack.starting import start_stack
+from webdyno.stack.starting import open_stack
 
 DRIVER = Path(__file__).parent / "driver.py"
 
@@ -41,7 +41,7 @@ def test_the_static_site_on_every_stack(
     catalogue: Catalogue, testbed: Testbed, tmp_path: Path, name: str
 ) -> None:
     site = catalogue.site("static")
-    with start_stack(catalogue.stack(name), {}, site, folder=tmp_path, testbed=testbed) as running:
+    with open_stack(catalogue.stack(name), {}, site, folder=tmp_path, testbed=testbed) as running:
         for path, page in site.paths.items():
             assert page.matches(*get(running.url + spell_out(path)[-1])), path
         running.check_alive()
@@ -65,7 +65,7 @@ def test_the_static_site_on_every_stack(
 def test_settings_reach_the_server(catalogue: Catalogue, testbed: Testbed, tmp_path: Path) -> None:
     settings = {"workers": 3}
     stack, site = catalogue.stack("nginx"), catalogue.site("static")
-    with start_stack(stack, settings, site, folder=tmp_path, testbed=testbed) as running:
+    with open_stack(stack, settings, site, folder=tmp_path, testbed=testbed) as running:
         # The first worker may answer before the last is there.
         wait_until(lambda: len(running.pids()) == 1 + 3)
         assert running.facts()["workers"] == "3 processes"
@@ -78,7 +78,7 @@ def test_a_deep_temporary_folder(
     deep.mkdir(parents=True)
     monkeypatch.setattr(tempfile, "tempdir", str(deep))
     stack, site = catalogue.stack("nginx-memcached"), catalogue.site("static")
-    with start_stack(stack, {}, site, folder=deep / "kept", testbed=testbed) as running:
+    with open_stack(stack, {}, site, folder=deep / "kept", testbed=testbed) as running:
         assert get(running.url + "/hello.txt") == (200, b"Hello, World!")
 
 
@@ -86,8 +86,8 @@ def test_two_at_the_same_time_do_not_interfere(
     catalogue: Catalogue, testbed: Testbed, tmp_path: Path
 ) -> None:
     stack, site = catalogue.stack("nginx"), catalogue.site("static")
-    with start_stack(stack, {}, site, folder=tmp_path / "a", testbed=testbed) as one:
-        with start_stack(stack, {}, site, folder=tmp_path / "b", testbed=testbed) as other:
+    with open_stack(stack, {}, site, folder=tmp_path / "a", testbed=testbed) as one:
+        with open_stack(stack, {}, site, folder=tmp_path / "b", testbed=testbed) as other:
             assert one.url != other.url
         assert get(one.url + "/hello.txt") == (200, b"Hello, World!")
         one.check_alive()
@@ -166,7 +166,7 @@ def test_an_ordinary_user_can_start_it(stack: str, site: str, open_scratch: Path
 
 def _start_and_ask(catalogue: Catalogue, stack: str, name: str, folder: Path) -> None:
     site = catalogue.site(name)
-    with start_stack(catalogue.stack(stack), {}, site, folder=folder, testbed=Testbed()) as running:
+    with open_stack(catalogue.stack(stack), {}, site, folder=folder, testbed=Testbed()) as running:
         if running.url.startswith("http:"):
             status, body = get(running.url + site.ready_path)
             assert site.page(site.ready_path).matches(status, body)

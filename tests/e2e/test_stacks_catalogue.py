@@ -21,7 +21,7 @@ from webdyno.model.setting import SettingValue
 from webdyno.model.testbed import TestbedSettings
 from webdyno.stack.ready import connect
 from webdyno.stack.running import RunningStack
-from webdyno.stack.starting import start_stack
+from webdyno.stack.starting import open_stack
 
 CATALOGUE = Catalogue.load()
 WITH_DATABASE = {"frontpage", "wordpress", "mediawiki"}
@@ -48,7 +48,7 @@ PAIRS = [
 @pytest.mark.parametrize(("stack", "site"), PAIRS)
 def test_it_serves_its_site(tmp_path: Path, stack: str, site: str) -> None:
     wanted = CATALOGUE.site(site)
-    with start_stack(
+    with open_stack(
         CATALOGUE.stack(stack), {}, wanted, folder=tmp_path, testbed=Testbed()
     ) as running:
         if running.url.startswith("http:"):
@@ -120,7 +120,7 @@ def test_the_other_way_round(
     tmp_path: Path, stack: str, settings: dict[str, str | int | bool], site: str
 ) -> None:
     """Settings that change how services are wired."""
-    with start_stack(
+    with open_stack(
         CATALOGUE.stack(stack), settings, CATALOGUE.site(site), folder=tmp_path, testbed=Testbed()
     ) as running:
         check_bodies(running)
@@ -132,7 +132,7 @@ def test_php_fpm_listens_on_tcp_in_a_network_of_its_own(tmp_path: Path, stack: s
     settings: dict[str, SettingValue] = {"fastcgi": "tcp", "upstream_keepalive": 64}
     with (
         open_testbed(TestbedSettings(kind="netns"), find_loadgen()) as testbed,
-        start_stack(
+        open_stack(
             CATALOGUE.stack(stack),
             settings,
             CATALOGUE.site("hello-php"),
@@ -151,7 +151,7 @@ def test_kept_connections_leave_php_processes_free(tmp_path: Path, stack: str) -
     """However many are requested: else whoever has none would wait for ever."""
     settings: dict[str, SettingValue] = {"upstream_keepalive": 64, "children": 16, "workers": 2}
     site = CATALOGUE.site("hello-php")
-    with start_stack(
+    with open_stack(
         CATALOGUE.stack(stack), settings, site, folder=tmp_path, testbed=Testbed()
     ) as running:
         check_load(running, connections=64)
@@ -167,7 +167,7 @@ def test_what_one_round_wrote_does_not_reach_the_next(tmp_path: Path) -> None:
     form = "name=zoe&password=long+enough"
     headers = {"Content-Type": "application/x-www-form-urlencoded"}
     for start in (1, 2):
-        with start_stack(
+        with open_stack(
             stack, {}, site, folder=tmp_path / str(start), testbed=Testbed()
         ) as running:
             connection = http.client.HTTPConnection("127.0.0.1", running.port, timeout=20)
@@ -196,7 +196,7 @@ def test_secrets_differ_from_start_to_start(tmp_path: Path) -> None:
     for start in (1, 2):
         folder = tmp_path / str(start)
         stack, site = CATALOGUE.stack("nginx-phpfpm"), CATALOGUE.site("frontpage")
-        with start_stack(stack, {}, site, folder=folder, testbed=Testbed()):
+        with open_stack(stack, {}, site, folder=folder, testbed=Testbed()):
             text = (folder / "mariadb" / "start.sql").read_text()
             seen.add(re.findall(r"IDENTIFIED BY '(\w+)'", text)[0])
         if os.geteuid() == 0:
@@ -209,7 +209,7 @@ def test_secrets_differ_from_start_to_start(tmp_path: Path) -> None:
 def test_text_is_compressed_where_asked_for_by_both(tmp_path: Path, stack: str, gzip: bool) -> None:
     wanted, site = CATALOGUE.stack(stack), CATALOGUE.site("static")
     settings: dict[str, SettingValue] = {"gzip": gzip}
-    with start_stack(wanted, settings, site, folder=tmp_path, testbed=Testbed()) as running:
+    with open_stack(wanted, settings, site, folder=tmp_path, testbed=Testbed()) as running:
         connection = http.client.HTTPConnection("127.0.0.1", running.port, timeout=20)
         for asked in ({}, {"Accept-Encoding": "gzip"}):
             connection.request("GET", "/100KB.txt", headers=asked)

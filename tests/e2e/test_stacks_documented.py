@@ -9,7 +9,7 @@ from pathlib import Path
 from e2e.commands import QUICK, run_rounds, statuses
 from webdyno.definitions import Catalogue
 from webdyno.host.this_machine import Testbed
-from webdyno.stack.starting import start_stack
+from webdyno.stack.starting import open_stack
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "reference/catalog.md"
 COMMANDS = re.compile(
@@ -37,7 +37,7 @@ def test_the_worked_example_works(tmp_path: Path) -> None:
     catalogue = Catalogue.load([tmp_path / "mine"])
     stack, site = catalogue.stack("python"), catalogue.site("letter")
     with (
-        start_stack(stack, {}, site, folder=tmp_path / "kept", testbed=Testbed()) as running,
+        open_stack(stack, {}, site, folder=tmp_path / "kept", testbed=Testbed()) as running,
         urllib.request.urlopen(f"{running.url}/letter.txt", timeout=5) as response,  # noqa: S310 (our own server)
     ):
         assert response.read() == b"Dear reader,\n"

@@ -7,6 +7,7 @@ import signal
 import socket
 import urllib.error
 import urllib.request
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -18,9 +19,11 @@ from webdyno.host.server_process import ServerProcess
 from webdyno.host.this_machine import Testbed
 from webdyno.model.errors import OperationError
 from webdyno.model.files import writing
+from webdyno.model.setting import SettingValue
+from webdyno.model.stack import Site, Stack
 from webdyno.stack import layout, ready
 from webdyno.stack.service import StackDied
-from webdyno.stack.starting import start_stack
+from webdyno.stack.starting import open_stack
 
 
 def test_a_port_in_use_is_one_clear_message(
@@ -33,7 +36,7 @@ def test_a_port_in_use_is_one_clear_message(
         with pytest.raises(
             OperationError, match=f"port {port} is in use by .* choose another --port"
         ):
-            start_stack(
+            try_to_start(
                 catalogue.stack("nginx"),
                 {},
                 catalogue.site("static"),
@@ -41,6 +44,20 @@ def test_a_port_in_use_is_one_clear_message(
                 testbed=testbed,
                 port=port,
             )
+
+
+def try_to_start(
+    stack: Stack,
+    settings: Mapping[str, SettingValue],
+    site: Site,
+    *,
+    folder: Path,
+    testbed: Testbed,
+    port: int | None = None,
+) -> None:
+    """Start a stack that is refused."""
+    with open_stack(stack, settings, site, folder=folder, testbed=testbed, port=port):
+        pass
 
 
 def own_service(folder: Path, stack: str, service: str, **replacements: str) -> Catalogue:
@@ -65,7 +82,7 @@ def own_nginx(folder: Path, **replacements: str) -> Catalogue:
 def test_a_missing_program_is_named_with_its_package(testbed: Testbed, tmp_path: Path) -> None:
     own = own_nginx(tmp_path / "own", **{'command = ["nginx"]': 'command = ["nginx-of-mine"]'})
     with pytest.raises(OperationError) as error:
-        start_stack(own.stack("nginx"), {}, own.site("static"), folder=tmp_path, testbed=testbed)
+        try_to_start(own.stack("nginx"), {}, own.site("static"), folder=tmp_path, testbed=testbed)
     assert str(error.value) == (
         "nginx isn't completely installed: there is no program nginx-of-mine; "
         "on Debian and Ubuntu: apt-get install nginx"
@@ -81,7 +98,7 @@ def test_a_database_that_refuses_to_start_is_told_with_its_log(
     shutil.copytree(own.site("frontpage").folder, site)
     own = Catalogue.load([tmp_path / "own"])
     with pytest.raises(StackDied) as death:
-        start_stack(own.stack(stack), {}, own.site("frontpage"), folder=tmp_path, testbed=testbed)
+        try_to_start(own.stack(stack), {}, own.site("frontpage"), folder=tmp_path, testbed=testbed)
     assert str(death.value).startswith("MariaDB ended by itself with exit code")
     assert any("no_such_option" in line for line in death.value.log_tail)
 
@@ -98,7 +115,7 @@ def test_a_full_disk_is_one_clear_message(
     with pytest.raises(
         OperationError, match=r"can't be written: No space left on device; make room"
     ):
-        start_stack(stack, {}, site, folder=tmp_path, testbed=testbed)
+        try_to_start(stack, {}, site, folder=tmp_path, testbed=testbed)
 
 
 def test_a_configuration_that_nginx_rejects_is_told_in_its_own_words(
@@ -106,7 +123,7 @@ def test_a_configuration_that_nginx_rejects_is_told_in_its_own_words(
 ) -> None:
     catalogue = own_nginx(tmp_path / "own", keepalive_requests="keepalive_reqests")
     with pytest.raises(OperationError) as error:
-        start_stack(
+        try_to_start(
             catalogue.stack("nginx"),
             {},
             catalogue.site("static"),
@@ -122,7 +139,7 @@ def test_a_server_that_ends_at_once_is_told_with_its_log(testbed: Testbed, tmp_p
     own = own_nginx(tmp_path / "own", check="check = [] #", daemon="daemon_ ")
     stack, site = own.stack("nginx"), own.site("static")
     with pytest.raises(StackDied) as death:
-        start_stack(stack, {}, site, folder=tmp_path / "kept", testbed=testbed)
+        try_to_start(stack, {}, site, folder=tmp_path / "kept", testbed=testbed)
     assert "nginx ended by itself with exit code 1; the end of its log" in str(death.value)
     assert any("unknown directive" in line for line in death.value.log_tail)
     assert death.value.service == "nginx"
@@ -134,7 +151,7 @@ def test_a_server_that_goes_into_the_background_is_told_why_it_has_to_end(
     own = own_nginx(tmp_path / "own", **{"daemon off;": ""})
     stack, site = own.stack("nginx"), own.site("static")
     with pytest.raises(StackDied, match=r"nginx went into the background: .*daemon off;"):
-        start_stack(stack, {}, site, folder=tmp_path / "kept", testbed=testbed)
+        try_to_start(stack, {}, site, folder=tmp_path / "kept", testbed=testbed)
 
 
 def test_a_daemon_that_answers_before_its_start_command_ends(
@@ -145,7 +162,7 @@ def test_a_daemon_that_answers_before_its_start_command_ends(
     own = own_nginx(tmp_path / "own", **{"daemon off;": "", "\nstart =": start})
     stack, site = own.stack("nginx"), own.site("static")
     with pytest.raises(StackDied, match="nginx went into the background"):
-        start_stack(stack, {}, site, folder=tmp_path / "kept", testbed=testbed)
+        try_to_start(stack, {}, site, folder=tmp_path / "kept", testbed=testbed)
 
 
 def test_an_answer_of_somebody_elses_server_is_no_start(
@@ -154,13 +171,13 @@ def test_an_answer_of_somebody_elses_server_is_no_start(
     catalogue = Catalogue.load()
     site = catalogue.site("static")
     own = own_nginx(tmp_path / "own", **{"\nstart =": '\nstart = ["sleep", "60"]\n#'})
-    with start_stack(
+    with open_stack(
         catalogue.stack("nginx"), {}, site, folder=tmp_path / "theirs", testbed=testbed
     ) as theirs:
         monkeypatch.setattr(layout, "free_port", lambda *_: theirs.port)
         monkeypatch.setattr(ready, "START_WITHIN_S", 0.5)
         with pytest.raises(StackDied, match="in time"):
-            start_stack(own.stack("nginx"), {}, site, folder=tmp_path / "kept", testbed=testbed)
+            try_to_start(own.stack("nginx"), {}, site, folder=tmp_path / "kept", testbed=testbed)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
@@ -177,7 +194,7 @@ def test_a_program_that_the_servers_user_cannot_reach(
     own = own_nginx(tmp_path / "own", **{"start =": start, "check =": "#"})
     stack, site = own.stack("nginx"), own.site("static")
     with pytest.raises(StackDied) as death:
-        start_stack(stack, {}, site, folder=tmp_path / "kept", testbed=testbed)
+        try_to_start(stack, {}, site, folder=tmp_path / "kept", testbed=testbed)
     assert f"may not enter the folder {private}" in str(death.value)
     assert testbed.user
     assert f"{testbed.user.name}, as whom servers run" in str(death.value)
@@ -190,7 +207,7 @@ def test_root_writes_no_logs_where_the_servers_user_could_lead_them_astray(
     open_folder.chmod(0o777)
     stack, site = catalogue.stack("nginx"), catalogue.site("static")
     with pytest.raises(OperationError, match=r"can change .*; root writes its logs .* --output"):
-        start_stack(stack, {}, site, folder=open_folder / "run", testbed=testbed)
+        try_to_start(stack, {}, site, folder=open_folder / "run", testbed=testbed)
     assert list(open_folder.iterdir()) == []
 
 
@@ -201,14 +218,14 @@ def test_a_server_that_never_listens_is_stopped_and_told(
     catalogue = own_nginx(tmp_path / "own", **{"listen {{ server.host }}:": "listen 127.0.0.2:"})
     stack, site = catalogue.stack("nginx"), catalogue.site("static")
     with pytest.raises(StackDied, match=r"has not answered http.*hello.txt in time"):
-        start_stack(stack, {}, site, folder=tmp_path / "kept", testbed=testbed)
+        try_to_start(stack, {}, site, folder=tmp_path / "kept", testbed=testbed)
 
 
 def test_a_server_that_dies_later_is_noticed(
     catalogue: Catalogue, testbed: Testbed, tmp_path: Path
 ) -> None:
     stack, site = catalogue.stack("nginx"), catalogue.site("static")
-    with start_stack(stack, {}, site, folder=tmp_path, testbed=testbed) as running:
+    with open_stack(stack, {}, site, folder=tmp_path, testbed=testbed) as running:
         process = running.services()["nginx"].process
         assert isinstance(process, ServerProcess)
         os.kill(process.pid, signal.SIGKILL)
@@ -221,7 +238,7 @@ def test_a_wrong_answer_counts_as_started(testbed: Testbed, tmp_path: Path) -> N
     """The pre-flight check will say what is wrong with the response."""
     catalogue = own_nginx(tmp_path / "own", **{"root {{ site.root }}": "root /nowhere"})
     stack, site = catalogue.stack("nginx"), catalogue.site("static")
-    with start_stack(stack, {}, site, folder=tmp_path / "kept", testbed=testbed) as running:
+    with open_stack(stack, {}, site, folder=tmp_path / "kept", testbed=testbed) as running:
         with pytest.raises(urllib.error.HTTPError) as refusal:
             get(running.url + "/hello.txt")
         assert refusal.value.code == 404

@@ -22,7 +22,7 @@ from webdyno.definitions import Catalogue
 from webdyno.host.this_machine import Testbed
 from webdyno.host.workspace import home_folder
 from webdyno.model.errors import OperationError
-from webdyno.stack.starting import start_stack
+from webdyno.stack.starting import open_stack
 
 ATTACKER = Path(__file__).with_name("attacker.py")
 SERVICE = """
@@ -111,7 +111,7 @@ def race(folder: Path, seconds: float, starts: int) -> tuple[bool, "Counter[str]
             stack, site = mine if number % 3 == 0 else static
             kept = folder / "kept" / str(number)
             try:
-                with start_stack(stack, {}, site, folder=kept, testbed=Testbed()):
+                with open_stack(stack, {}, site, folder=kept, testbed=Testbed()):
                     happened["started"] += 1
             except OperationError as error:
                 happened[str(error).splitlines()[0][:60]] += 1
@@ -146,7 +146,7 @@ def test_whose_folder_a_run_lies_in_leads_root_nowhere(
     stack, site = catalogue.stack("web"), catalogue.site("mine")
     with (
         pytest.raises(OperationError, match="a link of user 12345's"),
-        start_stack(stack, {}, site, folder=round_folder, testbed=Testbed()),
+        open_stack(stack, {}, site, folder=round_folder, testbed=Testbed()),
     ):
         pass
     assert list(victim.iterdir()) == []

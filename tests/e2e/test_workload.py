@@ -15,7 +15,7 @@ from webdyno.host.this_machine import Testbed
 from webdyno.model.exit_codes import Exit
 from webdyno.model.records import SlotRecord
 from webdyno.run.folder import RunFolder
-from webdyno.stack.starting import start_stack
+from webdyno.stack.starting import open_stack
 from workload.made import BEGIN_S, line
 
 SIZES = {
@@ -37,7 +37,7 @@ def test_every_path_of_the_log_is_answered(stack: str, tmp_path: Path) -> None:
     site = catalogue.site("twin")
     sizes = {path: page.body_bytes for path, page in site.paths.items()}
     assert sorted(map(int, filter(None, sizes.values()))) == sorted(SIZES.values())
-    with start_stack(
+    with open_stack(
         catalogue.stack(stack), {}, site, folder=tmp_path / "kept", testbed=Testbed()
     ) as running:
         for path, size in sizes.items():
@@ -61,7 +61,7 @@ def test_pages_of_the_log_are_made_and_cost_cpu_time(stack: str, tmp_path: Path)
     assert in_process.webdyno(*given) == 0
     catalogue = Catalogue.load([tmp_path / "twin"])
     site = catalogue.site("twin")
-    with start_stack(
+    with open_stack(
         catalogue.stack(stack), {}, site, folder=tmp_path / "kept", testbed=Testbed()
     ) as running:
         for path, page in site.paths.items():

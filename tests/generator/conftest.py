@@ -8,7 +8,7 @@ import pytest
 from webdyno.definitions import Catalogue
 from webdyno.host.this_machine import Testbed
 from webdyno.model.setting import SettingValue
-from webdyno.stack.starting import start_stack
+from webdyno.stack.starting import open_stack
 
 
 @contextmanager
@@ -18,7 +18,7 @@ def serving(
     """Start a stack of the catalogue, give its URL, and stop it."""
     catalogue, folder = Catalogue.load(), folders.mktemp(stack)
     wanted, served = catalogue.stack(stack), catalogue.site(site)
-    with start_stack(wanted, settings, served, folder=folder, testbed=Testbed()) as running:
+    with open_stack(wanted, settings, served, folder=folder, testbed=Testbed()) as running:
         yield running.url
 
 

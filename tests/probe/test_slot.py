@@ -20,7 +20,7 @@ from webdyno.probe.host import interrupts_kept_apart
 from webdyno.probe.scene import SAMPLE_EVERY_S, Scene
 from webdyno.probe.slot import PROBES, SlotProbe
 from webdyno.stack.running import RunningStack
-from webdyno.stack.starting import start_stack
+from webdyno.stack.starting import open_stack
 
 REQUESTS = 200
 
@@ -29,8 +29,8 @@ def test_the_loaded_variant_is_told_from_the_idle_one(tmp_path: Path) -> None:
     catalogue, testbed = Catalogue.load(), Testbed()
     stack, site = catalogue.stack("nginx"), catalogue.site("static")
     with (
-        start_stack(stack, {}, site, folder=tmp_path / "loaded", testbed=testbed) as loaded,
-        start_stack(stack, {}, site, folder=tmp_path / "idle", testbed=testbed) as idle,
+        open_stack(stack, {}, site, folder=tmp_path / "loaded", testbed=testbed) as loaded,
+        open_stack(stack, {}, site, folder=tmp_path / "idle", testbed=testbed) as idle,
     ):
         stacks = {"loaded": loaded, "idle": idle}
         with SlotProbe("loaded", stacks, testbed, os.getpid()) as probe:
@@ -62,7 +62,7 @@ def running(folder: Path) -> Iterator[RunningStack]:
     """Nginx with a static site."""
     catalogue, testbed = Catalogue.load(), Testbed()
     stack, site = catalogue.stack("nginx"), catalogue.site("static")
-    with start_stack(stack, {}, site, folder=folder, testbed=testbed) as up:
+    with open_stack(stack, {}, site, folder=folder, testbed=testbed) as up:
         yield up
 
 

@@ -3,6 +3,7 @@
 import http.client
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -19,7 +20,7 @@ from webdyno.model.setting import SettingValue
 from webdyno.model.testbed import TestbedSettings
 from webdyno.probe.status import read_status
 from webdyno.stack.running import RunningStack
-from webdyno.stack.starting import start_stack
+from webdyno.stack.starting import open_stack
 
 REQUESTS = 30
 SETTLE_S = 0.2
@@ -50,8 +51,8 @@ def start(
     site: str,
     settings: Mapping[str, SettingValue],
     testbed: Testbed | None = None,
-) -> RunningStack:
-    return start_stack(
+) -> AbstractContextManager[RunningStack]:
+    return open_stack(
         catalogue.stack(name),
         settings,
         catalogue.site(site),

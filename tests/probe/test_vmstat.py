@@ -18,7 +18,7 @@ from webdyno.model.readings import HostUse
 from webdyno.probe.host import Stat
 from webdyno.probe.slot import SlotProbe
 from webdyno.stack.running import RunningStack
-from webdyno.stack.starting import start_stack
+from webdyno.stack.starting import open_stack
 
 SLOT_S = 2.0
 AGREE = 0.05
@@ -68,7 +68,7 @@ def test_cpu_time_and_context_switches_of_a_slot_agree_with_vmstat(tmp_path: Pat
     catalogue, testbed = Catalogue.load(), Testbed()
     stack, site = catalogue.stack("nginx"), catalogue.site("static")
     with (
-        start_stack(stack, {}, site, folder=tmp_path, testbed=testbed) as nginx,
+        open_stack(stack, {}, site, folder=tmp_path, testbed=testbed) as nginx,
         Loadgen(testbed.split.client[:1]) as loadgen,
     ):
         inner, ours, outer = measured(nginx, loadgen)

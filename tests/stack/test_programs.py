@@ -21,7 +21,7 @@ from webdyno.model.service import Service
 from webdyno.model.stack import Stack
 from webdyno.stack import programs
 from webdyno.stack.programs import build_program, built_program, folder_of_program, unbuilt
-from webdyno.stack.starting import ask_versions, start_stack
+from webdyno.stack.starting import ask_versions, open_stack
 
 SERVICE = """
 title = "Mine"
@@ -109,7 +109,7 @@ def test_it_runs_and_has_its_version_from_the_lock_file(
     _, program, _ = built(known)
     stack, site = known.stack("it"), known.site("it")
     assert ask_versions(stack, {}, site, Testbed()) == {"mine": "1.2.3"}
-    with start_stack(stack, {}, site, folder=tmp_path / "kept", testbed=Testbed()) as running:
+    with open_stack(stack, {}, site, folder=tmp_path / "kept", testbed=Testbed()) as running:
         assert running.url
     assert (program / "made").exists()
 
@@ -165,10 +165,11 @@ def test_what_is_not_built_does_not_start_and_says_what_to_do(
     catalogue: Callable[[], Catalogue], tmp_path: Path
 ) -> None:
     known = catalogue()
-    with pytest.raises(OperationError, match=r"Mine isn't built here.*doctor --install builds it"):
-        start_stack(
-            known.stack("it"), {}, known.site("it"), folder=tmp_path / "kept", testbed=Testbed()
-        )
+    with (
+        pytest.raises(OperationError, match=r"Mine isn't built here.*doctor --install builds it"),
+        open_stack(known.stack("it"), {}, known.site("it"), folder=tmp_path, testbed=Testbed()),
+    ):
+        pass
 
 
 def stacks(catalogue: Catalogue) -> list[Stack]:

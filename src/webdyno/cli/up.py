@@ -82,7 +82,7 @@ def up(
     from webdyno.run.planned import load_on
     from webdyno.run.preflight import ask_all
     from webdyno.run.requests import first_request, planned_requests
-    from webdyno.stack.starting import start_stack
+    from webdyno.stack.starting import open_stack
 
     if port is not None and not 1 <= port <= HIGHEST_PORT:
         raise UserError(f"--port {port}: should be from 1 to {HIGHEST_PORT}")
@@ -117,7 +117,7 @@ def up(
     console, testbed = plain_console(), Testbed().vouching_for(vouched)
     with (
         Workspace() as scratch,
-        start_stack(
+        open_stack(
             wanted,
             settings,
             served,

@@ -35,7 +35,7 @@ from webdyno.own.variants import OWN_SITE
 from webdyno.revisions.builds import REPOSITORY, Recipe, built
 from webdyno.revisions.repository import WORKING_TREE, Repository
 from webdyno.stack.ready import FirstRequest
-from webdyno.stack.starting import start_stack
+from webdyno.stack.starting import open_stack
 
 ENV_FILE = ".env"
 ANSWERS_WITHIN_S, ASKS_FOR_S = 5.0, 60.0
@@ -166,7 +166,7 @@ def try_out(
     first = FirstRequest(paths[0] if paths else app.paths[0], _anything, dict(app.headers))
     with (
         Workspace() as scratch,
-        start_stack(
+        open_stack(
             system.stack,
             read_settings(system.stack, [], site),
             site,

@@ -51,7 +51,7 @@ from webdyno.run.rules import broken_rule
 from webdyno.stack.layout import Placement
 from webdyno.stack.running import RunningStack
 from webdyno.stack.sockets import free_port
-from webdyno.stack.starting import ask_versions, start_stack
+from webdyno.stack.starting import ask_versions, open_stack
 
 LOOK_S = 0.05
 SHARE_AT_REST = 0.02
@@ -76,6 +76,7 @@ class Agent(ServersHost, ClientsHost):
         """Work for these variants, on their testbeds by variant."""
         self.work_for(variants, testbeds)
         self._stacks: dict[str, RunningStack] = {}
+        self._stack_exits: dict[str, ExitStack] = {}
         self._generators: dict[VariantTestbed, Generator] = {}
         self._slot: _SlotWatch | None = None
         self._sampler: Sampler | None = None
@@ -100,17 +101,20 @@ class Agent(ServersHost, ClientsHost):
         """Start a variant's servers; with a placement only those that are to be here."""
         self.stop(variant)
         planned = self._variants[variant]
-        stack = start_stack(
-            planned.stack,
-            planned.settings,
-            planned.site,
-            folder=folder,
-            testbed=self._testbeds[variant].testbed.with_server_cpus(planned.cpus),
-            memory_bytes=planned.memory_bytes,
-            placement=placement,
-            asked=planned.first_request,
+        exits = ExitStack()
+        stack = exits.enter_context(
+            open_stack(
+                planned.stack,
+                planned.settings,
+                planned.site,
+                folder=folder,
+                testbed=self._testbeds[variant].testbed.with_server_cpus(planned.cpus),
+                memory_bytes=planned.memory_bytes,
+                placement=placement,
+                asked=planned.first_request,
+            )
         )
-        self._stacks[variant] = stack
+        self._stacks[variant], self._stack_exits[variant] = stack, exits
         if planned.resets:
             for service in stack.services().values():
                 service.take_snapshot()
@@ -124,8 +128,8 @@ class Agent(ServersHost, ClientsHost):
         )
 
     def stop(self, variant: str) -> None:
-        if (stack := self._stacks.pop(variant, None)) is not None:
-            stack.stop()
+        self._stacks.pop(variant, None)
+        self._stack_exits.pop(variant, ExitStack()).close()
 
     def broken_rule(self, variant: str) -> str | None:
         planned, testbed = self._variants[variant], self._testbeds[variant].testbed
@@ -212,10 +216,11 @@ class Agent(ServersHost, ClientsHost):
     def end(self) -> None:
         """End the load generators, then all servers at once: each takes a tenth of a second."""
         stacks, generators = list(self._stacks.values()), list(self._generators.values())
-        self._stacks, self._generators = {}, {}
+        stack_exits = list(self._stack_exits.values())
+        self._stacks, self._stack_exits, self._generators = {}, {}, {}
         with ExitStack() as exits:
-            for stack in stacks:
-                exits.callback(stack.stop)
+            for opened in stack_exits:
+                exits.callback(opened.close)
             for stack in stacks:
                 exits.callback(stack.ask_to_stop)
             for generator in generators:

@@ -1,132 +1,99 @@
-"""A running stack: from the definition to a server that answers, and to its end."""
+"""A stack that runs: its processes, and what they are known by."""
 
-import os
+import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Set
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
-from typing import Self
+from typing import NamedTuple
 
-from webdyno.host.control_group import ControlGroup, forget_groups, trees
-from webdyno.host.copies import copy_own
+from webdyno.host.control_group import ControlGroup, trees
 from webdyno.host.limits import CpuLimit, MemoryLimit, MemoryReading
 from webdyno.host.listening import FoundProcess
-from webdyno.host.netns import SharedNetwork
 from webdyno.host.server_process import ServerProcess
 from webdyno.host.this_machine import Testbed
-from webdyno.host.users import ServerUser, hand_over, make_private
-from webdyno.host.workspace import Workspace, home_folder, open_folder
-from webdyno.model.errors import OperationError, UserError
 from webdyno.model.quantities import memory_words
-from webdyno.model.setting import SettingValue
+from webdyno.model.service import BAD_REQUEST, OK, SERVER_ERROR, Own
 from webdyno.model.stack import Site, Stack
-from webdyno.stack.first_response import first_response, request_of_readiness
-from webdyno.stack.layout import Deployment, Placement, lay_out, testbed_of
-from webdyno.stack.open_ports import is_asked_from_elsewhere, on_ports, refuse_open_port
-from webdyno.stack.prepared import FILLED, PreparedSite, preload, prepare_site, site_view
-from webdyno.stack.ready import FirstRequest, FirstResponse, measured_round_trip_s
+from webdyno.stack.prepared import FILLED, PreparedSite, preload
+from webdyno.stack.ready import (
+    FirstRequest,
+    FirstResponse,
+    Starting,
+    UntrustedServer,
+    measured_round_trip_s,
+    spoken_instead,
+    wait_for_response,
+    why_silent,
+)
 from webdyno.stack.service import RunningService, StackDied
-from webdyno.stack.service_graph import Role, resolve_stack
-from webdyno.stack.sockets import demand_port
 
-LINK_KEPT_FOR_S = 86_400.0
+logger = logging.getLogger(__name__)
+
+CLOSED = (
+    "what is measured has to be on this port, under this protocol; servers end connections so for "
+    "hosts that they don't know (`return 444` of nginx), and where they expect the PROXY protocol"
+)
+UNREADABLE = "what is measured has to speak HTTP"
+ENDLESS = "what is measured has to be answered as a whole; name another path by --path"
+ANY_CERTIFICATE = (
+    "name it as the certificate does, set SSL_CERT_FILE to a file with the authority that issued "
+    "it, or take any by --set load.tls_verify=false"
+)
+UNREADY = "correct that, or name by --ready a path that shows when it is ready, which is waited for"
+
+
+class Bounds(NamedTuple):
+    """What holds all services of a stack together, as far as the machine has such."""
+
+    name: str
+    """Of the groups that containers make by themselves."""
+    group: ControlGroup | None
+    cpu: CpuLimit | None
+    memory: MemoryLimit | None
 
 
 class RunningStack:
-    """The processes of a stack, and what they are known by."""
+    """The services of a stack, between `start` and `stop`."""
 
     def __init__(
         self,
         stack: Stack,
-        settings: Mapping[str, SettingValue],
         site: Site,
+        laid_out: Mapping[str, RunningService],
         *,
-        folder: Path,
         testbed: Testbed,
-        port: int | None = None,
-        memory_bytes: int | None = None,
-        placement: Placement | None = None,
-        asked: FirstRequest | None = None,
+        bounds: Bounds,
+        prepared: PreparedSite,
+        here: Set[str],
+        asked: FirstRequest | None,
     ) -> None:
-        """Render everything; `start` starts it."""
-        resolved = resolve_stack(stack, site, settings, server_cpus=len(testbed.split.servers))
-        if placement is not None:
-            _refuse_set_up(stack)
-            resolved = replace(resolved, roles=on_ports(resolved.roles, placement))
-        if port is not None:
-            demand_port(port)
-        for role in resolved.roles:
-            is_private = testbed.has_own_network or (
-                placement is not None and is_asked_from_elsewhere(role, resolved.roles, placement)
-            )
-            refuse_open_port(role, stack, is_private=is_private)
-            _refuse_elsewhere(role, testbed)
-            _refuse_unsafe(folder, testbed_of(role.service, testbed).user)
-        folder.mkdir(parents=True, exist_ok=True)
-        prepared = prepare_site(site, testbed)
-        self._roles = resolved.roles
-        self._server_cpus = len(testbed.split.servers)
-        self._testbed = testbed
+        """Take services that are laid out; of those the roles that are `here` are started."""
         self.stack = stack
         self.site = site
-        self._asked = asked
+        self.memory_limit = bounds.memory
+        """The limit of all services together, if there is one."""
+        self.group = bounds.group
+        """The control group of all services, where the machine has such."""
         self.round_trip_s: float | None = None
         """To the machine that the front is on, if that is another one."""
         self.ready_s = 0.0
         """Seconds from the first service's start to the site's first response, but for those in
         which data was made."""
-        self.group: ControlGroup | None = None
-        """The control group of all services, where the machine has such."""
-        self.memory_limit: MemoryLimit | None = None
-        """The limit of all services together, if there is one."""
-        self._cpu_limit: CpuLimit | None = None
-        self._prepared: PreparedSite = prepared
+        self._bounds = bounds
+        self._testbed = testbed
+        self._prepared = prepared
+        self._asked = asked
+        self._roles = [service.role for service in laid_out.values()]
+        self._services = {role: each for role, each in laid_out.items() if role in here}
+        self._front = laid_out[stack.front]
         self._started: list[RunningService] = []
-        self._left: list[Path] = []
-        self._workspace = Workspace()
-        self._network: SharedNetwork | None = None
-        try:
-            own = stack.services[stack.front].service.own
-            if own and own.services_inside:
-                self._network = SharedNetwork(testbed.split.rest)
-            if not stack.runs_already:
-                self.group = ControlGroup.create(self._workspace.name)
-            self._cpu_limit = self._limit_cpu()
-            if memory_bytes is not None:
-                self.memory_limit = MemoryLimit.impose(
-                    self._workspace.name, self.group, memory_bytes
-                )
-            state = make_private(self._workspace.path / "_state")
-            copy_own(prepared.state, state)
-            hand_over(state, testbed.user)
-            deployment = Deployment(
-                testbed=testbed,
-                workspace=self._workspace,
-                keep=folder,
-                site=site,
-                site_view=site_view(
-                    site, self._found_by(prepared.folder, placement), state, resolved.site_settings
-                ),
-                kept_data=prepared.data() | dict(FILLED.of(resolved.roles) or {}),
-                placement=placement,
-                network=self._network.place if self._network else None,
-            )
-            self._laid_out = lay_out(resolved.roles, deployment, stack.front, port).services
-        except BaseException:
-            self.stop()
-            raise
-        self._services = {
-            role: service
-            for role, service in self._laid_out.items()
-            if placement is None or role in placement.mine
-        }
-        self._front = self._laid_out[stack.front]
+        self._name_files: set[Path] = set()
         self.port = self._front.address.port
 
     @property
     def name(self) -> str:
-        return self._workspace.name
+        return self._bounds.name
 
     @property
     def is_elsewhere(self) -> bool:
@@ -196,8 +163,8 @@ class RunningStack:
         front = self._front
         if front.role.service.protocol != "http":
             return None
-        request = request_of_readiness(front.role.service.own, self.site, self._asked)
-        return first_response(front, request, self.url, self._testbed, self.check_alive)
+        request = _request_of_readiness(front.role.service.own, self.site, self._asked)
+        return _first_response(front, request, self.url, self._testbed, self.check_alive)
 
     def check_alive(self) -> None:
         """Raise StackDied when a service has ended."""
@@ -217,7 +184,7 @@ class RunningStack:
         size = (
             f"{memory_words(limit.reading().limit_bytes)}, kept by {limit.means}" if limit else ""
         )
-        cpus = self._testbed.servers_cpu_time or self._server_cpus
+        cpus = self._testbed.servers_cpu_time or len(self._testbed.split.servers)
         common = {"server CPUs": f"{cpus:g}", "memory limit": size or "none"}
         if self.stack.runs_already:
             common = {"server CPUs": "as it was started", "memory limit": "as it was started"}
@@ -263,61 +230,27 @@ class RunningStack:
 
     def ask_to_stop(self) -> None:
         """Have everything stop, without waiting for its end: that is for `stop`."""
-        self._left += self._name_files()
+        self._find_name_files()
         for service in reversed(self._started):
             service.ask_to_stop()
 
     def stop(self) -> None:
-        """Stop everything, front first; nothing is left afterwards; safe to call twice."""
-        self._left += self._name_files()
+        """Stop all services, front first; nothing of them is left afterwards."""
+        self._find_name_files()
         for service in reversed(self._started):
             service.stop()
-        if self._network is not None:
-            self._network.close()
-        if self.group is not None:
-            self.group.end()
-        forget_groups(self._workspace.name)
-        self._workspace.remove()
-        self._prepared.release()
-        for file in self._left:
+        for file in self._name_files:
             with suppress(OSError):
                 file.unlink()
 
-    def _found_by(self, files: Path, placement: Placement | None) -> Path:
-        """Give the path by which the services find the site's files.
-
-        A server names a file to another one on its host, where it must have the same path.
-        """
-        if placement is None:
-            return files
-        links = open_folder(home_folder() / "spread")
-        for old in links.iterdir():  # of agents that were killed
-            if time.time() - old.lstat().st_mtime > LINK_KEPT_FOR_S:
-                old.unlink(missing_ok=True)
-        link = links / placement.name
-        with suppress(FileExistsError):  # of another host that is this machine as well
-            link.symlink_to(files)
-        self._left.append(link)
-        return link
-
-    def _name_files(self) -> list[Path]:
+    def _find_name_files(self) -> None:
         """Find what its processes have told `perf` of the code that they compile while they run.
 
         They write it where `perf` looks for it, and leave it there (perf's jit-interface.txt).
         """
         there = {file.stem.partition("-")[2]: file for file in Path("/tmp").glob("perf-*.map")}  # noqa: S108
-        if not there or self.stack.runs_already:
-            return []
-        return [there[name] for pid in self.pids() if (name := str(pid)) in there]
-
-    def _limit_cpu(self) -> CpuLimit | None:
-        theirs = self.stack.has_containers or self.stack.runs_already
-        if theirs and self._testbed.servers_cpu_time is not None:
-            raise OperationError(
-                f"{self.stack.name}: a share of a CPU can't be kept for containers, nor for what "
-                "runs already; give whole CPUs"
-            )
-        return self._testbed.cpu_limit(self._workspace, self.group)
+        if there and not self.stack.runs_already:
+            self._name_files |= {there[name] for pid in self.pids() if (name := str(pid)) in there}
 
     def _killed_for_memory(self) -> str:
         memory = self.memory()
@@ -328,43 +261,89 @@ class RunningStack:
         if service.is_container:
             return []
         own = [self.group.entry(service.role.name)] if self.group else []
-        limits = [limit for limit in (self._cpu_limit, self.memory_limit) if limit is not None]
+        limits = [limit for limit in (self._bounds.cpu, self._bounds.memory) if limit is not None]
         return own + [entry for limit in limits for entry in limit.entries()]
 
     def _groups_made_by(self, service: RunningService) -> list[Path]:
-        return trees(self._workspace.name) if service.is_container else []
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
+        return trees(self._bounds.name) if service.is_container else []
 
 
-def _refuse_set_up(stack: Stack) -> None:
-    own = stack.services[stack.front].service.own
-    if own and own.setup:
-        raise UserError(
-            f"{own.written}: setup runs once on the host of all services, and these have several; "
-            "prepare runs before each start, on the program's host"
+def _request_of_readiness(own: Own | None, site: Site, asked: FirstRequest | None) -> FirstRequest:
+    """Give what shows that a front is ready: of a user's own system what will be measured."""
+    if own is None:
+        return FirstRequest(site.ready_path, site.page(site.ready_path).matches)
+    if own.ready:
+        checks = asked is not None and asked.checks_certificate
+        return FirstRequest(own.ready, _is_fine, is_patient=True, checks_certificate=checks)
+    return asked or FirstRequest(site.ready_path, _is_no_failure)
+
+
+def _first_response(
+    front: RunningService,
+    request: FirstRequest,
+    url: str,
+    testbed: Testbed,
+    check_alive: Callable[[], None],
+) -> FirstResponse:
+    """Wait for a front's first response; raise StackDied where none comes that can be measured."""
+    own = front.role.service.own
+    server = Starting(
+        address=front.address,
+        check_alive=check_alive,
+        is_own=front.listens,
+        is_elsewhere=front.is_elsewhere if own and not own.ready_within_s else _never,
+        client_entry=testbed.client_entry(),
+        within_s=front.role.service.starts_within_s,
+    )
+    where = f"{url}{request.path}"
+    logger.debug("waits until %s answers %s", front.role.service.title, where)
+    try:
+        answered = wait_for_response(server, request)
+    except UntrustedServer as untrusted:
+        raise front.died(f"isn't asked for {where}: {untrusted}; {ANY_CERTIFICATE}") from None
+    if answered is not None and answered.is_reset:
+        return answered
+    unsure = answered is None or answered.status in {None, BAD_REQUEST}
+    if own and unsure and (spoken := _spoken_instead(front, request, testbed)):
+        raise front.died(
+            f"speaks {spoken} on its port, and not {front.address.protocol} as load.protocol "
+            f'asks for: give load.protocol = "{spoken}", or have it speak that'
         )
-
-
-def _refuse_elsewhere(role: Role, testbed: Testbed) -> None:
-    """Whatever is asked before, nothing is sent to another machine that nobody vouches for."""
-    own = role.service.own
-    if own and own.elsewhere and own.elsewhere not in testbed.vouched:
-        raise UserError(f"{own.written}: nobody vouches for {own.elsewhere}, so it isn't loaded")
-
-
-def _refuse_unsafe(folder: Path, user: ServerUser | None) -> None:
-    """Root writes there, so that whom servers run as must not be able to lead it elsewhere.
-
-    Who called sudo may do as root what he wants anyway.
-    """
-    trusted = user is not None and str(user.uid) == os.environ.get("SUDO_UID")
-    if user and not trusted and (changeable := user.may_exchange(folder.absolute())):
-        raise OperationError(
-            f"{folder}: {user.name}, as whom servers run, can change {changeable}; root "
-            "writes its logs only where he can't: choose another folder with --output"
+    if answered is None:
+        late = f"has not answered {where} in time"
+        if why := why_silent(front.address, request, testbed.client_entry()):
+            late = f"{late}: {why}"
+        elif front.role.service.runs_already:
+            late = f"doesn't answer {where}: start it first, or give another port"
+        raise front.died((front.elsewhere() if own else None) or late)
+    if answered.unfinished:
+        raise front.died(f"GET {where} doesn't end: {answered.unfinished}; {ENDLESS}")
+    if answered.unread:
+        raise front.died(
+            f"answers {where} with what can't be read: {answered.unread}; {UNREADABLE}"
         )
+    if answered.status is None:
+        raise front.died(f"ends connections without a response to {where}: {CLOSED}")
+    # Of a page that nobody named an error is as good as any other response.
+    if own and not answered.is_right and request.is_right is not _is_no_failure:
+        unready = f"answers {where} with status {answered.status}"
+        raise front.died(unready if own.ready else f"{unready}: {UNREADY}")
+    return answered
+
+
+def _spoken_instead(front: RunningService, request: FirstRequest, testbed: Testbed) -> str | None:
+    if not front.listens():
+        return None
+    return spoken_instead(front.address, request, testbed.client_entry())
+
+
+def _is_fine(status: int, body: bytes) -> bool:  # noqa: ARG001
+    return OK <= status < BAD_REQUEST
+
+
+def _is_no_failure(status: int, body: bytes) -> bool:  # noqa: ARG001
+    return status < SERVER_ERROR
+
+
+def _never() -> bool:
+    return False
