@@ -23,7 +23,7 @@ from webdyno.judge.sweep import judge_sweep
 from webdyno.judge.validity import SLOT_RULES
 from webdyno.judge.validity.rule import INTERFERENCE_TOLERATED, SlotRule
 from webdyno.model.errors import UserError
-from webdyno.model.judgement import Metric, Verdict
+from webdyno.model.judgement import Judgement, Metric, Verdict
 from webdyno.model.load import Load
 from webdyno.model.measure import Measure
 from webdyno.model.metrics import METRICS, MetricRule
@@ -35,9 +35,10 @@ from webdyno.own.variants import resolve
 from webdyno.report import point_facts
 from webdyno.report.brief import brief, in_full, summary
 from webdyno.report.csv_files import summary_csv
-from webdyno.report.questions import gate, gate_ci
+from webdyno.report.document import Paragraph, Section
+from webdyno.report.questions import SHOWS, gate, gate_ci
 from webdyno.report.result_page import html_page
-from webdyno.report.show import RunView
+from webdyno.report.show import PointView, RunView, Show
 from webdyno.report.view import run_view
 from webdyno.stack.starting import open_stack
 
@@ -86,6 +87,25 @@ def test_a_line_of_an_answer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     for medium, text in media_of(run_view(run.whole, judge_sweep(run.whole)), tmp_path).items():
         assert "Weather" in text, medium
         assert "sunny, 21 °C" in text, medium
+
+
+class WeatherShow(Show):
+    """What a question might add."""
+
+    def found(self, point: PointView) -> Iterator[Section]:
+        yield Section("Weather", [Paragraph(f"sunny over {point.data.head.experiment.title}")])
+
+    def confidence(self, judged: Judgement) -> str | None:
+        return "High in summer" if judged.rounds else None
+
+
+def test_what_a_question_shows(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("webdyno.report.view.SHOWS", [*SHOWS, WeatherShow()])
+    run = simulated_run(VARIANTS, rounds=6)
+    media = media_of(run_view(run.whole, judge_sweep(run.whole)), tmp_path)
+    for medium, text in media.items():
+        assert f"sunny over {run.head.experiment.title}" in text, medium
+    assert "High in summer" in media["page"]
 
 
 def test_a_line_of_a_gate(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from builders import SimulatedRun, SimulatedVariant, simulated_run
 from judge.validity.broken import readings_with
 from webdyno.judge.interval import welch
 from webdyno.judge.point_data import PointData
-from webdyno.judge.runs import OTHERS_TOOK, compare_runs
+from webdyno.judge.runs import TAKEN_BY_OTHERS, compare_runs
 from webdyno.model.judgement import Verdict
 from webdyno.model.measure import Measure
 from webdyno.model.records import Record, SlotRecord
@@ -92,7 +92,7 @@ def test_of_a_run_that_others_disturbed_nothing_can_be_said() -> None:
     found = compare_runs(quiet, disturbed)
     assert found.verdict is Verdict.INCONCLUSIVE
     assert "others took 0% of the servers' CPUs before and 9" in found.headline
-    assert [it.what for it in found.differences] == [OTHERS_TOOK]
+    assert [it.what for it in found.differences] == [TAKEN_BY_OTHERS]
 
 
 def _beside(made: SimulatedRun, others_s: float) -> PointData:

@@ -34,7 +34,8 @@ from webdyno.model.several_runs import (
 
 SURE = {Verdict.FASTER, Verdict.SLOWER}
 ABSENT = "not there"
-OTHERS_TOOK = "CPU time of the servers that others took"
+TAKEN_BY_OTHERS = "servers.taken_by_others"
+"""The CPU time that others took of the servers', as a dotted name like those of settings."""
 
 WORST_FIRST = (
     Verdict.INVALID,
@@ -150,7 +151,7 @@ def _taken_by_others(before: PointData, after: PointData) -> list[Difference]:
     was, now = taken_share(before.slots), taken_share(after.slots)
     if abs(was - now) < LEAST_TAKEN:
         return []
-    return [Difference(what=OTHERS_TOOK, before=percent(was), after=percent(now))]
+    return [Difference(what=TAKEN_BY_OTHERS, before=percent(was), after=percent(now))]
 
 
 def _change(

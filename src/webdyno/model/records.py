@@ -11,6 +11,7 @@ from webdyno.model.long_look import LookEnd, ServerSample, Stall
 from webdyno.model.machine import Machine
 from webdyno.model.pilot import BurstsLook, ColdFigures, FreshStart, Pilot, SlotSettings
 from webdyno.model.readings import Readings
+from webdyno.model.text import Prose
 
 StopReason = Literal[
     "precision",
@@ -308,7 +309,7 @@ class AdjustmentRecord(Model):
     """The last finished round before it; 0 when none was."""
     rule: str
     variant: str | None
-    what: str
+    what: Prose
     """What was found, with figures, and what was done about it, in a sentence."""
     settings: SlotSettings | None = None
     """The settings of the rounds after it; None where they stay as they were."""
@@ -342,7 +343,7 @@ class StopRecord(Model):
     """The last finished one; 0 when none was."""
     stopped_at: AwareDatetime
     reason: StopReason
-    why: str
+    why: Prose
     """The reason in words."""
 
 

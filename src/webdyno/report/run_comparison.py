@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from webdyno.judge.runs import TAKEN_BY_OTHERS
 from webdyno.judge.sentences import rank_words
 from webdyno.judge.sweep import points_together
 from webdyno.model import format as text
@@ -37,6 +38,9 @@ NOT_COMPARED = (
     "itself. Points of different machines aren't compared: what differs between them may be the "
     "machines. Whether a ratio holds on other machines is what --replicates shows."
 )
+
+NAMES = {TAKEN_BY_OTHERS: "CPU time of the servers that others took"}
+"""What differences are called that aren't in a file or on the command line."""
 
 
 def comparison_document(head: RunHead, compared: SweepComparison) -> doc.Document:
@@ -150,7 +154,10 @@ def _differences(differences: Sequence[Difference]) -> doc.Block:
     if not differences:
         said = "Machine, versions and settings of measuring are the same."
         return doc.Paragraph(said, look="soft")
-    rows = [[difference.what, difference.before, difference.after] for difference in differences]
+    rows = [
+        [NAMES.get(difference.what, difference.what), difference.before, difference.after]
+        for difference in differences
+    ]
     table = doc.simple_table({"": "words", "before": "words", "after": "words"}, rows)
     return doc.Section("What else differs, and may be the cause", [table])
 
