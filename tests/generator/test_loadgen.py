@@ -12,7 +12,6 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from generator.conftest import serving
-from webdyno.generator.contract import order_json
 from webdyno.generator.interface import (
     AbortRule,
     Expectation,
@@ -20,7 +19,7 @@ from webdyno.generator.interface import (
     LoadOrder,
     Request,
 )
-from webdyno.generator.loadgen import Loadgen, find_loadgen
+from webdyno.generator.loadgen import Loadgen, find_loadgen, order_json
 from webdyno.generator.split_and_merge import merged_results
 from webdyno.model.errors import UserError
 from webdyno.model.load import Load, SlowReaders

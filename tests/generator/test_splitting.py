@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from webdyno.generator.contract import order_json
 from webdyno.generator.interface import Expectation, LoadOrder, Request, Share
+from webdyno.generator.loadgen import order_json
 from webdyno.generator.split_and_merge import split_order
 from webdyno.model.errors import UserError
 from webdyno.model.load import Load, SlowReaders

@@ -9,8 +9,8 @@ import pytest
 from pydantic import ValidationError
 
 from webdyno.definitions import Catalogue
-from webdyno.generator.contract import order_json
 from webdyno.generator.interface import LoadOrder, Users
+from webdyno.generator.loadgen import order_json
 from webdyno.generator.split_and_merge import split_order
 from webdyno.model.experiment import Experiment
 from webdyno.model.load import Load

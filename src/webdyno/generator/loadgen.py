@@ -1,5 +1,6 @@
 """webdyno's own engine behind `loadgen serve`: a JSON line in, a JSON line out, per slot."""
 
+import base64
 import json
 import logging
 import os
@@ -8,16 +9,17 @@ import selectors
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Self
 
 from pydantic import ValidationError
 
-from webdyno.generator.contract import order_json
 from webdyno.generator.interface import (
     GeneratorError,
     LoadOrder,
     LoginError,
+    Request,
     ServerResponse,
 )
 from webdyno.host.children import must, run_program
@@ -40,6 +42,11 @@ LOGIN_PATIENCE_S = 600.0
 """
 LOGIN_TIMEOUT_S = 60.0
 """A response to a login at least has so long: a server with one worker checks one at a time."""
+
+SHORTEST_WINDOW_S, LONGEST_WINDOW_S = 0.1, 3600.0
+"""Windows of these lengths are requested as thirds of a slot; the engine takes them from 0.01 s."""
+ROUNDING_S = 1e-6
+"""Added to a third's length, so that rounding doesn't leave a fourth window of a nanosecond."""
 
 
 def find_loadgen() -> Path:
@@ -148,8 +155,7 @@ class Loadgen:
         asked = self._order(order) | {"trace": {"accepts_within_s": accepts_within_s}}
         answer = self._answer(order, asked, LOGIN_PATIENCE_S)
         while "traced" not in answer:
-            body = self._read(self._running, answer["body_bytes"], LOGIN_PATIENCE_S)
-            yield _response(answer, body)
+            yield _response(answer, self._read(answer["body_bytes"], LOGIN_PATIENCE_S))
             answer = self._next_line(order, LOGIN_PATIENCE_S)
 
     @property
@@ -160,19 +166,19 @@ class Loadgen:
 
     def _answer(self, order: LoadOrder, asked: dict[str, Any], patience_s: float) -> dict[str, Any]:
         """Give what the engine answers to one line; raise GeneratorError for an error."""
-        process = self._running
-        assert process.stdin is not None  # noqa: S101 (requested in __enter__)
+        stdin = self._running.stdin
+        assert stdin is not None  # noqa: S101 (requested in __enter__)
         line = memoryview(json.dumps(asked).encode() + b"\n")
         try:
             while line:
-                line = line[process.stdin.write(line) :]
+                line = line[stdin.write(line) :]
         except BrokenPipeError:
-            raise self._died(process) from None
+            raise self._died() from None
         return self._next_line(order, patience_s)
 
     def _next_line(self, order: LoadOrder, patience_s: float) -> dict[str, Any]:
         try:
-            answer: dict[str, Any] = json.loads(self._read_line(self._running, patience_s))
+            answer: dict[str, Any] = json.loads(self._read_line(patience_s))
         except json.JSONDecodeError as error:
             raise GeneratorError(
                 f"the load engine's answer to slot {order.id} is not of the agreed form: {error}"
@@ -195,34 +201,34 @@ class Loadgen:
         is_ours = is_in_own_network(order.url)
         return order_json(order) | ({"allow_remote": True} if is_ours or order.allow_remote else {})
 
-    def _read_line(self, process: subprocess.Popen[bytes], patience_s: float) -> bytes:
+    def _read_line(self, patience_s: float) -> bytes:
         begin = 0
         while (end := self._unread.find(b"\n", begin)) < 0:
             begin = len(self._unread)
-            self._receive(process, patience_s)
-        return self._read(process, end + 1, patience_s)
+            self._receive(patience_s)
+        return self._read(end + 1, patience_s)
 
-    def _read(self, process: subprocess.Popen[bytes], count: int, patience_s: float) -> bytes:
+    def _read(self, count: int, patience_s: float) -> bytes:
         while len(self._unread) < count:
-            self._receive(process, patience_s)
+            self._receive(patience_s)
         taken = bytes(self._unread[:count])
         del self._unread[:count]
         return taken
 
-    def _receive(self, process: subprocess.Popen[bytes], patience_s: float) -> None:
-        assert process.stdout is not None  # noqa: S101 (requested in __enter__)
+    def _receive(self, patience_s: float) -> None:
+        stdout = self._running.stdout
+        assert stdout is not None  # noqa: S101 (requested in __enter__)
         with selectors.PollSelector() as selector:
-            selector.register(process.stdout, selectors.EVENT_READ)
+            selector.register(stdout, selectors.EVENT_READ)
             if not selector.select(patience_s):
                 raise GeneratorError(f"the load engine did not answer within {patience_s:.0f} s")
-        chunk = os.read(process.stdout.fileno(), 1 << 20)
-        if not chunk:
-            raise self._died(process)
-        self._unread += chunk
+        if not (came := os.read(stdout.fileno(), 1 << 20)):
+            raise self._died()
+        self._unread += came
 
-    @staticmethod
-    def _died(process: subprocess.Popen[bytes]) -> GeneratorError:
-        return GeneratorError(f"the load engine ended unexpectedly (exit code {process.wait()})")
+    def _died(self) -> GeneratorError:
+        code = self._running.wait()
+        return GeneratorError(f"the load engine ended unexpectedly (exit code {code})")
 
 
 def _response(answer: Mapping[str, Any], body: bytes) -> ServerResponse:
@@ -252,6 +258,123 @@ def _offered(order: LoadOrder) -> dict[str, float | None]:
     if order.replay is None:
         return offered
     return offered | {"last_offered_rps": order.offered_rps(order.duration_s / 3)}
+
+
+def order_json(order: LoadOrder) -> dict[str, Any]:
+    """Give the order in the form of the engine's contract."""
+    asked: dict[str, Any] = {
+        "schema": SCHEMA,
+        "id": order.id,
+        "requests": [_request_json(order, request) for request in order.requests],
+        "load": _load_json(order.load),
+        "duration_s": order.duration_s,
+        "seed": order.seed,
+    }
+    if order.count is not None:
+        asked["count"] = order.count
+    if order.ramp_up_s:
+        asked["ramp_up_s"] = order.ramp_up_s
+    if order.connection_ramp_s:
+        asked["load"]["connection_ramp_s"] = order.connection_ramp_s
+    if order.abort_rule is not None:
+        asked["abort_rule"] = asdict(order.abort_rule)
+    third_s = order.duration_s / 3 + ROUNDING_S
+    if order.window_s is not None:
+        asked["window_s"] = order.window_s
+    elif order.count is None and SHORTEST_WINDOW_S <= third_s <= LONGEST_WINDOW_S:
+        asked["window_s"] = third_s
+    if order.replay is not None:
+        asked["sequence"] = order.replay.numbers
+        asked["load"]["arrivals"] = {"times_s": order.replay.times_s}
+    elif order.load.zipf is not None:
+        asked["zipf"] = order.load.zipf
+    if order.users is not None:
+        asked["session"] = {
+            "login": [_request_json(order, request) for request in order.users.login],
+            "values": dict(order.users.values),
+            "key": order.users.key,
+        }
+    if order.share is not None:
+        # Clients with the same seed would make the same random choices at the same time, and a
+        # connection's own timetable is drawn from the seed and its number among its client's.
+        own_timetables = order.load.rate_per_connection is not None
+        asked["seed"] += order.share.index * (order.load.connections + 1 if own_timetables else 1)
+        if order.load.loop == "open" and order.replay is None and not own_timetables:
+            asked["load"]["arrivals"]["share"] = asdict(order.share) | {"seed": order.seed}
+    return asked
+
+
+def _request_json(order: LoadOrder, request: Request) -> dict[str, Any]:
+    expect, is_users = request.expect_on_wire, order.users is not None
+    is_weighted = order.load.zipf is None and order.replay is None and request.weight != 1.0
+    think = {"mean_s": request.think_s, "distribution": "exponential"}
+    valid = {
+        "status": None if expect.status is None else [expect.status],
+        "body_bytes": expect.body_bytes,
+        "body_sha256": expect.body_sha256,
+        "contains": None if expect.contains is None or not is_users else [expect.contains],
+    }
+    return _without_none(
+        {
+            "url": order.url + request.path,
+            "expect": _without_none(valid),
+            "method": None if request.method == "GET" else request.method,
+            "headers": dict(request.headers) or None,
+            "body": None if request.body is None else _body_json(request.body),
+            "weight": request.weight if is_weighted else None,
+            "endpoint": request.endpoint,
+            "events": request.events,
+            "flow": request.flow if is_users else None,
+            "capture": (dict(request.capture) or None) if is_users else None,
+            "think": None if request.think_s is None or not is_users else think,
+        }
+    )
+
+
+def _without_none(table: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in table.items() if value is not None}
+
+
+def _body_json(body: bytes) -> str | dict[str, str]:
+    try:
+        return body.decode()
+    except UnicodeDecodeError:
+        return {"base64": base64.b64encode(body).decode()}
+
+
+def _load_json(load: Load) -> dict[str, Any]:
+    asked: dict[str, Any] = {
+        "loop": load.loop,
+        "connections": load.connections,
+        "keepalive": load.keepalive,
+        "timeout_s": load.timeout_s,
+        "idle_connections": load.idle_connections,
+    }
+    if load.loop == "open":
+        asked["arrivals"] = {
+            "process": "constant" if load.arrivals == "constant" else "poisson",
+            "stages": [{"rate_per_s": load.rate_per_connection or load.rate_per_s}],
+            "unit": load.arrival_unit,
+        }
+        if load.rate_per_connection is not None:
+            asked["arrivals"]["each_connection"] = True
+        if load.burst > 1:
+            asked["arrivals"]["burst"] = load.burst
+        asked["send_delay_budget_s"] = load.send_delay_budget_s
+    if load.kernel_times:
+        asked["kernel_times"] = True
+    if load.think_s:
+        asked["think"] = {"mean_s": load.think_s, "distribution": "exponential"}
+    if load.protocol in {"h2", "h2c"}:
+        asked["protocol"] = "http2"
+        if load.streams > 1:
+            asked["streams"] = load.streams
+    if load.protocol in {"https", "h2"}:
+        # Here the certificate is our own, made for the run: there is nobody to vouch for it.
+        asked["tls"] = {"verify": bool(load.tls_verify), "resumption": load.tls_resumption}
+    if load.slow_readers is not None:
+        asked["slow_readers"] = load.slow_readers.model_dump()
+    return asked
 
 
 class Engine:
