@@ -55,6 +55,15 @@ def test_what_is_closed_stays_closed(catalogue: Catalogue, tmp_path: Path) -> No
         assert stat.S_IMODE(copy.stat().st_mode) == 0o600
 
 
+def test_what_two_variants_take_from_a_neighbour_is_kept_once(
+    catalogue: Catalogue, tmp_path: Path
+) -> None:
+    same = {"a": {"stack": "mine"}, "b": {"stack": "mine"}}
+    experiment = Experiment.model_validate({**EXPERIMENT.model_dump(), "variants": same})
+    keep_for_repeating(tmp_path / "run", experiment, catalogue)
+    assert (tmp_path / "run/catalog/services/shared/other.conf.j2").read_text() == "password"
+
+
 @pytest.mark.parametrize("linked", ["services/shared", "services/shared/other.conf.j2"])
 def test_no_link_leads_elsewhere(catalogue: Catalogue, tmp_path: Path, linked: str) -> None:
     elsewhere, link = tmp_path / "elsewhere", tmp_path / "catalog" / linked

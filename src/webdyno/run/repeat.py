@@ -81,9 +81,10 @@ def _copy_neighbours(service: Service, services: Path) -> None:
         if not target.exists():
             _copy(service.beside(service.build.program), target)
     for template in service.files.values():
-        if not (service.folder / template).exists():
-            (services / template).parent.mkdir(parents=True, exist_ok=True)
-            _copy_file(service.beside(template), services / template)
+        target = services / template
+        if not (service.folder / template).exists() and not target.exists():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            _copy_file(service.beside(template), target)
 
 
 def _copy(source: Path, target: Path) -> None:
