@@ -11,7 +11,7 @@ import grimp
 
 ROOT = Path(__file__).parents[1]
 PERIPHERY = ("audit", "cluster", "studies", "ui", "workload")
-ENTRIES = ("audit.rules.", "readers.", "probe.status", "report.questions.")
+ENTRIES = ("audit.rules.", "model.questions.", "readers.", "probe.status", "report.questions.")
 """One file for each kind of thing, wherever they are listed."""
 PROGRAMS = {"cluster.node", "host.netns_agent", "host.warden", "own.container_names"}
 """Each runs in a process of its own."""

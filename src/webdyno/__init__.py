@@ -10,9 +10,6 @@ docs/reference/python.md has all of it. Nothing is loaded before it is used.
 
 from typing import TYPE_CHECKING
 
-from webdyno.model.command import python_calls
-from webdyno.model.registry import imported
-
 if TYPE_CHECKING:
     from webdyno.lab.api import (
         capacity,
@@ -71,6 +68,9 @@ _MODULES: dict[str, tuple[str, ...]] = {
 
 def __getattr__(name: str) -> object:
     """Load a public name when it is first used."""
+    from webdyno.model.command import python_calls
+    from webdyno.model.registry import imported
+
     parts = {each: f"{module}:{each}" for module, names in _MODULES.items() for each in names}
     if part := (parts | python_calls()).get(name):
         value: object = imported(part)

@@ -8,7 +8,7 @@ import pytest
 
 from e2e.commands import QUICK, left_behind, started_webdyno, webdyno, webdyno_here
 from waiting import wait_until
-from webdyno.model.command import COMMANDS
+from webdyno.model.command import commands
 
 LINE = re.compile(
     r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} (?P<pid>\d+) webdyno\.(?P<module>[\w.]+): .*"
@@ -57,7 +57,7 @@ def test_a_run_says_what_it_does_and_prints_the_same(tmp_path: Path) -> None:
     assert "debug" not in done.stderr
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", commands())
 def test_each_command_takes_it(name: str, tmp_path: Path) -> None:
     done = webdyno_here(name, "--no-such-flag", "--debug", "debug.log", folder=tmp_path)
     assert done.returncode == 2

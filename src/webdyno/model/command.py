@@ -12,6 +12,7 @@ from webdyno.model.registry import ALSO, MEASURE, PREPARE, READ, CommandParts, q
 NAME = "webdyno"
 DEBUG = "--debug"
 """The flag that all commands have."""
+
 _API = "webdyno.lab.api"
 _OTHERS = (
     CommandParts(
