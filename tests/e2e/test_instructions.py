@@ -15,6 +15,7 @@ from webdyno.model.metrics import INSTRUCTIONS
 from webdyno.model.records import SlotRecord
 from webdyno.probe import instructions
 from webdyno.probe.instructions import Event
+from webdyno.run.folder import RunFolder
 from webdyno.run.session import begin_run, measure_run, resume_run
 
 CPU_CLOCK, NOTHING_LIKE_IT = Event(1, 1), Event(1, 10_000)
@@ -97,4 +98,4 @@ def test_a_run_that_counts_is_not_resumed_where_nobody_counts(
         begin_run("counted", experiment, catalogue, tmp_path / "run").close()
     count_by(NOTHING_LIKE_IT, monkeypatch)
     with pytest.raises(UserError, match="instructions can't be counted here"):
-        resume_run(tmp_path / "run")
+        resume_run(RunFolder.open(tmp_path / "run"))

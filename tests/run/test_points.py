@@ -101,6 +101,7 @@ def test_a_point_is_measured_until_it_has_the_rounds_asked_for_however_precise_i
             calibrations={},
             folder=folder,
             progress=LineProgress(simulated.head, print),
+            commands_user=None,
             watch=Stopwatch(1e6),
         )
         point.ask_for(rounds)
@@ -112,7 +113,7 @@ def test_logins_that_take_long_are_told_once(tmp_path: Path) -> None:
     told: list[str] = []
     with RunFolder.create(tmp_path / "run", simulated.head) as folder:
         progress = LineProgress(simulated.head, told.append)
-        point = RunningPoint(simulated.data, [], NOWHERE, {}, folder, progress)
+        point = RunningPoint(simulated.data, [], NOWHERE, {}, folder, progress, None)
         for users, took_s in ((64, 4.0), (8, 22.0), (64, 22.0), (64, 23.0)):
             variant = SimpleNamespace(name="a", load=Load(connections=users))
             point.tell_of_logins(cast("PlannedVariant", variant), took_s)
@@ -148,6 +149,7 @@ def test_the_time_of_pilots_is_counted_once(
             calibrations={},
             folder=folder,
             progress=LineProgress(simulated.head, print),
+            commands_user=None,
         )
         session._take_turns([point], seed=1)
     assert point.used_s == 10

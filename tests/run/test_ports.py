@@ -58,6 +58,7 @@ def test_a_variant_whose_port_is_taken_starts_on_another(
             calibrations={},
             folder=folder,
             progress=LineProgress(folder.head, print),
+            commands_user=None,
         )
         drawn = iter([taken])
         with RunningRound(point, 1) as running:

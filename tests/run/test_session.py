@@ -51,7 +51,7 @@ def changed(folder: RunFolder, change: Callable[[dict[str, Any]], None]) -> None
 
 def test_each_start_of_measuring_is_on_record(tmp_path: Path) -> None:
     folder = begun(tmp_path / "run")
-    resume_run(folder.path).close()
+    resume_run(RunFolder.open(folder.path)).close()
     sessions = folder.records()
     assert [type(session) for session in sessions] == [SessionRecord, SessionRecord]
     first, second = sessions
@@ -79,7 +79,7 @@ def test_nothing_is_mixed_into_a_run_from_elsewhere(
     folder = begun(tmp_path / "run")
     changed(folder, change)
     with pytest.raises(UserError) as error:
-        resume_run(folder.path)
+        resume_run(RunFolder.open(folder.path))
     assert told in str(error.value)
     assert f"run {folder.path}/experiment.toml --catalog {folder.path}/catalog" in str(error.value)
     assert len(folder.records()) == 1
@@ -88,7 +88,7 @@ def test_nothing_is_mixed_into_a_run_from_elsewhere(
 def test_a_new_kernel_start_may_find_a_little_more_memory(tmp_path: Path) -> None:
     folder = begun(tmp_path / "run")
     changed(folder, lambda head: head["machine"].update(memory_bytes=_a_little_more(head)))
-    resume_run(folder.path).close()
+    resume_run(RunFolder.open(folder.path)).close()
 
 
 def _a_little_more(head: dict[str, Any]) -> int:
@@ -130,14 +130,14 @@ def test_a_catalogue_of_ones_own_is_kept_with_all_that_varies(tmp_path: Path) ->
     kept = kept_catalogue(folder.path)
     assert {"mine", "other"} <= set(kept.stacks)
     assert (kept.site("letters").folder / "root/letter.txt").read_text() == "Dear reader"
-    resume_run(folder.path).close()
+    resume_run(RunFolder.open(folder.path)).close()
 
 
 def test_a_run_that_was_killed_while_it_was_made_is_refused(tmp_path: Path) -> None:
     folder = begun(tmp_path / "run")
     (folder.path / "experiment.toml").unlink()
     with pytest.raises(UserError, match="ended before it began"):
-        resume_run(folder.path)
+        resume_run(RunFolder.open(folder.path))
 
 
 def test_the_copy_of_a_catalogue_is_known_again(tmp_path: Path) -> None:

@@ -8,10 +8,11 @@ from unittest.mock import Mock
 import pytest
 
 from builders import SimulatedVariant, point_data, simulated_run
-from webdyno.model.errors import OperationError
+from webdyno.definitions import Catalogue
+from webdyno.model.errors import OperationError, UserError
 from webdyno.model.experiment import State
 from webdyno.run.folder import RunFolder
-from webdyno.run.point import RunningPoint, in_state, prepared
+from webdyno.run.point import RunningPoint, commands_user, in_state, prepared
 
 
 def test_commands_run_in_order_around_the_round_and_are_logged(tmp_path: Path) -> None:
@@ -75,6 +76,7 @@ def test_in_another_one_s_folder_root_runs_them_as_that_one(
             calibrations={},
             folder=folder,
             progress=Mock(),
+            commands_user=commands_user(Catalogue.load(), folder.path),
         )
         with prepared(point, 1):
             said = folder.round_log(point.number, 1, "state.log").read_text()
@@ -99,3 +101,15 @@ def test_nothing_that_a_command_left_in_the_background_stays(tmp_path: Path) -> 
     stat = Path(f"/proc/{number}/stat")
     while stat.exists() and stat.read_text().rpartition(")")[2].split()[0] != "Z":
         time.sleep(0.01)  # it was killed; the test ends with pytest's own time limit else
+
+
+def test_a_log_that_its_command_swaps_for_a_link_is_not_told(tmp_path: Path) -> None:
+    """What fails is told with the end of its log: root may read what the command may not."""
+    (tmp_path / "secret").write_text("a secret")
+    log = tmp_path / "log"
+    swap = f"ln -sf {tmp_path}/secret {log}; false"
+    with (
+        pytest.raises(UserError, match="log is a symbolic link"),
+        in_state(State(before_round=[swap]), log, None),
+    ):
+        pytest.fail("the round has begun")

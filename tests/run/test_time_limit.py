@@ -203,6 +203,7 @@ def measured(
                 calibrations=dict.fromkeys(plan.experiment.variants),
                 folder=folder,
                 progress=LineProgress(head, print),
+                commands_user=None,
                 watch=Stopwatch(whole=whole),
                 started=started,
             )

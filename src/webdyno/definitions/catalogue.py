@@ -36,6 +36,8 @@ class Catalogue:
     sites: Mapping[str, Site]
     experiments: Mapping[str, Path]
     """Files; an experiment is read when it is asked for."""
+    kept_in: Path | None = None
+    """The folder of it that a run kept, whose owner wrote it; None where no run did."""
 
     @classmethod
     def load(cls, extra_dirs: Iterable[Path] = ()) -> "Catalogue":
@@ -104,6 +106,7 @@ class Catalogue:
             stacks={**self.stacks, **stacks},
             sites={**self.sites, **sites},
             experiments={**self.experiments, **experiments},
+            kept_in=self.kept_in,
         )
 
 

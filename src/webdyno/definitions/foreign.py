@@ -35,6 +35,8 @@ class ForeignPart:
     """The folder as whose user it runs; None: as the servers' user."""
     in_container: bool = False
     """Whether it starts containers."""
+    kept_in: Path | None = None
+    """Belongs to whom it runs as, where that isn't the owner of `folder`."""
 
 
 def foreign_parts(stacks: Iterable[Stack], sites: Iterable[Site]) -> list[ForeignPart]:
@@ -102,16 +104,19 @@ def _site(site: Site) -> ForeignPart:
     )
 
 
-def commands_around_rounds(states: Iterable[State], folder: Path) -> list[ForeignPart]:
+def commands_around_rounds(
+    states: Iterable[State], folder: Path, kept_in: Path | None = None
+) -> list[ForeignPart]:
     """Give what experiments run before and after their rounds, as the user of a run's folder.
 
-    They run in the current folder, and are others in another one: `./reset.sh` is what lies there.
+    Or of that which `kept_in` names, whose experiment it is. They run in the current folder, and
+    are others in another one: `./reset.sh` is what lies there.
     """
-    parts = (_around_rounds(state, folder) for state in states)
+    parts = (_around_rounds(state, folder, kept_in) for state in states)
     return list({part.fingerprint: part for part in parts if part.runs}.values())
 
 
-def _around_rounds(state: State, folder: Path) -> ForeignPart:
+def _around_rounds(state: State, folder: Path, kept_in: Path | None) -> ForeignPart:
     commands = [f"state.before_round: {command}" for command in state.before_round]
     commands += [f"state.after_round: {command}" for command in state.after_round]
     return ForeignPart(
@@ -121,6 +126,7 @@ def _around_rounds(state: State, folder: Path) -> ForeignPart:
         packages=(),
         is_ours=False,
         in_folder=folder,
+        kept_in=kept_in,
     )
 
 

@@ -10,6 +10,7 @@ import subprocess
 import tarfile
 import tempfile
 from collections.abc import Iterable
+from math import inf
 from pathlib import Path, PurePosixPath
 from typing import IO
 
@@ -32,6 +33,15 @@ def take_back(source: Path, target: Path, user: ServerUser | None) -> None:
     """
     if _copy(source, target, user, ["."]):
         raise OperationError(f"can't copy {source}: it changed meanwhile")
+
+
+def copy_opened(folder: int, target: Path, user: ServerUser | None, most_bytes: int) -> None:
+    """Copy what is in an open folder that anybody may change into a private one that is there.
+
+    As `take_back` has it; raise OperationError also for more than so many bytes.
+    """
+    if _copy(folder, target, user, ["."], most_bytes=most_bytes):
+        raise OperationError("it changed while it was copied")
 
 
 def copy_readable(
@@ -61,24 +71,33 @@ def let_everybody_read(top: Path) -> None:
 
 
 def _copy(
-    source: Path, target: Path, user: ServerUser | None, what: list[str], *, links: bool = True
+    source: Path | int,
+    target: Path,
+    user: ServerUser | None,
+    what: list[str],
+    *,
+    links: bool = True,
+    most_bytes: float = inf,
 ) -> int:
-    """Give the exit code, if no worse than SOMETHING_EXCLUDED.
+    """Give the exit code, if no worse than SOMETHING_EXCLUDED. An open folder is a number.
 
     It needs no warden: when we die, `tar` ends at its next write to the pipe.
     """
-    command = ["tar", "--create", "--hard-dereference", "--directory", str(source), *what]
+    is_open = isinstance(source, int)
+    place = "." if is_open else str(source)
+    command = ["tar", "--create", "--hard-dereference", "--directory", place, *what]
     with tempfile.TemporaryFile() as said:
         with subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=said,
+            cwd=f"/proc/self/fd/{source}" if is_open else None,  # entered before it is that user
             **identity(user),
         ) as process:
             assert process.stdout is not None  # noqa: S101 (it is a pipe, see above)
             try:
-                unpack(process.stdout, target, links=links)
+                unpack(process.stdout, target, links=links, most_bytes=most_bytes)
             except BaseException as error:
                 process.kill()
                 if isinstance(error, tarfile.TarError):
@@ -92,16 +111,20 @@ def _copy(
     return process.returncode
 
 
-def unpack(archive: IO[bytes], target: Path, *, links: bool) -> None:
+def unpack(archive: IO[bytes], target: Path, *, links: bool, most_bytes: float = inf) -> None:
     """Unpack an archive that anybody may have written; `target` is private and empty.
 
     Raise TarError for a member that would lie outside or is no file, folder or, where there may be
-    some, symbolic link.
+    some, symbolic link; and for more than so many bytes.
     """
     symbolic: list[tuple[Path, str]] = []
+    unpacked_bytes = 0
     with tarfile.open(fileobj=archive, mode="r|") as members:
         for member in members:
             path = target / _inside(member.name)
+            unpacked_bytes += member.size
+            if unpacked_bytes > most_bytes:
+                raise tarfile.ExtractError(f"it has more than {most_bytes:,} bytes")
             if member.isdir():
                 path.mkdir(exist_ok=True, parents=True)
                 path.chmod(member.mode & PERMISSIONS | 0o700)

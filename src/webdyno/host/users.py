@@ -123,6 +123,32 @@ def programs_user(run: Path, folder: Path) -> ServerUser | None:
     return first or then
 
 
+def others_may_change(folder: Path) -> bool:
+    """Whether somebody else may put other things in the place of a folder, or of what is in it.
+
+    Root may anyway, and so may, as root, who called sudo.
+    """
+    ways = {folder.absolute(), folder.resolve()}
+    above = {path for way in ways for path in way.parents}
+    return any(map(_is_others_to_change, (*above, *ways, *everything_below(folder))))
+
+
+def trusted_users() -> set[int]:
+    """Give the ids of those who may do what we may."""
+    sudo = os.environ.get("SUDO_UID", "") if os.geteuid() == 0 else ""
+    return {0, os.geteuid(), *([int(sudo)] if sudo.isdecimal() else [])}
+
+
+def _is_others_to_change(path: Path) -> bool:
+    try:
+        status = path.lstat()
+    except FileNotFoundError:
+        return False
+    writable = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    protected = status.st_mode & stat.S_ISVTX or stat.S_ISLNK(status.st_mode)
+    return status.st_uid not in trusted_users() or bool(writable and not protected)
+
+
 def _user(uid: int, folder: Path) -> ServerUser:
     try:
         entry = pwd.getpwuid(uid)

@@ -102,14 +102,15 @@ def others_running() -> list[OtherRun]:
     return [OtherRun(pid, _command_of(pid)) for pid in sorted(pids - {os.getpid()})]
 
 
-def open_lock(path: Path) -> int:
+def open_lock(path: Path, folder: int | None = None) -> int:
     """Open a file for locking, made if need be; never wait for what isn't a file.
 
-    Raise OperationError when something else has its name.
+    With its folder open, it is that of its name in there. Raise OperationError when something else
+    has its name.
     """
     flags = os.O_CREAT | os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
     try:
-        lock = os.open(path, flags, 0o600)
+        lock = os.open(path if folder is None else path.name, flags, 0o600, dir_fd=folder)
     except OSError as error:
         raise OperationError(f"{path}: can't be opened as a lock: {error.strerror}") from None
     if not stat.S_ISREG(os.fstat(lock).st_mode):

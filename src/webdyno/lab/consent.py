@@ -286,7 +286,8 @@ def _as_whom(part: ForeignPart) -> str:
     if part.in_folder is None:
         return name_of(server_user())
     # A folder that isn't there yet will be ours.
-    run, folder = (path if path.exists() else Path("/") for path in (part.folder, part.in_folder))
+    author = part.kept_in or part.folder
+    run, folder = (path if path.exists() else Path("/") for path in (author, part.in_folder))
     return name_of(programs_user(run, folder))
 
 

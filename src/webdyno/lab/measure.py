@@ -1,6 +1,6 @@
 """An experiment is measured: agreed to, provided for, begun, measured, or gone on with."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from webdyno.definitions import Catalogue
 from webdyno.definitions.foreign import commands_around_rounds, foreign_parts
 from webdyno.generator.interface import program
+from webdyno.host.users import others_may_change
 from webdyno.lab.caller import Caller
 from webdyno.lab.consent import (
     agree_to_foreign,
@@ -26,7 +27,7 @@ from webdyno.model.metrics import CAPACITY
 from webdyno.model.point import plan_points
 from webdyno.model.records import SlotRecord
 from webdyno.model.service import Need
-from webdyno.model.stack import Stack
+from webdyno.model.stack import Site, Stack
 from webdyno.run.folder import HEAD_FILE, RunFolder
 from webdyno.stack.needs import needs_of
 from webdyno.stack.open_ports import refuse_open_port
@@ -81,12 +82,13 @@ def measure_anew(
 
     if not caller.quiet:
         caller.tell(f"{name} {estimate_text(experiment, catalogue)}" if rounds is None else name)
-    return _measure_in(
-        _backend(experiment, caller, vouched),
-        lambda backend, there: begin_run(name, there, catalogue, out, backend),
-        caller,
-        rounds=rounds,
-    )
+
+    def begun(backend: "Backend", there: Experiment) -> RunFolder:
+        folder = begin_run(name, there, catalogue, out, backend)
+        _agree_again(there, catalogue, folder.path, caller)
+        return folder
+
+    return _measure_in(_backend(experiment, caller, vouched), begun, caller, rounds=rounds)
 
 
 def measure_on(
@@ -99,11 +101,12 @@ def measure_on(
     from webdyno.run.repeat import kept_catalogue
     from webdyno.run.session import resume_run
 
-    experiment = RunFolder.open(path).head.experiment
+    run = RunFolder.open(path)
+    experiment = run.head.experiment
     vouched = _provide(experiment, kept_catalogue(path), path, caller)
     return _measure_in(
         _backend(experiment, caller, vouched),
-        lambda backend, _: resume_run(path, backend),
+        lambda backend, _: resume_run(run, backend),
         caller,
         more_s,
         rounds,
@@ -253,20 +256,14 @@ def _provide(
     for each in there:
         refuse_reading(each, caller)
         _refuse_open_ports(each, catalogue)
-    variants = [
-        (variant, each.site_of(name)) for each in there for name, variant in each.variants.items()
-    ]
-    stacks = [
-        catalogue.stack(name) for name in dict.fromkeys(variant.stack for variant, _ in variants)
-    ]
-    sites = [catalogue.site(name) for name in dict.fromkeys(site for _, site in variants)]
+    stacks, sites = _named_parts(there, catalogue)
     generators = [program(name) for name in dict.fromkeys(each.generator for each in there)]
     tools = [need for its in generators if (need := its.need)]
     tools += [need for each in there for need in _needs_of_settings(each, catalogue)]
     on_hosts = experiment.testbed.kind == "cluster"
     refuse_other_machines(stacks, caller, anywhere=on_hosts)
     vouched = vouched_targets(stacks, sites, caller)
-    around = commands_around_rounds((each.state for each in there), folder)
+    around = commands_around_rounds((each.state for each in there), folder, catalogue.kept_in)
     refuse_secrets_for_others(stacks, there)
     agree_to_foreign([*foreign_parts(stacks, sites), *around], caller)
     if not on_hosts:  # those look themselves
@@ -276,6 +273,42 @@ def _provide(
         for bias in its.biases:
             caller.tell(f"{its.name}: {bias}")
     return vouched
+
+
+def _agree_again(
+    experiment: Experiment, catalogue: Catalogue, folder: Path, caller: Caller
+) -> None:
+    """Get a yes to what a new run has kept, where others may have changed it since the first.
+
+    What is the same needs none.
+    """
+    from webdyno.run.repeat import kept_catalogue
+
+    there = [plan.experiment for plan in plan_points(experiment)]
+    foreign = foreign_parts(*_named_parts(there, catalogue))
+    if not any(map(others_may_change, (folder, *(part.folder for part in foreign)))):
+        return
+    kept = kept_catalogue(folder)
+    stacks, sites = _named_parts(there, kept)
+    for each in there:
+        _refuse_open_ports(each, kept)
+    refuse_other_machines(stacks, caller, anywhere=experiment.testbed.kind == "cluster")
+    refuse_secrets_for_others(stacks, there)
+    agree_to_foreign(foreign_parts(stacks, sites), caller)
+
+
+def _named_parts(
+    experiments: Sequence[Experiment], catalogue: Catalogue
+) -> tuple[list[Stack], list[Site]]:
+    """Give the stacks and sites that experiments name."""
+    variants = [
+        (variant.stack, experiment.site_of(name))
+        for experiment in experiments
+        for name, variant in experiment.variants.items()
+    ]
+    stacks = dict.fromkeys(stack for stack, _ in variants)
+    sites = dict.fromkeys(site for _, site in variants)
+    return [*map(catalogue.stack, stacks)], [*map(catalogue.site, sites)]
 
 
 def _needs_of_settings(experiment: Experiment, catalogue: Catalogue) -> Iterator[Need]:

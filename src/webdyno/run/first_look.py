@@ -13,7 +13,6 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from webdyno.definitions import Catalogue
-from webdyno.host.users import caller
 from webdyno.judge import question_of
 from webdyno.judge.validity.preflight import response_differences
 from webdyno.model.experiment import Experiment
@@ -24,7 +23,7 @@ from webdyno.run.giving_up import give_up
 from webdyno.run.local_backend import Agent, OpenTestbeds
 from webdyno.run.pilot import is_before_pilots
 from webdyno.run.planned import MOST_CERTIFIED, PlannedVariant, plan_variants
-from webdyno.run.point import RunningPoint, in_state, prepared
+from webdyno.run.point import RunningPoint, commands_user, in_state, prepared
 from webdyno.run.preflight import with_differences
 from webdyno.run.round import run_preflight
 from webdyno.run.variant import RunningRound
@@ -93,7 +92,8 @@ def unlike_requests(
     variants = plan_variants(there, catalogue)
     with ExitStack() as exits:
         folder = Path(exits.enter_context(TemporaryDirectory(prefix="webdyno-look-")))
-        exits.enter_context(in_state(there.state, folder / "state.log", caller(folder)))
+        user = commands_user(catalogue, folder)
+        exits.enter_context(in_state(there.state, folder / "state.log", user))
         agent = Agent(variants, OpenTestbeds(exits, vouched=vouched).of_variants(there))
         exits.callback(agent.end)
         urls = {}

@@ -140,10 +140,15 @@ class RunFolder:
         """
         if self._file is not None:
             return
-        lock = open_lock(self.path / LOCK_FILE)
+        with writing(self.path), folder_inside(self.path) as folder:
+            self._hold_in(folder)
+
+    def _hold_in(self, folder: int) -> None:
+        """Hold it in the open folder, whatever somebody puts in its place meanwhile."""
+        lock = open_lock(self.path / LOCK_FILE, folder)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            self._file = _opened_for_appending(self.path / RECORDS_FILE)
+            self._file = _opened_for_appending(self.path / RECORDS_FILE, folder)
         except BlockingIOError:
             os.close(lock)
             raise UserError(
@@ -283,11 +288,11 @@ def is_held(path: Path) -> bool:
         return False
 
 
-def _opened_for_appending(file: Path) -> int:
+def _opened_for_appending(file: Path, folder: int) -> int:
     """Open the records of a run whose lock is held, and cut off what is torn at their end."""
     flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     with writing(file):
-        descriptor = os.open(file, flags, 0o644)
+        descriptor = os.open(file.name, flags, 0o644, dir_fd=folder)
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode):
         os.close(descriptor)

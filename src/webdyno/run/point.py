@@ -13,8 +13,9 @@ from pathlib import Path
 from random import Random
 from typing import IO, Protocol
 
+from webdyno.definitions import Catalogue
 from webdyno.host.children import ending_with_us, in_session
-from webdyno.host.users import ServerUser, caller, home_of
+from webdyno.host.users import ServerUser, home_of, programs_user
 from webdyno.judge import Stop, decide, next_variants, question_of
 from webdyno.judge.adjustments import due_adjustment
 from webdyno.judge.fitting import next_round_s
@@ -22,7 +23,7 @@ from webdyno.judge.point_data import PointData
 from webdyno.judge.settings import slots_per_variant
 from webdyno.model.errors import OperationError
 from webdyno.model.experiment import Experiment, State
-from webdyno.model.files import open_here, writing
+from webdyno.model.files import folder_inside, open_here, opened, reading, writing
 from webdyno.model.format import count, duration
 from webdyno.model.machine import Calibration
 from webdyno.model.point import Point
@@ -101,6 +102,8 @@ class RunningPoint:
     """By variant: what the client can do at most where that runs, if that was measured."""
     folder: RunFolder
     progress: Progress
+    commands_user: ServerUser | None
+    """As whom the experiment's own commands run; None: ourselves."""
     watch: Stopwatch = field(default_factory=Stopwatch)
     """Counts how much of its share of the time is used up."""
     started: set[tuple[str, str, str]] = field(default_factory=set)
@@ -284,7 +287,15 @@ def rng_of(seed: int | None, point: int, *part: object) -> Random:
 def prepared(point: RunningPoint, number: int) -> AbstractContextManager[None]:
     """Put the user's own things into the state that every round begins with, and back after it."""
     log = point.folder.round_log(point.number, number, "state.log")
-    return in_state(point.experiment.state, log, caller(point.folder.path))
+    return in_state(point.experiment.state, log, point.commands_user)
+
+
+def commands_user(catalogue: Catalogue, folder: Path) -> ServerUser | None:
+    """Give as whom an experiment's own commands run, in a run's folder; None: ourselves.
+
+    One that goes back to a run of somebody else has his commands, wherever it is measured.
+    """
+    return programs_user(catalogue.kept_in or folder, folder)
 
 
 @contextmanager
@@ -348,7 +359,10 @@ def _environment(user: ServerUser) -> dict[str, str]:
 
 
 def _end(log: Path) -> str:
-    with log.open("rb") as file:
-        file.seek(max(0, log.stat().st_size - READ_BYTES))
+    """Give the last lines of a log; whoever wrote it may have put a link there."""
+    with reading(log), folder_inside(log.parent) as folder:
+        content = opened(Path(f"/proc/self/fd/{folder}", log.name), named=str(log))
+    with content as file:
+        file.seek(max(0, os.fstat(file.fileno()).st_size - READ_BYTES))
         lines = file.read().decode(errors="replace").splitlines()[-SHOWN_LINES:]
     return "\n".join(f"    {line}" for line in lines)

@@ -1,15 +1,38 @@
 """What lets a run be repeated elsewhere: its experiment as a file, its part of the catalogue."""
 
+import atexit
 import os
 import shutil
 import stat
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 from webdyno.definitions import Catalogue
+from webdyno.host.copies import copy_opened
+from webdyno.host.users import (
+    ServerUser,
+    hand_over,
+    make_private,
+    others_may_change,
+    owner_of,
+    trusted_users,
+)
+from webdyno.host.workspace import Workspace
 from webdyno.model.errors import OperationError, UserError
 from webdyno.model.experiment import Experiment
-from webdyno.model.files import MIB, checked_files, opened, write_whole
+from webdyno.model.files import (
+    FOLDER,
+    MIB,
+    checked_files,
+    everything_below,
+    folder_inside,
+    opened,
+    reading,
+    write_whole,
+)
 from webdyno.model.run import CATALOGUE_FOLDER, EXPERIMENT_FILE
 from webdyno.model.service import Service
 from webdyno.run.planned import PlannedVariant, variants_of_all_points
@@ -25,16 +48,46 @@ def keep_for_repeating(folder: Path, experiment: Experiment, catalogue: Catalogu
     """
     variants = variants_of_all_points(experiment, catalogue)
     try:
-        for kind, part in sorted(set(_parts(variants))):
-            _copy(part, folder / CATALOGUE_FOLDER / kind / part.name)
-        for service in _services(variants):
-            _copy_neighbours(service, folder / CATALOGUE_FOLDER / "services")
+        with _new_folder(folder, CATALOGUE_FOLDER) as kept:
+            for kind, part in sorted(set(_parts(variants))):
+                _copy(part, kept / kind / part.name)
+            for service in _services(variants):
+                _copy_neighbours(service, kept / "services")
+            for service in _services(variants):
+                if service.own:
+                    _leave_to_owner(kept / "services" / service.folder.name, service.folder)
+            if catalogue.kept_in:
+                _leave_to_owner(kept, catalogue.kept_in)
     except OSError as error:
         raise OperationError(
             f"{folder}: the catalog's part in this run can't be kept there: {error}"
         ) from error
     # Last, so that it tells that all the rest is there.
     write_whole(folder / EXPERIMENT_FILE, experiment.toml())
+
+
+@contextmanager
+def _new_folder(folder: Path, name: str) -> Iterator[Path]:
+    """Make a folder in another one that may be somebody else's; give a path that leads to it alone.
+
+    Whatever he puts in its place meanwhile, nothing is written elsewhere.
+    """
+    with folder_inside(folder, folder) as place:
+        os.mkdir(name, dir_fd=place)
+        made = os.open(name, FOLDER | os.O_NOFOLLOW, dir_fd=place)
+    try:
+        if os.fstat(made).st_uid != os.geteuid():
+            raise PermissionError(f"somebody else's {name} is there")
+        yield Path(f"/proc/self/fd/{made}")
+    finally:
+        os.close(made)
+
+
+def _leave_to_owner(copy: Path, source: Path) -> None:
+    """Leave a copy to whom the original belongs: as him run the programs that it names."""
+    if owner := owner_of(source):
+        for path in (*everything_below(copy), copy):
+            os.chown(path, owner.uid, owner.gid, follow_symlinks=path == copy)
 
 
 def is_kept(folder: Path) -> bool:
@@ -45,8 +98,9 @@ def is_kept(folder: Path) -> bool:
 def kept_catalogue(folder: Path) -> Catalogue:
     """Give the catalogue as it was when a run began; what the run doesn't use is as it is now.
 
-    So is all of it where the folder has no copy. Raise UserError for a run that was killed while
-    its copy was made, and for a copy that holds something else than files, such as a pipe.
+    So is all of it where the folder has no copy. What others may change is as it is when it is
+    first asked for: what was agreed to is what runs. Raise UserError for a run that was killed
+    while its copy was made, and for a copy that holds something else than files, such as a pipe.
     """
     kept = folder / CATALOGUE_FOLDER
     if not kept.is_dir():
@@ -56,7 +110,36 @@ def kept_catalogue(folder: Path) -> Catalogue:
     size = sum(path.stat().st_size for path in checked_files(kept).values())
     if size > MOST_KEPT_BYTES:
         raise UserError(f"{kept} has more than {MOST_KEPT_BYTES // MIB} MiB, the most that is read")
-    return Catalogue.load([kept])
+    if others_may_change(kept):
+        kept = _out_of_reach(folder.absolute())
+        checked_files(kept)
+    return replace(Catalogue.load([kept]), kept_in=kept)
+
+
+@cache
+def _out_of_reach(folder: Path) -> Path:
+    """Copy the catalogue of a run to where nobody else gets at it, and leave it its owner's.
+
+    Nothing gets into it that he may not read.
+    """
+    with reading(folder / CATALOGUE_FOLDER), folder_inside(folder) as run:
+        kept = os.open(CATALOGUE_FOLDER, FOLDER | os.O_NOFOLLOW, dir_fd=run)
+        try:
+            owner = _stranger(run) or _stranger(kept)
+            workspace = Workspace()
+            atexit.register(workspace.remove)
+            copy = make_private(make_private(workspace.path / "kept") / CATALOGUE_FOLDER)
+            copy_opened(kept, copy, owner, MOST_KEPT_BYTES)
+        finally:
+            os.close(kept)
+    hand_over(copy, owner)
+    return copy
+
+
+def _stranger(folder: int) -> ServerUser | None:
+    """Give whom an open folder belongs to, where that is nobody who may do as we may."""
+    is_trusted = os.fstat(folder).st_uid in trusted_users()
+    return None if is_trusted else owner_of(Path(f"/proc/self/fd/{folder}"))
 
 
 def _parts(variants: Iterable[PlannedVariant]) -> Iterator[tuple[str, Path]]:

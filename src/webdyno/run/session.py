@@ -33,7 +33,7 @@ from webdyno.run.local_backend import LocalBackend
 from webdyno.run.long_look import look_fits, run_long_looks
 from webdyno.run.pilot import run_pilots
 from webdyno.run.planned import plan_variants
-from webdyno.run.point import Progress, RunningPoint
+from webdyno.run.point import Progress, RunningPoint, commands_user
 from webdyno.run.redact import hide_in_files
 from webdyno.run.repeat import keep_for_repeating, kept_catalogue
 from webdyno.run.round import run_round
@@ -75,15 +75,14 @@ def begin_run(
     return folder
 
 
-def resume_run(path: Path, backend: Backend = LOCAL) -> RunFolder:
+def resume_run(folder: RunFolder, backend: Backend = LOCAL) -> RunFolder:
     """Begin another session of a run; raise UserError where it would measure something else.
 
     That is so on another machine, and with other versions of servers, load generator or webdyno:
     no verdict may rest on both.
     """
+    head, path = folder.head, folder.path
     logger.debug("resumes %s: looks at the machine and asks for versions", path)
-    folder = RunFolder.open(path)
-    head = folder.head
     here = _session(head.experiment, kept_catalogue(path), backend)
     if changed := surroundings(head, here):
         lines = "\n".join(
@@ -187,6 +186,7 @@ def _open_points(
                 calibrations=_calibrations(folder.head, data.experiment),
                 folder=folder,
                 progress=progress,
+                commands_user=commands_user(catalogue, folder.path),
                 watch=Stopwatch(used_s(data), whole),
                 started=started,
                 has_stopped=_has_stopped(data),
