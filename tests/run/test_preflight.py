@@ -14,7 +14,13 @@ from manners import serving
 from webdyno.generator.interface import Expectation, Request
 from webdyno.model.load import Load
 from webdyno.run import preflight
-from webdyno.run.preflight import Undecodable, ask_all, decoded
+from webdyno.run.preflight import (
+    MOST_SEARCHED_BYTES,
+    Undecodable,
+    ask_all,
+    decoded,
+    without_ignored,
+)
 
 BODY = b"Hello, World!"
 ENCODED = {
@@ -158,3 +164,11 @@ def test_a_response_that_would_take_longer_names_the_timeout(begin: bytes, named
     assert response.error
     assert ("load.timeout_s" in response.error) == named, response.error
     assert "within 0.3 s" in response.error
+
+
+def test_of_a_very_long_body_nothing_is_ignored() -> None:
+    """JSON that a small body unpacks to can take thirty times as much memory."""
+    body = b"[" + b"[]," * (MOST_SEARCHED_BYTES // 3) + b"[]]"
+    assert without_ignored(body, []) == body
+    with pytest.raises(Undecodable, match=r"its body has 32 MiB, .* are searched"):
+        without_ignored(body, ["$.time"])

@@ -5,7 +5,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from difflib import unified_diff
 from functools import partial
 from pathlib import Path
 from statistics import fmean, median
@@ -17,6 +16,7 @@ from webdyno.model import format as text
 from webdyno.model.errors import UserError
 from webdyno.model.files import MIB, read_given
 from webdyno.model.judgement import EndpointFigures, Judgement, VariantFacts
+from webdyno.model.line_diff import line_diff
 from webdyno.model.load_result import TlsUse
 from webdyno.model.metrics import responses
 from webdyno.model.readings import CpuUse, PressureUse, Readings, ServiceUse
@@ -342,15 +342,11 @@ def file_differences(
 ) -> Iterator[FileDifference]:
     """Give what differs in files that both have."""
     for name in sorted(files.keys() & of_other.keys()):
-        lines = list(
-            unified_diff(
-                _settled(of_other[name]),
-                _settled(files[name]),
-                f"{other}: {name}",
-                f"{variant}: {name}",
-                n=AROUND,
-                lineterm="",
-            )
+        lines = line_diff(
+            _settled(of_other[name]),
+            _settled(files[name]),
+            (f"{other}: {name}", f"{variant}: {name}"),
+            AROUND,
         )
         if lines:
             more = ["…"] if len(lines) > MOST_LINES else []

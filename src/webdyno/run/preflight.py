@@ -11,7 +11,6 @@ import re
 import zlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from difflib import unified_diff
 from typing import Any
 from uuid import uuid4
 
@@ -28,7 +27,9 @@ from webdyno.generator.interface import (
     Users,
 )
 from webdyno.model.errors import UserError
+from webdyno.model.format import size
 from webdyno.model.hiding import HIDDEN
+from webdyno.model.line_diff import line_diff
 from webdyno.model.load import Load
 from webdyno.model.records import Response
 from webdyno.model.request import JSON_TOP, accepted_encodings, header, steps
@@ -40,8 +41,11 @@ SHOWN_BYTES = 500
 COMPARED_BYTES = 1 << 16
 """How much of a body is compared with the baseline's, to show where they differ."""
 
-MOST_DECODED_BYTES = 1 << 30
-"""A small body can unpack to one that fills the memory."""
+MOST_DECODED_BYTES = 1 << 28
+"""A small body can unpack to one that fills the memory. No other one is longer, either."""
+
+MOST_SEARCHED_BYTES = 1 << 25
+"""Of a body of which something is ignored: as JSON it can take thirty times as much memory."""
 
 ZLIB_FORMATS = {"gzip": 31, "deflate": 15}
 """By encoding: what zlib calls its format (RFC 9110, 8.4.1)."""
@@ -166,7 +170,15 @@ def decoded(body: bytes, encoding: str, accepted: Collection[str]) -> bytes:
 
 
 def without_ignored(body: bytes, ignored: Sequence[str]) -> bytes:
-    """Give a body without what may differ; raise UserError for a pattern that takes for ever."""
+    """Give a body without what may differ; raise UserError for a pattern that takes for ever.
+
+    Raise Undecodable for a body that is too long to look for it.
+    """
+    if ignored and len(body) > MOST_SEARCHED_BYTES:
+        raise Undecodable(
+            f"its body has {size(len(body))}, and {size(MOST_SEARCHED_BYTES)} at most are searched "
+            "for what to ignore"
+        )
     for what in ignored:
         if what.startswith(JSON_TOP):
             body = _without_value(body, steps(what))
@@ -236,11 +248,7 @@ def _difference(one: bytes, other: bytes) -> list[str]:
     if one == other:
         return []
     before, after = _lines(one), _lines(other)
-    lines = [
-        line
-        for line in unified_diff(before, after, n=0, lineterm="")
-        if not line.startswith(("---", "+++", "@@"))
-    ]
+    lines = [line for line in line_diff(before, after) if not line.startswith(("---", "+++", "@@"))]
     begin = _first_difference(before, after)
     shown = [line[0] + " " + _cut(line[1:], begin) for line in lines[:MOST_LINES]]
     return [*shown, *([INSTEAD] if len(lines) > MOST_LINES else [])]
