@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 from urllib.parse import parse_qsl, quote_plus
 
@@ -34,13 +34,12 @@ WHOSE_NAME = frozenset(_WHOSE_NAME.split())
 """Words that a person's name is called by, and nothing else with them."""
 SHORTEST_KEY = 6
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
-_MAIL = re.compile(r"[^@\s/?#]+@[^@\s/?#]+\.[^@\s/?#]+")
+_MAIL = re.compile(r"(?<![^@\s/?#])[^@\s/?#]+@[^@\s/?#]+\.[^@\s/?#]+")
 _PHONE = re.compile(r"(?:\+|00)\d[\d ()./-]{6,18}")
 _CARD = re.compile(r"\d(?:[ -]?\d){12,18}")
-_PART = re.compile(
-    r'((?<![a-z*])name="?([^";\r\n]+)"?[^\n]*\n(?:[^\n]+\n)*?\r?\n)(.*?)(?=\r?\n--)',
-    re.DOTALL | re.IGNORECASE,
-)
+_BETWEEN_PARTS = re.compile(r"(\r?\n--)")
+_PART_NAME = re.compile(r'(?<![a-z*])name="?([^";\r\n]+)', re.IGNORECASE)
+_BLANK_LINE = re.compile(r"\n\r?\n")
 _FIELD = re.compile(
     r"""(?<![\w.-])(?P<name>[A-Za-z_][\w.-]{0,60})(?P<is>\\*["']?\s*[:=]\s*)"""
     r"""(?:(?P<quote>\\*["'])(?P<quoted>[^\n]{0,1000}?)(?P=quote)|(?P<bare>[^\s"'<>&;,(){}\[\]\\$]+))"""
@@ -49,6 +48,8 @@ _FIELD = re.compile(
 _ELEMENT = re.compile(r"(<(?:\w+:)?([A-Za-z_][\w.-]{0,60})(?:\s[^<>]*)?>)([^<>$]+)(?=</)")
 _NO_NAME = re.compile(r"[{}<>\"'\n]|.{100}")
 """In what stands where a form has a field's name, and is something else."""
+DEEPEST = 200
+"""Levels of JSON that are looked into."""
 Variable = Callable[[str], str]
 """Gives what stands in a personal field's place, by the field's name."""
 
@@ -111,7 +112,8 @@ def without_personal(body: bytes, kind: str, variable: Variable) -> bytes:
 
 def _text_without(text: str, kind: str, variable: Variable) -> str:
     if kind.lower().startswith("multipart/"):
-        return _PART.sub(lambda part: _part_without(part, variable), text)
+        *parts, end = _BETWEEN_PARTS.split(text)
+        return "".join([*(_part_without(part, variable) for part in parts), end])
     if (within := _in_json_without(text, variable)) is not None:
         return within
     if (pairs := form_pairs(text, kind)) is not None:
@@ -145,8 +147,12 @@ def _form_without(text: str, pairs: list[tuple[str, str]], variable: Variable) -
     )
 
 
-def _part_without(part: re.Match[str], variable: Variable) -> str:
-    return part[1] + value_without(part[2], part[3], variable)
+def _part_without(part: str, variable: Variable) -> str:
+    """Give a part of a multipart body, or what is between two, without what is personal."""
+    name = _PART_NAME.search(part)
+    if name is None or (blank := _BLANK_LINE.search(part, name.end())) is None:
+        return part
+    return part[: blank.end()] + value_without(name[1], part[blank.end() :], variable)
 
 
 def value_without(name: str, value: str, variable: Variable) -> str:
@@ -191,11 +197,23 @@ def _json_without(node: Any, name: str, variable: Variable) -> Any:  # noqa: ANN
 
 
 def parsed_json(text: str) -> Any:  # noqa: ANN401 (JSON)
-    """Read JSON; None for anything else."""
+    """Read JSON; None for anything else, and for what is nested deeper than anybody's data."""
     try:
-        return json.loads(text)
+        node = json.loads(text)
     except (ValueError, RecursionError):
         return None
+    level = [node]
+    for _ in range(DEEPEST):
+        level = [inner for each in level for inner in _inside(each)]
+        if not level:
+            return node
+    return None
+
+
+def _inside(node: Any) -> Iterable[Any]:  # noqa: ANN401 (JSON)
+    if isinstance(node, dict):
+        return node.values()
+    return node if isinstance(node, list) else ()
 
 
 def leaves(node: Any, path: str = "") -> Iterator[tuple[str, str]]:  # noqa: ANN401 (JSON)

@@ -36,6 +36,8 @@ TABLES = {"environment", "labels", "args", "depends_on", "sysctls", "extra_hosts
 MOST_BYTES = MIB
 MOST_VALUES = 100_000
 """With aliases counted as often as they stand for something."""
+MOST_FILLED = 16 * MIB
+"""Characters in the place of variables."""
 DEEPEST = 100
 MOST_DIGITS = 18
 TAG = "tag:yaml.org,2002:"
@@ -158,14 +160,15 @@ def _variables_beside(file: Path, place: str) -> dict[str, str]:
 def variables_of(path: Path, place: str) -> dict[str, str]:
     """Read a file of NAME=VALUE; raise UserError where there is none that can be read."""
     variables: dict[str, str] = {}
+    filling = _Filling(known := dict(os.environ))
     for line in _lines(path, place):
         name, equals, value = line.strip().removeprefix("export ").partition("=")
         if equals and not name.startswith("#"):
-            variables[name.strip()] = _dotenv_value(value.strip(), variables)
+            known[name.strip()] = variables[name.strip()] = _dotenv_value(value.strip(), filling)
     return variables
 
 
-def _dotenv_value(text: str, known: Mapping[str, str]) -> str:
+def _dotenv_value(text: str, filling: "_Filling") -> str:
     """Read a value as Compose does: what isn't in quotes ends before a comment, `'` keeps all."""
     if quoted := _QUOTED.match(text):
         if quoted[1] is not None:
@@ -173,7 +176,7 @@ def _dotenv_value(text: str, known: Mapping[str, str]) -> str:
         text = _ESCAPED.sub(lambda match: _ESCAPES.get(match[1], match[1]), quoted[2])
     else:
         text = _COMMENT.sub("", text)
-    return str(_Filling({**os.environ, **known}).filled(text))
+    return str(filling.filled(text))
 
 
 def _lines(path: Path, place: str) -> list[str]:
@@ -192,6 +195,8 @@ class _Filling:
     """Those that are empty then."""
     lacking: dict[str, str] = field(default_factory=dict)
     """Those that the file demands, with its words."""
+    _length: list[int] = field(default_factory=lambda: [0])
+    """Of what was filled in, all together: values of values can double with each line."""
 
     def filled(self, value: Any) -> Any:  # noqa: ANN401 (YAML)
         """Give a value with all of its texts filled in."""
@@ -199,7 +204,17 @@ class _Filling:
             return {key: self.filled(item) for key, item in value.items()}
         if isinstance(value, list):
             return [self.filled(item) for item in value]
-        return _VARIABLE.sub(self._variable, value) if isinstance(value, str) else value
+        return _VARIABLE.sub(self._counted, value) if isinstance(value, str) else value
+
+    def _counted(self, match: re.Match[str]) -> str:
+        value = self._variable(match)
+        self._length[0] += len(value)
+        if self._length[0] > MOST_FILLED:
+            raise UserError(
+                f"{match[0]:.60}: what variables of Compose files and of .env stand for is more "
+                f"than {MOST_FILLED:,} characters by then; have them name fewer others"
+            )
+        return value
 
     def _variable(self, match: re.Match[str]) -> str:
         name, how, other = match["plain"] or match["name"], match["how"] or "", match["other"] or ""
@@ -290,7 +305,7 @@ def read_yaml(file: Path, place: str) -> Any:  # noqa: ANN401 (YAML)
     with reading(named):
         text = read_named(file, MOST_BYTES, place).decode()
     try:
-        return _plain_values(text)
+        return plain_values(text)
     except (yaml.YAMLError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         line = f":{mark.line + 1}" if mark else ""
@@ -300,7 +315,11 @@ def read_yaml(file: Path, place: str) -> Any:  # noqa: ANN401 (YAML)
         ) from None
 
 
-def _plain_values(text: str) -> Any:  # noqa: ANN401 (YAML)
+def plain_values(text: str) -> Any:  # noqa: ANN401 (YAML)
+    """Return what a document of YAML holds; raise yaml.YAMLError for one that is too much.
+
+    Few aliases and merged tables can stand for any number of values.
+    """
     loader = _Loader(text)
     root = loader.get_single_node()
     if root is None:

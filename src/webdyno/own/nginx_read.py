@@ -30,11 +30,9 @@ TEMPLATES = (".template", ".tmpl", ".tpl")
 FOLDERS_OF_PARTS = {"conf.d", "sites-available", "sites-enabled", "http.d", "default.d"}
 SHOWN_FILES = 3
 
-_DEFINED = re.compile(
-    r"\b(?:set|auth_request_set|perl_set|js_set|js_var)\s+\$(\w+)"
-    r"|\b(?:map|geo|split_clients)\b[^;{]*\$(\w+)\s*\{"
-    r"|\?P?<(\w+)>"
-)
+_DEFINED = re.compile(r"\b(?:set|auth_request_set|perl_set|js_set|js_var)\s+\$(\w+)|\?P?<(\w+)>")
+_DEFINED_BY_BLOCK = re.compile(r"\b(?:map|geo|split_clients)\b([^;{]*)(\{?)")
+_LAST_VARIABLE = re.compile(r"\$(\w+)\s*\Z")
 """Where a configuration gives a variable its value."""
 _COMMENT = re.compile(r"(?m)(?:^|(?<=[\s;{}]))#.*$")
 
@@ -131,7 +129,10 @@ class _Reader:
             (match["name"], match["plain"]) for match in BRACED_OR_PLAIN.finditer(plain_text)
         ]
         braced = {name for name, _ in variables if name}
+        blocks = _DEFINED_BY_BLOCK.findall(plain_text)
+        by_blocks = (_LAST_VARIABLE.search(head) for head, begins in blocks if begins)
         defined = set(chain.from_iterable(_DEFINED.findall(plain_text)))
+        defined |= {variable[1] for variable in by_blocks if variable}
         filled = {
             name
             for name in filter(None, chain.from_iterable(variables))

@@ -11,11 +11,13 @@ from webdyno.own.layouts.files import read_text
 from webdyno.own.layouts.python_tools import Installing
 
 SETTINGS_MODULE = re.compile(r"""DJANGO_SETTINGS_MODULE["'],\s*["']([\w.]+)["']""")
-PATH = re.compile(r"""^\s*path\(\s*["']([\w./-]*)["']\s*,(?!\s*(?:include|admin))""", re.MULTILINE)
+PATH = re.compile(
+    r"""^[ \t]*path\(\s*["']([\w./-]*)["']\s*,(?!\s*(?:include|admin))""", re.MULTILINE
+)
 PRODUCTION = ("production", "prod", "live", "deploy")
 LISTENS = "--bind 127.0.0.1:$PORT"
 HERE = re.compile(r"""["'](?:127\.0\.0\.1|\*)["']""")
-HOSTS = re.compile(r"^\s*ALLOWED_HOSTS\s*\+?=(?P<said>[^\n]*(?:\n\s+[^\n]*)*)", re.MULTILINE)
+HOSTS = re.compile(r"^[ \t]*ALLOWED_HOSTS\s*\+?=(?P<said>[^\n]*(?:\n\s+[^\n]*)*)", re.MULTILINE)
 READ = r"""(?:config|env\w*(?:\.\w+)?)\s*[(\[]\s*["'](\w+)["']"""
 """A variable that settings read, by os.environ, django-environ or python-decouple."""
 WANTED = re.compile(
@@ -25,8 +27,8 @@ WANTED = re.compile(
 GIVEN = {"DATABASE_URL", "REDIS_URL"}
 """Variables of services behind it."""
 SECRET = re.compile(r"SECRET|_KEY$|TOKEN|PASSWORD")
-DEBUG = re.compile(rf"^\s*DEBUG\s*=.*?{READ}", re.MULTILINE)
-DEBUGS = re.compile(r"^\s*DEBUG\s*=\s*True\b", re.MULTILINE)
+DEBUG = re.compile(rf"^[ \t]*DEBUG\s*=.*?{READ}", re.MULTILINE)
+DEBUGS = re.compile(r"^[ \t]*DEBUG\s*=\s*True\b", re.MULTILINE)
 ANY_NAME = re.compile(r"""["']\.?([\w-]+(?:\.[\w-]+)+)["']""")
 SEEDS = ("seed", "seed_db", "seed_data", "populate", "populate_db", "load_demo", "demo_data")
 MOST_PATHS = 12

@@ -146,7 +146,7 @@ def find_deno(folder: Path) -> FoundApp | None:
     file = first_of(folder, "deno.json", "deno.jsonc")
     if file is None:
         return None
-    text = re.sub(r"^\s*//.*$", "", read_text(folder / file) or "", flags=re.MULTILINE)
+    text = re.sub(r"^[ \t]*//.*$", "", read_text(folder / file) or "", flags=re.MULTILINE)
     try:
         data: Any = json.loads(text)
     except (ValueError, RecursionError):

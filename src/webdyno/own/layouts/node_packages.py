@@ -108,7 +108,7 @@ def members_of(folder: Path, package: Package) -> Iterator[Package]:
     workspaces = package.data.get("workspaces")
     patterns = workspaces.get("packages") if isinstance(workspaces, dict) else workspaces
     if text := read_text(folder / "pnpm-workspace.yaml"):
-        patterns = re.findall(r"""^\s*-\s*["']?([\w@./*-]+)["']?\s*$""", text, re.MULTILINE)
+        patterns = re.findall(r"""^[ \t]*-[ \t]*["']?([\w@./*-]+)["']?\s*$""", text, re.MULTILINE)
     for path in matching(folder, patterns):
         if member := package_in(path):
             yield member

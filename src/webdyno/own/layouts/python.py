@@ -12,7 +12,7 @@ from webdyno.own.layouts.python_tools import Installing, installing, only
 
 FLASK_COMMAND = re.compile(
     r"""@app\.cli\.command\(\s*(?:["'](?P<given>[\w-]+)["'])?[^\n]*\n"""
-    r"""(?:\s*@[^\n]*\n)*\s*def (?P<function>\w+)"""
+    r"""(?:\s*@[^\n]*\n){0,20}\s*def (?P<function>\w+)"""
 )
 """A command of Flask's that may fill the database; without a name its function gives one."""
 QUIETLY = ">/dev/null"

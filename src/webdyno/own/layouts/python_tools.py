@@ -109,7 +109,7 @@ def _needs(folder: Path) -> Iterator[str]:
     for name in ("uv.lock", "poetry.lock"):
         yield from (name.lower() for name in LOCKED.findall(read_text(folder / name) or ""))
     for name in ("setup.py", "setup.cfg"):
-        words = re.findall(r"^\s*[\"']?([\w.-]+)", read_text(folder / name) or "", re.MULTILINE)
+        words = re.findall(r"^[ \t]*[\"']?([\w.-]+)", read_text(folder / name) or "", re.MULTILINE)
         yield from (word.lower() for word in words)
 
 

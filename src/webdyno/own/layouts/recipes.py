@@ -83,7 +83,9 @@ def _procfile_build(folder: Path, start: str) -> str | None:
     return next((app.build for app in found_by if app and app.build), None)
 
 
-INSTRUCTION = re.compile(r"^\s*(FROM|ENTRYPOINT|CMD)\s+(.+?)\s*$", re.MULTILINE | re.IGNORECASE)
+INSTRUCTION = re.compile(
+    r"^[ \t]*(FROM|ENTRYPOINT|CMD)[ \t]+(\S(?:.*\S)?)[^\S\n]*$", re.MULTILINE | re.IGNORECASE
+)
 COMPOSE_NAME = re.compile(r"(?:docker-)?compose[\w.-]*\.ya?ml")
 
 

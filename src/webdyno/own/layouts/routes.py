@@ -11,6 +11,7 @@ from urllib.parse import quote
 import yaml
 
 from webdyno.model.text import split_url
+from webdyno.own.compose_file import plain_values
 from webdyno.own.layouts.app import FoundApp
 from webdyno.own.layouts.files import first_of, read_text, sources, table
 
@@ -144,7 +145,7 @@ def untried_paths(app: FoundApp, folder: Path) -> list[str]:
 def routes_of_openapi(text: str) -> list[Route]:
     """Give the routes of an OpenAPI document, JSON or YAML; none where it isn't one."""
     try:
-        data: Any = json.loads(text) if text.lstrip().startswith("{") else yaml.safe_load(text)
+        data: Any = json.loads(text) if text.lstrip().startswith("{") else plain_values(text)
     except (ValueError, RecursionError, yaml.YAMLError):
         return []
     if not isinstance(data, dict) or not ({"openapi", "swagger"} & data.keys()):

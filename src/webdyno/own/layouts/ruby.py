@@ -8,12 +8,12 @@ from webdyno.own.layouts.app import FOR_MEASURING, FoundApp
 from webdyno.own.layouts.files import read_text
 
 BUNDLED = "bundle config set --local path .bundle && bundle install --quiet"
-PATH = re.compile(r"""^\s*get\s*\(?["']/?([\w./-]+)["']""", re.MULTILINE)
-RESOURCES = re.compile(r"^(?P<in>\s*)resources\s+:(?P<name>\w+)", re.MULTILINE)
-ROOT = re.compile(r"^\s*root\b", re.MULTILINE)
-SINATRA = re.compile(r"""^\s*require\s+["']sinatra(?!/base)[\w/]*["']""", re.MULTILINE)
+PATH = re.compile(r"""^[ \t]*get\s*\(?["']/?([\w./-]+)["']""", re.MULTILINE)
+RESOURCES = re.compile(r"^(?P<in>[ \t]*)resources\s+:(?P<name>\w+)", re.MULTILINE)
+ROOT = re.compile(r"^[ \t]*root\b", re.MULTILINE)
+SINATRA = re.compile(r"""^[ \t]*require\s+["']sinatra(?!/base)[\w/]*["']""", re.MULTILINE)
 PUMA = "puma --bind tcp://127.0.0.1:$PORT config.ru"
-TASK = re.compile(r"^\s*task\s+:?(\w+)", re.MULTILINE)
+TASK = re.compile(r"^[ \t]*task\s+:?(\w+)", re.MULTILINE)
 FILLS = ("migrate", "seed")
 """Tasks below `db:`, in their order."""
 OUTERMOST = 2
@@ -66,7 +66,7 @@ def _rails(folder: Path, execute: str, build: str | None) -> FoundApp:
 def is_rails(folder: Path) -> bool:
     """Whether a Gemfile has Rails in it."""
     gems = read_text(folder / "Gemfile") or ""
-    return bool(re.search(r"""^\s*gem\s+["']rails["']""", gems, re.MULTILINE))
+    return bool(re.search(r"""^[ \t]*gem\s+["']rails["']""", gems, re.MULTILINE))
 
 
 def rails_environment() -> dict[str, str]:
