@@ -63,7 +63,7 @@ def migrated_head(head: JsonValue) -> JsonValue:
         head,
         format=lambda _: OLDEST_FORMAT + 1,
         experiment=_experiment,
-        calibration=lambda it: _changed(_renamed(it, CALIBRATION), format=lambda _: 2),
+        calibration=lambda old: _changed(_renamed(old, CALIBRATION), format=lambda _: 2),
     )
 
 
@@ -97,7 +97,7 @@ def migrated_record(line: bytes) -> bytes:
     if OLD_RESULT not in line and OLD_BURSTS not in line:
         return line
     with suppress(ValueError):  # no JSON: who reads it as a record says so
-        record = _changed(from_json(line), load=_result, bursts=lambda it: _renamed(it, BURSTS))
+        record = _changed(from_json(line), load=_result, bursts=lambda old: _renamed(old, BURSTS))
         return to_json(record, inf_nan_mode="constants")
     return line
 
@@ -106,9 +106,9 @@ def _experiment(experiment: JsonValue) -> JsonValue:
     return _changed(
         experiment,
         load=_load,
-        load_with=lambda it: _each(it, _load),
-        variants=lambda it: _each(it, lambda variant: _changed(variant, load=_load)),
-        factors=lambda it: _renamed(it, FACTORS),
+        load_with=lambda old: _each(old, _load),
+        variants=lambda old: _each(old, lambda variant: _changed(variant, load=_load)),
+        factors=lambda old: _renamed(old, FACTORS),
         capacity=_load,
     )
 
@@ -121,12 +121,12 @@ def _result(result: JsonValue) -> JsonValue:
     return _changed(
         _renamed(result, RESULT),
         schema=lambda _: 2,
-        client=lambda it: _renamed(it, CLIENT),
-        windows=lambda it: _each(it, lambda window: _renamed(window, WINDOW)),
-        endpoints=lambda it: _each(it, lambda endpoint: _renamed(endpoint, RESULT)),
-        events=lambda it: _renamed(it, EVENTS),
-        keepalive=lambda it: _renamed(it, REQUESTED),
-        idle_connections=lambda it: _renamed(it, REQUESTED),
+        client=lambda old: _renamed(old, CLIENT),
+        windows=lambda old: _each(old, lambda window: _renamed(window, WINDOW)),
+        endpoints=lambda old: _each(old, lambda endpoint: _renamed(endpoint, RESULT)),
+        events=lambda old: _renamed(old, EVENTS),
+        keepalive=lambda old: _renamed(old, REQUESTED),
+        idle_connections=lambda old: _renamed(old, REQUESTED),
     )
 
 
