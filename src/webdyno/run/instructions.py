@@ -9,7 +9,6 @@ from webdyno.model.pilot import SlotSettings
 from webdyno.model.records import InstructionsRecord
 from webdyno.run.planned import PlannedVariant
 from webdyno.run.variant import RunningRound
-from webdyno.stack.service import StackDied
 
 COUNTED_ROUNDS = 3
 """In so many first ones instructions are counted: from one to the next these differ by far less
@@ -27,11 +26,8 @@ def count_instructions(
     for variant in variants:
         slot_s = times.ramp_up_s[variant.name] + times.window_s
         if _is_due(running, variant.name, slot_s) and _is_here(running, variant):
-            try:
+            with running.deaths_on_record(variant):
                 running.point.keep(_counted(running, variant, times))
-            except StackDied as death:
-                running.point.keep_incident(running.number, variant.name, death)
-                raise
 
 
 def _is_due(running: RunningRound, variant: str, slot_s: float) -> bool:

@@ -284,11 +284,8 @@ def _look_at_rest(running: RunningRound, variants: Sequence[PlannedVariant], res
     for variant in variants:
         if running.up[variant.name].is_elsewhere:
             continue
-        try:
+        with running.deaths_on_record(variant):
             running.point.keep(_seen_at_rest(running, variant, rest_s))
-        except StackDied as death:
-            running.point.keep_incident(running.number, variant.name, death)
-            raise
 
 
 def _seen_at_rest(running: RunningRound, variant: PlannedVariant, rest_s: float) -> RestRecord:

@@ -5,7 +5,8 @@ Started, loaded, and what was measured put on record.
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from statistics import fmean
@@ -172,14 +173,20 @@ class RunningRound:
         """
         if self.point.left_s < self._takes_s(variant, order):
             raise OutOfTime
-        try:
+        with self.deaths_on_record(variant):
             record = self._measured(position, variant, phase, order, tell)
             if not may_die:
                 self.point.testbed.servers.check_alive(variant.name)
+        return record
+
+    @contextmanager
+    def deaths_on_record(self, variant: PlannedVariant) -> Iterator[None]:
+        """Put on record that a variant's servers died inside, where they do."""
+        try:
+            yield
         except StackDied as death:
             self.point.keep_incident(self.number, variant.name, death)
             raise
-        return record
 
     def _takes_s(self, variant: PlannedVariant, order: LoadOrder) -> float:
         """Give how long a slot takes, about; of one that a number of requests ends nobody knows."""
