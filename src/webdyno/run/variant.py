@@ -13,7 +13,7 @@ from statistics import fmean
 from typing import Literal, Self
 from uuid import uuid4
 
-from webdyno.generator.interface import LoadOrder
+from webdyno.generator.interface import GeneratorError, LoadOrder
 from webdyno.judge import question_of
 from webdyno.model.errors import OperationError
 from webdyno.model.format import duration
@@ -76,7 +76,9 @@ class RunningRound:
             return self._start(variant)
         except OperationError as error:
             if not _may_start_on_another_port(error):
-                point.keep_incident(self.number, variant.name, error)
+                # The engine asks whether servers are ready; its own end is no variant's.
+                whose = None if isinstance(error, GeneratorError) else variant.name
+                point.keep_incident(self.number, whose, error)
                 raise
         what = (
             f"variant {variant.name}: an address was in use; it was started again with another port"
