@@ -207,7 +207,7 @@ def run_delays(
 
 
 def measure_pacing(paths: Mapping[str, Path], options: Namespace, cores: Cores) -> Table:
-    """Run loadgen at a high rate with each budget; client and server tell how late requests are."""
+    """Run loadgen at a high rate with each budget; client and server say how late requests are."""
     table = Table(
         title=f"sent at {DELAY_RATE_RPS:,}/s, µs after they were due", title_justify="left"
     )
@@ -251,7 +251,7 @@ def _pacing(
     delay_us, sent = result["send_delay_us"], result["requests"]["sent"]
     seen_us = kept.arrived_late_us or {}
     return delay_us["p99"], [
-        *(f"{told[name]:.0f}" for told in (delay_us, seen_us) for name in ("p50", "p99", "max")),
+        *(f"{late[name]:.0f}" for late in (delay_us, seen_us) for name in ("p50", "p99", "max")),
         f"{sent / max(result['client']['wake_ups'], 1):.1f}",
         f"{finished.cpu_s * 1e6 / sent:.1f}",
         f"{finished.others:.0%}",

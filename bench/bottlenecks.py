@@ -2,9 +2,9 @@
 
 For each case webdyno measures two variants that are alike, for the sake of a run to ask about, then
 what limits the first. The bottleneck is named where its elasticity is the largest and surely the
-limit; in a balanced system two things have to limit in part. A backend that takes its time is told
-by the connections: fewer ask less often. Each run adds a line to the file of results; the table
-shows the last one of each case.
+limit; in a balanced system two things have to limit in part. A backend that takes its time is
+reported by the connections: fewer ask less often. Each run adds a line to the file of results; the
+table shows the last one of each case.
 """
 
 import sys
@@ -126,7 +126,7 @@ def work(options: Namespace, console: Console) -> None:
         for name in options.cases:
             found = look(name, options.budget)
             lab.append(options.results, found)
-            progress.print(f"{name}: {found.problem or told(found)}", markup=False)
+            progress.print(f"{name}: {found.problem or reported(found)}", markup=False)
     console.print(table(lab.read_as(options.results, Limited)))
 
 
@@ -164,7 +164,7 @@ def written(name: str, case: Case) -> str:
     return "\n".join(lines) + "\n"
 
 
-def told(found: Limited) -> str:
+def reported(found: Limited) -> str:
     """Write the elasticities, the largest first."""
     ordered = sorted(found.found, key=lambda it: -it.found.estimate)
     return "; ".join(
@@ -191,7 +191,7 @@ def table(outcomes: Sequence[Limited]) -> Table:
     for name in CASES:
         if (found := last.get(name)) is not None:
             right_word = "yes" if found.is_right else "no"
-            made.add_row(name, found.problem or told(found), right_word, f"{found.took_s:.0f}")
+            made.add_row(name, found.problem or reported(found), right_word, f"{found.took_s:.0f}")
     return made
 
 

@@ -119,7 +119,7 @@ def errors(found: Outcome) -> list[float]:
 
 
 def held(found: Outcome) -> list[bool]:
-    """Tell for each variant whether the interval of its capacity holds the truth."""
+    """Report for each variant whether the interval of its capacity holds the truth."""
     truth = CASES[found.case].truth
     if truth is None:
         return []
@@ -127,7 +127,7 @@ def held(found: Outcome) -> list[bool]:
 
 
 def line(found: Outcome) -> str:
-    """Tell one run."""
+    """Report one run."""
     if found.verdict is None:
         return f"{found.case}: no judgement: {found.problem}"
     off = ", ".join(f"{error:+.1%}" for error in errors(found))

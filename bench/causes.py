@@ -194,15 +194,15 @@ def _found(folder: Path) -> dict[str, object]:
         return {}
     run = RunFolder.open(folder)
     compared = judge(run.data().points[0]).comparisons
-    told: dict[str, object] = {"ratio": compared[0].decisive if compared else None}
+    reported: dict[str, object] = {"ratio": compared[0].decisive if compared else None}
     if (folder / "explain" / f"advice-{SLOW}").exists():
         tried = RunFolder.open(folder / "explain" / f"advice-{SLOW}")
-        told["gains"] = judge(tried.data().points[0]).gains
-    return told
+        reported["gains"] = judge(tried.data().points[0]).gains
+    return reported
 
 
 def line(found: Named) -> str:
-    """Tell one run."""
+    """Report one run."""
     if found.problem:
         return f"{found.case}: {found.problem}"
     return f"{found.case}: {_claims(found)}, {found.took_s:.0f} s"

@@ -33,7 +33,7 @@ EXAMPLES = """\
 FEW = 64
 GOAL_BYTES = 4096
 OTHER_FILES = 64
-"""Descriptors beside the connections that loadgen insists on."""
+"""Descriptors next to the connections that loadgen insists on."""
 OPEN_WITHIN_S = 30.0
 HOLD_S = 2.0
 """How long all connections are in use before memory is read."""

@@ -3,8 +3,8 @@
 webdyno runs as a user runs `webdyno compare A B --rate`, on real processes and sockets. Each
 request of a server costs a known CPU time, whatever the rate; a thousand times that per second are
 its cores per 1,000 requests per second. One server gathers requests, sleeping in between, and needs
-less CPU than the other: that it keeps requests waiting has to be told. One is asked for more than
-it can do: it has no cost at that rate.
+less CPU than the other: that it keeps requests waiting has to be reported. One is asked for more
+than it can do: it has no cost at that rate.
 
 A dial holds as long as it is larger than the server's own work (waking up, reading, answering),
 which spinning fills up. What one request takes beyond it, as on cold caches or while the hypervisor
@@ -39,19 +39,19 @@ RESULTS = Path("bench/results/costs.jsonl")
 BUDGET = "30s"
 TOLERANCE = 0.02
 """By so much a cost may be off."""
-TOLD = ("cheap-by-queueing", "offered-rate")
+REPORTED = ("cheap-by-queueing", "offered-rate")
 """Warnings that say that a server is cheap only at its users' expense, or has no cost."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """Two servers at an arrival rate, what their requests cost, and what has to be told of them."""
+    """Two servers at an arrival rate, what their requests cost, and what has to be said of them."""
 
     rate_rps: int
     baseline_us: float
     other_us: float
     settings: tuple[str, ...] = ()
-    told: str | None = None
+    reported: str | None = None
 
     @property
     def asked(self) -> Call:
@@ -78,8 +78,8 @@ CASES = {
     "200 and 400 µs at 500/s": Case(500, 200, 400),
     "50 and 100 µs at 2000/s": Case(2_000, 50, 100),
     "200 and 300 µs at 2000/s": Case(2_000, 200, 300),
-    "gathers for 15 of 20 ms": Case(2_000, 100, 60, GATHERS, told="cheap-by-queueing"),
-    "overloaded": Case(2_000, 100, 1_000, told="offered-rate"),
+    "gathers for 15 of 20 ms": Case(2_000, 100, 60, GATHERS, reported="cheap-by-queueing"),
+    "overloaded": Case(2_000, 100, 1_000, reported="offered-rate"),
 }
 
 
@@ -108,7 +108,7 @@ def off(found: Outcome) -> dict[str, float]:
 
 
 def own_work_us(outcomes: Sequence[Outcome], rate_rps: int) -> float | None:
-    """Give what a request costs at a rate without a dial, in all runs that tell."""
+    """Give what a request costs at a rate without a dial, in all runs that say."""
     known = [
         its.estimate
         for name, case in CASES.items()
@@ -119,20 +119,20 @@ def own_work_us(outcomes: Sequence[Outcome], rate_rps: int) -> float | None:
     return fmean(known) if known else None
 
 
-def told(found: Outcome) -> list[str]:
-    """Name what was told of servers that aren't as cheap as they look."""
+def reported(found: Outcome) -> list[str]:
+    """Name what was said of servers that aren't as cheap as they look."""
     rules = [warning.partition(" ")[0] for warning in found.warnings]
-    return [rule for rule in rules if rule in TOLD]
+    return [rule for rule in rules if rule in REPORTED]
 
 
 def line(found: Outcome) -> str:
-    """Tell one run."""
+    """Report one run."""
     if found.verdict is None:
         return f"{found.case}: no judgement: {found.problem}"
     known = [f"{name} off by {share:+.2%}" for name, share in off(found).items()]
     if not known:
         known = [f"{name} {its.estimate:.1f} µs" for name, its in found.values.items()]
-    said = "; ".join([*known, *told(found)])
+    said = "; ".join([*known, *reported(found)])
     return f"{found.case}: {found.headline}; {said}; {found.took_s:.0f} s"
 
 
@@ -148,8 +148,8 @@ def table(outcomes: Sequence[Outcome]) -> Table:
         if not runs:
             continue
         shares = [abs(share) for found in runs for share in off(found).values()]
-        rightly = sum(case.told in told(found) for found in runs) if case.told else None
-        wrongly = sum(any(rule != case.told for rule in told(found)) for found in runs)
+        rightly = sum(case.reported in reported(found) for found in runs) if case.reported else None
+        wrongly = sum(any(rule != case.reported for rule in reported(found)) for found in runs)
         own_us = own_work_us(outcomes, case.rate_rps)
         made.add_row(
             name,

@@ -1,6 +1,6 @@
 """How soon is there an answer? The first comparison, as a new user starts it, again and again.
 
-The clock runs from the command to the line that tells the verdict, whatever has to be started and
+The clock runs from the command to the line that reports the verdict, whatever has to be started and
 found out included; the longer look at what happens later comes after it. Each run adds a line to
 the file of results; the table is made of all of them.
 """
@@ -31,7 +31,7 @@ EXAMPLES = """\
 RESULTS = Path("bench/results/first_answer.jsonl")
 COMMAND = ("run", "--yes")
 ANSWER = "of load without restarts"
-"""Stands in the line that tells what the rounds have shown."""
+"""Stands in the line that says what the rounds have shown."""
 PROMISED_S = 25.0
 
 

@@ -157,7 +157,7 @@ def cost_of(run: Path, hosts: int, rounds: int) -> Cost:
         out = Path(name)
         drawn = [DrawnHost(f"host{number}", template, rounds) for number in range(hosts)]
         cpu_s = [_cpu_s()]
-        with redirect_stdout(io.StringIO()):  # what is told of rounds is made, but not shown
+        with redirect_stdout(io.StringIO()):  # what is said of rounds is made, but not shown
             news = RoundNews(hosts, print, quiet=False)
             dispatcher = Dispatcher(drawn, lambda *_: b"", out)
             dispatcher.measure(Counter({Work(): hosts}), news, yes=False)

@@ -1,4 +1,4 @@
-"""What a flow of five steps costs the client, beside five requests that take nothing from answers.
+"""What a flow of five steps costs the client, next to five requests that take nothing from answers.
 
 Both ask nginx for the same five pages. In the flow, one step's form gives a token by CSS and one
 step's JSON an id; later steps send both. Rounds take turns; the cost is the engine's own CPU time
@@ -66,9 +66,9 @@ def cost_us(path: Path, cpu: int, file: Path, duration_s: float) -> float:
     done = subprocess.run(pinned(command, [cpu]), capture_output=True, text=True, check=False)
     if done.returncode not in (0, 3):
         raise BenchError(f"loadgen failed: {done.stderr}")
-    told = json.loads(done.stdout)
-    used_s = told["client"]["cpu_user_s"] + told["client"]["cpu_sys_s"]
-    return float(1e6 * used_s / told["requests"]["completed"])
+    reported = json.loads(done.stdout)
+    used_s = reported["client"]["cpu_user_s"] + reported["client"]["cpu_sys_s"]
+    return float(1e6 * used_s / reported["requests"]["completed"])
 
 
 def measure(options: Namespace, console: Console) -> None:

@@ -4,7 +4,7 @@ Every endpoint has CPU per request, throughput and 99th percentile, each with lo
 of its own for each fresh start of each of the three variants. Of several endpoints one needs more
 CPU time; its throughput falls and its percentile rises by as much. The noise of metrics is
 independent, which is when a gate errs most often. Each row of the table is for 1 000 gates unless
-told otherwise.
+reported otherwise.
 
 With `--confirm` what fails is measured once more, at those endpoints alone. Builds may have luck:
 head's CPU time lies off by as much in all rounds of one measurement, and by other luck in the next.

@@ -1,7 +1,7 @@
 """How often a gate is right on a real machine: gates between servers of dialed cost.
 
 webdyno runs as a user runs it, `webdyno gate` with its defaults: baseline and head cost 100 µs of
-CPU per request, or head 3%, 7% or 10% more; no change and 10% more also beside a neighbour that
+CPU per request, or head 3%, 7% or 10% more; no change and 10% more also next to a neighbour that
 works in bursts on the servers' CPUs. Each gate adds a line to the file of results; the table is
 made of all lines.
 """
@@ -131,7 +131,7 @@ def dialed_gate(dials: Iterable[str]) -> Call:
 
 
 def run_gate(case: str, call: Call, programs: Path) -> Answered:
-    """Have a gate answered with a folder of own programs on its PATH; tell what it answers."""
+    """Have a gate answered with a folder of own programs on its PATH; say what it answers."""
     return lab.run_as(Answered, case, call, _seen, programs)
 
 
@@ -172,13 +172,13 @@ def table(outcomes: Sequence[Answered]) -> Table:
         if not mine:
             continue
         answers = [it.answer for it in mine]
-        told = (GateAnswer.PASS, GateAnswer.FAIL, GateAnswer.INCONCLUSIVE)
+        reported = (GateAnswer.PASS, GateAnswer.FAIL, GateAnswer.INCONCLUSIVE)
         made.add_row(
             case.name,
             str(len(mine)),
             share_words(answers.count(case.right), len(mine)),
-            *(str(answers.count(answer)) for answer in told),
-            str(sum(answer not in told for answer in answers)),
+            *(str(answers.count(answer)) for answer in reported),
+            str(sum(answer not in reported for answer in answers)),
             f"{fmean(it.rounds for it in mine):.1f}",
             f"{fmean(it.took_s for it in mine):.0f}",
         )

@@ -3,7 +3,7 @@
 Both variants are the same program (`rig/notes_server.py`): one request in five leaves a note, the
 others wait until all notes are read, so that each slot makes the next one about 2% dearer. With
 `state.reset = "slot"` each slot finds the same notes in PostgreSQL; put back once a round, or never
-(in a file), the drift should be told. Each run adds a line to the file of results; the table is
+(in a file), the drift should be reported. Each run adds a line to the file of results; the table is
 made of all of them.
 """
 
@@ -40,7 +40,7 @@ CASES = {
     "never": None,
 }
 """When notes are put back: `state.reset` of their database; None where they are in a file."""
-TOLD = "state-grows"
+REPORTED = "state-grows"
 MEASURE = {
     "slots_per_variant": 4,
     "slot_s": 0.7,
@@ -106,17 +106,19 @@ def _variant(reset: str | None, notes: Path) -> dict[str, Any]:
     return of_all | {"services": {"db": "postgresql"}, "setup": f"{program} --fill"}
 
 
-def is_told(found: Outcome) -> bool:
-    """Whether it was told that the table grew."""
-    return any(it.startswith(f"{TOLD} ") for it in found.warnings)
+def is_reported(found: Outcome) -> bool:
+    """Whether it was reported that the table grew."""
+    return any(it.startswith(f"{REPORTED} ") for it in found.warnings)
 
 
 def line(found: Outcome) -> str:
-    """Tell one run."""
+    """Report one run."""
     if found.verdict is None:
         return f"{found.case}: no judgement: {found.problem}"
-    told = "the growth is told" if is_told(found) else "no growth is told"
-    return f"{found.case}: {found.headline}; {told}; {found.rounds} rounds, {found.took_s:.0f} s"
+    reported = "the growth is told" if is_reported(found) else "no growth is told"
+    return (
+        f"{found.case}: {found.headline}; {reported}; {found.rounds} rounds, {found.took_s:.0f} s"
+    )
 
 
 def table(outcomes: Sequence[Outcome]) -> Table:
@@ -139,7 +141,7 @@ def table(outcomes: Sequence[Outcome]) -> Table:
             str(verdicts.count(Verdict.EQUIVALENT)),
             str(verdicts.count(Verdict.INCONCLUSIVE)),
             str(differ),
-            str(sum(map(is_told, runs))),
+            str(sum(map(is_reported, runs))),
             ", ".join(f"{it.low:.3f}–{it.high:.3f}" for it in intervals),
         )
     return made

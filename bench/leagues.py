@@ -140,7 +140,7 @@ def _seen(folder: Path, problem: str) -> dict[str, object]:
 
 
 def line(league: League) -> str:
-    """Tell one run."""
+    """Report one run."""
     if not league.ranks:
         return f"{league.case}: no ranks: {league.problem}"
     costs = CASES[league.case]

@@ -1,6 +1,6 @@
 """Does webdyno answer on a noisy machine, and is it right? Kinds of noise times kinds of pairs.
 
-webdyno runs as a user runs it, beside neighbours that this script starts. Slots of each run are
+webdyno runs as a user runs it, next to neighbours that this script starts. Slots of each run are
 kept (`bench/results/noise/`), and the table judges all of them again by today's rules, so that a
 rule is tried on what was measured before. Kinds of noise are for tuning or held out; the table in
 the docs is of those held out. Truths are dialed; that of different programs is the median of the
@@ -102,7 +102,7 @@ class Pair:
 
     call: Call
     truths: dict[str, float]
-    """By metric; empty where only quiet runs tell."""
+    """By metric; empty where only quiet runs say."""
 
 
 def _dialed(world: str, ratio: float) -> Pair:
@@ -126,7 +126,7 @@ event loop, and threads."""
 
 
 class Kept(BaseModel):
-    """What a run was, beside its slots."""
+    """What a run was, next to its slots."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -274,7 +274,7 @@ def _cells(mine: Sequence[Found], every: Sequence[Found], metric: str) -> list[s
 
 
 def _truth(kept: Kept, every: Sequence[Found], metric: str) -> float | None:
-    """The true ratio: dialed, or the median of quiet runs; None where neither tells."""
+    """The true ratio: dialed, or the median of quiet runs; None where neither says."""
     truths = PAIRS[kept.pair].truths
     if truths:
         return truths.get(metric)

@@ -2,7 +2,7 @@
 
 Each round runs every case once, in random order, on one core, against the same nginx on the other:
 20,000 requests per second over 64 connections, exactly on time and with budgets, with CPUs that
-idle as usual and kept awake; and closed loops, TLS and HTTP/2 beside them. Ratios are taken within
+idle as usual and kept awake; and closed loops, TLS and HTTP/2 next to them. Ratios are taken within
 a round; tables show medians with an interval of at least 95% confidence. Each sample adds a line to
 the file of results; the tables are made of those of one revision of the engine.
 """
@@ -80,7 +80,7 @@ LOADS = {
     "http2-one-stream": Work(("-c", "64", "--http2"), http2=True),
 }
 WITH_TASK_TOO = {"exact", "exact-kernel-times"}
-"""Loads that are run beside the task even where CPUs can poll instead."""
+"""Loads that are run next to the task even where CPUs can poll instead."""
 
 
 class Goal(NamedTuple):
@@ -227,7 +227,7 @@ def command_of(client: str, path: Path, asked: Work, nginx: Nginx, options: Name
 def run(
     client: str, asked: Work, command: Sequence[str], cpu: int, duration_s: float
 ) -> dict[str, object]:
-    """Run a client once, and give what a sample tells of it."""
+    """Run a client once, and give what a sample says of it."""
     finished = run_pinned(command, [cpu], duration_s + PATIENCE_S)
     if finished.exit_code not in (0, 3):
         return {"problem": finished.reason}
@@ -239,9 +239,11 @@ def run(
         return {"problem": f"{counted.failed} requests failed, {counted.completed} didn't"}
     if asked.is_open and counted.completed < LEAST_OF_RATE * RATE_RPS * duration_s:
         return {"problem": f"{counted.completed} responses are too few for its rate"}
-    told = json.loads(finished.output)
-    its = told if client == FLOOR else told["client"]
-    delay = told if client == FLOOR else {"send_delay_p99_us": told["send_delay_us"].get("p99")}
+    reported = json.loads(finished.output)
+    its = reported if client == FLOOR else reported["client"]
+    delay = (
+        reported if client == FLOOR else {"send_delay_p99_us": reported["send_delay_us"].get("p99")}
+    )
     return {
         "cpu_us": finished.cpu_s * 1e6 / counted.completed,
         "wake_ups": its["wake_ups"] / counted.completed if asked.is_open else None,
@@ -251,9 +253,9 @@ def run(
 
 
 def line(sample: Sample) -> str:
-    """Tell one sample."""
-    told = sample.problem or f"{sample.cpu_us:.2f} µs"
-    return f"{sample.round[-2:]}: {sample.load}, {sample.idle}, {sample.client}: {told}"
+    """Report one sample."""
+    reported = sample.problem or f"{sample.cpu_us:.2f} µs"
+    return f"{sample.round[-2:]}: {sample.load}, {sample.idle}, {sample.client}: {reported}"
 
 
 def ratios(
@@ -300,7 +302,7 @@ def shown(values: Sequence[float], digits: int = 2) -> str:
 
 
 def goals(samples: Sequence[Sample]) -> Iterator[str]:
-    """Tell which goals are reached: the whole interval decides."""
+    """Report which goals are reached: the whole interval decides."""
     awake = POLLING if any(each.idle == POLLING for each in samples) else TASK
     for goal in GOALS:
         idle = awake if goal.kept_awake else AS_USUAL

@@ -1,4 +1,4 @@
-"""Does webdyno tell what a server does beyond its capacity? Servers whose behaviour is known.
+"""Does webdyno say what a server does beyond its capacity? Servers whose behaviour is known.
 
 webdyno runs as a user runs it, on real processes and sockets, and asks each server for 1.2 and 2
 times its capacity, a round each in turns, then for half of it. One server lets requests queue; one
@@ -56,7 +56,7 @@ class Truth(NamedTuple):
     back_s: tuple[float, float] | None = None
     """None where it doesn't come back."""
     p50_s: tuple[float, float] | None = None
-    """None where that isn't told."""
+    """None where that isn't reported."""
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,7 @@ def asked(name: str, budget: str) -> Call:
 
 
 def run(case: str, call: Call, programs: Path) -> Beyond:
-    """Make a call, with a folder of own programs on its PATH; tell what it found."""
+    """Make a call, with a folder of own programs on its PATH; say what it found."""
     return lab.run_as(Beyond, case, call, _seen, programs)
 
 
@@ -205,7 +205,7 @@ def missing(found: Beyond) -> list[float]:
 
 
 def line(found: Beyond) -> str:
-    """Tell one run."""
+    """Report one run."""
     if found.problem:
         return f"{found.case}: no judgement: {found.problem}"
     said = [f"{times:g}×: not tried" for times in missing(found)]
@@ -260,8 +260,8 @@ def _figure(
 ) -> str:
     """Give the median of all runs, and where it has to lie."""
     known = [spread.median / per for spread in seen if spread]
-    told = f"{median(known):.{digits}f}" if known else "–"
-    return f"{told} ({right[0]:.{digits}f}–{right[1]:.{digits}f})" if right else told
+    reported = f"{median(known):.{digits}f}" if known else "–"
+    return f"{reported} ({right[0]:.{digits}f}–{right[1]:.{digits}f})" if right else reported
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""How well the comparison of equal servers repeats, beside plain runs of wrk.
+"""How well the comparison of equal servers repeats, next to plain runs of wrk.
 
     .venv/bin/python bench/repeatability.py
 

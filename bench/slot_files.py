@@ -30,7 +30,7 @@ class EndOfRound(Exception):  # noqa: N818 (nothing is wrong)
 
 
 class Steps(CalledFiles):
-    """Follows a run as its progress, and tells the files that slots pass from the others."""
+    """Follows a run as its progress, and knows what slots pass."""
 
     def __init__(self) -> None:
         """Begin outside of any slot."""

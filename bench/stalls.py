@@ -37,7 +37,8 @@ EXAMPLES = """\
 
 RESULTS = Path("bench/results/stalls.jsonl")
 LATER = ("stalls", "drift", "memory-growth", "no-capacity")
-"""Warnings that say what was seen later. Where stalls leave no capacity, they are told with it."""
+"""Warnings that say what was seen later. Where stalls leave no capacity, they are reported with
+it."""
 LEAK_BYTES, LEAK_BYTES_PER_S = 10_000, 1e6 / 60
 KEPT_BYTES = 10_016 + 24
 """For each request: malloc gives 10,000 bytes by sixteens, and the list of what is kept grows by
@@ -169,7 +170,7 @@ def slope(found: Outcome) -> Interval | None:
 
 
 def line(found: Outcome) -> str:
-    """Tell one run."""
+    """Report one run."""
     if found.verdict is None:
         return f"{found.case}: no judgement: {found.problem}"
     held = {True: "holds the truth", False: "misses the truth", None: ""}[holds(found)]

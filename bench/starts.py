@@ -33,7 +33,7 @@ EXAMPLES = """\
 """
 
 RESULTS = Path("bench/results/starts.jsonl")
-TOLD = ("its starts differ", "each of its starts is in one of two states")
+REPORTED = ("its starts differ", "each of its starts is in one of two states")
 
 
 @dataclass(frozen=True)
@@ -83,17 +83,17 @@ def work(options: Namespace, console: Console) -> None:
     console.print(table(lab.read_as(options.results, Answered)))
 
 
-def is_told(found: Answered) -> bool:
+def is_reported(found: Answered) -> bool:
     """Whether a gate says that starts differ."""
-    return any(words in note for note in found.notes for words in TOLD)
+    return any(words in note for note in found.notes for words in REPORTED)
 
 
 def line(found: Answered) -> str:
-    """Tell one gate."""
-    told = "told" if is_told(found) else "not told"
+    """Report one gate."""
+    reported = "told" if is_reported(found) else "not told"
     said = found.headline or found.problem
     return (
-        f"{found.case}: {found.answer}, starts {told}, {found.rounds} rounds, "
+        f"{found.case}: {found.answer}, starts {reported}, {found.rounds} rounds, "
         f"{found.took_s:.0f} s: {said}"
     )
 
@@ -120,7 +120,7 @@ def table(outcomes: Sequence[Answered]) -> Table:
             str(len(mine)),
             *(str(answers.count(answer)) for answer in answered),
             str(sum(answer not in answered for answer in answers)),
-            str(sum(map(is_told, mine))),
+            str(sum(map(is_reported, mine))),
             f"{fmean(it.rounds for it in mine):.1f}",
             f"{fmean(it.took_s for it in mine):.0f}",
         )

@@ -2,7 +2,7 @@
 
 webdyno runs as a user runs it, on real processes and sockets. Each request of the second server
 costs a known multiple of the CPU time that one of the first costs, so a saturated closed loop has
-that ratio of throughputs, and any load that ratio of CPU times per request. Quiet, and beside a
+that ratio of throughputs, and any load that ratio of CPU times per request. Quiet, and next to a
 noisy neighbour that this script starts: bursts of work on the servers' CPUs, a control group that
 is throttled now and then as a stand-in for steal, or a second server that starts slowly. Each run
 adds a line to the file of results; the table is made of all lines. "CPU holds" counts the intervals
@@ -128,7 +128,7 @@ class Case:
         return interval is not None and within(interval, truth)
 
     def cpu_holds(self, outcome: Outcome) -> bool:
-        """Whether that of CPU per request does, which any load tells."""
+        """Whether that of CPU per request does, which any load says."""
         ratio = outcome.worst_case.get(CPU_METRIC, outcome.ratios.get(CPU_METRIC))
         return ratio is not None and within(ratio, float(self.ratio))
 
@@ -190,7 +190,7 @@ def own_program() -> Iterator[Path]:
 
 
 def run_cases(options: Namespace, run: Callable[[str, Path], K], line: Callable[[K], str]) -> None:
-    """Run each case so many times as was requested; keep and tell what came of each at once.
+    """Run each case so many times as was requested; keep and say what came of each at once.
 
     `run` gets a case's name, and the folder with the server of dialed cost.
     """
@@ -207,15 +207,15 @@ def run_cases(options: Namespace, run: Callable[[str, Path], K], line: Callable[
 def neighbour(name: str, program: Path) -> AbstractContextManager[None]:
     """Start the neighbour of this name."""
     servers = Testbed().split.servers
-    beside: dict[str, Callable[[], AbstractContextManager[None]]] = {
+    next_to: dict[str, Callable[[], AbstractContextManager[None]]] = {
         "bursts": lambda: bursts(servers),
         "throttled": lambda: throttled(program, len(servers)),
     }
-    return beside.get(name, nullcontext)()
+    return next_to.get(name, nullcontext)()
 
 
 def line(case: Case, found: Outcome) -> str:
-    """Tell one run."""
+    """Report one run."""
     if found.verdict is None:
         return f"{case.name}: no judgement: {found.problem}"
     shown = "no interval"

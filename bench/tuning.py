@@ -70,7 +70,7 @@ def work(options: Namespace, console: Console) -> None:
 
 
 def tune(name: str, options: Namespace, programs: Path) -> Tuned:
-    """Tune a server; tell what was found."""
+    """Tune a server; say what was found."""
     at, began_s = datetime.now(UTC), time.monotonic()
     with tempfile.TemporaryDirectory(prefix="webdyno-bench-") as scratch:
         folder = Path(scratch) / "tuned"
@@ -119,7 +119,7 @@ def cost_of(settings: dict[str, SettingValue]) -> float | None:
 
 
 def line(found: Tuned) -> str:
-    """Tell one run."""
+    """Report one run."""
     if found.problem:
         return f"{found.case}: {found.problem}"
     said = found.headline or "nothing better than the default"
@@ -140,7 +140,7 @@ def table(outcomes: Sequence[Tuned]) -> Table:
             continue
         costs = sorted(it.cost for it in runs if it.cost is not None)
         well = sum(cost <= GOOD for cost in costs)
-        tried = [it.tried for it in runs if it.tried]  # it isn't told where nothing was found
+        tried = [it.tried for it in runs if it.tried]  # it isn't reported where nothing was found
         made.add_row(
             name,
             str(len(runs)),

@@ -1,4 +1,4 @@
-"""Does a log's twin give the verdict that its own site gives? Duels with both tell.
+"""Does a log's twin give the verdict that its own site gives? Duels with both say.
 
 Of each case a log is made: Apache serves a site of the catalogue to a client that asks for its
 paths by Zipf's law, as Poisson. `webdyno traffic` makes a load and a twin of that log. Two stacks
@@ -232,10 +232,10 @@ def _said(found: Outcome) -> str:
 
 def table(outcomes: Sequence[Compared]) -> Table:
     """Show each comparison, and of how many logs the verdicts are equal."""
-    told = [found for found in outcomes if found.is_equal is not None]
+    shown = [found for found in outcomes if found.is_equal is not None]
     made = Table(
-        title=f"the twin's verdict is the original's in {sum(map(_equal, told))} of {len(told)} "
-        f"comparisons; in {len(outcomes) - len(told)} more one had no answer",
+        title=f"the twin's verdict is the original's in {sum(map(_equal, shown))} of {len(shown)} "
+        f"comparisons; in {len(outcomes) - len(shown)} more one had no answer",
         caption=machine.describe(),
         width=lab.TABLE_WIDTH,
     )

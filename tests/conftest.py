@@ -53,8 +53,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Give scripts/test a flag for its second try."""
-    told = "skip tests that measure and fail while other machines have the CPUs"
-    parser.addoption("--last-try", action="store_true", help=told)
+    reported = "skip tests that measure and fail while other machines have the CPUs"
+    parser.addoption("--last-try", action="store_true", help=reported)
 
 
 @pytest.hookimpl(wrapper=True)

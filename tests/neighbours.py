@@ -18,7 +18,7 @@ class Neighbours:
         self.first = Stat.read()
 
     def took(self) -> str | None:
-        """Say what they took, if it was too much to measure beside; takes a quarter of a second."""
+        """Say what they took, if it was too much to measure next to; takes 250 ms."""
         use = Stat.read().use_since(self.first, os.sched_getaffinity(0))
         stolen = use.steal_s / (use.busy_s + use.steal_s)
         if stolen > STEAL_LIMIT:
@@ -30,7 +30,7 @@ class Neighbours:
 
 
 def woken_late_s() -> float:
-    """Tell how late every tenth nap ends, or later."""
+    """Report how late every tenth nap ends, or later."""
     late_s = []
     for _ in range(NAPS):
         began_s = time.monotonic()

@@ -213,18 +213,18 @@ def test_a_file_is_all_that_a_generator_takes(sloth: str) -> None:
         assert generator.slot(order).throughput_rps == 1.0
 
 
-def test_what_it_can_not_do_or_tell_is_refused_with_the_flag(sloth: str) -> None:
+def test_what_it_can_not_do_or_report_is_refused_with_the_flag(sloth: str) -> None:
     catalogue = Catalogue.load()
-    for wrong, told in [
+    for wrong, reported in [
         (["load.loop=open", "load.rate_per_s=5"], "closed loop only"),
         (["measure.decide_on=latency_p99_us"], "distribution of latency"),
         (['load.paths=["/hello.txt", "/100.txt"]'], "one path only"),
     ]:
-        with pytest.raises(UserError, match=rf"--set generator=sloth: .*{told}"):
+        with pytest.raises(UserError, match=rf"--set generator=sloth: .*{reported}"):
             catalogue.experiment("static-hello", read_overrides([f"generator={sloth}", *wrong]))
 
 
-def test_a_program_that_nobody_registered_is_told_with_those_that_are_there() -> None:
+def test_a_program_that_nobody_registered_is_reported_with_those_that_are_there() -> None:
     with pytest.raises(UserError, match="no load generator named 'sloth'; choose from loadgen, ab"):
         program("sloth")
 

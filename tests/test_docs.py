@@ -1,4 +1,4 @@
-"""What the docs tell people to type is understood; a site without dead links; schemas that hold."""
+"""What the docs say people to type is understood; a site without dead links; schemas that hold."""
 
 import importlib
 import json
@@ -58,7 +58,7 @@ RUN_BY = {
 their own: here they are only read, by the program itself, and there run on what takes seconds."""
 
 
-def told_commands() -> Iterator[tuple[str, str]]:
+def reported_commands() -> Iterator[tuple[str, str]]:
     """Each command in a code block of the docs, with the page that it is on."""
     for page in PAGES:
         for block in CODE.finditer(page.read_text()):
@@ -69,8 +69,8 @@ def told_commands() -> Iterator[tuple[str, str]]:
                 yield page.name, found["words"]
 
 
-@pytest.mark.parametrize(("page", "words"), sorted(set(told_commands())))
-def test_what_people_are_told_to_type_is_understood(page: str, words: str) -> None:
+@pytest.mark.parametrize(("page", "words"), sorted(set(reported_commands())))
+def test_what_people_are_reported_to_type_is_understood(page: str, words: str) -> None:
     typed, _ = take_debug_file(shlex.split(words))
     if typed[0] in OF_OTHERS:
         return
@@ -81,7 +81,7 @@ def test_what_people_are_told_to_type_is_understood(page: str, words: str) -> No
 
 
 @pytest.mark.parametrize(
-    "command", sorted({words.split()[0] for _, words in told_commands()} - {"test"})
+    "command", sorted({words.split()[0] for _, words in reported_commands()} - {"test"})
 )
 def test_every_command_of_the_docs_is_run_somewhere(command: str) -> None:
     assert f'"{command}"' in (HOME / "tests" / RUN_BY[command]).read_text(encoding="utf-8")

@@ -122,7 +122,7 @@ def with_cargo(checkout: Path) -> str:
 
 
 def test_tests_begin_once_their_packages_are_there(checkout: Path) -> None:
-    """They are installed while the engine is built, and the checks run beside all of it."""
+    """They are installed while the engine is built, and the checks run next to all of it."""
     called = for_tests(checkout, installs="sleep 0.3")
     done = run(checkout, "test", "tests/model", PATH=with_cargo(checkout))
     assert done.returncode == 0, done.stderr

@@ -22,7 +22,7 @@ PROTOCOLS = {
 
 
 SAY_NOTHING = {"found", "told", "it", "at"}
-"""Names of variables that tell of none what it holds."""
+"""Names of variables that say of none what it holds."""
 
 
 def test_variables_are_called_by_what_they_hold() -> None:

@@ -26,7 +26,7 @@ from webdyno.model.text import OneLine
 
 SOURCE = Path(__file__).parents[1] / "src/webdyno"
 OWN = ("judge/questions/", "judge/one_sided.py", "model/experiment.py", "model/question")
-"""Where questions are told apart, and what they are made of."""
+"""Where questions are distinguished, and what they are made of."""
 KINDS = {"experiment": {"asks_as", "capacity", "objectives", "profile"}}
 """What says which kind it is, by what has it."""
 MOST = 10
@@ -77,7 +77,7 @@ class BriefSettings(QuestionSettings):
 
 
 class BriefQuestion(Question):
-    """Which of the first two variants is better, as far as two rounds tell."""
+    """Which of the first two variants is better, as far as two rounds say."""
 
     def next_variants(self, data: PointData) -> list[str]:
         return list(self.experiment.variants)[:2]

@@ -56,6 +56,14 @@ OF_OTHERS = re.compile(
 """The same words where they mean what other programs, and English, mean by them."""
 
 
+OF_CODE = re.compile(
+    r"\b(told|tells?|telling|beside|anew|afresh|arms?|spoil(?:s|t)?|mend(?:s|ed)?)\b", re.IGNORECASE
+)
+"""Words that identifiers and docstrings don't have either."""
+MAY_BE_NAMED = {"tell"}
+"""Methods of files that Python calls so."""
+
+
 def denied_in(text: str) -> Iterator[str]:
     """Say which denied words a text has, with what is around them."""
     cleaned = OF_OTHERS.sub("", text)
@@ -144,3 +152,34 @@ def test_messages(package: Path) -> None:
 def test_templates(template: Path) -> None:
     text = template.read_text(encoding="utf-8")
     assert list(denied_in(MARKUP.sub(" ", text))) == []
+
+
+def identifiers_of(tree: ast.AST) -> Iterator[str]:
+    """Names that a module gives, and those that it uses."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(id=name) | ast.arg(arg=name) | ast.Attribute(attr=name):
+                yield name
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name) | ast.keyword(arg=str(name)):
+                yield name
+
+
+def docstrings_of(tree: ast.AST) -> Iterator[str]:
+    """Docstrings of modules, classes, functions and attributes."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Expr(value=ast.Constant(value=str(text))):
+                yield text
+
+
+@pytest.mark.parametrize("folder", ["src", "tests", "bench"])
+def test_identifiers_and_docstrings(folder: str) -> None:
+    found = [
+        f"{module.relative_to(HOME)}: {word[0]} in {text[:60]}"
+        for module in sorted((HOME / folder).rglob("*.py"))
+        if "catalog" not in module.parts
+        for text in (*identifiers_of(tree_of(module)), *docstrings_of(tree_of(module)))
+        for word in OF_CODE.finditer(text.replace("_", " "))
+        if text not in MAY_BE_NAMED
+    ]
+    assert found == []

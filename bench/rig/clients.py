@@ -11,7 +11,7 @@ from rig.cases import BUDGETS, EARLIER, Case
 from rig.counts import Counts
 
 AB_REQUESTS_PER_S = 1_000_000
-"""More than any server answers: ab wants a number beside the time, and memory for each of them."""
+"""More than any server answers: ab wants a number next to the time, and memory for each of them."""
 
 
 class CannotMakeLoadError(Exception):

@@ -32,7 +32,7 @@ TABLE_WIDTH = 100
 M = TypeVar("M", bound=BaseModel)
 K = TypeVar("K", bound="Kept")
 Seen = Callable[[Path, str], dict[str, object]]
-"""Tells what a run's folder holds of a kind of result, and what webdyno complained of."""
+"""Says what a run's folder holds of a kind of result, and what webdyno complained of."""
 
 
 class Call(NamedTuple):
@@ -118,7 +118,7 @@ class Outcome(Kept):
 
 
 def run_lab(case: str, call: Call, programs: Path | None = None) -> Outcome:
-    """Make a call, with a folder of own programs on its PATH if given; tell what it found."""
+    """Make a call, with a folder of own programs on its PATH if given; say what it found."""
     return run_as(Outcome, case, call, _seen, programs)
 
 

@@ -127,7 +127,7 @@ def running_nginx(
 ) -> Iterator[Nginx]:
     """Serve FILES on these CPUs, one worker each, every one for up to `connections` clients.
 
-    `pages` are texts by their paths beside them.
+    `pages` are texts by their paths next to them.
     """
     with TemporaryDirectory(prefix="bench-nginx-") as name:
         folder = Path(name)

@@ -140,7 +140,7 @@ def test_vegetas_histogram_is_named_and_held_against_its_report() -> None:
     assert "longest-response" not in serious(other + VEGETA)
 
 
-def test_a_line_beside_an_output_says_that_somebody_ran_out() -> None:
+def test_a_line_next_to_an_output_says_that_somebody_ran_out() -> None:
     """k6 and siege log it; but a proxy logs it of itself, so it is a note."""
     text = ab() + 'WARN[0012] Request Failed error="dial tcp: cannot assign requested address"\n'
     (warning,) = found(text, "client-limit")

@@ -206,7 +206,7 @@ def test_answers_of_wrk_that_differ_between_two_sides() -> None:
     assert not found(heads, "different-documents")
 
 
-def test_ports_tell_two_sides_of_one_machine_apart() -> None:
+def test_ports_report_two_sides_of_one_machine_apart() -> None:
     variants = [
         f"hey -n 20000 -c 50 http://localhost:{port}/\n"
         + recorded("hey.txt").replace("13 bytes", f"{size} bytes").replace("12582", f"1{port}")

@@ -1,4 +1,4 @@
-"""What stands beside outputs as people post them: all of it is read, and no prose accused."""
+"""What stands next to outputs as people post them: all of it is read, and no prose accused."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Each rule fires on its cause, says where and by how much, and keeps quiet just beside it."""
+"""Each rule fires on its cause, says where and by how much, and keeps quiet just next to it."""
 
 import pytest
 
@@ -200,13 +200,13 @@ def test_errors_in_a_sweep() -> None:
     assert (warning.severity, warning.line) == ("serious", 9)
 
 
-def test_thin_tails_are_told_with_their_samples() -> None:
+def test_thin_tails_are_reported_with_their_samples() -> None:
     (warning,) = found(ab(requests=500, concurrency=5, took_s=9), "thin-tail")
     assert "p99 of 500 requests has 5 of them above it" in warning.what
     assert not found(ab(requests=2000), "thin-tail")
 
 
-def test_percentiles_of_an_open_loop_are_not_told_off() -> None:
+def test_percentiles_of_an_open_loop_are_not_reported_off() -> None:
     assert found(ab(), "closed-loop")
     assert not found(recorded("wrk2.txt"), "closed-loop")
 

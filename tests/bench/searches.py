@@ -32,13 +32,13 @@ class Rounds(LineProgress):
 
 
 def searched(
-    told: Mapping[str, object], rounds: int, folder: Path, monkeypatch: pytest.MonkeyPatch
+    reported: Mapping[str, object], rounds: int, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> RunFolder:
     """Search in so many rounds; skip the test where the machine wakes up too late for it."""
     with truth.own_program() as program:
         monkeypatch.setenv("PATH", str(program.parent), prepend=":")
         catalogue = Catalogue.load([truth.CATALOGUE])
-        experiment = read_experiment(CommandLine(dict(told), {}), [], catalogue)
+        experiment = read_experiment(CommandLine(dict(reported), {}), [], catalogue)
         with (
             begin_run("capacity", experiment, catalogue, folder) as run,
             suppress(KeyboardInterrupt),
@@ -50,7 +50,7 @@ def searched(
 
 
 def woken_late(run: RunFolder) -> float | None:
-    """Tell a machine whose threads wake up too late for the objective, whatever the server does."""
+    """Report a machine whose threads wake up too late for the objective."""
     slots = (slot for slot in run.records() if isinstance(slot, SlotRecord) and slot.trial)
     usual = median(slot.load.send_delay_us.p99 or 0.0 for slot in slots)
     return usual if usual > WITHIN_US / 4 else None

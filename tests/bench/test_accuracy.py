@@ -98,7 +98,7 @@ def test_one_short_round(tmp_path: Path) -> None:
     assert {each.client for each in samples} == {"loadgen", "loadgen-kernel-times"}
 
 
-def test_a_server_tells_how_late_requests_arrived() -> None:
+def test_a_server_shows_how_late_requests_arrived() -> None:
     server, cpus = build("delay_server")["delay_server"], list(os.sched_getaffinity(0))
     _, kept = serve_while(ask, server, Constant(1), cpus, due_per_s=1e6)
     # One after the other, each answered after 1 ms, though all were due at once.

@@ -49,7 +49,7 @@ def test_in_a_balanced_system_both_limit_in_part() -> None:
     assert not limited("two in turns", workers=(0.7, 0.9), connections=(0.1, 0.3)).is_right
 
 
-def test_a_slow_backend_is_told_by_the_connections() -> None:
+def test_a_slow_backend_is_reported_by_the_connections() -> None:
     assert limited("a slow backend", connections=(0.9, 1.1), servers=(-0.1, 0.1)).is_right
     assert not limited("a slow backend", connections=(0.1, 0.3), servers=(0.7, 1.1)).is_right
 

@@ -40,7 +40,7 @@ def one_round(
 ) -> RunFolder:
     """Search in one round, with trials so short that it takes seconds."""
     fixed = {"service_us": SERVICE_US, "cost_us": 0, "workers": 1}
-    told = {
+    reported = {
         "title": "t",
         "question": "q?",
         "site": "dialed",
@@ -56,7 +56,7 @@ def one_round(
         "load": {"timeout_s": 1.0},
         "measure": {"seed": 1, "budget_s": budget_s},
     }
-    return searched(told, 1, tmp_path / "run", monkeypatch)
+    return searched(reported, 1, tmp_path / "run", monkeypatch)
 
 
 def trials(folder: RunFolder, variant: str) -> list[Trial]:

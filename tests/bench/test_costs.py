@@ -27,7 +27,7 @@ def test_costs_are_held_against_the_dial() -> None:
     assert off == pytest.approx({"baseline": 0.01, "other": -0.01})
 
 
-def test_right_costs_and_what_was_told_are_counted_by_case() -> None:
+def test_right_costs_and_what_was_reported_are_counted_by_case() -> None:
     gathers, overloaded = "gathers for 15 of 20 ms", "overloaded"
     own_work = "own work at 500/s"
     queueing = ("cheap-by-queueing (note): variant other: it needs 0.60× the CPU of baseline",)

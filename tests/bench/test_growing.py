@@ -25,15 +25,15 @@ def test_a_server_with_a_table_is_compared_with_itself(
     assert found.verdict is not None, found.problem
     assert found.rounds >= 6
     if name == "each slot":
-        assert not growing.is_told(found)
+        assert not growing.is_reported(found)
 
 
 def test_verdicts_and_warnings_are_counted() -> None:
     ratios = {"throughput_rps": Interval(low=0.991, estimate=1.0, high=1.012)}
     name = "each round"
-    told = "state-grows (note): variant one: each slot of a round costs 2% more CPU per request"
+    reported = "state-grows (note): variant one: each slot of a round costs 2% more CPU per request"
     runs = [
-        outcome(name, verdict, metric="throughput_rps", ratios=ratios, warnings=[told])
+        outcome(name, verdict, metric="throughput_rps", ratios=ratios, warnings=[reported])
         for verdict in (Verdict.EQUIVALENT, Verdict.SLOWER)
     ]
     console = Console(width=200, record=True)

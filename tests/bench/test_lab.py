@@ -134,8 +134,8 @@ def test_what_is_asked_the_python_api_knows() -> None:
 
 
 def test_a_call_that_fails_says_why() -> None:
-    told = lab.Call("compare", {"system": "nginx", "baseline": "ngins"}).made()
-    assert "did you mean nginx" in told
+    reported = lab.Call("compare", {"system": "nginx", "baseline": "ngins"}).made()
+    assert "did you mean nginx" in reported
 
 
 def test_the_catalogue_of_dialed_servers_can_be_read() -> None:

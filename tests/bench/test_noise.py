@@ -34,7 +34,7 @@ def test_runs_are_counted_by_kind_of_noise_and_metric() -> None:
     assert len(rows) == 2
 
 
-def test_of_different_programs_quiet_runs_tell_the_truth() -> None:
+def test_of_different_programs_quiet_runs_report_the_truth() -> None:
     quiet = found("n-1", "none", "different")
     loud = found("n-2", "crowd", "different")
     every = [quiet, loud]

@@ -15,12 +15,12 @@ from webdyno.model.explain import Overload, OverRounds
 
 @pytest.mark.measures
 @pytest.mark.parametrize("case", overloads.CASES)
-def test_what_a_server_does_beyond_its_capacity_is_told(
+def test_what_a_server_does_beyond_its_capacity_is_reported(
     case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In two rounds, one for each multiple; trials are so short that it takes a minute."""
-    told = overloads.asked(case, "400s").arguments["experiment"]
-    folder = searched(told, 2, tmp_path / "run", monkeypatch)
+    reported = overloads.asked(case, "400s").arguments["experiment"]
+    folder = searched(reported, 2, tmp_path / "run", monkeypatch)
     found = list(overloads_of(folder.data().points[0]))
     assert [each.times for each in found] == [1.2, 2.0]
     assert {each.times: list(overloads.wrong(case, each)) for each in found} == {1.2: [], 2.0: []}

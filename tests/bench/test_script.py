@@ -1,4 +1,4 @@
-"""Each benchmark script tells what it does and which flags it takes."""
+"""Each benchmark script says what it does and which flags it takes."""
 
 from importlib import import_module
 from pathlib import Path

@@ -37,9 +37,9 @@ def test_an_interval_is_held_against_the_truth(case: str, held: bool) -> None:
 def test_what_was_seen_rightly_and_wrongly_is_counted() -> None:
     case = "capacity 1 s per 6 s"
     seen = "no-capacity (invalid): variant other: p99<50ms can't hold"
-    told = stalled(case, Verdict.INVALID, (seen,))
+    reported = stalled(case, Verdict.INVALID, (seen,))
     wrong = stalled(case, Verdict.EQUIVALENT, ("drift (note): variant baseline: slower",))
-    assert [case, "2", "0 of 0", "1", "1", "1", "–", "60"] in rows(stalls.table([told, wrong]))
+    assert [case, "2", "0 of 0", "1", "1", "1", "–", "60"] in rows(stalls.table([reported, wrong]))
 
 
 def test_slopes_are_held_against_the_true_one() -> None:
@@ -63,7 +63,7 @@ def test_answers_are_counted_commit_by_commit() -> None:
 
 def test_the_line_with_the_answer_is_known() -> None:
     run = simulated_run({"a": SimulatedVariant(), "b": SimulatedVariant()})
-    told: list[str] = []
-    LineProgress(run.head, told.append).answers(run.data, [10.0])
-    (line,) = told
+    reported: list[str] = []
+    LineProgress(run.head, reported.append).answers(run.data, [10.0])
+    (line,) = reported
     assert first_answer.ANSWER in line

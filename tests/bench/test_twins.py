@@ -43,7 +43,7 @@ def test_all_steps_run_on_a_log_of_a_real_stack(
     assert lab.read_as(tmp_path / "twins.jsonl", twins.Compared) == [found]
 
 
-def test_a_log_tells_what_pages_took(tmp_path: Path) -> None:
+def test_a_log_shows_what_pages_took(tmp_path: Path) -> None:
     text = twins.made_log(twins.CASES["spin"], 20)
     (tmp_path / "a.log").write_bytes(text)
     log = read_logs([tmp_path / "a.log"], LogSelection(), Privacy("drop", "hash"))

@@ -88,9 +88,9 @@ def agree(catalogue: Catalogue, *, yes: bool = False) -> None:
 def test_without_a_terminal_it_is_refused_and_says_what_would_run(tmp_path: Path) -> None:
     with pytest.raises(UserError) as refusal:
         agree(own(tmp_path / "mine"))
-    told = str(refusal.value)
+    reported = str(refusal.value)
     for part in ("services/mine", "echo checking", "--foreground", "sh -v", "dash", "add --yes"):
-        assert part in told
+        assert part in reported
 
 
 @pytest.mark.usefixtures("answers")
@@ -132,8 +132,8 @@ def test_commands_around_rounds_of_a_run_are_asked_for(tmp_path: Path) -> None:
     RunFolder.create(tmp_path / "theirs", head).close()
     done = webdyno_here("resume", "theirs", folder=tmp_path)
     assert done.returncode == Exit.USER_ERROR
-    for told in ("theirs (as ", "state.before_round: touch before-round-ran", "add --yes"):
-        assert told in done.stderr
+    for reported in ("theirs (as ", "state.before_round: touch before-round-ran", "add --yes"):
+        assert reported in done.stderr
     assert not (tmp_path / "before-round-ran").exists()
 
 
@@ -267,8 +267,8 @@ def test_where_nothing_can_be_kept_it_goes_on(
     answers.setenv("XDG_STATE_HOME", "")
     answers.setattr(Path, "home", no_home)
     agree_to_own([], [State(after_round=["true"])], caller())
-    told = capsys.readouterr().err
-    assert told.count("what you agreed to can't be kept, and will be asked again") == 2
+    reported = capsys.readouterr().err
+    assert reported.count("what you agreed to can't be kept, and will be asked again") == 2
     for state in (State(before_round=["true"]), State(after_round=["true"])):
         agree_to_foreign(commands_around_rounds([state], tmp_path), caller())
 

@@ -1,4 +1,4 @@
-"""What is measured beside a capacity: once it is known, and what is missing of it."""
+"""What is measured next to a capacity: once it is known, and what is missing of it."""
 
 from pathlib import Path
 
@@ -45,7 +45,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
         found[out.name] = experiment
         return finished(out)
 
-    monkeypatch.setattr(lab, "measure_anew", measure)
+    monkeypatch.setattr(lab, "measure_again", measure)
     return found
 
 
@@ -82,7 +82,7 @@ def test_what_is_there_already_is_not_measured_again(tmp_path: Path, asked: Aske
 def test_an_interrupted_sweep_ends_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = stored(tmp_path / "run", sweep_s=600.0)
     ended = finished(tmp_path / "sweep")._replace(end="interrupted")
-    monkeypatch.setattr(lab, "measure_anew", lambda *_: ended)
+    monkeypatch.setattr(lab, "measure_again", lambda *_: ended)
     assert sweeps_afterwards(RunFlags())(run) is Exit.INTERRUPTED
     assert not (run / "report.html").exists()
 

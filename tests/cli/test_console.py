@@ -29,20 +29,20 @@ def test_foreign_text_is_printed_as_it_is(
     table.add_row(HOSTILE)
     for each in (HOSTILE, Text(HOSTILE, style="bold"), table):
         printed.print(each)
-    told = capsys.readouterr().out
+    reported = capsys.readouterr().out
     shown = "[red]hot[/red] [/] [link=x]y :smile: ␛[2J␛]0;title"
-    assert told.count(shown) == 4
-    assert "\x1b[2J" not in told
-    assert "\x1b]0" not in told
-    assert "\x9b" not in told
-    assert ("\x1b[1m" in told) == terminal  # our own styles stay
+    assert reported.count(shown) == 4
+    assert "\x1b[2J" not in reported
+    assert "\x1b]0" not in reported
+    assert "\x9b" not in reported
+    assert ("\x1b[1m" in reported) == terminal  # our own styles stay
 
 
-def test_what_went_wrong_is_told_alike() -> None:
+def test_what_went_wrong_is_reported_alike() -> None:
     program = "from webdyno.cli import main; main()"
     command = [sys.executable, "-c", program, "report", "\x1b[2J[/]"]
-    told = subprocess.run(command, capture_output=True, text=True, check=False).stderr
-    assert told.startswith("webdyno: ␛[2J[/] holds no run")
+    reported = subprocess.run(command, capture_output=True, text=True, check=False).stderr
+    assert reported.startswith("webdyno: ␛[2J[/] holds no run")
 
 
 def test_lines_and_tabs_stay() -> None:

@@ -66,9 +66,9 @@ def test_exit_code_says_what_changed(
 ) -> None:
     after = simulated(apache, seed=2, rounds=rounds).stored(tmp_path / "after")
     assert webdyno("diff", before, after) == code
-    told = capsys.readouterr().out
-    assert said in told
-    assert "after ÷ before" in told
+    reported = capsys.readouterr().out
+    assert said in reported
+    assert "after ÷ before" in reported
 
 
 def test_what_else_differs_is_named(
@@ -77,9 +77,9 @@ def test_what_else_differs_is_named(
     run = simulated(AS_BEFORE, seed=2)
     head = run.head.model_copy(update={"load_generator": "loadgen 0.2.0"})
     webdyno("diff", before, SimulatedRun(head, run.records).stored(tmp_path / "after"))
-    told = capsys.readouterr().out
-    assert "load_generator" in told
-    assert "loadgen 0.2.0" in told
+    reported = capsys.readouterr().out
+    assert "load_generator" in reported
+    assert "loadgen 0.2.0" in reported
 
 
 def test_json_holds_every_change(
@@ -100,10 +100,10 @@ def test_sweeps_are_compared_where_both_have_a_point(
     before = swept(simulated(AS_BEFORE, 1), [1, 8]).stored(tmp_path / "before")
     after = swept(simulated(SLOWER, 2), [8, 64]).stored(tmp_path / "after")
     assert webdyno("diff", before, after) == 4
-    told = capsys.readouterr().out
-    assert "connections = 8" in told
-    assert "connections = 64" not in told
-    assert "2 points excluded" in told
+    reported = capsys.readouterr().out
+    assert "connections = 8" in reported
+    assert "connections = 64" not in reported
+    assert "2 points excluded" in reported
 
 
 def test_runs_without_a_common_point_are_not_compared(

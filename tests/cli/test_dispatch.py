@@ -1,4 +1,4 @@
-"""What several hosts measure: what is refused, told meanwhile, and shown of points together."""
+"""What several hosts measure: what is refused, reported meanwhile, and shown of points together."""
 
 import socket
 from dataclasses import replace
@@ -13,7 +13,7 @@ from webdyno.lab.dispatch import RoundNews
 from webdyno.model.experiment import Experiment
 from webdyno.model.measure import Measure
 from webdyno.model.point import only_at, plan_points
-from webdyno.report.console import tell
+from webdyno.report.console import notify
 from webdyno.run.repeat import keep_for_repeating
 
 VARIED = "--vary=load.connections=4,8"
@@ -52,7 +52,7 @@ def test_a_calibration_is_of_this_machine(tmp_path: Path) -> None:
     assert (done.returncode, "that is for runs" in done.stderr) == (2, True)
 
 
-def test_a_cluster_that_is_not_there_is_told_at_once(
+def test_a_cluster_that_is_not_there_is_reported_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("RAY_AUTH_MODE", "token")
@@ -73,29 +73,36 @@ def test_a_damaged_fleet_is_named(tmp_path: Path) -> None:
     assert "fleet.json: not the head of a fleet" in done.stderr
 
 
-def test_rounds_are_told_as_they_come(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_rounds_are_reported_as_they_come(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     run = simulated_run(
         {"nginx": SimulatedVariant(throughput_rps=40_000), "b": SimulatedVariant()}, rounds=5
     )
     folder = run.stored(tmp_path / "host1")
     records = tmp_path / "host1/slots.jsonl"
-    whole, news = records.read_bytes(), RoundNews(2, tell, quiet=False)
+    whole, news = records.read_bytes(), RoundNews(2, notify, quiet=False)
     for end in (*range(0, len(whole), 700), len(whole)):  # cut anywhere
         records.write_bytes(whole[:end])
         news("host1", folder)
-    told = capsys.readouterr().err.splitlines()
-    assert [line.partition(":")[0] for line in told] == [f"host1, round {n}" for n in range(1, 6)]
-    sure = [line for line in told if "×" in line]
+    reported = capsys.readouterr().err.splitlines()
+    assert [line.partition(":")[0] for line in reported] == [
+        f"host1, round {n}" for n in range(1, 6)
+    ]
+    sure = [line for line in reported if "×" in line]
     assert [line.partition(":")[0] for line in sure] == ["host1, round 2", "host1, round 4"]
 
 
-def test_of_many_hosts_only_how_far_they_are_is_told(
+def test_of_many_hosts_only_how_far_they_are_is_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     variants = {"nginx": SimulatedVariant(throughput_rps=40_000), "b": SimulatedVariant()}
     folder = simulated_run(variants, rounds=4).stored(tmp_path / "host")
     records = folder / "slots.jsonl"
-    lines, news = records.read_bytes().splitlines(keepends=True), RoundNews(1000, tell, quiet=False)
+    lines, news = (
+        records.read_bytes().splitlines(keepends=True),
+        RoundNews(1000, notify, quiet=False),
+    )
     ends = [n for n, line in enumerate(lines, 1) if line.startswith(b'{"kind":"round"')]
     for end in ends:
         records.write_bytes(b"".join(lines[:end]))
@@ -129,7 +136,7 @@ def spread(tmp_path: Path) -> Path:
     return folder
 
 
-def test_each_point_is_told_with_its_machine(spread: Path, tmp_path: Path) -> None:
+def test_each_point_is_reported_with_its_machine(spread: Path, tmp_path: Path) -> None:
     done = webdyno_here("report", str(spread), folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "nginx against apache-event: faster at all 3 points" in done.stdout
@@ -154,7 +161,7 @@ def test_nothing_goes_on_without_a_cluster(
     assert (done.returncode, "which cluster?" in done.stderr) == (2, True)
 
 
-def test_a_missing_point_is_told(spread: Path, tmp_path: Path) -> None:
+def test_a_missing_point_is_reported(spread: Path, tmp_path: Path) -> None:
     records = spread / "b/point-001/slots.jsonl"
     records.write_bytes(records.read_bytes()[:5000])
     done = webdyno_here("report", "sweep", folder=tmp_path)

@@ -45,7 +45,7 @@ def wanted(monkeypatch: pytest.MonkeyPatch) -> list[Experiment]:
         wanted.append(experiment)
         raise OperationError("enough is known")
 
-    monkeypatch.setattr("webdyno.lab.measure.measure_anew", measured)
+    monkeypatch.setattr("webdyno.lab.measure.measure_again", measured)
     return wanted
 
 

@@ -13,7 +13,7 @@ POST: list[dict[str, Any]] = [{"path": "/items", "method": "POST", "json": {"a":
 STACK = "cmd:./server --port $PORT"
 
 
-def told(folder: Path, requests: list[dict[str, Any]], **more: object) -> str | None:
+def reported(folder: Path, requests: list[dict[str, Any]], **more: object) -> str | None:
     (folder / "server").write_text("")
     keys = {key: more.pop(key) for key in ("prepare",) if key in more}
     variants = {"one": {"stack": STACK, **keys}, "two": {"stack": STACK, **keys}}
@@ -23,14 +23,14 @@ def told(folder: Path, requests: list[dict[str, Any]], **more: object) -> str | 
     return state_that_stays(*checked_with_own(draft, Catalogue.load(), folder, caller))
 
 
-def test_what_a_post_leaves_behind_is_told(tmp_path: Path) -> None:
-    said = told(tmp_path, POST)
+def test_what_a_post_leaves_behind_is_reported(tmp_path: Path) -> None:
+    said = reported(tmp_path, POST)
     assert said
     assert said.startswith("POST /items may write")
     assert "before_round" in said
 
 
 def test_reading_or_putting_back_needs_no_word(tmp_path: Path) -> None:
-    assert told(tmp_path, POST[1:]) is None
-    assert told(tmp_path, POST, state={"before_round": ["git checkout db.json"]}) is None
-    assert told(tmp_path, POST, prepare="./reset") is None
+    assert reported(tmp_path, POST[1:]) is None
+    assert reported(tmp_path, POST, state={"before_round": ["git checkout db.json"]}) is None
+    assert reported(tmp_path, POST, prepare="./reset") is None

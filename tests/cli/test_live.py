@@ -31,14 +31,14 @@ def view_of(run: SimulatedRun) -> LiveView:
 
 
 @pytest.mark.parametrize("width", [100, 60])
-def test_it_tells_where_the_run_is_and_how_sure_it_is(width: int) -> None:
+def test_it_shows_where_the_run_is_and_how_sure_it_is(width: int) -> None:
     lines = drawn(view_of(comparisons.inconclusive()), width)
     assert "round 3 of about" in lines[0]
-    told = "\n".join(lines)
-    assert "servers" in told
-    assert "client" in told
-    assert "target ±2" in told.replace("\n", " ")
-    assert "●" in told
+    reported = "\n".join(lines)
+    assert "servers" in reported
+    assert "client" in reported
+    assert "target ±2" in reported.replace("\n", " ")
+    assert "●" in reported
 
 
 def test_before_anything_is_measured_it_says_what_is_done() -> None:
@@ -46,12 +46,12 @@ def test_before_anything_is_measured_it_says_what_is_done() -> None:
     assert "starting" in "\n".join(drawn(view))
 
 
-def test_slots_that_are_excluded_are_told() -> None:
+def test_slots_that_are_excluded_are_reported() -> None:
     wrong = SimulatedVariant(wrong_status=404)
-    told = "\n".join(
+    reported = "\n".join(
         drawn(view_of(simulated_run({"nginx": comparisons.NGINX, "apache": wrong}, rounds=4)))
     )
-    assert "slots excluded: non-2xx" in told
+    assert "slots excluded: non-2xx" in reported
 
 
 def test_a_forecast_that_is_over_is_not_made() -> None:
@@ -64,8 +64,8 @@ def test_a_forecast_that_is_over_is_not_made() -> None:
 
 
 def test_names_are_no_markup() -> None:
-    told = "\n".join(drawn(view_of(sweeps.hostile_markup())))
-    assert "[/]" in told
+    reported = "\n".join(drawn(view_of(sweeps.hostile_markup())))
+    assert "[/]" in reported
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_names_are_no_markup() -> None:
         (-9.0, 9.0, f"0.25× ├{19 * '─'}●{19 * '─'}┤ 4.00×"),
     ],
 )
-def test_the_scale_shows_the_interval_beside_what_is_asked_for(
+def test_the_scale_shows_the_interval_next_to_what_is_asked_for(
     low: float, high: float, scale: str
 ) -> None:
     found = interval_scale(low, high, 0.02).plain

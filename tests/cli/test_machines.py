@@ -26,7 +26,7 @@ def runs(tmp_path: Path) -> list[Path]:
     ]
 
 
-def test_machines_are_told_together(
+def test_machines_are_reported_together(
     runs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (runs[1] / PAGE_FILE).write_text("")

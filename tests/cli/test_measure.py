@@ -44,7 +44,7 @@ def test_a_yes_is_asked_for_what_runs_at_any_point(monkeypatch: pytest.MonkeyPat
     catalogue = Catalogue.load()
     experiment = read_experiment(CommandLine(VARIED, {}), [], catalogue)
     with pytest.raises(UserError, match="nobody agreed, yes=False"):
-        measure.measure_anew("name", experiment, catalogue, None, CALLER)
+        measure.measure_again("name", experiment, catalogue, None, CALLER)
     assert asked == [{"nginx", "lighttpd", "nginx-phpfpm", "caddy"}, {"static", "hello-php"}]
 
 
@@ -55,12 +55,12 @@ def test_a_load_generator_says_its_biases_before_a_run(
     variants = {"a": {"stack": "nginx"}, "b": {"stack": "nginx"}}
     asked = {"title": "t", "question": "q", "site": "static", "variants": variants}
     catalogue = Catalogue.load()
-    for generator, told in (("wrk", True), ("loadgen", False)):
+    for generator, reported in (("wrk", True), ("loadgen", False)):
         experiment = read_experiment(
             CommandLine({**asked, "generator": generator}, {}), [], catalogue
         )
         measure._provide(experiment, catalogue, tmp_path, CALLER)
-        assert ("a closed loop waits for slow responses" in capsys.readouterr().err) is told
+        assert ("a closed loop waits for slow responses" in capsys.readouterr().err) is reported
 
 
 def test_the_question_of_a_duel_names_what_asks() -> None:
@@ -78,8 +78,8 @@ def test_a_league_of_stacks_as_they_are_is_asked_for_without_its_folder() -> Non
     head = run_head({name: name for name in stacks})
     asked = AskedSystems(site="json").with_time_s(900)
     _, league, _ = arranged(stacks, asked, Catalogue.load(), CALLER, race_of(stacks))
-    told = head.replace(experiment=with_seed(league)).command_elsewhere
-    assert told == "webdyno compare express bun deno --site json --path /json --time 900s"
+    reported = head.replace(experiment=with_seed(league)).command_elsewhere
+    assert reported == "webdyno compare express bun deno --site json --path /json --time 900s"
     other = Override(("load", "connections"), 8, "--set load.connections=8")
     asked = AskedSystems(site="json", overrides=[other])
     _, league, _ = arranged(stacks, asked, Catalogue.load(), CALLER, race_of(stacks))

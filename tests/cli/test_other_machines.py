@@ -71,7 +71,7 @@ def test_whose_requests_stay_here_asks_nothing(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("words", [("resume", "run"), ("run", "run/experiment.toml")])
-def test_a_run_that_began_with_the_flag_asks_for_it_anew(
+def test_a_run_that_began_with_the_flag_asks_for_it_again(
     folder: Path, words: tuple[str, ...]
 ) -> None:
     kept_run(folder, CALLER)
@@ -86,7 +86,7 @@ def test_it_is_asked_before_anything_else(folder: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(measure, "provide", lambda *it: asked.append(list(it[2])))
     experiment, catalogue = resolved(folder, CALLER)
     with pytest.raises(UserError, match="load them"):
-        measure.measure_anew("mine", experiment, catalogue, folder / "out", CALLER)
+        measure.measure_again("mine", experiment, catalogue, folder / "out", CALLER)
     assert not asked
     assert not (folder / "out").exists()
 

@@ -30,7 +30,7 @@ def test_a_full_disk(arguments: list[str]) -> None:
     assert (done.returncode, done.stderr) == (3, "webdyno: output: No space left on device\n")
 
 
-def test_a_mistake_is_one_even_where_it_can_not_be_told() -> None:
+def test_a_mistake_is_one_even_where_it_can_not_be_reported() -> None:
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run([WEBDYNO, "run", "no-such-thing"], stderr=full, check=False)
     assert done.returncode == 2

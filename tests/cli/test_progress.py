@@ -1,4 +1,4 @@
-"""What is told of a run while it goes on."""
+"""What is said of a run while it goes on."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from webdyno.judge.point_data import PointData
 from webdyno.lab.lines import LineProgress, round_name, slot_words
 from webdyno.model.point import Point
 from webdyno.model.records import Record, RoundRecord, SlotRecord
-from webdyno.report.console import tell
+from webdyno.report.console import notify
 
 
 def so_far(run: SimulatedRun) -> str:
@@ -35,13 +35,13 @@ def test_why_there_is_no_ratio_yet() -> None:
     assert so_far(late) == ("no ratio yet, 0 valid rounds of 14: most slots broke the rule non-2xx")
 
 
-def test_failures_and_requests_that_were_sent_once_more_are_told_of_a_slot() -> None:
+def test_failures_and_requests_that_were_sent_once_more_are_reported_of_a_slot() -> None:
     slot = next(it for it in comparisons.decided().records if isinstance(it, SlotRecord))
     assert slot_words(slot).endswith("busy")
     requests = slot.load.requests.model_copy(update={"retried": 2})
     load = slot.load.model_copy(update={"requests": requests})
-    told = slot_words(slot.model_copy(update={"load": load}))
-    assert told.endswith("busy, 2 requests retried")
+    reported = slot_words(slot.model_copy(update={"load": load}))
+    assert reported.endswith("busy, 2 requests retried")
 
 
 def test_a_point_is_named_by_its_levels_alone() -> None:
@@ -54,14 +54,14 @@ def test_a_line_per_round_where_there_is_no_terminal(capsys: pytest.CaptureFixtu
     run = sweeps.hostile_markup()
     records: list[Record] = [record for record in run.records if record.point == 0]
     (this_round, *_) = [record for record in records if isinstance(record, RoundRecord)]
-    with LineProgress(run.head, tell) as progress:
+    with LineProgress(run.head, notify) as progress:
         progress.round_begins(Point(number=0, levels={"load.paths": ["/[/].txt"]}), 1, 10)
         progress.slot_begins("[/]", "measure")
         progress.round_ends(this_round, PointData.of(run.head, records))
-    told = capsys.readouterr().err.splitlines()
-    assert told[0] == "each line: paths · round"
-    assert told[1].startswith("/[/].txt · round 1  ")
-    assert "[/]" in told[1]
+    reported = capsys.readouterr().err.splitlines()
+    assert reported[0] == "each line: paths · round"
+    assert reported[1].startswith("/[/].txt · round 1  ")
+    assert "[/]" in reported[1]
 
 
 def test_what_takes_a_while_is_said(
@@ -73,8 +73,8 @@ def test_what_takes_a_while_is_said(
     assert "takes a while" not in capsys.readouterr().err
     monkeypatch.setattr("webdyno.cli.result.LONG_BYTES", 1)
     report(tmp_path / "before")
-    told = capsys.readouterr().err
-    assert "reading and judging" in told
-    assert "drawing" in told
+    reported = capsys.readouterr().err
+    assert "reading and judging" in reported
+    assert "drawing" in reported
     diff(tmp_path / "before", tmp_path / "after")
     assert "reading and judging" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""An exception that nobody foresaw is told in one sentence, and is no verdict."""
+"""An exception that nobody foresaw is reported in one sentence, and is no verdict."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -35,13 +35,13 @@ def test_it_ends_with_3_and_names_a_file_with_the_traceback(
     error: Exception,
 ) -> None:
     assert failing(error) == Exit.FAILED
-    told = capsys.readouterr().err
+    reported = capsys.readouterr().err
     (kept,) = (tmp_path / "state/webdyno").iterdir()
-    assert told.count("\n") == 1
-    assert len(told) < 600
-    assert "please report it" in told
-    assert str(kept) in told
-    assert "Traceback" not in told
+    assert reported.count("\n") == 1
+    assert len(reported) < 600
+    assert "please report it" in reported
+    assert str(kept) in reported
+    assert "Traceback" not in reported
     trace = kept.read_text()
     assert "Traceback" in trace
     assert "in fails" in trace

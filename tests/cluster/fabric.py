@@ -2,7 +2,8 @@
 
 The same duel takes place on this machine and on hosts of a cluster (network namespaces on it,
 servers on its first CPU, client on its last), in turns. And, with --idle: one nginx on this machine
-in short slots, the processes of an idle Ray node beside it running or stopped, in turns. Root only.
+in short slots, the processes of an idle Ray node next to it running or stopped, in turns. Root
+only.
 
     cd tests && PYTHONPATH=. ../.venv/bin/python cluster/fabric.py --rounds 3
     cd tests && PYTHONPATH=. ../.venv/bin/python cluster/fabric.py --idle --rounds 200
@@ -97,7 +98,7 @@ def on_cluster(hosts: Sequence[TestHost], shared: Path, out: str) -> RunFolder:
 
 
 def idle(rounds: int, shared: Path) -> None:
-    """Load one nginx in short slots, an idle node beside it running or stopped, in turns."""
+    """Load one nginx in short slots, an idle node next to it running or stopped, in turns."""
     catalogue, testbed = Catalogue.load(), Testbed()
     stack, site = catalogue.stack("nginx"), catalogue.site("static")
     load = Load(paths=["/"])
@@ -111,14 +112,14 @@ def idle(rounds: int, shared: Path) -> None:
         request = Request("/hello.txt", Expectation(200))
         for each in range(rounds):
             cost = {}
-            for beside in (True, False) if each % 2 else (False, True):
+            for next_to in (True, False) if each % 2 else (False, True):
                 for process in node:
-                    process.send_signal(signal.SIGCONT if beside else signal.SIGSTOP)
+                    process.send_signal(signal.SIGCONT if next_to else signal.SIGSTOP)
                 time.sleep(CATCHES_UP_S)
                 order = LoadOrder(f"{each}", nginx.url, (request,), load, 0.5, ramp_up_s=0.1)
                 before = server_cpu(nginx)
                 answers = client.slot(order).all_of_it.completed
-                cost[beside] = server_cpu(nginx).since(before).cpu_s / answers
+                cost[next_to] = server_cpu(nginx).since(before).cpu_s / answers
             ratios.append(cost[True] / cost[False])
     interval: Any = quantile_test(ratios, q=1, p=0.5).confidence_interval()  # stubs: a float
     print(  # noqa: T201

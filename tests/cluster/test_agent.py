@@ -16,7 +16,7 @@ from webdyno.run.repeat import keep_for_repeating
 from webdyno.run.session import is_finished
 
 QUICK = {"slot_s": 0.1, "warmup_s": 0.0, "slots_per_variant": 2, "budget_s": 1.0}
-TOLD = {
+REPORTED = {
     "title": "t",
     "question": "q?",
     "site": "static",
@@ -36,7 +36,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def parcel(place: Path, **measure: float) -> bytes:
     catalogue = Catalogue.load()
-    wanted = read_experiment(CommandLine({**TOLD, "measure": measure}, {}), [], catalogue)
+    wanted = read_experiment(CommandLine({**REPORTED, "measure": measure}, {}), [], catalogue)
     keep_for_repeating(place / "fleet", wanted, catalogue)
     return agent.parcel_of(place / "fleet", None)
 
@@ -54,22 +54,22 @@ def write(folder: Path, piece: Piece) -> None:
 @pytest.mark.long
 def test_a_run_comes_in_pieces_and_goes_on_from_where_nobody_heard_it(place: Path) -> None:
     here = place / "here"
-    telling = agent.replicate(parcel(place, **QUICK), yes=False)
-    for told in telling:
-        assert isinstance(told, Piece), told.said
-        write(here, told)
-        if b'"round"' in told.data and (here / "slots.jsonl").exists():
+    reporting = agent.replicate(parcel(place, **QUICK), yes=False)
+    for reported in reporting:
+        assert isinstance(reported, Piece), reported.said
+        write(here, reported)
+        if b'"round"' in reported.data and (here / "slots.jsonl").exists():
             break
-    telling.close()  # type: ignore[attr-defined]
+    reporting.close()  # type: ignore[attr-defined]
     assert left_behind(place) == []
     with (here / "slots.jsonl").open("ab") as file:
         file.write(b'{"kind":"slot","torn')
     before = RunFolder.open(here).records()
-    for told in agent.replicate(agent.parcel_of(place / "fleet", here), yes=False):
-        if isinstance(told, Piece):
-            write(here, told)
+    for reported in agent.replicate(agent.parcel_of(place / "fleet", here), yes=False):
+        if isinstance(reported, Piece):
+            write(here, reported)
         else:
-            assert told.code in {0, 1}, told.said
+            assert reported.code in {0, 1}, reported.said
     run = RunFolder.open(here)
     records = run.records()
     assert records[: len(before)] == before

@@ -73,7 +73,7 @@ def place_of(*names: str, disturb: Disturb = lambda _, __, came: came) -> Cluste
 
 def experiment(testbed: dict[str, object], site: str = "static", **stacks: str) -> Experiment:
     variants = stacks or {"nginx": "nginx", "apache": "apache-event"}
-    told = {
+    reported = {
         "title": "t",
         "question": "q?",
         "site": site,
@@ -89,7 +89,7 @@ def experiment(testbed: dict[str, object], site: str = "static", **stacks: str) 
         },
         "testbed": {"kind": "cluster", **testbed},
     }
-    return read_experiment(CommandLine(told, {}), [], CATALOGUE)
+    return read_experiment(CommandLine(reported, {}), [], CATALOGUE)
 
 
 def run_on(place: ClusterBackend, asked: Experiment, out: Path) -> RunFolder:
@@ -203,14 +203,14 @@ def test_a_round_in_which_the_network_was_cut_is_done_again(tmp_path: Path) -> N
         (["a"], {}, "it needs a host for the servers and another for the client"),
     ],
 )
-def test_hosts_that_are_not_there_are_told(
+def test_hosts_that_are_not_there_are_reported(
     hosts: list[str], testbed: dict[str, object], words: str
 ) -> None:
     with pytest.raises(UserError, match=words):
         place_of(*hosts).resolved(experiment(testbed))
 
 
-def test_services_that_no_variant_has_are_told(tmp_path: Path) -> None:
+def test_services_that_no_variant_has_are_reported(tmp_path: Path) -> None:
     testbed: dict[str, object] = {"services": {"mariadb": {"host": "c"}}}
     with pytest.raises(UserError, match="variant nginx has no such service; it has nginx"):
         run_on(place_of("a", "b", "c"), experiment(testbed), tmp_path / "run")

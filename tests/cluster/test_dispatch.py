@@ -36,7 +36,7 @@ PIECES = 3
 
 @dataclass
 class StandInHost:
-    """Measures what a parcel names, unless it is told what happens then."""
+    """Measures what a parcel names, unless it hears what happens then."""
 
     name: str
     run: Path
@@ -181,7 +181,7 @@ def test_each_point_is_measured_once(there: Path, out: Path) -> None:
         assert RunFolder.open(it.folder).records() == list(RUN.records)
 
 
-def test_the_point_of_a_lost_host_is_begun_anew_elsewhere(there: Path, out: Path) -> None:
+def test_the_point_of_a_lost_host_is_begun_again_elsewhere(there: Path, out: Path) -> None:
     lost, other = StandInHost("lost", there, lost_everywhere()), StandInHost("other", there)
     dispatcher = dispatched(lost, other, works=POINTS, out=out)
     assert len(lost.parcels) == 1

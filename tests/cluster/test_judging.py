@@ -67,7 +67,7 @@ def test_what_is_wrong_with_a_machine_is_said(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("over_processes")
-def test_what_comes_back_is_small_beside_the_records(tmp_path: Path) -> None:
+def test_what_comes_back_is_small_next_to_the_records(tmp_path: Path) -> None:
     runs = stored(tmp_path, machines=2, rounds=40)
     for name, machine in judged_machines(runs).items():
         assert len(pickle.dumps(machine)) * 10 < (runs[name] / "slots.jsonl").stat().st_size

@@ -86,7 +86,7 @@ def test_a_host_that_fails_is_passed_over(ssh: Ssh) -> None:
     assert [it.failure for it in started] == [None, "10.0.0.2: no Ray", None]
 
 
-def test_without_ssh_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_ssh_it_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     with pytest.raises(Exception, match="no ssh on the PATH"):
         addresses_of(ssh_hosts(["10.0.0.1"], "python"))

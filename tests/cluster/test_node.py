@@ -20,7 +20,7 @@ OBEYS = f"import time; {SAYS_READY}"
 
 @pytest.fixture
 def address() -> str:
-    """Of no machine. Tests may run beside each other, in processes that each have their own."""
+    """Of no machine. Tests may run next to each other, in processes that each have their own."""
     return f"10.255.{os.getpid() % 250}.1"
 
 
@@ -47,10 +47,10 @@ def began(
 
 
 def order(address: str = "10.255.255.1", **changes: str) -> bytes:
-    told = StartNode(
+    reported = StartNode(
         webdyno=version("webdyno"), address=address, port=6379, head=None, token="t" * 32
     )
-    return told.model_copy(update=changes).model_dump_json().encode()
+    return reported.model_copy(update=changes).model_dump_json().encode()
 
 
 def test_all_with_the_mark_end_and_nobody_else(
@@ -63,8 +63,8 @@ def test_all_with_the_mark_end_and_nobody_else(
             exits.enter_context(began(program, marked))
             for program, marked in ((DEAF, mine), (OBEYS, mine), (OBEYS, theirs))
         )
-        told = node.follow_order(StopNode(address=address).model_dump_json().encode())
-        assert (told.wrong, told.ended, told.killed) == (None, 2, 1)
+        reported = node.follow_order(StopNode(address=address).model_dump_json().encode())
+        assert (reported.wrong, reported.ended, reported.killed) == (None, 2, 1)
         assert (deaf.wait(), obeys.wait(), other.poll()) == (-9, -15, None)
     again = node.follow_order(StopNode(address=address).model_dump_json().encode())
     assert (again.wrong, again.ended) == (None, 0)
@@ -73,16 +73,16 @@ def test_all_with_the_mark_end_and_nobody_else(
 def test_processes_of_its_session_end_without_the_mark(address: str) -> None:
     program = f"import subprocess; p = subprocess.Popen(['sleep', '600'], env={{}}); {OBEYS}"
     with began(program, {node.MARK: address}):
-        told = node.follow_order(StopNode(address=address).model_dump_json().encode())
-        assert (told.ended, told.killed) == (2, 0)
+        reported = node.follow_order(StopNode(address=address).model_dump_json().encode())
+        assert (reported.ended, reported.killed) == (2, 0)
 
 
 def test_processes_in_its_folder_end_without_the_mark(address: str, tmp_path: Path) -> None:
     (folder := tmp_path / f"webdyno-node-{address}-x").mkdir()
     (other := tmp_path / f"webdyno-node-{address}0-x").mkdir()
     with began(OBEYS, folder=folder), began(OBEYS, folder=other) as stays:
-        told = node.follow_order(StopNode(address=address).model_dump_json().encode())
-        assert (told.ended, told.killed) == (1, 0)
+        reported = node.follow_order(StopNode(address=address).model_dump_json().encode())
+        assert (reported.ended, reported.killed) == (1, 0)
         assert stays.poll() is None
 
 
@@ -92,7 +92,7 @@ def test_one_node_at_a_time(address: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "wrong"),
+    ("reported", "wrong"),
     [
         (order(), "10.255.255.1 is no address of its own"),
         (order(webdyno="0.0.1"), "the order comes from 0.0.1: install the same"),
@@ -100,5 +100,5 @@ def test_one_node_at_a_time(address: str) -> None:
         (b"", "doesn't know this order"),
     ],
 )
-def test_what_cannot_be_carried_out_is_told(told: bytes, wrong: str) -> None:
-    assert wrong in str(node.follow_order(told).wrong)
+def test_what_cannot_be_carried_out_is_reported(reported: bytes, wrong: str) -> None:
+    assert wrong in str(node.follow_order(reported).wrong)

@@ -222,7 +222,7 @@ def test_a_byte_order_mark_is_no_mistake(catalogue: Catalogue, tmp_path: Path) -
     assert catalogue.experiment(str(path)).title == "t"
 
 
-def test_a_file_in_another_encoding_is_told_with_its_line(
+def test_a_file_in_another_encoding_is_reported_with_its_line(
     catalogue: Catalogue, tmp_path: Path
 ) -> None:
     path = tmp_path / "mine.toml"

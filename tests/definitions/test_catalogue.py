@@ -153,7 +153,7 @@ def test_a_folder_with_an_odd_name_is_refused(tmp_path: Path) -> None:
         Catalogue.load([tmp_path])
 
 
-def test_a_folder_that_is_no_catalogue_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_is_no_catalogue_is_reported(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"no catalog, .* services, stacks, sites, experiments"):
         Catalogue.load([tmp_path])
 

@@ -55,7 +55,7 @@ def test_data_are_joined_read_from_files_and_go_into_the_query(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("command", "told"),
+    ("command", "reported"),
     [
         ("curl --proxy x http://y/", "--proxy is not understood"),
         ("curl -F a=b http://y/", "-F is not understood"),
@@ -70,10 +70,10 @@ def test_data_are_joined_read_from_files_and_go_into_the_query(tmp_path: Path) -
         ("curl x -u 'me:${env:P}'", "nothing can be filled in"),
     ],
 )
-def test_what_is_not_understood_is_named(command: str, told: str) -> None:
+def test_what_is_not_understood_is_named(command: str, reported: str) -> None:
     with pytest.raises(UserError, match=r"^--traffic") as refused:
         read_curl(command)
-    assert told in str(refused.value)
+    assert reported in str(refused.value)
 
 
 @given(st.text(max_size=80))

@@ -167,8 +167,8 @@ def test_a_variant_with_a_site_of_its_own_asks_for_that_sites_first_path(
         "static": {"stack": "apache-prefork-modphp"},
         "other": {"stack": "apache-prefork-modphp", "site": "frontpage", "paths": ["/style.css"]},
     }
-    told = {"title": "t", "question": "q?", "site": "hello-php", "variants": variants}
-    experiment = read_experiment(CommandLine(told, {}), [], catalogue)
+    reported = {"title": "t", "question": "q?", "site": "hello-php", "variants": variants}
+    experiment = read_experiment(CommandLine(reported, {}), [], catalogue)
     asked = {variant: experiment.load_of(variant).paths for variant in variants}
     first = {name: [catalogue.site(name).ready_path] for name in ("frontpage", "hello-php")}
     assert asked == {
@@ -198,13 +198,13 @@ def test_a_load_generator_may_have_a_load_of_its_own(catalogue: Catalogue) -> No
         ("load_with.loadgen.count=0", "count should be 1 or more, not 0"),
     ],
 )
-def test_what_a_variant_cannot_have_of_its_own_is_told_with_its_place(
+def test_what_a_variant_cannot_have_of_its_own_is_reported_with_its_place(
     catalogue: Catalogue, override: str, says: str
 ) -> None:
-    with pytest.raises(UserError) as told:
+    with pytest.raises(UserError) as reported:
         catalogue.experiment("static-hello", read_overrides([override]))
-    assert says in str(told.value)
-    assert f"--set {override}" in str(told.value)
+    assert says in str(reported.value)
+    assert f"--set {override}" in str(reported.value)
 
 
 def test_a_variants_paths_are_given_once(catalogue: Catalogue) -> None:
@@ -214,8 +214,8 @@ def test_a_variants_paths_are_given_once(catalogue: Catalogue) -> None:
 
 
 def on_site(catalogue: Catalogue, site: str, **more: object) -> Experiment:
-    told = {"title": "t", "question": "q?", "site": site, **more}
-    return read_experiment(CommandLine(told, {}), [], catalogue)
+    reported = {"title": "t", "question": "q?", "site": site, **more}
+    return read_experiment(CommandLine(reported, {}), [], catalogue)
 
 
 def two(stack: str) -> dict[str, object]:

@@ -47,7 +47,7 @@ def test_a_har_file_gives_the_page_s_own_requests_with_how_often_they_came(tmp_p
         "postData": {"mimeType": "application/json", "text": '{"id": 7}'},
     }
     (tmp_path / "a.har").write_text(har(PAGE, other, posted, PAGE))
-    entries, told = read_har(tmp_path / "a.har")
+    entries, reported = read_har(tmp_path / "a.har")
     assert entries == [
         {
             "path": "/?q=1",
@@ -65,8 +65,8 @@ def test_a_har_file_gives_the_page_s_own_requests_with_how_often_they_came(tmp_p
             "weight": 1.0,
         },
     ]
-    assert told
-    assert "1 request excluded: 1 to others than shop.example" in told
+    assert reported
+    assert "1 request excluded: 1 to others than shop.example" in reported
     for entry in entries:
         WrittenRequest.model_validate(entry)
 
@@ -123,15 +123,15 @@ WHY = (
 )
 
 
-def test_what_a_load_could_not_ask_for_is_excluded_and_told_by_why(tmp_path: Path) -> None:
+def test_what_a_load_could_not_ask_for_is_excluded_and_reported_by_why(tmp_path: Path) -> None:
     (tmp_path / "a.har").write_text(json.dumps({"log": {"entries": [*RECORDED, POSTED]}}))
-    entries, told = read_har(tmp_path / "a.har")
+    entries, reported = read_har(tmp_path / "a.har")
     assert [(it["method"], it["path"], it.get("status")) for it in entries] == [
         ("GET", "/", 200),
         ("GET", "/api?page=1", None),
         ("POST", "/cart", 201),
     ]
-    assert told == f"--traffic {tmp_path / 'a.har'}: {WHY}"
+    assert reported == f"--traffic {tmp_path / 'a.har'}: {WHY}"
 
 
 def test_traffic_leaves_out_the_same_and_keeps_bodies_if_asked(
@@ -266,7 +266,7 @@ def test_lines_of_json(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reported"),
     [
         ("", "there is no request"),
         ("GET /\nnonsense\n", "a.http:2: 'nonsense' should be a header"),
@@ -283,12 +283,12 @@ def test_lines_of_json(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_not_understood_is_named_with_its_line(
-    tmp_path: Path, text: str, told: str
+    tmp_path: Path, text: str, reported: str
 ) -> None:
     (tmp_path / "a.http").write_text(text)
     with pytest.raises(UserError) as refused:
         read_request_file(tmp_path / "a.http")
-    assert told in str(refused.value)
+    assert reported in str(refused.value)
 
 
 @given(st.text(alphabet=st.sampled_from('GET POS/{}:#@< \nx"1é'), max_size=60))

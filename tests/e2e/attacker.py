@@ -1,9 +1,9 @@
 """Plants symbolic links and pipes wherever the user it runs as may write below a folder.
 
-`attacker.py LIVE VICTIM`: LIVE is where webdyno makes its work spaces, VICTIM a folder whose
-files it wants for itself. Whatever folder it finds it swaps for a link to VICTIM, whatever file for
-one to a file there, again and again, as fast as it can; it also puts pipes where locks are looked
-for, and links where files will be made. Told to end, it prints how often it got something in place.
+`attacker.py LIVE VICTIM`: LIVE is where webdyno makes its work spaces, VICTIM a folder whose files
+it wants for itself. Whatever folder it finds it swaps for a link to VICTIM, whatever file for one
+to a file there, again and again, as fast as it can; it also puts pipes where locks are looked for,
+and links where files will be made. Reported to end, it prints how often it got something in place.
 """
 
 # ruff: noqa: PTH104, PTH211 (Path takes longer)
@@ -45,7 +45,7 @@ def plant(folder: str, victim: str) -> int:
 
 
 def main(live: str, victim: str) -> None:
-    """Attack until told to end; then say how often it worked."""
+    """Attack until reported to end; then say how often it worked."""
     done = 0
 
     def end(*_: object) -> None:

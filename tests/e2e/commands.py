@@ -82,8 +82,8 @@ def started_webdyno(*arguments: str, folder: Path) -> Iterator[Forked]:
 
 
 @contextmanager
-def beside(work: Callable[[threading.Event], None]) -> Iterator[None]:
-    """Let a thread work until it is told that it is enough."""
+def next_to(work: Callable[[threading.Event], None]) -> Iterator[None]:
+    """Let a thread work until it is reported that it is enough."""
     enough = threading.Event()
     thread = threading.Thread(target=work, args=(enough,))
     thread.start()
@@ -103,10 +103,10 @@ def run_rounds(rounds: int, *arguments: str, folder: Path) -> str:
     with started_webdyno(*arguments, "--output=run", *quicker, folder=folder) as process:
         _wait_for_rounds(rounds, folder / "run/slots.jsonl", process)
         process.send_signal(signal.SIGINT)
-        told, _ = process.communicate(timeout=PATIENCE_S)
-    assert process.returncode == INTERRUPTED, told
+        reported, _ = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == INTERRUPTED, reported
     assert left_behind(folder) == []
-    return told
+    return reported
 
 
 def _wait_for_rounds(rounds: int, path: Path, process: Forked) -> None:

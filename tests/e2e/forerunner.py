@@ -2,8 +2,8 @@
 
     python forerunner.py SOCKET
 
-An order comes with four files: a socket, on which its process's number and exit code are told, and
-the process's standard streams.
+An order comes with four files: a socket, on which its process's number and exit code are reported,
+and the process's standard streams.
 """
 
 import gc
@@ -56,16 +56,16 @@ def main() -> None:
     cli.main()
 
 
-def _wait_for_child(told: int, *streams: int) -> None:
-    """Fork, and tell what becomes of the child; only the child comes back."""
+def _wait_for_child(reported: int, *streams: int) -> None:
+    """Fork, and say what becomes of the child; only the child comes back."""
     child = os.fork()
     if child == 0:
         return
     for stream in streams:
         os.close(stream)
-    os.write(told, str(child).encode())
+    os.write(reported, str(child).encode())
     _, status = os.waitpid(child, 0)
-    os.write(told, str(os.waitstatus_to_exitcode(status)).encode())
+    os.write(reported, str(os.waitstatus_to_exitcode(status)).encode())
     os._exit(0)
 
 

@@ -33,9 +33,9 @@ class Forked:
         """Start; without `stdout` there is a pipe, which has the errors as well."""
         self._words = words
         self.returncode: int | None = None
-        self._told, told = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._reported, reported = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         order = {"words": [*words], "folder": str(cwd), "environment": dict(env)}
-        with told, Path(os.devnull).open() as nothing:
+        with reported, Path(os.devnull).open() as nothing:
             self.stdout: IO[str]
             if stdout is None:
                 reads, writes = os.pipe()
@@ -43,10 +43,10 @@ class Forked:
             else:
                 self.stdout, writes = stdout, os.dup(stdout.fileno())
             errors = writes if stderr is None else stderr.fileno()
-            files = [told.fileno(), nothing.fileno(), writes, errors]
+            files = [reported.fileno(), nothing.fileno(), writes, errors]
             socket.send_fds(forerunner(), [json.dumps(order).encode()], files)
         os.close(writes)
-        self.pid = int(self._told.recv(100))
+        self.pid = int(self._reported.recv(100))
 
     def poll(self) -> int | None:
         """Give the exit code, if it has ended."""
@@ -57,12 +57,12 @@ class Forked:
     def wait(self, timeout: float | None = None) -> int:
         """Give the exit code, that of `Popen`, once it has ended."""
         if self.returncode is None:
-            self._told.settimeout(timeout)
+            self._reported.settimeout(timeout)
             try:
-                self.returncode = int(self._told.recv(100))
+                self.returncode = int(self._reported.recv(100))
             except (BlockingIOError, TimeoutError):
                 raise subprocess.TimeoutExpired(self._words, timeout or 0) from None
-            self._told.close()
+            self._reported.close()
         return self.returncode
 
     def communicate(self, timeout: float | None = None) -> tuple[str, None]:

@@ -1,4 +1,4 @@
-"""A long look at a server that stalls as it is told, in a process that can be stopped whole.
+"""A long look at a server that stalls as it is reported, in a process that can be stopped whole.
 
 python -m e2e.pausing FOLDER SECONDS HOW
 """
@@ -62,7 +62,7 @@ asyncio.run(main())
 
 
 def look(folder: Path, look_s: float, how: str) -> Iterator[str]:
-    """Load a server without a break: tell when that begins, then its record, and one as a slot."""
+    """Load a server without a break: say when that begins, then its record, and one as a slot."""
     (folder / "server.py").write_text(SERVER)
     testbed = Testbed()
     variant, began_at = _variant(folder, how), datetime.now(UTC)

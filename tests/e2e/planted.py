@@ -1,4 +1,4 @@
-"""A look at a small server that does later what it is told.
+"""A look at a small server that does later what it is reported.
 
 python -m e2e.planted FOLDER SECONDS CONNECTIONS KEEPALIVE WORDS…
 """
@@ -155,13 +155,13 @@ def look(folder: Path, look_s: float, load: Load, *words: str) -> LongLookRecord
 
 
 if __name__ == "__main__":
-    place, seconds, connections, keepalive, *told = sys.argv[1:]
+    place, seconds, connections, keepalive, *reported = sys.argv[1:]
     asked = Load.model_validate(
         {
             "connections": int(connections),
             "keepalive": keepalive,
             # It would take all CPUs from others for so long.
-            "think_s": 0.005 if told == ["nginx"] else 0,
+            "think_s": 0.005 if reported == ["nginx"] else 0,
         }
     )
-    sys.stdout.write(look(Path(place), float(seconds), asked, *told).model_dump_json())
+    sys.stdout.write(look(Path(place), float(seconds), asked, *reported).model_dump_json())

@@ -38,7 +38,7 @@ def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Measuring:
         **asked: object,
     ) -> RunFolder:
         monkeypatch.setattr(slots, "WINDOW_S", window_s)
-        told = {
+        reported = {
             "title": "t",
             "question": "q?",
             "site": "static",
@@ -50,7 +50,7 @@ def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Measuring:
             "measure": {"precision": 0.5, "budget_s": 60, "max_rounds": 12, "seed": 1, **asked},
         }
         catalogue = Catalogue.load([FAULTY])
-        experiment = read_experiment(CommandLine(told, {}), [], catalogue)
+        experiment = read_experiment(CommandLine(reported, {}), [], catalogue)
         with begin_run("adjustments", experiment, catalogue, tmp_path / "run") as folder:
             measure_run(folder, LineProgress(folder.head, print))
             return folder

@@ -72,7 +72,7 @@ def test_an_error_page_measured_by_ab_is_noticed(tmp_path: Path, url: str) -> No
         (None, "no such file or directory"),
     ],
 )
-def test_bad_input_is_told_in_one_sentence(
+def test_bad_input_is_reported_in_one_sentence(
     tmp_path: Path, content: bytes | None, said: str
 ) -> None:
     file = tmp_path / "what.txt"

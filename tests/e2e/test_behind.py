@@ -101,7 +101,7 @@ def test_a_command_has_a_database_that_is_filled_for_it_at_each_start(tmp_path: 
             assert response.read() == b"1\n"
 
 
-def test_data_that_cannot_be_filled_is_told_before_anything_is_measured(tmp_path: Path) -> None:
+def test_data_that_cannot_be_filled_is_reported_before_anything_is_measured(tmp_path: Path) -> None:
     command = f"cmd:{sys.executable} -m http.server $PORT"
     words = ("compare", command, command, "--service=db=redis", "--prepare=echo sorry; exit 3")
     failed = webdyno(*words, "--output=run", folder=tmp_path)

@@ -24,11 +24,11 @@ def pilots_of(tmp_path: Path, *arguments: str) -> tuple[str, PilotRecord, PilotR
         f"cmd:{sys.executable} {SERVER} $PORT {COMPILER_S} {times}" for times in (2, 1)
     )
     load = ("--set=load.connections=8", "--time=3min")
-    told = run_rounds(1, "compare", faster, alike, *load, *arguments, folder=tmp_path)
+    reported = run_rounds(1, "compare", faster, alike, *load, *arguments, folder=tmp_path)
     run = RunFolder.open(tmp_path / "run")
     found = {it.variant: it for it in run.records() if isinstance(it, PilotRecord)}
     baseline, other = run.head.experiment.variants
-    return told, found[other], found[baseline]
+    return reported, found[other], found[baseline]
 
 
 def skip_at_interference(pilot: PilotRecord) -> None:
@@ -39,12 +39,12 @@ def skip_at_interference(pilot: PilotRecord) -> None:
 
 
 def test_pauses_are_taken_where_they_make_faster_and_only_there(tmp_path: Path) -> None:
-    told, faster, alike = pilots_of(tmp_path)
+    reported, faster, alike = pilots_of(tmp_path)
     if not faster.found.in_bursts:
         skip_at_interference(faster)
     assert faster.found.in_bursts
     assert faster.bursts
-    assert faster.bursts.summary in " ".join(told.split())
+    assert faster.bursts.summary in " ".join(reported.split())
     assert "than under continuous load" in faster.bursts.summary
     bursts = [
         it
@@ -61,10 +61,10 @@ def test_pauses_are_taken_where_they_make_faster_and_only_there(tmp_path: Path) 
     )
     assert not alike.found.in_bursts
     assert alike.bursts is None or not alike.bursts.summary
-    assert told.count("in bursts") == 1
+    assert reported.count("in bursts") == 1
 
 
 def test_bursts_can_be_excluded(tmp_path: Path) -> None:
-    told, *found = pilots_of(tmp_path, "--set=measure.warmup_bursts=off")
+    reported, *found = pilots_of(tmp_path, "--set=measure.warmup_bursts=off")
     assert [it.bursts for it in found] == [None, None]
-    assert "in bursts" not in told
+    assert "in bursts" not in reported

@@ -29,22 +29,22 @@ def test_a_calibration_is_measured_kept_and_used(
     assert len(list((tmp_path / "state/webdyno").iterdir())) == 1
     assert left_behind(tmp_path) == []
 
-    told = run_rounds(1, "run", *QUICK, folder=tmp_path)
+    reported = run_rounds(1, "run", *QUICK, folder=tmp_path)
     folder = RunFolder.open(tmp_path / "run")
     assert folder.head.calibration == found
     slots = [record for record in folder.records() if record.kind == "slot"]
-    assert all(slot.readings and slot.readings.ceiling for slot in slots), told
+    assert all(slot.readings and slot.readings.ceiling for slot in slots), reported
 
 
 @pytest.mark.parametrize(
-    ("flag", "told"),
+    ("flag", "reported"),
     [
         ("--body=big", "--body big"),
         ("--connections=0", "-c 0: it should be 1 or more"),
         ("--link=1", "1 kbit/s"),
     ],
 )
-def test_wrong_flags_are_told(flag: str, told: str, tmp_path: Path) -> None:
+def test_wrong_flags_are_reported(flag: str, reported: str, tmp_path: Path) -> None:
     done = webdyno_here("doctor", "--calibrate", flag, folder=tmp_path)
     assert done.returncode == 2
-    assert told in done.stderr
+    assert reported in done.stderr

@@ -42,8 +42,10 @@ def begin(host: TestHost, shared: Path, *words: str) -> tuple[subprocess.Popen[b
 
 def serving(host: TestHost) -> list[str]:
     """What a run has started on a host."""
-    told = host.processes().values()
-    return [it for it in told if any(word in it for word in ("nginx", "apache2", "webdyno.lab"))]
+    reported = host.processes().values()
+    return [
+        it for it in reported if any(word in it for word in ("nginx", "apache2", "webdyno.lab"))
+    ]
 
 
 def nothing_stays(hosts: Sequence[TestHost]) -> None:
@@ -67,11 +69,11 @@ def test_more_hosts_than_there_are_are_refused(hosts: list[TestHost], shared: Pa
 def test_hosts_and_links_are_shown(hosts: list[TestHost], shared: Path) -> None:
     process, said = begin(hosts[0], shared, "cluster", "check", HEAD)
     assert process.wait(PATIENCE_S) == 0, said.read_text()
-    told = said.read_text()
+    reported = said.read_text()
     for host in hosts:
-        assert host.name in told
-    assert told.count("µs") == told.count("Mbit/s") == len(hosts) - 1
-    assert f"{len(hosts)} hosts can measure" in told
+        assert host.name in reported
+    assert reported.count("µs") == reported.count("Mbit/s") == len(hosts) - 1
+    assert f"{len(hosts)} hosts can measure" in reported
 
 
 def test_ctrl_c_ends_it_on_all_hosts(hosts: list[TestHost], shared: Path) -> None:
@@ -120,10 +122,10 @@ def test_three_machines_give_a_verdict_though_one_is_lost(
     lost.kill()
     hosts.remove(lost)
     process.wait(PATIENCE_S * 2)
-    told = said.read_text()
-    assert f"{lost.name} is gone" in told
-    assert f"what it had measured is kept in three/{lost.name}" in told
-    assert "The same experiment on 3 machines" in told, told
+    reported = said.read_text()
+    assert f"{lost.name} is gone" in reported
+    assert f"what it had measured is kept in three/{lost.name}" in reported
+    assert "The same experiment on 3 machines" in reported, reported
     assert {path.name for path in (shared / "three").iterdir() if path.is_dir()} == {
         *(host.name for host in hosts),
         lost.name,

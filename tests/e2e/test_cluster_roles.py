@@ -52,9 +52,9 @@ def finished(
     """Call webdyno on a host to its end; give its run, what it said and its exit code."""
     process, said = begin(host, shared, *words, f"--output={out}", "--no-report")
     code = process.wait(PATIENCE_S * 2)
-    told = said.read_text()
-    assert (shared / out / "run.json").exists(), told
-    return RunFolder.open(shared / out), told, code
+    reported = said.read_text()
+    assert (shared / out / "run.json").exists(), reported
+    return RunFolder.open(shared / out), reported, code
 
 
 def loading(shared: Path, out: str) -> bool:
@@ -64,11 +64,11 @@ def loading(shared: Path, out: str) -> bool:
 
 def test_two_hosts_load_a_third(hosts: list[TestHost], shared: Path) -> None:
     both = '--set=testbed.hosts.clients=["host3","host4"]'
-    run, told, code = finished(
+    run, reported, code = finished(
         hosts[0], shared, "run", "static-hello", *ON_CLUSTER, SERVED, both, *QUICK, out="two"
     )
-    assert code == 0, told
-    assert "nginx is FASTER" in told
+    assert code == 0, reported
+    assert "nginx is FASTER" in reported
     assert set(run.head.hosts) == {"host2", "host3", "host4"}
     assert run.head.hosts["host2"] == run.head.machine
     for slot in slots(run):
@@ -96,8 +96,8 @@ def test_web_server_php_and_database_are_on_three_hosts(
         *ON_CLUSTER,
         SERVED,
     )
-    run, told, code = finished(hosts[0], shared, *words, *spread, *QUICK, out="three")
-    assert code == 0, told
+    run, reported, code = finished(hosts[0], shared, *words, *spread, *QUICK, out="three")
+    assert code == 0, reported
     plain = [it for it in slots(run) if it.variant == "nginx-phpfpm"]
     for slot in plain:
         assert slot.readings
@@ -122,9 +122,9 @@ def disturbed(
     before = (shared / out / "slots.jsonl").read_bytes()
     disturb()
     code = process.wait(PATIENCE_S * 2)
-    told = said.read_text()
+    reported = said.read_text()
     assert (shared / out / "slots.jsonl").read_bytes().startswith(before)
-    return RunFolder.open(shared / out), told, code
+    return RunFolder.open(shared / out), reported, code
 
 
 def incidents(run: RunFolder) -> list[IncidentRecord]:
@@ -135,7 +135,7 @@ def rounds(run: RunFolder) -> int:
     return sum(isinstance(it, RoundRecord) for it in run.records())
 
 
-def test_a_cut_network_is_told_and_the_round_is_done_again(
+def test_a_cut_network_is_reported_and_the_round_is_done_again(
     hosts: list[TestHost], shared: Path
 ) -> None:
     servers, client = hosts[1], hosts[2]
@@ -147,9 +147,9 @@ def test_a_cut_network_is_told_and_the_round_is_done_again(
         time.sleep(5)
         servers.do(f"ip neigh del {client.address} dev eth0")
 
-    run, told, code = disturbed(hosts[0], shared, cut, *ROLES, out="cut")
-    assert code == 0, told
-    assert "the network between them was cut" in told
+    run, reported, code = disturbed(hosts[0], shared, cut, *ROLES, out="cut")
+    assert code == 0, reported
+    assert "the network between them was cut" in reported
     assert [it.variant for it in incidents(run)] == [None]
     assert rounds(run) >= 6
     nothing_stays(hosts)
@@ -164,8 +164,8 @@ def test_a_host_that_stands_still_for_a_while_goes_on(
         time.sleep(10)
         hosts[frozen].signal("", signal.SIGCONT)
 
-    run, told, code = disturbed(hosts[0], shared, freeze, *ROLES, out=f"frozen{frozen}")
-    assert code == 0, told
+    run, reported, code = disturbed(hosts[0], shared, freeze, *ROLES, out=f"frozen{frozen}")
+    assert code == 0, reported
     assert rounds(run) >= 6
     found = incidents(run)  # none where it stalled between slots
     assert all("one of them stalled" in it.what for it in found)
@@ -177,18 +177,18 @@ def test_ctrl_c_leaves_nothing_on_any_host(hosts: list[TestHost], shared: Path) 
     def interrupt() -> None:
         hosts[0].signal("bin/webdyno run", signal.SIGINT)
 
-    _, told, code = disturbed(hosts[0], shared, interrupt, *ROLES, out="ended")
-    assert code == 130, told
-    assert "resume ended   continues" in told
+    _, reported, code = disturbed(hosts[0], shared, interrupt, *ROLES, out="ended")
+    assert code == 130, reported
+    assert "resume ended   continues" in reported
     nothing_stays(hosts)
 
 
 def test_a_client_that_is_lost_is_replaced(hosts: list[TestHost], shared: Path) -> None:
     lost = hosts[2]
-    run, told, code = disturbed(hosts[0], shared, lost.kill_all, *ROLES, out="lost")
-    assert code == 0, told
-    assert "host3 is gone" in told
-    assert "makes load in its place" in told
+    run, reported, code = disturbed(hosts[0], shared, lost.kill_all, *ROLES, out="lost")
+    assert code == 0, reported
+    assert "host3 is gone" in reported
+    assert "makes load in its place" in reported
     assert [it.variant for it in incidents(run)] == [None]
     assert rounds(run) >= 6
     lost.start_node()
@@ -199,10 +199,10 @@ def test_a_run_whose_servers_are_lost_goes_on_when_they_are_back(
     hosts: list[TestHost], shared: Path
 ) -> None:
     lost = hosts[1]
-    run, told, code = disturbed(hosts[0], shared, lost.kill_all, *ROLES, out="servers")
-    assert code == 3, told
-    assert "host2 is gone" in told
-    assert "resume servers   continues" in told
+    run, reported, code = disturbed(hosts[0], shared, lost.kill_all, *ROLES, out="servers")
+    assert code == 3, reported
+    assert "host2 is gone" in reported
+    assert "resume servers   continues" in reported
     before = run.records()
     lost.start_node()
     process, said = begin(hosts[0], shared, "resume", "servers", f"--cluster={HEAD}", "--no-report")
@@ -216,8 +216,8 @@ def test_a_run_whose_servers_are_lost_goes_on_when_they_are_back(
 def test_a_run_goes_on_after_its_head_was_lost(hosts: list[TestHost], shared: Path) -> None:
     """Ray ends who gave the orders, and the nodes, when their head doesn't come back."""
     head = hosts[0]
-    run, told, code = disturbed(head, shared, head.kill_node, *ROLES, out="head", lasts=LONGER)
-    assert code != 0, told
+    run, reported, code = disturbed(head, shared, head.kill_node, *ROLES, out="head", lasts=LONGER)
+    assert code != 0, reported
     before = run.records()
     nothing_stays(hosts[1:])
     for host in hosts:

@@ -86,54 +86,58 @@ def named(hosts: Sequence[TestHost]) -> list[str]:
 def test_a_cluster_comes_up_is_used_and_goes_without_a_trace(
     hosts: list[TestHost], shared: Path
 ) -> None:
-    code, told = call(hosts[0], shared, "cluster", "up", *named(hosts))
-    assert code == 0, told
+    code, reported = call(hosts[0], shared, "cluster", "up", *named(hosts))
+    assert code == 0, reported
     head, *others = named(hosts)
-    assert told.startswith(f"{head}: head up\n" + "".join(f"{it}: node up\n" for it in others))
-    found = re.search("RAY_AUTH_MODE=token RAY_AUTH_TOKEN=([0-9a-f]{64})\n", told)
+    assert reported.startswith(f"{head}: head up\n" + "".join(f"{it}: node up\n" for it in others))
+    found = re.search("RAY_AUTH_MODE=token RAY_AUTH_TOKEN=([0-9a-f]{64})\n", reported)
     assert found
     for host in hosts:
         assert of_ray(host)
         assert not any(found[1] in it for it in host.processes().values())
     check = ("cluster", "check", f"{hosts[0].address}:6379")
-    assert " ".join(check) in told
-    code, told = call(hosts[1], shared, *check, RAY_AUTH_TOKEN=found[1])
-    assert code == 0, told
-    assert "3 hosts can measure" in told
+    assert " ".join(check) in reported
+    code, reported = call(hosts[1], shared, *check, RAY_AUTH_TOKEN=found[1])
+    assert code == 0, reported
+    assert "3 hosts can measure" in reported
 
-    code, told = call(hosts[0], shared, "cluster", "up", head)
+    code, reported = call(hosts[0], shared, "cluster", "up", head)
     assert code == 3
-    assert "runs there already" in told
+    assert "runs there already" in reported
 
-    code, told = call(hosts[0], shared, "cluster", "down", *named(hosts))
-    assert code == 0, told
-    assert told.count("down; all") == len(hosts)
+    code, reported = call(hosts[0], shared, "cluster", "down", *named(hosts))
+    assert code == 0, reported
+    assert reported.count("down; all") == len(hosts)
     for host in hosts:
         assert of_ray(host) == []
 
-    code, told = call(hosts[0], shared, "cluster", "down", *named(hosts))
-    assert (code, told.count("nothing that")) == (0, len(hosts))
+    code, reported = call(hosts[0], shared, "cluster", "down", *named(hosts))
+    assert (code, reported.count("nothing that")) == (0, len(hosts))
 
 
 def test_a_node_whose_ray_was_killed_is_swept(hosts: list[TestHost], shared: Path) -> None:
-    code, told = call(hosts[0], shared, "cluster", "up", *named(hosts[:1]), RAY_AUTH_TOKEN="t" * 32)
-    assert code == 0, told
-    assert "t" * 32 not in told
+    code, reported = call(
+        hosts[0], shared, "cluster", "up", *named(hosts[:1]), RAY_AUTH_TOKEN="t" * 32
+    )
+    assert code == 0, reported
+    assert "t" * 32 not in reported
     for pid, words in hosts[0].processes().items():
         if "ray.scripts.scripts" in words:
             os.kill(pid, 9)
     time.sleep(1)
     assert of_ray(hosts[0])
-    code, told = call(hosts[0], shared, "cluster", "down", *named(hosts[:1]))
-    assert code == 0, told
+    code, reported = call(hosts[0], shared, "cluster", "down", *named(hosts[:1]))
+    assert code == 0, reported
     assert of_ray(hosts[0]) == []
 
 
 def test_who_cannot_be_a_node_is_named(hosts: list[TestHost], shared: Path) -> None:
-    code, told = call(hosts[0], shared, "cluster", "up", "root@10.77.0.77")
+    code, reported = call(hosts[0], shared, "cluster", "up", "root@10.77.0.77")
     assert code == 3
-    assert "root@10.77.0.77 isn't reached by SSH" in told
-    code, told = call(hosts[0], shared, "cluster", "up", *named(hosts), "--python=/usr/bin/false")
+    assert "root@10.77.0.77 isn't reached by SSH" in reported
+    code, reported = call(
+        hosts[0], shared, "cluster", "up", *named(hosts), "--python=/usr/bin/false"
+    )
     assert code == 3
-    assert "name its Python with --python" in told
+    assert "name its Python with --python" in reported
     assert of_ray(hosts[0]) == []

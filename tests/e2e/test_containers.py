@@ -174,14 +174,14 @@ def test_a_secret_reaches_a_container_and_no_file(
     assert not [it for it in files if b"s3cr3t" in it.read_bytes()]
 
 
-def test_a_container_is_measured_beside_a_process(home: Path) -> None:
+def test_a_container_is_measured_next_to_a_process(home: Path) -> None:
     (home / "two.toml").write_text(
         'title = "t"\nquestion = "q?"\n'
         '[variants.image]\nstack = "image:."\nmemory = "64MB"\nenvironment.PORT = "81"\n'
         '[variants.plain]\nstack = "cmd:./server"\n'
     )
-    told = run_rounds(1, "run", "two.toml", *FEW, folder=home)
-    assert "building image:. …" in told
+    reported = run_rounds(1, "run", "two.toml", *FEW, folder=home)
+    assert "building image:. …" in reported
     records = RunFolder.open(home / "run").records()
     slots = [it for it in records if isinstance(it, SlotRecord)]
     contained = [it for it in slots if it.variant == "image"]
@@ -201,25 +201,25 @@ def test_each_revision_of_a_dockerfile_is_an_image_of_its_own(home: Path) -> Non
     make_repository(home, {".gitignore": "run\n.cache\nscratch*\n"})
     with (home / "Dockerfile").open("a") as file:
         file.write("ENV CHANGED=yes\n")
-    told = run_rounds(1, "compare", "rev:.", "rev:HEAD", *FEW, folder=home)
-    assert told.count("building rev:") == 2, "each once, without the time for it in any figure"
+    reported = run_rounds(1, "compare", "rev:.", "rev:HEAD", *FEW, folder=home)
+    assert reported.count("building rev:") == 2, "each once, without the time for it in any figure"
     assert statuses(home) == {"200"}
     run = RunFolder.open(home / "run")
     assert run.head.versions["working tree"]["web"].endswith(" with changes")
 
 
 def test_services_find_each_other_by_name_and_may_listen_on_the_same_port(home: Path) -> None:
-    """As on Docker, with a name server at 127.0.0.11; beside a container alone."""
+    """As on Docker, with a name server at 127.0.0.11; next to a container alone."""
     (home / "compose.yaml").write_text(
         'services:\n  web:\n    build: .\n    ports: ["8000:81"]\n    depends_on: [data]\n'
         '    restart: always\n    environment: {ASKS: base, PORT: "81"}\n'
         '  data:\n    build: .\n    environment: ["PORT=81", "SAYS=${NOTHING:-hello}"]\n'
         "    networks: {default: {aliases: [base]}}\n"
     )
-    told = run_rounds(
+    reported = run_rounds(
         1, "compare", "image:compose.yaml", "image:Dockerfile", "--env=PORT=81", *FEW, folder=home
     )
-    assert "excluded: web.restart" in told
+    assert "excluded: web.restart" in reported
     records = RunFolder.open(home / "run").records()
     readings = [(it.variant, it.readings) for it in records if isinstance(it, SlotRecord)]
     counts = {variant: it.services["web"].processes for variant, it in readings if it}
@@ -300,7 +300,7 @@ def test_services_wait_for_those_that_end_or_become_healthy(home: Path, by: str)
     ],
     ids=["nothing there", "fails", "never healthy", "no name"],
 )
-def test_what_goes_wrong_among_services_is_told(
+def test_what_goes_wrong_among_services_is_reported(
     home: Path, change: tuple[str, str], says: str
 ) -> None:
     text = ORDERED.replace(*change)
@@ -370,7 +370,7 @@ def test_a_port_of_this_machine_is_none_of_a_containers(home: Path) -> None:
     ],
     ids=["no image", "no folder", "no file", "failing build", "dies", "no program", "other port"],
 )
-def test_what_goes_wrong_is_told_in_one_message(
+def test_what_goes_wrong_is_reported_in_one_message(
     home: Path, dockerfile: str | None, stack: str, says: str
 ) -> None:
     if dockerfile:

@@ -1,4 +1,4 @@
-"""What real servers cost at a given rate and at rest, as `webdyno compare --rate --idle` tells."""
+"""What real servers cost at a given rate and at rest, as `webdyno compare --rate --idle` says."""
 
 import sys
 from functools import partial
@@ -48,8 +48,11 @@ def test_a_rate_gives_costs(tmp_path: Path) -> None:
     if judged.costs:
         assert all(0.005 < cost.cores_per_1000_rps.estimate < 5 for cost in judged.costs)
         assert "cores per 1,000 req/s" in done.stdout
-        told = ("Instructions per request: this machine has no counters", "instructions per req")
-        assert any(words in done.stdout for words in told)
+        reported = (
+            "Instructions per request: this machine has no counters",
+            "instructions per req",
+        )
+        assert any(words in done.stdout for words in reported)
     assert left_behind(tmp_path) == []
 
 
@@ -104,9 +107,9 @@ def test_what_is_asked_for_too_much_has_no_cost(tmp_path: Path) -> None:
     long_enough = ("--rate=300", *QUICK[1:], "--set=measure.slot_s=0.4")
     done = webdyno("compare", slow, quick, *long_enough, folder=tmp_path)
     assert done.returncode == 1
-    told = " ".join(done.stdout.split())
-    assert "ariant slow: 300 req/s were offered, but " in told
-    assert "cores per 1,000" not in told
+    reported = " ".join(done.stdout.split())
+    assert "ariant slow: 300 req/s were offered, but " in reported
+    assert "cores per 1,000" not in reported
 
 
 def test_what_is_no_rate_is_refused(tmp_path: Path) -> None:

@@ -159,7 +159,7 @@ def test_what_users_start_has_their_environment() -> None:
 
 
 def test_one_place_says_how_python_starts_python() -> None:
-    """Elsewhere `sys.executable` stands in what people are told alone."""
+    """Elsewhere `sys.executable` stands in what people read alone."""
     for path in SOURCES.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.List | ast.Tuple | ast.Call) and path != STARTS_PYTHON:

@@ -138,7 +138,7 @@ def test_statements_are_planned_for_what_setup_left(tmp_path: Path) -> None:
         assert asked(running, "postgresql", COUNTED["postgresql"]) == "2\n"
 
 
-def test_a_setup_that_fails_is_told_before_anything_is_measured(tmp_path: Path) -> None:
+def test_a_setup_that_fails_is_reported_before_anything_is_measured(tmp_path: Path) -> None:
     fails = 'psql -q -v ON_ERROR_STOP=1 -c "SELECT nowhere"'
     words = ("compare", CMD, CMD, "--service=db=postgresql", f"--setup={fails}")
     failed = webdyno(*words, "--output=run", folder=tmp_path)
@@ -157,7 +157,7 @@ def test_a_setup_that_nothing_keeps_is_refused(tmp_path: Path) -> None:
         pass
 
 
-def test_a_database_that_dies_is_told(tmp_path: Path) -> None:
+def test_a_database_that_dies_is_reported(tmp_path: Path) -> None:
     (tmp_path / "public").mkdir()
     with started(tmp_path, SERVES, services={"db": "postgresql"}) as running:
         process = running.services()["db"].process

@@ -160,7 +160,7 @@ def test_there_are_enough_of_them() -> None:
 
 
 @pytest.mark.parametrize(("words", "names"), CASES, ids=[" ".join(words) for words, _ in CASES])
-def test_a_mistake_is_told(words: tuple[str, ...], names: str, folder: Path) -> None:
+def test_a_mistake_is_reported(words: tuple[str, ...], names: str, folder: Path) -> None:
     done = webdyno_here(*words, folder=folder)
     said = done.stderr + done.stdout
     assert done.returncode in {1, 2, 3}, said

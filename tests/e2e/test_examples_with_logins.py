@@ -69,7 +69,7 @@ def test_a_list_behind_a_login_is_compared_and_gated(
     assert statuses(app) <= {"200", "201", "302", "303"}
     assert added(app)
 
-    # What a request asks of the database is exact, so a run as short as can be tells it.
+    # What a request asks of the database is exact, so a run as short as can be reports it.
     asked = ("gate", "--base=start", "--head=slower", f"--path={path}", "--output=gate", *FEW)
     limit = "--fail-if=statements > +10%"
     done = webdyno(*asked, limit, folder=app, within_s=BUILDS_WITHIN_S)

@@ -60,8 +60,8 @@ def test_servers_that_work_all_the_time_are_limited_by_their_cpu(tmp_path: Path)
     run_rounds(1, "compare", CMD, CMD, *FEW, folder=tmp_path)
     done = webdyno("explain", "run", "--variant=(A)", "--no-report", folder=tmp_path)
     assert done.returncode == Exit.OK, done.stderr
-    told = " ".join(done.stdout.split())
-    said = told.partition("What limits it: ")[2][:400]
+    reported = " ".join(done.stdout.split())
+    said = reported.partition("What limits it: ")[2][:400]
     # With few rounds on a restless machine the interval is wide: "in part (0.79, 0.56 to 1.02)".
     assert "the servers' CPU limits it" in said, said
     assert "the client's CPU limits it" not in said, said
@@ -76,8 +76,10 @@ def test_a_planted_cause_is_named_and_its_fix_measured(tmp_path: Path) -> None:
         '[variants.good]\nstack = "nginx-phpfpm"\n[variants.slow]\nstack = "nginx-phpfpm"\n'
     )
     run_rounds(1, "run", "slow.toml", f"--catalog={RIG}", "--yes", *FEW, *slow, folder=tmp_path)
-    told = webdyno("explain", "run", "--advice", "--variant=slow", folder=tmp_path).stdout
-    assert "worth trying is children = 4: with 1 it has too few PHP processes" in unwrapped(told)
+    reported = webdyno("explain", "run", "--advice", "--variant=slow", folder=tmp_path).stdout
+    assert "worth trying is children = 4: with 1 it has too few PHP processes" in unwrapped(
+        reported
+    )
     asked = ("explain", "run", "--advice", "--try", "--variant=slow", "--no-report", "--time=60s")
     done = webdyno(*asked, folder=tmp_path)
     assert done.returncode == Exit.OK, done.stderr
@@ -85,8 +87,8 @@ def test_a_planted_cause_is_named_and_its_fix_measured(tmp_path: Path) -> None:
     assert left_behind(tmp_path) == []
 
 
-def unwrapped(told: str) -> str:
-    return " ".join(told.split())
+def unwrapped(reported: str) -> str:
+    return " ".join(reported.split())
 
 
 @pytest.mark.long
@@ -100,8 +102,8 @@ def test_samples_have_names_also_of_what_a_server_compiles(tmp_path: Path) -> No
     with started_webdyno(*asked, folder=tmp_path) as process:
         wait_for(tmp_path / "run/explain/profile/slots.jsonl", lines=12)  # more than one round has
         process.send_signal(signal.SIGINT)
-        told, _ = process.communicate(timeout=60)
-    assert process.returncode == Exit.INTERRUPTED, told
+        reported, _ = process.communicate(timeout=60)
+    assert process.returncode == Exit.INTERRUPTED, reported
     sampled = RunFolder.open(tmp_path / "run/explain/profile")
     assert sampled.head.experiment.measure.budget_s == 7
     stacks = (sampled.path / "profile/node.folded").read_text()
@@ -116,7 +118,7 @@ def written_for_perf() -> set[Path]:
     return set(Path("/tmp").glob("perf-*.map"))  # noqa: S108 (perf looks there alone)
 
 
-def test_without_perf_it_says_so_and_tells_what_the_kernel_counted(
+def test_without_perf_it_says_so_and_shows_what_the_kernel_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     simulated_run(
@@ -143,7 +145,7 @@ def test_a_part_of_a_variant_s_name_is_enough_when_no_other_has_it(tmp_path: Pat
     )
 
 
-def test_what_no_rate_can_tell_is_refused(tmp_path: Path) -> None:
+def test_what_no_rate_can_report_is_refused(tmp_path: Path) -> None:
     (tmp_path / "server.py").write_text(SERVER)
     opened = ("--set=load.loop=open", "--set=load.rate_per_s=50")
     run_rounds(1, "compare", CMD, CMD, *FEW, *opened, folder=tmp_path)

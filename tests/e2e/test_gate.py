@@ -90,13 +90,15 @@ def _commit(folder: Path, tag: str) -> None:
 
 @pytest.mark.measures
 def test_the_endpoint_that_became_slower_is_named(repository: Path) -> None:
-    # Its other endpoint would take as long again; several are told apart in judge/test_gate.py.
+    # Its other endpoint would take as long again; several are distinguished in judge/test_gate.py.
     asked = ("gate", "--base=start", "--head=slower", "--path=/slow", "--output=run")
     history = "--history=ci/gates.jsonl"
     done = webdyno(*asked, *QUICK, history, "--fail-if=cpu > +20%", folder=repository)
     assert done.returncode == Exit.WORSE, done.stdout + done.stderr
-    told = " ".join(done.stdout.split())
-    assert re.search(r"FAIL: (\d) of \1 checks? worse: .*/slow server CPU per request", told), told
+    reported = " ".join(done.stdout.split())
+    assert re.search(r"FAIL: (\d) of \1 checks? worse: .*/slow server CPU per request", reported), (
+        reported
+    )
     answer = json.loads((repository / "run/gate.json").read_text())
     worse = {it["endpoint"] for it in answer["claims"] if it["answer"] == "worse"}
     assert worse == {"/slow"}
@@ -114,8 +116,8 @@ def test_a_gate_at_a_rate_says_what_a_request_costs(tmp_path: Path) -> None:
     answer = json.loads((tmp_path / "run/gate.json").read_text())
     assert answer["rate_rps"] == 300
     assert [claim["metric"] for claim in answer["claims"]] == ["server_cpu_us"]
-    told, junit = " ".join(done.stdout.split()), (tmp_path / "run/junit.xml").read_text()
-    for medium in (told, junit):
+    reported, junit = " ".join(done.stdout.split()), (tmp_path / "run/junit.xml").read_text()
+    for medium in (reported, junit):
         assert "at 300 requests/s" in medium
         if answer["answer"] != "invalid":
             assert "cores per 1,000 requests/s" in medium
@@ -152,24 +154,24 @@ def test_each_request_of_the_project_is_asked_by_itself(repository: Path) -> Non
     assert "webdyno.toml:5: unknown key" in done.stderr
 
 
-def test_what_is_not_committed_is_told_where_nothing_is_measured(repository: Path) -> None:
+def test_what_is_not_committed_is_reported_where_nothing_is_measured(repository: Path) -> None:
     (repository / "server.py").write_text("changed")
     done = webdyno_here("gate", "--base=slower", "--head=HEAD", folder=repository)
     assert "nothing changed" in done.stdout
     assert "--head HEAD excludes the changes of the working tree" in done.stderr
 
 
-def test_an_endpoint_that_is_missing_is_told_before_any_other_is_measured(
+def test_an_endpoint_that_is_missing_is_reported_before_any_other_is_measured(
     repository: Path,
 ) -> None:
     asked = ("gate", "--base=start", "--head=slower", "--path=/slow", "--path=/nowhere", "--yes")
     with started_webdyno(*asked, "--output=run", "--time=60s", folder=repository) as process:
         wait_for(repository / "run/slots.jsonl", lines=5)  # a session, an end, and two pilots
         process.send_signal(signal.SIGINT)
-        told, _ = process.communicate(timeout=60)
-    assert process.returncode == Exit.INTERRUPTED, told
-    missing = told.index("/nowhere: variant baseline answered 404 to /nowhere")
-    assert missing < told.index("pilot: ")
+        reported, _ = process.communicate(timeout=60)
+    assert process.returncode == Exit.INTERRUPTED, reported
+    missing = reported.index("/nowhere: variant baseline answered 404 to /nowhere")
+    assert missing < reported.index("pilot: ")
 
 
 @pytest.mark.long

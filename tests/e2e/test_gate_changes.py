@@ -160,10 +160,10 @@ def test_an_endpoint_that_answers_otherwise_and_slower_is_named_with_its_functio
     before = written_for_perf()
     revisions = {"start": PLAIN, "slower": SLOWER}
     repository(tmp_path, "server.js", NODE, revisions, 'start = "node server.js"')
-    code, told, answer = gate(tmp_path, "start", "slower", "--path=/", "--path=/search")
-    assert code == Exit.WORSE, told
-    assert "/search: responses differ: " in told
-    assert "1 field more (rank)" in told
+    code, reported, answer = gate(tmp_path, "start", "slower", "--path=/", "--path=/search")
+    assert code == Exit.WORSE, reported
+    assert "/search: responses differ: " in reported
+    assert "1 field more (rank)" in reported
     assert {it["endpoint"] for it in answer["claims"] if it["answer"] == "worse"} == {"/search"}
     (grew,) = answer["grew"]
     assert grew["endpoint"] == "/search"
@@ -174,10 +174,12 @@ def test_an_endpoint_that_answers_otherwise_and_slower_is_named_with_its_functio
     # V8 inlines: then what a function takes stands in part with those that call it.
     own = [part for part in grew["sampled"]["parts"] if part["what"].endswith(" (server.js)")]
     assert 350 < sum(part["more_us"]["estimate"] for part in own) < 600, own
-    assert "Grew /search +" in told
-    assert "rank (server.js) +" in told
-    assert "1 commit: " in told
-    assert re.search(r"Repeat \S*webdyno gate --base \w+ --head \w+ .*--path=/search", told), told
+    assert "Grew /search +" in reported
+    assert "rank (server.js) +" in reported
+    assert "1 commit: " in reported
+    assert re.search(r"Repeat \S*webdyno gate --base \w+ --head \w+ .*--path=/search", reported), (
+        reported
+    )
     assert written_for_perf() <= before
 
 
@@ -185,10 +187,10 @@ def test_an_endpoint_that_answers_otherwise_and_slower_is_named_with_its_functio
 def test_an_endpoint_that_only_answers_otherwise_passes_and_says_so(tmp_path: Path) -> None:
     revisions = {"start": PLAIN, "other": OTHER_ANSWER}
     repository(tmp_path, "server.js", NODE, revisions, 'start = "node server.js"')
-    code, told, answer = gate(tmp_path, "start", "other", "--path=/search")
-    assert code == Exit.OK, told
-    assert "/search: responses differ: " in told
-    assert "2 fields more (of, rank)" in told
+    code, reported, answer = gate(tmp_path, "start", "other", "--path=/search")
+    assert code == Exit.OK, reported
+    assert "/search: responses differ: " in reported
+    assert "2 fields more (of, rank)" in reported
     assert answer["grew"] == []
 
 
@@ -196,9 +198,9 @@ def test_an_endpoint_that_only_answers_otherwise_passes_and_says_so(tmp_path: Pa
 def test_a_new_endpoint_is_listed_and_the_others_are_judged(tmp_path: Path) -> None:
     revisions = {"start": PLAIN, "new": NEW_ENDPOINT}
     repository(tmp_path, "server.js", NODE, revisions, 'start = "node server.js"')
-    code, told, answer = gate(tmp_path, "start", "new", "--path=/search", "--path=/new")
-    assert code == Exit.OK, told
-    assert "/new: new in head, and not judged: the baseline answers 404" in told
+    code, reported, answer = gate(tmp_path, "start", "new", "--path=/search", "--path=/new")
+    assert code == Exit.OK, reported
+    assert "/new: new in head, and not judged: the baseline answers 404" in reported
     assert {it["endpoint"] for it in answer["claims"]} == {"/search"}
 
 
@@ -208,9 +210,9 @@ def test_a_function_of_a_compiled_program_is_named_and_a_failure_confirmed(tmp_p
     revisions = {"start": {"ROUNDS": "1000"}, "slower": {"ROUNDS": "60000"}}
     app = 'build = "gcc -O2 -pthread -o server server.c"\nstart = "./server"'
     repository(tmp_path, "server.c", NATIVE, revisions, app)
-    code, told, answer = gate(tmp_path, "start", "slower", "--path=/", "--confirm")
-    assert code == Exit.WORSE, told
-    assert "measured again from fresh builds: / server CPU per request " in told
+    code, reported, answer = gate(tmp_path, "start", "slower", "--path=/", "--confirm")
+    assert code == Exit.WORSE, reported
+    assert "measured again from fresh builds: / server CPU per request " in reported
     most = max(answer["grew"][0]["sampled"]["parts"], key=lambda it: it["more_us"]["estimate"])
     assert most["what"] == "rank_items (server)"
     assert len(list((tmp_path / "run").glob("confirmation/slots.jsonl"))) == 1
@@ -220,10 +222,10 @@ def test_a_function_of_a_compiled_program_is_named_and_a_failure_confirmed(tmp_p
 
 @needs_perf
 @pytest.mark.skipif(not Path("/usr/bin/python3.11").exists(), reason="this is about Python 3.11")
-def test_of_a_runtime_that_names_no_functions_the_rest_is_told(tmp_path: Path) -> None:
+def test_of_a_runtime_that_names_no_functions_the_rest_is_reported(tmp_path: Path) -> None:
     revisions = {"start": {"COUNT": "10"}, "slower": {"COUNT": "20000"}}
     repository(tmp_path, "server.py", PYTHON, revisions, 'start = "/usr/bin/python3.11 server.py"')
-    code, told, _ = gate(tmp_path, "start", "slower", "--path=/")
-    assert code == Exit.WORSE, told
-    assert "(python3.11) +" in told or "python3.11's own code +" in told, told
-    assert "perf finds no functions of this Python; 3.12 and newer name theirs" in told
+    code, reported, _ = gate(tmp_path, "start", "slower", "--path=/")
+    assert code == Exit.WORSE, reported
+    assert "(python3.11) +" in reported or "python3.11's own code +" in reported, reported
+    assert "perf finds no functions of this Python; 3.12 and newer name theirs" in reported

@@ -82,7 +82,7 @@ HOSTILE: dict[str, tuple[Manners, str]] = {
 
 # "only-hints" is waited for as long as "trickled" is, ten seconds and more.
 @pytest.mark.parametrize("name", [further(it) if it == "only-hints" else it for it in HOSTILE])
-def test_a_hostile_server_is_told_and_not_waited_for(name: str, open_folder: Path) -> None:
+def test_a_hostile_server_is_reported_and_not_waited_for(name: str, open_folder: Path) -> None:
     manners, says = HOSTILE[name]
     with serving(manners) as port, serving(saying(HELLO)) as other:
         variants = (f"url:http://127.0.0.1:{port}", f"url:http://127.0.0.1:{other}")
@@ -98,10 +98,10 @@ def test_a_hostile_server_is_told_and_not_waited_for(name: str, open_folder: Pat
 def test_a_server_with_early_hints_is_measured(open_folder: Path) -> None:
     with serving(saying(HINT + HELLO)) as port, serving(saying(HELLO)) as other:
         variants = (f"url:http://127.0.0.1:{port}", f"url:http://127.0.0.1:{other}")
-        told = run_rounds(1, "compare", *variants, "--yes", *FEW, folder=open_folder)
+        reported = run_rounds(1, "compare", *variants, "--yes", *FEW, folder=open_folder)
     assert statuses(open_folder) == {"200"}
-    assert "103" not in told
-    assert "webdyno: " not in told
+    assert "103" not in reported
+    assert "webdyno: " not in reported
 
 
 DEEP = """

@@ -27,9 +27,9 @@ def test_a_folder_of_pages_gets_an_answer_from_its_gate(tmp_path: Path) -> None:
     (tmp_path / "public/style.css").write_text("h1 { color: red }\n")
     asked = ("gate", "--base=HEAD", "--fail-if=cpu > +5%")
     done = webdyno(*asked, "--output=run", *QUICK, folder=tmp_path)
-    told = done.stdout + done.stderr
-    assert done.returncode in {Exit.OK, Exit.INCONCLUSIVE}, told
-    assert "listen queue" not in told
+    reported = done.stdout + done.stderr
+    assert done.returncode in {Exit.OK, Exit.INCONCLUSIVE}, reported
+    assert "listen queue" not in reported
     (claim,) = json.loads((tmp_path / "run/gate.json").read_text())["claims"]
     assert claim["worse"]
     assert left_behind(tmp_path) == []
@@ -47,9 +47,9 @@ def test_revisions_of_a_configuration_are_moved_and_measured(open_folder: Path) 
     made = webdyno("init", folder=open_folder)
     assert made.returncode == Exit.OK, made.stderr
     (open_folder / "nginx.conf").write_text(NGINX.replace("listen", "gzip on; listen"))
-    told = run_rounds(1, "compare", "rev:.", "rev:HEAD", *QUICK, folder=open_folder)
-    assert "rev:HEAD, as nginx runs it here:" in told
-    assert "excluded: user nginx" in told
+    reported = run_rounds(1, "compare", "rev:.", "rev:HEAD", *QUICK, folder=open_folder)
+    assert "rev:HEAD, as nginx runs it here:" in reported
+    assert "excluded: user nginx" in reported
     assert statuses(open_folder) == {"200"}
     run = RunFolder.open(open_folder / "run")
     assert run.head.versions["working tree"]["web"].endswith(" with changes")
@@ -138,7 +138,7 @@ def test_what_init_writes_for_a_tool_builds_and_starts(
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root's servers run as somebody else")
-def test_revisions_that_a_server_may_not_read_are_told(
+def test_revisions_that_a_server_may_not_read_are_reported(
     open_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app = '[app]\nconf = "nginx.conf"\nroot = "none"\n'

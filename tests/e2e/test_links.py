@@ -43,7 +43,7 @@ def victim(tmp_path: Path) -> Iterator[Path]:
 
 
 def linked(path: Path, victim: Path) -> None:
-    """Make links to a file that is there, and beside it to one that isn't."""
+    """Make links to a file that is there, and next to it to one that isn't."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.unlink(missing_ok=True)
     path.symlink_to(os.path.relpath(victim / "file", path.parent))

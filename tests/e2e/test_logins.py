@@ -105,8 +105,8 @@ def test_a_login_by_form_and_a_flow_are_measured(shop: Path) -> None:
     slots = [it for it in records if isinstance(it, SlotRecord) and it.phase == "measure"]
     assert sum(it.load.all_of_it.failures.total for it in slots) == 0
     assert {code for it in slots for code in it.load.by_status} == {"200", "201"}
-    told = {it.endpoint: it.completed for slot in slots for it in slot.load.endpoints}
-    assert set(told) == {"/account", "buy: /items", "buy: POST /cart", "buy"}
+    reported = {it.endpoint: it.completed for slot in slots for it in slot.load.endpoints}
+    assert set(reported) == {"/account", "buy: /items", "buy: POST /cart", "buy"}
     preflight = next(it for it in records if isinstance(it, PreflightRecord))
     account, items, cart = preflight.responses["old"]
     assert account.body_start == "<h1>Your orders</h1> ann"

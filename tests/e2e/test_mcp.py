@@ -58,7 +58,7 @@ def answered(result: "CallToolResult") -> dict[str, Any]:
 def test_an_agent_compares_and_reads_the_answer_again(tmp_path: Path) -> None:
     """What can't be asked is said to it as to people."""
     comparisons.decided().stored(tmp_path / "run")
-    told: list[str] = []
+    reported: list[str] = []
 
     async def use(client: "Client") -> None:
         tools = {it.name for it in (await client.list_tools()).tools}
@@ -72,14 +72,14 @@ def test_an_agent_compares_and_reads_the_answer_again(tmp_path: Path) -> None:
         assert answered(await client.call_tool("report", {"run": "run"}))["answer"] == "faster"
 
         async def hear(progress: float, total: float | None, message: str | None) -> None:  # noqa: ARG001
-            told.append(message or "")
+            reported.append(message or "")
 
         asked = {"system": "nginx", "baseline": "apache-event", "settings": QUICK}
         answer = answered(await client.call_tool("compare", asked, progress_callback=hear))
         assert answer["answer"] in {"faster", "slower", "equivalent", "inconclusive"}
         assert answer["not_tested"]
         assert Path(tmp_path, answer["report"]).is_file()
-        assert any("round" in line for line in told)
+        assert any("round" in line for line in reported)
         again = answered(await client.call_tool("report", {"run": answer["run"]}))
         assert again == answer
 
@@ -150,7 +150,7 @@ def test_tools_run_no_commands_unless_they_may(tmp_path: Path) -> None:
     assert not [*tmp_path.rglob("made")]
 
 
-def test_what_is_too_long_is_told(tmp_path: Path) -> None:
+def test_what_is_too_long_is_reported(tmp_path: Path) -> None:
     async def use(client: "Client") -> None:
         asked = {"system": "nginx", "baseline": "apache-event", "paths": ["/" + "x" * 1_000_000]}
         refused = await client.call_tool("compare", asked)

@@ -68,7 +68,7 @@ def test_a_killed_run_leaves_nothing_and_goes_on(tmp_path: Path) -> None:
     assert left_behind(tmp_path) == []
 
 
-def test_what_needs_namespaces_is_told(tmp_path: Path) -> None:
+def test_what_needs_namespaces_is_reported(tmp_path: Path) -> None:
     done = webdyno_here("compare", "nginx", "apache-event", "--link=100mbit", folder=tmp_path)
     assert done.returncode == 2
     assert "--testbed netns" in done.stderr

@@ -15,7 +15,7 @@ from webdyno.definitions.catalogue import BUILT_IN
 
 @pytest.mark.measures
 @pytest.mark.parametrize("blow", [signal.SIGINT, signal.SIGTERM])
-def test_up_serves_until_it_is_told_to_end(blow: signal.Signals, tmp_path: Path) -> None:
+def test_up_serves_until_it_is_reported_to_end(blow: signal.Signals, tmp_path: Path) -> None:
     with started_webdyno("up", "apache-worker", "--site=static", folder=tmp_path) as process:
         assert process.stdout
         url = process.stdout.readline().split()[-1]
@@ -31,7 +31,7 @@ def test_up_serves_until_it_is_told_to_end(blow: signal.Signals, tmp_path: Path)
     assert list(scratch(tmp_path).glob("webdyno-*/live/*")) == []
 
 
-def test_a_port_in_use_is_told(tmp_path: Path) -> None:
+def test_a_port_in_use_is_reported(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         done = webdyno("up", "nginx", f"--port={port}", folder=tmp_path)
@@ -41,7 +41,7 @@ def test_a_port_in_use_is_told(tmp_path: Path) -> None:
     assert left_behind(tmp_path) == []
 
 
-def test_stacks_and_doctor_tell_what_there_is(tmp_path: Path) -> None:
+def test_stacks_and_doctor_report_what_there_is(tmp_path: Path) -> None:
     assert "apache-prefork" in webdyno_here("list", "stacks", folder=tmp_path).stdout
     assert "keepalive_timeout_s" in webdyno_here("list", "nginx", folder=tmp_path).stdout
     doctor = webdyno("doctor", folder=tmp_path)
@@ -50,7 +50,7 @@ def test_stacks_and_doctor_tell_what_there_is(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("port", ["-1", "0", "65536"])
-def test_a_port_that_is_none_is_told(tmp_path: Path, port: str) -> None:
+def test_a_port_that_is_none_is_reported(tmp_path: Path, port: str) -> None:
     done = webdyno_here("up", "nginx", f"--port={port}", folder=tmp_path)
     assert done.returncode == 2
     assert "port" in done.stderr

@@ -54,10 +54,10 @@ def test_another_listener_of_it_is_named(home: Path) -> None:
     (home / "server.py").write_text(f"{more}{SERVER}")
     with started_webdyno("up", CMD, folder=home) as process:
         assert process.stdout
-        told = [process.stdout.readline() for _ in range(2)]
+        reported = [process.stdout.readline() for _ in range(2)]
         process.send_signal(signal.SIGINT)
         process.communicate()
-    assert f"it listens on 127.0.0.1:{port} as well, which isn't measured" in "".join(told)
+    assert f"it listens on 127.0.0.1:{port} as well, which isn't measured" in "".join(reported)
 
 
 @pytest.mark.long
@@ -97,7 +97,7 @@ def test_two_commands_are_measured_like_stacks_killed_and_go_on_as_they_were(hom
         (f"{CMD} &", "went into the background"),
     ],
 )
-def test_a_command_that_does_not_work_is_told_before_anything_is_measured(
+def test_a_command_that_does_not_work_is_reported_before_anything_is_measured(
     home: Path, stack: str, says: str
 ) -> None:
     done = webdyno("compare", stack, CMD, "--ready-within=5s", "--output=run", folder=home)
@@ -121,7 +121,7 @@ def test_a_command_that_does_not_work_is_told_before_anything_is_measured(
         ("conf:nothing.conf", "nothing.conf can't be read: No such file"),
     ],
 )
-def test_what_names_no_system_is_told_before_anything_starts(
+def test_what_names_no_system_is_reported_before_anything_starts(
     home: Path, stack: str, says: str
 ) -> None:
     check_refusal(home, webdyno_here("compare", stack, CMD, "--output=run", folder=home), says)
@@ -145,11 +145,11 @@ def test_two_answers_that_differ_are_refused(home: Path) -> None:
     other = CMD.replace("cmd:", "cmd:SAYS=something-else ")
     done = webdyno("compare", other, CMD, *FEW, folder=home)
     assert done.returncode == 1
-    told = " ".join(done.stdout.split())
-    assert "different bodies: 100 and 280 bytes" in told
-    assert "- hellohello" in told
-    assert "+ something-else" in told
-    assert "or say by --ignore what may differ" in told
+    reported = " ".join(done.stdout.split())
+    assert "different bodies: 100 and 280 bytes" in reported
+    assert "- hellohello" in reported
+    assert "+ something-else" in reported
+    assert "or say by --ignore what may differ" in reported
     same = (other, CMD, "--ignore=(hello|something-else)+", *FEW)
     run_rounds(1, "compare", *same, folder=home)
     assert slots(RunFolder.open(home / "run"))
@@ -189,9 +189,9 @@ def test_what_runs_already_is_watched_and_left_alone(
     records = RunFolder.open(home / "run").records()
     preflight = next(it for it in records if isinstance(it, PreflightRecord))
     assert preflight.ran_before == [f"127.0.0.1:{port}"]
-    told = webdyno("report", "run", "--verbose", folder=home).stdout
-    assert "this is an observation" in " ".join(told.split())
-    assert "a fresh start of every variant but 127.0.0.1:" in " ".join(told.split())
+    reported = webdyno("report", "run", "--verbose", folder=home).stdout
+    assert "this is an observation" in " ".join(reported.split())
+    assert "a fresh start of every variant but 127.0.0.1:" in " ".join(reported.split())
 
 
 UNIX = """

@@ -49,8 +49,8 @@ def test_a_proxy_is_measured_as_the_message_says(home: Path, server: str) -> Non
     assert found, refused.stderr
     assert "proxy.conf:" in refused.stderr
     flags = shlex.split(found[1].replace("cmd:'COMMAND'", shlex.quote(APP)))
-    told = run_rounds(1, "compare", system, system, *flags, *FEW, folder=home)
-    assert "shop-app is cmd:" in told
+    reported = run_rounds(1, "compare", system, system, *flags, *FEW, folder=home)
+    assert "shop-app is cmd:" in reported
     assert statuses(home) == {"200"}
     slots = [it for it in RunFolder.open(home / "run").records() if isinstance(it, SlotRecord)]
     services = [it.readings.services for it in slots if it.readings]
@@ -60,7 +60,7 @@ def test_a_proxy_is_measured_as_the_message_says(home: Path, server: str) -> Non
     assert left_behind(home) == []
 
 
-def test_what_runs_already_answers_and_its_cpu_time_is_told_apart(
+def test_what_runs_already_answers_and_its_cpu_time_is_reported_apart(
     home: Path, tmp_path: Path
 ) -> None:
     (home / "nginx.conf").write_text(PROXIES["nginx"])
@@ -113,7 +113,7 @@ def test_a_proxy_and_its_backend_are_in_a_network_of_their_own(home: Path, serve
         (["--backend=shop-app"], "--backend shop-app: should look like HOST=SYSTEM"),
     ],
 )
-def test_a_backend_that_is_wrong_is_told(home: Path, words: list[str], says: str) -> None:
+def test_a_backend_that_is_wrong_is_reported(home: Path, words: list[str], says: str) -> None:
     (home / "nginx.conf").write_text(PROXIES["nginx"].replace("shop-app:3000", "localhost:3000"))
     if "other" not in words[0]:
         (home / "nginx.conf").write_text(PROXIES["nginx"])

@@ -128,10 +128,10 @@ def test_a_configuration_is_moved_and_measured(
     (home / "other.conf").write_text(f"events {{}} {served}")
     root = () if name == "haproxy" else ("--root=public",)
     words = ("compare", "conf:mine.conf", "conf:nginx:other.conf", *root, *FEW)
-    told = run_rounds(1, *words, folder=home)
-    assert f"conf:mine.conf, as {name} runs it here:" in told
+    reported = run_rounds(1, *words, folder=home)
+    assert f"conf:mine.conf, as {name} runs it here:" in reported
     for change in says:
-        assert change in told
+        assert change in reported
     assert statuses(home) == {"200"}
     kept = [*(home / "run/catalog/services").glob("conf-mine*/*[!l]")]
     assert kept
@@ -169,8 +169,8 @@ def test_a_configuration_is_measured_over_tls(open_folder: Path, name: str, prot
     root = () if name == "haproxy" else ("--root=public",)
     variant = f"conf:{name}:mine.conf"
     words = ("compare", variant, variant, *root, *FEW, f"--set=load.protocol={protocol}")
-    told = run_rounds(1, *words, folder=home)
-    assert "(the run's own)" in told
+    reported = run_rounds(1, *words, folder=home)
+    assert "(the run's own)" in reported
     assert statuses(home) == {"200"}
 
 
@@ -249,8 +249,8 @@ def test_each_request_may_ask_for_a_site_of_its_own(open_folder: Path) -> None:
         "GET /\nHost: a.example\n\n###\nGET /b\nHost: b.example\n"
     )
     variant, flags = "conf:nginx.conf", ("--traffic=both.http", *FEW)
-    told = run_rounds(1, "compare", variant, variant, *flags, folder=open_folder)
-    assert "measured is site a.example" in told
+    reported = run_rounds(1, "compare", variant, variant, *flags, folder=open_folder)
+    assert "measured is site a.example" in reported
     records = RunFolder.open(open_folder / "run").records()
     preflight = next(it for it in records if isinstance(it, PreflightRecord))
     bodies = {it.body_start for its in preflight.responses.values() for it in its}
@@ -258,7 +258,7 @@ def test_each_request_may_ask_for_a_site_of_its_own(open_folder: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root's servers run as somebody else")
-def test_a_root_that_the_servers_user_cannot_enter_is_told(open_folder: Path) -> None:
+def test_a_root_that_the_servers_user_cannot_enter_is_reported(open_folder: Path) -> None:
     (open_folder / "private/public").mkdir(parents=True)
     (open_folder / "private").chmod(0o700)
     (open_folder / "mine.conf").write_text(NGINX)
@@ -298,7 +298,7 @@ def test_a_root_that_the_servers_user_cannot_enter_is_told(open_folder: Path) ->
     ],
     ids=["directive", "end", "caddy", "haproxy"],
 )
-def test_a_configuration_that_is_wrong_is_told_in_the_servers_words(
+def test_a_configuration_that_is_wrong_is_reported_in_the_servers_words(
     variant: str, written: str, code: int, said: str, tmp_path: Path
 ) -> None:
     (tmp_path / variant.rpartition(":")[2]).write_text(written)

@@ -154,7 +154,7 @@ frontend site
     default_backend app
 """,
 }
-"""Its unit starts HAProxy with the file, then the folder beside it."""
+"""Its unit starts HAProxy with the file, then the folder next to it."""
 FEDORAS_LIGHTTPD = {
     "lighttpd.conf": """
 var.log_root    = "/var/log/lighttpd"

@@ -64,17 +64,17 @@ def command(home: Path, program: str, arguments: str = "$PORT") -> str:
     return f"cmd:{sys.executable} program.py {arguments}"
 
 
-def test_who_listens_on_ipv6_alone_is_told_to_listen_at_host(home: Path) -> None:
+def test_who_listens_on_ipv6_alone_is_reported_to_listen_at_host(home: Path) -> None:
     done = webdyno("compare", command(home, ONLY_IPV6), CMD, "--output=run", folder=home)
     check_refusal(home, done, r"listens on \[::1\]:\d+ and not on 127.0.0.1:\d+: have it .* \$HOST")
 
 
-def test_who_listens_on_another_port_is_told_to_listen_on_port(home: Path) -> None:
+def test_who_listens_on_another_port_is_reported_to_listen_on_port(home: Path) -> None:
     done = webdyno("compare", command(home, ONLY_IPV6, "18126"), CMD, "--output=run", folder=home)
     check_refusal(home, done, r"listens on \[::1\]:18126 and not on .* \$PORT")
 
 
-def test_who_ends_connections_without_an_answer_is_told_so(home: Path) -> None:
+def test_who_ends_connections_without_an_answer_is_reported_so(home: Path) -> None:
     done = webdyno("compare", command(home, CLOSING), CMD, "--output=run", folder=home)
     check_refusal(home, done, "ends connections without a response to http")
 

@@ -32,8 +32,8 @@ def test_revisions_are_built_once_and_the_working_tree_is_one(repository: Path) 
     inside = repository / "inside"
     inside.mkdir()
     before = git(repository, "status", "--porcelain")
-    told = run_rounds(1, "compare", "rev:.", "rev:main", *FEW, folder=inside)
-    assert told.count("building rev:") == 2
+    reported = run_rounds(1, "compare", "rev:.", "rev:main", *FEW, folder=inside)
+    assert reported.count("building rev:") == 2
     assert (inside / "run/slots.jsonl").is_file()
     assert git(repository, "status", "--porcelain").replace("?? inside/\n", "") == before
     kept = json.loads((inside / "run/run.json").read_text())["versions"]
@@ -50,7 +50,7 @@ def test_revisions_are_built_once_and_the_working_tree_is_one(repository: Path) 
 
 
 @pytest.mark.long
-def test_what_a_run_leaves_in_a_build_is_told_by_the_next(repository: Path) -> None:
+def test_what_a_run_leaves_in_a_build_is_reported_by_the_next(repository: Path) -> None:
     app = '[app]\nstart = "date >orders.db; exec {} server.py $PORT"\n'
     (repository / "webdyno.toml").write_text(app.format(sys.executable))
     asked = ("compare", "rev:HEAD", "rev:HEAD", *FEW)
@@ -110,7 +110,7 @@ environment.OWN = "mine"
         (None, "rev:main", "no webdyno.toml from .*`webdyno init` there"),
     ],
 )
-def test_a_revision_that_cannot_be_had_is_told(
+def test_a_revision_that_cannot_be_had_is_reported(
     repository: Path, app: str | None, stack: str, says: str
 ) -> None:
     file = repository / "webdyno.toml"
@@ -126,8 +126,8 @@ def test_how_many_threads_our_libraries_have_is_no_variable_of_builds_and_server
     repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
-    tell = "echo {} ${{OPENBLAS_NUM_THREADS-none}}"
-    build, start = tell.format("built"), tell.format("started")
+    notify = "echo {} ${{OPENBLAS_NUM_THREADS-none}}"
+    build, start = notify.format("built"), notify.format("started")
     (repository / "webdyno.toml").write_text(
         f"[app]\nbuild = '{build} >built'\nstart = 'cat built; {start}; exit 3'\n"
     )
@@ -139,8 +139,8 @@ def test_a_secret_in_the_environment_stays_out_of_the_folder(
     repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     secret = "s3cr3t-0f-mine"  # noqa: S105 (nobody's)
-    tell = 'import os\nprint("with", os.environ["SAYS"], flush=True)\n'
-    (repository / "server.py").write_text(tell + SERVER)
+    notify = 'import os\nprint("with", os.environ["SAYS"], flush=True)\n'
+    (repository / "server.py").write_text(notify + SERVER)
     app = f"""[app]
 build = 'test "$SAYS" = {secret} && echo "with $SAYS"'
 start = "{sys.executable} server.py $PORT"

@@ -37,8 +37,8 @@ MOMENTS = 10
 
 def both(stack: str, site: str) -> Experiment:
     variants = {"one": {"stack": stack}, "two": {"stack": stack}}
-    told = {"title": "t", "question": "q?", "site": site, "variants": variants}
-    return read_experiment(CommandLine(told, {}), [], CATALOGUE)
+    reported = {"title": "t", "question": "q?", "site": site, "variants": variants}
+    return read_experiment(CommandLine(reported, {}), [], CATALOGUE)
 
 
 @pytest.mark.long
@@ -66,12 +66,12 @@ def check_responses(running: RunningStack, experiment: Experiment) -> None:
     testbed = Testbed()
     broken = broken_rule(running, planned.site, planned.load, testbed.client_entry())
     responses = ask_all(running.url, planned.certified, planned.load, testbed.client_entry())
-    told = PreflightRecord(
+    reported = PreflightRecord(
         round=0,
         responses={"one": responses, "two": responses},
         broken_rules={"one": broken} if broken else {},
     )
-    assert not [it.what for it in response_differences(told, experiment)]
+    assert not [it.what for it in response_differences(reported, experiment)]
 
 
 def check_load(running: RunningStack, experiment: Experiment) -> None:

@@ -1,4 +1,4 @@
-"""HTTPS and HTTP/2 with real servers: the certificate, readiness, the load, what is told of it."""
+"""HTTPS and HTTP/2 with real servers: the certificate, readiness, the load, what is said of it."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,7 +19,7 @@ site = "static"
 load = {{ protocol = "{protocol}", connections = 4, count = 60, keepalive = {keepalive}{more} }}
 measure = {{ slot_s = 10.0, warmup_s = 0.0, slots_per_variant = 2 }}
 """
-"""A slot of so many requests has connections enough to tell by, however slow the machine is."""
+"""A slot of so many requests has connections enough to say by, however slow the machine is."""
 SETTINGS = dict.fromkeys(STACKS, "")
 
 
@@ -47,7 +47,7 @@ def first_round(
 @pytest.mark.parametrize("protocol", [further("https"), "h2", further("h2c")])
 def test_every_server_is_asked_in_the_load_s_protocol(tmp_path: Path, protocol: str) -> None:
     preflight, slots = first_round(tmp_path, protocol)
-    responses = {variant: told[0] for variant, told in preflight.responses.items()}
+    responses = {variant: reported[0] for variant, reported in preflight.responses.items()}
     assert list(responses) == list(STACKS)
     for variant, response in responses.items():
         assert (variant, response.status, response.http_version) == (

@@ -25,7 +25,7 @@ SETTINGS = {
 """As short as the method allows, decided by what a busy machine interferes with least."""
 
 
-def test_the_script_of_the_docs_compares_tells_and_draws(tmp_path: Path) -> None:
+def test_the_script_of_the_docs_compares_shows_and_draws(tmp_path: Path) -> None:
     found = re.search(r"^```python\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
     assert found
     script = found[1]
@@ -34,11 +34,11 @@ def test_the_script_of_the_docs_compares_tells_and_draws(tmp_path: Path) -> None
     assert quick != script
     done = run([sys.executable, "-c", quick], tmp_path)
     assert done.returncode == 0, done.stderr
-    told = done.stdout.splitlines()
+    reported = done.stdout.splitlines()
     result = open_run(tmp_path / "run")
-    assert told[0] == result.headline
-    assert told[1].startswith(f"{result.ratio.estimate:.2f} times")
-    assert any(line.startswith("throughput_rps ") for line in told[2:])
+    assert reported[0] == result.headline
+    assert reported[1].startswith(f"{result.ratio.estimate:.2f} times")
+    assert any(line.startswith("throughput_rps ") for line in reported[2:])
     assert "round 6" in done.stderr
     assert (tmp_path / "ratios.svg").read_text().startswith("<svg xmlns=")
     assert left_behind(tmp_path) == []

@@ -107,7 +107,7 @@ def test_a_server_that_dies_is_out_of_the_ranking(tmp_path: Path) -> None:
         (("tune", "nginx", "--time", "soon"), "--time"),
     ],
 )
-def test_what_can_be_neither_ranked_nor_tuned_is_told(
+def test_what_can_be_neither_ranked_nor_tuned_is_reported(
     arguments: tuple[str, ...], says: str, tmp_path: Path
 ) -> None:
     done = webdyno_here(*arguments, "--yes", folder=tmp_path)
@@ -122,11 +122,11 @@ def test_tuning_is_interrupted_gone_on_with_and_judged(tmp_path: Path, goes_on: 
     with started_webdyno(*command, folder=tmp_path) as process:
         wait_for(tmp_path / "t/nginx-01/slots.jsonl", 12)
         process.send_signal(signal.SIGINT)
-        told, _ = process.communicate(timeout=60)
-    assert process.returncode == INTERRUPTED, told
-    assert "the same command with -o t continues" in told
-    assert "Unconfirmed: no final comparison was run yet" in told
-    assert "How nginx was tuned so far" in told
+        reported, _ = process.communicate(timeout=60)
+    assert process.returncode == INTERRUPTED, reported
+    assert "the same command with -o t continues" in reported
+    assert "Unconfirmed: no final comparison was run yet" in reported
+    assert "How nginx was tuned so far" in reported
     assert left_behind(tmp_path) == []
     if not goes_on:
         return

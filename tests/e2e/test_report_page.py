@@ -261,7 +261,7 @@ def test_a_report_is_printed(tmp_path: Path) -> None:
     assert (tmp_path / "run" / "report.html").exists()
 
 
-def test_a_point_tells_its_figures(browser: Browser, pages: Pages) -> None:
+def test_a_point_shows_its_figures(browser: Browser, pages: Pages) -> None:
     visit = Visit(browser, pages["decided"], 1280, "light")
     mark = visit.page.locator("[data-chart=cpu] .mark-symbol path").first
     mark.scroll_into_view_if_needed()
@@ -270,9 +270,9 @@ def test_a_point_tells_its_figures(browser: Browser, pages: Pages) -> None:
         ".then(() => true)"
     )
     mark.hover()
-    told = visit.page.locator(".told")
-    told.wait_for(state="visible")
-    assert told.inner_text().startswith("apache-event, round 0: ")
+    reported = visit.page.locator(".told")
+    reported.wait_for(state="visible")
+    assert reported.inner_text().startswith("apache-event, round 0: ")
     visit.page.context.close()
 
 

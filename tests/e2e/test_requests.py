@@ -64,7 +64,7 @@ def test_requests_of_all_kinds_are_made_and_secrets_stay_out_of_the_folder(
     assert left_behind(tmp_path) == []
 
 
-def test_a_secret_that_is_not_there_is_told_before_anything_starts(
+def test_a_secret_that_is_not_there_is_reported_before_anything_starts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("SHOP_TOKEN", raising=False)
@@ -86,11 +86,11 @@ def test_another_answer_than_the_expected_one_ends_the_run_before_the_load(tmp_p
     file = tmp_path / "all.jsonl"
     wrong = {"method": "POST", "path": "/", "status": 200}
     lacking = {"path": "/b", "contains": "Welcome"}
-    for entry, told in ((wrong, "201 to POST /, 200 was"), (lacking, "without 'Welcome'")):
+    for entry, reported in ((wrong, "201 to POST /, 200 was"), (lacking, "without 'Welcome'")):
         file.write_text(json.dumps(entry))
-        done = webdyno(*DUEL, f"--traffic={file}", f"--output={told[:3]}", folder=tmp_path)
+        done = webdyno(*DUEL, f"--traffic={file}", f"--output={reported[:3]}", folder=tmp_path)
         assert done.returncode == 1, done.stdout + done.stderr
-        assert told in " ".join(done.stdout.split()), done.stdout
+        assert reported in " ".join(done.stdout.split()), done.stdout
 
 
 @pytest.mark.measures
@@ -119,6 +119,6 @@ def test_the_request_that_costs_more_is_named(
     assert ratios["order"]["verdict"] == "slower", done.stdout
     # The page costs the same, but what came before it leaves colder caches: 1.2 to 1.9 times.
     assert float(ratios["order"]["estimate"]) > 3 * float(ratios["/"]["estimate"])
-    told = " ".join(done.stdout.split())
-    assert "median latency differs: " in told
-    assert "order ▼ " in told
+    reported = " ".join(done.stdout.split())
+    assert "median latency differs: " in reported
+    assert "order ▼ " in reported

@@ -49,7 +49,7 @@ def short(fewest: int, most: int) -> tuple[str, ...]:
         f"--set=measure.min_rounds={fewest}",
         f"--set=measure.max_rounds={most}",
         "--set=measure.seed=7",
-        # A client that is short of CPU, as beside other tests, says nothing about server CPU time.
+        # A client that is short of CPU, as next to other tests, says nothing about server CPU time.
         "--set=measure.decide_on=server_cpu_us",
     )
 
@@ -137,15 +137,15 @@ def finished_rounds(folder: Path) -> list[int]:
     return [record.round for record in records if isinstance(record, RoundRecord)]
 
 
-def test_after_a_server_died_the_run_is_told_to_go_on_and_does(tmp_path: Path) -> None:
+def test_after_a_server_died_the_run_is_reported_to_go_on_and_does(tmp_path: Path) -> None:
     with started_webdyno("run", *SIX, "--output=run", folder=tmp_path) as process:
         wait_for(tmp_path / "run/slots.jsonl", 12)
         for pid in master_processes(tmp_path, b"nginx: master"):
             os.kill(pid, signal.SIGKILL)
-        told, _ = process.communicate(timeout=60)
+        reported, _ = process.communicate(timeout=60)
     assert [incident.variant for incident in incidents(tmp_path)] == ["nginx"]
-    assert "every finished slot is kept in run" in told
-    (hint,) = [line for line in told.splitlines() if " resume run " in line]
+    assert "every finished slot is kept in run" in reported
+    (hint,) = [line for line in reported.splitlines() if " resume run " in line]
     assert len(finished_rounds(tmp_path)) < 6
 
     goes_on = shlex.split(hint.partition("   continues")[0])
@@ -184,14 +184,14 @@ def test_an_engine_that_ends_once_costs_its_round_no_more(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     flaky_engine(tmp_path, 1, monkeypatch)
-    told = run_rounds(2, "run", *SIX, folder=tmp_path)
-    assert "ended unexpectedly (exit code 7); round 1 is begun again" in told
+    reported = run_rounds(2, "run", *SIX, folder=tmp_path)
+    assert "ended unexpectedly (exit code 7); round 1 is begun again" in reported
     (incident,) = incidents(tmp_path)
     assert (incident.variant, incident.round) == (None, 1)
     assert finished_rounds(tmp_path)[:2] == [1, 2]
 
 
-def test_an_engine_that_always_ends_is_told_with_what_is_kept(
+def test_an_engine_that_always_ends_is_reported_with_what_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     flaky_engine(tmp_path, 9, monkeypatch)
@@ -217,8 +217,8 @@ def test_a_run_with_a_catalogue_of_ones_own_goes_on_and_is_repeated_from_its_fol
     with started_webdyno("run", *SIX, *arguments, folder=tmp_path) as process:
         wait_for(tmp_path / "my run/slots.jsonl", 5)
         process.send_signal(signal.SIGINT)
-        told, _ = process.communicate(timeout=60)
-    assert " resume 'my run'   continues" in told
+        reported, _ = process.communicate(timeout=60)
+    assert " resume 'my run'   continues" in reported
     shutil.rmtree(own)
     done = webdyno("resume", "my run", "--yes", folder=tmp_path)
     assert done.returncode in {0, 1}, done.stderr

@@ -82,16 +82,16 @@ def test_a_missing_file_ends_invalid_and_names_variant_and_status(tmp_path: Path
     setting = '--set=variants.apache-event.paths=["/missing.txt"]'
     done = webdyno("run", *QUICK, setting, "--output=run", folder=tmp_path)
     assert done.returncode == 1
-    told = " ".join(done.stdout.split())
-    assert "INVALID" in told
-    assert "ariant apache-event answered 404 to /missing.txt" in told
-    assert "webdyno report run" in told
+    reported = " ".join(done.stdout.split())
+    assert "INVALID" in reported
+    assert "ariant apache-event answered 404 to /missing.txt" in reported
+    assert "webdyno report run" in reported
     assert not (tmp_path / "run/report.html").exists()
     assert left_behind(tmp_path) == []
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "reported"),
     [
         (["run", "static-helo"], "static-hello"),
         (["run", "--set=load.conections=3"], "connections"),
@@ -106,16 +106,16 @@ def test_a_missing_file_ends_invalid_and_names_variant_and_status(tmp_path: Path
         (["resume", ".", "--time=soon"], "--time soon"),
     ],
 )
-def test_mistakes_are_told_with_what_would_be_right(
-    arguments: list[str], told: str, tmp_path: Path
+def test_mistakes_are_reported_with_what_would_be_right(
+    arguments: list[str], reported: str, tmp_path: Path
 ) -> None:
     done = webdyno_here(*arguments, folder=tmp_path)
     assert done.returncode == 2
-    assert told in done.stderr
+    assert reported in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_a_rejected_configuration_is_told_in_the_servers_words(tmp_path: Path) -> None:
+def test_a_rejected_configuration_is_reported_in_the_servers_words(tmp_path: Path) -> None:
     shutil.copytree(BUILT_IN / "services/nginx", tmp_path / "mine/services/nginx")
     shutil.copytree(BUILT_IN / "stacks/nginx", tmp_path / "mine/stacks/nginx")
     template = tmp_path / "mine/services/nginx/nginx.conf.j2"
@@ -138,11 +138,11 @@ def test_an_interrupted_run_keeps_its_slots_and_leaves_no_server(
         wait_for(tmp_path / "run/slots.jsonl", lines=9)
         time.sleep(moments.uniform(0, 0.3))
         os.kill(process.pid, blow)
-        told, _ = process.communicate(timeout=60)
+        reported, _ = process.communicate(timeout=60)
     assert left_behind(tmp_path) == []
     lines = (tmp_path / "run/slots.jsonl").read_bytes().split(b"\n")
     assert [json.loads(line) for line in lines[:-1]]
     assert len(RunFolder.open(tmp_path / "run").records()) >= 9
     if blow is not signal.SIGKILL:
         assert process.returncode == 130
-        assert "webdyno report run" in told
+        assert "webdyno report run" in reported

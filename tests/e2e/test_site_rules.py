@@ -42,13 +42,15 @@ def refused(folder: Path, cheat: str) -> str:
 
 
 def test_another_object(tmp_path: Path) -> None:
-    told = refused(tmp_path, """'{"more": 1}'""")
-    assert "cheat breaks a rule of site json: GET /json should give" in " ".join(told.split())
+    reported = refused(tmp_path, """'{"more": 1}'""")
+    assert "cheat breaks a rule of site json: GET /json should give" in " ".join(reported.split())
 
 
 def test_a_response_without_a_date(tmp_path: Path) -> None:
-    told = refused(tmp_path, "'{}' --undated")
-    assert "answered /json without the right header Date: there is none" in " ".join(told.split())
+    reported = refused(tmp_path, "'{}' --undated")
+    assert "answered /json without the right header Date: there is none" in " ".join(
+        reported.split()
+    )
 
 
 @pytest.mark.long

@@ -30,9 +30,9 @@ def looked(
     within: tuple[str, ...] = (),
 ) -> LongLook:
     """Look at a server that does later what the words say."""
-    told = (str(folder), str(look_s), str(connections), keepalive, *words)
+    reported = (str(folder), str(look_s), str(connections), keepalive, *words)
     done = subprocess.run(
-        [*within, sys.executable, "-m", "e2e.planted", *told],
+        [*within, sys.executable, "-m", "e2e.planted", *reported],
         cwd=TESTS,
         env=environment(folder),
         capture_output=True,
@@ -44,7 +44,7 @@ def looked(
     return look_at(LongLookRecord.model_validate_json(done.stdout))
 
 
-def test_a_server_that_is_killed_is_told_with_its_time_and_requests(open_folder: Path) -> None:
+def test_a_server_that_is_killed_is_reported_with_its_time_and_requests(open_folder: Path) -> None:
     look = looked(open_folder, "--dies-after=150", SELDOM)
     assert "signal 9" in look.died
     (failing,) = look.failing
@@ -55,7 +55,9 @@ def test_a_server_that_is_killed_is_told_with_its_time_and_requests(open_folder:
 
 
 @pytest.mark.long
-def test_descriptors_that_run_out_are_told_with_their_time_and_the_log(open_folder: Path) -> None:
+def test_descriptors_that_run_out_are_reported_with_their_time_and_the_log(
+    open_folder: Path,
+) -> None:
     look = looked(open_folder, "--leak-every=1", "--files=400", SELDOM)
     (failing,) = look.failing
     assert failing.to_the_end

@@ -58,9 +58,9 @@ def test_every_point_is_measured_on_one_host_though_it_was_interrupted(
     process = head.popen(WEBDYNO, "run", *SWEEP, "--output=sweep", log=shared / "begun")
     wait_for_slots(out, head, other)
     head.signal("bin/webdyno run", signal.SIGINT)
-    told = (shared / "begun").read_text
-    assert process.wait(PATIENCE_S) == 130, told()
-    assert "resume sweep   continues" in told()
+    reported = (shared / "begun").read_text
+    assert process.wait(PATIENCE_S) == 130, reported()
+    assert "resume sweep   continues" in reported()
     before = {it: RunFolder.open(it).records() for host in hosts for it in slots_of(out, host)}
 
     code, said = call(head, shared, "resume", "sweep", f"--cluster={HEAD}")
@@ -88,9 +88,9 @@ def test_another_host_takes_the_point_of_a_lost_one(hosts: list[TestHost], share
     process = head.popen(WEBDYNO, "run", *SWEEP, "--output=lost", log=shared / "told")
     wait_for_slots(shared / "lost", lost)
     lost.kill()
-    code, told = process.wait(PATIENCE_S * 2), (shared / "told").read_text()
-    assert code in {0, 1}, told
-    assert f"{lost.name} is gone" in told
-    assert "3 of 3 points" in told
+    code, reported = process.wait(PATIENCE_S * 2), (shared / "told").read_text()
+    assert code in {0, 1}, reported
+    assert f"{lost.name} is gone" in reported
+    assert "3 of 3 points" in reported
     assert len(slots_of(shared / "lost", head)) >= 2
     assert slots_of(shared / "lost", lost)

@@ -69,7 +69,7 @@ def test_it_serves_its_site(tmp_path: Path, stack: str, site: str) -> None:
 
 
 def check_bodies(running: RunningStack) -> None:
-    """Ask for each path of the site twice: caches must answer what they were told."""
+    """Ask for each path of the site twice: caches must answer what they were reported."""
     connection = http.client.HTTPConnection("127.0.0.1", running.port, timeout=20)
     for path, page in [*running.site.paths.items()] * 2:
         connection.request("GET", spell_out(path)[0])
@@ -100,9 +100,13 @@ def check_redis(running: RunningStack) -> None:
     with connect(running.services()[running.stack.front].address) as connection:
         connection.sendall(b"PING\r\n")
         assert connection.recv(100) == b"+PONG\r\n"
-        for told in (b"CONFIG SET dir /tmp", b"MODULE LOAD /tmp/x.so", b"REPLICAOF localhost 1"):
-            connection.sendall(told + b"\r\n")
-            assert connection.recv(200).startswith(b"-ERR unknown command"), told
+        for reported in (
+            b"CONFIG SET dir /tmp",
+            b"MODULE LOAD /tmp/x.so",
+            b"REPLICAOF localhost 1",
+        ):
+            connection.sendall(reported + b"\r\n")
+            assert connection.recv(200).startswith(b"-ERR unknown command"), reported
 
 
 @pytest.mark.parametrize(

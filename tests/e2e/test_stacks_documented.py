@@ -1,4 +1,4 @@
-"""docs/reference/catalog.md: what it tells to write works."""
+"""docs/reference/catalog.md: what it says to write works."""
 
 import re
 import shlex

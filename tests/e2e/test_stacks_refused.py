@@ -89,7 +89,7 @@ def test_a_missing_program_is_named_with_its_package(testbed: Testbed, tmp_path:
     )
 
 
-def test_a_database_that_refuses_to_start_is_told_with_its_log(
+def test_a_database_that_refuses_to_start_is_reported_with_its_log(
     testbed: Testbed, tmp_path: Path
 ) -> None:
     stack = "nginx-phpfpm"
@@ -118,7 +118,7 @@ def test_a_full_disk_is_one_clear_message(
         try_to_start(stack, {}, site, folder=tmp_path, testbed=testbed)
 
 
-def test_a_configuration_that_nginx_rejects_is_told_in_its_own_words(
+def test_a_configuration_that_nginx_rejects_is_reported_in_its_own_words(
     testbed: Testbed, tmp_path: Path
 ) -> None:
     catalogue = own_nginx(tmp_path / "own", keepalive_requests="keepalive_reqests")
@@ -135,7 +135,9 @@ def test_a_configuration_that_nginx_rejects_is_told_in_its_own_words(
     assert (tmp_path / "kept" / "nginx" / "nginx.conf").exists()
 
 
-def test_a_server_that_ends_at_once_is_told_with_its_log(testbed: Testbed, tmp_path: Path) -> None:
+def test_a_server_that_ends_at_once_is_reported_with_its_log(
+    testbed: Testbed, tmp_path: Path
+) -> None:
     own = own_nginx(tmp_path / "own", check="check = [] #", daemon="daemon_ ")
     stack, site = own.stack("nginx"), own.site("static")
     with pytest.raises(StackDied) as death:
@@ -145,7 +147,7 @@ def test_a_server_that_ends_at_once_is_told_with_its_log(testbed: Testbed, tmp_p
     assert death.value.service == "nginx"
 
 
-def test_a_server_that_goes_into_the_background_is_told_why_it_has_to_end(
+def test_a_server_that_goes_into_the_background_is_reported_why_it_has_to_end(
     testbed: Testbed, tmp_path: Path
 ) -> None:
     own = own_nginx(tmp_path / "own", **{"daemon off;": ""})
@@ -211,7 +213,7 @@ def test_root_writes_no_logs_where_the_servers_user_could_lead_them_astray(
     assert list(open_folder.iterdir()) == []
 
 
-def test_a_server_that_never_listens_is_stopped_and_told(
+def test_a_server_that_never_listens_is_stopped_and_reported(
     testbed: Testbed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("webdyno.stack.ready.START_WITHIN_S", 0.3)

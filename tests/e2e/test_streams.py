@@ -64,11 +64,11 @@ def test_the_time_to_the_first_event_is_compared(home: Path) -> None:
     (home / "tokens.toml").write_text(EXPERIMENT.format(python=sys.executable))
     done = webdyno("run", "tokens.toml", "--output", "run", "--yes", folder=home)
     assert "time to first event" in done.stdout, done.stdout + done.stderr
-    told = [(slot.variant, slot.load.events) for slot in slots(RunFolder.open(home / "run"))]
+    reported = [(slot.variant, slot.load.events) for slot in slots(RunFolder.open(home / "run"))]
     # Where others have the CPUs a short slot may have no response, or only the end of one.
     answered = [
         (variant, events, events.time_to_first_us.min)
-        for variant, events in told
+        for variant, events in reported
         if events and events.responses and events.time_to_first_us.min is not None
     ]
     assert {variant for variant, _, _ in answered} == {"eager", "slow"}

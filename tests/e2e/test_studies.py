@@ -19,14 +19,14 @@ def test_studies_are_listed(tmp_path: Path) -> None:
     assert "heroku-wordpress" in done.stdout
 
 
-def test_an_unknown_study_is_told_with_those_there_are(tmp_path: Path) -> None:
+def test_an_unknown_study_is_reported_with_those_there_are(tmp_path: Path) -> None:
     done = webdyno_here("run", "study:deathmach", folder=tmp_path)
     assert done.returncode == 2
     assert "deathmatch" in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_a_folder_that_cannot_be_made_is_told_before_anything_starts(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made_is_reported_before_anything_starts(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     done = webdyno_here("run", "study:deathmatch", "--output=file/s", folder=tmp_path)
     assert done.returncode == 2
@@ -60,11 +60,11 @@ def test_an_interrupted_study_shows_what_it_has_and_is_gone_on_with(tmp_path: Pa
     with started_webdyno(*arguments, folder=tmp_path) as process:
         wait_for(slots, lines=2)
         process.send_signal(signal.SIGINT)
-        told, _ = process.communicate(timeout=60)
-    assert process.returncode == 130, told
-    assert re.search(r"\d × not judged", told)
-    assert "interrupted; to measure what is missing: " in told
-    assert "run study:deathmatch --time 30s -o s" in told
+        reported, _ = process.communicate(timeout=60)
+    assert process.returncode == 130, reported
+    assert re.search(r"\d × not judged", reported)
+    assert "interrupted; to measure what is missing: " in reported
+    assert "run study:deathmatch --time 30s -o s" in reported
     assert (tmp_path / "s/claims.md").exists()
     assert left_behind(tmp_path) == []
     before = slots.read_bytes()

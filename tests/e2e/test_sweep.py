@@ -16,7 +16,7 @@ VARIED = (
     *(flag for flag in QUICK if "slot_s" not in flag),
     "--vary=load.connections=4,32",
     "--set=measure.slot_s=0.05",
-    # A client that is short of CPU, as beside other tests, says nothing about server CPU time.
+    # A client that is short of CPU, as next to other tests, says nothing about server CPU time.
     "--set=measure.decide_on=server_cpu_us",
 )
 

@@ -18,9 +18,9 @@ import pytest
 
 from e2e.commands import (
     QUICK,
-    beside,
     left_behind,
     master_processes,
+    next_to,
     run_rounds,
     scratch,
     started_webdyno,
@@ -177,14 +177,14 @@ def restless(folder: Path, name: str) -> Iterator[None]:
 
     def stop_and_go(enough: threading.Event) -> None:
         while not enough.wait(0.2):
-            for told in (signal.SIGSTOP, signal.SIGCONT):
+            for reported in (signal.SIGSTOP, signal.SIGCONT):
                 for process in psutil.process_iter():
                     with suppress(psutil.Error):
                         if process.name() == name and _is_ours(process, folder):
-                            process.send_signal(told)
+                            process.send_signal(reported)
                 time.sleep(0.15)
 
-    with beside(stop_and_go):
+    with next_to(stop_and_go):
         yield
 
 
@@ -209,7 +209,7 @@ def test_another_programs_full_listen_queue_invalidates_nothing(tmp_path: Path) 
 
 @contextmanager
 def crowded_listener() -> Iterator[None]:
-    """A listener beside the run that drops connection after connection."""
+    """A listener next to the run that drops connection after connection."""
     with socket.create_server(("127.0.0.1", 0), backlog=1) as listener:
 
         def crowd(enough: threading.Event) -> None:
@@ -218,5 +218,5 @@ def crowded_listener() -> Iterator[None]:
                     client.setblocking(False)
                     client.connect(listener.getsockname())
 
-        with beside(crowd):
+        with next_to(crowd):
             yield

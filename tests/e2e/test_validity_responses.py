@@ -70,7 +70,7 @@ def test_a_wrong_answer_ends_the_run_before_any_load(
 @pytest.mark.skipif(os.geteuid() != 0, reason="memory limits take root")
 def test_a_memory_limit_that_is_reached(tmp_path: Path) -> None:
     limit = "--set=variants.apache-event.memory=32MB"
-    # The kernel may kill the server in its first slot, which ends the run: then that is told.
+    # The kernel may kill the server in its first slot, which ends the run: then that is reported.
     webdyno("run", *QUICK, *faulty("memory"), limit, "--output=run", folder=tmp_path)
     assert left_behind(tmp_path) == []
     found = found_of("apache-event", tmp_path)

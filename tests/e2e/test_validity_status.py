@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from e2e.commands import QUICK, beside, run_rounds, slots, webdyno
+from e2e.commands import QUICK, next_to, run_rounds, slots, webdyno
 from webdyno.judge.validity import warnings_of
 from webdyno.model.judgement import ValidityWarning
 from webdyno.run.folder import RunFolder
@@ -42,7 +42,7 @@ def somebody_else(folder: Path) -> Iterator[None]:
                 connection.getresponse().read()
         connection.close()
 
-    with beside(ask):
+    with next_to(ask):
         yield
 
 
@@ -57,9 +57,9 @@ def test_somebody_else_asks_the_server(tmp_path: Path) -> None:
 def test_requests_wait_for_the_children_of_php_fpm(tmp_path: Path) -> None:
     variants = ("nginx-phpfpm", "apache-event-phpfpm", "--site=hello-php")
     few = "--set=variants.nginx-phpfpm.settings.children=2"
-    told = run_rounds(1, "compare", *variants, *QUICK, few, folder=tmp_path)
+    reported = run_rounds(1, "compare", *variants, *QUICK, few, folder=tmp_path)
     notes = notes_on("nginx-phpfpm", tmp_path)
-    assert "workers-all-busy" in notes, told
+    assert "workers-all-busy" in notes, reported
     note = notes["workers-all-busy"]
     assert "2 of 2 workers of phpfpm" in note.what
     counts = [

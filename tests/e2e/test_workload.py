@@ -82,8 +82,8 @@ def cpu_s(pids: Iterable[int]) -> float:
 
 def test_a_log_is_asked_again_as_it_was_of_all_variants_alike(tmp_path: Path) -> None:
     """Of ten paths one is asked for in each second, three hundred times."""
-    told = [line(f"/{second % 10}", time_s=BEGIN_S + second) * 300 for second in range(60)]
-    (tmp_path / "a.log").write_text("".join(told))
+    reported = [line(f"/{second % 10}", time_s=BEGIN_S + second) * 300 for second in range(60)]
+    (tmp_path / "a.log").write_text("".join(reported))
     given = ("a.log", "-o", "t.toml", "--twin", "twin", "--replay", "t.replay", "--speed", "10")
     done = webdyno("traffic", *given, folder=tmp_path)
     assert "--vary load.arrivals=poisson,replay" in done.stderr
@@ -107,7 +107,7 @@ def test_a_log_is_asked_again_as_it_was_of_all_variants_alike(tmp_path: Path) ->
         assert sum(it.completed > 0 for it in slot.load.endpoints) in {1, 2, 3}
 
 
-def test_a_log_that_is_not_there_is_told_before_what_would_be_written(tmp_path: Path) -> None:
+def test_a_log_that_is_not_there_is_reported_before_what_would_be_written(tmp_path: Path) -> None:
     (tmp_path / "traffic.toml").write_text("")
     done = webdyno_here("traffic", "access.log", folder=tmp_path)
     assert done.returncode == Exit.USER_ERROR

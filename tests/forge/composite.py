@@ -31,7 +31,7 @@ class Action:
     """Values of `github.…` that the action reads."""
     environment: dict[str, str]
     outputs: dict[str, str] = field(default_factory=dict)
-    told: str = ""
+    reported: str = ""
 
     def run(self, *skipped: str) -> int:
         """Run its shell steps but those of these names; give the first exit code that isn't 0."""
@@ -85,7 +85,7 @@ class Action:
             text=True,
             check=False,
         )
-        self.told += done.stdout + done.stderr
+        self.reported += done.stdout + done.stderr
         read = {name: dict(_lines(file)) for name, file in files.items()}
         self.environment |= read["GITHUB_ENV"]
         if "id" in step:

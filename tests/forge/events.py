@@ -1,4 +1,4 @@
-"""Events of GitHub as its documentation describes them, cut to what tells where they come from.
+"""Events of GitHub as its documentation describes them, cut to what says where they come from.
 
 https://docs.github.com/webhooks/webhook-events-and-payloads
 """

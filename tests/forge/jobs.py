@@ -33,11 +33,11 @@ TIME = "3m"
 FORK = "stranger/shop"
 
 
-def demand(holds: object, what: str, told: str = "") -> None:
-    """Say what should be; where it isn't, end with what was told."""
+def demand(holds: object, what: str, reported: str = "") -> None:
+    """Say what should be; where it isn't, end with what was reported."""
     print(f"{'ok' if holds else 'NOT SO'}: {what}", flush=True)  # noqa: T201
     if not holds:
-        sys.exit(told or 1)
+        sys.exit(reported or 1)
 
 
 @dataclass
@@ -55,7 +55,7 @@ class Runner:
     def install(self) -> None:
         """Have the action install webdyno."""
         action = self._action("install", {}, {})
-        demand(action.run(MEASURE, COMMENT, ANSWER) == 0, "the wheel is installed", action.told)
+        demand(action.run(MEASURE, COMMENT, ANSWER) == 0, "the wheel is installed", action.reported)
         self.installed = {"WEBDYNO": action.environment["WEBDYNO"]}
 
     def webdyno(self, *words: str) -> None:
@@ -147,14 +147,16 @@ def own_branches(runner: Runner, forge: Forge) -> None:
         return job_of(forge, runner.folder, event, name, run)
 
     code, action = runner.job("push", "measured", given(events.push(), "push", 1), {})
-    demand(code == 0 and not forge.asked, "a push to main passes, no comment", action.told)
-    demand("nothing changed" in action.told, "as nothing changed")
+    demand(code == 0 and not forge.asked, "a push to main passes, no comment", action.reported)
+    demand("nothing changed" in action.reported, "as nothing changed")
 
     pull = events.pull_request()
     code, action = runner.job("pull", "ranked", given(pull, "pull_request", 2), {})
     show(forge)
-    demand(code == 4, f"a pull request that is slower ends with 4 ({code})", action.told)
-    demand("::error title=/search is worse::" in action.told, "an annotation names the endpoint")
+    demand(code == 4, f"a pull request that is slower ends with 4 ({code})", action.reported)
+    demand(
+        "::error title=/search is worse::" in action.reported, "an annotation names the endpoint"
+    )
     first = forge.comments[0]["body"]
     demand("✗ FAIL" in first and "/search" in first, "so does the comment")
     results = Path(action.outputs["steps.gate.outputs.results"])
@@ -162,13 +164,13 @@ def own_branches(runner: Runner, forge: Forge) -> None:
     demand({"report.html", "gate.md", "gate.json", "junit.xml"} <= kept, "the report is kept")
 
     code, action = runner.job("again", "ranked", given(pull, "pull_request", 3), {"fail": "never"})
-    demand(code == 0, "a job that runs again with fail: never ends with 0", action.told)
+    demand(code == 0, "a job that runs again with fail: never ends with 0", action.reported)
     demand(len(forge.comments) == 1, "there is one comment")
     demand("actions/runs/3)" in forge.comments[0]["body"], "it has the figures of the second job")
 
     code, action = runner.job("words", "words", given(pull, "pull_request", 4), {})
     show(forge)
-    demand(code == 0, "a pull request of documentation alone ends with 0", action.told)
+    demand(code == 0, "a pull request of documentation alone ends with 0", action.reported)
     demand(len(forge.comments) == 1, "there is one comment")
     demand("✓ PASS: only documentation changed" in forge.comments[0]["body"], "which says so")
 
@@ -178,9 +180,9 @@ def from_a_fork(runner: Runner, forge: Forge) -> None:
     event = events.pull_request(13, FORK)
     job = job_of(forge, runner.folder, event, "pull_request", 5)
     code, action = runner.job("fork", "ranked", job, {})
-    demand(code == 4, f"a fork's pull request that is slower ends with 4 ({code})", action.told)
+    demand(code == 4, f"a fork's pull request that is slower ends with 4 ({code})", action.reported)
     demand(not forge.asked, "its job asks nothing of the API")
-    demand("from a fork" in action.told, "and says why")
+    demand("from a fork" in action.reported, "and says why")
 
     head = "a" * 40
     forge.pulls = [{"number": 13, "head": {"sha": head}}]
@@ -188,7 +190,7 @@ def from_a_fork(runner: Runner, forge: Forge) -> None:
     for run in (6, 7):
         after = job_of(forge, runner.folder, events.workflow_run(sha=head), "workflow_run", run)
         code, action = runner.comment_of_fork(results, after)
-        demand(code == 0, "the workflow after it ends with 0", action.told)
+        demand(code == 0, "the workflow after it ends with 0", action.reported)
         demand(len(forge.comments) == 1, "there is one comment")
     show(forge)
     demand(f"POST /repos/{events.REPOSITORY}/issues/13/comments" in forge.asked, "in the fork's")

@@ -51,9 +51,9 @@ def test_what_turns_a_job_red_is_what_its_user_said(
     job = action(tmp_path, code, fail=fail)
     assert job.run("Install webdyno") == (code if fail in red else 0)
     assert job.outputs["steps.gate.outputs.answer"] == answer
-    told = (tmp_path / "told").read_text()
-    assert "gate --base origin/main --time 10m -o" in told
-    assert "--comment webdyno" in told
+    reported = (tmp_path / "told").read_text()
+    assert "gate --base origin/main --time 10m -o" in reported
+    assert "--comment webdyno" in reported
 
 
 @pytest.mark.parametrize("code", [2, 3, 130])
@@ -80,14 +80,14 @@ def test_confirming_is_passed_on(tmp_path: Path, given: str, passed_on: bool) ->
 @pytest.mark.parametrize(("given", "passed_on"), [("200", "--rate=200 "), ("", "")])
 def test_a_rate_is_passed_on(tmp_path: Path, given: str, passed_on: str) -> None:
     assert action(tmp_path, 0, rate=given).run("Install webdyno") == 0
-    told = (tmp_path / "told").read_text()
-    assert f"gate --base origin/main {passed_on}--time 10m" in told
+    reported = (tmp_path / "told").read_text()
+    assert f"gate --base origin/main {passed_on}--time 10m" in reported
 
 
 def test_a_comment_that_cannot_be_posted_turns_nothing_red(tmp_path: Path) -> None:
     job = action(tmp_path, 0, commented=3)
     assert job.run("Install webdyno") == 0
-    assert "::warning" in job.told
+    assert "::warning" in job.reported
     silent = action(tmp_path, 0, comment="", artifact="")
     names = [step.get("name") for step in silent.steps()]
     assert "Comment the pull request" not in names
@@ -97,7 +97,7 @@ def test_a_comment_that_cannot_be_posted_turns_nothing_red(tmp_path: Path) -> No
 def test_a_word_that_fail_does_not_know_is_named(tmp_path: Path) -> None:
     job = action(tmp_path, 0, fail="sometimes")
     assert job.run("Install webdyno") == 2
-    assert "should be worse, inconclusive or never" in job.told
+    assert "should be worse, inconclusive or never" in job.reported
 
 
 GITLAB = yaml.safe_load((HOME / "ci/gitlab.yml").read_text(encoding="utf-8"))

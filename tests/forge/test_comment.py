@@ -272,7 +272,7 @@ def test_a_number_of_rounds_that_cannot_be_is_refused(forge: Forge, tmp_path: Pa
         post_comment(folder, NAME, job)
 
 
-def test_an_event_that_lacks_something_is_told(forge: Forge, tmp_path: Path) -> None:
+def test_an_event_that_lacks_something_is_reported(forge: Forge, tmp_path: Path) -> None:
     incomplete: list[dict[str, Any]] = [
         {"pull_request": {}},
         {"pull_request": {"number": "x", "head": {}}},
@@ -299,7 +299,7 @@ def test_comments_of_accounts_that_are_gone_are_passed_over(forge: Forge, tmp_pa
 
 
 @pytest.mark.parametrize("answer", [None, 1, "x", {}, [1]])
-def test_a_forge_that_answers_something_else_is_told(
+def test_a_forge_that_answers_something_else_is_reported(
     forge: Forge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: object
 ) -> None:
     monkeypatch.setattr(forge, "answer", lambda *_: (200, answer))

@@ -70,27 +70,27 @@ def test_jobs_end_within_six_hours_and_share_all_gates() -> None:
 )
 def test_a_job_measures_its_part(tmp_path: Path, inputs: dict[str, str], asked: str) -> None:
     measuring = job(tmp_path, "gates", **inputs)
-    assert measuring.run() == 0, measuring.told
-    told = (tmp_path / "told").read_text()
-    assert "./dyno --version" in told
-    assert f"bench/hosted.py {asked} gates/part-3.jsonl --runs gates/runs-3" in told
-    words = told.rpartition("hosted.py ")[2].split()
+    assert measuring.run() == 0, measuring.reported
+    reported = (tmp_path / "told").read_text()
+    assert "./dyno --version" in reported
+    assert f"bench/hosted.py {asked} gates/part-3.jsonl --runs gates/runs-3" in reported
+    words = reported.rpartition("hosted.py ")[2].split()
     assert hosted.script().parse_args(words).jobs == PARTS
 
 
 def test_the_last_job_shows_all_parts(tmp_path: Path) -> None:
     showing = job(tmp_path, "page")
-    assert showing.run() == 0, showing.told
-    told = (tmp_path / "told").read_text()
+    assert showing.run() == 0, showing.reported
+    reported = (tmp_path / "told").read_text()
     files = "gates/part-1.jsonl gates/part-2.jsonl"
-    assert f"bench/hosted.py --table --results {files} --page gates/gates.md" in told
+    assert f"bench/hosted.py --table --results {files} --page gates/gates.md" in reported
     assert (tmp_path / "summary").read_text() == "the page\n"
     assert workflow(HOSTED)["jobs"]["page"]["needs"] == "gates"
 
 
 def test_inputs_are_data_and_no_code(tmp_path: Path) -> None:
     measuring = job(tmp_path, "gates", gates="$(touch hacked)", time="1m; touch `touch hacked`")
-    assert measuring.run() == 0, measuring.told
+    assert measuring.run() == 0, measuring.reported
     assert not [*tmp_path.rglob("hacked")]
     for path in (HOME / ".github/workflows").glob("*.yml"):
         for each in workflow(path)["jobs"].values():

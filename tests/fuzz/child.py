@@ -35,7 +35,7 @@ def typed(words: Sequence[str], folder: Path) -> Said:
 def read(act: Callable[[], object]) -> Said:
     """Give how something ends that reads a file, as the command line would say it."""
 
-    def tell() -> Said:
+    def notify() -> Said:
         try:
             return Said(Exit.OK, repr(act()), None)
         except UserError as user_error:
@@ -43,7 +43,7 @@ def read(act: Callable[[], object]) -> Said:
         except OperationError as operation_error:
             return Said(Exit.FAILED, f"webdyno: {operation_error}", None)
 
-    return alone(tell)
+    return alone(notify)
 
 
 def alone(act: Callable[[], Said]) -> Said:

@@ -101,7 +101,7 @@ def nothing_starts() -> Iterator[list[Experiment]]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("webdyno.cli.result.measure_and_show", measure)
-        patch.setattr("webdyno.lab.studies.measure_anew", accept)
+        patch.setattr("webdyno.lab.studies.measure_again", accept)
         patch.setattr("webdyno.lab.consent.agree_to_catalogues", accept)
         patch.setattr("webdyno.calibrate.calibration.measure_calibration", accept)
         yield found

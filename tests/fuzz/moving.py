@@ -42,7 +42,7 @@ def moved(
         keys=keys,
         folder=folder,
         place="stack",
-        tell=lambda _: None,
+        notify=lambda _: None,
         services=SERVICES,
         testbed=None,
         provide=lambda _: None,

@@ -1,4 +1,4 @@
-"""Run folders that were cut, flipped or nested, or are no files at all: told, and nothing waits."""
+"""Run folders that were cut, flipped or nested, or are no files: reported, and nothing waits."""
 
 import json
 import os

@@ -83,8 +83,8 @@ def test_figures_of_wrk_are_those_that_it_printed(url: str) -> None:
     in_us, in_ms = (
         re.search(rf"50%\s+([\d.]+){unit}", result.printed or "") for unit in ("us", "ms")
     )
-    told = float(in_us[1]) if in_us else float(in_ms[1]) * 1000 if in_ms else None
-    assert result.service_time_us.p50 == pytest.approx(told), result.printed
+    reported = float(in_us[1]) if in_us else float(in_ms[1]) * 1000 if in_ms else None
+    assert result.service_time_us.p50 == pytest.approx(reported), result.printed
 
 
 def test_figures_of_httperf_are_those_that_it_printed(url: str) -> None:
@@ -125,7 +125,7 @@ def test_redis_benchmark_pops_what_there_is_and_gets_what_was_set(redis_url: str
 
 
 @pytest.mark.parametrize("name", LOADS)
-def test_what_is_not_told_is_absent_and_not_zero(name: GeneratorName, url: str) -> None:
+def test_what_is_not_reported_is_absent_and_not_zero(name: GeneratorName, url: str) -> None:
     result = slot(name, f"{url}/hello.txt", LOADS[name])
     assert result.requests.sent is None
     assert result.failures.truncated is None
@@ -144,7 +144,7 @@ def test_error_pages_are_no_valid_answers(name: GeneratorName, url: str) -> None
     assert (result.failures.status or 0) > 0
 
 
-def test_ab_tells_a_body_of_another_length_than_the_sites(url: str) -> None:
+def test_ab_shows_a_body_of_another_length_than_the_sites(url: str) -> None:
     result = slot("ab", f"{url}/100.txt", CLOSED, body_bytes=13)
     assert result.requests.completed == 0
     assert (result.failures.body or 0) > 0
@@ -157,13 +157,13 @@ def test_what_ab_completes_without_a_server_is_no_answer() -> None:
     assert (result.failures.reset or 0) > 0
 
 
-def test_an_instrument_without_a_result_is_told_in_its_own_words() -> None:
+def test_an_instrument_without_a_result_is_reported_in_its_own_words() -> None:
     with pytest.raises(GeneratorError, match=r"wrk gave no result .*refused"):
         slot("wrk", "http://127.0.0.1:1/", CLOSED)
 
 
 @pytest.mark.parametrize("name", ["loadgen", "redis-benchmark", *LOADS])
-def test_versions_are_told(name: GeneratorName) -> None:
+def test_versions_are_reported(name: GeneratorName) -> None:
     assert re.match(rf"{name} \d+\.", program(name).version())
 
 
@@ -173,7 +173,7 @@ def test_each_has_biases(name: GeneratorName) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "load", "told"),
+    ("name", "load", "reported"),
     [
         ("ab", OPEN, "closed loop only"),
         ("wrk", Load(keepalive=5), "requests per connection"),
@@ -203,13 +203,13 @@ def test_each_has_biases(name: GeneratorName) -> None:
     ],
 )
 def test_loads_that_an_instrument_cannot_make_are_refused(
-    name: GeneratorName, load: Load, told: str
+    name: GeneratorName, load: Load, reported: str
 ) -> None:
     data = {"title": "", "question": "", "site": "static", "generator": name, "load": load}
     variants = {"a": {"stack": "nginx"}, "b": {"stack": "nginx"}}
     fault = generator_fault(Experiment.model_validate(data | {"variants": variants}))
     assert fault is not None
-    assert told in fault
+    assert reported in fault
 
 
 def test_percentiles_cannot_decide_without_a_distribution() -> None:

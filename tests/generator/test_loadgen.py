@@ -130,7 +130,7 @@ def test_an_overload_is_followed_until_enough_is_late(url: str) -> None:
     assert merged_results([result.model_copy(update={"ended_by": "duration"}), result]).gave_up
 
 
-def test_an_engine_that_dies_is_told(url: str) -> None:
+def test_an_engine_that_dies_is_reported(url: str) -> None:
     with Loadgen([CPU]) as loadgen:
         assert loadgen.pid
         os.kill(loadgen.pid, signal.SIGKILL)
@@ -138,7 +138,7 @@ def test_an_engine_that_dies_is_told(url: str) -> None:
             loadgen.slot(order(url))
 
 
-def test_a_refused_order_is_told() -> None:
+def test_a_refused_order_is_reported() -> None:
     with Loadgen([CPU]) as loadgen, pytest.raises(GeneratorError, match="refused a slot"):
         loadgen.slot(order("http://127.0.0.1:99999/"))
 

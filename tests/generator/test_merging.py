@@ -41,7 +41,7 @@ CPUS = sorted(os.sched_getaffinity(0))
 
 
 def times(us: list[int]) -> Times:
-    """A distribution as the engine tells it, but for percentiles; 0 where there are no times."""
+    """A distribution as the engine reports it, but for percentiles; 0 where there are no times."""
     histogram = HdrHistogram(1, 3_600_000_000, 3)
     for each in us:
         histogram.record_value(each)
@@ -127,18 +127,20 @@ def test_the_times_of_parts_are_those_of_one_client(parts: list[list[int]]) -> N
     us = sorted(time for part in parts for time in part)
     found = merged_results([result(part) for part in parts])
     alone = Histogram.decode(times(us).histogram or "")
-    for told in (found.latency_us, found.endpoints[0].latency_us):
-        together = Histogram.decode(told.histogram or "")
+    for reported in (found.latency_us, found.endpoints[0].latency_us):
+        together = Histogram.decode(reported.histogram or "")
         assert (together.low == alone.low).all()
         assert (together.width == alone.width).all()
         assert (together.counts == alone.counts).all()
-        assert (told.min, told.max) == (min(us, default=0), max(us, default=0))
-        assert told.mean == pytest.approx(sum(us) / max(len(us), 1))
+        assert (reported.min, reported.max) == (min(us, default=0), max(us, default=0))
+        assert reported.mean == pytest.approx(sum(us) / max(len(us), 1))
         for name, share in PERCENTILES.items() if us else []:
             exact = us[ceil(round(share * len(us), 6)) - 1]
             # The end of the bucket with the time at that place in their order.
             reference = HdrHistogram(1, 3_600_000_000, 3)
-            assert getattr(told, name) == min(reference.get_highest_equivalent_value(exact), us[-1])
+            assert getattr(reported, name) == min(
+                reference.get_highest_equivalent_value(exact), us[-1]
+            )
 
 
 @given(clients(), st.lists(st.integers(0, 50), min_size=5, max_size=5))
@@ -148,12 +150,12 @@ def test_counts_add_up_exactly(parts: list[list[int]], failed: list[int]) -> Non
     done, wrong = sum(map(len, parts)), sum(failed[: len(parts)])
     found = merged_results(results)
     assert (found.requests.sent, found.requests.completed) == (done + wrong, done)
-    for told in (found, found.all_of_it):
-        assert told.by_status.get("200") == done
-        assert told.by_status.get("500", 0) == told.failures.timeout == wrong
-        assert told.failures.body is None
-        assert told.bytes == Bytes(head=done * 30, body=done * 100)
-        assert told.connections == Connections(opened=4 * len(parts), reused_requests=done)
+    for reported in (found, found.all_of_it):
+        assert reported.by_status.get("200") == done
+        assert reported.by_status.get("500", 0) == reported.failures.timeout == wrong
+        assert reported.failures.body is None
+        assert reported.bytes == Bytes(head=done * 30, body=done * 100)
+        assert reported.connections == Connections(opened=4 * len(parts), reused_requests=done)
     assert found.all_of_it.sent == done + wrong
     assert found.all_of_it.retried == wrong
     assert (found.keepalive.server_closed, found.all_of_it.server_closed) == (len(parts),) * 2
@@ -164,7 +166,7 @@ def test_counts_add_up_exactly(parts: list[list[int]], failed: list[int]) -> Non
     assert LoadResult.model_validate(found.model_dump()) == found
 
 
-def test_what_cannot_be_added_is_told_of_the_worst_client() -> None:
+def test_what_cannot_be_added_is_reported_of_the_worst_client() -> None:
     weak = Client(
         threads=1,
         cpu_user_s=1.0,
@@ -205,7 +207,7 @@ def test_what_only_some_clients_had_to_do_is_theirs() -> None:
     assert found.tls == TlsUse(full_handshakes=4, resumed_handshakes=6)
 
 
-def test_what_one_client_cannot_tell_is_known_of_none() -> None:
+def test_what_one_client_cannot_report_is_known_of_none() -> None:
     plain = result([3], latency_us=Times(min=3.0, mean=3.0, p50=3.0, max=4.0), whole=None)
     silent = result([2], requests=Requests(completed=1), latency_us=Times(), whole=None)
     assert merged_results([plain, plain]).latency_us == Times(min=3.0, max=4.0)
@@ -214,7 +216,7 @@ def test_what_one_client_cannot_tell_is_known_of_none() -> None:
     assert (found.requests.sent, found.requests.completed, found.whole) == (None, 2, None)
 
 
-def test_examples_of_failures_are_few_and_each_is_told_once() -> None:
+def test_examples_of_failures_are_few_and_each_is_reported_once() -> None:
     texts = [[f"failure {number}" for number in range(first, first + 4)] for first in (0, 2)]
     found = merged_results([result([1], failure_samples=samples) for samples in texts])
     assert found.failure_samples == [f"failure {number}" for number in range(5)]

@@ -43,7 +43,7 @@ def test_a_program_is_run_to_its_end() -> None:
         must(done, "it failed")
 
 
-def test_what_keeps_a_program_from_its_end_is_told(tmp_path: Path) -> None:
+def test_what_keeps_a_program_from_its_end_is_reported(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("no program")
     for words, said in (
         (["no-such-program"], "^there is no program no-such-program; install it$"),

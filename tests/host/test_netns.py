@@ -191,7 +191,7 @@ def test_shaping_in_the_kernel() -> None:
     assert list(shaping("end", settings(delay="20ms"), netem=False)) == []
 
 
-def test_what_isnt_allowed_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_what_isnt_allowed_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A stand-in that ends at once, as the real one does where namespaces are forbidden."""
     stand_in = tmp_path / "agent.py"
     stand_in.write_text(

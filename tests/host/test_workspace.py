@@ -50,7 +50,7 @@ def test_a_folder_that_no_configuration_can_name_is_passed_over(
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be given to somebody")
-def test_root_without_capabilities_is_told_which_it_needs(
+def test_root_without_capabilities_is_reported_which_it_needs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refused(*_: object, **__: object) -> None:

@@ -41,12 +41,12 @@ WORLDS: dict[str, Sequence[float]] = {
 class MadeUp(PointData):
     """Rounds of which nothing is known but the variants' values."""
 
-    told: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
+    reported: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
 
     def values(self, variant: str, rule: MetricRule) -> dict[int, float]:  # noqa: ARG002
         """Give those of the rounds that are looked at."""
         return {
-            number: it for number, it in self.told[variant].items() if number < len(self.rounds)
+            number: it for number, it in self.reported[variant].items() if number < len(self.rounds)
         }
 
 
@@ -88,22 +88,22 @@ def play(logs: Sequence[float], rng: np.random.Generator, *, race: bool = True) 
         asks=RankingSettings(),
         variants={variant: Variant(stack=variant) for variant in truth},
     )
-    told: dict[str, dict[int, float]] = {variant: {} for variant in truth}
+    reported: dict[str, dict[int, float]] = {variant: {} for variant in truth}
     racing, left, rounds = list(truth), ROUNDS * len(truth), 0
     look = rounds_to_a_look(experiment)
     head = run_head().model_copy(update={"experiment": experiment})
     while len(racing) > 1 and left >= len(racing):
         for variant in racing:
-            told[variant][rounds] = float(np.exp(truth[variant] + rng.normal(0, NOISE)))
+            reported[variant][rounds] = float(np.exp(truth[variant] + rng.normal(0, NOISE)))
         left -= len(racing)
         rounds += 1
         if race and rounds == look:
-            racing, look = standings(_measured(head, told, rounds)).racing, 2 * look
-    found = standings(_measured(head, told, rounds), to_the_end=True)
+            racing, look = standings(_measured(head, reported, rounds)).racing, 2 * look
+    found = standings(_measured(head, reported, rounds), to_the_end=True)
     return Played(truth, found, rounds)
 
 
-def _measured(head: RunHead, told: Mapping[str, Mapping[int, float]], rounds: int) -> MadeUp:
+def _measured(head: RunHead, reported: Mapping[str, Mapping[int, float]], rounds: int) -> MadeUp:
     at = datetime(2026, 1, 1, tzinfo=UTC)
     records = (
         RoundRecord(round=number, order=[], started_at=at, took_s=1.0, ready_s={})
@@ -112,7 +112,7 @@ def _measured(head: RunHead, told: Mapping[str, Mapping[int, float]], rounds: in
     return MadeUp(
         head=head,
         rounds=tuple(Round(record, ()) for record in records),
-        told=told,
+        reported=reported,
     )
 
 

@@ -73,7 +73,7 @@ PROMPT_WORLDS = tuple(
     for ratio in (1.5, 3.3)
     for noise in (0.05, 0.1, 0.2)
 )
-"""In which a difference is large, and may be told before it is known well."""
+"""In which a difference is large, and may be reported before it is known well."""
 
 NEIGHBOUR_WORLDS = tuple(
     World(1.05, 0.01, 0.01, interference=share, follows=follows)

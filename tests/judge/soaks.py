@@ -2,7 +2,7 @@
 
     cd tests && PYTHONPATH=. python judge/soaks.py 200
 
-tells how often steady servers are accused by looks that may end early, and by whole ones.
+says how often steady servers are accused by looks that may end early, and by whole ones.
 """
 
 import sys

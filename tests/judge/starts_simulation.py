@@ -48,7 +48,7 @@ class Ended:
 
     answer: GateAnswer
     rounds: int
-    told: bool
+    reported: bool
     """Whether it is said that starts differ."""
 
 
@@ -72,7 +72,7 @@ def _gate(world: World, rng: np.random.Generator) -> Ended:
     for metric, sd in NOISES.items():
         worse = 1 if METRICS[metric].metric.better == "lower" else -1
         logs[metric] = worse * states + rng.normal(0, sd, states.shape)
-    known = _told(slots[:, :FEWEST_STARTS])
+    known = _reported(slots[:, :FEWEST_STARTS])
     most = MEASURE.max_rounds * (TIMES_THE_ROUNDS if known else 1)
     answer, rounds = GateAnswer.INCONCLUSIVE, MEASURE.min_rounds - 1
     while answer is GateAnswer.INCONCLUSIVE and rounds < most:
@@ -90,10 +90,10 @@ def _gate(world: World, rng: np.random.Generator) -> Ended:
         ]
         answers = answer_claims(claims, MEASURE, len(claims))
         answer = gate_answer([it.answer for it in answers])
-    return Ended(answer, rounds, _told(slots[:, :rounds]))
+    return Ended(answer, rounds, _reported(slots[:, :rounds]))
 
 
-def _told(slots: np.ndarray) -> bool:
+def _reported(slots: np.ndarray) -> bool:
     by_variant = [dict(enumerate(of_variant)) for of_variant in slots]
     return any(
         how_starts_differ(mine, by_variant[:variant] + by_variant[variant + 1 :]) is not None
@@ -113,10 +113,10 @@ def main() -> None:
             f"{answers.count(answer) / how_many:.1%}"
             for answer in (GateAnswer.PASS, GateAnswer.FAIL, GateAnswer.INCONCLUSIVE)
         ]
-        told = f"{sum(it.told for it in ended) / how_many:.1%}"
+        reported = f"{sum(it.reported for it in ended) / how_many:.1%}"
         mixing = "each variant its own" if world.mixing is None else f"{world.mixing:.0%}"
         rounds = f"{fmean(it.rounds for it in ended):.1f}"
-        cells = [f"{world.apart:.0%}", mixing, *shares, told, rounds]
+        cells = [f"{world.apart:.0%}", mixing, *shares, reported, rounds]
         print(f"| {' | '.join(cells)} |", flush=True)  # noqa: T201
 
 

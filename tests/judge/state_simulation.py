@@ -57,7 +57,7 @@ STEADY = (
 DRIFTS = (0.01, 0.02, 0.05)
 
 
-def told(
+def reported(
     world: World,
     how_many: int,
     *,
@@ -68,7 +68,7 @@ def told(
     has_database: bool = True,
     seed: int = 0,
 ) -> Iterator[bool]:
-    """Tell of each run whether slots of any variant are called dearer.
+    """Report each run whether slots of any variant are called dearer.
 
     `per_slot`: by how much each slot of a variant costs more than its one before; all of that is
     the database's, or the app's.
@@ -163,7 +163,7 @@ def main(runs: int) -> None:
     for world in STEADY:
         for rounds, slots in ((6, 2), (12, 4), (20, 4)):
             shares = [
-                sum(told(world, runs, per_slot=it, rounds=rounds, slots=slots)) / runs
+                sum(reported(world, runs, per_slot=it, rounds=rounds, slots=slots)) / runs
                 for it in (0.0, *DRIFTS)
             ]
             _row(world.name, f"{rounds} × {slots}", *(f"{share:.1%}" for share in shares))

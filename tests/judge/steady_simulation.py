@@ -102,7 +102,7 @@ def mser5(series: Series) -> Onset:
     return Onset(cut * 5 * series.window_s, steady=cut < n // 2, why="")
 
 
-def beside_neighbours(rng: np.random.Generator, windows: int = WINDOWS) -> Logs:
+def next_to_neighbors(rng: np.random.Generator, windows: int = WINDOWS) -> Logs:
     """Let other programs take 5 to 30% of the throughput for half a second, every second or so."""
     taken, at = np.zeros(windows), 0
     while at < windows:
@@ -144,15 +144,15 @@ def looked_at(make: Make, rng: np.random.Generator, first_s: float, starts: int)
 
 
 def print_starts(pilots: int) -> None:
-    """Print what several short looks find beside neighbours, and what one long one does."""
+    """Print what several short looks find next to neighbours, and what one long one does."""
     longest_s = 3.0
     for name, make in {
-        "beside neighbors": beside_neighbours,
+        "beside neighbors": next_to_neighbors,
         "beside bursts": in_bursts,
         "swinging slowly": swinging,
-        "the same with a ramp": lambda rng: beside_neighbours(rng) + SLOW_START,
+        "the same with a ramp": lambda rng: next_to_neighbors(rng) + SLOW_START,
         "the same with a step at 0.8 s": lambda rng: (
-            beside_neighbours(rng) + np.where(TIME_S < 0.8, -0.8, 0)
+            next_to_neighbors(rng) + np.where(TIME_S < 0.8, -0.8, 0)
         ),
     }.items():
         for first_s, starts in ((1.0, 1), (1.0, 2), (1.0, 3), (0.6, 3)):

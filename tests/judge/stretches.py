@@ -76,7 +76,7 @@ def _samples(truth: Truth, stalled: np.ndarray, rng: np.random.Generator) -> lis
     at_s = (np.arange(len(stalled)) + 1) * WINDOW_S
     served_s = at_s - in_stalls_s
     # The kernel counts a wait when it ends.
-    told_s = np.maximum.accumulate(np.where(stalled > 0, 0.0, in_stalls_s))
+    reported_s = np.maximum.accumulate(np.where(stalled > 0, 0.0, in_stalls_s))
     memory = 50e6 + truth.leak_bytes_per_s * at_s + rng.normal(0, truth.pages, len(at_s))
     return [
         ServerSample(
@@ -84,7 +84,7 @@ def _samples(truth: Truth, stalled: np.ndarray, rng: np.random.Generator) -> lis
             cpu_s=float(served_s[n]),
             busy_s=float(at_s[n] if truth.waited else served_s[n]),
             stolen_s=float(in_stalls_s[n]) if truth.stolen else 0.0,
-            waited_s=float(told_s[n]) if truth.waited else 0.0,
+            waited_s=float(reported_s[n]) if truth.waited else 0.0,
             stopped=bool(truth.stopped and stalled[n] > 0),
             memory_bytes=max(int(memory[n]), 0) if n % 10 == 0 else None,
         )

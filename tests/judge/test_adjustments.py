@@ -218,7 +218,7 @@ def test_two_rounds_that_happen_to_rise_alike_are_not_given_up() -> None:
     assert risen.rule == "slot-trend"
 
 
-def test_rounds_are_not_given_up_for_a_trend_that_is_small_beside_the_ratio() -> None:
+def test_rounds_are_not_given_up_for_a_trend_that_is_small_next_to_the_ratio() -> None:
     """The bound of a rise of 20% takes no verdict away from servers that are 6.7× apart."""
     rises = [0.18, 0.182, 0.179, 0.181]
     far_apart = VARIANTS | {"apache": SimulatedVariant("apache-event", throughput_rps=6_000)}

@@ -72,7 +72,7 @@ def test_after_too_few_rounds_it_is_inconclusive() -> None:
     assert question.so_far(run.data).startswith("capacity 14,")
 
 
-def test_the_report_tells_of_it(tmp_path: Path) -> None:
+def test_the_report_shows_of_it(tmp_path: Path) -> None:
     run = searched(nginx=Variant(15_000))
     view = run_view(run.whole, judge_sweep(run.whole))
     assert [it.tone for it in view.answers] == [Verdict.MEASURED]
@@ -83,6 +83,9 @@ def test_the_report_tells_of_it(tmp_path: Path) -> None:
 
 def test_without_an_objective_one_variant_is_too_few() -> None:
     run = searched(nginx=Variant(15_000))
-    told = run.head.experiment.model_dump(exclude_unset=True) | {"capacity": None, "measure": {}}
+    reported = run.head.experiment.model_dump(exclude_unset=True) | {
+        "capacity": None,
+        "measure": {},
+    }
     with pytest.raises(ValidationError, match="needs two variants at least"):
-        Experiment.model_validate(told)
+        Experiment.model_validate(reported)

@@ -331,7 +331,7 @@ def test_interference_that_both_variants_had_alike_counts_against_neither(share:
     assert rate.verdict is Verdict.EQUIVALENT
 
 
-def test_a_verdict_that_hangs_on_what_was_excluded_is_told() -> None:
+def test_a_verdict_that_hangs_on_what_was_excluded_is_reported() -> None:
     found = with_interference(1.06, INTERFERENCE["steal"], effect=0.25, share_of_slots=0.4)
     assert on(found, "throughput_rps").sampling_verdict is Verdict.FASTER
     warnings = {(it.rule, *it.metrics): it for it in found.warnings}

@@ -56,7 +56,7 @@ def test_who_answers_seldom_is_looked_at_for_longer() -> None:
     assert looked_s(1.0, 1.0) == looked_s(0.0, 1.0) == 4.0
 
 
-def test_a_few_windows_tell_nothing() -> None:
+def test_a_few_windows_report_nothing() -> None:
     few, many = Series(0.25, np.full(4, 9.0)), Series(0.25, np.full(4, 8.0))
     assert gain(few, [many]) == 0
 

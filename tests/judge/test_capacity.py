@@ -32,7 +32,7 @@ def test_the_larger_capacity_wins_by_its_ratio() -> None:
     assert judged.warnings == []
 
 
-def test_equal_capacities_are_not_told_apart() -> None:
+def test_equal_capacities_are_not_reported_apart() -> None:
     judged = judge(searched(a=Variant(15_000), b=Variant(15_000)).data)
     assert judged.verdict in {Verdict.EQUIVALENT, Verdict.INCONCLUSIVE}
 
@@ -57,12 +57,12 @@ def test_where_both_are_beyond_the_client_more_rounds_would_show_no_more() -> No
     assert "too close to call" not in judged.headline
 
 
-def test_servers_that_do_not_come_back_are_told() -> None:
+def test_servers_that_do_not_come_back_are_reported() -> None:
     run = searched(apache=Variant(15_000, comes_back=False), nginx=Variant(50_000))
     assert rules(run) == {"does-not-come-back": "note"}
 
 
-def test_servers_that_die_of_a_load_are_told() -> None:
+def test_servers_that_die_of_a_load_are_reported() -> None:
     run = searched(apache=Variant(15_000, dies=True), nginx=Variant(50_000))
     judged = judge(run.data)
     assert judged.verdict is Verdict.FASTER
@@ -77,7 +77,7 @@ def test_without_any_rate_that_holds_there_is_no_verdict() -> None:
     assert rules(run)["no-capacity"] == "invalid"
 
 
-def test_a_client_that_is_late_at_any_rate_is_told_from_a_slow_server() -> None:
+def test_a_client_that_is_late_at_any_rate_is_reported_from_a_slow_server() -> None:
     run = searched(apache=Variant(15_000, holds=False), nginx=Variant(50_000))
     (found,) = (it for it in judge(run.data).warnings if it.rule == "no-capacity")
     assert "load generator" not in found.what
@@ -194,7 +194,7 @@ def test_a_capacity_that_doesnt_hold_for_longer_is_no_verdict() -> None:
     assert rules(confirmed(run, Truth(looked_s=30.0), beyond=300))["not-confirmed"] == "note"
 
 
-def test_a_client_that_was_late_confirms_nothing_and_that_is_told() -> None:
+def test_a_client_that_was_late_confirms_nothing_and_that_is_reported() -> None:
     run = searched(apache=Variant(15_000), nginx=Variant(50_000))
     judged = judge(confirmed(run, Truth(looked_s=30.0), 300, client_limited=True).data)
     assert judged.verdict is Verdict.INCONCLUSIVE

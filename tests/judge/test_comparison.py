@@ -193,7 +193,7 @@ def test_on_a_quiet_machine_delta_stays_at_two_per_cent() -> None:
     assert by_rate(judged(variants, noise=0.002))["apache"].delta == 0.02
 
 
-def test_equals_that_come_out_different_widen_delta_and_are_told() -> None:
+def test_equals_that_come_out_different_widen_delta_and_are_reported() -> None:
     variants = {
         "nginx": SimulatedVariant(),
         "again": SimulatedVariant(throughput_rps=42_500),

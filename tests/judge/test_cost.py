@@ -59,7 +59,7 @@ def test_each_verdict_has_its_words(other: SimulatedVariant, begins: str) -> Non
     assert "the CPU of uvicorn at 500 requests/s" in judged.headline
 
 
-def test_variants_at_rates_of_their_own_are_told_so() -> None:
+def test_variants_at_rates_of_their_own_are_reported_so() -> None:
     run = at_rate(2_000, PAIR)
     known = run.head.experiment.variants
     slower = {**known, "granian": known["granian"].replace(load={"rate_per_s": 500.0})}
@@ -89,7 +89,7 @@ def test_what_is_overloaded_has_no_cost() -> None:
     assert not compared.costs
 
 
-def test_ranks_are_told_with_their_rate() -> None:
+def test_ranks_are_reported_with_their_rate() -> None:
     bun = SimulatedVariant(server_cpu_us=110.0)
     run = at_rate(500, {**PAIR, "bun": bun}, rounds=10)
     experiment = run.head.experiment.replace(asks=RankingSettings())
@@ -100,7 +100,7 @@ def test_ranks_are_told_with_their_rate() -> None:
     assert {cost.variant for cost in judged.costs} == {"uvicorn", "granian", "bun"}
 
 
-def test_of_several_rates_each_answer_is_told() -> None:
+def test_of_several_rates_each_answer_is_reported() -> None:
     records: list[Record] = []
     for number, rate in enumerate((500, 2_000)):
         run = at_rate(rate, PAIR)
@@ -120,7 +120,7 @@ def rested(*looks: Record) -> SimulatedRun:
     return SimulatedRun(run.head, [*run.records[:first_end], *looks, *run.records[first_end:]])
 
 
-def test_what_is_used_at_rest_is_told_of_finished_rounds() -> None:
+def test_what_is_used_at_rest_is_reported_of_finished_rounds() -> None:
     looks = [rest("uvicorn", n, cpu_s=0.001 * n, wake_ups=10 * n) for n in (1, 2, 3, 99)]
     (found,) = judge(rested(*looks).data).at_rest
     assert (found.variant, found.rounds) == ("uvicorn", 3)
@@ -146,7 +146,7 @@ def test_a_round_that_was_measured_again_counts_once() -> None:
     ],
     ids=["too few", "unknown", "less memory than before"],
 )
-def test_connections_are_told_where_they_can_be(look: RestRecord, kib: float | None) -> None:
+def test_connections_are_reported_where_they_can_be(look: RestRecord, kib: float | None) -> None:
     (found,) = judge(rested(look).data).at_rest
     assert (found.connection_kib and found.connection_kib.median) == kib
 
@@ -164,13 +164,13 @@ def test_instructions_are_those_of_finished_rounds_for_each_response() -> None:
     assert uvicorn.uncounted == granian.uncounted == ""
 
 
-def test_why_instructions_are_not_known_is_told() -> None:
+def test_why_instructions_are_not_known_is_reported() -> None:
     costs = judge(rested(instructions("uvicorn", fault="this machine has no counters")).data).costs
     assert {cost.uncounted for cost in costs} == {"this machine has no counters"}
     assert {cost.instructions for cost in costs} == {None}
 
 
-def test_without_looks_nothing_is_told_of_rest() -> None:
+def test_without_looks_nothing_is_reported_of_rest() -> None:
     assert judge(at_rate(2_000, PAIR).data).at_rest == []
 
 

@@ -1,4 +1,4 @@
-"""How many statements a request takes, and which, as it is told of variants that differ."""
+"""How many statements a request takes, and which, as it is said of variants that differ."""
 
 from dataclasses import replace
 
@@ -27,7 +27,7 @@ def run_with(
     run = simulated_run(dict.fromkeys(calls, SimulatedVariant()), rounds=6)
     each_us = dict.fromkeys(calls, 50.0) | (took_us or {})
 
-    def told(record: Record) -> Record:
+    def reported(record: Record) -> Record:
         if not isinstance(record, SlotRecord):
             return record
         statements = [
@@ -46,7 +46,7 @@ def run_with(
         )
         return record.model_copy(update={"readings": readings})
 
-    return replace(run, records=list(map(told, run.records)))
+    return replace(run, records=list(map(reported, run.records)))
 
 
 def service(slot: SlotRecord) -> ServiceUse:

@@ -23,13 +23,13 @@ RESPONSES = 500
 def with_endpoints(
     run: SimulatedRun, medians_us: dict[str, dict[str, float]], seed: int = 1
 ) -> SimulatedRun:
-    """Give a run in which each variant's requests are told apart.
+    """Give a run in which each variant's requests are distinguished.
 
     Medians by variant, by endpoint.
     """
     random = Random(seed)
 
-    def told(record: SlotRecord) -> SlotRecord:
+    def reported(record: SlotRecord) -> SlotRecord:
         endpoints = [
             EndpointResult(
                 endpoint=name,
@@ -43,7 +43,7 @@ def with_endpoints(
         load = record.load.model_copy(update={"endpoints": endpoints})
         return record.model_copy(update={"load": load})
 
-    records = [told(it) if isinstance(it, SlotRecord) else it for it in run.records]
+    records = [reported(it) if isinstance(it, SlotRecord) else it for it in run.records]
     return replace(run, records=records)
 
 
@@ -100,7 +100,7 @@ def test_they_stand_in_the_csv() -> None:
 
 
 @pytest.mark.parametrize(("requests", "rounds"), [(0, 6), (1, 6), (2, 7), (3, 7), (50, 11)])
-def test_a_run_goes_on_until_each_request_can_be_told(requests: int, rounds: int) -> None:
+def test_a_run_goes_on_until_each_request_can_be_reported(requests: int, rounds: int) -> None:
     experiment = run_head({"a": "nginx", "b": "nginx"}).experiment
     asked = experiment.model_copy(
         update={"requests": [WrittenRequest(path=f"/{n}") for n in range(requests)]}

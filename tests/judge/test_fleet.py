@@ -48,18 +48,18 @@ def test_both_intervals_hold_the_truth_as_often_as_they_say(machines: int) -> No
     assert another_held / FLEETS == pytest.approx(0.95, abs=0.015)
 
 
-def test_equal_machines_are_seldom_told_apart_and_unequal_ones_often() -> None:
+def test_equal_machines_are_seldom_reported_apart_and_unequal_ones_often() -> None:
     rng = np.random.default_rng(1)
 
-    def told(between_sd: float) -> float:
+    def reported(between_sd: float) -> float:
         fleets = (
             [rng.normal(rng.normal(0, between_sd), ROUND_SD, ROUNDS) for _ in range(5)]
             for _ in range(400)
         )
         return float(np.mean([machines_differ(it) for it in fleets]))
 
-    assert told(0.0) < 0.09
-    assert told(0.1) > 0.9
+    assert reported(0.0) < 0.09
+    assert reported(0.1) > 0.9
 
 
 def test_machines_that_agree_say_so_together() -> None:
@@ -148,7 +148,7 @@ def test_a_machine_is_judged_as_its_own_report_has_it() -> None:
     (at,) = judge_machine(run.whole).points
     whole = judge(run.data)
     decisive = [it for it in whole.comparisons if it.metric == "throughput_rps"]
-    # What other metrics tell beside it is for the report alone.
+    # What other metrics say next to it is for the report alone.
     assert at.compared == [it.model_copy(update={"clear": None}) for it in decisive]
 
 

@@ -80,7 +80,7 @@ def test_more_cpu_time_fails_and_names_the_endpoint() -> None:
     assert decide(run.data, elapsed_s=0.0)
 
 
-def test_many_times_worse_is_told_as_a_factor_and_one_tolerance_once() -> None:
+def test_many_times_worse_is_reported_as_a_factor_and_one_tolerance_once() -> None:
     found = judged(gate_run(SimulatedVariant(server_cpu_us=300.0, throughput_rps=5_000)))
     assert re.match(
         r"2 of 3 checks worse: /hello.txt server CPU per request 1\d–1\d× "
@@ -107,14 +107,14 @@ def test_what_is_better_passes_with_a_range_below_zero() -> None:
     assert change_range(cpu).startswith("−")
 
 
-def test_a_baseline_that_differs_from_itself_is_told() -> None:
+def test_a_baseline_that_differs_from_itself_is_reported() -> None:
     found = judged(gate_run(SimulatedVariant(), again=SimulatedVariant(server_cpu_us=14.0)))
     assert found.answer is GateAnswer.INCONCLUSIVE
     assert any("two copies of baseline differ by up to" in note for note in found.notes)
     assert "two copies of baseline differ by up to" in found.headline
 
 
-def test_too_few_rounds_tell_nothing_and_the_run_goes_on() -> None:
+def test_too_few_rounds_report_nothing_and_the_run_goes_on() -> None:
     run = gate_run(SimulatedVariant())
     few = [record for record in run.records if record.round is not None and record.round < 5]
     found = judged_whole(RunData(run.head, few))
@@ -182,9 +182,9 @@ def test_bounds_that_say_nothing_are_no_figures() -> None:
         (1.03, 1.5): "+3.0 to +50%",
         (1.03, 2.5): "1.0–2.5×",
     }
-    for (low, high), told in ranges.items():
+    for (low, high), reported in ranges.items():
         wide = Interval(low=low, estimate=2.0, high=high)
-        assert change_range(claim.model_copy(update={"worse": wide})) == told
+        assert change_range(claim.model_copy(update={"worse": wide})) == reported
 
 
 def test_less_throughput_is_a_change_below_zero() -> None:
@@ -194,13 +194,13 @@ def test_less_throughput_is_a_change_below_zero() -> None:
         if claim.metric == "throughput_rps"
     )
     assert limit_words(claim) == "−5%"
-    for (low, high), told in {
+    for (low, high), reported in {
         (1.25, 1.6): "−38 to −20%",
         (4.0, 5.0): "0.20–0.25×",
         (2.0, 1e9): "0.50× or less",
     }.items():
         worse = Interval(low=low, estimate=low, high=high)
-        assert change_range(claim.model_copy(update={"worse": worse})) == told
+        assert change_range(claim.model_copy(update={"worse": worse})) == reported
 
 
 def test_a_throughput_may_fall_by_the_limit_and_no_further() -> None:

@@ -86,7 +86,7 @@ def test_however_short_the_time_the_fewest_rounds_are_measured() -> None:
 
 
 @pytest.mark.parametrize(("restart_sd", "is_noisy"), [(0.008, False), (0.25, True)])
-def test_it_is_told_after_three_rounds(restart_sd: float, is_noisy: bool) -> None:
+def test_it_is_reported_after_three_rounds(restart_sd: float, is_noisy: bool) -> None:
     run = gate_run(SimulatedVariant(), restart_sd=restart_sd)
     question = question_of(run.head.experiment)
     assert question.outlook([run.data.first(1)], 100.0) is None

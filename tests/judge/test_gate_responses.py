@@ -35,7 +35,7 @@ def checked(
     return PreflightRecord(round=0, responses={**both, HEAD: [head]})
 
 
-def test_other_responses_are_told_with_their_sizes_and_fields() -> None:
+def test_other_responses_are_reported_with_their_sizes_and_fields() -> None:
     more = ["items.*.price", "items.*.stock"]
     (note,) = response_notes([checked(answered(AFTER, fields_more=more))], "/search")
     assert note == (
@@ -49,7 +49,7 @@ def test_responses_of_one_length_can_differ() -> None:
     assert note.startswith("/: responses to /search differ: both 26 bytes;")
 
 
-def test_pages_that_always_differ_are_not_told() -> None:
+def test_pages_that_always_differ_are_not_reported() -> None:
     assert response_notes([checked(answered(AFTER), again=answered(b"other"))], "/search") == []
     same = [checked(answered(AFTER)), checked(answered(AFTER), baseline=answered(b"later"))]
     assert response_notes(same, "/search") == []
@@ -90,8 +90,8 @@ def test_an_endpoint_that_only_one_has_is_not_judged() -> None:
     assert found.notes == ["/hello.txt: new in head, and not judged: the baseline answers 404"]
 
 
-def test_what_is_other_is_told_before_anything_is_measured() -> None:
+def test_what_is_other_is_reported_before_anything_is_measured() -> None:
     run = gate_run(SimulatedVariant())
     question = question_of(run.head.experiment)
-    assert question.told_by(run.data, checked(answered(AFTER)))
-    assert question.told_by(run.data, checked(answered())) == []
+    assert question.reported_by(run.data, checked(answered(AFTER)))
+    assert question.reported_by(run.data, checked(answered())) == []

@@ -96,13 +96,13 @@ def test_rounds_without_samples_are_too_few() -> None:
         ("search (python3.11.py)", ""),
     ],
 )
-def test_runtimes_that_name_no_functions_are_told(largest: str, why: str) -> None:
+def test_runtimes_that_name_no_functions_are_reported(largest: str, why: str) -> None:
     found = growth(profiled({largest: 10.0}, {largest: 16.0}).data)
     assert why in found.lacking
     assert bool(found.lacking) is bool(why)
 
 
-def test_other_counts_that_differ_are_told() -> None:
+def test_other_counts_that_differ_are_reported() -> None:
     larger = SimulatedVariant(server_cpu_us=26.0, body=b"x" * 400)
     found = growth_at(gate_run(larger).data, "/search", None)
     assert [other.what for other in found.others] == ["size of a response, head included"]
@@ -121,6 +121,6 @@ def test_a_gate_that_fails_says_what_grew_and_others_do_not() -> None:
     assert judged_whole(gate_run(SimulatedVariant()).whole).grew == []
 
 
-def test_waiting_is_told_where_cpu_time_has_not_grown() -> None:
+def test_waiting_is_reported_where_cpu_time_has_not_grown() -> None:
     found = growth_at(gate_run(SimulatedVariant(throughput_rps=20_000)).data, "/", None)
     assert "CPU per request hasn't grown (95% confidence), waiting has" in growth_line(found)

@@ -8,7 +8,7 @@ from judge.validity.broken import readings_with
 from webdyno.judge import judge
 from webdyno.model.gate import GateAnswer
 from webdyno.model.judgement import Verdict
-from webdyno.model.metrics import INSTRUCTIONS, METRICS, metrics_told_by, responses
+from webdyno.model.metrics import INSTRUCTIONS, METRICS, metrics_reported_by, responses
 from webdyno.model.questions.gate import GateSettings
 from webdyno.model.records import Record, SlotRecord
 from webdyno.report.questions.gate_ci import gate_markdown
@@ -75,8 +75,8 @@ def test_slots_whose_counter_others_had_are_left_out_or_too_many() -> None:
 def test_the_metric_shows_only_where_it_was_counted() -> None:
     run = gate_run(SimulatedVariant())
     slots = [record for record in run.records if isinstance(record, SlotRecord)]
-    assert METRICS[INSTRUCTIONS] not in metrics_told_by(slots, "server_cpu_us")
-    assert METRICS[INSTRUCTIONS] not in metrics_told_by([], "server_cpu_us")
+    assert METRICS[INSTRUCTIONS] not in metrics_reported_by(slots, "server_cpu_us")
+    assert METRICS[INSTRUCTIONS] not in metrics_reported_by([], "server_cpu_us")
     with_counts = counted(run, PER_REQUEST).records
     slots = [record for record in with_counts if isinstance(record, SlotRecord)]
-    assert METRICS[INSTRUCTIONS] in metrics_told_by(slots, "server_cpu_us")
+    assert METRICS[INSTRUCTIONS] in metrics_reported_by(slots, "server_cpu_us")

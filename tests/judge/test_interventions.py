@@ -47,27 +47,27 @@ def test_what_the_rate_falls_with_is_the_limit() -> None:
     assert found["workers"].found.estimate == pytest.approx(0.5, abs=0.03)
     for it in found.values():
         assert it.found.low < it.found.estimate < it.found.high
-    (told,) = what_limits(list(found.values()))
-    assert told.startswith("nginx: the servers' CPU limits it (")
-    assert "the number of its workers limits it in part (0." in told
-    assert "the client's CPU doesn't limit it (" in told
+    (reported,) = what_limits(list(found.values()))
+    assert reported.startswith("nginx: the servers' CPU limits it (")
+    assert "the number of its workers limits it in part (0." in reported
+    assert "the client's CPU doesn't limit it (" in reported
 
 
 def test_where_fewer_connections_ask_less_often_answers_wait_for_something_else() -> None:
     made = with_less(cpu=(0.8, 1.0), connections=(0.8, 0.8))
-    (told,) = what_limits(judge(made.data).elasticities)
-    assert told.startswith("nginx: the number of connections limits it (")
-    assert "): its responses wait for something else than what is tried here; " in told
+    (reported,) = what_limits(judge(made.data).elasticities)
+    assert reported.startswith("nginx: the number of connections limits it (")
+    assert "): its responses wait for something else than what is tried here; " in reported
 
 
-def test_more_of_a_thing_tells_as_well() -> None:
+def test_more_of_a_thing_shows_as_well() -> None:
     made = with_less(workers=(2.0, 2.0))
     (found,) = judge(made.data).elasticities
     assert found.found.low < found.found.estimate < found.found.high
     assert found.found.estimate == pytest.approx(1, abs=0.05)
 
 
-def test_without_interventions_there_is_nothing_to_tell() -> None:
+def test_without_interventions_there_is_nothing_to_report() -> None:
     made = simulated_run({"a": FULL, "b": FULL}, rounds=6)
     assert judge(made.data).elasticities == []
     assert list(what_limits([])) == []
@@ -106,19 +106,19 @@ def test_what_two_do_beyond_what_each_does_is_found() -> None:
     assert [it.settings for it in alone] == [["setting 0"], ["setting 1"]]
     assert together.is_sure
     assert together.ratio.estimate == pytest.approx(1.3**0.5, rel=0.02)
-    told = list(what_settings_do([*alone, together]))
-    assert "setting 0 together with setting 1: 1.1" in told[-1]
-    assert told[-1].endswith("beyond what each does alone")
+    reported = list(what_settings_do([*alone, together]))
+    assert "setting 0 together with setting 1: 1.1" in reported[-1]
+    assert reported[-1].endswith("beyond what each does alone")
 
 
 def test_what_does_nothing_is_called_unsure() -> None:
     made = with_settings([1.0, 2.0])
-    told = list(what_settings_do(effects(made.data)))
-    assert told[0].startswith(("setting 1: 1.9", "setting 1: 2.0"))
-    assert told[-1].startswith("setting 0: no difference is sure (")
+    reported = list(what_settings_do(effects(made.data)))
+    assert reported[0].startswith(("setting 1: 1.9", "setting 1: 2.0"))
+    assert reported[-1].startswith("setting 0: no difference is sure (")
 
 
-def test_few_rounds_tell_nothing() -> None:
+def test_few_rounds_report_nothing() -> None:
     made = with_settings([1.5, 1.0])
     few = [it for it in made.records if (it.round or 0) < 2]
     assert effects(PointData.of(made.head, few)) == []

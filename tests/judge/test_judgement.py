@@ -92,8 +92,8 @@ def test_wrong_answers_are_no_verdict_and_name_variant_and_path() -> None:
         {"nginx": SimulatedVariant(), "apache": SimulatedVariant(wrong_status=404)}, rounds=6
     )
     assert found.verdict is Verdict.INVALID
-    told = "invalid: variant apache answered 404 to /hello.txt, 200 was expected; it says "
-    assert found.headline.startswith(told)
+    reported = "invalid: variant apache answered 404 to /hello.txt, 200 was expected; it says "
+    assert found.headline.startswith(reported)
     rules = {warning.rule: warning for warning in found.warnings}
     assert rules.keys() == {"wrong-status"}
     assert {slot.variant for slot in found.excluded} == {"apache"}
@@ -151,7 +151,7 @@ def test_one_variant_out_of_three_being_broken_leaves_the_others_comparable() ->
     assert "quick is faster" in found.headline
 
 
-def test_a_few_bad_slots_are_excluded_and_told() -> None:
+def test_a_few_bad_slots_are_excluded_and_reported() -> None:
     run = simulated_run({"nginx": SimulatedVariant(), "apache": SimulatedVariant()}, rounds=8)
     records = list(run.records)
     at = next(i for i, r in enumerate(records) if r.kind == "slot" and r.phase == "measure")
@@ -227,7 +227,7 @@ def test_a_judgement_is_whole_and_always_the_same(seed: int, rounds: int, ratio:
 
 @pytest.mark.parametrize("name", METRICS)
 @pytest.mark.parametrize("rounds", [0, 6])
-def test_a_verdict_on_what_nothing_tells_of_is_incomplete(name: str, rounds: int) -> None:
+def test_a_verdict_on_what_nothing_shows_of_is_incomplete(name: str, rounds: int) -> None:
     """As when a run is interrupted before its first round, or no probe was at work."""
     run = simulated_run({"nginx": SimulatedVariant(), "apache": SimulatedVariant()}, rounds=rounds)
     measure = Measure.model_construct(**{**dict(Measure(seed=1)), "decide_on": name})
@@ -259,7 +259,7 @@ def test_the_ratio_so_far_takes_only_the_deciding_metric(monkeypatch: pytest.Mon
     assert ratios_so_far(run.data)
 
 
-def test_why_it_ended_and_what_was_counted_beside_is_told() -> None:
+def test_why_it_ended_and_what_was_counted_next_to_is_reported() -> None:
     run = simulated_run({"nginx": SimulatedVariant(), "apache": SimulatedVariant()}, rounds=6)
     stop = StopRecord(
         round=6, stopped_at=START, reason="precision", why="the ratio is known to ±2%"

@@ -37,7 +37,7 @@ def test_what_a_neighbour_takes_isnt_slow() -> None:
 
 
 def test_memory_like_a_logarithm_is_no_leak() -> None:
-    """Every fourth look told a leak, before the second quarter was asked as well."""
+    """Every fourth look reported a leak, before the second quarter was asked as well."""
     assert shares(STEADY["memory like a logarithm"], LOOKS)["growth"] <= 0.02
 
 
@@ -46,5 +46,5 @@ def test_a_drift_is_seen() -> None:
 
 
 def test_memory_that_fills_up_is_no_leak() -> None:
-    """Most were told as leaks, before it was asked whether they grow ever less."""
+    """Most were reported as leaks, before it was asked whether they grow ever less."""
     assert shares(STEADY["memory to a plateau"], 30)["growth"] == 0

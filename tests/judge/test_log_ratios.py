@@ -1,4 +1,4 @@
-"""What slots and a long look tell together of a variant that stalls."""
+"""What slots and a long look say together of a variant that stalls."""
 
 from random import Random
 from statistics import fmean

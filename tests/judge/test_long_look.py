@@ -135,7 +135,7 @@ def test_memory_that_grows_while_nothing_is_answered_is_judged() -> None:
     assert look_at(record.model_copy(update={"responses": served})).growth is None
 
 
-def test_stalls_that_others_caused_are_told_as_excluded() -> None:
+def test_stalls_that_others_caused_are_reported_as_excluded() -> None:
     said = warnings_words(look_at(stretch(replace(PERIODIC, waited=True))))
     assert said.startswith("no stalls of 50 ms or more")
     assert said.endswith("excluded: 2 stalls, 2 s in all, as other programs had the servers' CPUs")

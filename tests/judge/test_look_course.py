@@ -8,7 +8,7 @@ from webdyno.judge.long_look import look_at
 from webdyno.judge.look_course import FEWEST_PARTS, course_of, slopes_of
 
 
-def test_a_part_tells_its_figures_with_intervals() -> None:
+def test_a_part_shows_its_figures_with_intervals() -> None:
     parts = soak(1)[:3]
     course = look_at(*parts).parts
     assert [it.at_s for it in course] == [0, PART_S, 2 * PART_S]
@@ -29,7 +29,7 @@ def test_a_part_in_which_next_to_nothing_was_measured_has_no_figures() -> None:
     assert [it.at_s for it in look_at(first, torn).parts] == [0]
 
 
-def test_stalls_are_told_in_the_parts_that_they_begin_in() -> None:
+def test_stalls_are_reported_in_the_parts_that_they_begin_in() -> None:
     parts = soak(1, every_s=2.0, stall_s=0.3)[:2]
     course = look_at(*parts).parts
     assert all(part.stalls in {1, 2, 3} for part in course)

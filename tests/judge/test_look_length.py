@@ -84,7 +84,7 @@ def test_parts_of_a_stretch_are_as_one() -> None:
     assert b.breaks == []
 
 
-def test_a_long_part_keeps_what_tells_of_stalls_and_the_least_memory() -> None:
+def test_a_long_part_keeps_what_shows_of_stalls_and_the_least_memory() -> None:
     whole = stretch(Truth(looked_s=60.0, every_s=20.0, stall_s=1.0, stolen=True, pages=50_000.0))
     found = look_at(whole).excused
     part = thinned_samples(whole, found)
@@ -105,7 +105,7 @@ def test_causes_are_as_sure_when_a_long_part_is_on_record(evidence: dict[str, An
     assert [it.cause for it in all_stalls_of(part)] == [it.cause for it in found]
 
 
-def test_memory_that_is_taken_when_connections_are_opened_anew_is_no_leak() -> None:
+def test_memory_that_is_taken_when_connections_are_opened_again_is_no_leak() -> None:
     parts = []
     for number in range(8):
         part = stretch(Truth(looked_s=12.0), seed=number)
@@ -120,7 +120,7 @@ def test_memory_that_is_taken_when_connections_are_opened_anew_is_no_leak() -> N
     assert memory.low <= 0 <= memory.high
 
 
-def test_an_interruption_is_told_and_a_fresh_start_is_no_drift() -> None:
+def test_an_interruption_is_reported_and_a_fresh_start_is_no_drift() -> None:
     before = _part(0, 0, 60.0).model_copy(update={"took_s": 70.0})
     after = stretch(Truth(looked_s=60.0, throughput_rps=30_000.0), variant="apache").model_copy(
         update={"stretch": 1, "started_at": START + timedelta(seconds=370)}

@@ -73,7 +73,7 @@ def test_what_times_out_after_the_load_is_not_back() -> None:
     assert settled_s(one, RATE_RPS, only) == 0.0
 
 
-def test_goodput_and_recovery_are_told_by_multiple() -> None:
+def test_goodput_and_recovery_are_reported_by_multiple() -> None:
     run = searched(
         apache=Variant(15_000, beyond=0.0, back_s=None), nginx=Variant(50_000, beyond=1.0)
     )
@@ -94,7 +94,7 @@ def test_goodput_and_recovery_are_told_by_multiple() -> None:
     assert kept.back_s.median == pytest.approx(0.3)
 
 
-def test_servers_that_die_are_told() -> None:
+def test_servers_that_die_are_reported() -> None:
     found = judge(searched(a=Variant(15_000, beyond=0.0, dies=True)).data).overloads
     assert [(it.times, it.died, it.rounds, it.back) for it in found] == [
         (1.2, 4, 4, 0),

@@ -49,7 +49,7 @@ def test_cpu_time_has_to_be_steady_too() -> None:
     assert pilot.warmup_s == pytest.approx(8, abs=0.2)
 
 
-def test_cpu_time_may_be_told_for_longer_than_the_rate() -> None:
+def test_cpu_time_may_be_reported_for_longer_than_the_rate() -> None:
     rng = np.random.default_rng(8)
     rate = series(noise(rng)[:100])
     cpu = Series(WINDOW_S, noise(rng) + np.where(TIME_S < 8, 0.3, 0))
@@ -89,7 +89,7 @@ def test_starts_of_load_after_a_look_that_was_too_short_are_no_proof() -> None:
     assert pilot.warmup_s == pytest.approx(6, abs=0.2)
 
 
-def test_starts_may_be_told_by_windows_of_other_lengths() -> None:
+def test_starts_may_be_reported_by_windows_of_other_lengths() -> None:
     rng = np.random.default_rng(13)
     early = series(noise(rng) + np.where(TIME_S < 0.1, -0.3, 0))
     coarse = [[Series(0.4, THROUGHPUT + rng.normal(0, 0.02, 12))] for _ in range(3)]
@@ -97,7 +97,7 @@ def test_starts_may_be_told_by_windows_of_other_lengths() -> None:
     assert settle([[early], coarse[0]], coarse, NEEDS).warmup_s == 0
 
 
-def test_starts_of_load_tell_before_another_fresh_start_has_to() -> None:
+def test_starts_of_load_report_before_another_fresh_start_has_to() -> None:
     """Throughput and CPU time, at a level that is left late: both have to be seen again."""
     rng = np.random.default_rng(16)
     slowed = np.where(TIME_S < 1, -0.4, 0)[:40]
@@ -195,7 +195,7 @@ def test_the_end_of_a_slow_start_is_not_steady() -> None:
     assert next_step([look, look], is_last_start=True) == "longer"
 
 
-def test_a_longer_look_tells_more_than_a_short_one() -> None:
+def test_a_longer_look_shows_more_than_a_short_one() -> None:
     age_s = np.arange(120) * 0.025
     longer = [Series(0.025, np.log(10_000 / (1 + 0.5 * np.exp(-age_s / 0.5))))]
     found = settle([[Series.of_counts(FADING, 0.025)], longer], [], NEEDS)
@@ -255,7 +255,7 @@ def test_a_hole_at_the_loads_beginning_is_no_stall() -> None:
 
 
 def test_a_short_look_counts_for_its_share_of_a_window() -> None:
-    """What 0.3 s of nginx show beside stalls of the machine moves 0.55 s by less than 0.5%."""
+    """What 0.3 s of nginx show next to stalls of the machine moves 0.55 s by less than 0.5%."""
     steady = Series(0.025, np.log(61_000) + np.random.default_rng(14).normal(0, 0.02, 40))
     stalled = [
         (1457, 1461, 1512, 1523, 1481, 1173, 1195, 1486, 1467, 1461, 1431, 1484),
@@ -308,7 +308,7 @@ def test_windows_are_long_against_memory_responses_and_percentiles() -> None:
     assert "368 responses a round, which p99 needs" in asked.why
 
 
-def test_what_the_budget_does_not_allow_is_cut_and_told() -> None:
+def test_what_the_budget_does_not_allow_is_cut_and_reported() -> None:
     rng = np.random.default_rng(6)
     logs = series(noise(rng))
     shorter = settle([[logs]], [], replace(NEEDS, latency_s=0.2, most_slot_s=3))

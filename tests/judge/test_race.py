@@ -36,7 +36,7 @@ def test_the_worse_half_goes_after_each_round(rounds: int, left: set[str]) -> No
     assert racing(run.head, run.records) == left
 
 
-def test_the_race_is_over_when_one_is_left_beside_the_baseline() -> None:
+def test_the_race_is_over_when_one_is_left_next_to_the_baseline() -> None:
     two, three = halving(2), halving(3)
     assert decide(two.data, 1.0) is None
     stop = decide(three.data, 1.0)
@@ -58,7 +58,7 @@ def test_without_a_race_all_variants_are_in_each_round() -> None:
     assert next_variants(run.data) == ["a", "b"]
 
 
-def test_gains_are_told_round_by_round_against_the_baseline() -> None:
+def test_gains_are_reported_round_by_round_against_the_baseline() -> None:
     run = halving(3)
     gains = gains_on_baseline(run.data)
     assert {variant: len(it) for variant, it in gains.items()} == dict.fromkeys("abcde", 3)

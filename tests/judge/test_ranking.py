@@ -32,7 +32,7 @@ def ranks_of(ranking: Ranking | None) -> dict[str, tuple[int, int]]:
     return {it.variant: (it.best, it.worst) for it in ranking.ranks}
 
 
-def test_places_are_ranges_where_variants_cannot_be_told_apart() -> None:
+def test_places_are_ranges_where_variants_cannot_be_reported_apart() -> None:
     run = ranking_of(RATES)
     found = judge(run.data)
     assert ranks_of(found.ranking) == {
@@ -95,7 +95,7 @@ def test_a_ranking_ends_when_all_ranks_are_settled() -> None:
 
 
 def test_a_round_that_does_not_count_is_made_up_for() -> None:
-    """The exact test needs nine: a look at eight would tell no two apart, and be spent."""
+    """The exact test needs nine: a look at eight would distinguish no two, and be spent."""
     run = ranking_of(RATES | {"lighttpd": 70_000.0})
     records = [
         it

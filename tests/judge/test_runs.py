@@ -86,8 +86,8 @@ def test_of_a_run_that_others_disturbed_nothing_can_be_said() -> None:
         for name, variant in VARIANTS.items()
     }
     quiet, disturbed = (
-        _beside(run(VARIANTS, 1), others_s=0.0),
-        _beside(run(slower, 2), others_s=4.0),
+        _next_to(run(VARIANTS, 1), others_s=0.0),
+        _next_to(run(slower, 2), others_s=4.0),
     )
     found = compare_runs(quiet, disturbed)
     assert found.verdict is Verdict.INCONCLUSIVE
@@ -95,8 +95,8 @@ def test_of_a_run_that_others_disturbed_nothing_can_be_said() -> None:
     assert [it.what for it in found.differences] == [TAKEN_BY_OTHERS]
 
 
-def _beside(made: SimulatedRun, others_s: float) -> PointData:
-    """A run beside others who used so many CPU seconds in each slot."""
+def _next_to(made: SimulatedRun, others_s: float) -> PointData:
+    """A run next to others who used so many CPU seconds in each slot."""
     records: list[Record] = []
     for it in made.records:
         if isinstance(it, SlotRecord):

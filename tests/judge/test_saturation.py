@@ -25,8 +25,8 @@ def probed(*, busy: float = 0.5, busiest: float | None = None, **readings: objec
         cpus = CpuUse(user_s=busy, system_s=0, interrupts_s=0, idle_s=1 - busy, steal_s=0)
         update = {"servers": cpus, "busiest_server_cpu": busiest or busy}
         host = quiet.host.model_copy(update=update)
-        told = quiet.model_copy(update={"host": host, **readings})
-        return slot.model_copy(update={"readings": told})
+        reported = quiet.model_copy(update={"host": host, **readings})
+        return slot.model_copy(update={"readings": reported})
 
     return change
 
@@ -46,13 +46,13 @@ def said(run: SimulatedRun) -> str:
     return next(what_was_full([of_first(run)]))
 
 
-def test_all_cpus_are_the_limit_and_the_busiest_is_not_told_beside_them() -> None:
+def test_all_cpus_are_the_limit_and_the_busiest_is_not_reported_next_to_them() -> None:
     run = searched(node=Variant(RATE, probed=probed(busy=0.97)), nginx=OTHER)
     assert limits(run) == ["servers-cpus"]
     assert said(run) == "node: the servers' CPUs (97% busy)."
 
 
-def test_one_busy_cpu_among_idle_ones_is_told() -> None:
+def test_one_busy_cpu_among_idle_ones_is_reported() -> None:
     run = searched(node=Variant(RATE, probed=probed(busy=0.51, busiest=0.99)), nginx=OTHER)
     assert limits(run) == ["busiest-cpu"]
     assert said(run) == "node: the busiest of the servers' CPUs (99% busy)."
@@ -84,7 +84,7 @@ def test_workers_that_hold_kept_connections_are_busy() -> None:
     assert limits(run) == ["workers"]
 
 
-def test_all_connections_in_use_are_told() -> None:
+def test_all_connections_in_use_are_reported() -> None:
     run = searched(slow=Variant(RATE, latency_us=32_000, probed=probed()), nginx=OTHER)
     assert limits(run) == ["connections"]
     assert said(run).startswith("slow: the load's 64 connections (")
@@ -122,6 +122,6 @@ def test_a_variant_without_a_capacity_has_none() -> None:
     assert [it.variant for it in judge(run.data).saturation] == ["nginx"]
 
 
-def test_it_is_told_for_an_objective_of_failures_alone() -> None:
+def test_it_is_reported_for_an_objective_of_failures_alone() -> None:
     run = searched(slo=["failures<0.1%"], node=Variant(RATE, probed=probed(busy=0.95)), nginx=OTHER)
     assert limits(run) == ["servers-cpus"]

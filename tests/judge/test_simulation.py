@@ -56,7 +56,7 @@ def test_stopping_when_the_interval_is_narrow_keeps_its_coverage(noise: float) -
 
 @pytest.mark.long
 @pytest.mark.parametrize("world", PROMPT_WORLDS, ids=lambda it: f"{it.ratio}-{it.slot_sd}")
-def test_telling_a_large_difference_promptly_keeps_its_coverage(world: World) -> None:
+def test_reporting_a_large_difference_promptly_keeps_its_coverage(world: World) -> None:
     outcomes = list(experiments(world, COUNT, MEASURE, seed=6))
     assert 0.93 <= coverage(outcomes, world.ratio) <= 0.97
     assert shares(outcomes, MEASURE)[Verdict.SLOWER] == 0

@@ -33,7 +33,7 @@ def judged(look: LongLookRecord) -> Judgement:
     return judge(PointData.of(run.head, [*run.records, look]))
 
 
-def test_it_is_told_when_all_requests_began_to_fail() -> None:
+def test_it_is_reported_when_all_requests_began_to_fail() -> None:
     record = failing(14.0, 20.0, said="accept: Too many open files")
     (found,) = failing_in(record)
     assert (found.at_s, found.share, found.to_the_end) == (14.0, 1.0, True)
@@ -69,7 +69,7 @@ def test_failures_for_a_while_are_no_stall_and_invalidate_nothing() -> None:
     assert [it.severity for it in answer.warnings if it.rule == "fails-later"] == ["note"]
 
 
-def test_failures_far_apart_are_told_apart() -> None:
+def test_failures_far_apart_are_reported_apart() -> None:
     record = failing(5.0, 6.0, share=0.1)
     later = failing(12.0, 13.0, share=0.5).failed
     both = [a + b for a, b in zip(record.failed, later, strict=True)]
@@ -89,7 +89,7 @@ def test_a_client_without_ports_is_blamed_itself(words: str) -> None:
     assert not [it for it in answer.warnings if it.rule == "fails-later"]
 
 
-def test_how_servers_died_is_told_with_its_time() -> None:
+def test_how_servers_died_is_reported_with_its_time() -> None:
     answer = judged(failing(14.0, 20.0, died="app ended by itself with signal 9"))
     (said,) = [it for it in answer.warnings if it.rule == "died-later"]
     assert "signal 9, after 14 s of load" in said.what

@@ -12,7 +12,7 @@ GATES = 20
 def test_a_gate_never_fails_for_starts_that_differ_and_says_that_they_do(world: World) -> None:
     ended = list(gates(world, GATES, seed=3))
     assert not [it for it in ended if it.answer is GateAnswer.FAIL]
-    assert sum(it.told for it in ended) >= 0.9 * GATES
+    assert sum(it.reported for it in ended) >= 0.9 * GATES
 
 
 def test_with_more_rounds_most_are_answered() -> None:

@@ -39,7 +39,7 @@ def test_the_beginning_of_steady_state_is_found(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NOT_STEADY)
-def test_what_is_not_steady_yet_is_told(name: str) -> None:
+def test_what_is_not_steady_yet_is_reported(name: str) -> None:
     """Called steady in 8% of 200 drifts of a tenth, in none of the others."""
     rng = np.random.default_rng(2)
     found = [onset(Series(WINDOW_S, NOT_STEADY[name](rng))) for _ in range(PILOTS)]
@@ -47,8 +47,8 @@ def test_what_is_not_steady_yet_is_told(name: str) -> None:
     assert all(it.why for it in found)
 
 
-def test_a_second_beside_bursts_is_enough() -> None:
-    """In 82 of these; in 32 while noise was told from the median difference alone."""
+def test_a_second_next_to_bursts_is_enough() -> None:
+    """In 82 of these; in 32 while noise was known from the median difference alone."""
     rng = np.random.default_rng(4)
     looks = [Series(0.025, in_bursts(rng, 40, 0.025)) for _ in range(100)]
     steps = [next_step([[look]], is_last_start=True) for look in looks]
@@ -109,7 +109,7 @@ def test_windows_with_few_answers_are_joined() -> None:
     assert windows_to_join([]) == 1
 
 
-def test_too_few_answers_to_tell_a_rate_are_one_window() -> None:
+def test_too_few_answers_to_report_a_rate_are_one_window() -> None:
     counts = [0] * 39 + [16]
     assert len(Series.of_counts(counts, 0.025, windows_to_join(counts)).logs) == 1
 

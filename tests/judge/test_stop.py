@@ -69,7 +69,7 @@ def test_a_clear_difference_that_is_not_known_well_goes_on() -> None:
     assert stop(run(APART, 8, 0.14)) is None
 
 
-def test_a_large_difference_is_told_with_the_last_round_that_ends_soon_enough() -> None:
+def test_a_large_difference_is_reported_with_the_last_round_that_ends_soon_enough() -> None:
     made = run(APART, 8, 0.14)
     round_s = made.data.round_s
     last_look_s = prompt_s(APART) - 0.9 * round_s
@@ -86,11 +86,13 @@ def test_who_sets_a_budget_has_a_large_difference_measured_well() -> None:
     assert stop(made, prompt_s(APART) - 0.5 * made.data.round_s) is None
 
 
-@pytest.mark.parametrize(("within_s", "told"), [(0.0, False), (15.0, False), (25.0, True)])
-def test_how_soon_a_large_difference_is_told_is_a_setting(within_s: float, *, told: bool) -> None:
+@pytest.mark.parametrize(("within_s", "reported"), [(0.0, False), (15.0, False), (25.0, True)])
+def test_how_soon_a_large_difference_is_reported_is_a_setting(
+    within_s: float, *, reported: bool
+) -> None:
     made = run(APART, 8, 0.14, Measure(answer_within_s=within_s))
     usual_s = prompt_s(APART) - 0.5 * made.data.round_s
-    assert (stop(made, usual_s) is not None) == told
+    assert (stop(made, usual_s) is not None) == reported
     if within_s:
         its_own_s = prompt_s(APART, within_s) - 0.5 * made.data.round_s
         assert stop(made, its_own_s) is not None
@@ -218,7 +220,7 @@ def test_the_deciding_metric_decides_when_to_stop() -> None:
     assert reason(stop(run(client_bound, 6, 0.001, by_cpu))) == "precision"
 
 
-BESIDE = {"nginx": SimulatedVariant(), "apache": SimulatedVariant(throughput_rps=44_000)}
+NEXT_TO = {"nginx": SimulatedVariant(), "apache": SimulatedVariant(throughput_rps=44_000)}
 """A tenth apart."""
 
 
@@ -241,18 +243,20 @@ def stolen(made: SimulatedRun, steal_s: float, rounds: int = 1_000) -> Simulated
 
 def test_a_ratio_that_is_known_but_may_come_from_interference_goes_on() -> None:
     """A tenth, known to 2%, of which up to 8.3% may be interference."""
-    made = run(BESIDE, 6, 0.009)
+    made = run(NEXT_TO, 6, 0.009)
     assert reason(stop(stolen(made, 0.0))) == "precision"
     assert stop(stolen(made, 0.04)) is None
-    assert stop(stolen(run(BESIDE, 11, 0.009), 0.04)) is None, "it looks again at the twelfth round"
-    assert reason(stop(stolen(run(BESIDE, 12, 0.009), 0.04))) == "precision"
+    assert stop(stolen(run(NEXT_TO, 11, 0.009), 0.04)) is None, (
+        "it looks again at the twelfth round"
+    )
+    assert reason(stop(stolen(run(NEXT_TO, 12, 0.009), 0.04))) == "precision"
 
 
 def test_what_more_rounds_can_not_narrow_stops_and_says_so() -> None:
     """Interference as large as the difference; it might have passed by until the twelfth round."""
     most = 6 * OUTNUMBERED
-    assert stop(stolen(run(BESIDE, most - 1, 0.005), 0.2)) is None
-    found = stop(stolen(run(BESIDE, most, 0.005), 0.2))
+    assert stop(stolen(run(NEXT_TO, most - 1, 0.005), 0.2)) is None
+    found = stop(stolen(run(NEXT_TO, most, 0.005), 0.2))
     assert found is not None
     assert found.reason == "bounds"
     assert found.why.startswith(
@@ -262,7 +266,7 @@ def test_what_more_rounds_can_not_narrow_stops_and_says_so() -> None:
 
 def test_interference_that_both_had_is_no_reason_to_go_on() -> None:
     """Which slots it hits is chance, as their order is random."""
-    made = run(BESIDE, 6, 0.005)
+    made = run(NEXT_TO, 6, 0.005)
     both = readings_with(host={"servers": {"steal_s": 0.2}})
     records = [both(it) if isinstance(it, SlotRecord) else it for it in made.records]
     assert reason(stop(replace(made, records=records))) == "precision"
@@ -270,7 +274,7 @@ def test_interference_that_both_had_is_no_reason_to_go_on() -> None:
 
 def test_what_the_client_is_too_slow_for_is_not_waited_for() -> None:
     """More rounds don't show what a variant could do."""
-    bound = run(BESIDE | {"nginx": SimulatedVariant(busy=0.99)}, 6, 0.005)
+    bound = run(NEXT_TO | {"nginx": SimulatedVariant(busy=0.99)}, 6, 0.005)
     found = stop(bound)
     assert found is not None
     assert found.reason == "bounds"
@@ -284,6 +288,6 @@ def test_what_is_known_but_inconclusive_by_the_sampling_ci_stops() -> None:
 
 def test_a_question_that_is_answered_has_a_reason_of_its_own() -> None:
     asking = OneSidedSettings(claim="faster")
-    found = stop(run(BESIDE, 6, 0.01).asking(asking))
+    found = stop(run(NEXT_TO, 6, 0.01).asking(asking))
     assert found == Stop("question", "the question is answered: faster")
     assert stop(run(EQUAL, 6, 0.01).asking(asking)) is None

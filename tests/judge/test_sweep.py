@@ -65,7 +65,7 @@ def test_a_log_replayed_and_its_fitted_load_may_agree() -> None:
         ([80_000, 40_000], "equivalent and faster"),
     ],
 )
-def test_verdicts_that_differ_between_replay_and_fitted_load_are_told(
+def test_verdicts_that_differ_between_replay_and_fitted_load_are_reported(
     rates: list[int], verdicts: str
 ) -> None:
     assert judged({"load.arrivals": BOTH}, rates).sentences[1] == (

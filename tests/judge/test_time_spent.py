@@ -88,7 +88,7 @@ THROUGHPUT, WORK_US, CPU_WAIT_US, WORKERS = 4_000, 200.0, 50.0, 16
 def run(
     *,
     most_busy: int | None = None,
-    told: bool = True,
+    reported: bool = True,
     blocked: dict[BlockedBy, float] | None = None,
 ) -> SimulatedRun:
     """64 connections; each response waits 50 µs for a CPU."""
@@ -103,7 +103,7 @@ def run(
     def with_probes(record: Record) -> Record:
         if not isinstance(record, SlotRecord):
             return record
-        waited_s = record.load.all_of_it.completed * CPU_WAIT_US / 1e6 if told else None
+        waited_s = record.load.all_of_it.completed * CPU_WAIT_US / 1e6 if reported else None
         readings = quiet_readings(record).model_copy(
             update={
                 "services": {
@@ -140,7 +140,7 @@ def test_the_parts_are_found_and_add_up() -> None:
     assert "in front of the 16 workers of php, all of them taken" in said
 
 
-def test_what_threads_are_blocked_by_is_told_apart() -> None:
+def test_what_threads_are_blocked_by_is_reported_apart() -> None:
     """40 of 64 requests wait for a lock, 2 for a backend: of a thread in 1,000 nothing is said."""
     first, _ = waited(run(blocked={"locks": 40.0, "backends": 2.0, "disks": 0.05}))
     assert first.blocked_us["locks"].estimate == pytest.approx(40 / THROUGHPUT * 1e6, rel=0.05)
@@ -163,8 +163,8 @@ def test_workers_that_were_not_all_taken_have_no_queue() -> None:
     assert "in front of" not in next(where_time_goes([first]))
 
 
-def test_what_the_kernel_does_not_tell_is_not_made_up() -> None:
-    assert waited(run(told=False)) == []
+def test_what_the_kernel_does_not_report_is_not_made_up() -> None:
+    assert waited(run(reported=False)) == []
 
 
 def us(value: float) -> Interval:
@@ -199,15 +199,15 @@ def said(judged: Judgement, *found: Waiting) -> str:
 
 
 def test_a_server_that_waits_for_acknowledgements_is_known_by_its_40_ms(faster: Judgement) -> None:
-    told = said(faster, variant("one", 400.0, 60.0), variant("two", 44_000.0, 100.0))
-    assert told.startswith("two waits: of the 44.0 ms that its response takes, 100 µs are work")
-    assert "TCP_NODELAY" in told
+    reported = said(faster, variant("one", 400.0, 60.0), variant("two", 44_000.0, 100.0))
+    assert reported.startswith("two waits: of the 44.0 ms that its response takes, 100 µs are work")
+    assert "TCP_NODELAY" in reported
 
 
-def test_another_wait_is_only_told(faster: Judgement) -> None:
-    told = said(faster, variant("one", 400.0, 60.0), variant("two", 5_400.0, 100.0))
-    assert "two waits" in told
-    assert "TCP_NODELAY" not in told
+def test_another_wait_is_only_reported(faster: Judgement) -> None:
+    reported = said(faster, variant("one", 400.0, 60.0), variant("two", 5_400.0, 100.0))
+    assert "two waits" in reported
+    assert "TCP_NODELAY" not in reported
 
 
 @pytest.mark.parametrize(
@@ -218,6 +218,6 @@ def test_work_and_queues_for_busy_cpus_are_not_waiting(faster: Judgement, two: W
     assert said(faster, variant("one", 400.0, 60.0), two) == ""
 
 
-def test_no_time_is_told_that_no_clock_can_tell() -> None:
-    (told,) = where_time_goes([variant("one", 400.0, 60.0)])
-    assert "less than 0.1 µs of waiting for a CPU" in told
+def test_no_time_is_reported_that_no_clock_can_report() -> None:
+    (reported,) = where_time_goes([variant("one", 400.0, 60.0)])
+    assert "less than 0.1 µs of waiting for a CPU" in reported

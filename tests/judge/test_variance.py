@@ -59,7 +59,7 @@ def test_noisy_slots_and_dear_starts_ask_for_more_slots() -> None:
     assert best_slots(restart=0.0, slot=0.16, start_s=4, slot_s=1) == 32
 
 
-def test_a_judgement_tells_where_the_noise_is() -> None:
+def test_a_judgement_shows_where_the_noise_is() -> None:
     run = simulated_run(
         {"a": SimulatedVariant(), "b": SimulatedVariant()}, rounds=30, restart_sd=0.05, slot_sd=0.01
     )
@@ -135,7 +135,7 @@ def test_without_a_valid_slot_nothing_is_chosen() -> None:
     assert chosen_slots_per_variant(run.data) == FIRST_SLOTS
 
 
-def test_costs_are_told_by_the_clock() -> None:
+def test_costs_are_reported_by_the_clock() -> None:
     """Simulated slots take 0.52 s, from one to the next; starts 0.4 s with two warm-ups of 1 s."""
     two = {"a": SimulatedVariant(), "b": SimulatedVariant()}
     run = simulated_run(two, rounds=3, measure=Measure(warmup_s=1.0, slot_s=0.5, seed=1))

@@ -68,7 +68,7 @@ def test_too_few_rounds_decide_nothing() -> None:
     assert answer(None, 1.0, 0, HIGHER).more_rounds == 6
 
 
-def test_inconclusive_tells_how_many_rounds_are_needed() -> None:
+def test_inconclusive_shows_how_many_rounds_are_needed() -> None:
     found = verdict(0.97, 1.03)
     assert found.more_rounds is not None
     assert 7 <= found.more_rounds <= 15

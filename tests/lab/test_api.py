@@ -29,7 +29,7 @@ def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Experiment]:
         SimulatedRun(head, run.records).stored(path)
         return MeasuredRun(RunFolder.open(path), "finished")
 
-    monkeypatch.setattr(api, "measure_anew", measure)
+    monkeypatch.setattr(api, "measure_again", measure)
     return found
 
 
@@ -101,9 +101,11 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("keywords", "told"), REFUSED)
-def test_what_cannot_be_is_refused_with_its_keyword(keywords: dict[str, Any], told: str) -> None:
-    with pytest.raises(UserError, match=told):
+@pytest.mark.parametrize(("keywords", "reported"), REFUSED)
+def test_what_cannot_be_is_refused_with_its_keyword(
+    keywords: dict[str, Any], reported: str
+) -> None:
+    with pytest.raises(UserError, match=reported):
         webdyno.compare("nginx", "apache-event", **keywords)
 
 
@@ -116,24 +118,24 @@ def test_a_keyword_that_there_is_not_is_a_type_error() -> None:
         webdyno.compare("nginx", "nginx", times="1m")  # type: ignore[call-arg]
 
 
-def test_what_is_told_goes_where_it_is_wanted(capsys: pytest.CaptureFixture[str]) -> None:
-    told: list[str] = []
-    api._caller({"tell": told.append}).tell("a line")
-    api._caller({"tell": None}).tell("another")
-    assert (told, capsys.readouterr().err) == (["a line"], "")
-    api._caller({}).tell("on standard error")
+def test_what_is_reported_goes_where_it_is_wanted(capsys: pytest.CaptureFixture[str]) -> None:
+    reported: list[str] = []
+    api._caller({"notify": reported.append}).notify("a line")
+    api._caller({"notify": None}).notify("another")
+    assert (reported, capsys.readouterr().err) == (["a line"], "")
+    api._caller({}).notify("on standard error")
     assert capsys.readouterr().err == "on standard error\n"
 
 
 @pytest.mark.usefixtures("asked")
-def test_ctrl_c_is_raised_once_it_is_told_what_is_kept(
+def test_ctrl_c_is_raised_once_it_is_reported_what_is_kept(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     run = simulated_run({"nginx": SimulatedVariant(), "apache-event": SimulatedVariant()}, rounds=1)
     run.stored(tmp_path / "half")
     half = MeasuredRun(RunFolder.open(tmp_path / "half"), "interrupted")
-    monkeypatch.setattr(api, "measure_anew", lambda *_: half)
-    told: list[str] = []
+    monkeypatch.setattr(api, "measure_again", lambda *_: half)
+    reported: list[str] = []
     with pytest.raises(KeyboardInterrupt):
-        webdyno.compare("nginx", "apache-event", tell=told.append)
-    assert told[-1].startswith(f"interrupted; every finished slot is kept in {tmp_path}/half")
+        webdyno.compare("nginx", "apache-event", notify=reported.append)
+    assert reported[-1].startswith(f"interrupted; every finished slot is kept in {tmp_path}/half")

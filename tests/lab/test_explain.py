@@ -46,7 +46,7 @@ def test_variants_have_each_setting_as_in_the_one_or_the_other() -> None:
     Experiment.model_validate(asked.model_dump(exclude_none=True))
 
 
-def test_why_a_run_is_fast_that_told_what_settings_do_is_no_such_run_itself() -> None:
+def test_why_a_run_is_fast_that_reported_what_settings_do_is_no_such_run_itself() -> None:
     head = run_head({"a": "nginx", "b": "nginx"})
     design = DesignSettings(settings=["workers: 1 → 4"], levels={"a": [False], "b": [True]})
     made = head.experiment.replace(asks=design)
@@ -75,7 +75,7 @@ def test_without_quotas_the_rest_is_tried() -> None:
         (Variant(stack="nginx", settings={f"k{n}": n for n in range(16)}), "differ in 16 settings"),
     ],
 )
-def test_what_settings_alone_do_not_tell_apart_is_refused(after: Variant, said: str) -> None:
+def test_what_settings_alone_do_not_report_apart_is_refused(after: Variant, said: str) -> None:
     with pytest.raises(UserError, match=said):
         factorial_experiment("a", "b", experiment(a=Variant(stack="nginx"), b=after))
 

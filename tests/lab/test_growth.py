@@ -56,7 +56,7 @@ def test_functions_of_a_gate_that_failed_are_found_and_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[int] = []
-    monkeypatch.setattr("webdyno.lab.failed_gate.measure_anew", measuring(asked))
+    monkeypatch.setattr("webdyno.lab.failed_gate.measure_again", measuring(asked))
 
     def more(path: Path, _: object, rounds: dict[int, int]) -> MeasuredRun:
         asked.append(rounds[0])
@@ -106,7 +106,7 @@ def test_whatever_becomes_of_profile_rounds_the_answer_stands(
     def fails(*_: object, **__: object) -> MeasuredRun:
         raise error
 
-    monkeypatch.setattr("webdyno.lab.failed_gate.measure_anew", fails)
+    monkeypatch.setattr("webdyno.lab.failed_gate.measure_again", fails)
     found = grown(tmp_path / "run")
     assert found.answer == "fail"
     assert found.grew[0].lacking.startswith(said)
@@ -116,7 +116,7 @@ def test_whatever_becomes_of_profile_rounds_the_answer_stands(
 def test_an_interrupt_keeps_the_rounds_so_far(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("webdyno.lab.failed_gate.measure_anew", measuring([], "interrupted"))
+    monkeypatch.setattr("webdyno.lab.failed_gate.measure_again", measuring([], "interrupted"))
     (grew,) = grown(tmp_path / "run").grew
     assert grew.sampled
 

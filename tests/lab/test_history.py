@@ -34,11 +34,11 @@ def test_a_line_that_was_cut_off_keeps_to_itself(tmp_path: Path, rest: str) -> N
     assert len(read_history(file)) == 2
 
 
-def test_what_tells_nothing_is_not_kept(tmp_path: Path) -> None:
+def test_what_shows_nothing_is_not_kept(tmp_path: Path) -> None:
     file = tmp_path / "performance.jsonl"
     wide = claim("inconclusive").replace(worse=Interval(low=0.001, estimate=1.0, high=1e9))
-    for told in (claim("invalid"), claim("not asked"), claim().replace(worse=None), wide):
-        assert not add_to_history(file, gate(told))
+    for reported in (claim("invalid"), claim("not asked"), claim().replace(worse=None), wide):
+        assert not add_to_history(file, gate(reported))
     assert not file.exists()
 
 

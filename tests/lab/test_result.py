@@ -101,7 +101,7 @@ def test_charts_are_the_report_s_and_stand_alone(tmp_path: Path) -> None:
     result = opened(comparisons.decided(), tmp_path)
     chart = result.chart()
     assert chart.name == "ratios"
-    assert "nginx ÷ apache-event" in chart.told
+    assert "nginx ÷ apache-event" in chart.description
     assert chart.save(tmp_path / "c.svg").read_text() == chart.svg
     assert chart.save(tmp_path / "c.png").read_bytes().startswith(b"\x89PNG")
     with pytest.raises(UserError, match=r"written as \.svg or \.png"):

@@ -1,4 +1,4 @@
-"""What a search for better settings tries, as far as that can be told without servers."""
+"""What a search for better settings tries, as far as that can be known without servers."""
 
 from pathlib import Path
 

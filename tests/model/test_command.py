@@ -36,8 +36,10 @@ def test_the_name_is_the_one_that_the_user_called(monkeypatch: pytest.MonkeyPatc
 
 def test_commands_in_texts_are_given_as_they_can_be_called(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WEBDYNO_CALLED_AS", "./dyno")
-    told = as_called("Ask with `webdyno up` and curl; webdyno load URL -c 64: webdyno measures.")
-    assert told == "Ask with `./dyno up` and curl; ./dyno load URL -c 64: webdyno measures."
+    reported = as_called(
+        "Ask with `webdyno up` and curl; webdyno load URL -c 64: webdyno measures."
+    )
+    assert reported == "Ask with `./dyno up` and curl; ./dyno load URL -c 64: webdyno measures."
     assert as_called("/var/webdyno run/webdyno.log") == "/var/webdyno run/webdyno.log"
 
 

@@ -69,7 +69,7 @@ def test_longer_trials_know_it_better() -> None:
     assert long.bias < short.bias / 4
 
 
-def test_failures_have_no_queue_that_tells_how_they_cluster() -> None:
+def test_failures_have_no_queue_that_shows_how_they_cluster() -> None:
     trials = tuple(
         TrialPoint(away, 4.0, 4_000, round(4_000 * ALLOWED * exp(30 * (away - 0.01))))
         for away in (-0.04, -0.01, 0.01, 0.04)

@@ -48,7 +48,7 @@ def whole(**changes: object) -> Experiment:
     return run_head({"a": "nginx", "b": "nginx"}).experiment.replace(variants=VARIANTS, **changes)
 
 
-def test_all_of_an_experiment_is_said_anew_or_stays_or_goes() -> None:
+def test_all_of_an_experiment_is_said_again_or_stays_or_goes() -> None:
     again = {"title", "question", "variants", "measure"}
     assert set(Experiment.model_fields) == again | CONDITIONS | set(STUDIES)
 

@@ -1,4 +1,4 @@
-"""Files are written whole or not at all, and what can't be read or written is told in one way."""
+"""Files are written whole or not at all, and what can't be is reported in one way."""
 
 from pathlib import Path
 

@@ -10,7 +10,7 @@ SENSIBLE = st.floats(min_value=1e-4, max_value=1e9)
 
 
 @pytest.mark.parametrize(
-    ("value", "decimals", "told"),
+    ("value", "decimals", "reported"),
     [
         (48213.4, 0, "48,213"),
         (48213.4, -2, "48,200"),
@@ -21,8 +21,8 @@ SENSIBLE = st.floats(min_value=1e-4, max_value=1e9)
         (float("inf"), 0, MISSING),
     ],
 )
-def test_numbers_are_rounded_and_set_apart(value: float, decimals: int, told: str) -> None:
-    assert text.number(value, decimals) == told
+def test_numbers_are_rounded_and_set_apart(value: float, decimals: int, reported: str) -> None:
+    assert text.number(value, decimals) == reported
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_a_quantity_and_its_interval_have_the_same_digits() -> None:
     assert text.quantity_bounds(interval) == "47,800–48,600"
 
 
-def test_an_estimate_that_says_little_is_still_not_told_as_nothing() -> None:
+def test_an_estimate_that_says_little_is_still_not_reported_as_nothing() -> None:
     assert text.quantity(Interval(low=0.2, estimate=31_000, high=7e6)) == "30,000"
 
 
@@ -77,8 +77,8 @@ def test_nobody_reads_more_than_four_digits() -> None:
     assert (text.ratio(near_one), text.ratio_bounds(near_one)) == ("1.0003", "1.0001–1.0005")
 
 
-def read(told: str) -> float:
-    return float(told.replace(",", "").replace("−", "-"))
+def read(reported: str) -> float:
+    return float(reported.replace(",", "").replace("−", "-"))
 
 
 @given(SENSIBLE, st.floats(1e-7, 1e7), st.floats(1e-7, 1e7))
@@ -86,7 +86,7 @@ def test_rounding_never_puts_an_estimate_outside_its_interval(
     value: float, below: float, above: float
 ) -> None:
     interval = Interval(low=value / (1 + below), estimate=value, high=value * (1 + above))
-    for told, ends in (
+    for reported, ends in (
         (text.quantity(interval), text.quantity_bounds(interval)),
         (text.ratio(interval), text.ratio_bounds(interval)),
     ):
@@ -94,8 +94,8 @@ def test_rounding_never_puts_an_estimate_outside_its_interval(
             assert interval.high > 100 * interval.low
             continue
         low, high = map(read, ends.split(text.DASH))
-        assert low <= read(told) <= high
-        assert read(told) > 0
+        assert low <= read(reported) <= high
+        assert read(reported) > 0
 
 
 @given(SENSIBLE, st.floats(min_value=1e-6, max_value=0.5))
@@ -128,14 +128,14 @@ def test_times_shares_and_sizes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cpus", "told"), [([], ""), ([2], "2"), ([0, 1], "0-1"), ([8, 0, 2, 1], "0-2,8")]
+    ("cpus", "reported"), [([], ""), ([2], "2"), ([0, 1], "0-1"), ([8, 0, 2, 1], "0-2,8")]
 )
-def test_cpu_sets_are_written_as_the_kernel_does(cpus: list[int], told: str) -> None:
-    assert text.cpu_list(cpus) == told
+def test_cpu_sets_are_written_as_the_kernel_does(cpus: list[int], reported: str) -> None:
+    assert text.cpu_list(cpus) == reported
 
 
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("said", "reported"),
     [
         ("", "    (nothing)"),
         (" \n\n", "    (nothing)"),
@@ -143,8 +143,8 @@ def test_cpu_sets_are_written_as_the_kernel_does(cpus: list[int], told: str) -> 
         ("\none\ntwo\r\n  three\n\n", "    two\n      three"),
     ],
 )
-def test_the_end_of_what_a_program_said_is_indented(said: str, told: str) -> None:
-    assert text.last_lines(said, 2) == told
+def test_the_end_of_what_a_program_said_is_indented(said: str, reported: str) -> None:
+    assert text.last_lines(said, 2) == reported
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_an_interval_that_says_nothing_is_not_shown(low: float, high: float, sai
     ("low", "high", "said"),
     [(0.00003, 0.84, "up to 0.840×"), (1.2, 900, "from 1.20×"), (0.01, 90, "unknown")],
 )
-def test_of_a_wide_interval_the_end_is_told_that_says_something(
+def test_of_a_wide_interval_the_end_is_reported_that_says_something(
     low: float, high: float, said: str
 ) -> None:
     assert text.between(Interval(low=low, estimate=(low * high) ** 0.5, high=high)) == said
@@ -179,8 +179,8 @@ def test_settings_are_shown_as_files_have_them() -> None:
 
 
 def test_latency_has_three_digits() -> None:
-    told = [text.latency(it) for it in (0.05, 85.31, 999.4, 999.9, 4214.0, 2.5e6)]
-    assert told == ["less than 0.1 µs", "85.3 µs", "999 µs", "1.00 ms", "4.21 ms", "2.50 s"]
+    reported = [text.latency(it) for it in (0.05, 85.31, 999.4, 999.9, 4214.0, 2.5e6)]
+    assert reported == ["less than 0.1 µs", "85.3 µs", "999 µs", "1.00 ms", "4.21 ms", "2.50 s"]
     short = Interval(low=0.3, estimate=0.8, high=2.0)
     assert text.latency_and_bounds(short) == ("0.8 µs", "0.3–2.0")
     exact = Interval(low=1_619.0, estimate=1_622.0, high=1_625.0)

@@ -32,7 +32,7 @@ def test_a_limit_holds_where_the_whole_interval_is_beyond_it(text: str, holds: H
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reported"),
     [
         ("slower", "should look like"),
         ("b.c.server_cpu_us > 5", "should look like"),
@@ -43,8 +43,8 @@ def test_a_limit_holds_where_the_whole_interval_is_beyond_it(text: str, holds: H
         ("b.c.throughput_rps < -100%", "nothing is less"),
     ],
 )
-def test_what_is_no_limit_is_refused_with_the_reason(text: str, told: str) -> None:
-    with pytest.raises(ValueError, match=told):
+def test_what_is_no_limit_is_refused_with_the_reason(text: str, reported: str) -> None:
+    with pytest.raises(ValueError, match=reported):
         read_limits(text, EXPERIMENT)
 
 

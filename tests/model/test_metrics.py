@@ -13,7 +13,7 @@ from webdyno.model.load_result import Bytes, Client, Failures, Requests, Whole, 
 from webdyno.model.measure import Measure
 from webdyno.model.metrics import (
     METRICS,
-    metrics_told_by,
+    metrics_reported_by,
     response_bytes,
     server_cpu_us,
     throughput_rps,
@@ -144,7 +144,7 @@ def test_server_cpu_is_per_answer_late_and_wrong_ones_included() -> None:
     assert server_cpu_us(slots) == pytest.approx(20.0)
 
 
-def test_the_size_of_an_answer_is_a_mean_over_the_slots_that_tell_it() -> None:
+def test_the_size_of_an_answer_is_a_mean_over_the_slots_that_report_it() -> None:
     silent = slot().load.model_copy(update={"bytes": Bytes(), "by_status": {"200": 7}})
     slots = [slot(completed=900), slot(completed=10).model_copy(update={"load": silent})]
     assert response_bytes(slots) == 249
@@ -167,14 +167,14 @@ def test_without_answers_there_is_no_value(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", METRICS)
-def test_a_deciding_metric_is_told_of_whatever_slots_tell(name: str) -> None:
-    assert name in [rule.name for rule in metrics_told_by([slot()], name)]
+def test_a_deciding_metric_is_reported_of_whatever_slots_report(name: str) -> None:
+    assert name in [rule.name for rule in metrics_reported_by([slot()], name)]
 
 
-def test_what_slots_cannot_tell_is_excluded() -> None:
-    told = [rule.name for rule in metrics_told_by([slot()], "throughput_rps")]
-    assert "memory_mib" not in told
-    assert "latency_p99_us" in told
+def test_what_slots_cannot_report_is_excluded() -> None:
+    reported = [rule.name for rule in metrics_reported_by([slot()], "throughput_rps")]
+    assert "memory_mib" not in reported
+    assert "latency_p99_us" in reported
 
 
 @pytest.mark.parametrize("name", ["rate", "response_bytes", ""])

@@ -98,7 +98,7 @@ def test_a_window_in_which_nothing_is_due_begins_with_the_next_request() -> None
         ("0 1\ninf 1\n", "times that go back"),
     ],
 )
-def test_what_is_no_timetable_is_told(tmp_path: Path, text: str, said: str) -> None:
+def test_what_is_no_timetable_is_reported(tmp_path: Path, text: str, said: str) -> None:
     path = tmp_path / "traffic.replay"
     path.write_text(text)
     with pytest.raises(ValueError, match=said):

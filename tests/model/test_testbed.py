@@ -33,7 +33,7 @@ def test_losses(text: str | float, share: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"),
+    ("wrong", "reported"),
     [
         ({"kind": "netns", "link": "fast"}, "100mbit"),
         ({"kind": "netns", "link": "100"}, "from 1 kbit/s to 1000 Gbit/s"),
@@ -45,8 +45,8 @@ def test_losses(text: str | float, share: float) -> None:
         ({"delay": "20ms"}, "--testbed netns"),
     ],
 )
-def test_what_is_wrong_is_told_with_a_fix(wrong: dict[str, object], told: str) -> None:
-    with pytest.raises(ValidationError, match=told):
+def test_what_is_wrong_is_reported_with_a_fix(wrong: dict[str, object], reported: str) -> None:
+    with pytest.raises(ValidationError, match=reported):
         TestbedSettings.model_validate(wrong)
 
 

@@ -21,7 +21,7 @@ class Case:
     instead: dict[str, str] = field(default_factory=dict)
     """Files in the place of others where the message asks for a change of them."""
     there: tuple[str, ...] = ()
-    """What the configuration has in the end, or what is told."""
+    """What the configuration has in the end, or what is reported."""
     ends_there: bool = False
     """Whether the remedy is another image or server, which nobody can follow here."""
 

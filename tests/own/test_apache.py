@@ -101,7 +101,9 @@ def test_apache_has_its_includes_inside(tmp_path: Path) -> None:
         ("Listen ${PORT}\nInclude ${MORE}", r"PORT \(.*:1\), MORE \(.*:2\).*--env PORT=VALUE"),
     ],
 )
-def test_an_apache_that_cannot_be_measured_is_told(tmp_path: Path, text: str, says: str) -> None:
+def test_an_apache_that_cannot_be_measured_is_reported(
+    tmp_path: Path, text: str, says: str
+) -> None:
     with pytest.raises(UserError, match=says):
         apache(tmp_path, text)
 
@@ -257,7 +259,9 @@ def test_relative_paths_begin_where_webdyno_is_called(tmp_path: Path) -> None:
         assert line in moved
 
 
-def test_what_writes_runs_or_asks_other_machines_is_moved_told_or_excluded(tmp_path: Path) -> None:
+def test_what_writes_runs_or_asks_other_machines_is_moved_reported_or_excluded(
+    tmp_path: Path,
+) -> None:
     moved = whole(
         tmp_path,
         'ForensicLog "|/bin/sh -c true"\nGlobalLog /var/log/g common\nErrorLog syslog:local1\n'
@@ -269,8 +273,8 @@ def test_what_writes_runs_or_asks_other_machines_is_moved_told_or_excluded(tmp_p
         assert gone not in moved.text
     assert f'ForensicLog "{FOLDER}/forensic.log"' in moved.text
     assert "cache" in moved.folders
-    told = [it for it in moved.changes if it.startswith("runs ")]
-    assert [it.split(", as ")[0] for it in told] == ["runs /opt/map.pl", "runs /bin/sed s/a/b/"]
+    reported = [it for it in moved.changes if it.startswith("runs ")]
+    assert [it.split(", as ")[0] for it in reported] == ["runs /opt/map.pl", "runs /bin/sed s/a/b/"]
 
 
 def test_a_host_that_is_not_measured_needs_none_of_its_includes(tmp_path: Path) -> None:

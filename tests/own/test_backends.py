@@ -142,7 +142,7 @@ def test_names_become_roles_that_are_not_taken() -> None:
     assert roles == ["web-1", "lock-2", "a-b", "a-b-4", "at-1-80", "at-"]
 
 
-def test_who_does_not_listen_is_told_with_what_to_do(tmp_path: Path) -> None:
+def test_who_does_not_listen_is_reported_with_what_to_do(tmp_path: Path) -> None:
     text = "server { proxy_pass http://localhost:1; } server { fastcgi_pass unix:/none.sock; }"
     _, backends = moved(tmp_path, nginx, text)
     first, second = backends.silent()

@@ -87,8 +87,8 @@ def test_a_site_that_serves_something_is_measured_before_one_that_redirects(
     notes: list[str] = []
     changes = moved(tmp_path, text, notes=notes).changes
     assert f"{site} answers, whatever host is requested" in changes
-    told = [it for it in notes if it.startswith(f"measured is site {site}, of ")]
-    assert len(told) == (text.count("a.org {") > 1)
+    reported = [it for it in notes if it.startswith(f"measured is site {site}, of ")]
+    assert len(reported) == (text.count("a.org {") > 1)
 
 
 def test_a_port_that_only_redirects_is_not_the_one_measured(tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ def test_variables_without_a_value_are_named(tmp_path: Path) -> None:
         ({"Caddyfile": "{\n}\n"}, "has no site"),
     ],
 )
-def test_a_caddyfile_that_cannot_be_read_is_told_soon(
+def test_a_caddyfile_that_cannot_be_read_is_reported_soon(
     tmp_path: Path, files: dict[str, str], says: str
 ) -> None:
     for name, text in files.items():

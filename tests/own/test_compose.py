@@ -41,15 +41,15 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def read(folder: Path, text: str, wanted: str = "") -> tuple[list[ComposeService], list[str]]:
-    told: list[str] = []
+    reported: list[str] = []
     (folder / "compose.yaml").write_text(text)
-    return compose_services([folder / "compose.yaml"], wanted, "here", told.append), told
+    return compose_services([folder / "compose.yaml"], wanted, "here", reported.append), reported
 
 
 def test_services_in_the_order_of_their_starts_and_the_asked_one_last(folder: Path) -> None:
-    services, told = read(folder, SHOP, "web")
+    services, reported = read(folder, SHOP, "web")
     assert [it.name for it in services] == ["db", "proxy", "web"]
-    assert told == []
+    assert reported == []
     db, proxy, web = services
     assert proxy.ports == (22, 80)
     assert db.environment == {
@@ -115,7 +115,7 @@ def test_services_in_the_order_of_their_starts_and_the_asked_one_last(folder: Pa
         ),
     ],
 )
-def test_what_is_wrong_is_told(folder: Path, text: str, wanted: str, says: str) -> None:
+def test_what_is_wrong_is_reported(folder: Path, text: str, wanted: str, says: str) -> None:
     with pytest.raises(UserError, match=says):
         read(folder, text, wanted)
 
@@ -187,18 +187,18 @@ services:
 
 @pytest.mark.parametrize("named", [[], ["compose.prod.yaml"]])
 def test_files_are_merged(folder: Path, named: list[str]) -> None:
-    """The override file beside a file of the usual name, or those that are named."""
-    told: list[str] = []
+    """The override file next to a file of the usual name, or those that are named."""
+    reported: list[str] = []
     (folder / "compose.yaml").write_text(BASE)
     (folder / (named[0] if named else "compose.override.yaml")).write_text(OVERRIDE)
     files = [folder / name for name in ("compose.yaml", *named)]
-    services = compose_services(files, "web", "here", told.append)
+    services = compose_services(files, "web", "here", reported.append)
     assert [it.name for it in services] == ["db", "cache", "web"]
     web = services[-1]
     assert (web.image, web.command, web.ports) == ("two", ("c",), (80, 81))
     assert web.environment == {"A": "1", "B": "3"}
     assert web.options == ("--volume=named:/y", "--volume=other:/x")
-    assert "is merged into compose.yaml" in told[0]
+    assert "is merged into compose.yaml" in reported[0]
 
 
 def test_services_extend_others_and_files_include_files(folder: Path) -> None:
@@ -236,7 +236,7 @@ def test_services_extend_others_and_files_include_files(folder: Path) -> None:
         ("services: {a: {image: x, secrets: [key]}}", r"a.secrets: key is no file.*\./key.txt"),
     ],
 )
-def test_what_is_taken_from_nowhere_is_told(folder: Path, text: str, says: str) -> None:
+def test_what_is_taken_from_nowhere_is_reported(folder: Path, text: str, says: str) -> None:
     with pytest.raises(UserError, match=says):
         read(folder, text)
 
@@ -315,7 +315,7 @@ def test_what_services_wait_for(folder: Path) -> None:
 
 
 def test_variables_without_a_value_come_from_outside_or_are_named(folder: Path) -> None:
-    services, told = read(
+    services, reported = read(
         folder,
         "services: {web: {image: 'x:$TAG', build: {context: ., args: [USER_NAME, NOWHERE]}, "
         "environment: {USER_NAME: }}}",
@@ -323,7 +323,7 @@ def test_variables_without_a_value_come_from_outside_or_are_named(folder: Path) 
     assert services[0].build
     assert services[0].build.options == ("--build-arg=USER_NAME=you",)
     assert services[0].environment == {"USER_NAME": "you"}
-    assert told == ["compose.yaml: set by nobody, so empty: TAG"]
+    assert reported == ["compose.yaml: set by nobody, so empty: TAG"]
 
 
 def test_a_variable_stands_in_for_another(folder: Path) -> None:
@@ -331,15 +331,15 @@ def test_a_variable_stands_in_for_another(folder: Path) -> None:
     assert service.image == "x:1-you"
 
 
-def test_rights_on_this_machine_are_told(folder: Path) -> None:
-    _, told = read(
+def test_rights_on_this_machine_are_reported(folder: Path) -> None:
+    _, reported = read(
         folder,
         "services:\n"
         "  web: {image: x, privileged: true, volumes: ['/:/host', './data:/d'], ports: ['1:80']}\n"
         "  api: {image: x, cap_add: [ALL], ports: ['2:80']}\n",
         "web",
     )
-    (rights,) = told
+    (rights,) = reported
     assert "web.privileged, web.volumes /, api.cap_add ALL" in rights
 
 

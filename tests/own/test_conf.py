@@ -21,7 +21,7 @@ def make(folder: Path, text: str, says: list[str]) -> GeneratedService:
             keys=OwnKeys(),
             folder=folder,
             place="stack",
-            tell=says.append,
+            notify=says.append,
             services=Catalogue.load([]).services,
             testbed=None,
             provide=lambda _: None,

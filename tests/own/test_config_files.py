@@ -117,10 +117,10 @@ def test_all_that_have_no_value_are_named_in_one_message() -> None:
     variables = Variables({})
     variables.filled("a\n${ONE} ${TWO}\n${ONE}", AT)
     variables.filled("${THREE}", Origin("b.conf", 7))
-    with pytest.raises(UserError) as told:
+    with pytest.raises(UserError) as reported:
         variables.demand_all()
     for part in ("ONE (a.template:2)", "TWO (a.template:2)", "THREE (b.conf:7)", "--env TWO=VALUE"):
-        assert part in str(told.value)
+        assert part in str(reported.value)
 
 
 def test_a_secret_does_not_get_into_a_configuration_that_is_kept() -> None:

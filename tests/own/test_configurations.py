@@ -90,7 +90,7 @@ def test_nginx_has_its_includes_inside_and_another_root(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_an_nginx_that_cannot_be_measured_is_told(tmp_path: Path, text: str, says: str) -> None:
+def test_an_nginx_that_cannot_be_measured_is_reported(tmp_path: Path, text: str, says: str) -> None:
     with pytest.raises(UserError, match=says):
         nginx(tmp_path, text)
 

@@ -265,7 +265,7 @@ def test_red_hats_own_file_is_right(tmp_path: Path) -> None:
     assert "log ring@webdyno local2" in found
 
 
-def test_the_folder_beside_it_is_read_as_red_hats_unit_does(tmp_path: Path) -> None:
+def test_the_folder_next_to_it_is_read_as_red_hats_unit_does(tmp_path: Path) -> None:
     (tmp_path / "conf.d").mkdir()
     (tmp_path / "conf.d/b.cfg").write_text(WEB)
     (tmp_path / "conf.d/a.cfg").write_text(

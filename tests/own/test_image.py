@@ -19,7 +19,7 @@ from webdyno.own.target import OwnKeys, TargetSpec
 
 
 def asked(
-    told: list[str], environment: dict[str, str] | None = None, testbed: str = ""
+    reported: list[str], environment: dict[str, str] | None = None, testbed: str = ""
 ) -> TargetSpec:
     return TargetSpec(
         written="image:x",
@@ -27,7 +27,7 @@ def asked(
         keys=OwnKeys(environment=environment or {}),
         folder=Path("/"),
         place="here",
-        tell=told.append,
+        notify=reported.append,
         services=Catalogue.load().services,
         testbed=testbed,
         provide=lambda _: None,
@@ -35,7 +35,7 @@ def asked(
 
 
 @pytest.mark.parametrize(
-    ("exposed", "of_image", "of_service", "of_user", "port", "is_told"),
+    ("exposed", "of_image", "of_service", "of_user", "port", "is_reported"),
     [
         ((3000,), {}, {}, {}, 3000, False),
         ((9000, 8080, 80), {}, {}, {}, 80, True),
@@ -52,14 +52,14 @@ def test_the_port_is_what_is_said_or_else_what_is_exposed(
     of_service: dict[str, str],
     of_user: dict[str, str],
     port: int,
-    is_told: bool,
+    is_reported: bool,
 ) -> None:
-    told: list[str] = []
+    reported: list[str] = []
     front = Container("web", Image("0" * 64, exposed, of_image), environment=of_service)
-    assert asked_port(front, asked(told, of_user)) == port
-    assert bool(told) == is_told
+    assert asked_port(front, asked(reported, of_user)) == port
+    assert bool(reported) == is_reported
     with pytest.raises(UserError, match="PORT=http is no port"):
-        asked_port(front, asked(told, {"PORT": "http"}))
+        asked_port(front, asked(reported, {"PORT": "http"}))
 
 
 def test_what_a_compose_file_publishes_comes_before_what_its_image_exposes() -> None:

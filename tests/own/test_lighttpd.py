@@ -72,9 +72,9 @@ def test_a_command_without_an_end_is_named_with_its_line(tmp_path: Path, nested:
     if nested:
         (tmp_path / "more.conf").write_text(endless)
         endless, place = 'include "more.conf"\n', "more.conf:1"
-    with pytest.raises(UserError, match=rf'/{place}: include_shell "yes": .*too much') as told:
+    with pytest.raises(UserError, match=rf'/{place}: include_shell "yes": .*too much') as reported:
         moved(tmp_path, endless)
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(reported.value)
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,9 @@ def test_variables_are_filled_and_secrets_are_not(tmp_path: Path) -> None:
         ('ssl.engine = "enable"\n', "nowhere for HTTP without TLS"),
     ],
 )
-def test_what_lighttpd_refuses_is_told_in_its_words(tmp_path: Path, text: str, says: str) -> None:
+def test_what_lighttpd_refuses_is_reported_in_its_words(
+    tmp_path: Path, text: str, says: str
+) -> None:
     with pytest.raises(UserError, match=says):
         moved(tmp_path, text)
 

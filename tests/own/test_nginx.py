@@ -203,13 +203,13 @@ def test_a_template_is_filled_before_anything_else(tmp_path: Path) -> None:
     asked = wanted(tmp_path, TEMPLATE, "a.conf.template", given=given)
     found = accepted(tmp_path, relocate(asked))
     assert "proxy_pass http://127.0.0.1:9;" in found
-    with pytest.raises(UserError) as told:
+    with pytest.raises(UserError) as reported:
         relocate(wanted(tmp_path, TEMPLATE, "a.conf.template"))
     assert f"PORT ({tmp_path}/a.conf.template:4), API_URL ({tmp_path}/a.conf.template:6)" in str(
-        told.value
+        reported.value
     )
     for other in ("IN_A_COMMENT", "OWN", "host", "scheme"):
-        assert f"{other} (" not in str(told.value)
+        assert f"{other} (" not in str(reported.value)
 
 
 def test_what_is_no_template_has_its_own_variables(tmp_path: Path) -> None:
@@ -275,10 +275,10 @@ def test_all_hosts_that_nobody_knows_are_named_at_once(
         "location /b { fastcgi_pass web:9000; } location /c { proxy_pass http://$host; } }"
         "server { listen 81; location / { proxy_pass http://elsewhere; } }"
     )
-    with pytest.raises(UserError) as told:
+    with pytest.raises(UserError) as reported:
         relocate(wanted(tmp_path, text))
     file = tmp_path / "nginx.conf"
-    assert f"machine: relay ({file}:1), web ({file}:5). Say" in str(told.value)
+    assert f"machine: relay ({file}:1), web ({file}:5). Say" in str(reported.value)
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,9 @@ CASES = {
 }
 
 
-def moved(folder: Path, case: Case, keys: Mapping[str, Any], told: list[str]) -> GeneratedService:
+def moved(
+    folder: Path, case: Case, keys: Mapping[str, Any], reported: list[str]
+) -> GeneratedService:
     name = next(iter(case.files))
     port = f"#{keys['port']}" if "port" in keys else ""
     own = {key: it for key, it in keys.items() if key not in {*OF_LOAD, "port"}}
@@ -41,7 +43,7 @@ def moved(folder: Path, case: Case, keys: Mapping[str, Any], told: list[str]) ->
             keys=OwnKeys(**own),
             folder=folder,
             place="here",
-            tell=told.append,
+            notify=reported.append,
             services=CATALOGUE.services,
             testbed=None,
             provide=lambda _: None,
@@ -106,23 +108,23 @@ def followed(said: str, case: Case) -> dict[str, Any]:
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
 def test_a_strangers_configuration(open_folder: Path, case: Case) -> None:
-    folder, told, keys = open_folder, list[str](), dict(case.keys)
+    folder, reported, keys = open_folder, list[str](), dict(case.keys)
     for name, text in case.files.items():
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(text)
     if case.refused:
         with pytest.raises(UserError) as error:
-            moved(folder, case, keys, told)
+            moved(folder, case, keys, reported)
         said = str(error.value)
         assert re.search(case.refused, said, re.DOTALL), said
         keys = followed(said, case)
         for name, text in case.instead.items():
             (folder / name).write_text(text)
-        told.clear()
+        reported.clear()
         if case.ends_there:
             return
-    it = moved(folder, case, keys, told)
+    it = moved(folder, case, keys, reported)
     text, against = filled_in(folder, it)
     assert bool(against) == case.ends_there, against
     for each in case.there:
-        assert each in text or each in "\n".join(told), f"{text}\n{told}"
+        assert each in text or each in "\n".join(reported), f"{text}\n{reported}"

@@ -180,7 +180,7 @@ def test_declared_settings_are_changed_like_others(tmp_path: Path) -> None:
         ("image:app", {"n": {"type": "switch"}}, "settings can be declared for a command"),
     ],
 )
-def test_a_declaration_that_is_wrong_is_told(
+def test_a_declaration_that_is_wrong_is_reported(
     stack: str, setting: dict[str, Any], says: str, tmp_path: Path
 ) -> None:
     with pytest.raises(UserError, match=says):
@@ -245,7 +245,9 @@ def test_what_runs_already_is_not_in_a_network_of_ours(tmp_path: Path) -> None:
         ({"stack": "cmx:x"}, "there is no stack 'cmx:x'"),
     ],
 )
-def test_what_makes_no_sense_is_told(tmp_path: Path, variant: dict[str, Any], says: str) -> None:
+def test_what_makes_no_sense_is_reported(
+    tmp_path: Path, variant: dict[str, Any], says: str
+) -> None:
     with pytest.raises(UserError, match=says):
         _checked(tmp_path, {"a": {"stack": CMD}, "b": variant})
 
@@ -280,7 +282,7 @@ def test_backends_are_services_of_their_own_for_each_variant(tmp_path: Path) -> 
         ({"backends": {"app": "nginx"}}, "a backend is a command"),
     ],
 )
-def test_a_backend_that_makes_no_sense_is_told(
+def test_a_backend_that_makes_no_sense_is_reported(
     tmp_path: Path, variant: dict[str, Any], says: str
 ) -> None:
     (tmp_path / "nginx.conf").write_text("server { listen 80; proxy_pass http://app:3000; }")
@@ -349,7 +351,7 @@ def test_a_service_of_a_users_catalogue_stands_behind_a_command(tmp_path: Path) 
         ),
     ],
 )
-def test_a_service_that_cannot_stand_behind_is_told(
+def test_a_service_that_cannot_stand_behind_is_reported(
     tmp_path: Path, variant: dict[str, Any], says: str
 ) -> None:
     with pytest.raises(UserError, match=says):

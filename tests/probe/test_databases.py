@@ -27,7 +27,7 @@ def test_what_was_done_between_two_readings() -> None:
     assert (used.bytes_before, used.bytes_after, used.grown) == (8292, 16484, {"note": 8192})
 
 
-def test_a_database_that_only_counts_tells_no_times_and_no_rows() -> None:
+def test_a_database_that_only_counts_shows_no_times_and_no_rows() -> None:
     used = used_between(
         read(counted(("SELECT", 5, None, None))), read(counted(("SELECT", 9, None, None)))
     )

@@ -46,7 +46,7 @@ def test_a_proc_stat_with_very_many_interrupts_is_read_to_its_end(tmp_path: Path
     assert Stat.parse(read_quickly(str(file)).decode()) == Stat.parse(STAT)
 
 
-def test_samples_tell_of_the_time_between_them() -> None:
+def test_samples_report_of_the_time_between_them() -> None:
     first = Stat.parse(STAT)
     second = Stat.parse(STAT.replace("cpu1 40 0 20 500", "cpu1 45 0 25 500"))
     third = Stat.parse(STAT.replace("cpu1 40 0 20 500", "cpu1 45 0 25 510"))
@@ -56,7 +56,7 @@ def test_samples_tell_of_the_time_between_them() -> None:
     assert (two.at_s, two.servers_busy, two.client_busy) == (0.2, 0.0, 0.0)
 
 
-def test_the_busiest_of_the_chosen_cpus_is_told() -> None:
+def test_the_busiest_of_the_chosen_cpus_is_reported() -> None:
     first = Stat.parse(STAT)
     later = Stat.parse(
         STAT.replace("cpu0 60 10 30 500", "cpu0 60 10 30 600").replace("cpu1 40 0", "cpu1 90 0")

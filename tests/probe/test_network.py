@@ -97,7 +97,7 @@ def test_drops_are_counted_by_listener() -> None:
     assert drops_since(None, after, {80}) is None
 
 
-def test_a_stack_that_has_ended_is_for_others_to_tell() -> None:
+def test_a_stack_that_has_ended_is_for_others_to_report() -> None:
     with subprocess.Popen(["true"]) as ended:
         ended.wait()
     assert NetworkReading.of(ended.pid, ("self", "self")).ephemeral_ports

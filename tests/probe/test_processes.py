@@ -19,7 +19,7 @@ CPU = CpuReading(1.0, 2.0, "procfs")
 
 
 class Helper:
-    """A process that does what it is told."""
+    """A process that does what it is reported."""
 
     def __init__(self) -> None:
         self.process = subprocess.Popen(

@@ -25,7 +25,7 @@ from webdyno.stack.starting import open_stack
 REQUESTS = 200
 
 
-def test_the_loaded_variant_is_told_from_the_idle_one(tmp_path: Path) -> None:
+def test_the_loaded_variant_is_reported_from_the_idle_one(tmp_path: Path) -> None:
     catalogue, testbed = Catalogue.load(), Testbed()
     stack, site = catalogue.stack("nginx"), catalogue.site("static")
     with (
@@ -77,7 +77,7 @@ def test_the_host_is_sampled_inside_the_slot(tmp_path: Path) -> None:
     assert 0 < use.samples[0].at_s < use.took_s
 
 
-def test_stopped_servers_and_clients_are_told(tmp_path: Path) -> None:
+def test_stopped_servers_and_clients_are_reported(tmp_path: Path) -> None:
     with running(tmp_path) as up, subprocess.Popen(["sleep", "60"]) as client:
         with SlotProbe("a", {"a": up}, Testbed(), client.pid) as probe:
             worker = max(up.services()["nginx"].pids())

@@ -165,28 +165,28 @@ def test_a_sample_is_put_down_to_the_innermost_function_of_the_program() -> None
 
 
 def test_stacks_of_two_builds_have_the_same_names() -> None:
-    told = ["node 1", f"\t 55e4 JS:~a;b {BUILT}/app.js:3:4 ({MAP})", ""]
-    assert list(profile_of(iter(told)).stacks) == ["node;a,b (app.js)"]
+    reported = ["node 1", f"\t 55e4 JS:~a;b {BUILT}/app.js:3:4 ({MAP})", ""]
+    assert list(profile_of(iter(reported)).stacks) == ["node;a,b (app.js)"]
 
 
 def test_functions_are_the_servers_alone() -> None:
-    told = [
+    reported = [
         *("server 7", "\t 55e4 search (/srv/shop/server)", ""),
         *("python3 8", "\t 55e4 PyEval (/usr/bin/python3)", ""),
         *("ksoftirqd/0 9", f"\t 55e4 net_rx_action ({KERNEL})", ""),
     ]
-    found = profile_of(iter(told), HERE, {7}).functions_s
+    found = profile_of(iter(reported), HERE, {7}).functions_s
     assert set(found) == {"search (server)", "kernel: the network's receiving side"}
-    assert "PyEval (python3)" in profile_of(iter(told), HERE).functions_s
+    assert "PyEval (python3)" in profile_of(iter(reported), HERE).functions_s
 
 
-def test_functions_beyond_the_most_are_told_together() -> None:
-    told = [
+def test_functions_beyond_the_most_are_reported_together() -> None:
+    reported = [
         line
         for number in range(MOST_FUNCTIONS + 5)
         for line in ("server 1", f"\t 55e4 f{number}+0x1f (/srv/shop/server)", "")
     ]
-    found = profile_of(iter(told), HERE).functions_s
+    found = profile_of(iter(reported), HERE).functions_s
     assert len(found) == MOST_FUNCTIONS + 1
     assert found[OTHER_FUNCTIONS] == pytest.approx(5 / SAMPLED_HZ)
     assert found["f0 (server)"] == pytest.approx(1 / SAMPLED_HZ)

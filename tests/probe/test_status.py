@@ -40,7 +40,7 @@ def own_network() -> Iterator[Testbed]:
 
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Beside other tests a server that answers at once may have to wait for a CPU."""
+    """Next to other tests a server that answers at once may have to wait for a CPU."""
     monkeypatch.setattr("webdyno.probe.status.WITHIN_S", 10.0)
 
 
@@ -176,7 +176,7 @@ def test_clients_of_nginx_do_not_reach_a_status(catalogue: Catalogue, tmp_path: 
         connection.close()
 
 
-def test_a_server_that_is_gone_has_told_nothing(catalogue: Catalogue, tmp_path: Path) -> None:
+def test_a_server_that_is_gone_has_reported_nothing(catalogue: Catalogue, tmp_path: Path) -> None:
     with start(catalogue, tmp_path, "nginx", "static", {}) as running:
         service = running.services()["nginx"]
         assert read_status(service)

@@ -73,7 +73,7 @@ keyspace_misses:3\r
 """
 
 
-def test_nginx_tells_what_it_accepted_and_did_not_handle() -> None:
+def test_nginx_shows_what_it_accepted_and_did_not_handle() -> None:
     assert parse_nginx(NGINX) == OwnCounts(requests=31_070_465, connections=16_630_948, dropped=8)
 
 
@@ -90,7 +90,7 @@ def test_php_fpm_knows_its_queue_by_tcp_only() -> None:
     assert by_socket.most_waiting is None
 
 
-def test_memcached_and_redis_tell_hits_and_misses() -> None:
+def test_memcached_and_redis_report_hits_and_misses() -> None:
     assert parse_memcached(MEMCACHED) == OwnCounts(
         requests=64, connections=9, dropped=1, hits=50, misses=10
     )

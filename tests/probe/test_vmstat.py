@@ -31,7 +31,7 @@ IDLE_STEPS_S = 0.05
 
 @dataclass(frozen=True)
 class Counts:
-    """What `vmstat -s` tells since boot."""
+    """What `vmstat -s` says since boot."""
 
     switches: int
     busy_s: float

@@ -1,4 +1,4 @@
-"""Strict reading: a figure that is missing or said twice is no zero, it is told."""
+"""Strict reading: a figure that is missing or said twice is no zero, it is reported."""
 
 from pathlib import Path
 
@@ -41,7 +41,7 @@ def test_one_run_is_read(tool: Tool, name: str, requests: int) -> None:
         (WRK, "wrk-latency.txt", " requests in ", "no figures"),
     ],
 )
-def test_a_missing_figure_is_told(tool: Tool, name: str, line: str, missing: str) -> None:
+def test_a_missing_figure_is_reported(tool: Tool, name: str, line: str, missing: str) -> None:
     text = "\n".join(each for each in recorded(name).splitlines() if line not in each)
     needed = ("non_2xx",) if tool is HTTPERF else ()
     with pytest.raises(Unreadable, match=missing):
@@ -55,7 +55,7 @@ def test_ab_prints_no_rate_where_nothing_was_answered() -> None:
     assert (run.requests, run.throughput_rps) == (0, 0.0)
 
 
-def test_figures_that_contradict_each_other_are_told() -> None:
+def test_figures_that_contradict_each_other_are_reported() -> None:
     text = recorded("ab-404.txt").replace(
         "Complete requests:      1000", "Complete requests:      1000\nComplete requests:      2000"
     )

@@ -85,30 +85,32 @@ def assert_as_before(name: str, verdict: Recorded) -> None:
 def assert_same_figures(name: str, figures: object) -> None:
     """Compare with the verdict that is kept, and write it again where that is requested."""
     file = VERDICTS / f"{name}.json"
-    told = json.loads(json.dumps(figures))
-    changed = list(differences(json.loads(file.read_text("utf-8")), told)) if file.exists() else []
+    reported = json.loads(json.dumps(figures))
+    changed = (
+        list(differences(json.loads(file.read_text("utf-8")), reported)) if file.exists() else []
+    )
     if os.environ.get(REWRITE) and (changed or not file.exists()):
         file.write_text(json.dumps(figures, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
         return
     assert not changed, f"{name} is judged otherwise than before; see the head of this file"
 
 
-def differences(kept: object, told: object, where: str = "") -> Iterator[str]:
+def differences(kept: object, reported: object, where: str = "") -> Iterator[str]:
     """Name each place in which two verdicts differ, and how."""
-    if isinstance(kept, dict) and isinstance(told, dict):
-        if list(kept) != list(told):
-            yield f"{where}: {', '.join(kept)}, now {', '.join(told)}"
+    if isinstance(kept, dict) and isinstance(reported, dict):
+        if list(kept) != list(reported):
+            yield f"{where}: {', '.join(kept)}, now {', '.join(reported)}"
             return
         for key, value in kept.items():
-            yield from differences(value, told[key], f"{where}.{key}")
-    elif isinstance(kept, list) and isinstance(told, list) and len(kept) == len(told):
-        for number, (before, after) in enumerate(zip(kept, told, strict=True)):
+            yield from differences(value, reported[key], f"{where}.{key}")
+    elif isinstance(kept, list) and isinstance(reported, list) and len(kept) == len(reported):
+        for number, (before, after) in enumerate(zip(kept, reported, strict=True)):
             yield from differences(before, after, f"{where}[{number}]")
-    elif isinstance(kept, float) and isinstance(told, float):
-        if not isclose(kept, told, rel_tol=SAME):
-            yield f"{where}: {kept!r}, now {told!r}"
-    elif kept != told:
-        yield f"{where}: {kept!r}, now {told!r}"
+    elif isinstance(kept, float) and isinstance(reported, float):
+        if not isclose(kept, reported, rel_tol=SAME):
+            yield f"{where}: {kept!r}, now {reported!r}"
+    elif kept != reported:
+        yield f"{where}: {kept!r}, now {reported!r}"
 
 
 def test_the_thirteenth_digit_is_the_cpu_and_the_eleventh_a_change() -> None:

@@ -26,7 +26,7 @@ from webdyno.model.text import Wording
 from webdyno.run.folder import RunFolder
 
 DECIDED_AFTER = slice(1, 8, 2)
-"""The rounds after which is decided again what comes next, beside the end: 2, 4, 6 and 8."""
+"""The rounds after which is decided again what comes next, next to the end: 2, 4, 6 and 8."""
 
 
 class Recorded(NamedTuple):
@@ -63,7 +63,7 @@ def change_verdict_of(before: RunFolder, after: RunFolder) -> Recorded:
 
 
 def recorded(judged: object) -> Recorded:
-    """Tell codes and figures from texts."""
+    """Report codes and figures from texts."""
     texts: dict[str, str] = {}
     plain = to_jsonable_python(judged, inf_nan_mode="constants")
     return Recorded(_figures(judged, plain, "", texts), texts)

@@ -12,12 +12,12 @@ REWRITE = "WEBDYNO_REWRITE_SNAPSHOTS"
 
 def assert_as_approved(name: str, printed: str) -> None:
     """Compare with the text approved last, without spaces at the ends of lines."""
-    told = "\n".join(line.rstrip() for line in printed.splitlines()) + "\n"
-    assert_same_text(SNAPSHOTS / f"{name}.txt", told)
+    reported = "\n".join(line.rstrip() for line in printed.splitlines()) + "\n"
+    assert_same_text(SNAPSHOTS / f"{name}.txt", reported)
 
 
-def assert_same_text(file: Path, told: str) -> None:
+def assert_same_text(file: Path, reported: str) -> None:
     """Compare with a file's text, or write it again."""
     if os.environ.get(REWRITE):
-        file.write_text(told, encoding="utf-8")
-    assert told == file.read_text(encoding="utf-8")
+        file.write_text(reported, encoding="utf-8")
+    assert reported == file.read_text(encoding="utf-8")

@@ -63,7 +63,7 @@ def test_columns_are_autobenchs() -> None:
     assert least < mean < most
 
 
-def test_what_was_not_told_is_an_empty_cell() -> None:
+def test_what_was_not_reported_is_an_empty_cell() -> None:
     run = sweep([100.0])
     records = [
         record.model_copy(

@@ -22,7 +22,7 @@ def test_nothing_is_said_without_interference() -> None:
     assert list(bias_sentences(comparison())) == []
 
 
-def test_both_intervals_and_the_causes_are_told() -> None:
+def test_both_intervals_and_the_causes_are_reported() -> None:
     said = " ".join(
         bias_sentences(
             comparison(

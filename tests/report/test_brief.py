@@ -62,17 +62,17 @@ def test_a_comparison_takes_twenty_lines_and_begins_with_the_verdict() -> None:
 
 
 def test_the_same_figures_in_sentence_and_table() -> None:
-    told = printed(comparisons.decided())
-    said = re.search(r"FASTER: ([\d.]+×) .*95% CI ([\d.–]+)×", told)
+    reported = printed(comparisons.decided())
+    said = re.search(r"FASTER: ([\d.]+×) .*95% CI ([\d.–]+)×", reported)
     assert said
-    assert re.search(rf"{re.escape(said[1])} +{re.escape(said[2])} +▲ faster", told)
+    assert re.search(rf"{re.escape(said[1])} +{re.escape(said[2])} +▲ faster", reported)
 
 
 def test_the_one_interval_is_that_on_which_the_verdict_rests() -> None:
-    told = printed(comparisons.interference())
-    said = re.search(r"95% CI ([\d.–]+)×\)", told)
+    reported = printed(comparisons.interference())
+    said = re.search(r"95% CI ([\d.–]+)×\)", reported)
     assert said
-    assert re.search(rf"× +{re.escape(said[1])} +▲ faster", told)
+    assert re.search(rf"× +{re.escape(said[1])} +▲ faster", reported)
 
 
 def test_failed_requests_are_always_there() -> None:
@@ -84,17 +84,17 @@ def test_latencies_are_in_the_unit_that_suits_them() -> None:
 
 
 def test_what_has_no_meaning_has_no_figures() -> None:
-    told = printed(comparisons.invalid())
-    assert "INVALID" in told
-    assert "404" in told
-    assert "Fix" in told
-    assert "×" not in told
+    reported = printed(comparisons.invalid())
+    assert "INVALID" in reported
+    assert "404" in reported
+    assert "Fix" in reported
+    assert "×" not in reported
 
 
 def test_inconclusive_says_what_would_decide() -> None:
-    told = printed(comparisons.inconclusive())
-    assert "Known: the difference is between" in told
-    assert "should decide" in told
+    reported = printed(comparisons.inconclusive())
+    assert "Known: the difference is between" in reported
+    assert "should decide" in reported
 
 
 def test_one_cause_is_said_once() -> None:
@@ -106,12 +106,12 @@ def test_what_holds_of_several_variants_is_said_once() -> None:
     run = comparisons.decided()
     pressed = readings_with(host={"pressure": {"cpu_s": 0.3, "memory_s": 0.1, "io_s": 0.0}})
     records = [pressed(it) if isinstance(it, SlotRecord) else it for it in run.records]
-    told = " ".join(printed(SimulatedRun(run.head, records)).split())
-    assert told.count("programs waited for memory") == 1
-    assert "; nginx likewise" in told
+    reported = " ".join(printed(SimulatedRun(run.head, records)).split())
+    assert reported.count("programs waited for memory") == 1
+    assert "; nginx likewise" in reported
 
 
 def test_a_run_that_is_too_short_names_the_command_that_continues_it() -> None:
-    told = printed(comparisons.one_round())
-    assert "few-rounds" not in told
-    assert f"Continue  webdyno resume {RUN}" in told
+    reported = printed(comparisons.one_round())
+    assert "few-rounds" not in reported
+    assert f"Continue  webdyno resume {RUN}" in reported

@@ -33,16 +33,16 @@ def costing(a_us: float, b_us: float) -> PointView:
         (10, 11, "apache needs about 10% more server CPU than nginx for this request."),
     ],
 )
-def test_a_difference_in_cpu_time_is_told_as_a_number_of_cpus(
+def test_a_difference_in_cpu_time_is_reported_as_a_number_of_cpus(
     a_us: float, b_us: float, said: str
 ) -> None:
-    (told,) = in_practice(costing(a_us, b_us))
-    assert told == said
+    (reported,) = in_practice(costing(a_us, b_us))
+    assert reported == said
 
 
-def test_a_difference_in_capacity_is_told_as_a_number_of_servers() -> None:
-    (told,) = in_practice(point_of(questions.capacities))
-    assert told == (
+def test_a_difference_in_capacity_is_reported_as_a_number_of_servers() -> None:
+    (reported,) = in_practice(point_of(questions.capacities))
+    assert reported == (
         "One nginx takes the load of at least 3.3 apache-event within p99<50ms and failures<0.1%."
     )
 

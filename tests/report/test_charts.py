@@ -52,9 +52,9 @@ def test_each_chart_has_words_for_those_who_cannot_see_it() -> None:
 
 def test_only_what_decides_is_on_the_axis_of_ratios() -> None:
     (panel,) = figures(comparisons.probed())["ratios"].panels
-    told = re.findall('data-told="([^"]*)"', panel.svg)
-    assert [it for it in told if ", round " not in it] == [panel.alt]
-    assert len([it for it in told if it.startswith("nginx ÷ apache-event, round ")]) == 8
+    reported = re.findall('data-told="([^"]*)"', panel.svg)
+    assert [it for it in reported if ", round " not in it] == [panel.alt]
+    assert len([it for it in reported if it.startswith("nginx ÷ apache-event, round ")]) == 8
     assert "switches" not in panel.svg
     assert "nginx ÷ apache-event: 1.9" in panel.alt
 
@@ -162,7 +162,7 @@ def test_slots_with_wrong_answers_are_marked_with_the_rule() -> None:
         ([1, 1000], True),
     ],
 )
-def test_levels_in_powers_are_told_from_steps(levels: list[float], powers: bool) -> None:
+def test_levels_in_powers_are_reported_from_steps(levels: list[float], powers: bool) -> None:
     assert in_powers(levels) == powers
 
 
@@ -213,13 +213,13 @@ def test_times_of_a_trial_that_was_followed_no_further_are_the_least() -> None:
         else it
         for it in run.records
     ]
-    told = [
+    reported = [
         str(row["told"])
         for row in trial_rows(PointData.of(run.head, records), 0, objective("p99<50ms"))
     ]
     trials = [it.trial for it in records if isinstance(it, SlotRecord) and it.trial]
-    assert ["p99 at least" in it for it in told] == [not it.holds for it in trials]
-    assert {"p99 at least" in it for it in told} == {True, False}
+    assert ["p99 at least" in it for it in reported] == [not it.holds for it in trials]
+    assert {"p99 at least" in it for it in reported} == {True, False}
 
 
 def test_each_ratio_has_room_for_its_words_above_it() -> None:

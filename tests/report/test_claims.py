@@ -24,7 +24,7 @@ ROWS = [
     ClaimRow(
         study="deathmatch",
         claim=Claim(says="nginx is [red]twice[/] as fast", published="2×", **RATIO),
-        told=[
+        reported=[
             GeneratorAnswer(
                 generator="loadgen", outcome=Outcome.HOLDS, found=[LOW, HIGH], why="it is so"
             ),
@@ -36,7 +36,7 @@ ROWS = [
     ClaimRow(
         study="deathmatch",
         claim=Claim(says="caches help", published="", **RATIO),
-        told=[],
+        reported=[],
         why="no such tool",
     ),
 ]
@@ -67,7 +67,7 @@ def test_it_fits_into_narrow_terminals() -> None:
     assert max(map(cell_len, printed(40).splitlines())) <= 40
 
 
-def test_the_table_puts_both_measurements_beside_the_published_figure() -> None:
+def test_the_table_puts_both_measurements_next_to_the_published_figure() -> None:
     lines = claims_markdown(ROWS).splitlines()
     assert lines[0].startswith("| study | claim | published | done right | as published |")
     assert lines[2].startswith(
@@ -83,7 +83,7 @@ def test_a_bar_in_a_text_does_not_end_its_cell() -> None:
 
 def test_how_many_hold_is_said_in_a_sentence() -> None:
     holds, untold = ROWS
-    shown = holds.told[0].model_copy(update={"outcome": Outcome.SHOWN})
+    shown = holds.reported[0].model_copy(update={"outcome": Outcome.SHOWN})
     assert claim_sentence(ROWS) == "Of 2 claims 1 holds here, none do not; 1 stays open."
     assert claim_sentence([holds, holds.model_copy(update={"told": [shown]})]) == (
         "Of 1 claim 1 holds here, none do not; none stay open."

@@ -25,31 +25,33 @@ def facts(run: SimulatedRun) -> dict[str, str]:
 
 
 def test_what_a_reader_needs_to_judge_a_run() -> None:
-    told = facts(comparisons.decided())
-    assert {"Rounds", "Paths", "Load", "CPUs", "Stop rule", "Seed", "Load generator"} <= set(told)
-    assert told["Seed"] == "1"
-    assert told["Server CPU read from"] == "cgroup-v2"
+    reported = facts(comparisons.decided())
+    assert {"Rounds", "Paths", "Load", "CPUs", "Stop rule", "Seed", "Load generator"} <= set(
+        reported
+    )
+    assert reported["Seed"] == "1"
+    assert reported["Server CPU read from"] == "cgroup-v2"
 
 
 def test_nothing_is_said_of_slots_that_there_are_not() -> None:
     assert "Valid responses" not in facts(comparisons.no_round())
 
 
-def test_what_servers_counted_stands_beside_what_was_sent() -> None:
+def test_what_servers_counted_stands_next_to_what_was_sent() -> None:
     status = {"apache": ServerStatus(requests=1_000)}
     run = run_with(readings_with(status=status, front="apache"))
     slots = [slot for slot in run.records if isinstance(slot, SlotRecord) and slot.readings]
     sent = sum(slot.load.all_of_it.sent or 0 for slot in slots)
-    told = facts(run)["Servers' own counts"]
-    assert told.startswith(f"apache counted {1_000 * len(slots):,} of {sent:,}")
+    reported = facts(run)["Servers' own counts"]
+    assert reported.startswith(f"apache counted {1_000 * len(slots):,} of {sent:,}")
     assert "Servers' own counts" not in facts(comparisons.decided())
 
 
-def test_how_late_requests_left_is_told_of_open_loops() -> None:
+def test_how_late_requests_left_is_reported_of_open_loops() -> None:
     of = {"requests": {"sent": 500}, "send_delay_us": {"p99": 198.2}}
     lagging = run_with(load_with(loop="open", client={"wake_ups": 100}, **of))
-    told = facts(lagging)["Requests were sent"]
-    assert told == "99% of them within 198 µs of when they were due, 5 at each wake-up"
+    reported = facts(lagging)["Requests were sent"]
+    assert reported == "99% of them within 198 µs of when they were due, 5 at each wake-up"
     others = run_with(load_with(loop="open", **of))
     assert "wake-up" not in facts(others)["Requests were sent"]
     assert "Requests were sent" not in facts(comparisons.decided())
@@ -62,8 +64,8 @@ def test_variants_with_paths_of_their_own_are_named() -> None:
     }
     experiment = run.head.experiment.model_copy(update={"variants": variants})
     head = run.head.model_copy(update={"experiment": experiment})
-    told = dict(how_measured(RunData(head, run.records), [judge(run.data)]))
-    assert told["Paths"] == "/hello.txt; apache: /1MB.txt"
+    reported = dict(how_measured(RunData(head, run.records), [judge(run.data)]))
+    assert reported["Paths"] == "/hello.txt; apache: /1MB.txt"
 
 
 def test_of_very_many_paths_the_first_are_named() -> None:
@@ -72,9 +74,9 @@ def test_of_very_many_paths_the_first_are_named() -> None:
     asked = {"requests": requests, "load": Load()}
     experiment = run.head.experiment.model_copy(update=asked)
     whole = RunData(run.head.model_copy(update={"experiment": experiment}), run.records)
-    told = dict(how_measured(whole, [judge(run.data)]))["Paths"]
-    assert told.startswith("/0, /1, ")
-    assert told.endswith(", /19 and 1,000 more")
+    reported = dict(how_measured(whole, [judge(run.data)]))["Paths"]
+    assert reported.startswith("/0, /1, ")
+    assert reported.endswith(", /19 and 1,000 more")
 
 
 def test_the_rest_is_named_only_where_it_is_nobody_elses() -> None:
@@ -162,9 +164,9 @@ def test_settings_of_variants_in_words() -> None:
     ]
 
 
-def test_what_is_varied_is_not_told_as_if_it_were_one() -> None:
-    told = dict(runs.seen(sweeps.connections()).how)
-    assert told["Load"].endswith("; but for what is varied")
-    assert told["Paths"] == "/hello.txt"
+def test_what_is_varied_is_not_reported_as_if_it_were_one() -> None:
+    reported = dict(runs.seen(sweeps.connections()).how)
+    assert reported["Load"].endswith("; but for what is varied")
+    assert reported["Paths"] == "/hello.txt"
     assert "Paths" not in dict(runs.seen(sweeps.hostile_markup()).how)
     assert "varied" not in dict(runs.seen(comparisons.decided()).how)["Load"]

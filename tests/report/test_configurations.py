@@ -37,7 +37,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_what_differs_is_told_and_nothing_else(folder: Path) -> None:
+def test_what_differs_is_reported_and_nothing_else(folder: Path) -> None:
     view = runs.seen(comparisons.decided())
     (found,) = configuration_differences(folder, view)
     changed = [

@@ -27,7 +27,7 @@ def test_counts_are_divided_by_answers() -> None:
     assert "bytes read from disk" not in per_request
 
 
-def test_services_are_told_apart_where_there_are_several() -> None:
+def test_services_are_reported_apart_where_there_are_several() -> None:
     run = comparisons.probed()
     per_request = {cost.what: cost.by_variant for cost in counted(run)["Per request"]}
     assert per_request["CPU time of apache, µs"]["nginx"] == "—"
@@ -43,7 +43,7 @@ def test_states_and_the_host_are_shown_as_they_are() -> None:
     assert host["tasks waiting for a CPU, % of the time"]["nginx"] == "20.0"
 
 
-def test_what_servers_found_in_their_caches_is_told() -> None:
+def test_what_servers_found_in_their_caches_is_reported() -> None:
     status = {"memcached": ServerStatus(hits=300, misses=100)}
     run = run_with(readings_with(status=status), variant="nginx")
     other = run_with(readings_with(), variant="apache")
@@ -56,7 +56,7 @@ def test_what_servers_found_in_their_caches_is_told() -> None:
     assert hits.by_variant == {"nginx": "75", "apache": "—"}
 
 
-def test_without_probes_only_starts_are_told() -> None:
+def test_without_probes_only_starts_are_reported() -> None:
     run = comparisons.decided()
     (start,) = counted(run)["At the start"]
     assert start.by_variant == {"apache-event": "50", "nginx": "50"}

@@ -30,7 +30,7 @@ def test_what_is_written_is_read(stacks: dict[str, int]) -> None:
 
 
 @given(STACKS)
-def test_calls_lie_above_their_callers_and_beside_each_other(stacks: dict[str, int]) -> None:
+def test_calls_lie_above_their_callers_and_next_to_each_other(stacks: dict[str, int]) -> None:
     spent = spent_us(stacks, 50.0)
     placed = {box.call: box for box in boxes(spent, 0.0)}
     assert sum(us for call, us in spent.items() if len(call) == 1) == pytest.approx(50.0)

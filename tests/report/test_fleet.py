@@ -99,11 +99,11 @@ def test_the_page_of_a_thousand_machines_folds_them() -> None:
     assert many.count("<tr>") == 1001
 
 
-def test_values_that_machines_share_are_told_once() -> None:
+def test_values_that_machines_share_are_reported_once() -> None:
     assert shared_values({"a": "1", "b": "2", "c": "1"}) == [("1", "a, c"), ("2", "b")]
-    told = shared_values({f"m{n}": str(max(n, 5)) for n in range(20)})
-    assert told[0] == ("5", "m0, m1, m2, m3 and 2 more")
-    assert told[-1] == ("7 other values", "7 machines")
+    reported = shared_values({f"m{n}": str(max(n, 5)) for n in range(20)})
+    assert reported[0] == ("5", "m0, m1, m2, m3 and 2 more")
+    assert reported[-1] == ("7 other values", "7 machines")
 
 
 def test_one_more_name_is_as_short_as_saying_so() -> None:

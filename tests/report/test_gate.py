@@ -46,9 +46,11 @@ def test_the_other_answers_have_words_of_their_own() -> None:
 
 def test_the_page_of_a_gate_begins_with_its_one_answer(tmp_path: Path) -> None:
     page = html_page(tmp_path, runs.seen(questions.gated()))
-    told = re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", page.partition('<main id="summary">')[2]))
-    assert told.startswith(" ✗ FAIL 3 of 3 checks worse: /hello.txt throughput −")
-    assert "Compared head vs baseline; " in told
+    reported = re.sub(
+        r"\s+", " ", re.sub(r"<[^>]*>", " ", page.partition('<main id="summary">')[2])
+    )
+    assert reported.startswith(" ✗ FAIL 3 of 3 checks worse: /hello.txt throughput −")
+    assert "Compared head vs baseline; " in reported
     assert "<title>The working tree against main · fail</title>" in page
 
 

@@ -93,7 +93,9 @@ def test_second_lines_of_intervals_are_shown_and_explained() -> None:
     assert worst_case_words(found) in interfered
     assert "Worst case: all interference is counted" in interfered
     assert "Worst case: all interference is counted" not in quiet
-    p99 = next(it for it in runs.seen(comparisons.decided()).points[0].beside if "p99" in it.title)
+    p99 = next(
+        it for it in runs.seen(comparisons.decided()).points[0].alongside if "p99" in it.title
+    )
     assert all(within_a_round(row.value) in quiet for row in p99.rows)
     assert "where the percentile of one typical round lies" in quiet
 

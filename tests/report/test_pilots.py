@@ -17,9 +17,9 @@ def test_the_share_of_time_in_windows_that_count() -> None:
     windows_s = sum(it.load.measured_s for it in measured)
     rounds_s = sum(it.took_s for it in data.records if isinstance(it, RoundRecord))
     assert counting_share([data]) == pytest.approx(windows_s / rounds_s)
-    pilots_s, rounds, measured_anew = 5.0, 8, 2
+    pilots_s, rounds, measured_again = 5.0, 8, 2
     assert counting_share([comparisons.piloted().data]) == pytest.approx(
-        windows_s * (rounds - measured_anew) / rounds / (rounds_s + pilots_s)
+        windows_s * (rounds - measured_again) / rounds / (rounds_s + pilots_s)
     )
 
 

@@ -47,7 +47,7 @@ def test_an_error_page_is_recognisable() -> None:
     assert "Hello" not in differences["body"]["right"]
 
 
-def test_a_compressed_body_is_told_with_both_lengths() -> None:
+def test_a_compressed_body_is_reported_with_both_lengths() -> None:
     record = preflight_record({"plain": SimulatedVariant(), "gzip": SimulatedVariant()})
     packed = record.responses["gzip"][0].model_copy(update={"encoding": "gzip", "wire_bytes": 9})
     responses = record.responses | {"gzip": [packed]}

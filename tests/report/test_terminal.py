@@ -64,12 +64,12 @@ def test_a_verdict_comes_with_its_evidence() -> None:
 
 def test_what_decides_comes_first_and_the_rest_is_not_shouted() -> None:
     report = printed(comparisons.decided())
-    answer, beside = report.split("Other metrics")
+    answer, alongside = report.split("Other metrics")
     assert "Throughput" in answer
     assert "Size of a response" not in answer
-    assert "Size of a response" in beside
-    assert not set("▲▼") & set(beside)
-    assert "faster" not in beside
+    assert "Size of a response" in alongside
+    assert not set("▲▼") & set(alongside)
+    assert "faster" not in alongside
 
 
 def test_the_same_figures_in_sentence_and_table() -> None:
@@ -79,14 +79,14 @@ def test_the_same_figures_in_sentence_and_table() -> None:
     assert f"{said[1]} {said[2]} ▲ faster" in report
 
 
-def test_the_interval_of_the_worst_case_stands_beside_that_of_sampling() -> None:
+def test_the_interval_of_the_worst_case_stands_next_to_that_of_sampling() -> None:
     interfered = printed(comparisons.interference())
     assert re.search(r"ratio +95% CI +worst case +verdict", interfered)
     assert re.search(r"× +1\.\d+–1\.\d+ +1\.\d+–1\.\d+ +▲ faster", interfered)
     assert "worst case" not in printed(comparisons.decided())
 
 
-def test_what_variants_answered_differently_is_told() -> None:
+def test_what_variants_answered_differently_is_reported() -> None:
     report = printed(comparisons.decided())
     assert "Differences found in the pre-flight check" in report
     assert re.search(r'ETag +apache-event: "d-64d0"; nginx: —', report)
@@ -105,11 +105,11 @@ def test_inconclusive_says_what_is_still_needed() -> None:
 
 
 def test_every_point_is_in_one_table() -> None:
-    told = printed(sweeps.two_factors())
-    assert re.search(r"connections +keepalive +value", told)
-    rows = re.findall(r"^  (\d+) +(always|never) +nginx .*×.* faster", told, re.MULTILINE)
+    reported = printed(sweeps.two_factors())
+    assert re.search(r"connections +keepalive +value", reported)
+    rows = re.findall(r"^  (\d+) +(always|never) +nginx .*×.* faster", reported, re.MULTILINE)
     assert {("8", "always"), ("64", "never")} <= set(rows)
-    assert "Varied" in told
+    assert "Varied" in reported
 
 
 def test_colours_only_on_a_terminal() -> None:
@@ -118,9 +118,9 @@ def test_colours_only_on_a_terminal() -> None:
 
 
 def test_markup_in_names_is_text() -> None:
-    told = printed(sweeps.hostile_markup())
+    reported = printed(sweeps.hostile_markup())
     for text in sweeps.MARKUP:
-        assert text in told.replace("\n", "")
+        assert text in reported.replace("\n", "")
 
 
 def test_what_draws_charts_is_not_imported_for_the_terminal() -> None:

@@ -15,7 +15,7 @@ def test_a_plain_run_is_a_sweep_of_one_point() -> None:
     assert [answer.tone for answer in view.answers] == [Verdict.FASTER]
     assert view.sentences == []
     assert view.points[0].deciding == view.deciding[0]
-    assert "throughput_rps" not in {table.metric.name for table in view.points[0].beside}
+    assert "throughput_rps" not in {table.metric.name for table in view.points[0].alongside}
 
 
 def test_the_verdicts_name_is_not_said_twice() -> None:
@@ -62,7 +62,7 @@ def test_a_percentile_of_a_typical_round(
     assert within_a_round(value) == said
 
 
-def test_warnings_of_several_points_are_told_once() -> None:
+def test_warnings_of_several_points_are_reported_once() -> None:
     view = runs.seen(sweeps.broken_point())
     groups = {group.name: group for group in view.warnings}
     assert groups["wrong-status"].tone is Verdict.INVALID
@@ -86,7 +86,7 @@ def test_a_factor_with_a_single_level_is_a_plain_run() -> None:
     assert dict(view.how)["Varied"] == "connections: 64"
 
 
-def test_rounds_in_which_no_slot_counts_are_not_told_as_none() -> None:
+def test_rounds_in_which_no_slot_counts_are_not_reported_as_none() -> None:
     wrong = SimulatedVariant(wrong_status=404)
     view = runs.seen(simulated_run({"nginx": wrong, "apache": wrong}, rounds=6))
     assert view.deciding == []

@@ -115,11 +115,11 @@ def with_budget(budget_s: float, levels: Sequence[Level] = ()) -> Experiment:
     return EXPERIMENT.model_copy(update={"measure": measure, "factors": factors})
 
 
-def test_a_budget_that_is_too_short_is_told_with_one_that_would_do() -> None:
+def test_a_budget_that_is_too_short_is_reported_with_one_that_would_do() -> None:
     least = round(least_s(EXPERIMENT, CATALOGUE))
-    told = estimate_text(with_budget(least / 2), CATALOGUE)
-    assert " s is too short for a verdict" in told
-    assert f"--time {least}s would do" in told
+    reported = estimate_text(with_budget(least / 2), CATALOGUE)
+    assert " s is too short for a verdict" in reported
+    assert f"--time {least}s would do" in reported
     assert "too short" not in estimate_text(with_budget(least), CATALOGUE)
     assert f"expected: {least} s (" in estimate_text(with_budget(least - 1), CATALOGUE)
     assert f"expected: {least} s–90 s (" in estimate_text(with_budget(90), CATALOGUE)
@@ -156,9 +156,9 @@ def test_programs_of_the_catalog_take_longer_to_start_as_well() -> None:
 
 def test_an_application_of_ones_own_takes_longer_to_start_and_nobody_knows_how_long() -> None:
     variants = {"one": {"stack": "cmd:./a $PORT"}, "two": {"stack": "cmd:./b $PORT"}}
-    told = CommandLine({"title": "t", "question": "q", "variants": variants}, {})
+    reported = CommandLine({"title": "t", "question": "q", "variants": variants}, {})
     draft, catalogue = resolve(
-        Draft.of(told, []), CATALOGUE, Path.cwd(), lambda _: None, lambda _: None
+        Draft.of(reported, []), CATALOGUE, Path.cwd(), lambda _: None, lambda _: None
     )
     own = draft.checked(catalogue)
     assert least_s(own, catalogue) > least_s(with_budget(30), CATALOGUE)
@@ -166,7 +166,7 @@ def test_an_application_of_ones_own_takes_longer_to_start_and_nobody_knows_how_l
     assert "or more where a start takes longer than" in estimate_text(own, catalogue)
 
 
-def test_a_first_round_that_took_longer_is_told() -> None:
+def test_a_first_round_that_took_longer_is_reported() -> None:
     points = [plan.experiment for plan in plan_points(with_budget(40, [1, 8]))]
     assert overrun_warning(points, first_round_s=3) is None
     assert overrun_warning(points, first_round_s=10) == (
@@ -192,9 +192,9 @@ def limited(budget_s: float, **more: object) -> Experiment:
 def test_a_limit_that_is_too_short_for_a_verdict_is_said_with_one_that_would_do() -> None:
     least = round(least_s(limited(30), CATALOGUE, shortest=True))
     assert least < least_s(EXPERIMENT, CATALOGUE)
-    told = estimate_text(limited(least / 2), CATALOGUE)
-    assert "what is known by then, which is too short for a verdict" in told
-    assert f"--time {least}s would do" in told
+    reported = estimate_text(limited(least / 2), CATALOGUE)
+    assert "what is known by then, which is too short for a verdict" in reported
+    assert f"--time {least}s would do" in reported
     assert estimate_text(limited(least), CATALOGUE).startswith(f"expected: {least} s (")
     usual = round(least_s(limited(90), CATALOGUE))
     assert f"expected: {usual} s–90 s (" in estimate_text(limited(90), CATALOGUE)
@@ -214,9 +214,7 @@ def test_shorter_trials_are_what_a_limit_makes_of_a_search() -> None:
     assert least_s(asked, CATALOGUE, shortest=True) < 60 < least_s(asked, CATALOGUE)
 
 
-def test_a_first_round_that_took_longer_than_a_limit_allows_is_told_with_one_that_would_do() -> (
-    None
-):
+def test_a_first_round_longer_than_a_limit_allows_is_reported_with_one_that_would_do() -> None:
     points = [limited(20)]
     assert overrun_warning(points, first_round_s=2.5, before_s=4.0) is None
     assert overrun_warning(points, first_round_s=5.0, before_s=4.0) == (

@@ -1,4 +1,4 @@
-"""The sweeps that stand beside a capacity."""
+"""The sweeps that stand next to a capacity."""
 
 import pytest
 from pydantic import ValidationError
@@ -12,7 +12,7 @@ from webdyno.run.capacity import capacity_sweeps, connections_up_to, rates_aroun
 
 
 def experiment(**more: object) -> Experiment:
-    """A search that is to have sweeps beside it, for ten minutes."""
+    """A search that is to have sweeps next to it, for ten minutes."""
     given = run_head({"apache": "apache-event", "nginx": "nginx"}).experiment
     asked = {"capacity": {"slo": ["p99<50ms"], "sweep_s": "10m"}, "measure": {"seed": 1}}
     return Experiment.model_validate(given.model_dump(exclude_unset=True) | asked | more)
@@ -60,7 +60,7 @@ def test_without_a_capacity_there_are_no_rates_to_go_to() -> None:
     assert list(dict(capacity_sweeps(experiment(), []))) == ["connections"]
 
 
-def test_nothing_stands_beside_a_search_unless_asked_for() -> None:
+def test_nothing_stands_next_to_a_search_unless_asked_for() -> None:
     plain = experiment(capacity={"slo": ["p99<50ms"]})
     assert list(capacity_sweeps(plain, [15_000.0])) == []
 

@@ -36,7 +36,7 @@ def test_what_is_no_json_has_no_fields() -> None:
     assert found["b"][0].unlike
 
 
-def test_fields_are_told_of_those_that_differ() -> None:
+def test_fields_are_reported_of_those_that_differ() -> None:
     bodies = {
         "baseline": b'{"a": 1, "b": 2}',
         "head": b'{"a": 1, "c": 2}',

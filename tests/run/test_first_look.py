@@ -26,7 +26,7 @@ REQUESTS: list[dict[str, Any]] = [
 
 def of_a_log(requests: Sequence[Mapping[str, object]], **load: object) -> Experiment:
     variants = {"one": {"stack": "nginx"}, "two": {"stack": "nginx"}}
-    told = {
+    reported = {
         "title": "t",
         "question": "q?",
         "site": "static",
@@ -35,7 +35,7 @@ def of_a_log(requests: Sequence[Mapping[str, object]], **load: object) -> Experi
         "load": load,
         "workload": {"requests": 1_000, "excluded": {"of other methods": 3}},
     }
-    return read_experiment(CommandLine(told, {}), [], CATALOGUE)
+    return read_experiment(CommandLine(reported, {}), [], CATALOGUE)
 
 
 def test_all_variants_are_asked_for_everything_once() -> None:
@@ -73,12 +73,12 @@ TWO: list[dict[str, Any]] = [{"path": "/a"}, {"path": "/b"}]
 
 
 @pytest.mark.usefixtures("half_is_gone")
-def test_with_yes_it_is_excluded_and_told(capfd: pytest.CaptureFixture[str]) -> None:
+def test_with_yes_it_is_excluded_and_reported(capfd: pytest.CaptureFixture[str]) -> None:
     left = without_unlike(of_a_log(TWO), CATALOGUE, at_terminal(RunFlags(yes=True)))
     assert [it.path for it in left.requests] == ["/b"]
-    told = capfd.readouterr().err
-    assert "1 of 2 requests, 50% of the load, can't be compared" in told
-    assert "it answered 404 to /a" in told
+    reported = capfd.readouterr().err
+    assert "1 of 2 requests, 50% of the load, can't be compared" in reported
+    assert "it answered 404 to /a" in reported
 
 
 @pytest.mark.usefixtures("half_is_gone")

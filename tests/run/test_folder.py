@@ -95,7 +95,7 @@ def test_a_blank_line_in_between_is_passed_over(folder: RunFolder) -> None:
     assert folder.records() == RUN.records[:2]
 
 
-def test_a_full_disk_is_told_and_leaves_whole_lines(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_and_leaves_whole_lines(tmp_path: Path) -> None:
     space = 1_000
 
     def write_until_full(descriptor: int, data: bytes) -> int:
@@ -240,7 +240,7 @@ def test_a_folder_with_something_in_it_is_not_taken(tmp_path: Path) -> None:
         RunFolder.create(tmp_path, RUN.head)
 
 
-def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(OperationError, match="can't begin a run"):
         RunFolder.create(tmp_path / "file" / "run", RUN.head)

@@ -7,7 +7,7 @@ from webdyno.model.load import Load
 
 
 @pytest.mark.parametrize(
-    ("settings", "told"),
+    ("settings", "reported"),
     [
         ({"loop": "open"}, "rate_per_s"),
         ({"rate_per_s": 10}, 'loop = "open"'),
@@ -16,8 +16,8 @@ from webdyno.model.load import Load
         ({"connections": 0}, "greater than or equal to 1"),
     ],
 )
-def test_what_does_not_fit_together_is_refused(settings: dict[str, object], told: str) -> None:
-    with pytest.raises(ValidationError, match=told):
+def test_what_does_not_fit_together_is_refused(settings: dict[str, object], reported: str) -> None:
+    with pytest.raises(ValidationError, match=reported):
         Load.model_validate(settings)
 
 

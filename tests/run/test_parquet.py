@@ -56,12 +56,12 @@ def test_a_run_without_slots_gives_an_empty_table(tmp_path: Path) -> None:
     assert duckdb.read_parquet(str(path)).fetchall() == []
 
 
-def test_a_place_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_a_place_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     with pytest.raises(OperationError, match="can't be written"):
         write_parquet(RUN.records, tmp_path / "missing" / "slots.parquet")
 
 
-def test_a_missing_duckdb_is_told_with_the_extra_that_has_it(
+def test_a_missing_duckdb_is_reported_with_the_extra_that_has_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "duckdb", None)

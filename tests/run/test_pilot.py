@@ -1,4 +1,4 @@
-"""What of a pilot can be told without servers; tests/e2e has real ones."""
+"""What of a pilot can be known without servers; tests/e2e has real ones."""
 
 from types import SimpleNamespace
 from typing import cast
@@ -66,7 +66,7 @@ def test_cpu_time_is_shared_out_to_windows() -> None:
     assert _by_window([(0.0, 1.0)], 4) == []
 
 
-def test_cpu_time_per_answer_stands_beside_the_rate() -> None:
+def test_cpu_time_per_answer_stands_next_to_the_rate() -> None:
     seen = PilotLook(responses=[100] * 40, cpu_s=[0.01] * 40)
     rate, cost = seen.series()
     assert np.exp(rate.logs) == pytest.approx(4000, rel=0.01)

@@ -121,7 +121,7 @@ def test_files_hide_secrets_and_links_are_not_followed(tmp_path: Path) -> None:
 
 
 def changes(file: Path) -> tuple[int, ...]:
-    """What tells that a file was written or replaced; reading changes its time of access alone."""
+    """What says that a file was written or replaced; reading changes its time of access alone."""
     found = file.stat()
     return found.st_ino, found.st_mode, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
@@ -145,7 +145,7 @@ def test_secrets_are_hidden_wherever_a_part_of_a_large_file_ends(
 
 
 @pytest.mark.parametrize(
-    ("entry", "told"),
+    ("entry", "reported"),
     [
         ({"path": "x"}, "a path starts with /"),
         ({"path": "/", "method": "get"}, "capital letters"),
@@ -161,10 +161,10 @@ def test_secrets_are_hidden_wherever_a_part_of_a_large_file_ends(
         ({"path": "/", "method": "PUT", "body_file": "gone"}, "gone: there is no such file"),
     ],
 )
-def test_a_wrong_request_is_told_with_its_key(entry: dict[str, object], told: str) -> None:
+def test_a_wrong_request_is_reported_with_its_key(entry: dict[str, object], reported: str) -> None:
     with pytest.raises(UserError) as refused:
         read(requests=[entry])
-    assert told in str(refused.value)
+    assert reported in str(refused.value)
 
 
 def test_requests_and_paths_exclude_each_other_and_other_generators_say_what_they_can_not_do() -> (
@@ -175,13 +175,13 @@ def test_requests_and_paths_exclude_each_other_and_other_generators_say_what_the
     both = [{"path": "/", "weight": 2}, {"path": "/hello.txt"}]
     with pytest.raises(UserError, match="zipf and the requests' weights"):
         read(requests=both, load={"zipf": 1.0})
-    for entry, told in [
+    for entry, reported in [
         ({"path": "/", "method": "POST"}, "is requested GET only here, not POST"),
         ({"path": "/", "contains": "x"}, "looks into no response"),
         ({"path": "/", "headers": {"A": "${env:B}"}}, "would show secrets"),
     ]:
         for generator in ("ab", "wrk"):
-            with pytest.raises(UserError, match=told):
+            with pytest.raises(UserError, match=reported):
                 read(f"generator={generator}", requests=[entry])
 
 
@@ -189,9 +189,9 @@ def test_a_protocol_that_a_stack_does_not_speak_is_refused_with_those_that_do() 
     phps = {"a": {"stack": "nginx"}, "b": {"stack": "varnish-front"}}
     with pytest.raises(
         UserError, match=r"stack varnish-front can't be asked over h2.*nginx"
-    ) as told:
+    ) as reported:
         read("load.protocol=h2", variants=phps)
-    assert "--set load.protocol=h2" in str(told.value)
+    assert "--set load.protocol=h2" in str(reported.value)
     with pytest.raises(UserError, match=r"give load\.protocol instead"):
         read("variants.a.settings.protocol=h2")
     with pytest.raises(UserError, match="streams needs HTTP/2"):

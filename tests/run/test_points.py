@@ -108,16 +108,16 @@ def test_a_point_is_measured_until_it_has_the_rounds_asked_for_however_precise_i
         assert point.stops() is stops
 
 
-def test_logins_that_take_long_are_told_once(tmp_path: Path) -> None:
+def test_logins_that_take_long_are_reported_once(tmp_path: Path) -> None:
     simulated = simulated_run({"a": SimulatedVariant(), "b": SimulatedVariant()})
-    told: list[str] = []
+    reported: list[str] = []
     with RunFolder.create(tmp_path / "run", simulated.head) as folder:
-        progress = LineProgress(simulated.head, told.append)
+        progress = LineProgress(simulated.head, reported.append)
         point = RunningPoint(simulated.data, [], NOWHERE, {}, folder, progress, None)
         for users, took_s in ((64, 4.0), (8, 22.0), (64, 22.0), (64, 23.0)):
             variant = SimpleNamespace(name="a", load=Load(connections=users))
-            point.tell_of_logins(cast("PlannedVariant", variant), took_s)
-    (said,) = (it for it in told if "to log in" in it)
+            point.report_logins(cast("PlannedVariant", variant), took_s)
+    (said,) = (it for it in reported if "to log in" in it)
     assert said.startswith("64 users took 22 s to log in, and will at each start: ")
 
 

@@ -33,8 +33,8 @@ def taken() -> Iterator[int]:
 
 def duel(catalogue: Catalogue) -> Experiment:
     variants = {"one": {"stack": "nginx"}, "two": {"stack": "nginx"}}
-    told = {"title": "t", "question": "q?", "site": "static", "variants": variants}
-    return read_experiment(CommandLine(told, {}), [], catalogue)
+    reported = {"title": "t", "question": "q?", "site": "static", "variants": variants}
+    return read_experiment(CommandLine(reported, {}), [], catalogue)
 
 
 def test_a_variant_whose_port_is_taken_starts_on_another(

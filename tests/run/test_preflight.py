@@ -88,7 +88,7 @@ def test_no_answer_is_an_answer_with_its_reason_and_the_next_one_is_asked(url: s
     assert hello.status == 200
 
 
-def test_nobody_listening_is_told() -> None:
+def test_nobody_listening_is_reported() -> None:
     (response,) = ask_all("http://127.0.0.1:9", [Request("/", Expectation(200))], Load())
     assert response.status is None
     assert "refused" in (response.error or "")

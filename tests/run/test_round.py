@@ -141,7 +141,7 @@ def test_a_warm_up_in_bursts_is_a_slot_and_a_pause_for_each() -> None:
 
 
 class _Servers:
-    """Servers that work on for some seconds, as a clock of the test's own tells."""
+    """Servers that work on for some seconds, as a clock of the test's own says."""
 
     def __init__(self, works_s: float) -> None:
         self.works_s, self.now_s = works_s, 0.0

@@ -120,7 +120,7 @@ CHEATS: list[object] = [
 ]
 
 
-@pytest.mark.parametrize(("rule", "kind", "told"), CHEATS)
-def test_a_cheat_is_found(rule: Rule, kind: type[Honest], told: str, filled: Filled) -> None:
-    with pytest.raises(BrokenRule, match=told):
+@pytest.mark.parametrize(("rule", "kind", "reported"), CHEATS)
+def test_a_cheat_is_found(rule: Rule, kind: type[Honest], reported: str, filled: Filled) -> None:
+    with pytest.raises(BrokenRule, match=reported):
         keeps(rule, kind, filled)

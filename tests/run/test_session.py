@@ -63,7 +63,7 @@ def test_each_start_of_measuring_is_on_record(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "reported"),
     [
         (lambda head: head["versions"]["nginx"].update(nginx="1.0"), "versions.nginx.nginx: 1.0"),
         (lambda head: head["machine"].update(kernel="2.4"), "machine.kernel: 2.4 before"),
@@ -74,13 +74,13 @@ def test_each_start_of_measuring_is_on_record(tmp_path: Path) -> None:
     ],
 )
 def test_nothing_is_mixed_into_a_run_from_elsewhere(
-    tmp_path: Path, change: Callable[[dict[str, Any]], None], told: str
+    tmp_path: Path, change: Callable[[dict[str, Any]], None], reported: str
 ) -> None:
     folder = begun(tmp_path / "run")
     changed(folder, change)
     with pytest.raises(UserError) as error:
         resume_run(RunFolder.open(folder.path))
-    assert told in str(error.value)
+    assert reported in str(error.value)
     assert f"run {folder.path}/experiment.toml --catalog {folder.path}/catalog" in str(error.value)
     assert len(folder.records()) == 1
 
@@ -104,8 +104,8 @@ def test_a_folder_repeats_its_experiment_with_what_it_holds(tmp_path: Path) -> N
         for part in catalogue.stack(variant.stack).services.values():
             assert part.service.folder.is_relative_to(folder.path)
             for template in part.service.files.values():
-                beside = part.service.folder, part.service.folder.parent
-                assert any((place / template).is_file() for place in beside), template
+                next_to = part.service.folder, part.service.folder.parent
+                assert any((place / template).is_file() for place in next_to), template
     assert catalogue.site("static").folder.is_relative_to(folder.path)
 
 

@@ -29,7 +29,7 @@ def test_commands_run_in_order_around_the_round_and_are_logged(tmp_path: Path) -
     assert f"after_round: echo after >> {said}" in log.read_text()
 
 
-def test_what_fails_in_the_round_is_told_and_the_commands_after_it_run(tmp_path: Path) -> None:
+def test_what_fails_in_the_round_is_reported_and_the_commands_after_it_run(tmp_path: Path) -> None:
     said = tmp_path / "said"
     state = State(after_round=[f"touch {said}", "false"])
     with pytest.raises(ValueError, match="the round"), in_state(state, tmp_path / "log", None):
@@ -38,18 +38,18 @@ def test_what_fails_in_the_round_is_told_and_the_commands_after_it_run(tmp_path:
 
 
 @pytest.mark.parametrize(
-    ("command", "told"),
+    ("command", "reported"),
     [
         ("echo no database; exit 3", "ended with exit code 3"),
         ("echo no database; sleep 60", "did not end within 0.2 s"),
     ],
 )
-def test_a_failing_command_is_told_with_what_it_said(
-    tmp_path: Path, command: str, told: str
+def test_a_failing_command_is_reported_with_what_it_said(
+    tmp_path: Path, command: str, reported: str
 ) -> None:
     state = State(before_round=[command], within_s=0.2 if "sleep" in command else 20.0)
     with (
-        pytest.raises(OperationError, match=told) as error,
+        pytest.raises(OperationError, match=reported) as error,
         in_state(state, tmp_path / "log", None),
     ):
         pytest.fail("the round has begun")
@@ -103,8 +103,8 @@ def test_nothing_that_a_command_left_in_the_background_stays(tmp_path: Path) -> 
         time.sleep(0.01)  # it was killed; the test ends with pytest's own time limit else
 
 
-def test_a_log_that_its_command_swaps_for_a_link_is_not_told(tmp_path: Path) -> None:
-    """What fails is told with the end of its log: root may read what the command may not."""
+def test_a_log_that_its_command_swaps_for_a_link_is_not_reported(tmp_path: Path) -> None:
+    """What fails is reported with the end of its log: root may read what the command may not."""
     (tmp_path / "secret").write_text("a secret")
     log = tmp_path / "log"
     swap = f"ln -sf {tmp_path}/secret {log}; false"

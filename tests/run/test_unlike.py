@@ -33,7 +33,7 @@ def test_what_is_no_text_stays_as_it_is(body: bytes) -> None:
 
 
 @pytest.mark.parametrize("wrong", ["$.a[", "$.", "(", ""])
-def test_what_cannot_be_ignored_is_told(wrong: str) -> None:
+def test_what_cannot_be_ignored_is_reported(wrong: str) -> None:
     with pytest.raises(ValidationError):
         TypeAdapter(Ignored).validate_python(wrong)
 
@@ -51,10 +51,10 @@ def response(body: bytes) -> Response:
 
 def test_differences_are_lines_of_a_diff_and_bodies_are_not_kept() -> None:
     one, other = (json.dumps({"shop": "open", "items": n}).encode() for n in (1, 2))
-    told = with_differences({"a": [response(one)], "b": [response(other)], "c": []})
-    assert told["a"][0].unlike == []
-    assert told["b"][0].unlike == ['-  "items": 1', '+  "items": 2']
-    assert told["b"][0].body == b""
+    reported = with_differences({"a": [response(one)], "b": [response(other)], "c": []})
+    assert reported["a"][0].unlike == []
+    assert reported["b"][0].unlike == ['-  "items": 1', '+  "items": 2']
+    assert reported["b"][0].body == b""
     assert "body" not in json.loads(response(one).model_dump_json())
     long = (b"a" * 500 + b"b" * 500, b"a" * 500 + b"c" * 500)
     lines = with_differences({"a": [response(long[0])], "b": [response(long[1])]})["b"][0].unlike

@@ -38,8 +38,8 @@ def test_forms_are_encoded_all_but_places() -> None:
 
 
 def test_places_are_given_as_they_are_written() -> None:
-    told = {"path": "{{next}}&a", "method": "POST", "json": {"a": "{{ b }}"}}
-    request = WrittenRequest.model_validate(told)
+    reported = {"path": "{{next}}&a", "method": "POST", "json": {"a": "{{ b }}"}}
+    request = WrittenRequest.model_validate(reported)
     (asked,) = planned_requests([request], Load(), Catalogue.load().site("own"), {})
     order = LoadOrder("x", "http://h", (asked,), Load(), 1.0, users=Users((), {}))
     (sent,) = order_json(order)["requests"]

@@ -1,4 +1,4 @@
-"""Which settings of a variant are suspected, what is tried, and how what came of it is told."""
+"""Which settings of a variant are suspected, what is tried, and how what came of it is reported."""
 
 from dataclasses import replace
 
@@ -139,8 +139,8 @@ def test_a_gain_from_too_few_rounds_is_not_called_none() -> None:
     found = judge(
         PointData.of(made.head, [it for it in made.records if (it.round or 0) <= 3])
     ).gains
-    (told,) = what_settings_are_worth(found)
-    assert told.startswith("a: more time (--time) would decide cache = false (2.9")
+    (reported,) = what_settings_are_worth(found)
+    assert reported.startswith("a: more time (--time) would decide cache = false (2.9")
 
 
 def test_a_gain_in_what_is_better_low_is_above_one() -> None:
@@ -192,16 +192,16 @@ def test_what_fixes_a_broken_rule_is_tried_alone_and_claimed_first() -> None:
     for variant, sure in (("a", True), ("backlog", False)):
         (gain,) = judge(PointData.of(head, with_full_queues(made, variant).records)).gains
         assert gain.is_sure is sure
-        (told,) = what_settings_are_worth([gain])
-        assert told.startswith(
+        (reported,) = what_settings_are_worth([gain])
+        assert reported.startswith(
             "a: backlog = 4,096 fixes that connections find" if sure else "a: no"
         )
 
 
 def test_what_was_not_tried_is_only_worth_trying() -> None:
     advice = Advice(setting="log", now=True, tried=False, says="waits", vendor="https://x.org/")
-    (told,) = worth_trying("a", [advice])
-    assert told == "a: worth trying is log = false: with true it waits (https://x.org/)."
+    (reported,) = worth_trying("a", [advice])
+    assert reported == "a: worth trying is log = false: with true it waits (https://x.org/)."
     (none,) = worth_trying("a", [])
     assert "no known cause" in none
 

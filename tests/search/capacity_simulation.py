@@ -106,7 +106,7 @@ def half_width(of: Sequence[tuple[Interval, float]]) -> float:
 
 
 def is_wrong(found: Judged) -> bool:
-    """Whether equal queues were told apart."""
+    """Whether equal queues were distinguished."""
     return found.verdict in {Verdict.FASTER, Verdict.SLOWER}
 
 

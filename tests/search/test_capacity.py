@@ -85,7 +85,7 @@ def test_with_less_time_fewer_trials_decide() -> None:
 
 
 def test_a_bad_place_to_begin_costs_a_search_few_trials() -> None:
-    """A closed loop tells little of a capacity under a strict objective."""
+    """A closed loop says little of a capacity under a strict objective."""
     strict = CapacitySettings(slo=["p99<0.5ms"])
 
     def trials(near_rps: float | None) -> int:
@@ -103,7 +103,7 @@ def test_a_collapse_is_found_again_where_it_was() -> None:
         assert found(trials) == pytest.approx(7000, rel=0.02)
 
 
-def test_servers_that_do_not_come_back_are_started_anew_after_each_overload() -> None:
+def test_servers_that_do_not_come_back_are_started_again_after_each_overload() -> None:
     errors = []
     for seed in range(4):
         queue = Queue(SERVICE_S, False, np.random.default_rng(seed), collapses_at=7000)
@@ -118,7 +118,7 @@ def test_failures_that_were_not_awaited_decide_nothing() -> None:
     for seed in range(8):
         queue = Queue(SERVICE_S, True, np.random.default_rng(seed))
         trials = search(queue, SLO, closed_rps=1 / SERVICE_S)
-        beside = [
+        next_to = [
             it.model_copy(
                 update={
                     "beyond": [*it.beyond, 0 if it.holds else None],
@@ -127,8 +127,8 @@ def test_failures_that_were_not_awaited_decide_nothing() -> None:
             )
             for it in trials
         ]
-        assert capacity_of(beside) == capacity_of(trials)
-        failing = next(it for it in beside if not it.holds)
+        assert capacity_of(next_to) == capacity_of(trials)
+        failing = next(it for it in next_to if not it.holds)
         assert Level(failing.rate_rps, (failing,)).seen[1] == (0, 0, 0.001)
 
 
@@ -176,7 +176,7 @@ def test_a_client_that_is_late_at_any_rate_ends_the_search() -> None:
 
 
 def test_slow_pages_are_tried_for_long_enough_to_pass() -> None:
-    """At 5 requests per second p99 takes a minute to tell."""
+    """At 5 requests per second p99 takes a minute to report."""
     queue = Queue(0.1, False, np.random.default_rng(1))
     trials = search(queue, CapacitySettings(slo=["p99<1s"]), closed_rps=10)
     assert found(trials) == pytest.approx(capacity_of_md1(0.1, 1.0, 0.01), rel=0.15)

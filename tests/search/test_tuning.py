@@ -109,7 +109,7 @@ def test_the_best_of_much_noise_is_not_taken_for_better() -> None:
     assert best_of([]) is None
 
 
-def test_the_settings_that_matter_are_told_first() -> None:
+def test_the_settings_that_matter_are_reported_first() -> None:
     near: dict[str, Setting] = SPACE | {"size": whole(24, 160)}
     rng = np.random.default_rng(11)
     spread = next_settings(near, [], 48, seed=11)

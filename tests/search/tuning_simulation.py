@@ -44,7 +44,7 @@ def gain(settings: Settings) -> float:
 
 
 def search(batches: int, noise: float, seed: int) -> list[TriedSettings]:
-    """What batches of eight settings tell, of which half leave after each round."""
+    """What batches of eight settings say, of which half leave after each round."""
     rng = np.random.default_rng(seed)
     gains: dict[object, list[float]] = {}
     settings: dict[object, Settings] = {}

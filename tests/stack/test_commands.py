@@ -29,7 +29,7 @@ def run(script: str) -> None:
         )
 
 
-def test_its_own_words_are_told_when_it_fails() -> None:
+def test_its_own_words_are_reported_when_it_fails() -> None:
     run("true")
     with pytest.raises(CommandError, match=r"^    the reason$"):
         run("echo the reason; exit 3")

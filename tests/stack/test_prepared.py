@@ -44,7 +44,7 @@ def test_the_static_site_is_what_its_definition_says() -> None:
     assert hashlib.sha256(b"Hello, World!").hexdigest() == site.page("/hello.txt").body_sha256
 
 
-def test_a_site_is_made_once_and_anew_when_it_changed(
+def test_a_site_is_made_once_and_again_when_it_changed(
     tmp_path: Path, open_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(open_folder))

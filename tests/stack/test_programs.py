@@ -79,17 +79,17 @@ def catalogue(tmp_path: Path, cache: Path) -> Callable[[], Catalogue]:  # noqa: 
 
 
 def built(catalogue: Catalogue) -> tuple[Service, Path, list[str]]:
-    told: list[str] = []
+    reported: list[str] = []
     service = catalogue.services["mine"]
-    build_program(service, told.append)
-    return service, folder_of_program(service), told
+    build_program(service, reported.append)
+    return service, folder_of_program(service), reported
 
 
 def test_it_is_built_once_as_the_servers_user_and_can_not_be_changed(
     catalogue: Callable[[], Catalogue], cache: Path
 ) -> None:
-    service, program, told = built(catalogue())
-    assert [it.partition(" in ")[0] for it in told] == ["building Mine …", "built Mine"]
+    service, program, reported = built(catalogue())
+    assert [it.partition(" in ")[0] for it in reported] == ["building Mine …", "built Mine"]
     assert program.parent.parent == cache
     assert (program / "made").read_text().strip() == str(program)
     assert int((program / "uid").read_text()) == uid_of(server_user())
@@ -115,7 +115,7 @@ def test_it_runs_and_has_its_version_from_the_lock_file(
 
 
 @pytest.mark.parametrize("change", ["source", "command", "tool"])
-def test_it_is_built_anew_when_something_changed(
+def test_it_is_built_again_when_something_changed(
     change: str,
     catalogue: Callable[[], Catalogue],
     tmp_path: Path,
@@ -131,9 +131,9 @@ def test_it_is_built_anew_when_something_changed(
         monkeypatch.setattr(programs, "_needs", lambda _: {"python": "/usr/bin/env"})
         assert unbuilt([catalogue().stack("it")])
         return
-    service, other, told = built(catalogue())
+    service, other, reported = built(catalogue())
     assert other != program
-    assert told
+    assert reported
     assert not unbuilt([catalogue().stack("it")])
     assert built_program(service) == other
 
@@ -146,7 +146,7 @@ def test_a_copy_elsewhere_is_the_same_program(
     assert folder_of_program(Catalogue.load([tmp_path / "copy"]).services["mine"]) == program
 
 
-def test_what_fails_is_told_with_its_last_words_and_its_log(
+def test_what_fails_is_reported_with_its_last_words_and_its_log(
     catalogue: Callable[[], Catalogue], tmp_path: Path
 ) -> None:
     script = "#!/bin/sh\necho this is why >&2\nexit 7\n"

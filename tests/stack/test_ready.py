@@ -194,7 +194,7 @@ def test_a_server_that_says_nothing_is_refused_with_all_questions_in_the_usual_t
     assert max(asked_s) == 5.0
 
 
-def test_what_came_of_no_answer_is_told() -> None:
+def test_what_came_of_no_answer_is_reported() -> None:
     with serving(silent) as port:
         why = why_silent(Address("127.0.0.1", port, None, 0), FirstRequest("/", lambda *_: True))
     assert why == "no byte of a response came within 1.5 s"

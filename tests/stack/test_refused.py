@@ -25,7 +25,7 @@ def test_lines_of_the_moved_configuration_become_the_users(said: str, now: str) 
     assert with_origins(said, "/run/x/nginx.conf", MINE) == now
 
 
-def test_origins_are_kept_beside_the_service_and_fixes_follow(tmp_path: Path) -> None:
+def test_origins_are_kept_next_to_the_service_and_fixes_follow(tmp_path: Path) -> None:
     said = 'unknown directive "x" in /run/x/nginx.conf:2\nhost not found in upstream "y"'
     assert "/run/x/nginx.conf:2" in refused(said, tmp_path, Path("/run/x"), "nginx, version 1")
     (tmp_path / ORIGINS).write_text(MINE.model_dump_json())

@@ -68,7 +68,7 @@ def test_a_claim_holds_where_the_whole_interval_is_inside_its_bounds(
 ) -> None:
     row = judged(claim(**bounds), run(SimulatedVariant(throughput_rps=40_000)))
     assert row.outcome is outcome
-    assert row.told[0].found[0].estimate == pytest.approx(2, rel=0.1)
+    assert row.reported[0].found[0].estimate == pytest.approx(2, rel=0.1)
     assert "interval lies" in row.reason
 
 
@@ -91,14 +91,14 @@ def test_a_claim_may_compare_any_two_variants_and_several_with_one() -> None:
     slowest = claim(above=1.0).model_copy(update={"variants": ["nginx", "cdn"]})
     row = judged(slowest, simulated)
     assert row.outcome is Outcome.HOLDS
-    assert [round(ratio.estimate) for ratio in row.told[0].found] == [2, 4]
+    assert [round(ratio.estimate) for ratio in row.reported[0].found] == [2, 4]
     assert row.reason.startswith("in 2 of 2 comparisons ")
     assert judged(slowest.model_copy(update={"below": 3.0}), simulated).outcome is Outcome.FAILS
     half = claim(below=0.6).model_copy(update={"against": "cdn"})
     assert judged(half, simulated).outcome is Outcome.HOLDS
 
 
-def test_error_pages_tell_nothing_and_the_reason_says_so() -> None:
+def test_error_pages_report_nothing_and_the_reason_says_so() -> None:
     row = judged(claim(above=1.0), run(SimulatedVariant(throughput_rps=40_000, wrong_status=503)))
     assert row.outcome is Outcome.NOT_JUDGED
     assert "503" in row.reason
@@ -118,15 +118,15 @@ def figure(**changes: Any) -> Claim:  # noqa: ANN401
     return Claim.model_validate(data | changes)
 
 
-def test_a_capacity_stands_beside_the_published_one() -> None:
+def test_a_capacity_stands_next_to_the_published_one() -> None:
     simulated = searched(slo=["failures<0.1%"], apache=Variant(15_000), nginx=Variant(50_000))
     row = judged(figure(metric=CAPACITY, published="2000 requests/s"), simulated)
     assert row.outcome is Outcome.SHOWN
-    assert row.told[0].found[0].estimate == pytest.approx(50_000, rel=0.03)
+    assert row.reported[0].found[0].estimate == pytest.approx(50_000, rel=0.03)
     assert "limit of" not in row.reason
 
 
-def test_a_capacity_beyond_the_load_generator_is_told_as_such() -> None:
+def test_a_capacity_beyond_the_load_generator_is_reported_as_such() -> None:
     simulated = searched(apache=Variant(15_000), nginx=Variant(50_000, client_rps=30_000))
     row = judged(figure(metric=CAPACITY), simulated)
     assert row.reason.endswith("; nginx: limited by client or link")
@@ -146,11 +146,11 @@ def test_a_figure_of_another_machine_is_shown_without_a_verdict() -> None:
     simulated = run(SimulatedVariant(throughput_rps=40_000, latency_p50_us=400))
     row = judged(figure(metric="latency_p50_us"), simulated)
     assert row.outcome is Outcome.SHOWN
-    (found,) = row.told[0].found
+    (found,) = row.reported[0].found
     assert found.estimate == pytest.approx(400, rel=0.1)
     assert "0.4 ms" in claims_markdown([row])
     wrong = judged(figure(), run(SimulatedVariant(wrong_status=503)))
-    assert (wrong.outcome, wrong.told[0].found) == (Outcome.NOT_JUDGED, [])
+    assert (wrong.outcome, wrong.reported[0].found) == (Outcome.NOT_JUDGED, [])
 
 
 def test_equal_variants_refute_a_difference_of_whatever_size() -> None:
@@ -233,15 +233,15 @@ def test_a_claim_with_too_few_rounds_gets_those_it_lacks() -> None:
     assert (due.rounds, due.more) == (6, 2)
 
 
-@pytest.mark.parametrize(("rounds", "told_of", "more"), [(8, 0, 0), (4, 0, 6), (8, 3, 8)])
-def test_rounds_that_tell_nothing_are_not_measured_again_and_again(
-    rounds: int, told_of: int, more: int
+@pytest.mark.parametrize(("rounds", "said_of", "more"), [(8, 0, 0), (4, 0, 6), (8, 3, 8)])
+def test_rounds_that_report_nothing_are_not_measured_again_and_again(
+    rounds: int, said_of: int, more: int
 ) -> None:
     """As where a load generator doesn't count bytes."""
     simulated = run(SimulatedVariant(throughput_rps=40_000), rounds=rounds)
     silent = [
         it.model_copy(update={"load": it.load.model_copy(update={"bytes": Bytes()})})
-        if isinstance(it, SlotRecord) and it.variant == "nginx" and it.round >= told_of
+        if isinstance(it, SlotRecord) and it.variant == "nginx" and it.round >= said_of
         else it
         for it in simulated.records
     ]
@@ -250,7 +250,7 @@ def test_rounds_that_tell_nothing_are_not_measured_again_and_again(
     assert [it.more for it in lacking] == ([more] if more else [])
 
 
-def test_levels_that_were_not_measured_are_told() -> None:
+def test_levels_that_were_not_measured_are_reported() -> None:
     simulated = run(SimulatedVariant())
     factors = {"load.connections": [1, 512]}
     experiment = simulated.head.experiment.model_copy(update={"factors": factors})
@@ -285,7 +285,7 @@ def test_every_experiment_can_be_run_at_all_of_its_points(name: str) -> None:
         assert generator_fault(plan.experiment) is None
 
 
-def test_an_hour_measures_where_every_claim_of_a_study_can_be_told() -> None:
+def test_an_hour_measures_where_every_claim_of_a_study_can_be_reported() -> None:
     planned = [
         (study, name, CATALOGUE.experiment(name))
         for study in STUDIES.values()

@@ -109,9 +109,9 @@ def test_all_runs_are_listed_and_names_are_no_markup(client: TestClient) -> None
 
 
 def test_a_run_s_verdict_report_and_files_are_given(client: TestClient, root: Path) -> None:
-    told = client.get("/verdict/before").json()
-    assert told["verdicts"] == [{"sign": "▲", "word": "faster"}]
-    assert "nginx" in told["headline"]
+    reported = client.get("/verdict/before").json()
+    assert reported["verdicts"] == [{"sign": "▲", "word": "faster"}]
+    assert "nginx" in reported["headline"]
     report = report_of(client, "before")
     assert "<!DOCTYPE html>" in report.text
     assert "unsafe-inline" in report.headers["content-security-policy"]
@@ -186,9 +186,9 @@ def test_a_run_that_goes_on_is_shown_live_and_without_a_verdict(
         assert "verdict" not in str(point)
     assert state_of(folder.path) == "ended"
     with client.stream("GET", "/events/going") as events:
-        told = "".join(events.iter_text())
-    assert told.startswith("data: {")
-    assert '"running": false' in told
+        reported = "".join(events.iter_text())
+    assert reported.startswith("data: {")
+    assert '"running": false' in reported
     ended = client.get("/live/going", follow_redirects=False)
     assert ended.headers["location"] == ADDRESSES.report("going")
 

@@ -81,7 +81,7 @@ def test_bursts_come_back(seed: int, burst: float) -> None:
     assert dispersion(times, 10.0) == pytest.approx(truth, rel=0.25)
 
 
-def test_a_steady_beat_has_no_dispersion_and_short_logs_tell_none() -> None:
+def test_a_steady_beat_has_no_dispersion_and_short_logs_report_none() -> None:
     beat = np.arange(0, 1000, 0.1)
     assert dispersion(beat, 10.0) == pytest.approx(0.0, abs=0.01)
     assert dispersion(beat, 60.0) is None

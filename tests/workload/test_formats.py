@@ -340,7 +340,7 @@ def test_a_browser_s_sizes_are_those_that_were_sent(
     assert sent_bytes(HarResponse.model_validate(packed | of_response)) == known
 
 
-def test_of_cloudfront_s_log_it_is_told_what_the_edge_answered(tmp_path: Path) -> None:
+def test_of_cloudfront_s_log_it_is_reported_what_the_edge_answered(tmp_path: Path) -> None:
     text = CLOUDFRONT_FIELDS + CLOUDFRONT.format("Miss") * 2 + CLOUDFRONT.format("Hit")
     log = _read(tmp_path, text)
     assert len(log) == 3
@@ -358,7 +358,7 @@ def test_a_proxy_s_clients_are_those_that_it_names(tmp_path: Path) -> None:
     assert log.notes == ["3 requests came through a proxy: X-Forwarded-For names the client"]
 
 
-def test_clients_that_cannot_be_told_apart_are_a_note(tmp_path: Path) -> None:
+def test_clients_that_cannot_be_reported_apart_are_a_note(tmp_path: Path) -> None:
     agents = [line().replace("Mozilla/5.0", f"Mozilla/{number % 3}") for number in range(30)]
     (note,) = _read(tmp_path, "".join(agents)).notes
     assert note.startswith("all 30 requests come from one address, so sessions")
@@ -381,7 +381,7 @@ def test_what_nobody_answered_has_no_right_answer(tmp_path: Path, status: int) -
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reported"),
     [
         ('INFO:     127.0.0.1:5 - "GET / HTTP/1.1" 200 OK', "uvicorn's log without times"),
         ("2026/11/22 10:15:03 [error] 29#29: *1 open() failed", "nginx's error log"),
@@ -393,10 +393,10 @@ def test_what_nobody_answered_has_no_right_answer(tmp_path: Path, status: int) -
         ("nonsense", "Read are common and combined format"),
     ],
 )
-def test_a_log_that_cannot_be_read_is_named(tmp_path: Path, text: str, told: str) -> None:
+def test_a_log_that_cannot_be_read_is_named(tmp_path: Path, text: str, reported: str) -> None:
     with pytest.raises(UserError) as refused:
         _read(tmp_path, text)
-    assert told in str(refused.value)
+    assert reported in str(refused.value)
 
 
 @pytest.mark.parametrize("begins", [b"\x28\xb5\x2f\xfd", b"PK\x03\x04", b"LPKSHHRH", b"PAR1"])

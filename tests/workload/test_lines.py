@@ -177,15 +177,15 @@ def test_compressed_logs_and_har_files_are_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("mark", ["", "\ufeff"])
 @pytest.mark.parametrize(
-    ("started", "told"),
+    ("started", "reported"),
     [
         ({}, "is no HAR file: log.entries.0.startedDateTime field required"),
         ({"startedDateTime": 5}, "is no HAR file: log.entries.0.startedDateTime input should be a"),
         ({"startedDateTime": "now"}, "log.entries.0.startedDateTime 'now' is no time such as"),
     ],
 )
-def test_a_har_file_has_to_tell_when_it_was_asked(
-    tmp_path: Path, mark: str, started: dict[str, object], told: str
+def test_a_har_file_has_to_report_when_it_was_asked(
+    tmp_path: Path, mark: str, started: dict[str, object], reported: str
 ) -> None:
     entry = {
         **started,
@@ -196,7 +196,7 @@ def test_a_har_file_has_to_tell_when_it_was_asked(
     har.write_text(mark + json.dumps({"log": {"entries": [entry]}}), encoding="utf-8")
     with pytest.raises(UserError) as refused:
         _log(har)
-    assert str(refused.value).startswith(f"{har}: {told}")
+    assert str(refused.value).startswith(f"{har}: {reported}")
 
 
 @pytest.mark.parametrize(

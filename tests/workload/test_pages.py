@@ -45,7 +45,7 @@ def test_paths_that_took_time_become_pages_of_their_cost(tmp_path: Path) -> None
     assert twin.site["files"]["logo.PNG"] == {"size_bytes": 100}
 
 
-def test_what_was_taken_is_told(tmp_path: Path) -> None:
+def test_what_was_taken_is_reported(tmp_path: Path) -> None:
     found = shop(tmp_path, SHOP * 10).workload  # enough to see that it is no Zipf's law
     assert found.pages is not None
     assert found.pages.paths == 4
@@ -57,7 +57,7 @@ def test_what_was_taken_is_told(tmp_path: Path) -> None:
     assert cost.agrees is False
 
 
-def test_a_log_that_tells_no_times_has_a_twin_of_files(tmp_path: Path) -> None:
+def test_a_log_that_shows_no_times_has_a_twin_of_files(tmp_path: Path) -> None:
     found = shop(tmp_path, (line("/") + line("/cart.php")) * 9)
     assert found.twin is not None
     assert (found.twin.pages, found.twin.site["needs"]) == ({}, ["static"])
@@ -65,7 +65,7 @@ def test_a_log_that_tells_no_times_has_a_twin_of_files(tmp_path: Path) -> None:
     assert not any("ms to make" in it.what for it in found.workload.fidelity)
 
 
-def test_of_paths_with_few_answers_those_that_end_alike_tell_together(tmp_path: Path) -> None:
+def test_of_paths_with_few_answers_those_that_end_alike_report_together(tmp_path: Path) -> None:
     articles = "".join(answered(f"/article/{n}", 20 + n) for n in range(5))
     once_slow = "".join(answered(f"/{n}.html", 90 if n == 0 else 0.3) for n in range(5))
     seldom = answered("/report.cgi", 800) * 4

@@ -24,9 +24,9 @@ def took(text: str) -> float | None:
 
 
 @given(MILLISECONDS, st.sampled_from([COMMON, COMBINED]), st.sampled_from(["\n", "\r\n", ""]))
-def test_times_beside_the_text_formats_are_read(ms: int, line: str, end: str) -> None:
+def test_times_next_to_the_text_formats_are_read(ms: int, line: str, end: str) -> None:
     seconds = f"{ms / 1e3:.3f}"
-    for told in (
+    for reported in (
         f"{line} {ms * 1000}",  # Apache's %D
         f"{line} {seconds}",
         f'{line} "{seconds}"',
@@ -35,19 +35,19 @@ def test_times_beside_the_text_formats_are_read(ms: int, line: str, end: str) ->
         f"{line} rt={seconds}",
         f'{line} rt=9.999 uct="0.000" uht="0.001" urt="{seconds}"',
     ):
-        assert took(told + end) == pytest.approx(ms / 1e3)
+        assert took(reported + end) == pytest.approx(ms / 1e3)
 
 
 @given(MILLISECONDS)
 def test_times_in_json_are_read(ms: int) -> None:
     seconds = ms / 1e3
-    for told in (
+    for reported in (
         CADDY | {"duration": seconds},
         NGINX | {"request_time": f"{seconds:.3f}"},
         NGINX | {"request_time": seconds},
         NGINX | {"request_time": "9.999", "upstream_response_time": f"{seconds:.3f}"},
     ):
-        assert took(json.dumps(told)) == pytest.approx(seconds)
+        assert took(json.dumps(reported)) == pytest.approx(seconds)
 
 
 def test_what_no_server_behind_had_to_answer_took_no_time() -> None:
@@ -74,7 +74,7 @@ def test_a_server_behind_that_failed_counts_with_the_one_that_answered() -> None
         " 127.0.0.1",
     ],
 )
-def test_other_things_beside_the_text_formats_are_no_times(rest: str) -> None:
+def test_other_things_next_to_the_text_formats_are_no_times(rest: str) -> None:
     assert took(COMBINED + rest) is None
 
 
@@ -103,7 +103,7 @@ def test_a_browser_s_waiting_has_the_way_in_it_which_is_taken_off(tmp_path: Path
             "timings": {"wait": wait},
         }
 
-    told = [
+    reported = [
         entry(31.0, 9),
         entry(0.2, 0),
         entry(30.0, 9),
@@ -112,6 +112,6 @@ def test_a_browser_s_waiting_has_the_way_in_it_which_is_taken_off(tmp_path: Path
         entry(-1, 9),
     ]
     file = tmp_path / "a.har"
-    file.write_text(json.dumps({"log": {"entries": told}}), encoding="utf-8")
+    file.write_text(json.dumps({"log": {"entries": reported}}), encoding="utf-8")
     found = read_logs([file], LogSelection(), Privacy("drop", "hash")).took_s
     np.testing.assert_allclose(found, [0.001, np.nan, 0, 0.0425, np.nan, np.nan], atol=1e-6)

@@ -56,7 +56,7 @@ def test_a_log_becomes_an_experiment_s_load(tmp_path: Path) -> None:
     assert agree["s between arrivals, p50"] is None  # whole seconds
 
 
-def test_what_is_set_beside_counts_before_what_the_file_says(tmp_path: Path) -> None:
+def test_what_is_set_next_to_counts_before_what_the_file_says(tmp_path: Path) -> None:
     out = tmp_path / "t.toml"
     log = read(tmp_path / "a.log", zipf_log(2_000))
     out.write_text(traffic_of(log, Manner()).text)
@@ -134,7 +134,7 @@ def test_other_toml_files_are_no_traffic(tmp_path: Path, text: str, message: str
         (["--methods", "GET,connect"], "--methods"),
     ],
 )
-def test_wrong_flags_are_told(tmp_path: Path, flags: list[str], message: str) -> None:
+def test_wrong_flags_are_reported(tmp_path: Path, flags: list[str], message: str) -> None:
     (tmp_path / "a.log").write_text(line())
     with pytest.raises(UserError, match=message):
         webdyno("traffic", tmp_path / "a.log", "-o", tmp_path / "t.toml", *flags)

@@ -115,11 +115,11 @@ def measure_calibration(
     connections: Sequence[int],
     settings: TestbedSettings,
     budget_s: float,
-    tell: Callable[[str], None],
+    notify: Callable[[str], None],
 ) -> Calibration:
     """Measure ceilings for each length of body and number of connections, then delays and noise.
 
-    What the ceilings leave of the budget is for the noise. `tell` hears what is being done.
+    What the ceilings leave of the budget is for the noise. `notify` hears what is being done.
     """
     began = time.monotonic()
     made_at = datetime.now().astimezone()
@@ -127,15 +127,15 @@ def measure_calibration(
         ceilings = []
         for count in connections:
             for body_bytes in bodies:
-                tell(f"responses of {body_bytes:,} bytes over {count} connections")
+                notify(f"responses of {body_bytes:,} bytes over {count} connections")
                 ceilings.append(measure_ceiling(testbed, body_bytes, count, "always"))
-            tell(f"new connections, {count} at a time")
+            notify(f"new connections, {count} at a time")
             ceilings.append(measure_ceiling(testbed, min(bodies), count, "never"))
-        tell("how late timers and requests are")
+        notify("how late timers and requests are")
         timer_delay = measure_timer_delay(testbed)
         send_delay = measure_send_delay(testbed, max(connections))
         left_s = budget_s - (time.monotonic() - began)
-        noise = measure_noise(testbed, max(connections), left_s, tell)
+        noise = measure_noise(testbed, max(connections), left_s, notify)
         return Calibration(
             made_at=made_at,
             webdyno_version=version("webdyno"),
@@ -150,7 +150,7 @@ def measure_calibration(
 
 
 def measure_noise(
-    testbed: Testbed, connections: int, budget_s: float, tell: Callable[[str], None]
+    testbed: Testbed, connections: int, budget_s: float, notify: Callable[[str], None]
 ) -> list[Noise]:
     """Run rounds of two equal variants, as long as they fit into the budget but three at least."""
     usual = Measure()
@@ -158,7 +158,7 @@ def measure_noise(
     began = time.monotonic()
     ratios: list[tuple[float, float]] = []
     while True:
-        tell(f"the same variant against itself, round {len(ratios) + 1}")
+        notify(f"the same variant against itself, round {len(ratios) + 1}")
         ratios.append(_round(testbed, load, usual))
         took_s = (time.monotonic() - began) / len(ratios)
         left_s = budget_s - (time.monotonic() - began)

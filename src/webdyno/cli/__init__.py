@@ -10,7 +10,7 @@ from typing import Literal, get_args
 
 from cyclopts import App, CycloptsError, Parameter
 
-from webdyno.lab.ending import end_by_signals, leave_matrices_one_thread, told_end
+from webdyno.lab.ending import end_by_signals, leave_matrices_one_thread, reported_end
 from webdyno.model.command import DEBUG, commands
 from webdyno.model.debug_log import debug_log
 from webdyno.model.errors import UserError
@@ -77,7 +77,7 @@ def run_command_line(words: Sequence[str]) -> int:
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 (a script takes 1 for a verdict)
         if isinstance(error, OSError):
             _drop_what_cannot_be_printed()
-        return told_end(error, name)
+        return reported_end(error, name)
     return code
 
 

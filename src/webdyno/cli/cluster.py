@@ -11,7 +11,7 @@ from cyclopts import Parameter
 from webdyno.model.command import command
 from webdyno.model.errors import UserError
 from webdyno.model.exit_codes import Exit
-from webdyno.report.console import plain_console, print_table, tell
+from webdyno.report.console import notify, plain_console, print_table
 
 if TYPE_CHECKING:
     from webdyno.cluster.host import CheckedHost
@@ -90,7 +90,7 @@ def _check(head: str | None) -> Exit:
 
 
 def _up(hosts: Sequence["SshHost"], port: int) -> Exit:
-    """Start a cluster; tell of each host, and how to go on."""
+    """Start a cluster; say of each host, and how to go on."""
     from webdyno.cluster.launch import addresses_of, start_cluster
 
     addresses = addresses_of(hosts)
@@ -102,10 +102,10 @@ def _up(hosts: Sequence["SshHost"], port: int) -> Exit:
     try:
         for launched in start_cluster(addresses, port, token):
             role = "node" if up else "head"
-            tell(f"{launched.host.name}: {role} up" if launched.answer else f"{launched.failure}")
+            notify(f"{launched.host.name}: {role} up" if launched.answer else f"{launched.failure}")
             up += launched.answer is not None
     except KeyboardInterrupt:
-        tell(f"\ninterrupted; some nodes may be up, and one on its way: {down}")
+        notify(f"\ninterrupted; some nodes may be up, and one on its way: {down}")
         return Exit.INTERRUPTED
     if not up:
         return Exit.FAILED
@@ -126,7 +126,7 @@ And in the end, from here:
 
 
 def _down(hosts: Sequence["SshHost"]) -> Exit:
-    """Stop a cluster; tell of each host what was there."""
+    """Stop a cluster; say of each host what was there."""
     from webdyno.cluster.launch import addresses_of, stop_cluster
 
     ended = list(map(_report_end, stop_cluster(addresses_of(hosts))))
@@ -134,14 +134,14 @@ def _down(hosts: Sequence["SshHost"]) -> Exit:
 
 
 def _report_end(result: "LaunchResult") -> bool:
-    """Tell how a host's node ended; give whether it surely did."""
+    """Report how a host's node ended; give whether it surely did."""
     if result.answer is None:
-        tell(str(result.failure))
+        notify(str(result.failure))
         return False
     by_force = f", {result.answer.killed} of them by SIGKILL" if result.answer.killed else ""
     stopped = f"down; all {result.answer.ended} processes ended{by_force}"
     nothing = "nothing that `webdyno cluster up` started was there"
-    tell(f"{result.host.name}: {stopped if result.answer.ended else nothing}")
+    notify(f"{result.host.name}: {stopped if result.answer.ended else nothing}")
     return True
 
 

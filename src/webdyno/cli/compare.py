@@ -187,7 +187,7 @@ def compare(
 
 
 def _all_built(known: "Catalogue", served: "Site", caller: "Caller") -> list[str]:
-    """Name the stacks that can serve a site and whose programs are built; tell of the others."""
+    """Name the stacks that can serve a site and whose programs are built; say of the others."""
     from webdyno.stack.programs import unbuilt
 
     able = [stack for stack in known.stacks.values() if served in known.sites_for(stack)]
@@ -198,7 +198,7 @@ def _all_built(known: "Catalogue", served: "Site", caller: "Caller") -> list[str
         note = f"excluded, because they aren't built: {', '.join(missing)}; {install} builds them"
         if len(built) < 2:
             raise UserError(f"--all: {note}")
-        caller.tell(note)
+        caller.notify(note)
     return built
 
 

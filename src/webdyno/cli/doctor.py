@@ -123,12 +123,12 @@ def _calibrate(
     console = plain_console(stderr=True)
     with console.status("calibrating") as status:
 
-        def tell(doing: str) -> None:
+        def notify(doing: str) -> None:
             status.update(doing)
             if not console.is_terminal:
                 print(doing, file=sys.stderr)  # noqa: T201
 
-        calibration = measure_calibration(bodies, counts, testbed.settings(), budget_s, tell)
+        calibration = measure_calibration(bodies, counts, testbed.settings(), budget_s, notify)
     path = save_calibration(calibration)
     if as_json:
         print(calibration.model_dump_json(indent=2))  # noqa: T201
@@ -268,7 +268,7 @@ def _limit_checks(machine: "Machine") -> Iterator[Check]:
 
 
 def _sleep(machine: "Machine") -> Check:
-    """Tell what a sleep costs the client here, and what it would on CPUs that are kept awake."""
+    """Report what a sleep costs the client here, and what it would on CPUs that are kept awake."""
     from webdyno.host.awake import kept_awake, sleep_cost
 
     cpu = machine.split.client[-1]

@@ -148,12 +148,12 @@ class SetupFlags:
         Those that are given as `more` count before what a file of traffic says.
         """
         from webdyno.definitions import read_overrides
-        from webdyno.report.console import tell
+        from webdyno.report.console import notify
 
         own = [*read_overrides(self.set_), *self.traffic.of_load(), *more]
         return [
             *self.testbed.overrides(),
-            *self.traffic.read().overrides(own, tell),
+            *self.traffic.read().overrides(own, notify),
             *own,
         ]
 

@@ -88,13 +88,13 @@ def explain(
     if advice:
         suspected = suspected_settings(asked)
         if not try_:
-            return _tell(suspected)
+            return _show(suspected)
         tried = measure_advice(asked, suspected, caller)
         return _show_gains(_shown(tried, how), suspected)
     if settings:
         return show_measured(measure_settings(asked, caller), show)
     if profile:
-        if _tells_without_samples(asked.run):
+        if _shows_counters(asked.run):
             return Exit.OK
         return show_measured(measure_samples(asked, caller), show)
     return _show_limits(_shown(measure_limits(asked, caller), how))
@@ -146,27 +146,27 @@ def _show_gains(
             return Exit.INTERRUPTED
         gains += judgement.gains
     _print(what_settings_are_worth(gains))
-    return _tell({name: advice for name, advice in suspected.items() if not advice})
+    return _show({name: advice for name, advice in suspected.items() if not advice})
 
 
-def _tell(suspected: "Mapping[str, Sequence[Advice]]") -> Exit:
+def _show(suspected: "Mapping[str, Sequence[Advice]]") -> Exit:
     from webdyno.judge.questions.interventions import worth_trying
 
     _print(line for name, advice in suspected.items() for line in worth_trying(name, advice))
     return Exit.OK
 
 
-def _tells_without_samples(run: "RunFolder") -> bool:
-    """Tell what the run's counters say, where no samples can be had; False where they can."""
+def _shows_counters(run: "RunFolder") -> bool:
+    """Report what the run's counters say, where no samples can be had; False where they can."""
     from webdyno.judge import judge
     from webdyno.judge.time_spent import explanation_sentence
     from webdyno.probe.profile import sampling_fault
-    from webdyno.report.console import tell
+    from webdyno.report.console import notify
 
     fault = sampling_fault()
     if fault is None:
         return False
-    tell(f"no samples: {fault}. What the kernel counted of the run goes without:")
+    notify(f"no samples: {fault}. What the kernel counted of the run goes without:")
     _print(
         explanation_sentence(explanation)
         or f"{explanation.a} and {explanation.b}: no difference is sure"

@@ -99,7 +99,7 @@ def gate(
     from webdyno.cli.result import show_measured, show_result
     from webdyno.definitions import Catalogue
     from webdyno.lab.gate import AskedGate, asked_gate, measure_confirmation
-    from webdyno.lab.measure import measure_anew
+    from webdyno.lab.measure import measure_again
     from webdyno.model.gate import GateJudgement
     from webdyno.report.console import plain_console
     from webdyno.report.questions.gate import EXITS, GateWhole, gate_document
@@ -148,7 +148,7 @@ def gate(
                 _add_to_history(history, answer)
         return code
 
-    first = measure_anew(*arranged, output, caller)
+    first = measure_again(*arranged, output, caller)
     return show_measured(measure_confirmation(first, asked, catalogue, caller), show)
 
 
@@ -201,12 +201,12 @@ def _draw_profiles(run: Path) -> None:
 def _add_to_history(file: Path, answer: "GateJudgement") -> None:
     from webdyno.lab.history import add_to_history
     from webdyno.model.command import command
-    from webdyno.report.console import tell
+    from webdyno.report.console import notify
 
     if add_to_history(file, answer):
-        tell(f"added to {file}; see it by: {command('report', file)}")
+        notify(f"added to {file}; see it by: {command('report', file)}")
     else:
-        tell(f"{HISTORY} {file}: nothing was added, as no ratio is known well enough")
+        notify(f"{HISTORY} {file}: nothing was added, as no ratio is known well enough")
 
 
 def leave_behind(answer: "GateJudgement", folder: Path | None) -> None:

@@ -13,7 +13,7 @@ from webdyno.cli.flags import RunFlags, Variables, given_variables
 from webdyno.model.command import command
 from webdyno.model.errors import OperationError, UserError
 from webdyno.model.exit_codes import Exit
-from webdyno.report.console import tell
+from webdyno.report.console import notify
 
 if TYPE_CHECKING:
     from webdyno.lab.first_try import FirstTry
@@ -90,7 +90,7 @@ def init(
     detected = find_app(folder)
     if not way and (folder / "nginx.conf").is_file() and not (detected and detected.conf):
         compare = command("compare", "conf:nginx.conf", "conf:OTHER.conf")
-        tell(f"nginx.conf is compared without a file: {compare}")
+        notify(f"nginx.conf is compared without a file: {compare}")
     app = _started_by(detected, *way) if way else _asked(folder, detected, yes)
     app = replace(app, environment={**app.environment, **given_variables(env)})
     repository = repository_of(folder)
@@ -107,29 +107,29 @@ def init(
         requests = dict.fromkeys(path or untried_paths(app, folder / app.dir))
     login = trial.login if trial else None
     write_whole(target, project_text(app, requests, login))
-    tell(f"{target} written")
+    notify(f"{target} written")
     if login:
-        tell(f"    export {NAME}=… {PASSWORD}=…, or write them into [[login]]")
+        notify(f"    export {NAME}=… {PASSWORD}=…, or write them into [[login]]")
     branches = repository.branches() if repository else BRANCHES
     against = next((branch for branch in BRANCHES if branch in branches), "HEAD")
     there = "" if folder.resolve() == Path.cwd() else f"cd {shlex.quote(str(folder))} && "
-    tell(f"    {there}{command('compare', 'rev:.', f'rev:{against}')}")
+    notify(f"    {there}{command('compare', 'rev:.', f'rev:{against}')}")
     return Exit.OK
 
 
 def _show(app: "FoundApp") -> None:
     """Say what was found, and what has to be looked at."""
     inside = "" if app.dir == "." else f", in {app.dir}"
-    tell(f"by {app.by}{inside}")
+    notify(f"by {app.by}{inside}")
     for key in ("build", "setup", "prepare", "start", "image", "conf"):
         if value := getattr(app, key):
-            tell(f"    {key + ':':<9}{value}")
+            notify(f"    {key + ':':<9}{value}")
     for role, name in app.services.items():
-        tell(f"    {name} stands behind it, as {role}")
+        notify(f"    {name} stands behind it, as {role}")
     for note in app.notes:
-        tell(f"    {note}")
+        notify(f"    {note}")
     for doubt in app.doubts:
-        tell(f"    check: {doubt}")
+        notify(f"    check: {doubt}")
 
 
 def _tried(
@@ -145,17 +145,17 @@ def _tried(
     from webdyno.own.layouts import missing_tools
 
     if missing := missing_tools(app):
-        tell(f"    not tried: {', '.join(missing)} isn't installed here")
+        notify(f"    not tried: {', '.join(missing)} isn't installed here")
         return None
     if repository is None:
-        tell("    not tried: revisions need a Git repository with a commit, and this is none")
+        notify("    not tried: revisions need a Git repository with a commit, and this is none")
         return None
     try:
         trial = try_out(app, folder, repository, paths, at_terminal(RunFlags(yes=yes)))
     except (OperationError, UserError) as error:
         raise OperationError(_why_not(app, folder, str(error))) from None
     for line in _seen(trial):
-        tell(f"    {line}")
+        notify(f"    {line}")
     if not trial.requests:
         raise OperationError(
             "it starts, but nothing that was asked for can be measured; nothing was written. "
@@ -250,7 +250,7 @@ def _asked(folder: Path, app: "FoundApp | None", yes: bool) -> "FoundApp":
             f"--start './server --port $PORT' --build make, or write {folder / FILE}:\n\n"
             f"{LEAST}{reasons and chr(10)}{reasons}"
         )
-    tell(f"{why} how the application starts.{reasons}\nWith which command, listening on $PORT?")
+    notify(f"{why} how the application starts.{reasons}\nWith which command, listening on $PORT?")
     answer = input("> ").strip()
     if not answer:
         raise UserError("without a command there is nothing to start; nothing was written")
@@ -274,9 +274,9 @@ def _which(app: "FoundApp") -> str:
 
 def _chosen(app: "FoundApp") -> "FoundApp":
     """Ask which of several it is, until one of them is named."""
-    tell(f"{app.several}: {', '.join(app.choices)}. Which?")
+    notify(f"{app.several}: {', '.join(app.choices)}. Which?")
     while (answer := input("> ").strip()) not in app.choices:
         if not answer:
             raise UserError("none was chosen; nothing was written")
-        tell(f"none of them is called {answer}")
+        notify(f"none of them is called {answer}")
     return replace(app.choices[answer], by=f"{app.by} and your answer")

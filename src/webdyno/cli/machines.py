@@ -129,12 +129,12 @@ def _named(runs: Sequence[Path]) -> dict[str, Path]:
 def measure_and_show_all(dispatched: "Dispatch", how: RunFlags) -> Exit:
     """Have hosts measure what is missing of an experiment; judge all together, and show that."""
     from webdyno.cluster.dispatch import finished_runs
-    from webdyno.lab.dispatch import TOLD_APART, measure_on_hosts
+    from webdyno.lab.dispatch import REPORTED_APART, measure_on_hosts
 
     folder, works = dispatched.folder, dispatched.works
     if not measure_on_hosts(dispatched, at_terminal(how)):
         return Exit.INTERRUPTED
-    if how.report and max(work.hosts for work in works) <= TOLD_APART:
+    if how.report and max(work.hosts for work in works) <= REPORTED_APART:
         for run in (run for work in works for run in finished_runs(folder, work.part)):
             if not (run.path / PAGE_FILE).exists():
                 draw(run)

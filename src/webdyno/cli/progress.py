@@ -22,13 +22,13 @@ from webdyno.model.format import count, duration, level, percent
 from webdyno.model.point import Point
 from webdyno.model.records import RoundRecord, SlotRecord
 from webdyno.model.run import RunHead
-from webdyno.report.console import plain_console, print_notice, tell
+from webdyno.report.console import notify, plain_console, print_notice
 
 if TYPE_CHECKING:  # numpy takes a while to import
     from webdyno.judge.point_data import PointData
 
 DRAWN_PER_S = 2
-"""How often the live view is drawn: it must not cost what is measured beside it."""
+"""How often the live view is drawn: it must not cost what is measured next to it."""
 WIDTH = 100
 BAR = 18
 SCALE = 41
@@ -40,7 +40,7 @@ WIDEST = log(4)
 def at_terminal(how: RunFlags) -> Caller:
     """Give who sits at the terminal, or has left it to a script, and called with these flags."""
     return Caller(
-        tell=tell,
+        notify=notify,
         progress=partial(_progress, verbosity=how.verbosity),
         asks=asked if sys.stdin.isatty() else None,
         yes=how.yes,
@@ -62,11 +62,11 @@ def asked(question: str, *, usual: bool) -> bool:
 def _progress(head: RunHead, verbosity: Verbosity) -> LineProgress:
     if plain_console(stderr=True).is_terminal and not verbosity.quiet:
         return LiveProgress(head, verbose=verbosity.verbose)
-    return LineProgress(head, tell, quiet=verbosity.quiet, verbose=verbosity.verbose)
+    return LineProgress(head, notify, quiet=verbosity.quiet, verbose=verbosity.verbose)
 
 
 class LiveProgress(LineProgress):
-    """Draws where a run is; of what is over it tells what people should read."""
+    """Draws where a run is; of what is over it says what people should read."""
 
     a_line_each = False
 
@@ -228,7 +228,7 @@ def _bar(name: str, share: float) -> tuple[Text, ProgressBar, Text]:
 
 
 def interval_scale(low: float, high: float, wanted: float) -> Text:
-    """Draw an interval (ln, about its estimate) beside the width that is requested.
+    """Draw an interval (ln, about its estimate) next to the width that is requested.
 
     `░` is what it may span for the run to stop. The scale grows with the interval, up to fourfold
     each way.

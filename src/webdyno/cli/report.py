@@ -99,11 +99,11 @@ def report(
 
 def _comment(runs: Sequence[Path], name: str) -> Exit:
     from webdyno.forge.comment import post_comment
-    from webdyno.report.console import tell
+    from webdyno.report.console import notify
 
     if len(runs) > 1:
         raise UserError(f"--comment {name}: takes the folder of one gate")
-    tell(post_comment(runs[0], name))
+    notify(post_comment(runs[0], name))
     return Exit.OK
 
 
@@ -120,7 +120,7 @@ def _of_run(
 ) -> Exit:
     from webdyno.cli.result import judged_run, show_result
     from webdyno.model.files import writing
-    from webdyno.report.console import tell
+    from webdyno.report.console import notify
 
     seen = judged_run(folder)
     in_folder = output is not None and (len(formats) > 1 or output.is_dir())
@@ -131,7 +131,7 @@ def _of_run(
         with writing(file):
             file.parent.mkdir(parents=True, exist_ok=True)
         for written in WRITERS[name](folder, seen, file):
-            tell(f"written: {written}")
+            notify(f"written: {written}")
     return code
 
 

@@ -1,4 +1,4 @@
-"""Measures for a command and shows what came of it: the answer, and the report beside it."""
+"""Measures for a command and shows what came of it: the answer, and the report next to it."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -12,7 +12,7 @@ from webdyno.definitions import Catalogue
 from webdyno.lab.measure import (
     MeasuredRun,
     has_enough,
-    measure_anew,
+    measure_again,
     measure_on,
     measure_sweeps,
     what_is_kept,
@@ -28,7 +28,7 @@ from webdyno.model.limits import Limit, limit_answers, read_limits
 from webdyno.model.metrics import INSTRUCTIONS
 from webdyno.model.run import PAGE_FILE
 from webdyno.probe.instructions import check_counted
-from webdyno.report.console import plain_console, tell
+from webdyno.report.console import notify, plain_console
 from webdyno.run.folder import RunFolder
 from webdyno.run.records_file import RECORDS_FILE
 
@@ -40,8 +40,8 @@ LONG_BYTES = 8 * MIB
 Show = Callable[[RunFolder], Exit]
 """Shows what was measured, and gives the exit code that fits."""
 Afterwards = Callable[[Path], Exit]
-"""What is asked of a run that came to its end, by its folder; what the run came to is told by then,
-and its exit code stays unless this one is interrupted."""
+"""What is asked of a run that came to its end, by its folder; what the run came to is known by
+then, and its exit code stays unless this one is interrupted."""
 
 
 def measure_and_show(
@@ -58,7 +58,7 @@ def measure_and_show(
     """Run an experiment from its first round on, and show what came of it."""
     limits = _limits(fail_if, experiment)
     experiment = _counting(experiment, limits)
-    measured = measure_anew(name, experiment, catalogue, out, at_terminal(how))
+    measured = measure_again(name, experiment, catalogue, out, at_terminal(how))
     show = show or showing(how, limits)
     return show_measured(measured, show, afterwards)
 
@@ -77,11 +77,11 @@ def show_measured(measured: MeasuredRun, show: Show, afterwards: Afterwards | No
     if measured.interrupted:
         if has_enough(folder):
             show(folder)
-        tell(f"\ninterrupted; {what_is_kept(folder)}")
+        notify(f"\ninterrupted; {what_is_kept(folder)}")
         return Exit.INTERRUPTED
     code = show(folder)
     if measured.end == "died":
-        tell(f"a server died; {what_is_kept(folder)}")
+        notify(f"a server died; {what_is_kept(folder)}")
         return code
     if afterwards is not None and (end := afterwards(folder.path)) is Exit.INTERRUPTED:
         return end
@@ -94,7 +94,7 @@ def showing(how: RunFlags, limits: Sequence[Limit] = ()) -> Show:
 
 
 def sweeps_afterwards(how: RunFlags) -> Afterwards:
-    """Give what measures the sweeps beside a search, in its folder, or goes on with them."""
+    """Give what measures the sweeps next to a search, in its folder, or goes on with them."""
 
     def sweep(run: Path) -> Exit:
         show = showing(how)
@@ -102,7 +102,7 @@ def sweeps_afterwards(how: RunFlags) -> Afterwards:
             if show_measured(measured, show) is Exit.INTERRUPTED:
                 return Exit.INTERRUPTED
         if how.report and (folder := RunFolder.open(run)).head.experiment.sweep_s is not None:
-            draw(folder)  # again: now with links to what stands beside it
+            draw(folder)  # again: now with links to what stands next to it
         return Exit.OK
 
     return sweep
@@ -136,7 +136,7 @@ def working_on(doing: str, *folders: RunFolder) -> Iterator[None]:
     words = f"{doing} {size(records_bytes)} of slots, which takes a while"
     console = plain_console(stderr=True)
     if not console.is_terminal:
-        tell(f"{words} …")
+        notify(f"{words} …")
         yield
         return
     with console.status(words):
@@ -210,7 +210,7 @@ def _exit(fail_if: Sequence[Limit], judged: Sequence[Judgement]) -> Exit:
         words = {"yes": "is true", "no": "is not so", "inconclusive": "is inconclusive"}[
             answer.holds
         ]
-        tell(
+        notify(
             f"--fail-if '{answer.limit.text}' {words}{f': {answer.ratio}' if answer.ratio else ''}"
         )
     held = {answer.holds for answer in answers}

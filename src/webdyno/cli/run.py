@@ -123,7 +123,7 @@ def _run_studies(asked: str, time_s: float | None, out: Path | None, how: RunFla
 
     First each experiment gets the rounds that a verdict needs, at the levels that claims name; what
     is left of the time goes to claims that are inconclusive by then. What became of the claims is
-    printed, and written beside the runs as a page and as Markdown.
+    printed, and written next to the runs as a page and as Markdown.
     """
     from webdyno.definitions.catalogue import read_studies
     from webdyno.definitions.validation import nearest
@@ -145,7 +145,7 @@ def _repeat(wanted: Sequence["Publication"], budget_s: float, folder: Path, how:
     from webdyno.lab.studies import Repetition, plans_of
     from webdyno.model.files import write_whole
     from webdyno.report.claims import claims_digest, claims_markdown, claims_page, outcomes
-    from webdyno.report.console import plain_console, tell
+    from webdyno.report.console import notify, plain_console
     from webdyno.report.page import make_again
     from webdyno.report.terminal import print_document
 
@@ -158,7 +158,7 @@ def _repeat(wanted: Sequence["Publication"], budget_s: float, folder: Path, how:
         raise UserError(f"-o {folder}: can't be made: {error.strerror}") from error
     planned = [plan for study in wanted for plan in plans_of(study, catalogue, folder)]
     planned.sort(key=lambda plan: plan.need_s)  # the longest last: what it overruns costs no other
-    _tell_time(planned, budget_s)
+    _announce_time(planned, budget_s)
     repeated = Repetition(
         folder,
         catalogue,
@@ -181,7 +181,7 @@ def _repeat(wanted: Sequence["Publication"], budget_s: float, folder: Path, how:
     console.print(f"{totals}\nReport: {page}", soft_wrap=True)
     if not repeated.failures and not interrupted:
         return Exit.OK
-    tell(f"{_what_is_missing(repeated.failures)}; to measure what is missing: {again}")
+    notify(f"{_what_is_missing(repeated.failures)}; to measure what is missing: {again}")
     return Exit.INTERRUPTED if interrupted else Exit.FAILED
 
 
@@ -189,10 +189,10 @@ def _what_is_missing(failures: Mapping[str, str]) -> str:
     return f"failed: {', '.join(failures)}" if failures else "interrupted"
 
 
-def _tell_time(planned: Sequence["Plan"], budget_s: float) -> None:
+def _announce_time(planned: Sequence["Plan"], budget_s: float) -> None:
     """Say before the start what the levels that claims name take, and which budget would do."""
     from webdyno.model.format import count, duration, typed_duration
-    from webdyno.report.console import tell
+    from webdyno.report.console import notify
 
     need_s = sum(plan.need_s for plan in planned)
     if not planned:
@@ -203,9 +203,11 @@ def _tell_time(planned: Sequence["Plan"], budget_s: float) -> None:
     )
     if need_s > budget_s:
         would_do = f"--time {typed_duration(need_s)} would do"
-        tell(f"{takes}; in {duration(budget_s)} some claims are not judged. {would_do}")
+        notify(f"{takes}; in {duration(budget_s)} some claims are not judged. {would_do}")
     else:
-        tell(f"{takes}; the rest of {duration(budget_s)} goes to claims that are inconclusive then")
+        notify(
+            f"{takes}; the rest of {duration(budget_s)} goes to claims that are inconclusive then"
+        )
 
 
 def _reported(wanted: Sequence["Publication"], folder: Path) -> dict[str, "RunHead"]:

@@ -103,7 +103,7 @@ def traffic(
         webdyno traffic a.log --from 2026-11-22T18:00 --to 2026-11-22T19:00+01:00 --speed 10
     """
     from webdyno.model.files import write_whole
-    from webdyno.report.console import tell
+    from webdyno.report.console import notify
     from webdyno.workload.log import LogSelection
     from webdyno.workload.privacy import Privacy
     from webdyno.workload.read import check_is_file, read_logs
@@ -163,21 +163,21 @@ def traffic(
         write_twin(twin, made.twin)
         served = ["--catalog", str(twin), "--site", NAME]
     for bad in read.bad:
-        tell(f"{bad.file}:{bad.line}: {bad.why}")
+        notify(f"{bad.file}:{bad.line}: {bad.why}")
     _print_log(made.workload)
     for note in read.notes:
-        tell(f"note: {note}")
+        notify(f"note: {note}")
     if loop == "open":
-        _tell_few(made.workload.arrivals.rate_per_s, speed)
+        _note_few(made.workload.arrivals.rate_per_s, speed)
     compare = command("compare", "A", "B", *served, "--traffic", str(output))
-    tell(f"{output} has the load: {compare}")
+    notify(f"{output} has the load: {compare}")
     if made.workload.pages:
-        tell(
+        notify(
             "stacks with PHP or Node.js serve this twin; --twin-of files makes one for all of them"
         )
     if replay is not None:
         both = "--vary load.arrivals=poisson,replay"
-        tell(f"{replay} has the log's own timetable; to measure with both: {compare} {both}")
+        notify(f"{replay} has the log's own timetable; to measure with both: {compare} {both}")
     return Exit.OK
 
 
@@ -188,7 +188,7 @@ def _flow(recordings: Sequence[Path], output: Path) -> Exit:
     from webdyno.definitions.recording import read_recording
     from webdyno.model.files import write_whole
     from webdyno.model.format import count
-    from webdyno.report.console import tell
+    from webdyno.report.console import notify
 
     if len(recordings) != 1 or recordings[0].suffix != ".har":
         raise UserError("--flow: takes one HAR file, which a browser saves with its responses")
@@ -198,8 +198,8 @@ def _flow(recordings: Sequence[Path], output: Path) -> Exit:
     text = tomli_w.dumps({**values, **login, "requests": recording.requests})
     write_whole(output, text, mode=PRIVATE)
     for note in recording.notes:
-        tell(note)
-    tell(
+        notify(note)
+    notify(
         f"{output} has {count(len(recording.login), 'login step')} and "
         f"{count(len(recording.requests), 'request')} of a flow; look it over, then "
         f"{command('compare', 'A', 'B', '--traffic', str(output))}"
@@ -245,13 +245,13 @@ def _reading_progress() -> Iterator[Callable[[str, int, int], None]]:
         )
 
 
-def _tell_few(rate_rps: float, speed: float) -> None:
+def _note_few(rate_rps: float, speed: float) -> None:
     """Say how a run gets enough requests where the load has too few."""
     from webdyno.model.format import significant
-    from webdyno.report.console import tell
+    from webdyno.report.console import notify
 
     if 0 < rate_rps * speed < FEW_RPS and (enough := ENOUGH_RPS / rate_rps) <= FASTEST:
-        tell(
+        notify(
             f"note: the load asks for {significant(rate_rps * speed)} requests a second, too "
             f"few for a run of minutes. --speed {enough:.0f} asks for {ENOUGH_RPS:.0f}"
         )

@@ -41,7 +41,7 @@ def tune(
     from webdyno.cli.result import go_on_and_show, measure_and_show
     from webdyno.definitions import Catalogue
     from webdyno.lab.tune import FINAL, Tuning, search_in_turns
-    from webdyno.report.console import plain_console, tell
+    from webdyno.report.console import notify, plain_console
     from webdyno.report.questions.tuning import search_document
     from webdyno.report.terminal import print_document
 
@@ -54,11 +54,13 @@ def tune(
     if not tuning.has_final:
         print_document(plain_console(), search_document(tuning.tunings()))
     if not is_over:
-        tell(f"interrupted; the same command with -o {tuning.folder} continues")
+        notify(f"interrupted; the same command with -o {tuning.folder} continues")
         return Exit.INTERRUPTED
     final = tuning.final(times)
     if final is None:
-        tell("no settings were found that are better than the default: nothing is left to compare")
+        notify(
+            "no settings were found that are better than the default: nothing is left to compare"
+        )
         return Exit.OK
     path = tuning.folder / FINAL
     if tuning.has_final:

@@ -94,8 +94,8 @@ def _leave_threads() -> None:
 
 def _defect(error: Exception) -> str:
     from webdyno.lab.ending import keep_traceback
-    from webdyno.report.console import tell
+    from webdyno.report.console import notify
 
     said = keep_traceback(error, "ui")
-    tell(said)
+    notify(said)
     return said

@@ -48,7 +48,7 @@ PATIENCE_S = 20.0
 
 
 def webdyno_version() -> str:
-    """Tell the version, before anything is said whose form depends on it."""
+    """Report the version, before anything is said whose form depends on it."""
     return version("webdyno")
 
 

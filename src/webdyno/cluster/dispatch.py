@@ -48,10 +48,10 @@ from webdyno.run.records_file import RECORDS_FILE
 from webdyno.run.session import is_finished
 
 News = Callable[[str, Path], None]
-"""Is told whose run has something new, and its folder."""
+"""Hears whose run has something new, and its folder."""
 
 ENDS = (b'{"kind":"stop"', b'{"kind":"long-look"')
-"""How records begin that tell of a run's end; see `run.redact.line_of`."""
+"""How records begin that say of a run's end; see `run.redact.line_of`."""
 
 MEASURED = (0, 1)
 """Exit codes of a run that came to its end: with a verdict, or with `invalid`."""
@@ -67,7 +67,7 @@ class Work:
     part: str = ""
     """Names the run's folder in its host's; empty for all of the experiment, which has that."""
     label: str = ""
-    """What people are told of the part by."""
+    """What people read of the part by."""
     experiment: Experiment | None = None
     """The part; None for all of it."""
     hosts: int = 1
@@ -125,7 +125,7 @@ class HostRun:
     host: str
     folder: Path
     label: str
-    """What people are told of it by: the host, and at which point it measures if it isn't all."""
+    """What people read of it by: the host, and at which point it measures if it isn't all."""
     ended: AgentExit | None = None
     """None while it goes on, and where it was lost or interrupted."""
     lost: str | None = None
@@ -182,7 +182,7 @@ class Dispatcher:
         """Have each work measured so many times, on as many hosts at once as there are.
 
         Runs are missing afterwards where no host is left that could measure them; `done` has the
-        reasons. At Ctrl-C all hosts are told to stop. For `yes` see `agent.replicate`.
+        reasons. At Ctrl-C all hosts are asked to stop. For `yes` see `agent.replicate`.
         """
         waiting, free = Counter(missing), {host.name for host in self.hosts}
         untried = self._pairs(missing)

@@ -96,7 +96,7 @@ class Host(Runner, RoleHost, Protocol):
     """Where a webdyno does what this one asks."""
 
     def look(self) -> Machine:
-        """Tell what it is.
+        """Report what it is.
 
         Raises UserError where it has another webdyno or none, HostLost where it doesn't answer.
         """
@@ -151,7 +151,7 @@ def carried_out(order: Order, agent: RemoteAgent) -> Reply:
 
 @dataclass
 class CheckedHost:
-    """A host, and whether it can measure beside the others."""
+    """A host, and whether it can measure next to the others."""
 
     host: Host
     machine: Machine | None = None

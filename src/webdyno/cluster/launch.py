@@ -134,7 +134,7 @@ def addresses_of(hosts: Sequence[SshHost]) -> dict[SshHost, str]:
 def start_cluster(
     addresses: Mapping[SshHost, str], port: int, token: str
 ) -> Iterator[LaunchResult]:
-    """Start a head on the first host, then nodes on the others; tell of each when it is up.
+    """Start a head on the first host, then nodes on the others; say of each when it is up.
 
     One after the other: together they take longer than Ray waits. Without a head nothing more is
     started.

@@ -55,7 +55,7 @@ ENDS_WITHIN_S = 30.0
 
 
 def environment(token: str) -> dict[str, str]:
-    """Give what a node is started with beside what is set there."""
+    """Give what a node is started with next to what is set there."""
     return {
         "RAY_AUTH_MODE": "token",
         "RAY_AUTH_TOKEN": token,

@@ -1,6 +1,6 @@
 """The nodes of a Ray cluster as hosts; nothing else of webdyno knows of Ray.
 
-Ray carries orders and answers and tells when a node is gone. It schedules nothing: each order names
+Ray carries orders and answers and says when a node is gone. It schedules nothing: each order names
 its node, takes no logical CPU, and is never tried again by itself.
 """
 

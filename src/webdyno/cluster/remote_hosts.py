@@ -47,7 +47,7 @@ def merged_servers(used: Sequence[SlotUsage]) -> SlotUsage:
     """Put together what the hosts of one variant's services used; the front's comes last.
 
     CPU time adds up. Of what only makes sense for one machine (network, samples, pressure) the
-    front's is told.
+    front's is reported.
     """
     front = used[-1].readings
     readings = [usage.readings for usage in used]
@@ -136,7 +136,7 @@ def at_once(orders: Sequence[Callable[[], T]]) -> list[T]:
 def _ends(agent: RemoteAgent) -> bool:
     """End what an agent has started; False where its host is lost, and that has ended with it.
 
-    Who is lost is told when the next order needs him.
+    Who is lost is reported when the next order needs him.
     """
     with suppress(HostLost):
         agent.end()
@@ -207,7 +207,7 @@ class RemoteServers(ServersHost):
         at_once([partial(agent.slot_begins, variant, tracing) for agent in self._loaded])
 
     def slot_ends(self) -> SlotUsage:
-        """Tell of the front's host where only one can be told of."""
+        """Report the front's host where only one can be reported."""
         loaded, self._loaded = self._loaded, []
         used = at_once([agent.slot_ends for agent in loaded])
         return used[0] if len(used) == 1 else merged_servers(used)

@@ -8,8 +8,8 @@ closes, at which the agent leaves nothing behind and ends.
 
 Between hosts go heartbeats while load goes on. A host with load generators sends a byte to that of
 the servers and waits for it to come back, ten times a second, on a connection of its own. It times
-itself: how long no byte came back tells a cut network from a slow server, which answers these bytes
-whatever its web server does.
+itself: how long no byte came back distinguishes a cut network from a slow server, which answers
+these bytes whatever its web server does.
 """
 
 import os

@@ -205,7 +205,7 @@ def levels_first(study: Publication, name: str, experiment: Experiment) -> dict[
     """Give the levels without which a study's claims about an experiment can't be judged.
 
     A factor that only some claims are confined to keeps its middle level for the others. Last come
-    all load generators: the published way stands beside webdyno's own.
+    all load generators: the published way stands next to webdyno's own.
     """
     claims = [claim for claim in study.claims if claim.experiment == name]
     first: dict[str, list[Level]] = {}

@@ -189,7 +189,7 @@ def _with_bodies(data: dict[str, Any], folder: Path, place: PlaceOf) -> dict[str
 
 def _with_body_of_file(request: Entry, folder: Path, place: str) -> Entry:
     if "body" in request or "body_base64" in request:
-        return request  # two bodies: that is told with all that is wrong
+        return request  # two bodies: that is reported with all that is wrong
     others = {key: value for key, value in request.items() if key != "body_file"}
     content = read_named(folder / request["body_file"], MOST_BODY_BYTES, place)
     return {**others, **_body_key(content)}

@@ -92,7 +92,7 @@ class Draft:
         for depth in range(len(where), 0, -1):
             if where[:depth] in self.origin:
                 return self.origin[where[:depth]]
-        # What doesn't fit together may do so because of a flag, or for want of a key beside one.
+        # What doesn't fit together may do so because of a flag, or for want of a key next to one.
         around = where if any(_inside(key, where) for key in self.origin) else where[:-1]
         flags = [flag for key, flag in self.origin.items() if around and _inside(key, around)]
         return " with ".join([self.source.place(where), *dict.fromkeys(flags)])

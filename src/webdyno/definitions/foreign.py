@@ -68,7 +68,7 @@ def _service(service: Service) -> ForeignPart:
     ]
     neighbours = _neighbours(service)
     for name in neighbours:
-        service.beside(name)  # it leads nowhere else
+        service.path_of(name)  # it leads nowhere else
     fingerprint = _fingerprint(service.folder, neighbours)
     return ForeignPart(
         folder=service.folder,
@@ -86,7 +86,7 @@ def _neighbours(service: Service) -> list[str]:
     if service.build is None:
         return list(service.files.values())
     program = service.build.program
-    inside = checked_files(service.beside(program)) if service.beside(program).is_dir() else {}
+    inside = checked_files(service.path_of(program)) if service.path_of(program).is_dir() else {}
     return [*service.files.values(), *(f"{program}/{name}" for name in inside)]
 
 
@@ -152,8 +152,8 @@ def _packages(needs: Iterable[Need]) -> tuple[str, ...]:
 def _fingerprint(folder: Path, templates: Iterable[str]) -> str:
     """Sum up a folder's files, and those of the templates that lie in neighbouring folders."""
     digest = hashlib.sha256(f"{folder.parent.name}/{folder.name}\0".encode())
-    beside = {name: folder.parent / name for name in templates}
-    neighbours = {name: path for name, path in beside.items() if path.is_file()}
+    path_of = {name: folder.parent / name for name in templates}
+    neighbours = {name: path for name, path in path_of.items() if path.is_file()}
     files = [*checked_files(folder).items(), *neighbours.items()]
     for name, path in files:
         content = digest_of(path).hex() if path.is_file() else ""

@@ -106,7 +106,7 @@ def _has_password(recorded: HarEntry, flag: str) -> bool:
 
 @dataclass
 class _Step:
-    """One request, told by what was there before it."""
+    """One request, known by what was there before it."""
 
     recorded: HarEntry
     before: Sequence[HarEntry]

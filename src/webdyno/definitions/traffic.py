@@ -328,8 +328,10 @@ class AskedTraffic:
     def _spelled(self, source: str) -> str:
         return spelled("--traffic", source, by_keyword=self.by_keyword)
 
-    def overrides(self, own: Sequence[Override], tell: Callable[[str], None]) -> Iterator[Override]:
-        """Give the requests, and what a file says beside them, as settings of the experiment.
+    def overrides(
+        self, own: Sequence[Override], notify: Callable[[str], None]
+    ) -> Iterator[Override]:
+        """Give the requests, and what a file says next to them, as settings of the experiment.
 
         What the caller's `own` settings are about, a file doesn't change.
         """
@@ -337,18 +339,18 @@ class AskedTraffic:
             return
         set_here = {override.sets for override in own}
         entries, login = list[Entry](), list[Entry]()
-        beside: list[Override] = []
+        further: list[Override] = []
         for source in self.sources:
             if source.endswith(".toml") and not is_curl(source):
                 traffic = read_workload_file(Path(source))
                 entries += traffic["requests"]
                 login += traffic.get("login", [])
-                beside += self._beside(traffic, self._spelled(source))
+                further += self._further(traffic, self._spelled(source))
             else:
-                for entry in _read(source, tell):
+                for entry in _read(source, notify):
                     (login if entry.pop(LOGIN, False) else entries).append(entry)
         if names := open_secrets([*login, *entries]):
-            tell(
+            notify(
                 f"the run's folder will hold {', '.join(names)} as given; ${{env:NAME}} in its "
                 "place, filled from the environment, keeps it out"
             )
@@ -357,13 +359,13 @@ class AskedTraffic:
             yield Override(("login",), login, self.words)
         yield from (
             setting
-            for setting in beside
+            for setting in further
             if setting.key[0] != "load" or setting.sets not in set_here
         )
 
     @staticmethod
-    def _beside(traffic: dict[str, Any], flag: str) -> Iterator[Override]:
-        """Give what a file of `webdyno traffic` says beside its requests."""
+    def _further(traffic: dict[str, Any], flag: str) -> Iterator[Override]:
+        """Give what a file of `webdyno traffic` says next to its requests."""
         for key, value in traffic.get("load", {}).items():
             yield Override(("load", key), value, flag)
         for key in ("workload", "values"):
@@ -371,7 +373,7 @@ class AskedTraffic:
                 yield Override((key,), table, flag)
 
 
-def _read(source: str, tell: Callable[[str], None]) -> list[Entry]:
+def _read(source: str, notify: Callable[[str], None]) -> list[Entry]:
     """Read what isn't a workload."""
     if is_curl(source):
         return [read_curl(source)]
@@ -379,6 +381,6 @@ def _read(source: str, tell: Callable[[str], None]) -> list[Entry]:
     if path.suffix == ".har":
         recorded, note = read_har(path)
         if note:
-            tell(note)
+            notify(note)
         return recorded
     return read_request_file(path)

@@ -291,9 +291,9 @@ MOST_LETTERS = 60_000
 def post_comment(folder: Path, name: str, environment: Mapping[str, str] = os.environ) -> str:
     """Post an answer to the pull request of this CI job, or rewrite what was posted before.
 
-    `name` tells several of one pull request apart. Give what was done, for people. Raise UserError
-    where the folder has nothing to be posted or this is no CI job known here, OperationError where
-    the forge refuses.
+    `name` distinguishes several of one pull request. Give what was done, for people. Raise
+    UserError where the folder has nothing to be posted or this is no CI job known here,
+    OperationError where the forge refuses.
     """
     comment = comment_in(folder)
     discussion = _discussion(environment)

@@ -27,7 +27,7 @@ from webdyno.readers.run import Run
 from webdyno.readers.tools.ab import AB
 
 MOST_RPS = 200_000
-"""More than ab can do: it must be told a number of requests, which ends no slot before its time."""
+"""More than ab can do: it takes a number of requests, which ends no slot before its time."""
 
 MOST_CONNECTIONS = 20_000
 """As many as ab takes."""
@@ -40,7 +40,7 @@ class ApacheBench(Instrument):
     package = "apache2-utils"
     version_flag = "-V"
     reader = AB
-    always_told = ("failed",)
+    always_reported = ("failed",)
     biases = (
         "it speaks HTTP/1.0 from one thread, which is often at its limit before the server",
         "a closed loop waits for slow responses, so latency leaves out what users would wait",

@@ -25,7 +25,7 @@ class Httperf(Instrument):
     package = "httperf"
     version_flag = "--version"
     reader = HTTPERF
-    always_told = ("connections", "failed", "non_2xx")
+    always_reported = ("connections", "failed", "non_2xx")
     biases = (
         "latency counts from when a request was sent, not from when it was due",
         "its one thread asks the kernel over and over, and is late where it has no CPU to itself",

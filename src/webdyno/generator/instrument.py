@@ -74,13 +74,13 @@ class Instrument(ABC):
     """Makes it print its version, whatever its exit code."""
     reader: ClassVar[Tool]
     """Reads what it prints."""
-    always_told: ClassVar[tuple[str, ...]] = ()
-    """Figures that it prints of every run, beside requests, duration and rate."""
+    always_reported: ClassVar[tuple[str, ...]] = ()
+    """Figures that it prints of every run, next to requests, duration and rate."""
     biases: ClassVar[tuple[str, ...]] = ()
     """What its figures leave out or add, whatever the server does."""
     protocol = "http"
-    tells_times = False
-    tells_windows = False
+    reports_times = False
+    reports_windows = False
 
     @property
     def need(self) -> Need:
@@ -148,7 +148,7 @@ class _OncePerSlot:
         patience_s = order.duration_s + order.load.timeout_s + PATIENCE_S
         done = _run([*leash, *its.command(order, cpus)], patience_s)
         try:
-            run = read_run(its.reader, done.text, its.always_told)
+            run = read_run(its.reader, done.text, its.always_reported)
         except Unreadable as unreadable:
             end = " / ".join(done.text.strip().splitlines()[-3:])
             raise GeneratorError(
@@ -213,7 +213,7 @@ def header_flags(request: Request) -> list[str]:
 
 
 def whole_seconds(duration_s: float) -> int:
-    """Give a length that the instruments can be told: whole seconds, one at least."""
+    """Give a length that the instruments take: whole seconds, one at least."""
     return max(1, round(duration_s))
 
 

@@ -77,9 +77,9 @@ class Request:
     """All that are sent, the load's among them."""
     body: bytes | None = None
     weight: float = 1.0
-    """How often it is asked for, beside the others; with Zipf's law the order says that."""
+    """How often it is asked for, next to the others; with Zipf's law the order says that."""
     endpoint: str | None = None
-    """Requests of one endpoint are told of apart from the others, where the generator can."""
+    """Requests of one endpoint are said of apart from the others, where the generator can."""
     events: EventFormat | None = None
     """The response is a stream of these, which are timed each."""
     flow: str | None = None
@@ -273,7 +273,7 @@ class Generator(Protocol):
 
 @runtime_checkable
 class Program(Protocol):
-    """A program that makes load: what it is, what it can do and what it can tell.
+    """A program that makes load: what it is, what it can do and what it can say.
 
     A file of this package with one, as `PROGRAM`, is all that a new generator takes.
     """
@@ -287,12 +287,12 @@ class Program(Protocol):
         """What it speaks to the stacks: http, or redis."""
 
     @property
-    def tells_times(self) -> bool:
-        """Whether it tells the distribution of latency, histograms and all."""
+    def reports_times(self) -> bool:
+        """Whether it reports the distribution of latency, histograms and all."""
 
     @property
-    def tells_windows(self) -> bool:
-        """Whether it tells parts of a slot apart and knows a ramp-up, as a pilot needs."""
+    def reports_windows(self) -> bool:
+        """Whether it distinguishes parts of a slot and knows a ramp-up, as a pilot needs."""
 
     @property
     def need(self) -> Need | None:
@@ -346,7 +346,7 @@ def program(name: str) -> Program:
 
 
 def generator_fault(experiment: Experiment) -> str | None:
-    """Say why an experiment's generator can't make its load, or can't tell what decides."""
+    """Say why an experiment's generator can't make its load, or can't say what decides."""
     name = experiment.generator
     its = program(name)
     faults = {
@@ -366,13 +366,13 @@ def generator_fault(experiment: Experiment) -> str | None:
         )
     if fault := _events_fault(experiment, name):
         return fault
-    if experiment.measure.ramp_up_s and not its.tells_windows:
+    if experiment.measure.ramp_up_s and not its.reports_windows:
         return (
             f"{name} counts from its first request on, so ramp_up_s would change nothing; leave it "
             f'out, or use generator = "{OWN_GENERATOR}"'
         )
     decide_on = experiment.measure.decide_on
-    if METRICS[decide_on].needs == "times" and not its.tells_times:
+    if METRICS[decide_on].needs == "times" and not its.reports_times:
         return (
             f"{name} doesn't report the distribution of latency, which "
             f'decide_on = "{decide_on}" needs; use generator = "{OWN_GENERATOR}"'

@@ -378,12 +378,12 @@ def _load_json(load: Load) -> dict[str, Any]:
 
 
 class Engine:
-    """webdyno's own engine as one of the programs that make load: it can do and tells all."""
+    """webdyno's own engine as one of the programs that make load: it can do and reports all."""
 
     name = OWN_GENERATOR
     protocol = "http"
-    tells_times = True
-    tells_windows = True
+    reports_times = True
+    reports_windows = True
     need = None
     biases = ()
 

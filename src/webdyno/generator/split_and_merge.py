@@ -2,7 +2,7 @@
 
 Each client is a load generator on a host of its own. Of their reports, counts and histograms are
 added, so that they are those of one client that had done it all. Rates add up. What clients say of
-themselves and can't be added is told of the worst one: each is watched for its own limits.
+themselves and can't be added is said of the worst one: each is watched for its own limits.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -132,7 +132,7 @@ def merged_results(results: Sequence[LoadResult]) -> LoadResult:
         failure_samples=_samples(result.failure_samples for result in results),
         bytes=_added([result.bytes for result in results]),
         connections=_added([result.connections for result in results]),
-        idle_connections=_added_where_told(result.idle_connections for result in results),
+        idle_connections=_added_where_known(result.idle_connections for result in results),
         keepalive=KeepAliveResult(
             requested=first.keepalive.requested,
             server_closed=_of_all(sum, (result.keepalive.server_closed for result in results)),
@@ -148,7 +148,7 @@ def merged_results(results: Sequence[LoadResult]) -> LoadResult:
         client=_clients([result.client for result in results]),
         windows=_windows([result.windows for result in results]),
         whole=_wholes([result.all_of_it for result in results]) if first.whole else None,
-        tls=_added_where_told(result.tls for result in results),
+        tls=_added_where_known(result.tls for result in results),
         events=_events([result.events for result in results if result.events]),
         endpoints=_endpoints(list(chain.from_iterable(result.endpoints for result in results))),
         printed="\n".join(result.printed for result in results if result.printed) or None,
@@ -171,7 +171,7 @@ def _events(parts: Sequence[EventTimes]) -> EventTimes | None:
 def _of_all(
     of: Callable[[Sequence[Number]], Number], values: Iterable[Number | None]
 ) -> Number | None:
-    """Work something out of what all tell; None where one of them doesn't."""
+    """Work something out of what all say; None where one of them doesn't."""
     asked = list(values)
     known = [value for value in asked if value is not None]
     return of(known) if len(known) == len(asked) else None
@@ -184,7 +184,7 @@ def _added(parts: Sequence[Counts]) -> Counts:
     )
 
 
-def _added_where_told(parts: Iterable[Counts | None]) -> Counts | None:
+def _added_where_known(parts: Iterable[Counts | None]) -> Counts | None:
     """Give counts of what not all clients had to do, such as holding idle connections."""
     known = [part for part in parts if part is not None]
     return _added(known) if known else None
@@ -213,7 +213,7 @@ def _times(parts: Sequence[Times]) -> Times:
     counts = [Histogram.decode(each).total for each in encoded]
     measured = [part for part, count in zip(parts, counts, strict=True) if count]
     if len(measured) < len(parts):
-        # Those of none are told as 0, which is no time.
+        # Those of none are reported as 0, which is no time.
         return _times(measured) if measured else parts[0]
     histogram = add_encoded(encoded)
     all_times = Histogram.decode(histogram)

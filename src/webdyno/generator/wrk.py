@@ -54,7 +54,7 @@ class Wrk(Instrument):
         ]
 
     def result(self, order: LoadOrder, run: Run, done: Done, cpus: int) -> LoadResult:
-        """Give what wrk printed; it looks at no body, and tells only what did go wrong."""
+        """Give what wrk printed; it looks at no body, and says only what did go wrong."""
         load, (request,) = order.load, order.requests
         output, responses = run.output, run.requests
         wrong = output.non_2xx or 0

@@ -43,7 +43,7 @@ def kept_awake(cpus: Sequence[int]) -> AbstractContextManager[str]:
 
 
 def takes_latency_limits() -> bool:
-    """Tell whether we may set one, and anybody heeds it: without a driver all idle CPUs halt."""
+    """Return whether we may set one, and anybody heeds it: without a driver all idle CPUs halt."""
     try:
         driver = IDLE_DRIVER.read_text().strip()
     except OSError:

@@ -1,4 +1,4 @@
-"""Runs the commands of builds, under a warden, and tells why one failed."""
+"""Runs the commands of builds, under a warden, and says why one failed."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ WITHIN_S = 3600.0
 KEPT_FOR_S = 30 * 86_400
 """How long a build is kept that nobody requests."""
 DONE = "built"
-"""The file that tells that a build is complete."""
+"""The file that says that a build is complete."""
 MOST_LOG_BYTES = 64 * 2**20
 SHOWN_LINES, SHOWN_BYTES = 25, 16_384
 

@@ -1,4 +1,4 @@
-"""Which processes hold a listening socket, as /proc tells it; those found so are only watched."""
+"""Which processes hold a listening socket, as /proc reports it; those found so are only watched."""
 
 import sys
 from collections.abc import Collection, Iterator, Sequence
@@ -101,7 +101,7 @@ def _sockets_of(pid: int) -> set[str]:
 
 
 class FoundProcess:
-    """A server that ran before us: it tells what a `ServerProcess` does, and is never stopped.
+    """A server that ran before us: it says what a `ServerProcess` does, and is never stopped.
 
     Its processes are looked for again when one of them has ended: somebody may have restarted it.
     """

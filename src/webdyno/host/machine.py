@@ -93,7 +93,7 @@ def allowed_cpus() -> set[int]:
 
 
 def physical_cores() -> list[list[int]]:
-    """CPUs of each physical core, as the kernel tells it; empty where it doesn't."""
+    """CPUs of each physical core, as the kernel reports it; empty where it doesn't."""
     lists = SYSFS.glob("cpu[0-9]*/topology/thread_siblings_list")
     return [list(core) for core in sorted({tuple(_cpu_list(path.read_text())) for path in lists})]
 

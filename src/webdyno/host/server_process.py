@@ -37,7 +37,7 @@ IN_FRONT_FOR_S = 0.5
 """How long the first process has to live on after other processes began to listen."""
 POLL_S = 0.005
 STOP = b"."
-"""Tells a warden to stop. If the pipe closes without it, webdyno has died."""
+"""Asks a warden to stop. If the pipe closes without it, webdyno has died."""
 
 
 class Circumstances(TypedDict):
@@ -123,7 +123,7 @@ class ServerProcess:
     def _give(self, order: bytes) -> None:
         """Give the warden its order, which nobody else can read: passwords may stand in it."""
         assert self._warden.stdin is not None  # noqa: S101 (it is a pipe, see above)
-        with suppress(BrokenPipeError):  # it is told when its response is read
+        with suppress(BrokenPipeError):  # it is reported when its response is read
             self._warden.stdin.write(b"%08d" % len(order) + order)
             self._warden.stdin.flush()
 
@@ -238,5 +238,5 @@ class ServerProcess:
 
 
 def _program(name: str, path: str | None) -> str:
-    """Find a program whoever may run it; who runs it in vain is told why by his warden."""
+    """Find a program whoever may run it; its warden says why it can't be run."""
     return shutil.which(name, path=path) or shutil.which(name, os.F_OK, path) or name

@@ -169,7 +169,7 @@ class Testbed:
             process.stop()
 
     def __enter__(self) -> Self:
-        """Set up what there is beside servers and client; raise OperationError where that fails."""
+        """Set up what there is next to servers and client; raise OperationError if it fails."""
         if self._keep_awake:
             self._awake = self._exits.enter_context(kept_awake(self.split.client))
         return self

@@ -66,16 +66,16 @@ class Warden:
 
     def run(self) -> int:
         """Wait for the server's or webdyno's end, then leave nothing behind."""
-        told_to_stop = False
+        may_stop = False
         while self.exit_code is None and not self.asked_to_stop:
             readable, _, _ = select.select([0, self.wake_read], [], [], LOOKED_AT_S)
             self._limit_log()
             if 0 in readable:
-                told_to_stop = bool(os.read(0, 1))
+                may_stop = bool(os.read(0, 1))
                 self.asked_to_stop = True
             self._reap(readable)
-        # A webdyno that dies instead of telling loses its lock only some time after its pipe.
-        died = self.asked_to_stop and not told_to_stop
+        # A webdyno that dies without a word loses its lock only some time after its pipe.
+        died = self.asked_to_stop and not may_stop
         if self.exit_code is None:
             self._stop_gracefully()
         elif not self.asked_to_stop:

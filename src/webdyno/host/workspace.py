@@ -3,7 +3,7 @@
 A run's folder may lie where the servers' user can't go (`/root`), and a socket's path may have 107
 bytes at most; so whatever lives only as long as a stack is kept in the first temporary directory
 that is fit for servers. The workspace stays ours: what servers may write to are folders in it that
-they are given. A lock tells whether the webdyno that made a workspace still lives: the kernel drops
+they are given. A lock says whether the webdyno that made a workspace still lives: the kernel drops
 it at its end, kill -9 included. Each new workspace sweeps away those whose maker is gone.
 """
 
@@ -238,7 +238,7 @@ def _removed(left: Path) -> list[str]:
 def locks_held() -> dict[int, int]:
     """Give the process that holds a lock, by inode: proc_locks(5).
 
-    Not by device as well, since some file systems tell another one here.
+    Not by device as well, since some file systems report another one here.
     """
     try:
         lines = LOCKS_HELD.read_text().splitlines()

@@ -1,7 +1,7 @@
 """Adjustments that are settings of a slot: what the lab changes by itself, and why.
 
 What would change the question (connections, arrival rate, keep-alive, a server's settings) is never
-touched, nor is what the user set. Each rule looks at one variant; a difference only tells whether
+touched, nor is what the user set. Each rule looks at one variant; a difference only says whether
 what it found is worth the rounds so far.
 """
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from math import expm1, log
 from statistics import fmean
 
-from webdyno.judge.comparison import compare_as_asked, tells_enough
+from webdyno.judge.comparison import compare_as_asked, shows_enough
 from webdyno.judge.order_statistics import exceeded_by_largest
 from webdyno.judge.point_data import PointData
 from webdyno.judge.questions import question_of
@@ -203,7 +203,7 @@ def _takes_away(comparison: Comparison) -> bool:
     """Whether its bias bounds leave less of an answer than the sampling CI gave."""
     if comparison.verdict is not comparison.sampling_verdict:
         return True
-    return tells_enough(comparison, worst_case=False) and not tells_enough(comparison)
+    return shows_enough(comparison, worst_case=False) and not shows_enough(comparison)
 
 
 def _trends(data: PointData, now: SlotSettings, alpha: float) -> Iterator[_Adjustment]:

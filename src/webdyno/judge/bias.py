@@ -245,7 +245,7 @@ def _busy_share(slots: Sequence[SlotRecord]) -> float | None:
 
 
 def bounds_of(data: PointData, variant: str, other: str, rule: MetricRule) -> list[Bound]:
-    """Give how far each cause can have moved a variant's metric, beside another variant.
+    """Give how far each cause can have moved a variant's metric, next to another variant.
 
     `measured` holds the slots that count for the metric. Side effects (switches, sizes) have none.
     """
@@ -308,7 +308,7 @@ def _turned(bounds: Iterable[Bound]) -> list[Bound]:
 
 
 def limited_by(data: PointData, variant: str, rule: MetricRule) -> LimitedBy | None:
-    """Tell what kept a variant from being faster, client, link or load, if one of them did."""
+    """Report what kept a variant from being faster, client, link or load, if one of them did."""
     mine = data.of_variant(variant)
     if rule.kind == "capacity" and mine:
         return _capacity_limited_by(data, variant)
@@ -329,7 +329,7 @@ def _capacity_limited_by(data: PointData, variant: str) -> LimitedBy | None:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What the run tells of the bias of a variant and the baseline on a metric."""
+    """What the run says of the bias of a variant and the baseline on a metric."""
 
     together: Bound
     """Of their log ratio."""

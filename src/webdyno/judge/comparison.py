@@ -44,18 +44,18 @@ SEQUENTIAL_FACTOR = 1.08
 narrow stops rather too early than too late; without this, 95% intervals cover the truth in 92.5%
 of runs at the worst noise (docs/validation/method.md, "Stop rule")."""
 RELATIVE_PRECISION = 1 / 8
-"""Share of a difference (ln) up to which its interval needn't be any narrower: 4.0 is told well
+"""Share of a difference (ln) up to which its interval needn't be any narrower: 4.0 is reported well
 enough by 3.4 to 4.8."""
 KNOWN_TO, KNOWN_TO_SHARE = 0.025, 0.25
 """To how much, or what share of the difference (ln), a ratio has to be known at least, lest a run
-takes longer than its budget: of equal variants one can then tell that they differ by 5% at most."""
+takes longer than its budget: of equal variants one can then say that they differ by 5% at most."""
 LARGE = log(1.5)
-"""A difference (ln) from which on a ratio that is known to such a share can be told promptly."""
+"""A difference (ln) from which on a ratio that is known to such a share can be known promptly."""
 MOST_EXCLUDED = 0.05
 """An inconclusive comparison answers something where it excludes larger differences than this."""
 FEWEST_OF_COUNTS = 2
 """Rounds in which statements are counted: they are what they are, and no test has to confirm it."""
-WORTH_TELLING_APART = 0.005
+WORTH_REPORTING_APART = 0.005
 """By so much (ln) a ratio may be another one on a machine alone for that to be shown."""
 WITHOUT_DIFFERENCE = {Verdict.INCONCLUSIVE, Verdict.EQUIVALENT}
 WORTH_EXCLUDING = 1.0
@@ -247,11 +247,11 @@ def alone(
 ) -> Interval | None:
     """Give the interval on a machine without others' work; None where it is the one found here.
 
-    One of two busy programs may have got less of the CPUs here, such as one process beside many
+    One of two busy programs may have got less of the CPUs here, such as one process next to many
     threads: by their own CPU time that makes no difference.
     """
     apart = apart_alone(data, variant, baseline)
-    if apart < WORTH_TELLING_APART:
+    if apart < WORTH_REPORTING_APART:
         return None
     own = by_own_cpu(data) if rule.name == THROUGHPUT else None
     low, high = here.low, here.high
@@ -280,7 +280,7 @@ def rules_out(worst_case: Interval | None) -> str | None:
     return ruled_out(worst_case)
 
 
-def tells_enough(comparison: Comparison, *, worst_case: bool = True) -> bool:
+def shows_enough(comparison: Comparison, *, worst_case: bool = True) -> bool:
     """Whether it says something: a verdict, or that differences of more than 5% are excluded.
 
     `worst_case`: by the worst-case CI, as the verdict is, or by the sampling CI.

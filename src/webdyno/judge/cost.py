@@ -16,7 +16,7 @@ Look = TypeVar("Look", InstructionsRecord, RestRecord)
 US_PER_S = 1e6
 KIB = 2**10
 FEWEST_HELD = 200
-"""Connections whose memory can be told: that of fewer is lost in what a process has at hand."""
+"""Connections whose memory can be known: that of fewer is lost in what a process has at hand."""
 
 
 def cost_rate_rps(experiment: Experiment, variant: str) -> float | None:

@@ -34,7 +34,7 @@ class DatabaseWork:
     calls: Mapping[str, float]
     """By statement."""
     time_us: Mapping[str, float]
-    """That each took in the database; nothing where it doesn't tell."""
+    """That each took in the database; nothing where it doesn't say."""
 
 
 def database_work(data: PointData) -> Iterator[DatabaseWork]:
@@ -169,7 +169,7 @@ def cpu_apart(data: PointData) -> Iterator[str]:
 
 
 def shortened(statement: str) -> str:
-    """Give a statement in one line that isn't too long, its end being what tells it apart."""
+    """Give a statement in one line that isn't too long, its end being what distinguishes it."""
     if len(statement) <= SHOWN_LETTERS:
         return statement
     half = SHOWN_LETTERS // 2

@@ -11,7 +11,8 @@ from webdyno.model.several_runs import Difference
 
 ABSENT = "not there"
 SAME_MEMORY = 0.01
-"""By how much the memory that the kernel tells of may differ from start to start of a machine."""
+"""By how much the memory that the kernel distinguishes of may differ from start to start of a
+machine."""
 
 
 def mismatches(before: Experiment, after: Experiment, variants: Sequence[str]) -> list[Difference]:

@@ -22,7 +22,7 @@ answers."""
 
 
 def together(experiment: Experiment) -> int:
-    """Count the comparisons that a run is to tell together: each variant, at each of the requests.
+    """Count the comparisons that a run is to say together: each variant, at each of the requests.
 
     Paths of a load alone are too often many and alike to measure longer for each of them.
     """

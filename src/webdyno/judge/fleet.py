@@ -1,7 +1,7 @@
 """Runs of one experiment on several machines: a verdict that holds for more than one of them.
 
-A machine counts once, however many rounds it measured: what another machine would show is told by
-how machines differ, and no round of one tells that. So each gives the mean of its log ratios, all
+A machine counts once, however many rounds it measured: what another machine would show is known by
+how machines differ, and no round of one says that. So each gives the mean of its log ratios, all
 weighted alike, and these are a sample of machines of this kind. The mean's interval is Student's,
 and that of one more machine's ratio the prediction interval of a normal sample: mean ± t s √(1+1/k)
 (Hahn and Meeker, "Statistical Intervals", 1991, section 4.8). Both are exact for normal machines,
@@ -217,7 +217,7 @@ def intervals_of(
 
 
 def machines_differ(logs: Sequence[Logs]) -> bool:
-    """Tell whether machines' means surely aren't all the same, by the noise of their rounds.
+    """Return whether machines' means surely aren't all the same, by the noise of their rounds.
 
     Welch's test, which asks for no equal noise: "On the comparison of several mean values",
     Biometrika 1951.

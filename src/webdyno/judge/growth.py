@@ -2,7 +2,7 @@
 
 The gate's own rounds have the kernel's counters. Profile rounds, a run of its own, have samples:
 each is put down to one function (`probe/stacks.py`), so that functions add up to the whole. Those
-that have next to nothing of either revision are told together; the intervals of the others are
+that have next to nothing of either revision are reported together; the intervals of the others are
 narrow enough to hold together (Bonferroni).
 """
 
@@ -76,7 +76,7 @@ def growth_at(
 
 
 def functions_apart(profile: PointData) -> tuple[Explanation | None, int]:
-    """Take the difference of CPU per request apart by function; give the rounds that tell it."""
+    """Take the difference of CPU per request apart by function; give the rounds that report it."""
     valid = valid_for(profile, CPU_TIME)
     both = [pair for pair in slots_of_both(valid, HEAD, BASELINE) if all(map(_has_functions, pair))]
     apart = list(_worth_a_part(both))
@@ -98,8 +98,8 @@ def _worth_a_part(both: Sequence[Both]) -> Iterator[str]:
     least = LEAST_SHARE * max(per_response_us(slots, _sampled_s) for slots in of_each)
     names = {name for slots in of_each for slot in slots for name in slot.functions or {}}
     for name in sorted(names):
-        tell = partial(_in_functions, names={name})
-        if any(per_response_us(slots, tell) >= least for slots in of_each):
+        notify = partial(_in_functions, names={name})
+        if any(per_response_us(slots, notify) >= least for slots in of_each):
             yield name
 
 

@@ -116,7 +116,7 @@ def welch(a: Logs, b: Logs, confidence: float) -> Estimate:
 
 
 def heavy_tailed(d: Logs) -> bool:
-    """Tell whether a few values stand far out: kurtosis too large for a normal distribution.
+    """Return whether a few values stand far out: kurtosis too large for a normal distribution.
 
     Anscombe & Glynn, "Distribution of the kurtosis statistic b2 for normal samples", Biometrika
     1983. `scipy.stats` has it, too, but takes half a second to import, in each run.

@@ -38,7 +38,7 @@ from webdyno.model.judgement import (
     VariantValue,
     Verdict,
 )
-from webdyno.model.metrics import CAPACITY, CPU_TIME, METRICS, MetricRule, metrics_told_by
+from webdyno.model.metrics import CAPACITY, CPU_TIME, METRICS, MetricRule, metrics_reported_by
 
 WEIGHT = (
     Verdict.INVALID,
@@ -61,7 +61,7 @@ def judge_comparisons(data: PointData, broken: Sequence[ValidityWarning]) -> Jud
     excluded = excluded_slots(data)
     variants: list[VariantValue] = []
     comparisons: list[Comparison] = []
-    metrics = metrics_told_by(data.slots, decide_on)
+    metrics = metrics_reported_by(data.slots, decide_on)
     for rule in metrics:
         valid = valid_for(data, rule.name)
         variants += [variant_value(valid, variant, rule) for variant in experiment.variants]
@@ -118,7 +118,7 @@ def _with_all_slots(
 
 
 def _flips(compared: Sequence[Comparison], kept: Sequence[Comparison]) -> list[ValidityWarning]:
-    """Tell verdicts that hang on the slots that were excluded: that choice may mislead."""
+    """Report verdicts that hang on the slots that were excluded: that choice may mislead."""
     whole = {comparison.a: comparison for comparison in kept}
     return [
         ValidityWarning(

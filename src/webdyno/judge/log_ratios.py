@@ -130,7 +130,7 @@ def times_of_look(data: PointData, variant: str, rule: MetricRule) -> Histogram 
 def counts_apart(data: PointData, look: LongLook) -> bool:
     """Whether stalls are rarer than slots, which then show the variant between them.
 
-    Slots have their share of what comes more often, and nothing is counted in beside them.
+    Slots have their share of what comes more often, and nothing is counted in next to them.
     """
     slots_s = [slot.load.measured_s for slot in data.of_variant(look.variant)]
     if look.stalls is None or not slots_s:

@@ -82,7 +82,7 @@ def look_at(*parts: LongLookRecord) -> LongLook:
 
 
 class _Parts(tuple[LongLookRecord, ...]):
-    """Records that are told apart by who they are: comparing all that they hold takes long."""
+    """Records that are distinguished by who they are: comparing all that they hold takes long."""
 
     __slots__ = ()
 
@@ -206,7 +206,7 @@ def sum_up(own: Sequence[Stall], looked_s: float, window_s: float) -> Stalls:
     """Estimate how long the servers' stalls are, how often they come, and their share of the time.
 
     Few stalls are a Poisson count (Garwood, "Fiducial limits for the Poisson distribution",
-    Biometrika 1936). From three on the gaps between them tell more: their mean, with Student's t
+    Biometrika 1936). From three on the gaps between them say more: their mean, with Student's t
     of its logarithm; where they scatter as much as chance, both say the same.
     """
     n, length_s = len(own), sum(stall.length_s for stall in own) / len(own)
@@ -226,12 +226,12 @@ def sum_up(own: Sequence[Stall], looked_s: float, window_s: float) -> Stalls:
         _relative_error(length, window_s * EDGE_ERROR) for length in (every, lengths)
     )
     regular = _around(length_s / float(every.mean()), (of_gaps**2 + of_lengths**2) ** 0.5, n - 1)
-    tells_more = regular.high / regular.low < share.high / share.low
+    shows_more = regular.high / regular.low < share.high / share.low
     return Stalls(
         count=n,
         length_s=length_s,
         every_s=_around(float(every.mean()), of_gaps, n - 1),
-        share=regular.replace(high=min(regular.high, 1.0)) if tells_more else share,
+        share=regular.replace(high=min(regular.high, 1.0)) if shows_more else share,
     )
 
 

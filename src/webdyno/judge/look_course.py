@@ -9,7 +9,7 @@ standard errors, by how far and how long parts stay off their level.
 
 What grows is sought by the least that was held in each part. Collected heaps rise and fall, and so
 do connections; what they fall back to is what leaks. The first half is excluded: there buffers,
-caches and just-in-time compilers take what they need once. Of it the second quarter tells whether
+caches and just-in-time compilers take what they need once. Of it the second quarter says whether
 the rise slows down, as that of what fills does: then no slope goes on.
 """
 
@@ -125,7 +125,7 @@ def _mean_of(values: Logs) -> Interval:
 
 
 def _percentile(part: LongLookRecord, quantile: float) -> Interval | None:
-    """Give a percentile, as exactly as so many independent responses tell it."""
+    """Give a percentile, as exactly as so many independent responses report it."""
     times = merge_encoded([part.load.latency_us.histogram])
     interval = quantile_interval(times, quantile)
     if interval is None or interval.low is None or interval.high is None:
@@ -205,7 +205,7 @@ def drifts_in(record: LongLookRecord, without: Sequence[Stall]) -> list[Drift] |
         last = int((stall.at_s + stall.length_s) / windows.length_s) + 2
         kept[first:last] = False
     parts_s: Logs = np.arange(DRIFT_PARTS + 1.0) * size * windows.length_s
-    cpu_s = read.grown(read.cpu_s, parts_s) if read.tell else np.zeros(DRIFT_PARTS)
+    cpu_s = read.grown(read.cpu_s, parts_s) if read.suffice else np.zeros(DRIFT_PARTS)
     at_s, throughputs, work = list[float](), list[float](), list[float]()
     for part in range(DRIFT_PARTS):
         window = slice(part * size, (part + 1) * size)
@@ -229,8 +229,8 @@ def drifts_in(record: LongLookRecord, without: Sequence[Stall]) -> list[Drift] |
 def _without_interference(
     record: LongLookRecord, windows: Windows, read: LookReadings
 ) -> NDArray[np.bool_]:
-    """Tell in which windows the servers had their CPUs: what others take is no drift."""
-    if not read.tell:
+    """Report in which windows the servers had their CPUs: what others take is no drift."""
+    if not read.suffice:
         return np.ones(len(windows.counts), dtype=bool)
     edges_s: Logs = np.arange(len(windows.counts) + 1.0) * windows.length_s
     others_s = np.minimum(read.grown(read.others_s, edges_s), read.grown(read.waited_s, edges_s))
@@ -288,13 +288,13 @@ class _Rise(NamedTuple):
 
 
 def memory_growth(record: LongLookRecord) -> Growth | None:
-    """Tell whether memory goes on growing, and how fast."""
+    """Return whether memory goes on growing, and how fast."""
     rise = _rise(record, lambda sample: sample.memory_bytes, PAGE_BYTES, SMALLEST_BYTES)
     return rise and Growth(bytes_per_s=rise.per_s, bytes_per_request=rise.per_request)
 
 
 def more_open(record: LongLookRecord) -> MoreOpen | None:
-    """Tell whether open files and connections go on becoming more, and how fast."""
+    """Return whether open files and connections go on becoming more, and how fast."""
     rise = _rise(record, lambda sample: sample.descriptors, 1, SMALLEST_DESCRIPTORS)
     return rise and MoreOpen(per_s=rise.per_s, per_request=rise.per_request)
 
@@ -346,7 +346,7 @@ def _lowest(at_s: Logs, held: Logs, begin_s: float, end_s: float, parts: int) ->
 
 
 def _slows_down(record: LongLookRecord, at_s: Logs, least: Logs) -> bool:
-    """Tell whether it rises less and less, as what fills does: by time, and by responses."""
+    """Return whether it rises less and less, as what fills does: by time, and by responses."""
     windows_s = np.arange(len(record.responses) + 1) * record.window_s
     answered = np.interp(at_s, windows_s, np.cumsum([0, *record.responses]))
     return all(_rises_less(axis, least) for axis in (at_s, answered))

@@ -24,7 +24,7 @@ SUMS = ("cpu_s", "busy_s", "stolen_s", "waited_s", "client_waited_s")
 MOST_SAMPLES = 240
 """Of a part that are kept where nothing happened."""
 NEAR_WINDOWS = 6
-"""So close to a stall all samples are kept: they tell who caused it."""
+"""So close to a stall all samples are kept: they say who caused it."""
 QUIET_RESPONSES = 5
 """Responses may come in bursts that many latencies apart, which isn't a stall."""
 
@@ -57,7 +57,7 @@ def breaks(parts: Sequence[LongLookRecord]) -> list[Break]:
 
 
 def trial_of_all(parts: Sequence[LongLookRecord]) -> Trial | None:
-    """Give what all parts together tell of the objectives of a capacity that was found."""
+    """Give what all parts together say of the objectives of a capacity that was found."""
     trials = [part.trial for part in parts if part.trial]
     if not trials:
         return None
@@ -224,8 +224,8 @@ class LookReadings:
         return cls(*np.array(rows, dtype=float).reshape(-1, 7).T)
 
     @property
-    def tell(self) -> bool:
-        """Whether there are enough of them to tell what was in between."""
+    def suffice(self) -> bool:
+        """Whether there are enough of them to say what was in between."""
         return len(self.at_s) >= 2
 
     def grown(self, sums: Logs, edges_s: Logs) -> Logs:

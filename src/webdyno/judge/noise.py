@@ -48,7 +48,7 @@ APART_OF_ONE, APART_OF_TWO = 0.02, 0.2
 may be another one than on a machine alone."""
 OF_REVISIONS = "rev:"
 FEWEST = 3
-"""Rounds that tell how narrow intervals are, or a slope if there are more."""
+"""Rounds that say how narrow intervals are, or a slope if there are more."""
 CONFIDENCE = 0.95
 TINY = 1e-9
 """Half-width (ln) of values that are all equal."""
@@ -71,7 +71,7 @@ def more_by_round(data: PointData, variant: str, other: str, share: Share) -> di
 def beyond_chance(more: Sequence[float], confidence: float = CHANCE) -> float:
     """How much more (ln) one had than the other, by the rounds, beyond what chance explains.
 
-    A single round can't tell chance, so all of it counts.
+    A single round can't say chance, so all of it counts.
     """
     if len(more) < 2:
         return max([*more, 0.0])
@@ -92,7 +92,7 @@ def excess(
 def steepest(more: Mapping[int, float], d: Mapping[int, float]) -> float:
     """How much a log ratio rises with a difference in interference at most, by the rounds.
 
-    The far end of the slope's 95% interval; infinite where too few rounds tell, or where the
+    The far end of the slope's 95% interval; infinite where too few rounds say, or where the
     difference was the same in all of them.
     """
     both = [n for n in more if n in d]
@@ -113,7 +113,7 @@ class EqualCpu:
     """By variant: share of its CPU time, 0 to 1, that it left unused."""
 
     def too_high(self, variant: str, other: str) -> float:
-        """By how much (ln) throughput is too high beside another variant that left less unused."""
+        """By how much (ln) throughput is too high next to another variant that left less unused."""
         return max(_used(self.idle[other]) - _used(self.idle[variant]), 0.0)
 
 
@@ -126,7 +126,7 @@ def by_own_cpu(data: PointData) -> EqualCpu | None:
     """Throughput of busy servers by their own CPU time; None where CPUs were left unused."""
     variants = list(data.experiment.variants)
     slots = {variant: data.of_variant(variant) for variant in variants}
-    if not all(mine and all(map(_tells_own_cpu, mine)) for mine in slots.values()):
+    if not all(mine and all(map(_shows_own_cpu, mine)) for mine in slots.values()):
         return None
     idle = {variant: _idle_share(mine) for variant, mine in slots.items()}
     if max(idle.values()) > MOST_IDLE:
@@ -222,8 +222,8 @@ def half_width(data: PointData, rule: MetricRule) -> float:
     return max(widths, default=inf) if len(widths) == len(variants) - 1 else inf
 
 
-def _tells_own_cpu(slot: SlotRecord) -> bool:
-    """Whether a slot is of a closed loop, beside a client that has CPUs of its own."""
+def _shows_own_cpu(slot: SlotRecord) -> bool:
+    """Whether a slot is of a closed loop, next to a client that has CPUs of its own."""
     return (
         slot.load.loop == "closed" and slot.readings is not None and not slot.readings.shared_cpus
     )
@@ -257,7 +257,7 @@ def _idle_share(slots: Sequence[SlotRecord]) -> float:
 
 
 def _per_cpu_second(data: PointData, variant: str) -> dict[int, float]:
-    """Responses per second of the servers' CPU time in each round that tells it."""
+    """Responses per second of the servers' CPU time in each round that reports it."""
     costs_us = {each.record.round: server_cpu_us(each.of(variant)) for each in data.rounds}
     return {n: 1e6 / cost_us for n, cost_us in costs_us.items() if cost_us}
 

@@ -36,7 +36,7 @@ class QuantileInterval:
 
     @property
     def says(self) -> str:
-        """What the responses tell of the quantile, for people."""
+        """What the responses say of the quantile, for people."""
         name = f"p{self.quantile * 100:g}"
         responses = count(self.responses, "response")
         if self.low is not None and self.high is not None:

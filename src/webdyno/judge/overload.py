@@ -38,7 +38,7 @@ def settled_s(load: LoadResult, rate_rps: float, objectives: Sequence[Objective]
 
 
 def overloads(data: PointData) -> Iterator[Overload]:
-    """Tell for each variant and each multiple of its capacity what came of asking for it."""
+    """Report for each variant and each multiple of its capacity what came of asking for it."""
     for variant in data.experiment.variants:
         slots = data.of_variant(variant)
         multiples = {slot.trial.times for slot in slots if slot.trial and slot.trial.times}

@@ -208,7 +208,7 @@ def _ramp_up_s(load_starts: Sequence[Series], window_s: float, memory_s: float) 
     size = min(whole, length // 2)
     usual = np.median(logs, axis=0)
     away = moving_means(usual, size) - np.median(usual[length // 2 :])
-    # Of a few starts, neither the spread around their median nor a window's own tells much. The
+    # Of a few starts, neither the spread around their median nor a window's own says much. The
     # middle of the second half that windows are held against is as uncertain as their mean.
     spread = float(np.median(logs.std(axis=0, ddof=min(1, len(logs) - 1))))
     error = spread * (2 * max(memory_s / step_s, 1.0) / (size * len(logs))) ** 0.5

@@ -38,7 +38,7 @@ ONLY_POINT = Point(number=0, levels={})
 """That of an experiment without factors."""
 
 P = ParamSpec("P")
-Told = TypeVar("Told")
+Known = TypeVar("Known")
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,7 @@ class PointData:
     def among(self, variants: Iterable[str]) -> Self:
         """Give what was measured as if only these variants were asked about, the first as baseline.
 
-        Slots of the others stay: they tell of the same machine.
+        Slots of the others stay: they say of the same machine.
         """
         names = list(variants)
         if names == list(self.experiment.variants):
@@ -218,7 +218,7 @@ class PointData:
         return replace(self, rounds=tuple(rounds))
 
     def values(self, variant: str, rule: MetricRule) -> dict[int, float]:
-        """Give a variant's value of a metric in each round that can tell it, by round number."""
+        """Give a variant's value of a metric in each round that can report it, by round number."""
         values = {
             this_round.record.round: rule.round_value(this_round.of(variant))
             for this_round in self.rounds
@@ -285,16 +285,16 @@ class RunData:
 
 
 def derived(
-    compute: Callable[Concatenate[PointData, P], Told],
-) -> Callable[Concatenate[PointData, P], Told]:
+    compute: Callable[Concatenate[PointData, P], Known],
+) -> Callable[Concatenate[PointData, P], Known]:
     """Have it computed once for each `PointData`; nobody may change what it gives."""
 
     @wraps(compute)
-    def once(data: PointData, /, *args: P.args, **kwargs: P.kwargs) -> Told:
+    def once(data: PointData, /, *args: P.args, **kwargs: P.kwargs) -> Known:
         key = (compute, args, *kwargs.items())
         if key not in data.known:
             data.known[key] = compute(data, *args, **kwargs)
-        value: Told = data.known[key]
+        value: Known = data.known[key]
         return value
 
     return once

@@ -1,7 +1,7 @@
 """What searches for a capacity leave open, however often they are repeated.
 
 Rounds show how far searches scatter. What all of them find too much they don't show: each search
-tells about how much that is (`model/crossing.py`).
+says about how much that is (`model/crossing.py`).
 """
 
 from statistics import fmean

@@ -220,7 +220,7 @@ def _logs(judgement: Judgement, metric: str, subject: Subject) -> Logs:
 
 
 def _values(judgement: Judgement, metric: str, variant: str) -> dict[int, float]:
-    """Give a variant's values by round; none where the metric wasn't told."""
+    """Give a variant's values by round; none where the metric wasn't reported."""
     return {
         round_number: value
         for measured in judgement.variants

@@ -4,7 +4,7 @@ Requests that the servers are working on, and those that wait in front of them, 
 the mean time that a response takes once it was asked for (Little, Operations Research 1961). Where
 they are as many as a service has workers, all of these have one; where they are as many as there
 are connections, the next request waits for one. What servers count as the most since their start
-tells no more than that it may be so: an overload that was tried before counts as well.
+says no more than that it may be so: an overload that was tried before counts as well.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -32,13 +32,13 @@ AT_THE_LIMIT = "What was saturated just below each capacity"
 
 @derived
 def saturation(data: PointData) -> list[Saturation]:
-    """Tell what variants used near their capacities, where there are trials near these."""
+    """Report what variants used near their capacities, where there are trials near these."""
     saturations = (_saturation_of(data, variant) for variant in data.experiment.variants)
     return [each for each in saturations if each]
 
 
 def _saturation_of(data: PointData, variant: str) -> Saturation | None:
-    """Tell what a variant used near its capacities; None where there is no trial near these."""
+    """Report what a variant used near its capacities; None where there is no trial near these."""
     capacities_rps = data.values(variant, METRICS[CAPACITY])
     near = [
         slot
@@ -71,7 +71,7 @@ def _is_near(trial: Trial, capacity_rps: float) -> bool:
 
 
 def _together(uses: Sequence[ResourceUse]) -> Iterator[ResourceUse]:
-    """Give one line for each thing, of all trials that tell of it."""
+    """Give one line for each thing, of all trials that say of it."""
     for resource, role in dict.fromkeys((use.resource, use.role) for use in uses):
         same = [use for use in uses if (use.resource, use.role) == (resource, role)]
         yield ResourceUse(
@@ -103,7 +103,7 @@ def _of_servers(slot: SlotRecord, quota_cpus: float | None) -> Iterator[Resource
 
 
 def _of_cpus(readings: Readings) -> Iterator[ResourceUse]:
-    """Tell of all the servers' CPUs; of the busiest one where not all of them are at work."""
+    """Report all the servers' CPUs; of the busiest one where not all of them are at work."""
     share = _busy_share(readings.host.servers)
     if share is None:
         return
@@ -118,7 +118,7 @@ def _busy_share(cpus: CpuUse) -> float | None:
 
 
 def _of_workers(role: str, status: ServerStatus, load: LoadResult) -> Iterator[ResourceUse]:
-    """Tell of workers that have a request, or a connection that is kept."""
+    """Report workers that have a request, or a connection that is kept."""
     under_way = requests_under_way(load)
     if not status.workers or (status.busy is None and under_way is None):
         return

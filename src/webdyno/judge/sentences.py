@@ -1,4 +1,4 @@
-"""What a comparison says, in sentences: for the headline, and beside a verdict's name."""
+"""What a comparison says, in sentences: for the headline, and next to a verdict's name."""
 
 from collections.abc import Iterator, Sequence
 from typing import Literal
@@ -26,7 +26,7 @@ from webdyno.model.metrics import CAPACITY, METRICS
 MOST_RANKS_SAID = 4
 """After the first ones; the table has them all."""
 MOST_MINUTES = 60.0
-"""So long it may take to decide, for anybody to be told to."""
+"""So long it may take to decide, for anybody to be asked to."""
 CORE_DIGITS = 3
 """Of what servers cost, in a sentence; the table has their interval."""
 OF_SPEED = {"throughput", "latency"}
@@ -61,7 +61,7 @@ def ranking_headline(ranking: Ranking, metric: str, costs: Sequence[CostAtRate] 
 
 
 def _too_few_rounds(ranking: Ranking) -> list[str]:
-    """Say why pairs are open that figures tell apart: the exact test needs more rounds."""
+    """Say why pairs are open that figures distinguish: the exact test needs more rounds."""
     whys = {pair.why for pair in ranking.pairs if pair.needs_rounds}
     return [_inside(why) for why in sorted(whys)]
 

@@ -3,10 +3,10 @@
 Stalls are windows in which next to nothing was answered. One is the servers' own unless the
 stretch's own evidence names another cause for at least half of its length.
 
-Slow stretches come of a cache that expires all at once, a checkpoint, a compaction beside the work.
-In a closed loop that is less throughput for a while; parts of a quarter of a second, of the usual
-throughput by their median. A stretch has at least two parts in a row below three quarters of it,
-and below five standard deviations by the scatter of parts, so that noise alone makes none.
+Slow stretches come of a cache that expires all at once, a checkpoint, a compaction next to the
+work. In a closed loop that is less throughput for a while; parts of a quarter of a second, of the
+usual throughput by their median. A stretch has at least two parts in a row below three quarters of
+it, and below five standard deviations by the scatter of parts, so that noise alone makes none.
 """
 
 from collections.abc import Iterator, Sequence
@@ -31,7 +31,7 @@ from webdyno.model.records import LongLookRecord
 
 Counts = NDArray[np.intp]
 APART_S = 1.0
-"""Failures that are further apart are told of apart; connections are tried again sooner."""
+"""Failures that are further apart are said of apart; connections are tried again sooner."""
 GONE_SHARE = 0.5
 """Who fails so many requests to the end serves no more."""
 CLIENTS_WORDS = ("cannot assign requested address", "too many open files")
@@ -149,7 +149,7 @@ def _common_s(stall: Stall, other: Stall | Failing) -> float:
 
 
 class Others:
-    """What a record tells of the load generator, the hypervisor and other programs."""
+    """What a record says of the load generator, the hypervisor and other programs."""
 
     def __init__(self, record: LongLookRecord) -> None:
         self._record = record
@@ -170,7 +170,7 @@ class Others:
         """Give for how long of it each of them can have kept the servers from answering."""
         begin_s, end_s, read = stall.at_s, stall.at_s + stall.length_s, self._read
         paused_s = sum(_common_s(stall, pause) for pause in self._record.client_pauses)
-        if not read.tell:
+        if not read.suffice:
             return {"client": paused_s}
         # Where webdyno itself had no CPU for long, the whole machine stalled.
         gap_s = read.longest_gap_s(begin_s, end_s)
@@ -189,7 +189,7 @@ class Others:
     def take_s(self, edges_s: Logs) -> dict[StallCause, Logs]:
         """Give what each took from each of some moments to the next, with no regard to pauses."""
         read = self._read
-        if not read.tell:
+        if not read.suffice:
             return {}
         others_s = read.grown(read.others_s, edges_s) / self._cpus
         return {
@@ -218,7 +218,7 @@ def own(stalls: Sequence[Stall]) -> list[Stall]:
 def with_causes(whole: Sequence[LongLookRecord], stalls: Sequence[Sequence[Stall]]) -> list[Stall]:
     """Say who caused each of the stalls in some stretches, and when it was in the whole.
 
-    Nobody can tell who stopped the servers by a signal: once it may be somebody's debugger, again
+    Nobody can say who stopped the servers by a signal: once it may be somebody's debugger, again
     and again it is how they work.
     """
     explained = list[Stall]()

@@ -77,7 +77,7 @@ class Series:
     def cleaned(self) -> Self:
         """Put the median of its neighbours in place of an outlier, such as a stall of the machine.
 
-        Hampel's filter: outliers are told by the neighbours' median absolute deviation. The first
+        Hampel's filter: outliers are known by the neighbours' median absolute deviation. The first
         windows stay as they are, since a slow beginning may be as short as a stall.
         """
         if len(self.logs) < 3:
@@ -166,7 +166,7 @@ def _first_of_last_level(levels: Logs) -> int:
 def _noise(values: Logs) -> float:
     """Estimate the standard deviation from neighbours' differences, which steps hardly enter.
 
-    From the median difference, or the ninth decile where that tells of more: beside a program that
+    From the median difference, or the ninth decile where that says of more: next to a program that
     works in bursts most windows lose nothing and the others much, of which the median sees nothing.
     """
     apart = np.abs(np.diff(values))
@@ -185,7 +185,7 @@ def _significant_change(levels: Logs) -> float:
 def autocorrelation_time(values: Logs) -> float:
     """Give the integrated autocorrelation time, in windows: 1 when there is no memory.
 
-    That is 1 + twice the sum of all autocorrelations: n windows tell as much of their mean as
+    That is 1 + twice the sum of all autocorrelations: n windows say as much of their mean as
     n / time independent ones. Geyer's initial monotone
     sequence ("Practical Markov chain Monte Carlo", Statistical Science 1992): sums of neighbouring
     pairs of autocorrelations are added while they are positive, none larger than the one before.

@@ -1,4 +1,4 @@
-"""When a variant is steady after a start, told from all that was seen of it alone.
+"""When a variant is steady after a start, known from all that was seen of it alone.
 
 From one or two fresh starts, and from later starts of the load on the last of them.
 """
@@ -33,7 +33,7 @@ FASTER = 0.05
 
 
 def latest_onset(after_start: Sequence[Series]) -> Onset:
-    """Tell from when on all that was seen after a fresh start is steady."""
+    """Report from when on all that was seen after a fresh start is steady."""
     onsets = [onset(series) for series in after_start]
     doubtful = max(onsets, key=lambda each: (each.doubt, each.at_s))
     return replace(doubtful, at_s=max(begins.at_s for begins in onsets))
@@ -42,9 +42,9 @@ def latest_onset(after_start: Sequence[Series]) -> Onset:
 def steady_from(
     fresh_starts: Sequence[Sequence[Series]], load_starts: Sequence[Sequence[Series]] = ()
 ) -> tuple[Onset, Sequence[Series]]:
-    """Tell from when on a variant is steady after a start, and what was seen of the one that tells.
+    """Report from when on a variant is steady after a start, and what was seen of that one.
 
-    Warming up is what a variant does at each start, so the one that was steady first tells: what
+    Warming up is what a variant does at each start, so the one that was steady first says: what
     was seen later in others came from elsewhere. And after warming up it is never again as it was:
     a late change is believed only then, and a level that swings too slowly to be called steady is
     taken for steady if neither its first quarter nor its first half is unlike what follows, and
@@ -117,7 +117,7 @@ def _variance_of_mean(logs: Logs) -> float:
 def _by_kind(
     fresh_starts: Sequence[Sequence[Series]], load_starts: Sequence[Sequence[Series]]
 ) -> list[tuple[Sequence[Series], Sequence[Series]]]:
-    """Give the throughputs of all starts, and whatever else is told of all fresh ones."""
+    """Give the throughputs of all starts, and whatever else is said of all fresh ones."""
     fresh, begun = ([*zip(*each, strict=False)] for each in (fresh_starts, load_starts))
     return [*zip(fresh, [*begun, *[()] * len(fresh)], strict=False)]
 
@@ -136,13 +136,13 @@ def _is_so_again(
 
     It is not if all beginnings lie on one side of all that came later, in stretches of that length,
     or of all there is where that is shorter; of starts of load it is the second half. Those that
-    followed a shorter look came too early to tell.
+    followed a shorter look came too early to report.
     """
     before: list[float] = []
     later: list[float] = []
     for series in (
         start for start in fresh_starts if len(start.logs)
-    ):  # a start may tell of no CPU time
+    ):  # a start may say of no CPU time
         begin = _windows(at_s, series)
         before.append(float(series.logs[:begin].mean()))
         later += _levels(series.logs[begin:], begin)
@@ -166,7 +166,7 @@ def _is_beyond_swings(at_s: float, series: Series) -> bool:
 
 
 def _windows(length_s: float, series: Series) -> int:
-    """Count its windows in so long a time; what was seen at other starts may be told by others."""
+    """Count its windows in so long a time; what was seen at other starts may be known by others."""
     return max(1, round(length_s / series.window_s))
 
 
@@ -185,7 +185,7 @@ def next_step(
     """Say what the looks at fresh starts, the last of which goes on, ask for.
 
     A change that is seen late is what the variant does at each start, or came from elsewhere:
-    another start tells, where there may be one, unless some starts of load after this one do.
+    another start says, where there may be one, unless some starts of load after this one do.
     """
     begins, _ = steady_from(fresh_starts, load_starts)
     if begins.gets_faster:

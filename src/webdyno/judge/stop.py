@@ -31,7 +31,7 @@ from webdyno.model.records import StopReason
 from webdyno.model.text import Prose
 
 OWN_S = 1.3
-"""Of the time within which a clear difference is to be told, what isn't measuring: to start, to
+"""Of the time within which a clear difference is to be reported, what isn't measuring: to start, to
 judge, to print. 1.2 s were seen (nginx against Apache on two CPUs), and 0.1 s are for luck."""
 VARIANTS = 2
 """That time is that of so many variants; each further one gets as much as one of these."""
@@ -105,8 +105,8 @@ def known_well(valid: PointData, fewest: int) -> Stop | None:
     return Stop("bounds", f"more rounds would not help: {lower_first(why).rstrip('.')}")
 
 
-def told_promptly(valid: PointData, elapsed_s: float) -> Stop | None:
-    """Stop where a difference is large and another round would end too late to be told promptly.
+def reported_promptly(valid: PointData, elapsed_s: float) -> Stop | None:
+    """Stop where a difference is large and another round would end too late.
 
     Such a difference needn't be known as well as others. It is one look, at a moment that the
     ratios don't choose, and only at an interval's width. Who sets limits (or goes on with a run)

@@ -28,7 +28,7 @@ def judge_sweep(run: RunData) -> SweepJudgement:
     compares_loads = {"replay"} < set(experiment.factors.get(ARRIVALS, []))
     if compares_loads and question_of(experiment).has_baseline:
         variants, decide_on = list(experiment.variants), experiment.measure.decide_on
-        sentences += [_beside_the_log(variant, decide_on, judged) for variant in variants[1:]]
+        sentences += [_next_to_the_log(variant, decide_on, judged) for variant in variants[1:]]
     return SweepJudgement(sentences=sentences, points=judged)
 
 
@@ -43,7 +43,7 @@ def points_together(experiment: Experiment, judged: Sequence[PointJudgement]) ->
     return [_sentence(variant, variants[0], decide_on, judged) for variant in variants[1:]]
 
 
-def _beside_the_log(variant: str, decide_on: str, judged: Sequence[PointJudgement]) -> str:
+def _next_to_the_log(variant: str, decide_on: str, judged: Sequence[PointJudgement]) -> str:
     """Say whether a log's own timetable and the load that was made of it give the same verdict.
 
     Where other things are varied as well, each point is held against its like.

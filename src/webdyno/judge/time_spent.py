@@ -23,17 +23,17 @@ from webdyno.model.judgement import Comparison, Verdict
 from webdyno.model.metrics import CPU_TIME, responses
 from webdyno.model.records import SlotRecord
 
-Tell = Callable[[SlotRecord], float]
+SecondsOf = Callable[[SlotRecord], float]
 
 WHOLE = "all of it"
 OWN_CODE = "in the programs"
-PARTS: dict[str, Tell] = {
+PARTS: dict[str, SecondsOf] = {
     OWN_CODE: lambda slot: slot.servers.cpu_user_s,
     "in the kernel": lambda slot: slot.servers.cpu_sys_s,
     "in interrupts": lambda slot: slot.servers.interrupts_s,
 }
 SMALL = 0.05
-"""Share of the whole difference that a part needs to be told."""
+"""Share of the whole difference that a part needs to be reported."""
 
 FEWEST_ROUNDS = 2
 
@@ -55,12 +55,12 @@ def explanations(data: PointData, comparisons: Sequence[Comparison]) -> Iterator
 
 
 def explain(valid: PointData, variant: str, baseline: str) -> Explanation | None:
-    """Take the difference apart; None where two rounds don't tell both variants."""
+    """Take the difference apart; None where two rounds don't report both variants."""
     both = slots_of_both(valid, variant, baseline)
     return taken_apart(variant, baseline, both, counted_parts(valid), cpu_s)
 
 
-def counted_parts(valid: PointData) -> Mapping[str, Tell]:
+def counted_parts(valid: PointData) -> Mapping[str, SecondsOf]:
     """Give the parts that the kernel counts: databases are no code of the application's own."""
     readings = [slot.readings for slot in valid.slots if slot.readings]
     roles = list(dict.fromkeys(role for reading in readings for role in reading.databases))
@@ -101,7 +101,7 @@ Both = tuple[Sequence[SlotRecord], Sequence[SlotRecord]]
 
 
 def slots_of_both(valid: PointData, variant: str, *baselines: str) -> list[Both]:
-    """Give the slots of rounds that tell a variant and its baseline, copies of which are one."""
+    """Give the slots of rounds that report a variant and its baseline, copies of which are one."""
     both = [
         (this_round.of(variant), [slot for name in baselines for slot in this_round.of(name)])
         for this_round in valid.rounds
@@ -110,28 +110,32 @@ def slots_of_both(valid: PointData, variant: str, *baselines: str) -> list[Both]
 
 
 def taken_apart(
-    variant: str, baseline: str, both: Sequence[Both], parts: Mapping[str, Tell], whole: Tell
+    variant: str,
+    baseline: str,
+    both: Sequence[Both],
+    parts: Mapping[str, SecondsOf],
+    whole: SecondsOf,
 ) -> Explanation | None:
     """Take the difference of CPU per request apart; None with fewer than two rounds."""
     if len(both) < FEWEST_ROUNDS:
         return None
     counters = {
-        what: tell
-        for what, tell in parts.items()
-        if any(tell(slot) for a, b in both for slot in (*a, *b))
+        what: seconds_of
+        for what, seconds_of in parts.items()
+        if any(seconds_of(slot) for a, b in both for slot in (*a, *b))
     }
     confidence = 1 - ALPHA / max(len(counters), 1)
     return Explanation(
         a=variant,
         b=baseline,
         whole=_part(WHOLE, whole, both, 1 - ALPHA),
-        parts=[_part(what, tell, both, confidence) for what, tell in counters.items()],
+        parts=[_part(what, seconds_of, both, confidence) for what, seconds_of in counters.items()],
     )
 
 
-def _part(what: str, tell: Tell, rounds: Sequence[Both], confidence: float) -> CpuPart:
+def _part(what: str, seconds_of: SecondsOf, rounds: Sequence[Both], confidence: float) -> CpuPart:
     a_us, b_us = (
-        np.array([per_response_us(slots, tell) for slots in variant])
+        np.array([per_response_us(slots, seconds_of) for slots in variant])
         for variant in zip(*rounds, strict=True)
     )
     return CpuPart(
@@ -142,9 +146,9 @@ def _part(what: str, tell: Tell, rounds: Sequence[Both], confidence: float) -> C
     )
 
 
-def per_response_us(slots: Sequence[SlotRecord], tell: Tell) -> float:
-    """Give what is told of slots in seconds, in microseconds per response."""
-    return sum(tell(slot) for slot in slots) * 1e6 / _answered(slots)
+def per_response_us(slots: Sequence[SlotRecord], seconds_of: SecondsOf) -> float:
+    """Give what is said of slots in seconds, in microseconds per response."""
+    return sum(seconds_of(slot) for slot in slots) * 1e6 / _answered(slots)
 
 
 def _answered(slots: Sequence[SlotRecord]) -> int:

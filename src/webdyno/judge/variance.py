@@ -19,7 +19,7 @@ from webdyno.model.measure import FIRST_SLOTS
 from webdyno.model.metrics import METRICS, MetricRule
 from webdyno.model.records import SlotRecord
 
-FEWEST_TOLD, MOST_TOLD = 2, 32
+FEWEST_REPORTED, MOST_REPORTED = 2, 32
 
 PILOT_ROUNDS = 6
 """Rounds that the choice is made from: those that every run has."""
@@ -27,7 +27,7 @@ PILOT_ROUNDS = 6
 NEARLY = 1.1
 MOST_SLOTS = 8
 """Rounds shouldn't become so long that few fit into a budget. Nor have they ever fewer slots than
-the first ones: the rounds are limited as well, and each would tell less."""
+the first ones: the rounds are limited as well, and each would say less."""
 
 
 def chosen_slots_per_variant(data: PointData) -> int:
@@ -49,7 +49,7 @@ def _chosen(pilot: PointData) -> int:
     splits = [
         random_effects(groups)
         for variant in others
-        if _tells(groups := _log_ratios(valid, variant, baseline, rule))
+        if _shows(groups := _log_ratios(valid, variant, baseline, rule))
     ]
     if not splits:
         return FIRST_SLOTS
@@ -91,7 +91,7 @@ def variance_splits(
     start_s, slot_s = round_costs_s(data, len(variants))
     for variant in variants:
         groups = list(data.slot_logs(variant, rule).values())
-        if not _tells(groups):
+        if not _shows(groups):
             continue
         restart, slot = random_effects(groups)
         splits.append(
@@ -129,10 +129,10 @@ def best_slots(restart: float, slot: float, start_s: float, slot_s: float) -> in
     """
     worth = restart * slot_s
     best = sqrt(start_s * slot / worth) if worth > 0 else inf
-    return int(min(max(2 * round(min(best, MOST_TOLD) / 2), FEWEST_TOLD), MOST_TOLD))
+    return int(min(max(2 * round(min(best, MOST_REPORTED) / 2), FEWEST_REPORTED), MOST_REPORTED))
 
 
-def _tells(groups: Sequence[Logs]) -> bool:
+def _shows(groups: Sequence[Logs]) -> bool:
     """Whether variance within and between rounds can be separated."""
     return len(groups) > 1 and any(len(group) > 1 for group in groups)
 

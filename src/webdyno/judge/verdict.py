@@ -56,7 +56,7 @@ class Ruling:
 
 
 def different(ratio: Estimate | None, p: float, question: VerdictRule) -> bool:
-    """Tell whether both the interval and the exact test exclude "no difference"."""
+    """Return whether both the interval and the exact test exclude "no difference"."""
     return ratio is not None and ratio.excludes_zero() and p <= question.alpha
 
 

@@ -40,7 +40,7 @@ BLOCKED: dict[BlockedBy, str] = {
 }
 """What threads are blocked by, in words, the nearest cause first."""
 LEAST_SHARE = 0.02
-"""Of a response's time that a part needs to be told."""
+"""Of a response's time that a part needs to be reported."""
 DELAYED_ACK_US = (35_000, 50_000)
 """Linux delays an acknowledgement by 40 ms (TCP_DELACK_MIN)."""
 
@@ -54,7 +54,7 @@ class _Parts(NamedTuple):
 
 
 def waiting(data: PointData) -> Iterator[Waiting]:
-    """Take each variant's time apart, where the load and the probes can tell."""
+    """Take each variant's time apart, where the load and the probes can say."""
     valid = valid_for(data, THROUGHPUT)
     yield from filter(None, (_waiting_of(valid, variant) for variant in data.experiment.variants))
 
@@ -179,12 +179,12 @@ def what_waits(judged: Judgement) -> Iterator[str]:
     """Say where a difference of throughput is one of waiting, not of work on the servers' CPUs."""
     by_variant = {part.variant: part for part in judged.waiting}
     for comparison in judged.comparisons:
-        is_told = comparison.metric == THROUGHPUT and comparison.verdict in {
+        is_reported = comparison.metric == THROUGHPUT and comparison.verdict in {
             Verdict.FASTER,
             Verdict.SLOWER,
         }
         if (
-            not is_told
+            not is_reported
             or comparison.limited_by
             or not {comparison.a, comparison.b} <= by_variant.keys()
         ):

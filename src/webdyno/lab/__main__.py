@@ -1,13 +1,13 @@
 """One call of the Python API as a process of its own: `python -m webdyno.lab CALL ARGUMENTS`.
 
-The arguments are a JSON object. What is told goes to standard error, the answer to standard output.
-`webdyno.run.child` gives these words to who starts it.
+The arguments are a JSON object. What is reported goes to standard error, the answer to standard
+output. `webdyno.run.child` gives these words to who starts it.
 """
 
 import json
 import sys
 
-from webdyno.lab.ending import end_by_signals, leave_matrices_one_thread, told_end
+from webdyno.lab.ending import end_by_signals, leave_matrices_one_thread, reported_end
 from webdyno.model.command import python_calls
 from webdyno.model.debug_log import debug_log
 from webdyno.model.errors import UserError
@@ -21,7 +21,7 @@ def main(call: str, arguments: str) -> Exit:
     leave_matrices_one_thread()
     calls = python_calls()
     if call not in calls:
-        return told_end(UserError(f"{call}: is no call; there are {', '.join(calls)}"), call)
+        return reported_end(UserError(f"{call}: is no call; there are {', '.join(calls)}"), call)
     try:
         with debug_log([call, *json.loads(arguments)]):  # without values, which may be secrets
             # Its import takes a while: Ctrl-C is heard by now.
@@ -29,7 +29,7 @@ def main(call: str, arguments: str) -> Exit:
         for result in answer.values() if isinstance(answer, dict) else filter(None, [answer]):
             print(result.headline)  # noqa: T201
     except (Exception, KeyboardInterrupt) as end:  # noqa: BLE001 (all end the process)
-        return told_end(end, call)
+        return reported_end(end, call)
     return Exit.OK
 
 

@@ -40,7 +40,7 @@ from webdyno.lab.lines import LineProgress
 from webdyno.lab.measure import (
     MeasuredRun,
     has_enough,
-    measure_anew,
+    measure_again,
     measure_on,
     measure_or_go_on,
     what_is_kept,
@@ -100,10 +100,10 @@ class Options(TypedDict, total=False):
     """The cluster's head, such as 10.0.0.1:6379; else RAY_ADDRESS."""
     report: bool
     """Write `report.html` into the run's folder at the end."""
-    tell: Callable[[str], None] | None
-    """Is given each line that tells how it goes; None: nobody. Standard error else."""
+    notify: Callable[[str], None] | None
+    """Is given each line that says how it goes; None: nobody. Standard error else."""
     verbose: bool
-    """Tell of each slot as well."""
+    """Report each slot as well."""
     ask: AskPerson
     """Asks a person, instead of raising UserError where `yes` would be needed."""
     by_keyword: bool
@@ -160,7 +160,7 @@ def gate(
     confirm: bool = False,
     **options: Unpack[Options],
 ) -> GateResult:
-    """Tell whether a revision is worse than another by more than is tolerated.
+    """Return whether a revision is worse than another by more than is tolerated.
 
     `fail_if`: limits, such as `cpu > +3%` or `throughput < -5%`; those of `webdyno gate` unless any
     is given. `paths`: endpoints, each asked by itself; else what webdyno.toml says. `confirm`: it
@@ -180,7 +180,7 @@ def gate(
     arranged_gate = asked_gate(asked, given.catalogue, given.caller)
     if isinstance(arranged_gate, GateJudgement):
         return GateResult(arranged_gate, None)
-    first = measure_anew(*arranged_gate, given.output, given.caller)
+    first = measure_again(*arranged_gate, given.output, given.caller)
     measured = measure_confirmation(first, asked, given.catalogue, given.caller)
     if measured.end == "finished":
         measure_growth(measured.folder, arranged_gate.catalogue, given.caller)
@@ -297,7 +297,7 @@ class _CallOptions:
         refuse_reading(options, caller)
         catalogue = Catalogue.load([Path(folder) for folder in several(options.get("catalog", ()))])
         own, traffic = list(_overrides(options, caller)), _traffic(options, caller)
-        overrides = [*own, *traffic.overrides(own, caller.tell)]
+        overrides = [*own, *traffic.overrides(own, caller.notify)]
         return cls(options, caller, catalogue, overrides, traffic.words)
 
     @property
@@ -323,13 +323,13 @@ class _CallOptions:
 
     def measured(self, asked: Arrangement) -> Result:
         """Measure it."""
-        return self.result_of(measure_anew(*asked, self.output, self.caller))
+        return self.result_of(measure_again(*asked, self.output, self.caller))
 
     def result_of(self, measured: MeasuredRun) -> Result:
-        """Give what came of it; tell where it didn't come to its end."""
+        """Give what came of it; say where it didn't come to its end."""
         if measured.end != "finished":
             what = "interrupted" if measured.interrupted else "a server died"
-            self.caller.tell(f"{what}; {what_is_kept(measured.folder)}")
+            self.caller.notify(f"{what}; {what_is_kept(measured.folder)}")
         result = result_in(measured.folder)
         enough = not measured.interrupted or has_enough(measured.folder)
         if self.options.get("report") and enough:
@@ -348,10 +348,10 @@ class _CallOptions:
 
 
 def _caller(options: Mapping[str, Any]) -> Caller:
-    tell = options.get("tell", _to_standard_error) or _to_nobody
+    notify = options.get("notify", _to_standard_error) or _to_nobody
     return Caller(
-        tell=tell,
-        progress=partial(LineProgress, tell=tell, verbose=options.get("verbose", False)),
+        notify=notify,
+        progress=partial(LineProgress, notify=notify, verbose=options.get("verbose", False)),
         asks=options.get("ask"),
         yes=options.get("yes", False),
         loads_other_machines=options.get("loads_other_machines", False),
@@ -373,7 +373,7 @@ def _to_standard_error(text: str) -> None:
 
 
 def _to_nobody(_: str) -> None:
-    """Tell nobody."""
+    """Report to nobody."""
 
 
 def _overrides(options: Mapping[str, Any], caller: Caller) -> Iterator[Override]:

@@ -1,4 +1,4 @@
-"""Whoever has something measured: how they are told and asked, and what they agreed to."""
+"""Whoever has something measured: how they hear of it and are asked, and what they agreed to."""
 
 import logging
 from collections.abc import Callable
@@ -24,7 +24,7 @@ class AskPerson(Protocol):
 class Caller:
     """Whoever has something measured."""
 
-    tell: Callable[[str], None]
+    notify: Callable[[str], None]
     """Says what is no result."""
     progress: Callable[[RunHead], AbstractContextManager[Progress]]
     """Gives what shows the progress of a run."""
@@ -41,7 +41,7 @@ class Caller:
     cluster: str | None = None
     """The head of the cluster that has the hosts; else the environment names it."""
     quiet: bool = False
-    """Whether only what goes wrong is told."""
+    """Whether only what goes wrong is reported."""
     by_keyword: bool = False
     """Whether `yes` and the like are given as keywords of Python, not as flags."""
 

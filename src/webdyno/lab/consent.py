@@ -59,7 +59,7 @@ def agree_to_foreign(parts: Sequence[ForeignPart], caller: Caller) -> None:
     if not caller.yes:
         if caller.is_alone:
             raise UserError(f"{commands}\nadd {caller.spelled('--yes')} to agree; nothing was run")
-        caller.tell(commands)
+        caller.notify(commands)
         if not caller.ask("run that?", usual=False):
             raise UserError("nothing was run, since you didn't agree")
     _remember(new, caller)
@@ -194,9 +194,9 @@ def vouched_targets(
             f"to load, add {caller.spelled('--target-is-mine')}, which "
             f"{caller.spelled('--yes')} doesn't stand for"
         )
-    caller.tell("load goes to another machine, whose other users notice it:")
+    caller.notify("load goes to another machine, whose other users notice it:")
     for address, own in targets.items():
-        caller.tell(f"  {own.written} ({address}): {_round_trip_words(own)}")
+        caller.notify(f"  {own.written} ({address}): {_round_trip_words(own)}")
     return frozenset(targets)
 
 
@@ -249,7 +249,7 @@ def provide(
 
     def agreed(question: str) -> bool:
         if caller.yes:
-            caller.tell(f"{question} {caller.spelled('--yes')} agreed to that …")
+            caller.notify(f"{question} {caller.spelled('--yes')} agreed to that …")
             return True
         return bool(caller.ask(question, usual=True))
 
@@ -261,7 +261,7 @@ def provide(
     failures = []
     for service in to_build:
         try:
-            build_program(service, caller.tell)
+            build_program(service, caller.notify)
         except OperationError as failure:
             failures.append(str(failure))
     if failures:
@@ -305,7 +305,7 @@ def _remember(parts: Sequence[ForeignPart], caller: Caller) -> None:
         append_text(agreed, "".join(f"{part.fingerprint}\n" for part in parts))
     except (OSError, OperationError, RuntimeError) as error:
         _UNKEPT.update(part.fingerprint for part in parts)
-        caller.tell(f"what you agreed to can't be kept, and will be asked again: {error}")
+        caller.notify(f"what you agreed to can't be kept, and will be asked again: {error}")
 
 
 def without_unlike(
@@ -325,7 +325,7 @@ def without_unlike(
     unlike = unlike_requests(experiment, catalogue, vouched)
     if not unlike:
         return experiment
-    differences = _told_of_unlike(experiment, unlike)
+    differences = _differences_of(experiment, unlike)
     share = sum(request.share for request in unlike)
     if share > MOST_SHARE:
         raise UserError(f"{differences}\nthat is most of the load: nothing was measured")
@@ -333,11 +333,11 @@ def without_unlike(
         raise UserError(f"{differences}\na replay asks for all of them; omit load.arrivals=replay")
     by_yes = caller.spelled("--yes")
     if caller.yes:
-        caller.tell(f"{differences}\nthey are excluded, as {by_yes} agreed to")
+        caller.notify(f"{differences}\nthey are excluded, as {by_yes} agreed to")
     elif caller.is_alone:
         raise UserError(f"{differences}\nadd {by_yes} to leave them out; nothing was measured")
     else:
-        caller.tell(differences)
+        caller.notify(differences)
         if not caller.ask("leave them out and measure the rest?", usual=True):
             raise UserError("nothing was measured, since you didn't agree")
     return without(experiment, unlike)
@@ -358,7 +358,7 @@ def _can_be_looked_at(experiment: Experiment, catalogue: Catalogue) -> bool:
     )
 
 
-def _told_of_unlike(experiment: Experiment, unlike: Sequence["Unlike"]) -> str:
+def _differences_of(experiment: Experiment, unlike: Sequence["Unlike"]) -> str:
     share = sum(request.share for request in unlike)
     of = number(len(experiment.requests))
     lines = [

@@ -42,8 +42,8 @@ if TYPE_CHECKING:  # Ray is an extra, and takes a second to import
 
 Head = TypeVar("Head", bound=BaseModel)
 
-TOLD_APART = 20
-"""Of so many hosts each is told of by itself, and gets a report of its own."""
+REPORTED_APART = 20
+"""Of so many hosts each is said of by itself, and gets a report of its own."""
 ROUND = b'{"kind":"round"'
 """How the record of a finished round begins; see `run.redact.line_of`."""
 
@@ -140,19 +140,19 @@ def measure_on_hosts(dispatched: Dispatch, caller: Caller) -> bool:
         _check_hosts(dispatcher, missing)
         dispatched.begin(caller)
         if not caller.quiet:
-            caller.tell(
+            caller.notify(
                 f"{dispatched.name}: {count(missing.total(), 'run')} on "
                 f"{count(len(dispatcher.hosts), 'host')}, each of {dispatched.each}"
             )
-        news = RoundNews(max(missing.values()), caller.tell, quiet=caller.quiet)
+        news = RoundNews(max(missing.values()), caller.notify, quiet=caller.quiet)
         try:
             dispatcher.measure(missing, news, yes=caller.yes)
         except KeyboardInterrupt:
-            caller.tell("\ninterrupted")
+            caller.notify("\ninterrupted")
             return False
         finally:
-            tell_of_failures(dispatcher.done, caller)
-            _tell_of_missing(dispatched, missing_runs(works, folder), caller)
+            report_failures(dispatcher.done, caller)
+            _report_missing(dispatched, missing_runs(works, folder), caller)
     return True
 
 
@@ -165,10 +165,10 @@ def _check_hosts(dispatcher: "Dispatcher", missing: "Counter[Work]") -> None:
             raise UserError(f"{wanted} are wanted, and {count(there, 'host')} can measure")
 
 
-def _tell_of_missing(dispatched: Dispatch, missing: "Counter[Work]", caller: Caller) -> None:
+def _report_missing(dispatched: Dispatch, missing: "Counter[Work]", caller: Caller) -> None:
     if missing:
         runs = dispatched.runs
-        caller.tell(
+        caller.notify(
             f"{runs - missing.total()} of {count(runs, 'run')} came to an end; what was measured "
             f"is kept in {dispatched.folder}\n    {command('resume', dispatched.folder)}   "
             f"continues"
@@ -193,52 +193,52 @@ def cluster_hosts(address: str | None) -> Iterator[Sequence["Host"]]:
 
 
 def fit_hosts(hosts: Sequence["Host"], caller: Caller) -> list["Host"]:
-    """Exclude hosts that can't measure beside the others, and say why."""
+    """Exclude hosts that can't measure next to the others, and say why."""
     from webdyno.cluster.host import checked_hosts
 
     looked = checked_hosts(hosts)
     for host in looked:
         if host.why_not:
-            caller.tell(f"{host.why_not}; it is excluded")
+            caller.notify(f"{host.why_not}; it is excluded")
     return [host.host for host in looked if not host.why_not]
 
 
 class RoundNews:
-    """Tells of each round when it is there, and now and then how sure the answer is by now.
+    """Reports each round when it is there, and now and then how sure the answer is by now.
 
-    That takes all of a host's records, so it is told after 2, 4, 8, … rounds: what it costs stays
-    in proportion to them. Of many hosts only how far they are is told, after as many rounds as
-    there are hosts.
+    That takes all of a host's records, so it is reported after 2, 4, 8, … rounds: what it costs
+    stays in proportion to them. Of many hosts only how far they are is reported, after as many
+    rounds as there are hosts.
     """
 
-    def __init__(self, hosts: int, tell: Callable[[str], None], *, quiet: bool) -> None:
+    def __init__(self, hosts: int, notify: Callable[[str], None], *, quiet: bool) -> None:
         self._hosts = hosts
-        self._tell, self._quiet = tell, quiet
+        self._notify, self._quiet = notify, quiet
         self._read_bytes: dict[str, int] = {}
         self._rounds: dict[str, int] = {}
         self._all_rounds = 0
         self._counting = Lock()
 
     def __call__(self, host: str, run: Path) -> None:
-        """Tell of what is new in a host's run."""
+        """Report what is new in a host's run."""
         before = self._rounds.get(host, 0)
         rounds = before + self._new_rounds(host, run)
         if rounds == before or self._quiet:
             return
-        if self._hosts <= TOLD_APART:
+        if self._hosts <= REPORTED_APART:
             self._rounds[host] = rounds
-            self._tell_of(host, run, before, rounds)
+            self._report_on(host, run, before, rounds)
         else:
             self._count(host, rounds)
 
-    def _tell_of(self, host: str, run: Path, before: int, rounds: int) -> None:
+    def _report_on(self, host: str, run: Path, before: int, rounds: int) -> None:
         from webdyno.judge import question_of
 
         so_far = ""
         if rounds.bit_length() > max(before, 1).bit_length():
             points = RunFolder.open(run).data().points
             so_far = "; ".join(question_of(point.experiment).so_far(point) for point in points)
-        self._tell(f"{host}, round {rounds}{': ' * bool(so_far)}{so_far}")
+        self._notify(f"{host}, round {rounds}{': ' * bool(so_far)}{so_far}")
 
     def _count(self, host: str, rounds: int) -> None:
         with self._counting:
@@ -249,7 +249,7 @@ class RoundNews:
                 least, most = min(self._rounds.values()), max(self._rounds.values())
                 spread = f"{least} to {most}" if least < most else f"{least}"
                 hosts = count(len(self._rounds), "host")
-                self._tell(f"{count(self._all_rounds, 'round')} on {hosts}, {spread} on each")
+                self._notify(f"{count(self._all_rounds, 'round')} on {hosts}, {spread} on each")
 
     def _new_rounds(self, host: str, run: Path) -> int:
         with (run / RECORDS_FILE).open("rb") as file:
@@ -302,19 +302,19 @@ def read_head(kind: type[Head], file: Path) -> Head:
         raise UserError(f"{file}: not the head of a {what}: {first_fault(error)}") from error
 
 
-def tell_of_failures(runs: Sequence["HostRun"], caller: Caller) -> None:
-    """Tell which hosts were lost, and which couldn't measure: of many points the last one's why."""
+def report_failures(runs: Sequence["HostRun"], caller: Caller) -> None:
+    """Report which hosts were lost, and which couldn't measure: of many points the last why."""
     failed: dict[str, list[HostRun]] = defaultdict(list)
     for run in runs:
         if run.lost is not None or run.came_to_nothing:
             failed[run.host].append(run)
-    for several in list(failed.values())[:TOLD_APART]:
+    for several in list(failed.values())[:REPORTED_APART]:
         last, labels = several[-1], "; ".join(machine.label for machine in several)
         if last.ended is None:
-            caller.tell(f"{last.lost}; what it had measured is kept in {last.folder}")
+            caller.notify(f"{last.lost}; what it had measured is kept in {last.folder}")
         else:
-            caller.tell(f"{labels}: measured nothing to its end (exit code {last.ended.code}):")
-            caller.tell(f"    {last.ended.said.strip()}")
-    if len(failed) > TOLD_APART:
-        more = count(len(failed) - TOLD_APART, "more host")
-        caller.tell(f"… and {more} came to nothing or were lost")
+            caller.notify(f"{labels}: measured nothing to its end (exit code {last.ended.code}):")
+            caller.notify(f"    {last.ended.said.strip()}")
+    if len(failed) > REPORTED_APART:
+        more = count(len(failed) - REPORTED_APART, "more host")
+        caller.notify(f"… and {more} came to nothing or were lost")

@@ -52,7 +52,7 @@ def _interrupt(number: int, _frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
-def told_end(error: BaseException, doing: str) -> Exit:
+def reported_end(error: BaseException, doing: str) -> Exit:
     """Say on standard error what ended a command, or a call; give the exit code that fits."""
     match error:
         case UserError():

@@ -73,7 +73,7 @@ class AskedExplanation:
 
 
 def measure_limits(asked: AskedExplanation, caller: Caller) -> Iterator[MeasuredRun]:
-    """Measure each variant beside itself with less of one thing, in a folder of its own."""
+    """Measure each variant next to itself with less of one thing, in a folder of its own."""
     from webdyno.host.limits import CpuLimit
     from webdyno.run.explain import limits_experiment
 
@@ -81,7 +81,7 @@ def measure_limits(asked: AskedExplanation, caller: Caller) -> Iterator[Measured
     check_load(experiment)
     cpu_time_is_ours = CpuLimit.possible()
     if not cpu_time_is_ours:
-        caller.tell(
+        caller.notify(
             "CPU time can't be taken here, from servers or client: that takes root and the "
             "kernel's control groups; the rest is tried"
         )
@@ -113,7 +113,7 @@ def suspected_settings(asked: AskedExplanation) -> dict[str, list[Advice]]:
 def measure_advice(
     asked: AskedExplanation, suspected: Mapping[str, list[Advice]], caller: Caller
 ) -> Iterator[MeasuredRun]:
-    """Measure each variant beside itself with the settings that are thought to be better."""
+    """Measure each variant next to itself with the settings that are thought to be better."""
     from webdyno.run.explain import advice_experiment
 
     experiment = asked.experiment(sum(map(bool, suspected.values())))
@@ -161,7 +161,7 @@ def named_variant(experiment: Experiment, asked: str) -> str:
 
 
 def check_load(experiment: Experiment) -> None:
-    """Refuse what no throughput can tell of."""
+    """Refuse what no throughput can say of."""
     if experiment.capacity or any(
         experiment.load_of(name).loop == "open" for name in experiment.variants
     ):
@@ -177,7 +177,7 @@ def check_load(experiment: Experiment) -> None:
 
 
 def factorial_experiment(one: str, other: str, experiment: Experiment) -> Experiment:
-    """Give the experiment that tells which of two variants' settings make their difference.
+    """Give the experiment that says which of two variants' settings make their difference.
 
     Others have some settings as in the one, some as in the other: all combinations of up to three
     settings; of more, fractions in which no setting's effect is mixed up with another's alone (Box,

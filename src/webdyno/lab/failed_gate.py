@@ -16,7 +16,7 @@ from webdyno.definitions import Catalogue
 from webdyno.judge.point_data import PointData
 from webdyno.judge.validity import spent_s
 from webdyno.lab.caller import Caller
-from webdyno.lab.measure import measure_anew, measure_on
+from webdyno.lab.measure import measure_again, measure_on
 from webdyno.model.errors import OperationError, UserError
 from webdyno.model.format import count, duration, percent
 from webdyno.model.gate import GateAnswer, GateJudgement
@@ -102,7 +102,7 @@ def _profile(
         else:
             title = f"what grew: {rounds} profile rounds or more, about {duration(takes_s)}"
             experiment = profile_experiment(point, catalogue, given_s)
-            measured = measure_anew(title, experiment, catalogue, path, caller, rounds={0: rounds})
+            measured = measure_again(title, experiment, catalogue, path, caller, rounds={0: rounds})
         if measured.interrupted:
             raise KeyboardInterrupt
         done, round_s = rounds, (time.monotonic() - began) / rounds
@@ -190,14 +190,14 @@ def bisect(between: str, repository: Repository, ask: AskGate, caller: Caller) -
     if not between_them:
         raise UserError(f"{FLAG} {between}: there are no commits between them")
     gates = ceil(log2(len(between_them))) + 1
-    caller.tell(f"{count(len(between_them), 'commit')}: about {count(gates, 'gate')}")
+    caller.notify(f"{count(len(between_them), 'commit')}: about {count(gates, 'gate')}")
     bisection = Bisection(good, newest)
 
     def answer_at(commit: Commit) -> GateAnswer:
-        caller.tell(f"gate {len(bisection.tried) + 1}: {commit.name}")
+        caller.notify(f"gate {len(bisection.tried) + 1}: {commit.name}")
         tried = _tried(commit, lambda: ask(first_good, commit.hash))
         bisection.tried.append(tried)
-        caller.tell(f"{commit.name}: {tried.answer}: {tried.why}")
+        caller.notify(f"{commit.name}: {tried.answer}: {tried.why}")
         return tried.answer
 
     if answer_at(newest) is not GateAnswer.FAIL:

@@ -94,7 +94,7 @@ class FirstTry:
     by: str = ""
     """Where its routes were found."""
     headers: dict[str, str] = field(default_factory=dict)
-    """That requests need, beside those that were known."""
+    """That requests need, next to those that were known."""
     valid: list[PageResponse] = field(default_factory=list)
     excluded: dict[str, list[str]] = field(default_factory=dict)
     """By reason: what isn't requested."""
@@ -149,7 +149,7 @@ def try_out(
     environment = users_environment(repository.top, app.environment)
     revision = repository.revision(WORKING_TREE, str(folder))
     recipe = Recipe(app.build, within, environment)
-    files = built(repository, revision, recipe, "the working tree", caller.tell) / within
+    files = built(repository, revision, recipe, "the working tree", caller.notify) / within
     way, text = next((key, said) for key in KIND_OF_APP if (said := getattr(app, key)) is not None)
     own = {
         "dir": str(files),
@@ -268,7 +268,7 @@ class _Asking:
         )
 
     def _routes(self) -> tuple[str, list[Route]]:
-        """Give the routes by the best that tells of them, and what that is."""
+        """Give the routes by the best that says of them, and what that is."""
         by, routes = known_routes(self.app, self.files)
         for path in SERVED if by == SOURCES else ():
             seen = self._see(path)

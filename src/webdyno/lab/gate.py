@@ -89,7 +89,7 @@ def asked_gate(
     )
     if old.files and new.files and (why := _unmeasured(old.files, new.files)):
         if lacking := new.files.repository.excluded_from(new.asked):
-            caller.tell(f"{new.flag} {new.asked} {lacking}")
+            caller.notify(f"{new.flag} {new.asked} {lacking}")
         return GateJudgement(answer=GateAnswer.PASS, headline=why, baseline=old.name, head=new.name)
     if asked.history is not None:
         check_history(asked.history, old.name, caller.named("--history"))
@@ -152,7 +152,7 @@ def measure_confirmation(
     assert isinstance(arranged, Arrangement)  # noqa: S101 (there was a change)
     left_s = 2 * run.head.experiment.measure.budget_s - spent_s(data)
     experiment = arranged.experiment.with_measure(budget_s=left_s, seed=None)
-    caller.tell(f"fails: {answer.headline}\nmeasuring that again, from fresh builds")
+    caller.notify(f"fails: {answer.headline}\nmeasuring that again, from fresh builds")
     path = run.path / CONFIRMATION_FOLDER
     second = measure_or_go_on("confirmation", experiment, arranged.catalogue, path, caller)
     return first._replace(end=second.end)
@@ -339,7 +339,7 @@ def repeat_command(
 ) -> str:
     """Give the command that asks the same of the same revisions, but for endpoints.
 
-    `named`: flags and what they name. Empty where that can't be told in one line: of keywords, of
+    `named`: flags and what they name. Empty where that can't be known in one line: of keywords, of
     long flags, and of curl commands, which may hold secrets.
     """
     flags = [part for override in overrides for part in AGAIN.split(override.flag)]

@@ -59,7 +59,7 @@ def _at_rate(rate_rps: float | None) -> str:
 
 
 def add_to_history(file: Path, gate: GateJudgement) -> bool:
-    """Add a gate's ratios as a line; tell whether it has any.
+    """Add a gate's ratios as a line; say whether it has any.
 
     Raise OperationError where the file can't be written.
     """

@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # numpy takes a while to import
 
 
 class LineProgress:
-    """Tells of a run as it goes on."""
+    """Reports a run as it goes on."""
 
     a_line_each = True
     """Whether pilots and rounds have lines; else they are shown in another way."""
@@ -30,31 +30,31 @@ class LineProgress:
     def __init__(
         self,
         head: RunHead,
-        tell: Callable[[str], None],
+        notify: Callable[[str], None],
         *,
         quiet: bool = False,
         verbose: bool = False,
     ) -> None:
-        self.notice = tell
+        self.notice = notify
         self._quiet, self._verbose = quiet, verbose
         self._factors = list(factor_names(head.experiment.factors).values())
         self._round = ""
 
     def __enter__(self) -> Self:
-        """Begin to tell."""
+        """Begin to report."""
         if self._factors and not self._quiet:
             self.notice(f"each line: {', '.join(self._factors)} · round")
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Tell no more."""
+        """Report no more."""
 
     def pilot_begins(self, point: Point, variant: str) -> None:  # noqa: ARG002
         """A variant is looked at alone."""
         interrupt_again()
 
     def pilot_ends(self, record: PilotRecord) -> None:
-        """Tell what was found."""
+        """Report what was found."""
         pilot = record.found
         if record.bursts and record.bursts.summary:
             self.notice(f"{record.variant}: {record.bursts.summary}")
@@ -73,7 +73,7 @@ class LineProgress:
         interrupt_again()
 
     def slot_ends(self, record: SlotRecord) -> None:
-        """Tell of it where all is told."""
+        """Report it where all is reported."""
         if self._verbose:
             self.notice(f"  {slot_words(record)}")
 
@@ -91,7 +91,7 @@ class LineProgress:
         interrupt_again()
 
     def long_look_goes_on(self, part: LongLookRecord) -> None:
-        """Tell of it in one line."""
+        """Report it in one line."""
         if self._verbose:
             from webdyno.judge.look_course import course_of
             from webdyno.judge.stalls import stalls_of
@@ -109,7 +109,7 @@ class LineProgress:
             self.notice(f"over time: {look.variant}  {look_in_short(look)}")
 
     def round_ends(self, this_round: RoundRecord, data: "PointData") -> None:
-        """Tell how sure the answer is by now."""
+        """Report how sure the answer is by now."""
         if self.a_line_each and not self._quiet:
             from webdyno.judge import question_of
 
@@ -122,7 +122,7 @@ def _warmup_words(warmup_s: float) -> str:
 
 
 def slot_words(record: SlotRecord) -> str:
-    """Tell of a slot in one line."""
+    """Report a slot in one line."""
     load, failed = record.load, record.load.failures.total
     cpu_us = record.servers.cpu_s / max(load.all_of_it.completed, 1) * 1e6
     words = (

@@ -57,7 +57,7 @@ class MeasuredRun(NamedTuple):
         return self.end == "interrupted"
 
 
-def measure_anew(
+def measure_again(
     name: str,
     experiment: Experiment,
     catalogue: Catalogue,
@@ -76,12 +76,12 @@ def measure_anew(
     vouched = _provide(experiment, catalogue, out or Path("the new run"), caller)
     experiment = without_unlike(experiment, catalogue, caller, vouched)
     if said := state_that_stays(experiment, catalogue):
-        caller.tell(said)
+        caller.notify(said)
     from webdyno.run.budget import estimate_text
     from webdyno.run.session import begin_run
 
     if not caller.quiet:
-        caller.tell(f"{name} {estimate_text(experiment, catalogue)}" if rounds is None else name)
+        caller.notify(f"{name} {estimate_text(experiment, catalogue)}" if rounds is None else name)
 
     def begun(backend: "Backend", there: Experiment) -> RunFolder:
         folder = begin_run(name, there, catalogue, out, backend)
@@ -119,7 +119,7 @@ def measure_or_go_on(
     """Measure an experiment in a folder, or go on with what is there."""
     if (path / HEAD_FILE).exists():
         return measure_on(path, caller)
-    return measure_anew(name, experiment, catalogue, path, caller)
+    return measure_again(name, experiment, catalogue, path, caller)
 
 
 def within_budget(experiment: Experiment, catalogue: Catalogue, caller: Caller) -> Experiment:
@@ -130,7 +130,7 @@ def within_budget(experiment: Experiment, catalogue: Catalogue, caller: Caller) 
     kept = reduce_levels(experiment, catalogue, budget_s)
     all_points, points = (len(plan_points(each)) for each in (experiment, kept))
     if points < all_points:
-        caller.tell(
+        caller.notify(
             f"{points} of {count(all_points, 'point')} fit into {duration(budget_s)}; "
             "a longer --time measures more, --full all of them"
         )
@@ -138,7 +138,7 @@ def within_budget(experiment: Experiment, catalogue: Catalogue, caller: Caller) 
 
 
 def measure_sweeps(run: Path, caller: Caller) -> Iterator[MeasuredRun]:
-    """Measure the sweeps beside a search, in its folder, or go on with them; give each.
+    """Measure the sweeps next to a search, in its folder, or go on with them; give each.
 
     None where none was requested.
     """
@@ -155,7 +155,7 @@ def measure_sweeps(run: Path, caller: Caller) -> Iterator[MeasuredRun]:
         for variant in point.judgement.variants
         if variant.metric == CAPACITY and variant.interval
     ]
-    caller.tell(f"\nsweeps around the capacities, for {duration(sweep_s)}:")
+    caller.notify(f"\nsweeps around the capacities, for {duration(sweep_s)}:")
     for name, sweep in capacity_sweeps(folder.head.experiment, capacities_rps):
         if (measured := _sweep(run / name, sweep, run, caller)) is not None:
             yield measured
@@ -171,7 +171,7 @@ def _sweep(path: Path, sweep: Experiment, run: Path, caller: Caller) -> Measured
         return None if is_finished(RunFolder.open(path).data()) else measure_on(path, caller)
     catalogue = kept_catalogue(run)
     kept = reduce_levels(sweep, catalogue, sweep.measure.budget_s)
-    return measure_anew(path.name, kept, catalogue, path, caller)
+    return measure_again(path.name, kept, catalogue, path, caller)
 
 
 def has_enough(folder: RunFolder) -> bool:
@@ -268,10 +268,10 @@ def _provide(
     agree_to_foreign([*foreign_parts(stacks, sites), *around], caller)
     if not on_hosts:  # those look themselves
         provide(stacks, sites, tools, caller)
-        _tell_of_others(caller)
+        _report_others(caller)
     for its in generators:
         for bias in its.biases:
-            caller.tell(f"{its.name}: {bias}")
+            caller.notify(f"{its.name}: {bias}")
     return vouched
 
 
@@ -333,15 +333,15 @@ def _roles(experiment: Experiment, catalogue: Catalogue) -> Iterator[tuple[str, 
             yield name, stack, role
 
 
-def _tell_of_others(caller: Caller) -> None:
+def _report_others(caller: Caller) -> None:
     """Say who else is at it here: two runs on one machine measure each other."""
     from webdyno.host.workspace import others_running, sweep
 
     for fault in sweep():
-        caller.tell(fault)
+        caller.notify(fault)
     if others := others_running():
         more = f" and {len(others) - 1} more" if others[1:] else ""
-        caller.tell(
+        caller.notify(
             f"servers of webdyno run here as well, of process {others[0].pid} "
             f"({others[0].command:.{COMMAND_SHOWN}}){more}: both measure wrongly while the other "
             "runs; better wait until that has ended"
@@ -363,7 +363,7 @@ def _measure_in(
     with where as (backend, there), opened(backend, there) as folder:
         if more_s is None and rounds is None and is_finished(folder.data()):
             longer = command("resume", folder.path, "--time", "60s")
-            caller.tell(f"this run has come to its end; to measure for longer: {longer}")
+            caller.notify(f"this run has come to its end; to measure for longer: {longer}")
         try:
             with caller.progress(folder.head) as progress:
                 measure_run(folder, progress, more_s, rounds, backend)

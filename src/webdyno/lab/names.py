@@ -1,4 +1,4 @@
-"""The shortest names that tell systems apart: `gunicorn` and `uvicorn`, `main` and `v1.2`."""
+"""The shortest names that distinguish systems: `gunicorn` and `uvicorn`, `main` and `v1.2`."""
 
 import re
 import shlex
@@ -38,7 +38,7 @@ class NamedSystem(NamedTuple):
 def variant_names(systems: Sequence[NamedSystem]) -> list[str]:
     """Give each system its own name, or the shortest one that no other has.
 
-    Systems that are the same, or too much alike, are told apart by letters: `nginx (A)`. Raise
+    Systems that are the same, or too much alike, are distinguished by letters: `nginx (A)`. Raise
     UserError where two were given one name.
     """
     given = [system.name for system in systems if system.name]

@@ -57,7 +57,7 @@ class Chart:
     name: str
     """Unique within a run, such as `ratios`."""
     title: str
-    told: str
+    description: str
     """What a reader who can't see it should know."""
     svg: str
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from webdyno.definitions import Catalogue
 from webdyno.definitions.catalogue import levels_first
 from webdyno.lab.caller import Caller
-from webdyno.lab.measure import MeasuredRun, measure_anew, measure_on
+from webdyno.lab.measure import MeasuredRun, measure_again, measure_on
 from webdyno.model.errors import OperationError, UserError
 from webdyno.model.experiment import Level
 from webdyno.model.format import count, duration
@@ -104,7 +104,7 @@ class Repetition:
         ):
             done.append(due)
             name = due.experiment
-            self.caller.tell(
+            self.caller.notify(
                 f"{name}: {count(due.more, 'more round')} for {due.claim.says!r}, which is "
                 f"inconclusive; {duration(left_s)} are left"
             )
@@ -125,7 +125,7 @@ class Repetition:
             measured = RunFolder.open(run).data() if (run / HEAD_FILE).exists() else None
             row = judge_claim(study.name, claim, measured)
             if row.outcome is Outcome.NOT_JUDGED and claim.experiment in self.failures:
-                row = row.replace(told=[], why=self.failures[claim.experiment])
+                row = row.replace(reported=[], why=self.failures[claim.experiment])
             rows.append(row)
         return rows
 
@@ -138,7 +138,7 @@ class Repetition:
             return False
         except (UserError, OperationError) as error:
             self.failures[name] = str(error).splitlines()[0]
-            self.caller.tell(f"{name}: {error}")
+            self.caller.notify(f"{name}: {error}")
             return True
         return not measured.interrupted
 
@@ -161,7 +161,7 @@ class Repetition:
         rounds = dict.fromkeys(points, plan.rounds)
         if plan.begun:
             return measure_on(plan.run, self.caller, None, rounds)
-        return measure_anew(plan.name, experiment, self.catalogue, plan.run, self.caller, rounds)
+        return measure_again(plan.name, experiment, self.catalogue, plan.run, self.caller, rounds)
 
     def _foreseen(self, name: str, wanted: Sequence[Publication]) -> "list[Further]":
         from webdyno.studies.further import further_rounds

@@ -57,7 +57,7 @@ class AskedSystems:
     own: Mapping[str, object] = field(default_factory=dict)
     """Keys of the variants of systems of the user's own, such as `dir`."""
     load: Mapping[str, object] = field(default_factory=dict)
-    """What is said of the load beside that."""
+    """What is said of the load next to that."""
     traffic: str = ""
     """The flags that give requests, if any do."""
     overrides: Sequence[Override] = ()
@@ -133,7 +133,7 @@ def _resolved(
 
     refuse_own_systems(draft.data, caller)
     provide_needs = partial(provide, [], [], caller=caller)
-    return resolve(draft, catalogue, folder, caller.tell, provide_needs, fresh=fresh)
+    return resolve(draft, catalogue, folder, caller.notify, provide_needs, fresh=fresh)
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from webdyno.definitions.validation import shown_value
 from webdyno.judge.questions.halving import gains_on_baseline
 from webdyno.judge.validity import used_s
 from webdyno.lab.caller import Caller
-from webdyno.lab.measure import measure_anew, measure_on
+from webdyno.lab.measure import measure_again, measure_on
 from webdyno.lab.names import NamedSystem, variant_names
 from webdyno.lab.systems import AskedSystems, arranged
 from webdyno.model.errors import OperationError, UserError
@@ -45,7 +45,7 @@ MOST_ROUNDS = {0: 10}
 """Of a batch, by point: it ends when one of its candidates is left."""
 DEFAULT = "default"
 CANDIDATES = 8
-"""Settings of a batch beside the default."""
+"""Settings of a batch next to the default."""
 BROKEN = -3.0
 """ln of the gain of settings with which a server doesn't do what it is asked for."""
 ROUND_BUDGET_S = 600.0
@@ -278,7 +278,7 @@ class Tuning:
         return (self.folder / FINAL / HEAD_FILE).exists()
 
     def tunings(self) -> list[TunedVariant]:
-        """Tell what was found for each variant."""
+        """Report what was found for each variant."""
         return [contender.summary() for contender in self.contenders]
 
     def times(self, time_s: float | None) -> TuningTimes:
@@ -337,11 +337,11 @@ def _measured(contender: Contender, experiment: Experiment, caller: Caller) -> b
     """Measure a variant's next batch; False when interrupted."""
     path, title = contender.next_folder, experiment.title
     try:
-        batch = measure_anew(title, experiment, contender.catalogue, path, caller, MOST_ROUNDS)
+        batch = measure_again(title, experiment, contender.catalogue, path, caller, MOST_ROUNDS)
     finally:
         if (path / HEAD_FILE).exists():
             contender.batches.append(RunFolder.open(path))
-    caller.tell(
+    caller.notify(
         f"{contender.name}: {duration(round(contender.used_s))} used, "
         f"{count(len(contender.tried), 'setting')} tried; {_best(contender)}"
     )

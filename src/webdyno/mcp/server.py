@@ -190,7 +190,7 @@ class Measuring:
 
 
 async def _followed(process: Process, context: Context) -> list[str]:
-    """Report what a process tells until it ends; give what it printed."""
+    """Report what a process says until it ends; give what it printed."""
     printed: list[str] = []
     messages: list[str] = []
     step = count(1)

@@ -57,7 +57,7 @@ def gate_tool(measuring: Measuring) -> AgentTool:
         paths: Paths = None,
         time: Time = None,
     ) -> Answer:
-        """Tell whether a revision is worse than its baseline by more than the limits allow."""
+        """Return whether a revision is worse than its baseline by more than the limits allow."""
         asked = {"base": base, "head": head, "fail_if": fail_if, "paths": paths}
         folder, printed = await measuring.measure("gate", time, asked, context)
         return answer_in(folder) if runs_below(folder) else answer_without_run(" ".join(printed))

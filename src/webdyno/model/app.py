@@ -50,8 +50,8 @@ class App(Model):
     environment: dict[Variable, Text] = {}
     """Variables for both; `${env:NAME}` stands for a secret."""
     services: dict[RoleName, str] = {}
-    """With `start` or `image`: services of the catalogue that run beside it with data of their own,
-    by role: with `db = "postgresql"` it finds the database by `$DATABASE_URL`, `$PGHOST`,
+    """With `start` or `image`: services of the catalogue that run next to it with data of their
+    own, by role: with `db = "postgresql"` it finds the database by `$DATABASE_URL`, `$PGHOST`,
     `$DB_HOST` and so on."""
     setup: Text | None = None
     """A line of shell that fills them, such as migrations and fixtures: run in `dir` once for each

@@ -163,7 +163,7 @@ to see what they do at a multiple of the capacity, and how long they take to com
 
 
 class Trial(Model):
-    """What a slot at a rate of the search's choice tells of the objectives."""
+    """What a slot at a rate of the search's choice says of the objectives."""
 
     purpose: Purpose = "search"
     start: Count = 0

@@ -142,8 +142,8 @@ def spelled(flag: str, value: object = True, *, by_keyword: bool) -> str:
 def called_as() -> str:
     """Give the name by which this webdyno can be called again from the same folder.
 
-    `./dyno` tells it in WEBDYNO_CALLED_AS. Else it is the plain name where the PATH leads to it, or
-    the path by which it was called.
+    `./dyno` reports it in WEBDYNO_CALLED_AS. Else it is the plain name where the PATH leads to it,
+    or the path by which it was called.
     """
     if name := os.environ.get("WEBDYNO_CALLED_AS"):
         return name

@@ -38,4 +38,4 @@ class CostAtRest(Model):
     memory_mib: OverRounds | None = None
     """Resident memory; None where it can't be read."""
     connection_kib: OverRounds | None = None
-    """What each open connection takes of it; None where too few could be held to tell."""
+    """What each open connection takes of it; None where too few could be held to report."""

@@ -35,7 +35,7 @@ SURE_CLUSTERS = 2.0
 ONLY_WHERE_ALL = 8
 """Power of the share by which they count: a half has next to none of them."""
 CLUSTERS = 64.0
-"""Independent clusters in one of the longest trials, where no queue tells how many."""
+"""Independent clusters in one of the longest trials, where no queue says how many."""
 BEYOND_BRACKET = 4.0
 """The shares at the ends of a bracket mislead by this (ln) at most."""
 LEAST_LN_SHARE = -300.0
@@ -43,12 +43,12 @@ LEAST_LN_SHARE = -300.0
 STEEPNESSES, CROSSINGS = 20, 61
 """Lines that are looked at."""
 BELOW, ABOVE = 0.8, 1.35
-"""Trials whose rates lie between these two shares of the middle of the bracket tell where the
+"""Trials whose rates lie between these two shares of the middle of the bracket say where the
 capacity is."""
 
 
 class TrialPoint(NamedTuple):
-    """What a trial tells of an objective."""
+    """What a trial says of an objective."""
 
     away: float
     """ln of its rate over the middle of the bracket."""

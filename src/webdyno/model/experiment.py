@@ -269,7 +269,7 @@ class Experiment(Model):
         self.capacity.check(others, loads, varies=bool(self.factors))
 
     def __hash__(self) -> int:
-        """Tell experiments apart by what mostly differs; tables in them have no hash."""
+        """Distinguish experiments by what mostly differs; tables in them have no hash."""
         return hash((self.title, self.question, *self.variants, *self.factors))
 
     def with_measure(self, **changes: Unpack[MeasureChanges]) -> "Experiment":
@@ -329,7 +329,7 @@ class Experiment(Model):
 
     @property
     def sweep_s(self) -> float | None:
-        """For how long sweeps beside the capacities are measured; None for none."""
+        """For how long sweeps next to the capacities are measured; None for none."""
         return self.capacity.sweep_s if self.capacity else None
 
     @property

@@ -110,7 +110,7 @@ class Waiting(Model):
     cpu_us: Interval
     """In which a thread could have run and its CPU was taken."""
     queue_us: Interval | None
-    """In front of workers all of which were taken; None where no service tells of such."""
+    """In front of workers all of which were taken; None where no service says of such."""
     queue_at: str | None = None
     """The role of the service whose workers these are."""
     workers: int | None = None

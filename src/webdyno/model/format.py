@@ -23,14 +23,14 @@ MOST_DECIMALS = 6
 WIDEST = 100.0
 """An interval of a ratio is of no use if its upper end is more than so many times the lower one."""
 LEAST_US = 0.1
-"""No clock tells shorter times."""
+"""No clock says shorter times."""
 LATENCY_UNITS = ((1e6, "s"), (1e3, "ms"), (1.0, "µs"))
 """Microseconds from which on a latency is written in this unit."""
 LATENCY_DIGITS = 3
 SINGLE_LEVEL = 0.9501
 """Confidence from which on an interval is one of several that hold together."""
 MOST_RATIO_DECIMALS = 4
-"""Ratios are told apart from 1, so that more of their digits matter."""
+"""Ratios are distinguished from 1, so that more of their digits matter."""
 
 
 BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|µs|ms|s|min|bytes|[KMGT]iB|rounds?)(?!\w))")
@@ -196,7 +196,7 @@ def signed_percent(share: float) -> str:
 def confidence_level(level: float) -> str:
     """Give a confidence level, less than 1: `95%`, `98.3%`, `99.96%`.
 
-    With as many decimals as show what it excludes, so that none is told as certainty.
+    With as many decimals as show what it excludes, so that none is reported as certainty.
     """
     excluded = (1 - level) * 100
     return f"{round(level * 100, max(1, -floor(log10(excluded)))):.10g}%"

@@ -27,7 +27,7 @@ class GateAnswer(StrEnum):
 
 
 ClaimAnswer = Literal["not worse", "worse", "inconclusive", "not asked", "invalid"]
-"""`not asked`: load generator or link limited all variants, so that it tells nothing."""
+"""`not asked`: load generator or link limited all variants, so that it says nothing."""
 ClaimBecause = Literal[
     "few-rounds",
     "few-samples",
@@ -96,7 +96,7 @@ class CostGrowth(Model):
     endpoint: str
     counted: Explanation | None
     """CPU per request by the kernel's counters, from the gate's own rounds: programs, kernel,
-    interrupts. None where two valid rounds don't tell both revisions."""
+    interrupts. None where two valid rounds don't report both revisions."""
     sampled: Explanation | None = None
     """The same by function, from profile rounds; None where there are none."""
     rounds: Count = 0

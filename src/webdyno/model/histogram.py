@@ -25,7 +25,7 @@ MERGED_AT_ONCE = 64
 MOST_REMEMBERED_BYTES = 64_000_000
 """Of merged histograms: some 800 of 3,000 buckets each, which is many."""
 ENTRY_BYTES = 1_000
-"""What the objects of one take beside its numbers and texts."""
+"""What the objects of one take next to its numbers and texts."""
 V2_PLAIN = 0x1C849303
 V2_COMPRESSED = 0x1C849304
 COOKIE_MASK = 0xFFFFFF0F
@@ -83,7 +83,7 @@ class Histogram:
     def at_most(self, permille: int) -> float | None:
         """Give the time that so many thousandths of all times don't exceed; None without times.
 
-        It is the highest whole number of the bucket that holds it, as load generators tell it.
+        It is the highest whole number of the bucket that holds it, as load generators report it.
         """
         if not self.total:
             return None

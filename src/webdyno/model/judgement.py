@@ -218,7 +218,7 @@ class ValidityWarning(Model):
     """The metrics that it invalidates; all of them when empty."""
 
     def invalidates(self, metric: str, variants: Sequence[str]) -> bool:
-        """Tell whether it makes figures of some variants on a metric invalid."""
+        """Return whether it makes figures of some variants on a metric invalid."""
         return (
             self.severity == "invalid"
             and (not self.metrics or metric in self.metrics)
@@ -341,7 +341,7 @@ class Judgement(Model):
     explanations: list[Explanation] = []
     """What differences of CPU per request are made of."""
     waiting: list[Waiting] = []
-    """What the time of each variant's responses is made of, where that can be told."""
+    """What the time of each variant's responses is made of, where that can be known."""
     saturation: list[Saturation] = []
     """What was saturated just below each variant's capacity, where that was searched for."""
     costs: list[CostAtRate] = []

@@ -20,7 +20,7 @@ SHORT = {
     "p99": "latency_p99_us",
     "memory": "memory_mib",
 }
-"""What metrics are called in limits, beside their own names."""
+"""What metrics are called in limits, next to their own names."""
 EXAMPLE = "such as 'p99 > +5%' or 'throughput < -5%'"
 _LIMIT = re.compile(
     r"\s*(?P<about>[^<>]+?)\s*(?P<sign>[<>])\s*(?P<amount>[+-]\d+(?:\.\d+)?)\s*%\s*"
@@ -53,7 +53,7 @@ class Limit:
     """Of the baseline's value; negative below it."""
 
     def holds(self, comparison: Comparison) -> Holds:
-        """Tell whether it surely holds: over the whole worst-case CI."""
+        """Return whether it surely holds: over the whole worst-case CI."""
         interval = comparison.decisive
         if interval is None or comparison.verdict is Verdict.INVALID:
             return "inconclusive"

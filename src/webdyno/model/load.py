@@ -143,8 +143,8 @@ class Load(Model):
             raise ValueError(
                 'arrival_unit = "connection" needs keepalive = N, the requests on each'
             )
-        beside = self.idle_connections or self.slow_readers
-        if beside and self.protocol != "http":
+        extra = self.idle_connections or self.slow_readers
+        if extra and self.protocol != "http":
             raise ValueError(
                 "idle_connections and slow_readers are there for plain HTTP/1.1 only; leave them "
                 'out, or protocol = "http"'

@@ -119,7 +119,7 @@ class Client(Foreign):
     """Share of its threads' time spent on the CPU with work, 0 to 1: the busiest thread's."""
     stalled_s: Amount = 0.0
     """Seconds in which a thread stalled: stopped, without a CPU, or its machine was paused; 0
-    where the load generator can't tell."""
+    where the load generator can't say."""
     stalled_windows: Count = 0
     """Windows in which that was so long that they measure nothing: they are excluded from rate and
     times."""
@@ -128,7 +128,7 @@ class Client(Foreign):
     wake_ups: Count | None = None
     """How often its threads waited and went on; of webdyno's own generator only."""
     busy_waits: bool = False
-    """True when it asks the kernel over and over, so that `busy` doesn't tell how hard it works."""
+    """True when it asks the kernel over and over, so that `busy` doesn't say how hard it works."""
 
 
 class Window(Foreign):

@@ -54,7 +54,7 @@ class Stall(Model):
 
 
 class Stalls(Model):
-    """The servers' own stalls, as far as the stretch can tell."""
+    """The servers' own stalls, as far as the stretch can say."""
 
     count: Count
     length_s: Amount

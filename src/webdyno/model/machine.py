@@ -33,14 +33,14 @@ class Machine(Model):
     listen_backlog_limit: int | None
     split: CpuSplit
     sysctls: dict[str, str] = {}
-    """Settings of the kernel that servers and load feel; those that it doesn't tell are excluded.
+    """Settings of the kernel that servers and load feel; those that it doesn't say are excluded.
     """
     network: str | None = None
     """What joins client and servers, and by which means; None: the loopback interface."""
     awake: str | None = None
     """By which means CPUs are kept out of deep idle; None: they aren't."""
     identity: str | None = None
-    """Tells machines of one make apart; nothing else can be learnt from it."""
+    """Distinguishes machines of one make; nothing else can be learnt from it."""
 
 
 FORMAT: Literal[2] = 2

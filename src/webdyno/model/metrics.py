@@ -1,6 +1,6 @@
 """The quantities that are compared. A new one is one entry of `METRICS`, and nothing else.
 
-Judgements, tables, charts and CSV show whatever is registered here and can be told of a run.
+Judgements, tables, charts and CSV show whatever is registered here and can be said of a run.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -15,7 +15,7 @@ from webdyno.model.load_result import LoadResult, Times
 from webdyno.model.records import SlotRecord
 
 RoundValue = Callable[[Sequence[SlotRecord]], float | None]
-"""One variant's slots in one round -> the metric's value; None when they can't tell it."""
+"""One variant's slots in one round -> the metric's value; None when they can't report it."""
 
 Kind = Literal["throughput", "latency", "work", "instructions", "memory", "size", "capacity"]
 """What a metric is about; validity rules say by kind which metrics they invalidate."""
@@ -27,7 +27,7 @@ TimesOf = Callable[[LoadResult], Times]
 """Which times of a slot a percentile is of."""
 
 CLOCK_TICK_S = 1e-9
-"""No clock here tells shorter times: a record with one is damaged."""
+"""No clock here says shorter times: a record with one is damaged."""
 
 
 def latency_of(load: LoadResult) -> Times:
@@ -44,9 +44,9 @@ class MetricRule:
     short: str
     """The metric in a sentence: "3.9× the … of nginx"."""
     needs: Literal["load", "times", "events", "probes", "counters", "databases", "trials"] = "load"
-    """What must have been at work: any load generator, one that tells a distribution of latency,
+    """What must have been at work: any load generator, one that reports a distribution of latency,
     streamed responses, the probes, the CPUs' counters, a database that counts, or a search for the
-    capacity, of which nothing else is told."""
+    capacity, of which nothing else is reported."""
     decides: bool = True
     """Whether a verdict can be about it; what is only a side effect can't."""
     quantile: float | None = None
@@ -105,7 +105,7 @@ def _counted_without_ramp_up(load: LoadResult) -> tuple[int, float]:
     they are, the more so the more of them the servers work on at once. While requests in flight
     keep the servers busy, all responses over slot and drain is the throughput without that bias.
     Where the drain went slower than the slot, some of the servers had nothing left to do, or one
-    answer was late; then the slot alone tells more.
+    answer was late; then the slot alone says more.
 
     In an open loop the timetable says how many are due in a slot, and all that were answered count.
     """
@@ -366,15 +366,15 @@ def metrics_of_kind(kinds: Collection[Kind], slots: Sequence[SlotRecord]) -> lis
     ]
 
 
-def metrics_told_by(slots: Sequence[SlotRecord], decide_on: str) -> list[MetricRule]:
-    """Give the metrics that load generator and probes of these slots tell.
+def metrics_reported_by(slots: Sequence[SlotRecord], decide_on: str) -> list[MetricRule]:
+    """Give the metrics that load generator and probes of these slots say.
 
-    The deciding one is always among them, told or not: a verdict on it was asked for. Without any
-    slots all are, but the capacity; where that is searched for, it is the only one.
+    The deciding one is always among them, reported or not: a verdict on it was asked for. Without
+    any slots all are, but the capacity; where that is searched for, it is the only one.
     """
     if any(slot.trial for slot in slots):
         return [METRICS[CAPACITY]]
-    is_told = {
+    is_reported = {
         "load": True,
         "times": not slots or any(slot.load.latency_us.histogram for slot in slots),
         "events": any(slot.load.events for slot in slots),
@@ -383,7 +383,7 @@ def metrics_told_by(slots: Sequence[SlotRecord], decide_on: str) -> list[MetricR
         "databases": any(slot.readings and slot.readings.databases for slot in slots),
         "trials": False,
     }
-    return [rule for rule in METRICS.values() if is_told[rule.needs] or rule.name == decide_on]
+    return [rule for rule in METRICS.values() if is_reported[rule.needs] or rule.name == decide_on]
 
 
 def _known(name: str) -> str:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from webdyno.model.base import Model
 
 ORIGINS = "origins.json"
-"""Beside a moved configuration in the catalogue."""
+"""Next to a moved configuration in the catalogue."""
 
 
 class Origin(NamedTuple):

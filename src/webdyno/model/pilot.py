@@ -61,7 +61,7 @@ class BurstsLook(Model):
     together, without a break; empty where the pilot's other looks had shown enough."""
     continuous_cpu_s: list[Amount] = []
     summary: Prose = ""
-    """What is worth telling, in a sentence; empty where pauses made no difference."""
+    """What is worth saying, in a sentence; empty where pauses made no difference."""
 
 
 class ColdFigures(Model):

@@ -47,7 +47,7 @@ class ServiceUse(Model):
 
 
 class ServerStatus(Model):
-    """What a service counted itself, without our questions; None where it doesn't tell.
+    """What a service counted itself, without our questions; None where it doesn't say.
 
     The first five are counts of the slot, the others are as found at its end.
     """
@@ -78,7 +78,7 @@ class StatementUse(Model):
     text: str
     calls: Count
     rows: Count | None = None
-    """That it gave or changed; None where the database doesn't tell."""
+    """That it gave or changed; None where the database doesn't say."""
     time_s: Amount | None = None
     """That it took in the database."""
 
@@ -89,7 +89,7 @@ class DatabaseUse(Model):
     calls: Count
     """Statements."""
     time_s: Amount | None = None
-    """That all of them took in the database; None where it doesn't tell."""
+    """That all of them took in the database; None where it doesn't say."""
     rows_written: Count | None = None
     """Inserted, changed and deleted."""
     statements: list[StatementUse] = []
@@ -122,7 +122,7 @@ class NetworkUse(Model):
     sent_packets: Count
     dropped: Count | None = None
     """Connection attempts that the listeners of the loaded variant's own services dropped, as when
-    their queues were full; None where the kernel doesn't tell."""
+    their queues were full; None where the kernel doesn't say."""
     own_namespace: bool = False
     """True where nobody but servers and load is in it."""
     listen_overflows: Count
@@ -204,7 +204,7 @@ class HostUse(Model):
     load_1m: Amount
     """Tasks that run or wait, averaged over the last minute."""
     pressure: PressureUse | None
-    """None where the kernel doesn't tell."""
+    """None where the kernel doesn't say."""
     steal_apart: bool = False
     """Whether the kernel keeps stolen time apart from the CPU time of programs, and says so."""
     samples: list[HostSample] = []
@@ -232,7 +232,7 @@ class Readings(Model):
     """By role: what the services of the loaded variant counted themselves; those that don't are
     missing."""
     databases: dict[str, DatabaseUse] = {}
-    """By role: what databases of the loaded variant did, as far as they tell."""
+    """By role: what databases of the loaded variant did, as far as they say."""
     front: str | None = None
     """The role that clients talk to."""
     blocked: dict[BlockedBy, Amount] | None = None

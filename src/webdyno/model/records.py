@@ -24,8 +24,8 @@ StopReason = Literal[
     "different-responses",
 ]
 """Why a point was measured no further: the ratio is known well enough, the question in one
-direction is answered, the most rounds or the time are used up, or more of them would tell nothing
-(`bounds`: interference outweighs all that they could tell)."""
+direction is answered, the most rounds or the time are used up, or more of them would say nothing
+(`bounds`: interference outweighs all that they could say)."""
 
 
 class SessionRecord(Model):
@@ -76,7 +76,7 @@ class SlotRecord(Model):
     started_at: AwareDatetime
     load: LoadResult
     trial: Trial | None = None
-    """What it tells of the objectives, where the capacity is searched for."""
+    """What it says of the objectives, where the capacity is searched for."""
     servers: ServerUse
     readings: Readings | None = None
     """What the probes read; None when none were at work."""
@@ -256,7 +256,7 @@ class LongLookRecord(Model):
     load: LoadResult
     """Of the whole part, without its windows."""
     trial: Trial | None = None
-    """What it tells of the objectives, where the capacity that was found is confirmed."""
+    """What it says of the objectives, where the capacity that was found is confirmed."""
     servers: ServerUse
     readings: Readings | None = None
 

@@ -142,7 +142,7 @@ WrittenPaths = Annotated[list[WrittenPath], Field(min_length=1), AfterValidator(
 
 MOST_REQUESTS = 5_000
 MOST_ENDPOINTS = 50
-"""Endpoints that are told of apart; of more than these only all together."""
+"""Endpoints that are said of apart; of more than these only all together."""
 JSON_TYPE = "application/json"
 FORM_TYPE = "application/x-www-form-urlencoded"
 SECRET_HEADERS = frozenset({"authorization", "proxy-authorization", "cookie", "x-api-key"})
@@ -167,7 +167,7 @@ def _base64(text: str) -> str:
 
 
 EventFormat = Literal["sse", "lines"]
-"""How events of a streamed response are told apart."""
+"""How events of a streamed response are distinguished."""
 
 
 class WrittenRequest(Model):
@@ -287,7 +287,7 @@ def _form_value(text: str, environment: Mapping[str, str]) -> str:
 
 
 def endpoints_of(requests: Sequence[WrittenRequest]) -> list[str | None]:
-    """Name what is told of apart; what has neither a name nor its own path is numbered.
+    """Name what is said of apart; what has neither a name nor its own path is numbered.
 
     None for each where there is only one, or too many.
     """

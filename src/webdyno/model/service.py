@@ -82,11 +82,11 @@ class Version(Model):
 
 
 StatusKind = Literal["nginx", "apache", "php-fpm", "memcached", "redis"]
-"""Whose way of telling its own counts a service has."""
+"""Whose way of saying its own counts a service has."""
 
 
 class StatusSource(Model):
-    """How a service tells what it counts itself."""
+    """How a service says what it counts itself."""
 
     kind: StatusKind
     socket: InsidePath | None = None
@@ -96,7 +96,7 @@ class StatusSource(Model):
     password: Text | None = None
     """What a question needs, a template; Redis alone takes one."""
     workers: Text | None = None
-    """How many workers it has, a template. A server that tells of more has counted wrongly."""
+    """How many workers it has, a template. A server that says of more has counted wrongly."""
 
 
 OK, BAD_REQUEST, SERVER_ERROR = 200, 400, 500
@@ -104,7 +104,7 @@ OK, BAD_REQUEST, SERVER_ERROR = 200, 400, 500
 
 
 PERF_NAMES = "perf_names"
-"""The setting of users' own programs that has interpreters tell `perf` the names of functions."""
+"""The setting of users' own programs that has interpreters say `perf` the names of functions."""
 
 
 class PassesOn(Model):
@@ -132,7 +132,8 @@ class BuildSteps(Model):
     commands: Annotated[list[Arguments], Field(min_length=1)]
     """Run one after the other in a copy of that folder, with network; later starts need none."""
     packages: list[OneLine | LockedPackage] = []
-    """Packages of the lock file whose versions are told, the one that gives its version first."""
+    """Packages of the lock file whose versions are reported, the one that gives its version
+    first."""
 
 
 def _address(text: str) -> str:
@@ -243,7 +244,7 @@ class Service(Model):
     variables: dict[Variable, Text] = {}
     """Variables by which programs usually find such a service, whatever its role: DATABASE_URL."""
     status: StatusSource | None = None
-    """None where it doesn't tell."""
+    """None where it doesn't say."""
     tidy: Arguments = []
     """Does after a set-up, while it runs, what a database does by and by: counts rows, so that
     statements are planned for them, and cleans up. It would fall into some slots otherwise."""
@@ -274,7 +275,7 @@ class Service(Model):
     def starts_within_s(self) -> float | None:
         return self.own.ready_within_s if self.own else self.ready_within_s
 
-    def beside(self, name: str) -> Path:
+    def path_of(self, name: str) -> Path:
         """Find a file or folder of its own, or one that it has of a neighbor: `OTHER/NAME`.
 
         Raise UserError where that is a link which leads elsewhere.

@@ -49,7 +49,7 @@ FixableRule = Literal["listen-overflow"]
 """Rules of validity that a setting can fix, by name (docs/reference/warnings.md)."""
 
 FACTORS = {"*4": 4.0, "/4": 0.25}
-"""What a number may be tried as, beside values: four times what it is, or a quarter."""
+"""What a number may be tried as, next to values: four times what it is, or a quarter."""
 
 
 class Cause(Model):

@@ -1,4 +1,4 @@
-"""Runs of one experiment beside each other: two of them, or those of several machines."""
+"""Runs of one experiment next to each other: two of them, or those of several machines."""
 
 from typing import Literal
 

@@ -190,16 +190,16 @@ class Web(Model):
 
 
 Rule = Literal["json", "db", "queries", "updates", "fortunes", "crud", "upload"]
-"""What responses are held to beside their pages, see webdyno.run.rules."""
+"""What responses are held to next to their pages, see webdyno.run.rules."""
 
 ANYTHING = "anything"
-"""What a program serves of which nobody knows what it can serve: the pre-flight check will tell."""
+"""What a program serves of which nobody knows what it can serve: the pre-flight check will say."""
 
 
 class Site(Model):
     """`site.toml` of a folder in `catalog/sites`.
 
-    Beside it may lie `root/`, whose files become part of the document root, and `app/`, the code
+    Next to it may lie `root/`, whose files become part of the document root, and `app/`, the code
     of applications that aren't served as files.
     """
 

@@ -13,7 +13,7 @@ from webdyno.model.metrics import MetricName
 class Claim(Model):
     """One sentence of a study, and what it comes down to: a ratio or a figure of variants.
 
-    A figure is of the study's machine; it is shown beside ours, without a verdict.
+    A figure is of the study's machine; it is shown next to ours, without a verdict.
     """
 
     says: str
@@ -63,7 +63,7 @@ class Outcome(StrEnum):
     INCONCLUSIVE = "inconclusive"
     NOT_JUDGED = "not judged"
     SHOWN = "published, here"
-    """A figure of another machine, beside ours."""
+    """A figure of another machine, next to ours."""
 
 
 class GeneratorAnswer(Model):
@@ -81,16 +81,16 @@ class ClaimRow(Model):
 
     study: str
     claim: Claim
-    told: list[GeneratorAnswer]
+    reported: list[GeneratorAnswer]
     """By webdyno's own generator first, then as published."""
     why: str = ""
-    """Why nothing is told."""
+    """Why nothing is reported."""
 
     @property
     def outcome(self) -> Outcome:
         """What counts: the claim as measured by webdyno's own generator."""
-        return self.told[0].outcome if self.told else Outcome.NOT_JUDGED
+        return self.reported[0].outcome if self.reported else Outcome.NOT_JUDGED
 
     @property
     def reason(self) -> str:
-        return self.told[0].why if self.told else self.why
+        return self.reported[0].why if self.reported else self.why

@@ -92,7 +92,7 @@ class Wording:
 
 
 Prose = Annotated[str, Wording()]
-"""A text for people. Nothing is decided by it: what it says, codes and figures beside it say."""
+"""A text for people. Nothing is decided by it: what it says, codes and figures next to it say."""
 
 
 SECRET = re.compile(r"\$\{env:([A-Za-z_][A-Za-z0-9_]*)\}")

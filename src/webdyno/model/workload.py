@@ -23,7 +23,7 @@ class Popularity(Model):
     zipf_error: Amount
     """Its standard error, from the Fisher information."""
     zipf_loss_nats: float
-    """What Zipf's law tells worse than the shares do, per request of the half of the log that
+    """What Zipf's law says worse than the shares do, per request of the half of the log that
     neither was fitted to, as a difference of log likelihoods."""
 
 
@@ -63,7 +63,7 @@ class Arrivals(Model):
 
 
 class ConnectionUse(Model):
-    """How connections were used, where a log tells."""
+    """How connections were used, where a log says."""
 
     kept_share: Share
     """Of the requests, those on a connection that had answered one before."""
@@ -88,7 +88,7 @@ class Agreement(Model):
 
     what: OneLine
     log: float | None = None
-    """None where the log can't tell."""
+    """None where the log can't say."""
     load: float | None = None
     """None where there is no such thing in the load."""
     tolerance: Amount
@@ -124,7 +124,7 @@ class Workload(Model):
     sessions: Sessions
     arrivals: Arrivals
     connections: ConnectionUse | None = None
-    """None where the log doesn't tell."""
+    """None where the log doesn't say."""
     pages: Pages | None = None
     """None without a twin that has such."""
     fidelity: list[Agreement] = []

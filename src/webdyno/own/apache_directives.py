@@ -166,13 +166,13 @@ def _with_path(words: str, index: int, reader: ApacheLines) -> str:
 
 
 def _whole(path: str, reader: ApacheLines) -> Path:
-    """Give what a relative path means: what is there, else beside where webdyno is called."""
+    """Give what a relative path means: what is there, else next to where webdyno is called."""
     begin = reader.request.folder or reader.request.file.parent
     return reader.existing(path) or begin / path
 
 
 def passed_on(line: Line) -> Iterator[PassedOn]:
-    """Give whom a line names; as it is written where only a request tells."""
+    """Give whom a line names; as it is written where only a request says."""
     if match := _LINE.match(line.text):
         for host in _hosts(match[1].lower(), match[2]):
             yield PassedOn(host, line.origin)
@@ -202,7 +202,7 @@ def _of_handler(name: str, words: str) -> Iterator[str]:
 
 
 def _of_target(words: Sequence[str]) -> Iterator[str]:
-    """Give the hosts of URLs; of a balancer and a socket none, and else what tells of a host."""
+    """Give the hosts of URLs; of a balancer and a socket none, and else what says of a host."""
     if any(word == "!" or _BY_SOCKET.match(word) for word in words):
         return
     targets = [(word[1].lower(), _host(word[2])) for word in map(_URL.match, words) if word]

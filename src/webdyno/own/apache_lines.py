@@ -61,10 +61,10 @@ class ApacheLines:
         self.request = request
         self.missing: dict[Origin, UserError] = {}
         """Includes of what can't be found, by their lines: for who needs these."""
-        beside = self.request.file.parent
-        red_hats = [beside.parent] if beside.name == "conf" else []
+        its_folder = self.request.file.parent
+        red_hats = [its_folder.parent] if its_folder.name == "conf" else []
         begin = [self.request.folder] if self.request.folder else []
-        self.roots = [*red_hats, beside, *begin, SYSTEM]
+        self.roots = [*red_hats, its_folder, *begin, SYSTEM]
         """Where relative paths are looked for, the likeliest first."""
         given = self.request.given
         self._values = {**DEBIANS, **given}

@@ -34,7 +34,7 @@ USUAL = (
 )
 """Debian loads them unless somebody says otherwise; for what is but a part of a configuration."""
 SECURE = ("socache_shmcb", "ssl", "http2")
-"""Beside these, for TLS."""
+"""Next to these, for TLS."""
 DEPEND = {
     "access_compat": ("authn_core",),
     "auth_basic": ("authn_core", "authn_file", "authz_user"),
@@ -136,7 +136,7 @@ def file_of(module: str) -> str | None:
 
 
 def needed(lines: Sequence[Line], protocol: str, loaded: Iterable[str]) -> list[str]:
-    """Give the modules, beside those loaded, that the directives and handlers of lines need.
+    """Give the modules, next to those loaded, that the directives and handlers of lines need.
 
     Raise UserError, naming the lines, where this machine lacks some of them.
     """

@@ -166,7 +166,7 @@ def _ports(server: Json) -> list[int]:
 
 
 def _is_secure(server: Json) -> bool:
-    """Whether it speaks TLS: told to, or by itself since its sites have names."""
+    """Whether it speaks TLS: reported to, or by itself since its sites have names."""
     ports = _ports(server)
     by_itself = not server.get("automatic_https", {}).get("disable") and HTTP not in ports
     named = bool(_names(server))

@@ -13,7 +13,7 @@ _TCP = re.compile(r"(?:tcp[46]?/)?(\[[^\]]*\]|[^:/{}]+)(?::([0-9]{1,5}))?")
 
 
 def passed_on(node: Any) -> Iterator[str]:  # noqa: ANN401 (JSON)
-    """Give the hosts, as they are written where only a request tells; sockets are none."""
+    """Give the hosts, as they are written where only a request says; sockets are none."""
     if isinstance(node, dict):
         yield from _of(node)
     for inner in node.values() if isinstance(node, dict) else node:

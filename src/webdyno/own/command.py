@@ -61,14 +61,14 @@ def make(spec: TargetSpec) -> GeneratedService:
         environment={key: verbatim(value) for key, value in environment.items()}
         | LISTENING
         | setting_environment(spec.settings)
-        | told_of_services(spec),
+        | variables_of_services(spec),
     )
     service["settings"].setdefault(PERF_NAMES, NAMES_SETTING)
     return GeneratedService(service, behind=keys.services)
 
 
 def _check_setup(spec: TargetSpec) -> None:
-    """Raise UserError where `setup` can fill nothing that is kept; tell of what isn't."""
+    """Raise UserError where `setup` can fill nothing that is kept; say of what isn't."""
     if not spec.keys.setup:
         return
     behind = [spec.services[name] for name in spec.keys.services.values()]
@@ -79,11 +79,13 @@ def _check_setup(spec: TargetSpec) -> None:
         )
     for service in behind:
         if not service.data:
-            spec.tell(f"{service.title} keeps nothing of setup; prepare can fill it at each start")
+            spec.notify(
+                f"{service.title} keeps nothing of setup; prepare can fill it at each start"
+            )
 
 
-def told_of_services(spec: TargetSpec) -> dict[str, str]:
-    """Give the variables that tell of the services behind it.
+def variables_of_services(spec: TargetSpec) -> dict[str, str]:
+    """Give the variables that say of the services behind it.
 
     Nothing else has the names that begin with a role; of the usual ones the user's own win.
     """

@@ -110,7 +110,7 @@ class ComposeService:
     awaits: Awaits = ""
     """What is waited for before those behind it are started."""
     health: tuple[str, ...] = ()
-    """The command that tells whether it is healthy; as its image has it unless given."""
+    """The command that says whether it is healthy; as its image has it unless given."""
 
 
 def compose_files(text: str, folder: Path) -> list[Path]:
@@ -119,7 +119,7 @@ def compose_files(text: str, folder: Path) -> list[Path]:
 
 
 def compose_services(
-    files: Sequence[Path], front_name: str, place: str, tell: Callable[[str], None]
+    files: Sequence[Path], front_name: str, place: str, notify: Callable[[str], None]
 ) -> list[ComposeService]:
     """Give all services of files, each behind those that it depends on, and `wanted` last.
 
@@ -139,12 +139,12 @@ def compose_services(
     names = [*(name for name in others if name != front), front]
     awaited = awaits(services, front, f"{place}: {file}")
     built = [_service(name, services, project, awaited, place) for name in names]
-    for note in _worth_telling(project, services):
-        tell(f"{file.name}: {note}")
+    for note in _worth_reporting(project, services):
+        notify(f"{file.name}: {note}")
     return built
 
 
-def _worth_telling(project: ComposeProject, services: Mapping[str, Any]) -> Iterator[str]:
+def _worth_reporting(project: ComposeProject, services: Mapping[str, Any]) -> Iterator[str]:
     yield from project.notes
     if excluded := list(_excluded(services)):
         yield f"excluded: {', '.join(excluded)}"
@@ -226,7 +226,7 @@ def _service(
 
 
 def _names_of(name: str, services: Mapping[str, Any]) -> Iterator[str]:
-    """Give what a service is called beside its name: by itself, in networks, and in links."""
+    """Give what a service is called next to its name: by itself, in networks, and in links."""
     keys = services[name]
     for key in ("container_name", "hostname"):
         if keys.get(key):

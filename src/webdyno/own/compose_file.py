@@ -66,7 +66,7 @@ class ComposeProject:
     whole: Mapping[str, Any]
     """All that the files say."""
     variables: Mapping[str, str]
-    """Of the environment, and of `.env` beside the first file."""
+    """Of the environment, and of `.env` next to the first file."""
     unset: tuple[str, ...]
     """Variables that the files name and nobody sets: they are empty."""
 
@@ -109,10 +109,10 @@ def _listed(value: Any) -> list[Any]:  # noqa: ANN401 (YAML)
 def read_compose(files: Sequence[Path], place: str) -> ComposeProject:
     """Read files, each merged into those before it; raise UserError where that isn't possible.
 
-    As with Compose, an override file beside a single one of the usual name is merged as well.
+    As with Compose, an override file next to a single one of the usual name is merged as well.
     """
     together = (*files, *_override_of(files))
-    filling = _Filling(_variables_beside(files[0], place))
+    filling = _Filling(_variables_next_to(files[0], place))
     parts = ComposeParts(lambda file: filling.filled(_read(file, place)), _merged, files[0].parent)
     merged: Any = {}
     for file in together:
@@ -131,8 +131,8 @@ def read_compose(files: Sequence[Path], place: str) -> ComposeProject:
 def _override_of(files: Sequence[Path]) -> list[Path]:
     if len(files) != 1 or files[0].name not in USUAL_FILES:
         return []
-    beside = (files[0].parent / name for name in OVERRIDES)
-    return [path for path in beside if path.is_file()][:1]
+    neighbor = (files[0].parent / name for name in OVERRIDES)
+    return [path for path in neighbor if path.is_file()][:1]
 
 
 def askable(services: Mapping[str, Any]) -> list[str]:
@@ -152,9 +152,9 @@ def _read(file: Path, place: str) -> dict[str, Any]:
     return data
 
 
-def _variables_beside(file: Path, place: str) -> dict[str, str]:
-    beside = file.parent / ".env"
-    return {**(variables_of(beside, place) if beside.is_file() else {}), **os.environ}
+def _variables_next_to(file: Path, place: str) -> dict[str, str]:
+    neighbor = file.parent / ".env"
+    return {**(variables_of(neighbor, place) if neighbor.is_file() else {}), **os.environ}
 
 
 def variables_of(path: Path, place: str) -> dict[str, str]:

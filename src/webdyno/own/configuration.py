@@ -1,7 +1,7 @@
 """`conf:FILE`: a user's own configuration of a web server, moved to where a run can start it.
 
 It runs as an ordinary user on a port of the run's, with files of its own in a folder of its own.
-What had to be changed for that is told, and stands above the configuration that the run keeps.
+What had to be changed for that is reported, and stands above the configuration that the run keeps.
 """
 
 import re
@@ -38,7 +38,7 @@ from webdyno.own.target import (
 
 Move = Callable[[RelocationRequest], RelocatedConfig]
 CHANGES = "changes.txt"
-"""Beside a configuration in which they can't stand."""
+"""Next to a configuration in which they can't stand."""
 
 SERVERS = ("nginx", "apache", "lighttpd", "caddy", "haproxy")
 """Names of the catalogue's services, and of the modules here that move their configurations."""
@@ -128,9 +128,9 @@ def make(spec: TargetSpec) -> GeneratedService:
     machines = passing.elsewhere(relocated.passed_on)
     to_backends = [*request.backends.changes(), *request.backends.silent()]
     changes = list(dict.fromkeys([*request.notes, *to_backends, *relocated.changes, *machines]))
-    spec.tell(f"{spec.written}, as {server} runs it here:")
+    spec.notify(f"{spec.written}, as {server} runs it here:")
     for change in changes:
-        spec.tell(f"  {change}")
+        spec.notify(f"  {change}")
     head = [f"# {file}, moved by webdyno:", *(f"#   {change}" for change in changes), ""]
     above, template = verbatim("\n".join(head)), _template(relocated, spec, request.backends)
     written = (
@@ -239,7 +239,7 @@ def _without_port(name: str, place: str) -> tuple[str, int | None]:
 
 
 def _recognised(text: str, file: Path, place: str) -> str:
-    """Tell whose configuration it is: by its content, else by the file's name."""
+    """Report whose configuration it is: by its content, else by the file's name."""
     servers = [
         name for name, sign in CONTENT_PATTERNS.items() if re.search(sign, text, re.MULTILINE)
     ]

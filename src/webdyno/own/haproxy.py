@@ -259,7 +259,7 @@ def _backend(backends: Backends, address: str) -> BackendAddress | None:
 
 
 def passed_on(line: ConfigLine) -> Iterator[PassedOn]:
-    """Give whom a line names; as it is written where only a request tells."""
+    """Give whom a line names; as it is written where only a request says."""
     words = line.values
     if "set-dst" in words[1:]:
         yield PassedOn(" ".join(words[words.index("set-dst") :]), line.origin)

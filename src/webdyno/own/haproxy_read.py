@@ -74,7 +74,7 @@ class ConfigSection:
 def sections(request: RelocationRequest) -> list[ConfigSection]:
     """Read all sections; raise UserError where a variable has no value.
 
-    Red Hat's unit starts HAProxy with the file and all that lie in the folder `conf.d` beside it.
+    Red Hat's unit starts HAProxy with the file and all that lie in the folder `conf.d` next to it.
     """
     reader = _Reader(request)
     all_sections = [ConfigSection("", "")]

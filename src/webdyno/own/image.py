@@ -17,7 +17,7 @@ from webdyno.host.python import python_file
 from webdyno.model.errors import UserError
 from webdyno.model.text import SECRET
 from webdyno.own import container_names
-from webdyno.own.command import told_of_services
+from webdyno.own.command import variables_of_services
 from webdyno.own.compose import ComposeService, compose_files, compose_services
 from webdyno.own.compose_relations import Awaits
 from webdyno.own.podman import NEEDS, Image, Podman, podman
@@ -130,13 +130,13 @@ class Container:
     awaits: Awaits = ""
     """What is waited for before those behind it are started."""
     health: Sequence[str] = ()
-    """The command that tells whether it is healthy."""
+    """The command that says whether it is healthy."""
 
 
 def container_files(
     written: str, engine: Podman, containers: Sequence[Container]
 ) -> dict[str, str]:
-    """Give the script and what it needs beside the variables of the containers."""
+    """Give the script and what it needs next to the variables of the containers."""
     texts = {SCRIPT: _script(written, engine, containers)}
     if len(containers) > 1:
         texts[NAMES] = json.dumps(_addresses(containers), indent=1)
@@ -238,14 +238,14 @@ def make(spec: TargetSpec) -> GeneratedService:
             f"{spec.place}: containers have a network of their own and can't be in that of "
             "--testbed netns; leave that out"
         )
-    engine = podman(spec.provide, spec.tell)
+    engine = podman(spec.provide, spec.notify)
     containers = _containers(spec, engine)
     front = containers[-1]
     port = asked_port(front, spec)
     texts = container_files(spec.written, engine, containers)
-    variables = {name: verbatim(text) for name, text in _secrets(spec).items()} | told_of_services(
-        spec
-    )
+    variables = {
+        name: verbatim(text) for name, text in _secrets(spec).items()
+    } | variables_of_services(spec)
     for container in containers:
         texts[variables_file(container.name)] = (
             _variables(container, spec, {"PORT": str(port)} | spec.keys.environment, variables)
@@ -284,7 +284,7 @@ def _containers(spec: TargetSpec, engine: Podman) -> list[Container]:
     path = (spec.folder / name).resolve()
     if hash_mark or (path.is_file() and path.suffix in COMPOSE_ENDINGS):
         files = compose_files(name, spec.folder)
-        services = compose_services(files, service, spec.place, spec.tell)
+        services = compose_services(files, service, spec.place, spec.notify)
         return [_of_service(service, files[0].name, spec, engine) for service in services]
     return [Container(WEB, _image(spec, engine, name, path))]
 
@@ -292,13 +292,13 @@ def _containers(spec: TargetSpec, engine: Podman) -> list[Container]:
 def _of_service(service: ComposeService, file: str, spec: TargetSpec, engine: Podman) -> Container:
     """Have a service's image there.
 
-    Raise UserError where its health is awaited and can't be told.
+    Raise UserError where its health is awaited and can't be known.
     """
     if build := service.build:
         called = f"{service.name} of {file}"
-        image = engine.build(called, build.file, build.context, build.options, spec.tell)
+        image = engine.build(called, build.file, build.context, build.options, spec.notify)
     else:
-        image = engine.find(service.image, spec.tell)
+        image = engine.find(service.image, spec.notify)
     health = service.health or image.health
     if service.awaits == "healthy" and not health:
         raise UserError(
@@ -324,12 +324,12 @@ def _image(spec: TargetSpec, engine: Podman, name: str, path: Path) -> Image:
         file = _build_file(path)
         if file is None:
             raise UserError(f"{spec.place}: there is no {' and no '.join(BUILD_FILES)} in {path}")
-        return engine.build(spec.written, file, path, (), spec.tell)
+        return engine.build(spec.written, file, path, (), spec.notify)
     if path.is_file():
-        return engine.build(spec.written, path, path.parent, (), spec.tell)
+        return engine.build(spec.written, path, path.parent, (), spec.notify)
     if name.startswith((".", "/")):
         raise UserError(f"{spec.place}: there is no file or folder {path}")
-    return engine.find(name, spec.tell)
+    return engine.find(name, spec.notify)
 
 
 def _build_file(folder: Path) -> Path | None:
@@ -349,7 +349,7 @@ def asked_port(front: Container, spec: TargetSpec) -> int:
     )
     if len(exposed) != 1:
         why = "of those that it exposes" if exposed else "since it exposes none"
-        spec.tell(f"{spec.written} is asked on port {port}, {why}; --env PORT=N says otherwise")
+        spec.notify(f"{spec.written} is asked on port {port}, {why}; --env PORT=N says otherwise")
     return port
 
 
@@ -359,7 +359,7 @@ def _variables(
     more: Mapping[str, str] = NOTHING,
     extra: Mapping[str, str] = NOTHING,
 ) -> str:
-    """Give a container's variables as Podman reads them; what is `told` it takes from its own."""
+    """Give a container's variables as Podman reads them; without a value they are its own."""
     variables = {**container.environment, **more}
     for name, value in variables.items():
         if "\n" in value:

@@ -22,7 +22,7 @@ from webdyno.own.relocation import (
     with_marks_shown,
 )
 
-ANEW = {"server.bind": f'"{HOST}"', "server.port": PORT}
+AGAIN = {"server.bind": f'"{HOST}"', "server.port": PORT}
 SYSTEM_LOG = (
     *("server.errorlog-use-syslog", "server.syslog-facility", "accesslog.use-syslog"),
     "accesslog.syslog-level",
@@ -98,7 +98,7 @@ class _Mover:
         self._measured = self._measured_socket()
 
     def head(self) -> Iterator[str]:
-        again = ANEW | {key: WRITTEN[key] for key in NEEDED if key not in self._global}
+        again = AGAIN | {key: WRITTEN[key] for key in NEEDED if key not in self._global}
         system_log = self._global.get("accesslog.use-syslog")
         if system_log and system_log.text == "enable" and "accesslog.filename" not in self._global:
             again["accesslog.filename"] = WRITTEN["accesslog.filename"]
@@ -114,7 +114,7 @@ class _Mover:
         key, value = statement.key, statement.value
         if not key:
             return [self._condition(statement.lines[0])]
-        if key in ANEW:
+        if key in AGAIN:
             return []
         if key in EXCLUDED:
             self._changes.append(f"excluded: {key} = {value} ({EXCLUDED[key]})")

@@ -70,7 +70,7 @@ def statements(request: RelocationRequest, changes: list[str]) -> list[Statement
     marks = {
         name: f"@webdyno-{name}@" for name, value in request.given.items() if SECRET.search(value)
     }
-    ours = _with_includes_beside(request, text, changes)
+    ours = _with_includes_next_to(request, text, changes)
     whole = _INCLUDE.sub(rf"\g<1>{request.file.parent}/", ours)
     with readable(request, whole, differs=ours != text) as file:
         words: list[str | Path] = [program_path("lighttpd"), "-p", "-f", file]
@@ -85,7 +85,7 @@ def statements(request: RelocationRequest, changes: list[str]) -> list[Statement
     return list(_statements(printed.splitlines()))
 
 
-def _with_includes_beside(request: RelocationRequest, text: str, changes: list[str]) -> str:
+def _with_includes_next_to(request: RelocationRequest, text: str, changes: list[str]) -> str:
     """Give the text of a folder that was copied with what it includes from where it was."""
     folder = request.file.parent
     named = _FOLDER.search(text)

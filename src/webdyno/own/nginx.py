@@ -58,7 +58,7 @@ DISPENSABLE = {
     *("ssl_password_file", "ssl_session_ticket_key"),
 }
 """Files without which a server can be measured where they can't be read."""
-BESIDE = re.compile(
+NEXT_TO = re.compile(
     r".*_(certificate|certificate_key|crl|dhparam|ticket_key|password_file|user_file)"
 )
 """Directives whose relative paths begin in the folder of the configuration."""
@@ -183,7 +183,7 @@ class _Mover:
             return [str(self._request.root)]
         if name in {"root", "alias"} and first:
             return [self._request.folder_of(first), *rest]
-        if BESIDE.fullmatch(name) and first:
+        if NEXT_TO.fullmatch(name) and first:
             return [path_named(self._request, first), *rest]
         return words
 

@@ -179,7 +179,7 @@ def _has_status(block: Sequence[Directive]) -> bool:
 
 
 def _has_pages(block: Sequence[Directive]) -> bool:
-    """Whether there is a page, in blocks that tell no status."""
+    """Whether there is a page, in blocks that say no status."""
     names = {directive["directive"] for directive in block}
     if "stub_status" in names:
         return False

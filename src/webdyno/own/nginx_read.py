@@ -189,7 +189,7 @@ MOST_VALUES = 1_000
 DEEPEST = 5
 """Variables within the values of variables."""
 _PASSING = re.compile(r"\w+_pass|endpoint")
-"""The latter is where `otel_exporter` tells of each request."""
+"""The latter is where `otel_exporter` says of each request."""
 _SCHEME = re.compile(r"(?:[a-z0-9]+|\$\w+)://")
 _HOST = re.compile(r"\[[^\]]*\]|[^:/\s]+")
 _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")

@@ -31,7 +31,7 @@ class PassedOn(NamedTuple):
     """A place of a configuration at which requests are passed on."""
 
     host: str
-    """A name or an address; as it is written where only a request tells which."""
+    """A name or an address; as it is written where only a request reports which."""
     origin: Origin | None
     """None where the line isn't known."""
 
@@ -105,7 +105,7 @@ def _is_loopback(address: str) -> bool:
 
 
 def _looked_up(hosts: Iterable[str]) -> dict[str, list[str] | None]:
-    """Give the addresses of hosts; None where there are too many, or it takes too long to tell.
+    """Give the addresses of hosts; None where there are too many, or it takes too long to report.
 
     Neither is anything known of what is no name, such as a variable.
     """
@@ -143,7 +143,7 @@ def placed(
 ) -> list[PassedOn]:
     """Give each host with every line of a user's files that names it, by itself or by a variable.
 
-    For servers that tell of hosts without their lines. Lines that aren't like `likely` count where
+    For servers that say of hosts without their lines. Lines that aren't like `likely` count where
     no other names it.
     """
     by_word: dict[str, list[str]] = defaultdict(list)

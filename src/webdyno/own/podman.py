@@ -29,7 +29,7 @@ from webdyno.model.errors import OperationError
 from webdyno.model.format import duration, indented, last_lines
 from webdyno.model.service import Need
 from webdyno.own.compose_relations import health_words
-from webdyno.own.target import Provide, Tell
+from webdyno.own.target import Notify, Provide
 
 NEEDS = {
     "podman": Need(command=["podman"], apt="podman"),
@@ -69,7 +69,7 @@ class Image:
     """The TCP ports that it exposes."""
     environment: dict[str, str]
     health: tuple[str, ...] = ()
-    """The command that tells whether a container of it is healthy."""
+    """The command that says whether a container of it is healthy."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Podman:
         """Give the words before a subcommand that has to do with its images."""
         return ["podman", *self.forced, "--runtime", self.runtime]
 
-    def find(self, name: str, tell: Tell) -> Image:
+    def find(self, name: str, notify: Notify) -> Image:
         """Give an image by name: Podman's, Docker's, or else a registry's.
 
         Raise OperationError where none of them has it.
@@ -100,7 +100,7 @@ class Podman:
             last = name.rpartition("/")[2]
             source = f"docker-daemon:{name}{'' if ':' in last or '@' in last else ':latest'}"
         registry = full_name(name).partition("/")[0]
-        tell(f"fetching {name} from {'Docker' if of_docker else registry} …")
+        notify(f"fetching {name} from {'Docker' if of_docker else registry} …")
         done = _run([*self.words(), "pull", "--quiet", "--", source])
         image_id = (done.stdout.split() or [""])[-1]
         if done.returncode or not (image := self.inspect(image_id)):
@@ -129,12 +129,14 @@ class Podman:
             health=health_words((described.get("Healthcheck") or {}).get("Test") or []),
         )
 
-    def build(self, name: str, file: Path, context: Path, more: Sequence[str], tell: Tell) -> Image:
+    def build(
+        self, name: str, file: Path, context: Path, more: Sequence[str], notify: Notify
+    ) -> Image:
         """Build an image under a warden's eye.
 
         Raise OperationError with the log's end when it fails.
         """
-        tell(f"building {name} …")
+        notify(f"building {name} …")
         began = time.monotonic()
         testbed = Testbed().with_user(None)
         with Workspace() as workspace:
@@ -160,7 +162,7 @@ class Podman:
             image = self.inspect(made.read_text().strip())
         if image is None:
             raise OperationError(f"building {name} gave no image that Podman knows")
-        tell(f"built {name} in {duration(time.monotonic() - began)}")
+        notify(f"built {name} in {duration(time.monotonic() - began)}")
         return image
 
     def here_words(self) -> str:
@@ -209,7 +211,7 @@ def short_names(folder: Path, configurations: Sequence[Path] = REGISTRIES) -> di
     return {OWN_REGISTRIES: str(file)}
 
 
-def podman(provide: Provide, tell: Tell) -> Podman:
+def podman(provide: Provide, notify: Notify) -> Podman:
     """Give Podman as it works here; raise OperationError where it doesn't, or isn't wanted."""
     if os.geteuid() != 0:
         raise OperationError(
@@ -217,12 +219,12 @@ def podman(provide: Provide, tell: Tell) -> Podman:
             "own: call webdyno by sudo (images are then those of root's Podman, or Docker's)"
         )
     provide(NEEDS.values())
-    return _tried_out(tell)
+    return _tried_out(notify)
 
 
 @functools.cache
-def _tried_out(tell: Tell) -> Podman:
-    """Find the storage and the runtime that work; done, and told, once."""
+def _tried_out(notify: Notify) -> Podman:
+    """Find the storage and the runtime that work; done, and reported, once."""
     for forced in ((), ("--storage-driver", "vfs")):
         answer = _run(["podman", *forced, "info", "--format", "json"])
         if answer.returncode == 0:
@@ -238,7 +240,7 @@ def _tried_out(tell: Tell) -> Podman:
         fault = _fault(candidate) if shutil.which(runtime) else "it isn't installed"
         if fault is None:
             for chosen in _chosen(bool(forced), refused, runtime):
-                tell(chosen)
+                notify(chosen)
             return candidate
         refused[runtime] = fault
     faults = indented(f"{name}: {fault}" for name, fault in refused.items())

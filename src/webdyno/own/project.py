@@ -171,13 +171,13 @@ def make(spec: TargetSpec) -> GeneratedService:
     )
     revision = repository.revision(spec.text, spec.place)
     if lacking := repository.excluded_from(spec.text):
-        spec.tell(f"{spec.written} {lacking}")
+        spec.notify(f"{spec.written} {lacking}")
     within = Path(os.path.relpath(project.folder, repository.top)) / app.dir
     variables = {**app.environment, **spec.keys.environment}
     secret_values(variables.values(), os.environ)
     environment = users_environment(repository.top, variables)
     recipe = Recipe(app.build, within, environment, app.build_variables, spec.fresh)
-    folder = built(repository, revision, recipe, spec.written, spec.tell) / within
+    folder = built(repository, revision, recipe, spec.written, spec.notify) / within
     keys = spec.keys.replace(
         environment=variables,
         root=app.root,
@@ -203,7 +203,7 @@ def make(spec: TargetSpec) -> GeneratedService:
             f"has {way}"
         )
     if way == "conf":
-        _tell_if_closed(folder, spec)
+        _check_is_open(folder, spec)
     files = folder.resolve()
     in_revision = replace(
         spec, text=text, keys=keys, folder=files, settings={**declared, **spec.settings}
@@ -212,11 +212,11 @@ def make(spec: TargetSpec) -> GeneratedService:
     return replace(made, service={**made.service, "version": revision.text})
 
 
-def _tell_if_closed(folder: Path, spec: TargetSpec) -> None:
-    """Tell of pages that a server can't read since root's own folders are closed to its user."""
+def _check_is_open(folder: Path, spec: TargetSpec) -> None:
+    """Report pages that a server can't read since root's own folders are closed to its user."""
     user = caller(folder) or server_user()
     if user and (closed := user.kept_out_by(folder)):
-        spec.tell(
+        spec.notify(
             f"{spec.written}: {user.name}, as whom its server runs, may not enter {closed}: pages "
             "of the revision can't be read there; XDG_CACHE_HOME says where else revisions are kept"
         )

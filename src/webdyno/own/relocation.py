@@ -43,7 +43,7 @@ def port_of(address: str) -> int | None:
 
 
 def is_like(pattern: str, host: str) -> bool:
-    """Whether a host is like a server's regular expression; so is all where nobody can tell."""
+    """Whether a host is like a server's regular expression; so is all where nobody can say."""
     try:
         return bool(regex.search(pattern, host, regex.IGNORECASE, timeout=PATTERN_WITHIN_S))
     except (regex.error, TimeoutError):
@@ -80,7 +80,7 @@ class RelocationRequest:
     host: str = ""
     """The name that requests ask for; empty where that is the run's address."""
     folder: Path | None = None
-    """Where relative paths begin, unless what they name lies beside the file."""
+    """Where relative paths begin, unless what they name lies next to the file."""
     backends: Backends = field(default_factory=Backends)
     """What answers in the place of hosts that it names."""
     notes: list[str] = field(default_factory=list)
@@ -101,7 +101,7 @@ class RelocationRequest:
     def folder_of(self, path: str) -> str:
         """Give a relative folder as an absolute one, where there is such; else as it is.
 
-        It begins where webdyno is called, or beside the configuration.
+        It begins where webdyno is called, or next to the configuration.
         """
         places = [folder / path for folder in (self.folder, self.file.parent) if folder is not None]
         return next((str(place) for place in places if os.path.isdir(place)), path)  # noqa: PTH112 (any name)

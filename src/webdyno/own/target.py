@@ -29,7 +29,7 @@ from webdyno.model.service import Need, Service, Text, Variable
 from webdyno.model.setting import Setting, SwitchSetting
 from webdyno.model.stack import ANYTHING
 
-Tell = Callable[[str], None]
+Notify = Callable[[str], None]
 """Says something to the user that is no result."""
 Provide = Callable[[Iterable[Need]], None]
 """Installs what is missing, after a yes; raises OperationError where it doesn't."""
@@ -43,7 +43,7 @@ class OwnKeys(Model):
     dir: Text | None = None
     """Where its commands run; relative to the experiment's file, or to where webdyno is called."""
     environment: dict[Variable, Text] = {}
-    """Variables for its commands, beside `PORT`, `SOCKET`, `HOST`, `CERT`, `KEY`, `PROTOCOL`,
+    """Variables for its commands, next to `PORT`, `SOCKET`, `HOST`, `CERT`, `KEY`, `PROTOCOL`,
     `PATH` and `HOME`; `${env:NAME}` stands for a secret."""
     services: dict[RoleName, str] = {}
     """`cmd:`, `rev:` and `image:`: services of the catalogue behind it, by role, as in
@@ -77,7 +77,7 @@ class TargetSpec:
     """Where its commands run."""
     place: str
     """File and line, or the flag, for messages."""
-    tell: Tell
+    notify: Notify
     services: Mapping[str, Service]
     """Those of the catalogue."""
     testbed: object
@@ -120,7 +120,7 @@ class GeneratedService:
     service: Mapping[str, Any]
     """As `service.toml` has it."""
     files: Mapping[str, str] = field(default_factory=dict)
-    """Templates beside it."""
+    """Templates next to it."""
     behind: Mapping[str, str] = field(default_factory=dict)
     """Names of the catalogue's services behind it, by role."""
     backends: Mapping[str, str] = field(default_factory=dict)

@@ -88,7 +88,7 @@ def _looked_up(host: str, port: int, spec: TargetSpec) -> _Place:
         ) from None
     first, *others = dict.fromkeys(str(address[4][0]) for address in addresses)
     among = f", one of its {len(others) + 1} addresses" if others else ""
-    spec.tell(f"{host} is measured at {first}{among}")
+    spec.notify(f"{host} is measured at {first}{among}")
     return _Place(first, called)
 
 

@@ -20,10 +20,10 @@ from webdyno.own.kinds import KINDS, OwnKind, is_own, is_revision
 from webdyno.own.target import (
     GeneratedCatalogue,
     GeneratedService,
+    Notify,
     OwnKeys,
     Provide,
     TargetSpec,
-    Tell,
     declared_settings,
     split_settings,
 )
@@ -58,7 +58,7 @@ def resolve(
     draft: Draft,
     catalogue: Catalogue,
     folder: Path,
-    tell: Tell,
+    notify: Notify,
     provide: Provide,
     *,
     fresh: bool = False,
@@ -77,7 +77,7 @@ def resolve(
     spoken = _spoken(draft.data)
     host = _host_in(draft.data)
     resolver = _Resolver(
-        draft.place, folder, tell, provide, catalogue.services, kind, spoken, host, fresh
+        draft.place, folder, notify, provide, catalogue.services, kind, spoken, host, fresh
     )
     new_variants, new_factors = dict(variants), dict(factors)
     for name, variant in variants.items():
@@ -152,7 +152,7 @@ class _Resolver:
 
     place: PlaceOf
     folder: Path
-    tell: Tell
+    notify: Notify
     provide: Provide
     services: Mapping[str, Service]
     testbed: object
@@ -251,7 +251,7 @@ class _Resolver:
             keys=keys,
             folder=folder,
             place=place,
-            tell=self.tell,
+            notify=self.notify,
             services=self.services,
             testbed=self.testbed,
             provide=self.provide,

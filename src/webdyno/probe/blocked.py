@@ -30,7 +30,7 @@ _X86: dict[Meaning, tuple[int, ...]] = {
     "disk": (74, 75, 17, 18, 26),  # fsync, fdatasync, pread64, pwrite64, msync
     "pause": (35, 230),  # nanosleep, clock_nanosleep
 }
-_ARM: dict[Meaning, tuple[int, ...]] = {
+_VARIANT: dict[Meaning, tuple[int, ...]] = {
     "lock": (98,),
     "file lock": (32, 193, 192),
     "read": (63, 65, 207, 212, 203),
@@ -40,7 +40,9 @@ _ARM: dict[Meaning, tuple[int, ...]] = {
 }
 CALLS: dict[int, Meaning] = {
     number: meaning
-    for meaning, numbers in {"x86_64": _X86, "aarch64": _ARM}.get(platform.machine(), {}).items()
+    for meaning, numbers in {"x86_64": _X86, "aarch64": _VARIANT}.get(
+        platform.machine(), {}
+    ).items()
     for number in numbers
 }
 """System calls in which a thread waits, by their number on this machine."""
@@ -60,7 +62,7 @@ class _Waiting(NamedTuple):
 
 
 def probe(scene: Scene) -> Generator[None, None, Part]:
-    """Tell how many threads were blocked on average, by what; None where nobody may look."""
+    """Report how many threads were blocked on average, by what; None where nobody may look."""
     pids = [
         pid
         for role, service in scene.stack.services().items()

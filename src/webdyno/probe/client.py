@@ -13,7 +13,7 @@ from webdyno.probe.scene import Sampler, Scene
 
 
 def probe(scene: Scene) -> Generator[None, None, float | None]:
-    """Tell how long a thread of the load generator waited for its CPU, as a share of the slot."""
+    """Report how long a thread of the load generator waited for its CPU, as a share of the slot."""
     before, began_s = ClientReading.read(scene.client_pid), monotonic()
     yield
     ended_s = monotonic()
@@ -63,7 +63,7 @@ class ClientReading:
 
     @classmethod
     def read(cls, pid: int | None) -> "ClientReading":
-        """Read all threads of a process; empty where the kernel doesn't tell."""
+        """Read all threads of a process; empty where the kernel doesn't say."""
         waited = {}
         with suppress(OSError):
             if pid is not None:

@@ -63,7 +63,7 @@ def _idle_cpu(running: RunningStack) -> CpuReading:
 
 
 def idle_variants_cpu(scene: Scene) -> Generator[None, None, dict[str, float]]:
-    """Tell what the variants that should be idle used: work left over from their last slot."""
+    """Report what the variants that should be idle used: work left over from their last slot."""
     before = {name: _idle_cpu(stack) for name, stack in scene.others.items()}
     yield
     return {

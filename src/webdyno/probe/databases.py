@@ -1,7 +1,8 @@
 """What databases count themselves: their clients' statements, and how large tables are.
 
 A service's `counts` is asked at a slot's edges, while there is no load. It prints lines of JSON,
-objects with the keys of `DatabaseCounts`; a database that doesn't answer in time has told nothing.
+objects with the keys of `DatabaseCounts`; a database that doesn't answer in time has reported
+nothing.
 """
 
 import json
@@ -43,7 +44,7 @@ class DatabaseCounts(BaseModel):
 
 
 def probe(scene: Scene) -> Generator[None, None, dict[str, DatabaseUse]]:
-    """Tell what the databases of the loaded variant did for their clients, by role."""
+    """Report what the databases of the loaded variant did for their clients, by role."""
     services = scene.stack.services()
     before = {
         role: counts for role, service in services.items() if (counts := read_counts(service))
@@ -57,7 +58,7 @@ def probe(scene: Scene) -> Generator[None, None, dict[str, DatabaseUse]]:
 
 
 def read_counts(service: RunningService) -> DatabaseCounts | None:
-    """Ask a database; None where it can't tell."""
+    """Ask a database; None where it can't say."""
     if not (words := service.filled.words("counts")):
         return None
     with suppress(OperationError, ValueError, TypeError):

@@ -80,7 +80,7 @@ class Stat:
 
 
 def probe(scene: Scene) -> Generator[None, None, HostUse]:
-    """Tell how the host's CPUs were used, at the slot's edges and inside it.
+    """Report how the host's CPUs were used, at the slot's edges and inside it.
 
     Of servers on another machine none of these CPUs are: what they do says nothing of them.
     """
@@ -133,7 +133,7 @@ def _busy(use: CpuUse) -> float:
 
 
 def _pressure() -> dict[str, float]:
-    """Seconds of waiting since boot, by resource; none where the kernel doesn't tell."""
+    """Seconds of waiting since boot, by resource; none where the kernel doesn't say."""
     totals = {}
     for resource in ("cpu", "memory", "io"):
         with suppress(OSError, ValueError):
@@ -155,13 +155,13 @@ def _pressure_since(earlier: dict[str, float]) -> PressureUse | None:
 
 @cache
 def interrupts_kept_apart() -> bool:
-    """Tell by trying it once: packets to ourselves, and what of their time is in our CPU time.
+    """Report by trying it once: packets to ourselves, and what of their time is in our CPU time.
 
     Kernels built with IRQ_TIME_ACCOUNTING don't count as a program's CPU time what its packets cost
     in softirqs, a good part of the work of a web server.
 
     Other programs can only take more from it, so one round that misses little is enough. (From
-    what /proc/stat and a slot's load tell, other programs' work can't be distinguished from
+    what /proc/stat and a slot's load say, other programs' work can't be distinguished from
     interrupts.)
     """
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as ourselves:
@@ -180,10 +180,10 @@ def _missing_share(ourselves: socket.socket) -> float:
 
 @cache
 def stolen_time_kept_apart() -> bool:
-    """Tell it; False where the kernel's configuration can't be read, as in many containers.
+    """Report it; False where the kernel's configuration can't be read, as in many containers.
 
     One built with PARAVIRT_TIME_ACCOUNTING takes stolen time off the clock by which tasks are
-    charged (kernel/sched/core.c, update_rq_clock_task), wherever the hypervisor tells it at all.
+    charged (kernel/sched/core.c, update_rq_clock_task), wherever the hypervisor reports it at all.
     Else what ran when its CPU was stolen is charged for all of it. Trying it out, as with
     interrupts, would take load on all CPUs and much of it stolen meanwhile; so it is what the
     kernel says of how it was built.

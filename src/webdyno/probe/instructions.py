@@ -130,7 +130,7 @@ def why_uncounted() -> str:
 
 
 def open_counter(event: Event, thread: int) -> int:
-    """Begin to count what a thread does in user space; give the descriptor that tells how much.
+    """Begin to count what a thread does in user space; give the descriptor that says how much.
 
     Raises OSError.
     """

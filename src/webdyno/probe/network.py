@@ -1,7 +1,7 @@
 """Network counters of a namespace, from /proc/PID/net, and what each of its listeners has dropped.
 
 The kernel counts drops for the whole namespace as well (ListenDrops), but there other programs'
-listeners count too; sock_diag(7) tells them of each listening TCP socket.
+listeners count too; sock_diag(7) reports them of each listening TCP socket.
 """
 
 import socket
@@ -42,7 +42,7 @@ Listener = tuple[int, int]
 
 
 def probe(scene: Scene) -> Generator[None, None, NetworkUse]:
-    """Tell what the servers' network carried, and which connections the listeners dropped.
+    """Report what the servers' network carried, and which connections the listeners dropped.
 
     A testbed or a stack with namespaces of its own has nobody else in them, so that their own
     counts do.
@@ -82,7 +82,7 @@ class NetworkReading:
     def of(cls, stack: int | None, testbed: tuple[int | str, int | str]) -> "NetworkReading":
         """Read those of a stack with a namespace of its own, or else of the testbed.
 
-        Clients of the former are in the machine's, where only their ports can be told from other
+        Clients of the former are in the machine's, where only their ports can be known from other
         programs'.
         """
         if stack is None:
@@ -91,7 +91,7 @@ class NetworkReading:
         try:
             return replace(cls.read(stack, exclude="lo"), time_wait=machine.time_wait)
         except OSError:
-            return machine  # it has ended, which who looks after it will tell
+            return machine  # it has ended, which who looks after it will say
 
     @classmethod
     def read_both(cls, servers: int | str, client: int | str) -> "NetworkReading":
@@ -164,7 +164,7 @@ def _time_wait(text: str) -> int:
 
 
 def drops_by_listener() -> dict[Listener, int] | None:
-    """Give what each listener of our network namespace has dropped; None if the kernel won't tell.
+    """Give what each listener of our network namespace has dropped; None if the kernel won't say.
 
     Drops are connection attempts that found a full queue, or were dropped for any other reason.
     """

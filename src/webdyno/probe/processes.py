@@ -29,7 +29,7 @@ STOPPED = (b"T", b"t")
 
 
 def probe(scene: Scene) -> Generator[None, None, dict[str, ServiceUse]]:
-    """Tell what the processes of each of the loaded variant's services used, by role."""
+    """Report what the processes of each of the loaded variant's services used, by role."""
     before = _read_services(scene.stack)
     yield
     return {
@@ -38,7 +38,7 @@ def probe(scene: Scene) -> Generator[None, None, dict[str, ServiceUse]]:
 
 
 def memory_limit(scene: Scene) -> Generator[None, None, MemoryLimitUse | None]:
-    """Tell how near the loaded variant came to its memory limit; None without one."""
+    """Report how near the loaded variant came to its memory limit; None without one."""
     before = scene.stack.memory()
     yield
     after = scene.stack.memory()
@@ -224,7 +224,7 @@ def _pss_bytes(pids: Iterable[int]) -> int | None:
 
 
 def stopped(scene: Scene) -> Generator[None, None, StoppedUse]:
-    """Tell for how long processes stalled, as far as they are looked at."""
+    """Report for how long processes stalled, as far as they are looked at."""
     client = [] if scene.client_pid is None else [scene.client_pid]
     servers = [
         pid

@@ -42,13 +42,13 @@ class Perf:
     """A subcommand of `perf` at work while it is entered, from when the kernel has begun."""
 
     def __init__(
-        self, options: Sequence[str], cpus: Collection[int], beside: Collection[int]
+        self, options: Sequence[str], cpus: Collection[int], other_pids: Collection[int]
     ) -> None:
         """Look at some CPUs, working on others.
 
         Entering raises OperationError where one may not.
         """
-        self._options, self._beside = options, beside
+        self._options, self._other_pids = options, other_pids
         self._cpus = ",".join(map(str, sorted(cpus)))
 
     def __enter__(self) -> Self:
@@ -60,7 +60,7 @@ class Perf:
             self._control, self._ack = (_pipe(pipe, exits) for pipe in pipes)
             self._process = exits.enter_context(self._started(*pipes))
             exits.callback(self._process.kill)
-            os.sched_setaffinity(self._process.pid, self._beside)
+            os.sched_setaffinity(self._process.pid, self._other_pids)
             self.say("enable")
             self._exits = exits.pop_all()
         return self
@@ -84,7 +84,7 @@ class Perf:
             raise OperationError(NOT_THERE) from None
 
     def say(self, word: str) -> None:
-        """Tell it something and wait until it has done it."""
+        """Report it something and wait until it has done it."""
         logger.debug("perf, process %d, is to %s", self._process.pid, word)
         os.write(self._control, f"{word}\n".encode())
         deadline = time.monotonic() + RESPONSES_WITHIN_S
@@ -127,7 +127,7 @@ class Profiler:
     """Samples some CPUs while it is entered; `profile` is there afterwards."""
 
     def __init__(
-        self, cpus: Collection[int], beside: Collection[int], folders: Sequence[str] = ()
+        self, cpus: Collection[int], other_pids: Collection[int], folders: Sequence[str] = ()
     ) -> None:
         """Sample those CPUs, working on others; servers' own programs run in `folders`.
 
@@ -137,7 +137,7 @@ class Profiler:
         self.pids = set[int]()
         """The servers' processes, as far as they are known."""
         options = ("record", "--quiet", "--event=cpu-clock", f"--freq={SAMPLED_HZ}", "-g")
-        self._perf = Perf(options, cpus, beside)
+        self._perf = Perf(options, cpus, other_pids)
         self.profile = Profile({}, Counter(), {})
 
     def __enter__(self) -> Self:
@@ -162,7 +162,7 @@ class Profiler:
 
 
 def sampling_fault() -> str | None:
-    """Tell why CPUs can't be sampled here, and what would allow it; None where they can."""
+    """Report why CPUs can't be sampled here, and what would allow it; None where they can."""
     cpus = os.sched_getaffinity(0)
     try:
         with Profiler(sorted(cpus), cpus):
@@ -175,9 +175,9 @@ def sampling_fault() -> str | None:
 class SystemCalls:
     """Counts while it is entered; `counts` are there afterwards, by call, if any can be had."""
 
-    def __init__(self, cpus: Collection[int], beside: Collection[int]) -> None:
+    def __init__(self, cpus: Collection[int], other_pids: Collection[int]) -> None:
         """Look at some CPUs, working on others."""
-        self._cpus, self._beside = cpus, beside
+        self._cpus, self._other_pids = cpus, other_pids
         self._perf: Perf | None = None
         self.counts: dict[str, int] | None = None
 
@@ -188,7 +188,7 @@ class SystemCalls:
                 [ALL_CALLS, *(f"syscalls:sys_enter_{call}" for call in known_calls())]
             )
             options = ("stat", "--field-separator=;", f"--event={events}", "--all-cpus")
-            self._perf = self._exits.enter_context(Perf(options, self._cpus, self._beside))
+            self._perf = self._exits.enter_context(Perf(options, self._cpus, self._other_pids))
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:

@@ -14,7 +14,7 @@ SAMPLE_EVERY_S = 0.1
 Look = Callable[[float], None]
 """Called with the seconds since the sampler's start."""
 Part = Model | Mapping[str, object] | float | None
-"""What a probe tells of a slot: a model of `model/readings.py`, or any figures by their names."""
+"""What a probe says of a slot: a model of `model/readings.py`, or any figures by their names."""
 
 
 class Sampler:

@@ -104,7 +104,7 @@ class SlotProbe:
 
 
 def _end(running: Generator[None, None, Part]) -> Any:  # noqa: ANN401 (the readings check it)
-    """Let a probe read the second time, and give what it tells."""
+    """Let a probe read the second time, and give what it says."""
     try:
         next(running)
     except StopIteration as ended:
@@ -171,7 +171,7 @@ def in_turns(of_services: Sequence[Sequence[int]]) -> list[int]:
 
 
 def _waited_s(pids: list[int]) -> float:
-    """Add up for how long threads waited for a CPU; 0 where the kernel doesn't tell."""
+    """Add up for how long threads waited for a CPU; 0 where the kernel doesn't say."""
     total_ns = 0
     for pid in pids:
         with suppress(OSError, ValueError, IndexError), os.scandir(f"/proc/{pid}/task") as threads:

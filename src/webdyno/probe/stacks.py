@@ -7,7 +7,7 @@ program's own files, with all that libraries, runtime and kernel do for it: a co
 Where none is on the stack, it is the library's or the runtime's.
 
 Names are those of the symbols that `perf` finds, and of what a program compiles while it runs by
-what it tells `perf` in /tmp/perf-PID.map: Node and Python write there which file a function is of.
+what it says `perf` in /tmp/perf-PID.map: Node and Python write there which file a function is of.
 """
 
 import re

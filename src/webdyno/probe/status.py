@@ -1,7 +1,7 @@
 """What servers count themselves: nginx's stub_status, Apache's mod_status, php-fpm's status page.
 
 A service's `[status]` says how it is asked. That is done at a slot's edges, while there is no load;
-a server that doesn't answer at once, or not as it should, has told nothing.
+a server that doesn't answer at once, or not as it should, has reported nothing.
 """
 
 import json
@@ -34,7 +34,7 @@ FASTCGI_RESPONDER = struct.pack(">HB5x", 1, 0)
 
 @dataclass(frozen=True)
 class OwnCounts:
-    """A server's own counts; None where this kind of server doesn't tell."""
+    """A server's own counts; None where this kind of server doesn't say."""
 
     requests: int | None = None
     connections: int | None = None
@@ -141,7 +141,7 @@ ASKING_COUNTS = {
 
 
 def probe(scene: Scene) -> Generator[None, None, dict[str, ServerStatus]]:
-    """Tell what the loaded variant's services counted themselves.
+    """Report what the loaded variant's services counted themselves.
 
     Those of them that do, by role.
     """
@@ -182,7 +182,7 @@ class StatusReading:
 
 
 def read_status(service: RunningService) -> StatusReading | None:
-    """Ask a service for its counts; None when it has none to tell, or doesn't tell them."""
+    """Ask a service for its counts; None when it has none to say, or doesn't report them."""
     source = service.role.service.status
     if source is None:
         return None
@@ -207,7 +207,7 @@ def _password(service: RunningService) -> str:
 
 
 def _plausible(counts: OwnCounts, workers: int) -> bool:
-    """Whether a server tells of no more workers than it has.
+    """Whether a server says of no more workers than it has.
 
     php-fpm takes a connection that is kept for a request, from the moment it waits for one.
     """

@@ -15,13 +15,13 @@ from webdyno.model.long_look import LongLook, LookPart, Slope
 from webdyno.model.records import AdjustmentRecord, PilotRecord, PreflightRecord, Response
 from webdyno.report import document as doc
 
-Tell = Callable[[PilotRecord], float | None]
-COLD: tuple[tuple[str, Tell], ...] = (
+Notify = Callable[[PilotRecord], float | None]
+COLD: tuple[tuple[str, Notify], ...] = (
     ("first valid response", lambda pilot: pilot.cold.first_response_s),
     ("90% of its throughput", lambda pilot: pilot.cold.full_throughput_s),
     ("CPU until then", lambda pilot: pilot.cold.cpu_s),
 )
-SETTINGS: tuple[tuple[str, Tell], ...] = (
+SETTINGS: tuple[tuple[str, Notify], ...] = (
     ("warm-up", lambda pilot: pilot.found.warmup_s),
     ("ramp-up", lambda pilot: pilot.found.ramp_up_s),
     ("window", lambda pilot: pilot.found.window_s),
@@ -56,9 +56,9 @@ def pilot_sections(data: PointData) -> Iterator[doc.Section]:
 
 
 def _table(
-    pilots: Sequence[PilotRecord], what: str, columns: Sequence[tuple[str, Tell]]
+    pilots: Sequence[PilotRecord], what: str, columns: Sequence[tuple[str, Notify]]
 ) -> doc.Table:
-    rows = [[pilot.variant, *(_seconds(tell(pilot)) for _, tell in columns)] for pilot in pilots]
+    rows = [[pilot.variant, *(_seconds(say(pilot)) for _, say in columns)] for pilot in pilots]
     heads = [doc.Column(what, "name"), *(doc.Column(name, "value") for name, _ in columns)]
     return doc.Table(heads, [doc.RowGroup(rows)], style="brief")
 
@@ -73,7 +73,7 @@ def _seconds(seconds: float | None) -> str:
 
 
 def adjustments_made(data: PointData) -> Iterator[str]:
-    """Tell what was adjusted while the run went on, in its order."""
+    """Report what was adjusted while the run went on, in its order."""
     for record in data.records:
         if isinstance(record, AdjustmentRecord):
             after = f"after round {record.round}" if record.round else "before the first round"
@@ -154,9 +154,9 @@ def preflight_of(data: PointData) -> Preflight:
 
 def _lines(record: PreflightRecord) -> list[PreflightRow]:
     lines = [
-        _line(by_variant, what, tell, wrong)
+        _line(by_variant, what, say, wrong)
         for by_variant in _by_request(record.responses)
-        for what, tell, wrong in _ASPECTS
+        for what, say, wrong in _ASPECTS
     ]
     for name in dict.fromkeys(name for each in record.facts.values() for name in each):
         by_variant = {
@@ -178,7 +178,7 @@ def _by_request(responses: dict[str, list[Response]]) -> list[dict[str, Response
 def _line(
     by_variant: dict[str, Response | None],
     what: str,
-    tell: Callable[[Response], str],
+    say: Callable[[Response], str],
     wrong: Callable[[Response], bool],
 ) -> PreflightRow:
     return PreflightRow(
@@ -187,7 +187,7 @@ def _line(
         ),
         what=what,
         by_variant={
-            variant: tell(response) if response else text.MISSING
+            variant: say(response) if response else text.MISSING
             for variant, response in by_variant.items()
         },
         wrong=any(response is not None and wrong(response) for response in by_variant.values()),
@@ -219,11 +219,11 @@ def _wrong_body(response: Response) -> bool:
 
 
 def _header(name: str) -> Callable[[Response], str]:
-    def tell(response: Response) -> str:
+    def say(response: Response) -> str:
         values = [value for header, value in response.headers if header.lower() == name.lower()]
         return ", ".join(values) or text.MISSING
 
-    return tell
+    return say
 
 
 def _never(_: Response) -> bool:
@@ -247,7 +247,7 @@ WHAT = {
     "memory_bytes": "memory",
 }
 SHARE_DIGITS = 5
-"""Less than 0.001% is told as none."""
+"""Less than 0.001% is reported as none."""
 
 
 def how_it_changes(looks: Sequence[LongLook]) -> list[str]:
@@ -270,7 +270,7 @@ def _signed(share: float) -> str:
 
 
 def part_words(part: LookPart) -> str:
-    """Tell of a part in one line."""
+    """Report a part in one line."""
     return ", ".join(_part_words(part))
 
 

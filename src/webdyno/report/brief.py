@@ -100,7 +100,7 @@ def _details_of_point(view: RunView) -> Iterator[doc.Block]:
         yield from said_of_deciding(view)
     yield from time_sections(point.judgement)
     yield from each_request(point)
-    yield from other_metrics(replace(point, beside=not_shown(point)))
+    yield from other_metrics(replace(point, alongside=not_shown(point)))
     yield from pilot_sections(point.data)
 
 

@@ -103,8 +103,8 @@ class ClaimWords(NamedTuple):
 
 
 def _words(row: ClaimRow) -> ClaimWords:
-    right = next((answer for answer in row.told if answer.generator == OWN_GENERATOR), None)
-    published = next((answer for answer in row.told if answer.generator != OWN_GENERATOR), None)
+    right = next((answer for answer in row.reported if answer.generator == OWN_GENERATOR), None)
+    published = next((answer for answer in row.reported if answer.generator != OWN_GENERATOR), None)
     return ClaimWords(
         study=row.study,
         claim=row.claim.says,
@@ -154,7 +154,7 @@ def claims_page(
     measured: Mapping[str, RunHead],
     again: str,
 ) -> str:
-    """Give the page of studies, which lies beside the folders of their runs.
+    """Give the page of studies, which lies next to the folders of their runs.
 
     `measured` are the runs that have a report, by experiment; `again` is the command that measures
     what is missing.

@@ -29,7 +29,7 @@ MOST_NAMED = 20
 
 
 def factor_facts(experiment: Experiment) -> Facts:
-    """Tell what was varied; nothing in an experiment without factors."""
+    """Report what was varied; nothing in an experiment without factors."""
     if not experiment.factors:
         return []
     names = text.factor_names(experiment.factors)
@@ -43,31 +43,31 @@ def factor_facts(experiment: Experiment) -> Facts:
 
 
 def how_measured(run: RunData, judged: Sequence[Judgement]) -> Facts:
-    """Tell how the run was made, so that a reader can judge it."""
+    """Report how the run was made, so that a reader can judge it."""
     head, measure = run.head, run.head.experiment.measure
     slots = [
         slot for slot in run.records if isinstance(slot, SlotRecord) and slot.phase == "measure"
     ]
     return [
         ("Rounds", _rounds(sum(judgement.rounds for judgement in judged), run)),
-        *_told("Objectives", question_of(head.experiment).loading.aims),
-        *_told("Paths", _paths(head.experiment)),
+        *_reported("Objectives", question_of(head.experiment).loading.aims),
+        *_reported("Paths", _paths(head.experiment)),
         ("Load", load_words(head.experiment.load_of_slots) + _but(head.experiment, "load.")),
-        *_told("Load with", list(_load_with(head.experiment))),
-        *_told("Variants", variant_words(head.experiment)),
+        *_reported("Load with", list(_load_with(head.experiment))),
+        *_reported("Variants", variant_words(head.experiment)),
         ("CPUs", host_cpus(head) if head.hosts else cpu_split(head.machine.split)),
         ("Stop rule", stop_rule(head.experiment)),
-        *_told("Stopped", _stops(judged)),
-        *_told("Long look", _long_looks(judged)),
-        *_told("Measured load", _time_that_counts(counting_share(run.points))),
-        *_told("Variation", _noise(judged)),
+        *_reported("Stopped", _stops(judged)),
+        *_reported("Long look", _long_looks(judged)),
+        *_reported("Measured load", _time_that_counts(counting_share(run.points))),
+        *_reported("Variation", _noise(judged)),
         ("Seed", str(measure.seed)),
         ("Load generator", head.load_generator),
         *(_responses(slots) if slots else []),
     ]
 
 
-def _told(term: str, said: Sequence[str]) -> Facts:
+def _reported(term: str, said: Sequence[str]) -> Facts:
     return [(term, "; ".join(said))] if said else []
 
 
@@ -132,7 +132,7 @@ def _but(experiment: Experiment, table: str) -> str:
 
 
 def _load_with(experiment: Experiment) -> Iterator[str]:
-    """Tell what is other with one of the load generators that made the load."""
+    """Report what is other with one of the load generators that made the load."""
     used = experiment.factors.get("generator", [experiment.generator])
     for name, changes in experiment.load_with.items():
         if name in used:
@@ -211,13 +211,13 @@ def _responses(slots: Sequence[SlotRecord]) -> Iterator[tuple[str, str]]:
     busiest = max(slot.load.client.busy for slot in slots)
     yield "Busiest client thread", f"{text.percent(busiest)} of its time"
     yield from _send_delay([slot.load for slot in slots if slot.load.loop == "open"])
-    yield from _told("Servers' own counts", list(_own_counts(slots)))
+    yield from _reported("Servers' own counts", list(_own_counts(slots)))
     if means := sorted({slot.servers.means for slot in slots if slot.servers.cpu_s}):
         yield "Server CPU read from", ", ".join(means)
 
 
 def _send_delay(loads: Sequence[LoadResult]) -> Iterator[tuple[str, str]]:
-    """Say how late requests left; nothing where the load generator doesn't tell."""
+    """Say how late requests left; nothing where the load generator doesn't say."""
     delays = [load.send_delay_us.p99 for load in loads if load.send_delay_us.p99 is not None]
     if not delays:
         return
@@ -229,7 +229,7 @@ def _send_delay(loads: Sequence[LoadResult]) -> Iterator[tuple[str, str]]:
 
 
 def _own_counts(slots: Sequence[SlotRecord]) -> Iterator[str]:
-    """Set what servers counted beside what was sent to them, in slots of which both are known."""
+    """Set what servers counted next to what was sent to them, in slots of which both are known."""
     counts: dict[str, tuple[int, int]] = {}
     for slot in slots:
         counted, sent = counted_by_front(slot), slot.load.all_of_it.sent
@@ -248,7 +248,7 @@ ARRIVALS = {
 
 
 def load_words(load: Load) -> str:
-    """Tell what the clients do."""
+    """Report what the clients do."""
     return ", ".join(_load_parts(load))
 
 
@@ -290,7 +290,7 @@ def _load_parts(load: Load) -> Iterator[str]:
 
 
 def variant_words(experiment: Experiment) -> list[str]:
-    """Tell what was set for variants beside their stack; variants without settings are excluded."""
+    """Report what was set for variants next to their stack; variants without any are excluded."""
     settings_of = {
         name: ", ".join(_variant_parts(variant)) for name, variant in experiment.variants.items()
     }
@@ -310,7 +310,7 @@ def _variant_parts(variant: Variant) -> Iterator[str]:
 
 
 def cpu_split(split: CpuSplit) -> str:
-    """Tell which CPUs do what."""
+    """Report which CPUs do what."""
     words = f"servers on {text.cpu_list(split.servers)}, client on {text.cpu_list(split.client)}"
     if not set(split.rest) <= {*split.servers, *split.client}:
         words += f", {text.cpu_list(split.rest)} left to the rest of the machine"
@@ -318,7 +318,7 @@ def cpu_split(split: CpuSplit) -> str:
 
 
 def host_cpus(head: RunHead) -> str:
-    """Tell which CPUs of which host do what."""
+    """Report which CPUs of which host do what."""
     testbed = head.experiment.testbed
 
     def on(names: Iterable[str]) -> str:

@@ -53,7 +53,7 @@ def print_table(
     plain_console().print(table)
 
 
-def tell(text: str) -> None:
+def notify(text: str) -> None:
     """Say something that is no result, on standard error."""
     print_notice(plain_console(stderr=True), text)
 

@@ -244,7 +244,7 @@ def _figures(slots: Sequence[SlotRecord]) -> Figures:
 
 
 def _sum(counts: Iterable[int | None]) -> int | None:
-    """Add up; None when one of them wasn't told."""
+    """Add up; None when one of them wasn't reported."""
     numbers = list(counts)
     known = [count for count in numbers if count is not None]
     return sum(known) if len(known) == len(numbers) else None

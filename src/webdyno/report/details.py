@@ -1,4 +1,4 @@
-"""What only the page tells: what a request costs, and how the configurations of variants differ."""
+"""What only the page says: what a request costs, and how the configurations of variants differ."""
 
 import re
 from collections import defaultdict
@@ -26,7 +26,7 @@ from webdyno.report.show import PointView, RunView, first
 
 SYSTEM_CALLS = "System calls per request, on the servers' CPUs"
 FEWEST_CALLS = 0.02
-"""A call that is rarer tells nothing of a request."""
+"""A call that is rarer says nothing of a request."""
 
 
 @dataclass(frozen=True)
@@ -60,9 +60,9 @@ class _VariantSlots:
         return self.each(lambda seen: sum(count(use) or 0 for use in seen.services.values()))
 
 
-Tell = Callable[[_VariantSlots], float | None]
+Notify = Callable[[_VariantSlots], float | None]
 
-PER_REQUEST: tuple[tuple[str, Tell], ...] = (
+PER_REQUEST: tuple[tuple[str, Notify], ...] = (
     ("CPU time in programs, µs", lambda seen: 1e6 * seen.of_services(lambda use: use.cpu_user_s)),
     ("CPU time in the kernel, µs", lambda seen: 1e6 * seen.of_services(lambda use: use.cpu_sys_s)),
     ("context switches to wait", lambda seen: seen.of_services(lambda use: use.switches_voluntary)),
@@ -80,7 +80,7 @@ PER_REQUEST: tuple[tuple[str, Tell], ...] = (
     ("network bytes received", lambda seen: seen.each(lambda use: use.network.received_bytes)),
     ("network packets sent", lambda seen: seen.each(lambda use: use.network.sent_packets)),
 )
-STANDING: tuple[tuple[str, Tell], ...] = (
+STANDING: tuple[tuple[str, Notify], ...] = (
     ("memory, MiB (PSS)", lambda seen: _largest(seen, lambda use: (use.pss_bytes or 0) / MIB)),
     (
         "memory at its peak, MiB (RSS)",
@@ -89,7 +89,7 @@ STANDING: tuple[tuple[str, Tell], ...] = (
     ("processes", lambda seen: _largest(seen, lambda use: use.processes)),
     ("threads", lambda seen: _largest(seen, lambda use: use.threads)),
 )
-HOST: tuple[tuple[str, Tell], ...] = (
+HOST: tuple[tuple[str, Notify], ...] = (
     ("servers' CPUs busy, %", lambda seen: _share(seen, lambda use: use.host.servers, "busy_s")),
     ("client's CPUs busy, %", lambda seen: _share(seen, lambda use: use.host.client, "busy_s")),
     ("CPU time stolen by the hypervisor, %", lambda seen: _stolen(seen)),
@@ -163,9 +163,9 @@ def _calls(slots: Sequence[SlotRecord]) -> defaultdict[str, float]:
     return per_response
 
 
-def _known(wanted: Iterable[tuple[str, Tell]], seen: dict[str, _VariantSlots]) -> Iterable[Cost]:
-    for what, tell in wanted:
-        figures = {variant: tell(value) for variant, value in seen.items()}
+def _known(wanted: Iterable[tuple[str, Notify]], seen: dict[str, _VariantSlots]) -> Iterable[Cost]:
+    for what, notify in wanted:
+        figures = {variant: notify(value) for variant, value in seen.items()}
         if any(figures.values()):
             yield Cost(what, {variant: _figure(figure) for variant, figure in figures.items()})
 
@@ -261,8 +261,8 @@ def of_endpoints(judged: Judgement) -> dict[str, list[Cost]]:
     """Give by endpoint what each variant did with its requests."""
     return {
         endpoint.endpoint: [
-            Cost(what, {its.variant: tell(its) for its in endpoint.figures})
-            for what, tell in ASKED.items()
+            Cost(what, {its.variant: notify(its) for its in endpoint.figures})
+            for what, notify in ASKED.items()
         ]
         for endpoint in judged.endpoints
     }

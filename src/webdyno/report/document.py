@@ -20,7 +20,7 @@ class Headline(NamedTuple):
     tone: Verdict
     """The verdict whose colours it has."""
     words: str
-    """With a sign: nothing is told by colour alone."""
+    """With a sign: nothing is known by colour alone."""
     sentence: str
     further: Sequence[str] = ()
     """What the sentence leaves open, such as what would decide."""
@@ -74,7 +74,7 @@ class Paragraph:
 
 @dataclass(frozen=True)
 class FactList:
-    """Terms, each beside what is to be said of it."""
+    """Terms, each next to what is to be said of it."""
 
     facts: Facts
     tone: Verdict | None = None
@@ -143,7 +143,7 @@ class RowGroup:
 
 @dataclass(frozen=True)
 class Table:
-    """Figures beside each other."""
+    """Figures next to each other."""
 
     columns: Sequence[Column]
     groups: Sequence[RowGroup]
@@ -230,12 +230,12 @@ class Panel(NamedTuple):
     narrow_svg: str = ""
     """The same for a phone; none of a chart that can't be drawn so narrow."""
     is_half: bool = False
-    """Whether it is drawn so small that two fit beside each other, and one on a phone."""
+    """Whether it is drawn so small that two fit next to each other, and one on a phone."""
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A chart, or several of a kind beside each other, with the words around."""
+    """A chart, or several of a kind next to each other, with the words around."""
 
     name: str
     title: str
@@ -244,7 +244,7 @@ class Figure:
     """What is shown, in a line."""
     panels: tuple[Panel, ...]
     by_variant: bool
-    """Whether colours tell variants apart, so that a legend is needed."""
+    """Whether colours distinguish variants, so that a legend is needed."""
     note: str = ""
     """How to read it, for those who want to know; below the chart."""
     without: str = ""
@@ -306,7 +306,7 @@ class Document:
     about: str
     blocks: Sequence[Block]
     in_one_line: bool = False
-    """Whether title and what it is about stand beside each other, where there is room."""
+    """Whether title and what it is about stand next to each other, where there is room."""
 
 
 def said_section(

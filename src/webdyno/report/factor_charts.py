@@ -54,7 +54,7 @@ def factor_figures(view: RunView) -> list[Figure]:
     axis = factor_axis(view.head.experiment)
     metrics = [view.deciding[0].metric]
     metrics += [
-        table.metric for table in next(point.beside for point in view.points if point.deciding)
+        table.metric for table in next(point.alongside for point in view.points if point.deciding)
     ]
     ratios = None if view.ranked else _ratios_along(view, axis)  # each point has its own baseline
     figures = [ratios, *(_metric_along(view, axis, each) for each in metrics)]

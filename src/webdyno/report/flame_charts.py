@@ -24,7 +24,7 @@ from webdyno.report.show import PointView
 
 CALL_PX, LETTER_PX = 17, 6.6
 NARROWEST = 0.01
-"""Share of the widest variant that a box needs to be drawn: spires of a few pixels tell nothing."""
+"""Share of the widest variant that a box needs to be drawn: spires of a few pixels say nothing."""
 NAMELESS = "[unknown]"
 ALIKE = 0.1
 """Share of the larger of two times by which they have to differ to be coloured."""
@@ -47,7 +47,7 @@ class Box(NamedTuple):
 
 
 def flame_figure(run: Path, point: PointView) -> Figure | None:
-    """Draw the variants beside each other; None where no stacks were kept of two of them."""
+    """Draw the variants next to each other; None where no stacks were kept of two of them."""
     whole_us: dict[str, float] = {}
     against: dict[str, str] = {}
     for explanation in point.judgement.explanations:
@@ -126,7 +126,7 @@ class _TimesOfBoth(NamedTuple):
 
 
 def boxes(spent: Mapping[Call, float], narrowest_us: float) -> Iterator[Box]:
-    """Place the calls: each above its caller, those of one caller beside each other by name."""
+    """Place the calls: each above its caller, those of one caller next to each other by name."""
     begins: dict[Call, float] = {}
     for call in sorted(spent):
         caller = call[:-1]

@@ -106,7 +106,7 @@ def _percentile_grid(responses: int) -> list[float]:
 
 
 def percentile_name(beyond: float) -> str:
-    """Name a percentile with the digits that tell it from 100."""
+    """Name a percentile with the digits that report it from 100."""
     return f"p{100 * (1 - beyond):.{max(0, ceil(-log10(beyond) - 1e-9) - 2)}f}"
 
 

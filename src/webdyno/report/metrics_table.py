@@ -1,4 +1,4 @@
-"""The one table of a result: what decides, failed requests, and the metrics beside it.
+"""The one table of a result: what decides, failed requests, and the metrics next to it.
 
 Two variants have columns and metrics have rows; of more variants each has a row.
 """
@@ -27,7 +27,7 @@ SHOWN = (
     *("first_event_p50_us", "event_gap_p50_us", "event_gap_p99_us"),
     *("statements", "memory_mib"),
 )
-"""Metrics that are shown beside the deciding one."""
+"""Metrics that are shown next to the deciding one."""
 MOST_COLUMNS = 2
 """Variants that have columns of their own; more of them have rows."""
 
@@ -37,21 +37,21 @@ TAILS = {"latency_p50_us": "p95", "latency_p99_us": "p99.9"}
 
 
 def metrics_table(point: PointView, deciding: MetricTable, *, tails: bool = False) -> doc.Table:
-    """Give what decides and the most important metrics beside it, one interval in a cell.
+    """Give what decides and the most important metrics next to it, one interval in a cell.
 
     `tails`: where variants have columns also percentiles that are known of all slots alone.
     """
-    beside = [table for table in point.beside if table.metric.name in SHOWN]
+    alongside = [table for table in point.alongside if table.metric.name in SHOWN]
     if _has_rows(deciding):
-        return _rows_of_variants(point, deciding, beside)
-    return _columns_of_variants(point, [deciding, *beside], TAILS if tails else {})
+        return _rows_of_variants(point, deciding, alongside)
+    return _columns_of_variants(point, [deciding, *alongside], TAILS if tails else {})
 
 
 def not_shown(point: PointView) -> list[MetricTable]:
     """Give the metrics that the table leaves out, or has no room for where variants have rows."""
     if point.deciding and _has_rows(point.deciding):
-        return point.beside
-    return [table for table in point.beside if table.metric.name not in SHOWN]
+        return point.alongside
+    return [table for table in point.alongside if table.metric.name not in SHOWN]
 
 
 def _has_rows(deciding: MetricTable) -> bool:
@@ -101,7 +101,7 @@ def _columns_of_variants(
 
 
 def _rows_of_variants(
-    point: PointView, deciding: MetricTable, beside: Sequence[MetricTable]
+    point: PointView, deciding: MetricTable, alongside: Sequence[MetricTable]
 ) -> doc.Table:
     """Give a row for each variant, in a ranking in that of the ranks."""
     columns = [
@@ -111,10 +111,10 @@ def _rows_of_variants(
         doc.Column("ratio", "ratio"),
         doc.Column(ci_heading(deciding), "range"),
         doc.Column("verdict", "verdict", obvious=True),
-        *(doc.Column(metric_title(table.metric), "value", spare=True) for table in beside),
+        *(doc.Column(metric_title(table.metric), "value", spare=True) for table in alongside),
         doc.Column("Failed", "value"),
     ]
-    values = [{row.variant: row.value for row in table.rows} for table in beside]
+    values = [{row.variant: row.value for row in table.rows} for table in alongside]
     rows = [
         [
             *([row.rank] if deciding.ranked else []),
@@ -123,7 +123,7 @@ def _rows_of_variants(
             *_compared(row.comparison, decides=True),
             *(
                 _value(figure.metric, known.get(row.variant))
-                for figure, known in zip(beside, values, strict=True)
+                for figure, known in zip(alongside, values, strict=True)
             ),
             _failed(point.data, row.variant),
         ]

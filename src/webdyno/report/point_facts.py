@@ -37,9 +37,9 @@ TRUST = "Trust"
 BUSY = 0.9
 """Share of its CPUs' time from which a server or a client counts as saturated."""
 MOST_NAMED = 2
-"""Variants whose CPUs are told one by one."""
+"""Variants whose CPUs are reported one by one."""
 LEAST_WORTH_SAYING = 0.02
-"""Shift of a metric next to the deciding one that is told."""
+"""Shift of a metric next to the deciding one that is reported."""
 MOST_WORTH_SAYING = 2.0
 """Shift beyond which its size says nothing any more."""
 MOST_ENDPOINTS = 4
@@ -248,7 +248,7 @@ def _trust_words(point: PointView) -> str:
     asked = point.asked
     shown = [
         comparison
-        for table in point.beside
+        for table in point.alongside
         if table.metric.name in SHOWN
         for comparison in table.compared
     ]
@@ -291,8 +291,8 @@ def worst_interference(asked: Sequence[Comparison]) -> float:
     return max(shifts, default=0.0)
 
 
-def interference_words(asked: Sequence[Comparison], beside: Sequence[Comparison] = ()) -> str:
-    """Say the same in words; of metrics `beside` those that it can have shifted much further."""
+def interference_words(asked: Sequence[Comparison], alongside: Sequence[Comparison] = ()) -> str:
+    """Say the same in words; of metrics `alongside` those that it shifted much further."""
     if not any(comparison.worst_case for comparison in asked):
         return "no interference seen"
     most = worst_interference(asked)
@@ -300,16 +300,16 @@ def interference_words(asked: Sequence[Comparison], beside: Sequence[Comparison]
         return "the ratio is only a bound"
     if most > 1:
         return "interference can't be bounded tightly"
-    further = ", ".join(_shifted_further(beside, max(2 * most, LEAST_WORTH_SAYING)))
+    further = ", ".join(_shifted_further(alongside, max(2 * most, LEAST_WORTH_SAYING)))
     if further:
         return f"interference at most {text.percent(most)} ({further}), included in the CIs"
     return f"interference at most {text.percent(most)}, included in the CI"
 
 
-def _shifted_further(beside: Sequence[Comparison], least: float) -> Iterator[str]:
+def _shifted_further(alongside: Sequence[Comparison], least: float) -> Iterator[str]:
     """Name the metrics that interference can have shifted by more than so much."""
     by_metric: dict[str, list[Comparison]] = {}
-    for comparison in beside:
+    for comparison in alongside:
         by_metric.setdefault(comparison.metric, []).append(comparison)
     for metric, compared in by_metric.items():
         if (most := worst_interference(compared)) > least:

@@ -91,7 +91,7 @@ def _placed(row: Mapping[str, Any], top_px: int, row_px: int) -> dict[str, Any]:
 
 
 def ratio_row(comparison: Comparison) -> dict[str, Any]:
-    """Give a ratio with its interval, its band of equivalence, and all that is told of it."""
+    """Give a ratio with its interval, its band of equivalence, and all that is said of it."""
     assert comparison.ratio is not None  # noqa: S101 (requested by the caller)
     ratio, interval = ratio_and_interval(comparison)
     decisive, wide = comparison.decisive or comparison.ratio, worst_case_words(comparison)

@@ -41,7 +41,7 @@ class Row:
 
 @dataclass(frozen=True)
 class MetricTable:
-    """One metric at one point: its variants beside each other."""
+    """One metric at one point: its variants next to each other."""
 
     metric: Metric
     rows: list[Row]
@@ -52,7 +52,7 @@ class MetricTable:
         return metric_title(self.metric)
 
     @property
-    def tells(self) -> bool:
+    def informs(self) -> bool:
         """Whether there is more to it than that nothing about it can be believed."""
         verdicts = [row.comparison.verdict for row in self.rows if row.comparison]
         return any(verdict is not Verdict.INVALID for verdict in verdicts)
@@ -152,7 +152,7 @@ def _verdict(comparison: Comparison) -> Cell:
     return verdict_cell(comparison.verdict, verdict_word(comparison.verdict, comparison.metric))
 
 
-def beside_table(tables: Sequence[MetricTable], *, better: bool = False) -> Table:
+def other_metrics_table(tables: Sequence[MetricTable], *, better: bool = False) -> Table:
     """Give what else was measured, metric by metric; `better` says which way that is."""
     return Table(
         columns=ratio_columns(tables),

@@ -15,7 +15,7 @@ from webdyno.report.around_rounds import (
     how_it_changes,
     preflight_of,
 )
-from webdyno.report.ratio_tables import beside_table, ratio_columns, reasons, variant_rows
+from webdyno.report.ratio_tables import other_metrics_table, ratio_columns, reasons, variant_rows
 from webdyno.report.show import PointView, RunView, first
 from webdyno.report.words import verdict_counts
 
@@ -117,7 +117,7 @@ def each_request(point: PointView) -> Iterator[doc.Section]:
     if point.endpoints:
         yield doc.Section(
             "Each request by itself",
-            [beside_table(point.endpoints)],
+            [other_metrics_table(point.endpoints)],
             note="Where the variants differ: the median latency of each. All of them are "
             "judged together, so that the chance of any false difference is 5%.",
             brief="judged together",
@@ -126,11 +126,11 @@ def each_request(point: PointView) -> Iterator[doc.Section]:
 
 
 def other_metrics(point: PointView) -> Iterator[doc.Section]:
-    """Give what was measured beside what decides, more quietly than that."""
-    if point.beside:
+    """Give what was measured next to what decides, more quietly than that."""
+    if point.alongside:
         yield doc.Section(
             "Other metrics",
-            [beside_table(point.beside, better=True)],
+            [other_metrics_table(point.alongside, better=True)],
             note="Not part of the verdict. Each CI holds by itself: it isn't adjusted for "
             "their number.",
             brief="not part of the verdict; each CI holds by itself, unadjusted",

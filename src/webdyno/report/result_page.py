@@ -1,6 +1,6 @@
 """A run's page.
 
-The page has all that the terminal tells (`result`), and what there was no room for.
+The page has all that the terminal says (`result`), and what there was no room for.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

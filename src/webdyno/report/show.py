@@ -32,7 +32,7 @@ class PointView:
     judgement: Judgement
     deciding: MetricTable | None
     """The metric that the verdict is about; None when nothing was measured."""
-    beside: list[MetricTable]
+    alongside: list[MetricTable]
     """The metrics that were measured as well."""
     endpoints: list[MetricTable]
     """The median latency of each endpoint, where several were requested."""

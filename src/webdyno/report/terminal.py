@@ -128,7 +128,7 @@ def _inside(parts: Iterable[RenderableType]) -> Padding:
 
 
 def _headlines(block: doc.Headlines, width: int) -> Iterator[RenderableType]:
-    """Draw each verdict as a badge with its sentence beside it."""
+    """Draw each verdict as a badge with its sentence next to it."""
     if block.about:
         yield Text(block.about, style="bold")
     for headline in block.headlines:
@@ -149,7 +149,7 @@ def _callout(callout: doc.Callout, width: int) -> Iterator[RenderableType]:
 
 
 def _facts(block: doc.FactList, width: int) -> Grid:
-    """Set terms beside what is to be said of them; the longest ones break."""
+    """Set terms next to what is to be said of them; the longest ones break."""
     longest = min(max(len(term) for term, _ in block.facts), width // 2)
     grid = _grid()
     for number, (term, said) in enumerate(block.facts):

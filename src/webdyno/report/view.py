@@ -79,7 +79,7 @@ def _point(judged: PointJudgement, data: PointData) -> PointView:
         data=data,
         judgement=judged.judgement,
         deciding=next((table for table in tables if table.metric.name == decide_on), None),
-        beside=[table for table in tables if table.metric.name != decide_on and table.tells],
+        alongside=[table for table in tables if table.metric.name != decide_on and table.informs],
         endpoints=[
             MetricTable(
                 endpoint.metric,
@@ -162,7 +162,7 @@ def _counts(points: Sequence[PointView]) -> dict[Verdict, int]:
 
 
 NAMED_POINTS = 4
-"""So many points are named; of more only the number is told."""
+"""So many points are named; of more only the number is reported."""
 
 
 def grouped(points: Sequence[PointJudgement]) -> list[Callout]:

@@ -29,18 +29,18 @@ SIGNS = {
     Verdict.INCOMPLETE: "–",
     Verdict.MEASURED: "●",
 }
-"""A verdict is never told by colour alone."""
+"""A verdict is never known by colour alone."""
 DECIDED = {Verdict.FASTER, Verdict.SLOWER, Verdict.EQUIVALENT}
 LEAST_WORTH_TIMES = 1.25
-"""From here on a difference is told as a number of CPUs or servers, below it in per cent."""
+"""From here on a difference is reported as a number of CPUs or servers, below it in per cent."""
 WHOLE = 0.05
-"""A number of them that is as near to a whole one is told as that."""
+"""A number of them that is as near to a whole one is reported as that."""
 NUMBERS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 MICROSECONDS = "µs"
 """The unit of metrics whose values are written as latency is, each with a unit of its own."""
-SMALLEST_TOLD = 1.0005
-MOST_TOLD = 6
-"""Causes that are told, those that can have done most."""
+SMALLEST_REPORTED = 1.0005
+MOST_REPORTED = 6
+"""Causes that are reported, those that can have done most."""
 
 
 def number_word(times: float) -> str:
@@ -117,7 +117,7 @@ def within_a_round(value: VariantValue | None) -> str:
 
 
 def _middle(ends: Sequence[float | None]) -> float | None:
-    """Give the median; None where most rounds can't tell that end."""
+    """Give the median; None where most rounds can't say that end."""
     known = [end for end in ends if end is not None]
     return median(known) if 2 * len(known) > len(ends) else None
 
@@ -184,7 +184,7 @@ def change_headline(change: Change) -> Headline:
 
 
 def bias_sentences(comparison: Comparison) -> Iterator[str]:
-    """Say what a comparison withstands beside its verdict: in sentences, none without bounds."""
+    """Say what a comparison withstands next to its verdict: in sentences, none without bounds."""
     if comparison.ratio and comparison.worst_case:
         yield (
             f"Sampling CI {text.between(comparison.ratio)}; worst case "
@@ -193,8 +193,8 @@ def bias_sentences(comparison: Comparison) -> Iterator[str]:
         )
     causes = sorted(filter(_matters, comparison.biases), key=_worst, reverse=True)
     if causes:
-        more = len(causes) - MOST_TOLD
-        said = "; ".join(map(_cause, causes[:MOST_TOLD]))
+        more = len(causes) - MOST_REPORTED
+        said = "; ".join(map(_cause, causes[:MOST_REPORTED]))
         yield f"Bias bounds: {said}{f'; and {more} more' if more > 0 else ''}."
     for variant, limit in comparison.limited_by.items():
         yield f"{variant} was {limit}-limited, and may {what_may_be(comparison)}."
@@ -228,7 +228,7 @@ def _end(ratio: float) -> str:
 
 
 def _matters(bias: Bias) -> bool:
-    return _worst(bias) >= SMALLEST_TOLD
+    return _worst(bias) >= SMALLEST_REPORTED
 
 
 def _worst(bias: Bias) -> float:
@@ -240,7 +240,7 @@ def _cause(bias: Bias) -> str:
     said = [
         f"{_factor(factor)} too {side}"
         for side, factor in sides.items()
-        if factor is None or factor >= SMALLEST_TOLD
+        if factor is None or factor >= SMALLEST_REPORTED
     ]
     return f"{bias.variant} {' or '.join(said)} ({bias.cause})"
 

@@ -38,7 +38,7 @@ OF_TOOLS = {
 }
 """Without these, tools may not find themselves, or the network."""
 REPOSITORY = "REPOSITORY"
-"""The variable that tells a build where the user's own working tree is."""
+"""The variable that reports a build where the user's own working tree is."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def built(
     revision: Revision,
     recipe: Recipe,
     name: str,
-    tell: Callable[[str], None],
+    notify: Callable[[str], None],
 ) -> Path:
     """Give the folder of a revision's files, built; another run may have built them before.
 
@@ -76,9 +76,9 @@ def built(
         fcntl.flock(lock, fcntl.LOCK_EX)  # another run may be building the same
         _sweep(repository)
         if recipe.again or not (kept / DONE).is_file():
-            _build(repository, revision, recipe, kept, name, tell)
+            _build(repository, revision, recipe, kept, name, notify)
         elif written := _written_since(repository.user, kept):
-            tell(
+            notify(
                 f"{name}: earlier runs wrote into its build: {written}. Its next start finds "
                 f"that; prepare or [state] before_round can put it back, and rm -rf {kept} has it "
                 "built again"
@@ -95,14 +95,14 @@ def _build(
     recipe: Recipe,
     kept: Path,
     name: str,
-    tell: Callable[[str], None],
+    notify: Callable[[str], None],
 ) -> None:
     user = repository.user
     must(run_as(user, ["rm", "-rf", kept]), f"{kept} can't be removed")
     must(run_as(user, ["mkdir", "-p", kept]), f"{kept} can't be made")
     for submodule in repository.submodules(revision.commit):
         if not submodule.is_here:
-            tell(
+            notify(
                 f"{name} is built without its submodule {submodule.path}, of which there is no "
                 f"clone here; git submodule update --init {submodule.path} makes one"
             )
@@ -113,10 +113,10 @@ def _build(
             f"{name} ({revision.text}) has no folder {recipe.folder}, where it is to run"
         )
     if recipe.build:
-        tell(f"building {name} ({revision.text}): {recipe.build}")
+        notify(f"building {name} ({revision.text}): {recipe.build}")
         began = time.monotonic()
         _run(recipe, folder, repository, kept, f"{name} ({revision.text})")
-        tell(f"built {name} in {duration(time.monotonic() - began)}")
+        notify(f"built {name} in {duration(time.monotonic() - began)}")
     must(run_as(user, ["touch", kept / DONE]), f"{kept} can't be written")
 
 

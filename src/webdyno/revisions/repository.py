@@ -144,7 +144,7 @@ class Repository:
         if parsed.returncode or not commit:
             names = self._git("for-each-ref", "--format=%(refname:short)").stdout.split()
             raise UserError(f"{place}: {self.top} has no revision {name!r}; {nearest(name, names)}")
-        tree = self._told("rev-parse", f"{commit}^{{tree}}")
+        tree = self._output("rev-parse", f"{commit}^{{tree}}")
         return Revision(commit, tree, tree)
 
     def branches(self) -> list[str]:
@@ -152,12 +152,12 @@ class Repository:
 
     def commit(self, commit: str) -> Commit:
         """Read what its author called a commit."""
-        return Commit(commit, self._told("show", "--no-patch", "--format=%s", commit))
+        return Commit(commit, self._output("show", "--no-patch", "--format=%s", commit))
 
     def since(self, before: Revision, after: Revision) -> list[Commit]:
         """List the commits that one revision has and an earlier one lacks, the newest first."""
         words = ("log", "--format=%H %s", "-z", f"{before.commit}..{after.commit}", "--")
-        lines = filter(None, self._told(*words).split("\0"))
+        lines = filter(None, self._output(*words).split("\0"))
         return [Commit(*line.split(" ", 1)) for line in lines]
 
     def commits_between(self, old: Revision, new: Revision) -> str:
@@ -179,12 +179,12 @@ class Repository:
         Those come first whose answer would halve them best.
         """
         excluded = [f"^{commit}" for commit in cleared]
-        lines = self._told("rev-list", "--bisect-all", bad, *excluded).splitlines()
+        lines = self._output("rev-list", "--bisect-all", bad, *excluded).splitlines()
         return [line.split()[0] for line in lines]
 
     def changes(self) -> int:
         """Count the files of the working tree that differ from the last commit."""
-        return len(self._told("status", "--porcelain").splitlines())
+        return len(self._output("status", "--porcelain").splitlines())
 
     def excluded_from(self, name: str) -> str | None:
         """Say what a revision lacks that nobody has committed, where that may be a surprise."""
@@ -198,11 +198,11 @@ class Repository:
     def changed_files(self, before: Revision, after: Revision) -> list[str]:
         """List the files that are other, new or gone; of one that was moved both names."""
         words = ("diff", "--name-only", "--no-renames", "-z", before.commit, after.commit, "--")
-        return sorted(filter(None, self._told(*words).split("\0")))
+        return sorted(filter(None, self._output(*words).split("\0")))
 
     def submodules(self, commit: str) -> list[Submodule]:
         """Name the submodules of a commit, and whether there is a clone of each here."""
-        entries = filter(None, self._told("ls-tree", "-r", "-z", commit).split("\0"))
+        entries = filter(None, self._output("ls-tree", "-r", "-z", commit).split("\0"))
         links = [
             (entry.split()[2], entry.partition("\t")[2])
             for entry in entries
@@ -215,7 +215,7 @@ class Repository:
     def ignored(self) -> list[str]:
         """Name files and folders of the working tree that Git ignores; revisions lack them."""
         words = ("ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z")
-        return sorted(filter(None, self._told(*words).split("\0")))
+        return sorted(filter(None, self._output(*words).split("\0")))
 
     def check_out(self, revision: Revision, folder: Path) -> None:
         """Put a revision's files into a new folder, as a worktree of this repository.
@@ -239,7 +239,7 @@ class Repository:
     def _put(self, commit: str, folder: Path) -> None:
         # A hook of the user's could do anything, such as asking him something.
         words = ("-c", "core.hooksPath=/dev/null", "worktree", "add", "--force", "--detach")
-        self._told(*words, "--quiet", str(folder), commit)
+        self._output(*words, "--quiet", str(folder), commit)
 
     def forget_removed(self) -> None:
         """Drop what the repository knows of worktrees that are gone."""
@@ -254,32 +254,32 @@ class Repository:
         head = self._git("rev-parse", "--verify", "--quiet", "HEAD").stdout.strip()
         if not head:
             raise UserError(f"{place}: {self.top} has no commit yet; make a first one")
-        index = Path(self._told("rev-parse", "--absolute-git-dir")) / "webdyno-index"
-        beside = {"GIT_INDEX_FILE": str(index)}
+        index = Path(self._output("rev-parse", "--absolute-git-dir")) / "webdyno-index"
+        with_index = {"GIT_INDEX_FILE": str(index)}
         try:
-            self._told("read-tree", "HEAD", environment=beside)
-            self._told("add", "--all", "--", ":/", *self._own_runs(), environment=beside)
-            tree = self._told("write-tree", environment=beside)
-            self._told(*WITHOUT_PROJECT_FILE, environment=beside)
-            files = self._told("write-tree", environment=beside)
+            self._output("read-tree", "HEAD", environment=with_index)
+            self._output("add", "--all", "--", ":/", *self._own_runs(), environment=with_index)
+            tree = self._output("write-tree", environment=with_index)
+            self._output(*WITHOUT_PROJECT_FILE, environment=with_index)
+            files = self._output("write-tree", environment=with_index)
         finally:
             run_as(self.user, ["rm", "-f", index])
-        if tree == self._told("rev-parse", "HEAD^{tree}"):
+        if tree == self._output("rev-parse", "HEAD^{tree}"):
             return Revision(head, tree, tree)
         said = ("commit-tree", tree, "-p", head, "-m", "the working tree, for webdyno")
-        commit = self._told(*said, environment=NOBODY)
+        commit = self._output(*said, environment=NOBODY)
         return Revision(commit, tree, f"{files} with changes", has_changes=True)
 
     def _own_runs(self) -> list[str]:
         """Exclude runs of webdyno's: each would make the working tree another one."""
         words = ("ls-files", "--others", "--exclude-standard", "-z", "--")
-        records = self._told(*words, f":/**/{RECORDS_OF_A_RUN}").split("\0")
+        records = self._output(*words, f":/**/{RECORDS_OF_A_RUN}").split("\0")
         return [f":(exclude,top,literal){Path(path).parent}" for path in records if "/" in path]
 
     def _git(self, *words: str, environment: dict[str, str] | None = None) -> CompletedProcess[str]:
         return run_as(self.user, ["git", "-C", self.top, *words], environment=environment)
 
-    def _told(self, *words: str, environment: dict[str, str] | None = None) -> str:
+    def _output(self, *words: str, environment: dict[str, str] | None = None) -> str:
         verb = next(word for word in words if not word.startswith(("-", "core.")))
         return must(self._git(*words, environment=environment), f"git {verb} in {self.top} failed")
 

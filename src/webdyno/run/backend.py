@@ -92,7 +92,7 @@ class LoadOutcome(NamedTuple):
 
     result: LoadResult
     use: ClientUse | None
-    """None where the servers' readings tell of the client as well: they are on one host."""
+    """None where the servers' readings say of the client as well: they are on one host."""
 
 
 class Questions(NamedTuple):
@@ -118,7 +118,7 @@ class HostLost(OperationError):  # noqa: N818
 
 
 class LinkCut(OperationError):  # noqa: N818
-    """The network between hosts was cut under load: what was measured then tells of nothing."""
+    """The network between hosts was cut under load: what was measured then says of nothing."""
 
 
 class ServersHost(Protocol):

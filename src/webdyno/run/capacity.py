@@ -1,7 +1,7 @@
 """The search for each variant's capacity in a round: the variants take turns, a trial each.
 
 After it, where there is time, one more look at each: what it does when more is asked than it can.
-Sweeps may follow, which stand beside the capacities: latency by arrival rate, throughput by
+Sweeps may follow, which stand next to the capacities: latency by arrival rate, throughput by
 connections.
 """
 
@@ -193,11 +193,11 @@ class SearchLoads:
         variant: PlannedVariant,
         order: LoadOrder,
         rate_rps: float,
-        tell: Callable[[SlotRecord, Trial], Trial],
+        complete: Callable[[SlotRecord, Trial], Trial],
     ) -> tuple[SlotRecord, Trial]:
-        """Load a variant, and put on record what that tells of the objectives.
+        """Load a variant, and put on record what that says of the objectives.
 
-        `tell` adds to it; windows are for that alone, and not kept. Servers that die of a load
+        `complete` adds to it; windows are for that alone, and not kept. Servers that die of a load
         don't carry it: they are started again.
         """
         objectives, start = self.settings.objectives, self.starts.get(variant.name, 0)
@@ -206,7 +206,7 @@ class SearchLoads:
             limited = is_client_limited(record)
             trial = trial_of(record.load, rate_rps, objectives, client_limited=limited)
             spaced = self.settings.arrivals == "constant"
-            trial = tell(record, trial.replace(start=start, evenly_spaced=spaced))
+            trial = complete(record, trial.replace(start=start, evenly_spaced=spaced))
             if died := self._how_it_died(variant):
                 missed: list[int | None] = [max(trial.asked, 1)] * len(objectives)
                 trial = trial.replace(died=died, beyond=missed, stalled_s=0.0, back_s=None)
@@ -337,7 +337,7 @@ def abort_rule(objectives: Sequence[Objective]) -> AbortRule | None:
 def capacity_sweeps(
     experiment: Experiment, capacities_rps: Iterable[float]
 ) -> Iterator[tuple[str, Experiment]]:
-    """Give the sweeps beside a search that found these capacities, each with its folder.
+    """Give the sweeps next to a search that found these capacities, each with its folder.
 
     None where none was requested; without a capacity there are no rates to go to.
     """

@@ -1,8 +1,8 @@
-"""Experiments that tell why a run came out as it did.
+"""Experiments that say why a run came out as it did.
 
-Variants that have less of one thing each, or other workers, tell what limits the first one;
+Variants that have less of one thing each, or other workers, say what limits the first one;
 variants that have another value of one setting each, of which it is known that it can cost much,
-tell what that is worth; and a run that is measured again while the servers' CPUs are sampled tells
+say what that is worth; and a run that is measured again while the servers' CPUs are sampled says
 what they do.
 """
 
@@ -106,7 +106,7 @@ def _workers(
         setting.name: setting.now
         for setting in _settings_of(variant, experiment, catalogue, split)
         if setting.inner in WORKERS
-        and not setting.setting.idle(setting.beside)
+        and not setting.setting.idle(setting.others)
         and isinstance(setting.now, int)
         if setting.now // 2 < connections
     }
@@ -120,7 +120,7 @@ class _VariantsSetting(NamedTuple):
     """What its service calls it."""
     setting: Setting
     now: SettingValue
-    beside: Mapping[str, SettingValue]
+    others: Mapping[str, SettingValue]
     """All settings of its service."""
 
 
@@ -144,7 +144,7 @@ def limits_experiment(
     *,
     cpu_time_is_ours: bool = True,
 ) -> Experiment:
-    """Give the experiment that tells what limits a variant of another one.
+    """Give the experiment that says what limits a variant of another one.
 
     Raise OperationError where nothing can be taken from it.
     """
@@ -207,8 +207,8 @@ def _all_of_it(
     evidence: AdviceEvidence,
 ) -> Iterator[Advice]:
     sent = _headers(variant, experiment)
-    for name, _, setting, now, beside in _settings_of(variant, experiment, catalogue, split):
-        if setting.cause is None or not _is_felt(setting, beside, sent):
+    for name, _, setting, now, others in _settings_of(variant, experiment, catalogue, split):
+        if setting.cause is None or not _is_felt(setting, others, sent):
             continue
         if setting.cause.where is not None and not SIGNS[setting.cause.where](evidence):
             continue
@@ -226,7 +226,7 @@ def _all_of_it(
 
 
 def advice_experiment(variant: str, experiment: Experiment, advice: Sequence[Advice]) -> Experiment:
-    """Give the experiment that tells what each piece of advice is worth to a variant.
+    """Give the experiment that says what each piece of advice is worth to a variant.
 
     Where the variant breaks a rule that invalidates throughputs, it decides on the servers' CPU
     time; a search for the capacity goes by objectives, and stays one.
@@ -261,9 +261,9 @@ def _headers(variant: str, experiment: Experiment) -> set[str]:
     return {name.lower() for each in headers for name in each}
 
 
-def _is_felt(setting: Setting, beside: Mapping[str, SettingValue], sent: set[str]) -> bool:
+def _is_felt(setting: Setting, others: Mapping[str, SettingValue], sent: set[str]) -> bool:
     header = setting.needs_header
-    return not setting.idle(beside) and (header is None or header.lower() in sent)
+    return not setting.idle(others) and (header is None or header.lower() in sent)
 
 
 def _tried(

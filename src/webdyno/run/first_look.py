@@ -60,7 +60,7 @@ def look_first(point: RunningPoint) -> None:
             running,
             by_rules=True,
         )
-    sentences = question_of(point.experiment).told_by(point.data, preflight)
+    sentences = question_of(point.experiment).reported_by(point.data, preflight)
     if differences := response_differences(preflight, point.experiment):
         point.keep(preflight)
         give_up(point, 0, differences)

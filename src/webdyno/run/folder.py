@@ -61,7 +61,7 @@ LOCK_FILE = ".lock"
 """Held by the process that appends. Nobody but its owner can open it, and so hold it."""
 MOST_HEAD_BYTES = 16 * MIB
 WITHOUT, MOST_WORDS_BYTES = ".txt", 4096
-"""The file, beside where profile rounds would lie, that says why there are none."""
+"""The file, next to where profile rounds would lie, that says why there are none."""
 
 Write = Callable[[int, bytes], int]
 R = TypeVar("R", bound=Record)
@@ -244,7 +244,7 @@ class RunFolder:
                 return []
 
     def round_log(self, point: int, round_number: int, name: str) -> Path:
-        """Give the path of something that a round keeps beside its variants.
+        """Give the path of something that a round keeps next to its variants.
 
         Raise UserError where a symbolic link leads out of the run.
         """
@@ -304,7 +304,7 @@ def _opened_for_appending(file: Path, folder: int) -> int:
             "put a copy in its place"
         )
     try:
-        _mend_end(descriptor, file)
+        _repair_end(descriptor, file)
     except OSError as error:
         os.close(descriptor)
         raise OperationError(f"{file}: can't be continued: {cause_of(error)}") from error
@@ -329,7 +329,7 @@ def _parse_head(file: Path, text: str) -> RunHead:
         raise UserError(f"{file}: not the head of a run: {_first_problem(error)}") from error
 
 
-def _mend_end(descriptor: int, file: Path) -> None:
+def _repair_end(descriptor: int, file: Path) -> None:
     """Cut off what is torn, so that the next record begins a line of its own."""
     size = os.fstat(descriptor).st_size
     ends_at = 0

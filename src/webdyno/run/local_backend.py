@@ -271,7 +271,7 @@ class _SlotWatch:
         self._see_processes()
 
     def _see_processes(self) -> None:
-        """Tell whose samples are the servers': some processes end before a slot does."""
+        """Report whose samples are the servers': some processes end before a slot does."""
         if self._profiler is not None:
             self._profiler.pids.update(self._stack.pids())
 

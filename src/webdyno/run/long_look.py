@@ -157,7 +157,7 @@ def _confirmed(
     searched: CapacitySettings,
     rate_rps: float,
 ) -> Trial:
-    """Tell whether the objectives hold, by the same rules as in the search for the capacity."""
+    """Return whether the objectives hold, by the same rules as in the search for the capacity."""
     asked = SlotRecord(
         round=point.finished_rounds,
         slot=0,

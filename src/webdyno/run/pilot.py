@@ -68,7 +68,7 @@ FULL_THROUGHPUT = 0.9
 
 
 def needs_pilot(experiment: Experiment) -> bool:
-    """Tell whether a pilot can find something that isn't set.
+    """Return whether a pilot can find something that isn't set.
 
     For the ramp-up alone it isn't worth its time: who sets slots and warm-up has none without. A
     search for the capacity begins at the throughput that it saw.
@@ -76,7 +76,7 @@ def needs_pilot(experiment: Experiment) -> bool:
     measure = experiment.measure
     asked = (measure.slot_s, measure.warmup_s)
     finds = None in asked or not question_of(experiment).loading.has_windows
-    return finds and program(experiment.generator).tells_windows
+    return finds and program(experiment.generator).reports_windows
 
 
 def is_before_pilots(point: RunningPoint) -> bool:
@@ -119,11 +119,11 @@ def run_pilots(point: RunningPoint) -> None:
         point.keep(record)
         point.progress.pilot_ends(record)
     if len(pilots(point.data)) > len(done):
-        _tell_shorter_warmups(point)
-        _tell_shorter_windows(point)
+        _notify_shorter_warmups(point)
+        _notify_shorter_windows(point)
 
 
-def _tell_shorter_warmups(point: RunningPoint) -> None:
+def _notify_shorter_warmups(point: RunningPoint) -> None:
     """Say whose warm-ups are shorter than the pilots found, as all take too long together."""
     if point.experiment.measure.warmup_s is not None:
         return
@@ -140,11 +140,11 @@ def _tell_shorter_warmups(point: RunningPoint) -> None:
         )
 
 
-def _tell_shorter_windows(point: RunningPoint) -> None:
+def _notify_shorter_windows(point: RunningPoint) -> None:
     """Say so where rounds have shorter windows than the pilots found."""
     question = question_of(point.experiment)
     has_windows = question.loading.has_windows and point.experiment.measure.slot_s is None
-    if not has_windows or not question.tells_shorter_windows:
+    if not has_windows or not question.shows_shorter_windows:
         return
     found_s = max(pilot.window_s for pilot in pilots(point.data).values())
     window_s = slot_settings(point.data).window_s

@@ -1,6 +1,6 @@
 """What a pilot sees of a variant alone under load, window by window: unbroken, and in bursts.
 
-A load that takes all of the servers' CPU starves what they do beside answering, such as compiling
+A load that takes all of the servers' CPU starves what they do next to answering, such as compiling
 what is called often: with many busy threads a compiler's one gets next to nothing, and code that
 was never compiled looks as steady as any. It shows when the load is over: the servers work on. So a
 warm-up in bursts is tried then, with pauses that may make the variant faster.
@@ -99,9 +99,9 @@ class PilotLoad:
         piece_s: float,
         is_last_start: bool,
     ) -> tuple[Step, list[PilotLook]]:
-        """Load the fresh servers until they are steady or have to be started again to tell.
+        """Load the fresh servers until they are steady or have to be started again to report.
 
-        For so long at most, some starts of load included, which are given: they tell whether the
+        For so long at most, some starts of load included, which are given: they say whether the
         variant is faster later. `needs_of` says by the latency how long these may be. It begins
         with `piece_s`. What is seen is added to `looks`, those at earlier fresh starts.
         """
@@ -274,7 +274,7 @@ def _started(running: RunningRound, variant: PlannedVariant) -> PilotLoad:
 
 
 def _pause(running: RunningRound) -> bool:
-    """Make the pause after a burst; tell whether the servers rest at its end."""
+    """Make the pause after a burst; say whether the servers rest at its end."""
     ends = time.monotonic() + BURST_PAUSE_S
     time.sleep(BURST_PAUSE_S - REST_S)
     rests = running.waits_for_rest(REST_S)

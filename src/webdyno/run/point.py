@@ -53,7 +53,7 @@ READ_BYTES = 16_384
 
 
 class Progress(Protocol):
-    """Is told of each step of a run as it happens, to show it."""
+    """Is reported of each step of a run as it happens, to show it."""
 
     def pilot_begins(self, point: Point, variant: str) -> None:
         """A variant is looked at alone."""
@@ -112,8 +112,8 @@ class RunningPoint:
     """Whether nothing more is measured here in this session."""
     logins_s: dict[str, float] = field(default_factory=dict, init=False)
     """By variant: the longest time that its users took to log in."""
-    _patience_told: bool = field(default=False, init=False)
-    _logins_told: bool = field(default=False, init=False)
+    _patience_reported: bool = field(default=False, init=False)
+    _logins_reported: bool = field(default=False, init=False)
 
     @property
     def number(self) -> int:
@@ -162,12 +162,12 @@ class RunningPoint:
         return [variant for variant in self.variants if variant.name in names]
 
     def stops(self) -> bool:
-        """Tell whether another round would be in vain or isn't needed; put on record why."""
+        """Return whether another round would be in vain or isn't needed; put on record why."""
         with self.watch:
             if not self.has_stopped and (stop := self._why_stop()):
                 self.keep_stop(stop)
         if not self.has_stopped:
-            self._tell_patience()
+            self._report_patience()
         return self.has_stopped
 
     def _why_stop(self) -> Stop | None:
@@ -183,23 +183,23 @@ class RunningPoint:
         limit_s = self.experiment.measure.budget_s
         return Stop("time", f"no other round fits into {duration(limit_s)}, which are the limit")
 
-    def tell_of_logins(self, variant: PlannedVariant, took_s: float) -> None:
+    def report_logins(self, variant: PlannedVariant, took_s: float) -> None:
         """Remember how long users take to log in; where that is long, say once what is shorter."""
         self.logins_s[variant.name] = max(self.logins_s.get(variant.name, 0.0), took_s)
         users = variant.load.connections
-        if self._logins_told or took_s < LONG_LOGINS_S or users <= FEW_USERS:
+        if self._logins_reported or took_s < LONG_LOGINS_S or users <= FEW_USERS:
             return
-        self._logins_told = True
+        self._logins_reported = True
         self.progress.notice(
             f"{count(users, 'user')} took {duration(took_s)} to log in, and will at each start: "
             f"servers check passwords slowly. Fewer connections (-c {FEW_USERS}) shorten the run"
         )
 
-    def _tell_patience(self) -> None:
+    def _report_patience(self) -> None:
         measure = self.experiment.measure
-        if self._patience_told or measure.patience == 1 or self.used_s < measure.budget_s:
+        if self._patience_reported or measure.patience == 1 or self.used_s < measure.budget_s:
             return
-        self._patience_told = True
+        self._patience_reported = True
         self.progress.notice(
             f"still too noisy: extending from {duration(measure.budget_s)} to at most "
             f"{duration(measure.patience * measure.budget_s)}; Ctrl-C stops and reports what is "
@@ -211,7 +211,7 @@ class RunningPoint:
             self.keep_adjustment(due)
 
     def keep_adjustment(self, adjustment: AdjustmentRecord) -> None:
-        """Tell what was adjusted, and put it on record."""
+        """Report what was adjusted, and put it on record."""
         self.keep(adjustment)
         again = "; the rounds before it don't count" if adjustment.again else ""
         self.progress.notice(f"{adjustment.what}{again}")
@@ -310,7 +310,7 @@ def in_state(state: State, log: Path, user: ServerUser | None) -> Iterator[None]
     try:
         yield
     except BaseException:
-        with suppress(OperationError):  # what failed first is what has to be told
+        with suppress(OperationError):  # what failed first is what has to be reported
             run_all("after_round", state.after_round)
         raise
     run_all("after_round", state.after_round)

@@ -98,7 +98,7 @@ def _written_down(said: ServerResponse, asked: Request, ignored: Sequence[str]) 
 
 
 def unanswered(asked: Request) -> Response:
-    """Tell what a response should be, before there is one."""
+    """Report what a response should be, before there is one."""
     return Response(
         path=asked.label or asked.path,
         expected_status=asked.expect.status,
@@ -116,7 +116,7 @@ def described(
     asked: Request,
     ignored: Sequence[str],
 ) -> Response:
-    """Tell what a server said; raise Undecodable or zlib.error where its body can't be read."""
+    """Report what a server said; raise Undecodable or zlib.error where its body can't be read."""
     encoding = (header(dict(said.headers), "content-encoding") or "").strip().lower()
     body = decoded(said.body, encoding, accepted_encodings(asked.headers))
     contains = asked.expect.contains
@@ -196,7 +196,7 @@ def without_ignored(body: bytes, ignored: Sequence[str]) -> bytes:
 
 
 def with_differences(responses: Mapping[str, list[Response]]) -> dict[str, list[Response]]:
-    """Tell what is other in bodies than in the baseline's, and drop the bodies."""
+    """Report what is other in bodies than in the baseline's, and drop the bodies."""
     first, *_ = responses.values() or [[]]
     return {
         variant: [
@@ -293,7 +293,7 @@ def _without_value(body: bytes, path: Sequence[str]) -> bytes:
 
 
 def _drop(node: Any, path: Sequence[str]) -> None:  # noqa: ANN401 (JSON)
-    """Put a mark in the place of values, so that it is still told where one is missing."""
+    """Put a mark in the place of values, so that it is still reported where one is missing."""
     step, *rest = path
     if isinstance(node, list):
         keys: list[Any] = [index for index in range(len(node)) if step in {"*", str(index)}]

@@ -62,7 +62,7 @@ def keep_for_repeating(folder: Path, experiment: Experiment, catalogue: Catalogu
         raise OperationError(
             f"{folder}: the catalog's part in this run can't be kept there: {error}"
         ) from error
-    # Last, so that it tells that all the rest is there.
+    # Last, so that it says that all the rest is there.
     write_whole(folder / EXPERIMENT_FILE, experiment.toml())
 
 
@@ -162,12 +162,12 @@ def _copy_neighbours(service: Service, services: Path) -> None:
     if service.build and not (service.folder / service.build.program).exists():
         target = services / service.build.program
         if not target.exists():
-            _copy(service.beside(service.build.program), target)
+            _copy(service.path_of(service.build.program), target)
     for template in service.files.values():
         target = services / template
         if not (service.folder / template).exists() and not target.exists():
             target.parent.mkdir(parents=True, exist_ok=True)
-            _copy_file(service.beside(template), target)
+            _copy_file(service.path_of(template), target)
 
 
 def _copy(source: Path, target: Path) -> None:

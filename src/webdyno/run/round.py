@@ -308,7 +308,7 @@ def _seen_at_rest(running: RunningRound, variant: PlannedVariant, rest_s: float)
 def _with_held(
     look: RestRecord, running: RunningRound, variant: PlannedVariant, rest_s: float
 ) -> RestRecord:
-    """Add what connections take, where the load generator can hold some beside a load."""
+    """Add what connections take, where the load generator can hold some next to a load."""
     is_plain = variant.load.protocol == "http" and variant.users is None
     if running.point.experiment.generator != OWN_GENERATOR or not is_plain:
         return look

@@ -260,7 +260,7 @@ def _take_turns(points: Sequence[RunningPoint], seed: int | None, backend: Backe
                     point.progress.notice(f"{error}\nthe run continues without it")
             took_s = point.used_s - began_s
             if outlook is None:
-                outlook = _told_outlook(points)
+                outlook = _reported_outlook(points)
             if not any_round and point.finished_rounds == number:
                 any_round = True
                 all_of_them = [each.experiment for each in points]
@@ -268,8 +268,8 @@ def _take_turns(points: Sequence[RunningPoint], seed: int | None, backend: Backe
                     point.progress.notice(warning)
 
 
-def _told_outlook(points: Sequence[RunningPoint]) -> str | None:
-    """Tell what there is no time for here; None while it is too early."""
+def _reported_outlook(points: Sequence[RunningPoint]) -> str | None:
+    """Report what there is no time for here; None while it is too early."""
     elapsed_s = sum(point.used_s for point in points)
     question = question_of(points[0].experiment)
     said = question.outlook([point.data for point in points], elapsed_s)

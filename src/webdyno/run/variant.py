@@ -108,7 +108,7 @@ class RunningRound:
     def get_ready(self, variant: PlannedVariant) -> None:
         """Have all there that loads a variant which was just started, its users logged in."""
         order = self.order(variant, f"log-in of {variant.name}", LOGIN_S)
-        self.point.tell_of_logins(variant, self.point.testbed.get_ready(variant.name, order))
+        self.point.report_logins(variant, self.point.testbed.get_ready(variant.name, order))
 
     def waits_for_rest(self, most_s: float) -> bool:
         """Wait until all servers rest; False where they don't in time."""
@@ -163,20 +163,20 @@ class RunningRound:
         variant: PlannedVariant,
         phase: Phase,
         order: LoadOrder,
-        tell: Callable[[SlotRecord], SlotRecord] = lambda record: record,
+        complete: Callable[[SlotRecord], SlotRecord] = lambda record: record,
         *,
         may_die: bool = False,
     ) -> SlotRecord:
         """Load one variant for one slot, and keep what was measured.
 
-        `tell` adds to the record what the slot is for. Where the variant's servers died, that is
-        put on record, and StackDied raised; unless they `may_die`, which `tell` sees by itself.
-        Raises OutOfTime where it can't end within a time that is a limit.
+        `complete` adds to the record what the slot is for. Where the variant's servers died, that
+        is put on record, and StackDied raised; unless they `may_die`, which `complete` sees by
+        itself. Raises OutOfTime where it can't end within a time that is a limit.
         """
         if self.point.left_s < self._takes_s(variant, order):
             raise OutOfTime
         with self.deaths_on_record(variant):
-            record = self._measured(position, variant, phase, order, tell)
+            record = self._measured(position, variant, phase, order, complete)
             if not may_die:
                 self.point.testbed.servers.check_alive(variant.name)
         return record
@@ -202,7 +202,7 @@ class RunningRound:
         variant: PlannedVariant,
         phase: Phase,
         order: LoadOrder,
-        tell: Callable[[SlotRecord], SlotRecord],
+        complete: Callable[[SlotRecord], SlotRecord],
     ) -> SlotRecord:
         point, name = self.point, variant.name
         point.progress.slot_begins(name, phase)
@@ -210,10 +210,10 @@ class RunningRound:
         started_at = datetime.now(UTC)
         load, used, login_s = point.testbed.slot(name, order, self.tracing(phase))
         self._loaded.add(name)
-        point.tell_of_logins(variant, login_s)
+        point.report_logins(variant, login_s)
         refused = bool(load.all_of_it.failures.status)
         logs = point.folder.round_folder(point.number, self.number, name)
-        record = tell(
+        record = complete(
             SlotRecord(
                 round=self.number,
                 slot=position,

@@ -123,7 +123,7 @@ def next_trial(trials: Sequence[Trial], settings: CapacitySettings, begin: Begin
 
 
 def is_down(trials: Sequence[Trial]) -> bool:
-    """Tell whether the last trial left servers down that don't come back, as an earlier one did."""
+    """Return whether the last trial left servers down for good, as an earlier one did."""
     collapsed = any(trial.purpose == "recovery" and not trial.holds for trial in trials)
     return collapsed and not trials[-1].holds and not trials[-1].died
 
@@ -138,7 +138,7 @@ def _lower(known: Sequence[Level], settings: CapacitySettings, begin: Begin) -> 
 
 
 def client_too_slow(known: Sequence[Level]) -> bool:
-    """Tell whether it is the load generator that fails, whatever the rate is."""
+    """Return whether it is the load generator that fails, whatever the rate is."""
     lowest = known[:LATE_AT]
     if len(lowest) < LATE_AT or lowest[-1].rate_rps < LATE_OVER * lowest[0].rate_rps:
         return False
@@ -194,7 +194,7 @@ def _least_responses(settings: CapacitySettings) -> int:
 
 
 def _passes(level: Level, settings: CapacitySettings) -> bool | None:
-    """Tell whether all objectives hold at a rate; None where that isn't clear yet.
+    """Return whether all objectives hold at a rate; None where that isn't clear yet.
 
     It is clear by the bounds of Clopper and Pearson (1934) at `RISK`, or once the rate was tried
     for long enough. Responses of one trial depend on each other, so the bounds are too narrow;

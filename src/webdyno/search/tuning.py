@@ -114,7 +114,7 @@ def best_of(tried: Sequence[TriedSettings]) -> TriedSettings | None:
 
 
 def shares_of(space: Space, tried: Sequence[TriedSettings], seed: int) -> list[SettingShare]:
-    """Tell how much each setting explains, the largest first; nothing of a few settings.
+    """Report how much each setting explains, the largest first; nothing of a few settings.
 
     Hutter, Hoos, Leyton-Brown, "An efficient approach for assessing hyperparameter importance",
     ICML 2014 (fANOVA: over the whole space, wherever the search looked); ranges by the bootstrap.

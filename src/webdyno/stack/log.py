@@ -1,7 +1,7 @@
 """What is shown of a server's log, and what it says about why the server died or didn't start.
 
 Lines that say the same are shown once, the first of them. What a server says of a user's
-configuration that it refuses is told in the lines of the user's file.
+configuration that it refuses is reported in the lines of the user's file.
 """
 
 import re
@@ -44,7 +44,7 @@ NOTHING_MORE = re.compile(
     r"configuration file \S+ test failed|Error\(s\) found in|errors found in configuration|"
     r"haproxy version is|path to executable is"
 )
-"""Words about the moved file as a whole, which tell users nothing."""
+"""Words about the moved file as a whole, which say users nothing."""
 FIXES = {
     UNKNOWN_WORDS: "this server is {program}: other versions and modules know other words. Install "
     "the module, take the line out, or measure the image that has it (image:NAME)",

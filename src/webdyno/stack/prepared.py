@@ -252,7 +252,7 @@ def _lock_of(kept: Path) -> IO[bytes]:
 
 
 def _fingerprint(site: Site) -> str:
-    """Tell apart whatever makes a difference: definition, files, the programs that made them."""
+    """Report apart whatever makes a difference: definition, files, the programs that made them."""
     definition = site.model_dump_json(exclude={"folder", "services"})
     digest = hashlib.sha256(f"{FORMAT}\0{definition}".encode())
     for top in [site.folder, *(part.service.folder for part in site.services.values())]:

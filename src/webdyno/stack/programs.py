@@ -80,7 +80,7 @@ def unbuilt(stacks: Iterable[Stack]) -> list[Service]:
     return [service for service in services.values() if not _is_built(service)]
 
 
-def build_program(service: Service, tell: Callable[[str], None]) -> None:
+def build_program(service: Service, notify: Callable[[str], None]) -> None:
     """Build a service's program, unless another run has just done it.
 
     Raise OperationError with the end of what its build said where that fails.
@@ -89,11 +89,11 @@ def build_program(service: Service, tell: Callable[[str], None]) -> None:
     with _locked(kept.name):
         _sweep(kept.parent)
         if not (kept / DONE).is_file():
-            tell(f"building {service.title} …")
+            notify(f"building {service.title} …")
             began = time.monotonic()
             with writing(kept):
                 _make(service, kept)
-            tell(f"built {service.title} in {duration(time.monotonic() - began)}")
+            notify(f"built {service.title} in {duration(time.monotonic() - began)}")
 
 
 def _is_built(service: Service) -> bool:
@@ -161,7 +161,7 @@ def _environment(needs: Mapping[str, str | None], scratch: Path) -> dict[str, st
 
 def _kept(service: Service) -> Path:
     """Give where a program is kept, which services share that build the same one."""
-    owner = service.beside(_build(service).program).parent.name
+    owner = service.path_of(_build(service).program).parent.name
     return _cache(server_user()) / f"{owner}-{_key(service)}"
 
 
@@ -189,7 +189,7 @@ def _needs(service: Service) -> dict[str, str | None]:
 
 
 def _sources(service: Service) -> dict[str, Path]:
-    folder = service.beside(_build(service).program)
+    folder = service.path_of(_build(service).program)
     if not folder.is_dir():
         raise OperationError(f"{service.where}: build.program: there is no folder {folder}")
     return checked_files(folder)

@@ -86,7 +86,7 @@ def wait_for_listener(
 ) -> bool:
     """Wait until a connection is accepted; False when that doesn't happen in time.
 
-    `is_own` tells whether it was by our server: somebody else's may have the port.
+    `is_own` says whether it was by our server: somebody else's may have the port.
     """
     deadline = time.monotonic() + (within_s or START_WITHIN_S)
     while time.monotonic() < deadline:
@@ -294,7 +294,7 @@ def _conversation(
 def _ask(
     conversation: Conversation, address: Address, request: FirstRequest, within_s: float
 ) -> _Response | None:
-    """Give the response to a request; None where there is none that tells anything."""
+    """Give the response to a request; None where there is none that says anything."""
     if address.socket:
         try:
             connect(address).close()  # whoever is behind it is who should be

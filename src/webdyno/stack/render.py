@@ -153,7 +153,7 @@ def fill_in(jobs: Sequence[Job], user: ServerUser | None) -> list[RenderedJob]:
 
 
 def _sources(job: Job) -> Sources:
-    """Read the templates that a job may use: those beside its file, and neighbours it names."""
+    """Read the templates that a job may use: those next to its file, and neighbours it names."""
     if job.folder is None:
         return {}
     folder = job.folder
@@ -164,7 +164,7 @@ def _sources(job: Job) -> Sources:
             raise UserError(f"{job.where}: template {name} lies outside the catalog")
     sources = {}
     for name, path in (own | named).items():
-        with suppress(UnicodeDecodeError, FileNotFoundError):  # it is told when it is asked for
+        with suppress(UnicodeDecodeError, FileNotFoundError):  # it is reported when it is asked for
             sources[name] = (path.read_text(encoding="utf-8"), str(path))
     return sources
 
@@ -174,7 +174,7 @@ def _fill_in_and_end(
 ) -> NoReturn:
     """What the child does: one line of JSON for each template it begins, the last one for all."""
 
-    def tell(what: object) -> None:
+    def note(what: object) -> None:
         content = json.dumps(what).encode() + b"\n"
         while content:
             content = content[os.write(write, content) :]
@@ -184,12 +184,12 @@ def _fill_in_and_end(
         _confine(user)
         filled = []
         for job, available in zip(jobs, sources, strict=True):
-            filler = _Filler(job, available, tell)
+            filler = _Filler(job, available, note)
             files = {name: filler.file(template) for name, template in job.files.items()}
             filled.append((filler.texts(job.texts), files))
-        tell({"filled": filled})
+        note({"filled": filled})
     except UserError as error:
-        tell({"error": str(error)})
+        note({"error": str(error)})
     finally:
         os._exit(0)
 
@@ -229,14 +229,14 @@ _compiled = _TemplateCache()
 
 
 class _Filler:
-    """Fills in one job's templates, and tells which one it begins."""
+    """Fills in one job's templates, and reports which one it begins."""
 
     def __init__(
-        self, job: Job, sources: Sources, tell: Callable[[object], None] = lambda _: None
+        self, job: Job, sources: Sources, note: Callable[[object], None] = lambda _: None
     ) -> None:
         self._job = job
         self._sources = sources
-        self._tell = tell
+        self._notify = note
         self._shorts: dict[str, str] = {}
         self._jinja = ImmutableSandboxedEnvironment(
             loader=FunctionLoader(self._source),
@@ -273,11 +273,11 @@ class _Filler:
         text, path = self._sources.get(name, ("{{", f"{self._job.folder}/{name}"))
         if _is_plain(text):
             return text
-        self._tell({"where": path})
+        self._notify({"where": path})
         try:
             return self._jinja.get_template(name).render(self._job.context)
         except Exception as error:  # noqa: BLE001 (a template can raise whatever Python can)
-            raise UserError(f"{self._place(error) or path}: {_told(error)}") from None
+            raise UserError(f"{self._place(error) or path}: {_reason(error)}") from None
 
     def _place(self, error: Exception) -> str | None:
         """File and line at which it stopped, from the traceback that Jinja2 rewrites."""
@@ -303,11 +303,11 @@ class _Filler:
         if _is_plain(template):
             return template
         where = self._job.where
-        self._tell({"where": f"{where}: {template!r}"})
+        self._notify({"where": f"{where}: {template!r}"})
         try:
             text = self._short(template).render(self._job.context)
         except Exception as error:  # noqa: BLE001 (as above)
-            raise UserError(f"{where}: {_told(error)} in {template!r}") from None
+            raise UserError(f"{where}: {_reason(error)} in {template!r}") from None
         if "\0" in text:
             raise UserError(f"{where}: there is a NUL byte in {template!r}")
         return text
@@ -326,7 +326,7 @@ def _is_plain(template: str) -> bool:
     return not any(mark in template for mark in ("{{", "{%", "{#"))
 
 
-def _told(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     if isinstance(error, TemplateError) and error.message:
         return error.message
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

@@ -244,7 +244,7 @@ class RunningStack:
                 file.unlink()
 
     def _find_name_files(self) -> None:
-        """Find what its processes have told `perf` of the code that they compile while they run.
+        """Find what its processes have reported `perf` of the code that they compile.
 
         They write it where `perf` looks for it, and leave it there (perf's jit-interface.txt).
         """

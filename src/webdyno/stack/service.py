@@ -21,7 +21,7 @@ from webdyno.stack.log import hint, other_port_in_use, refused, shown_lines
 from webdyno.stack.ready import START_WITHIN_S, Address, wait_for_listener
 from webdyno.stack.render import RenderedJob, without_empty
 from webdyno.stack.service_graph import Role
-from webdyno.stack.versions import told_version
+from webdyno.stack.versions import version_of
 
 logger = logging.getLogger(__name__)
 
@@ -51,7 +51,7 @@ class StackDied(OperationError):  # noqa: N818
         """What happened, without the log."""
         self.log_tail = shown_lines(log) if log else []
         self.is_by_other_port = other_port is not None
-        """Whether a port was taken that isn't the one it was told to listen on."""
+        """Whether a port was taken that isn't the one it was asked to listen on."""
         if log is None:
             super().__init__(what)
             return
@@ -244,9 +244,9 @@ class RunningService:
     def version(self) -> str:
         """What the server says its version is, and those of its modules: `2.4.71, PHP 8.2.36`.
 
-        All that it says, build flags included, is kept beside its configuration.
+        All that it says, build flags included, is kept next to its configuration.
         """
-        version, said = told_version(
+        version, said = version_of(
             self.role.service,
             self.role.settings,
             self.filled.texts,
@@ -283,7 +283,7 @@ class RunningService:
         return addresses(pids)
 
     def listens_as_well(self) -> list[str]:
-        """Give the addresses beside its own where it listens, which nobody asks."""
+        """Give the addresses next to its own where it listens, which nobody asks."""
         if self.is_container:
             return []
         own = f":{self.address.port}"

@@ -37,7 +37,7 @@ def locked_versions(service: Service, settings: Mapping[str, SettingValue]) -> M
     """
     if service.build is None:
         return {}
-    folder = service.beside(service.build.program)
+    folder = service.path_of(service.build.program)
     locks = [
         (LOCK_FILES[path.name], path.read_text(encoding="utf-8"))
         for path in checked_files(folder).values()
@@ -77,7 +77,7 @@ PATTERN_WITHIN_S = 5.0
 UNKNOWN = "unknown"
 
 
-def told_version(
+def version_of(
     service: Service,
     settings: Mapping[str, SettingValue],
     filled: Mapping[str, Any],

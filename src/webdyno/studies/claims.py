@@ -31,9 +31,9 @@ def judge_claim(study: str, claim: Claim, run: RunData | None) -> ClaimRow:
     """Judge a claim by the run of its experiment; None where there is no run."""
     if run is None:
         why = f"experiment {claim.experiment} has not been run"
-        return ClaimRow(study=study, claim=claim, told=[], why=why)
-    answers = [_told(name, claim, points) for name, points in by_generator(claim, run).items()]
-    return ClaimRow(study=study, claim=claim, told=answers)
+        return ClaimRow(study=study, claim=claim, reported=[], why=why)
+    answers = [_judged(name, claim, points) for name, points in by_generator(claim, run).items()]
+    return ClaimRow(study=study, claim=claim, reported=answers)
 
 
 def by_generator(claim: Claim, run: RunData) -> Mapping[GeneratorName, list[PointJudgement]]:
@@ -60,7 +60,7 @@ def _matches(claim: Claim, point: Point) -> bool:
     return all(point.levels.get(factor) == level for factor, level in claim.at.items())
 
 
-def _told(
+def _judged(
     generator: GeneratorName, claim: Claim, judged: Sequence[PointJudgement]
 ) -> GeneratorAnswer:
     if not judged:
@@ -176,7 +176,7 @@ def _outside(ratio: Interval, claim: Claim) -> bool:
 
 
 def _together(outcomes: Iterable[Outcome]) -> Outcome:
-    """A claim must hold wherever that can be told; one point where it doesn't refutes it."""
+    """A claim must hold wherever that can be known; one point where it doesn't refutes it."""
     seen = set(outcomes)
     order = (Outcome.FAILS, Outcome.INCONCLUSIVE, Outcome.HOLDS, Outcome.NOT_JUDGED)
     return next(outcome for outcome in order if outcome in seen)

@@ -143,7 +143,7 @@ def _lacking(valid: int, finished: int) -> int:
     """Give the rounds without which there are fewer valid ones than a verdict needs.
 
     As many of them are invalidated as were so far. Where none of enough rounds was valid, none will
-    be, as where a load generator doesn't tell the metric.
+    be, as where a load generator doesn't report the metric.
     """
     missing = FEWEST_ROUNDS - valid
     return ceil(missing * finished / valid) if valid else missing

@@ -165,7 +165,7 @@ Message = Callable[[str, int], Response]
 
 
 def _refusals(message: Message) -> Mapping[Any, ExceptionHandler]:
-    """Have errors told by pages of one kind: those with the token, or those without."""
+    """Have errors known by pages of one kind: those with the token, or those without."""
 
     def refused(_: Request, error: Exception) -> Response:
         if isinstance(error, HTTPException):

@@ -92,7 +92,7 @@ class Runs:
 
 
 def state_of(path: Path) -> State:
-    """Tell whether a run is being measured: then its process holds the folder's lock."""
+    """Return whether a run is being measured: then its process holds the folder's lock."""
     return "running" if is_held(path) else "ended"
 
 

@@ -68,18 +68,18 @@ class Access(NamedTuple):
     time_s: float
     """Since 1970, in UTC."""
     address: bytes
-    """Who asked; empty where the log doesn't tell. Hashed as soon as it is read, as the agent."""
+    """Who asked; empty where the log doesn't say. Hashed as soon as it is read, as the agent."""
     agent: bytes
     method: bytes
     target: bytes
     """Path and query, or all of an address."""
     status: int
     body_bytes: int | None
-    """None where the log doesn't tell."""
+    """None where the log doesn't say."""
     first_on_connection: bool | None = None
-    """None where the log doesn't tell."""
+    """None where the log doesn't say."""
     took_s: float | None = None
-    """Until it was answered; None where the log doesn't tell."""
+    """Until it was answered; None where the log doesn't say."""
     remarks: Sequence[str] = ()
     body: bytes = b""
     """What it sent: only HAR files have it."""

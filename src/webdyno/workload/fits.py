@@ -13,8 +13,9 @@ from webdyno.workload.log import Floats, Log, Whole
 
 MOST_EXPONENT = 10.0
 GOOD_ENOUGH_NATS = 0.01
-"""Zipf's law is taken where it tells the other half of the log at most this much worse per request
-than the paths' own shares: by Pinsker's inequality their shares then differ by 7% in all."""
+"""Zipf's law is taken where it reports the other half of the log at most this much worse per
+request than the paths' own shares: by Pinsker's inequality their shares then differ by 7% in
+all."""
 SMOOTHING = 0.5
 """Added to each path's count, after Jeffreys: what wasn't seen in one half isn't impossible."""
 THINNED = MOST_REQUESTS // 5
@@ -48,7 +49,7 @@ def zipf_exponent(counts: Whole) -> Exponent:
     Maximum likelihood over the ranks 1 to N with probability k^-s / H(N, s); the standard error
     comes from the Fisher information n Var(ln K) (Clauset, Shalizi and Newman 2009, appendix B, for
     a bounded range). With few requests per path the ranks themselves are uncertain, which the
-    error doesn't tell: it is meant for 20 requests a path and more.
+    error doesn't say: it is meant for 20 requests a path and more.
     """
     ranked = np.sort(counts)[::-1].astype(np.float64)
     logs = np.log(np.arange(1, len(ranked) + 1, dtype=np.float64))
@@ -73,7 +74,7 @@ def zipf_shares(paths: int, exponent: float) -> Floats:
 
 
 def popularity(asked_id: Whole, paths: int) -> Popularity:
-    """Say how requests, in order of time, are spread over paths, and which law tells it better."""
+    """Say how requests, in order of time, are spread over paths, and which law fits better."""
     counts = np.bincount(asked_id, minlength=paths)
     exponent = zipf_exponent(counts)
     loss = zipf_loss(asked_id, paths)
@@ -84,7 +85,7 @@ def popularity(asked_id: Whole, paths: int) -> Popularity:
 
 
 def zipf_loss(asked_id: Whole, paths: int) -> float:
-    """Fit both laws to every other request; give what Zipf's tells worse of the rest, in nats."""
+    """Fit both laws to every other request; give what Zipf's says worse of the rest, in nats."""
     fitted = np.bincount(asked_id[::2], minlength=paths)
     others = np.bincount(asked_id[1::2], minlength=paths)
     if not others.sum():

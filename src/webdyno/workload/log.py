@@ -82,12 +82,12 @@ class Log:
     asked_id: Whole
     client_id: Whole
     body_bytes: Floats
-    """NaN where the log doesn't tell."""
+    """NaN where the log doesn't say."""
     status: Whole
     connection: Whole
-    """1: first on its connection; 0: a later one; -1: the log doesn't tell."""
+    """1: first on its connection; 0: a later one; -1: the log doesn't say."""
     took_s: Floats
-    """Until it was answered; NaN where the log doesn't tell."""
+    """Until it was answered; NaN where the log doesn't say."""
     lines: int
     bad: list[Bad]
     """The first ones."""
@@ -118,7 +118,7 @@ class LogBuilder:
     excluded: Counter[str] = field(default_factory=Counter)
     remarks: Counter[str] = field(default_factory=Counter)
     addresses: set[bytes] = field(default_factory=set)
-    """Hashed; two at the most, which tell whether there are several."""
+    """Hashed; two at the most, which say whether there are several."""
     times: "array[float]" = field(default_factory=lambda: array("d"))
     asked_ids: "array[int]" = field(default_factory=lambda: array("I"))
     clients: "array[int]" = field(default_factory=lambda: array("I"))

@@ -74,11 +74,11 @@ class Privacy:
         self.hidden: Counter[str] = Counter()
 
     def client(self, name: bytes) -> bytes:
-        """Give a short name for a client, of which nobody can tell who it was."""
+        """Give a short name for a client, of which nobody can say who it was."""
         return blake2b(name, digest_size=8, key=self._salt).digest()
 
     def asked(self, target: bytes) -> bytes:
-        """Give what of a target tells requests apart: without its query, if that is dropped."""
+        """Give what of a target distinguishes requests: without its query, if that is dropped."""
         before, mark, query = target.partition(b"?")
         if not mark:
             return target

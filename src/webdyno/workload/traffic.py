@@ -1,6 +1,6 @@
 """A load in the terms of an experiment, made of a log: what is requested, how often, how fast.
 
-And what people are told of it: what the log has, and how well the load agrees with it.
+And what people read of it: what the log has, and how well the load agrees with it.
 """
 
 from collections.abc import Iterator
@@ -61,7 +61,7 @@ def load_keys(workload: Workload, chosen: Mix, manner: Manner) -> dict[str, Any]
 
 
 def connections(log: Log) -> ConnectionUse | None:
-    """Say how connections were used; None where the log doesn't tell of each request."""
+    """Say how connections were used; None where the log doesn't say of each request."""
     first = int((log.connection == 1).sum())
     if (log.connection < 0).any() or not first:
         return None

@@ -109,7 +109,7 @@ def twin_of(log: Log, entries: list[dict[str, Any]], costs: Mapping[str, float])
 
 
 def write_twin(folder: Path, twin: Twin) -> None:
-    """Write a catalogue that has the twin; raise OperationError where that fails."""
+    """Write a catalogue that has the twin; raise OperationError if it fails."""
     place = folder / "sites" / NAME
     pages = {path: page._asdict() for path, page in twin.pages.items()}
     write_whole(place / "site.toml", tomli_w.dumps(twin.site), below=folder)

@@ -1,7 +1,7 @@
 """Answers with "Hello" at a dialed cost, which falls when a compiler of its own has had CPU time.
 
-The compiler gets what a thread of the lowest priority gets beside busy workers: CPU time only where
-nothing was asked for a while, in slices, since a response doesn't wait for it.
+The compiler gets what a thread of the lowest priority gets next to busy workers: CPU time only
+where nothing was asked for a while, in slices, since a response doesn't wait for it.
 
     server.py PORT COMPILER_S FASTER: the CPU time that it needs, and times as fast as it makes.
 """

@@ -37,7 +37,7 @@ def test_what_invalidates_nothing_explains_nothing() -> None:
     assert kept(warning("non-2xx", "note"), warning("few-samples")) == ["non-2xx", "few-samples"]
 
 
-def test_a_short_run_is_told_unless_more_of_it_would_show_the_same() -> None:
+def test_a_short_run_is_reported_unless_more_of_it_would_show_the_same() -> None:
     short = warning("few-rounds", "note", None)
     assert kept(warning("steal", "note"), short) == ["steal", "few-rounds"]
     assert kept(warning("resets"), short) == ["resets"]

@@ -58,7 +58,7 @@ def test_late_requests_invalidate_an_open_loop(
         (None, False, False),
     ],
 )
-def test_a_client_that_did_not_get_its_cpu_is_told(
+def test_a_client_that_did_not_get_its_cpu_is_reported(
     waiting: float | None, shared: bool, fires: bool
 ) -> None:
     change = readings_with(client_waiting=waiting, shared_cpus=shared)
@@ -77,7 +77,7 @@ def with_windows(*completed: int, median_us: float = 1_500.0) -> dict[str, Valid
     return found_in(run_with(change))
 
 
-def test_a_stretch_without_answers_in_a_closed_loop_is_told() -> None:
+def test_a_stretch_without_answers_in_a_closed_loop_is_reported() -> None:
     warning = with_windows(9_112, 0, 0, 0)["stalls"]
     assert "for 3 s of a slot next to nothing was answered" in warning.what
     assert warning.severity == "note"
@@ -87,13 +87,13 @@ def test_answers_in_slow_bursts_are_no_stall() -> None:
     assert "machine-stalled" not in with_windows(64, 0, 64, 0, median_us=1_900_000)
 
 
-def test_a_client_that_was_seen_stopped_is_told() -> None:
+def test_a_client_that_was_seen_stopped_is_reported() -> None:
     found = found_in(run_with(readings_with(stopped=StoppedUse(client_s=0.3))))
     assert "stalled for up to 0.3 s of a slot" in found["client-stalled"].what
 
 
 @pytest.mark.parametrize(("gone", "fires"), [(1, False), (2, True)])
-def test_a_slot_whose_windows_measure_nothing_is_told(gone: int, fires: bool) -> None:
+def test_a_slot_whose_windows_measure_nothing_is_reported(gone: int, fires: bool) -> None:
     """Windows in which the client stalled don't count; what is left isn't much of a slot."""
     windows = [
         Window(at_s=at / 5, length_s=0.2, completed=4_000, stalled=at < gone) for at in range(5)
@@ -122,7 +122,9 @@ def test_a_client_that_says_it_stalled_is_believed(loop: str, still_s: float, fi
         (200.0, 60, True),
     ],
 )
-def test_a_rate_that_was_missed_is_told(offered: float | None, completed: int, fires: bool) -> None:
+def test_a_rate_that_was_missed_is_reported(
+    offered: float | None, completed: int, fires: bool
+) -> None:
     change = load_with(
         loop="open",
         offered_rps=offered,
@@ -151,7 +153,9 @@ def test_bursts_may_miss_the_rate_by_chance(due_together: int | None, *, fires: 
     ("busiest", "says"),
     [(0.99, "Lower the arrival rate"), (0.3, "CPUs had time left"), (None, "Lower the arrival")],
 )
-def test_what_lacks_is_told_by_how_busy_the_servers_were(busiest: float | None, says: str) -> None:
+def test_what_lacks_is_reported_by_how_busy_the_servers_were(
+    busiest: float | None, says: str
+) -> None:
     slower = load_with(
         loop="open", offered_rps=40_000.0, requests={"completed": 15_000, "drained": 0}
     )
@@ -160,7 +164,7 @@ def test_what_lacks_is_told_by_how_busy_the_servers_were(busiest: float | None, 
     assert says in found["offered-rate"].fix
 
 
-def test_more_than_was_due_is_told_as_what_came_late() -> None:
+def test_more_than_was_due_is_reported_as_what_came_late() -> None:
     found = found_in(
         run_with(
             load_with(loop="open", offered_rps=500.0, requests={"completed": 330, "drained": 0})

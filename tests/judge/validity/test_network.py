@@ -21,7 +21,7 @@ def test_a_quiet_network_is_fine() -> None:
     assert found() == {}
 
 
-def test_a_full_listen_queue_is_told() -> None:
+def test_a_full_listen_queue_is_reported() -> None:
     warning = found(dropped=5, listen_drops=7)["listen-overflow"]
     assert "120 connections found the listen queue full" in warning.what
     assert "backlog" in warning.fix
@@ -38,7 +38,7 @@ def test_in_a_namespace_of_our_own_its_counts_serve_as_well(kind: str) -> None:
     assert "listen-overflow" in found(**{kind: 5, "dropped": None, "own_namespace": True})
 
 
-def test_repeated_connection_attempts_are_told() -> None:
+def test_repeated_connection_attempts_are_reported() -> None:
     warning = found(syn_retransmits=2, own_namespace=True)["syn-retransmits"]
     assert "48 connection attempts" in warning.what
     assert "throughput_rps" in warning.metrics
@@ -72,7 +72,7 @@ MBIT_100 = 12_500_000.0
         ({"sent_bytes": 6_000_000, "link_bytes_per_s": None}, False),
     ],
 )
-def test_a_full_link_is_told(network: dict[str, float | None], fires: bool) -> None:
+def test_a_full_link_is_reported(network: dict[str, float | None], fires: bool) -> None:
     by_rule = found(**network)
     assert ("link-limited" in by_rule) == fires
     if fires:

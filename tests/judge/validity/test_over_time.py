@@ -23,7 +23,7 @@ HEAD = simulated_run(VARIANTS, rounds=1).head
 @pytest.mark.parametrize(
     ("change_per_slot", "severity"), [(0.0, None), (0.008, "note"), (-0.03, "note")]
 )
-def test_a_trend_over_the_round_is_told(change_per_slot: float, severity: str | None) -> None:
+def test_a_trend_over_the_round_is_reported(change_per_slot: float, severity: str | None) -> None:
     def drift(slot: SlotRecord) -> SlotRecord:
         requests = slot.load.requests
         completed = round(20_000 * (1 + change_per_slot * slot.slot + 0.001 * (slot.round % 3)))
@@ -42,7 +42,7 @@ def test_a_trend_over_the_round_is_told(change_per_slot: float, severity: str | 
 @pytest.mark.parametrize(
     ("change", "severity"), [(0.0, None), (0.03, None), (0.08, "note"), (-0.2, "note")]
 )
-def test_a_trend_inside_the_slots_is_told(change: float, severity: str | None) -> None:
+def test_a_trend_inside_the_slots_is_reported(change: float, severity: str | None) -> None:
     def drift(slot: SlotRecord) -> SlotRecord:
         last = round(THIRD * (1 + change + 0.002 * (slot.round % 3)))
         return with_thirds(slot, (THIRD, THIRD, last))
@@ -103,7 +103,7 @@ def test_in_an_open_loop_servers_settle_if_an_answer_costs_less_and_less() -> No
     assert "what a second of its CPU time answers rises" in warning.what
 
 
-def test_thirds_of_a_few_latencies_tell_nothing() -> None:
+def test_thirds_of_a_few_latencies_report_nothing() -> None:
     """The first responses come late in them, however settled the server is."""
 
     def slow(slot: SlotRecord) -> SlotRecord:

@@ -63,19 +63,19 @@ def test_a_wrong_page_is_shown_without_its_markup(page: str, words: str) -> None
     assert warning.what.endswith(f"200 was expected{words}")
 
 
-def test_no_answer_tells_why() -> None:
+def test_no_answer_shows_why() -> None:
     (warning,) = found((answered(status=None, error="connection refused"), answered()))
     assert (warning.rule, warning.variant) == ("no-response", "nginx")
     assert "connection refused" in warning.what
 
 
-def test_another_body_is_told_with_its_size() -> None:
+def test_another_body_is_reported_with_its_size() -> None:
     (warning,) = found((answered(), answered(body_sha256="0" * 64, body_bytes=12)))
     assert (warning.rule, warning.variant) == ("different-body", "apache")
     assert "12 bytes, 13 were expected" in warning.what
 
 
-def test_a_mistake_in_every_round_is_told_once() -> None:
+def test_a_mistake_in_every_round_is_reported_once() -> None:
     wrong = (answered(), answered(status=403))
     assert len(found(wrong, wrong, wrong)) == 1
 
@@ -93,7 +93,7 @@ def test_bodies_that_may_vary_must_still_have_about_one_size() -> None:
     assert "10,000 and 3,000 bytes" in warning.what
 
 
-def test_bodies_that_differ_from_variant_to_variant_where_they_may_are_told() -> None:
+def test_bodies_that_differ_from_variant_to_variant_where_they_may_are_reported() -> None:
     pair = free(785, "1"), free(784, "2")
     (warning,) = found(pair, pair, pair)
     assert (warning.rule, warning.severity, warning.variant) == ("unlike-bodies", "note", "apache")
@@ -117,7 +117,7 @@ def test_variants_must_be_asked_for_equally_many_paths() -> None:
     assert "different-body" in rules
 
 
-def test_variants_that_rightly_serve_different_pages_are_told_apart() -> None:
+def test_variants_that_rightly_serve_different_pages_are_reported_apart() -> None:
     other = {"path": "/100.txt", "expected_sha256": "4" * 64, "body_sha256": "4" * 64}
     (warning,) = found((answered(), answered(**other, body_bytes=100)))
     assert (warning.rule, warning.variant) == ("different-body", "apache")
@@ -167,14 +167,14 @@ def test_what_is_not_asked_to_differ_is_still_checked() -> None:
     assert "wrong-status" in {f.rule for f in warnings_of(PointData.of(other_page, [wrong]))}
 
 
-def test_another_cipher_than_the_baseline_s_is_told() -> None:
+def test_another_cipher_than_the_baseline_s_is_reported() -> None:
     run = simulated_run({"a": SimulatedVariant(), "b": SimulatedVariant()}, rounds=6)
     preflight = run.records[0]
     assert isinstance(preflight, PreflightRecord)
     ciphers = {"a": "TLSv1.3, TLS_AES_256_GCM_SHA384", "b": "TLSv1.3, TLS_AES_128_GCM_SHA256"}
     responses = {
-        variant: [it.model_copy(update={"tls": ciphers[variant]}) for it in told]
-        for variant, told in preflight.responses.items()
+        variant: [it.model_copy(update={"tls": ciphers[variant]}) for it in reported]
+        for variant, reported in preflight.responses.items()
     }
     other = preflight.model_copy(update={"responses": responses})
     found = judge(PointData.of(run.head, [other, *run.records[1:]])).warnings
@@ -220,7 +220,7 @@ def test_a_header_that_is_missing_is_named() -> None:
     assert "answered /hello.txt without the right header Date: there is none" in warning.what
 
 
-def test_a_broken_rule_of_the_site_is_told() -> None:
+def test_a_broken_rule_of_the_site_is_reported() -> None:
     both = {"nginx": [answered()], "apache": [answered()]}
     record = PreflightRecord(round=0, responses=both, broken_rules={"apache": "rows are cached"})
     (warning,) = response_differences(record, HEAD.experiment)

@@ -15,14 +15,14 @@ GATHERS = SimulatedVariant(server_cpu_us=60.0, latency_p50_us=9_000.0)
 """It sleeps, and then works on what has come meanwhile."""
 
 
-def told(variants: dict[str, SimulatedVariant]) -> ValidityWarning | None:
+def reported(variants: dict[str, SimulatedVariant]) -> ValidityWarning | None:
     return found_in(at_rate(2_000, variants)).get("cheap-by-queueing")
 
 
 @pytest.mark.parametrize("first", ["plain", "gathers"])
-def test_who_saves_cpu_and_lets_requests_wait_is_told(first: str) -> None:
+def test_who_saves_cpu_and_lets_requests_wait_is_reported(first: str) -> None:
     both = {"plain": PLAIN, "gathers": GATHERS}
-    found = told({name: both[name] for name in sorted(both, key=lambda name: name != first)})
+    found = reported({name: both[name] for name in sorted(both, key=lambda name: name != first)})
     assert found
     assert (found.severity, found.variant) == ("note", "gathers")
     assert re.fullmatch(
@@ -32,9 +32,9 @@ def test_who_saves_cpu_and_lets_requests_wait_is_told(first: str) -> None:
     )
 
 
-def test_a_long_tail_alone_is_told() -> None:
+def test_a_long_tail_alone_is_reported() -> None:
     tail = SimulatedVariant(server_cpu_us=60.0, latency_p50_us=310.0, latency_spread=1.5)
-    found = told({"plain": PLAIN, "tail": tail})
+    found = reported({"plain": PLAIN, "tail": tail})
     assert found
     assert "requests wait longer: p99 " in found.what
 
@@ -51,12 +51,12 @@ def test_a_long_tail_alone_is_told() -> None:
     ids=["as fast", "a bit slower", "by less than anybody minds", "as dear", "dearer"],
 )
 def test_others_are_not(other: SimulatedVariant) -> None:
-    assert told({"plain": PLAIN, "other": other}) is None
+    assert reported({"plain": PLAIN, "other": other}) is None
 
 
 def test_it_is_held_against_the_one_that_answers_soonest() -> None:
     slower = SimulatedVariant(server_cpu_us=150.0, latency_p50_us=3_000.0)
-    found = told({"slower": slower, "plain": PLAIN, "gathers": GATHERS})
+    found = reported({"slower": slower, "plain": PLAIN, "gathers": GATHERS})
     assert found
     assert "the CPU of plain" in found.what
 

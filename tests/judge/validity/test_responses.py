@@ -44,7 +44,7 @@ def test_every_kind_of_failure_has_a_rule() -> None:
         assert len(found_in(run)) == 1
 
 
-def test_non_2xx_tells_the_codes_and_their_share() -> None:
+def test_non_2xx_shows_the_codes_and_their_share() -> None:
     variants = {
         "nginx": SimulatedVariant(),
         "apache": SimulatedVariant(wrong_status=503, wrong_share=0.25),
@@ -63,7 +63,7 @@ def test_an_expected_redirect_is_no_failure() -> None:
     assert found_in(run) == {}
 
 
-def test_a_variant_without_answers_is_told() -> None:
+def test_a_variant_without_answers_is_reported() -> None:
     found = found_in(run_with(load_with(requests={"completed": 0, "drained": 0})))
     assert found["no-responses"].severity == "invalid"
     assert "24 slots" in found["no-responses"].what

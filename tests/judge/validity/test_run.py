@@ -68,7 +68,7 @@ def test_slots_before_an_incident_count_for_nothing() -> None:
     assert judged.rounds == 1
 
 
-def test_a_load_generator_that_ended_is_told_with_what_to_do() -> None:
+def test_a_load_generator_that_ended_is_reported_with_what_to_do() -> None:
     run = with_incidents(incident(None, round_number=6, log_tail=["thread panicked"]))
     (warning,) = found_in(run).values()
     assert (warning.severity, warning.variant) == ("note", None)
@@ -105,7 +105,7 @@ def test_a_little_more_memory_is_the_same_machine() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "reported"),
     [
         ({"webdyno_version": "0.2.0"}, "webdyno_version was 0.1.0, then 0.2.0"),
         ({"load_generator": "wrk 4.1"}, "load_generator was loadgen 0.1.0, then wrk 4.1"),
@@ -116,10 +116,12 @@ def test_a_little_more_memory_is_the_same_machine() -> None:
         ),
     ],
 )
-def test_other_conditions_are_never_mixed_in_silence(changes: dict[str, Any], told: str) -> None:
+def test_other_conditions_are_never_mixed_in_silence(
+    changes: dict[str, Any], reported: str
+) -> None:
     run = resumed(session(**changes))
     warning = found_in(run)["mixed-sessions"]
-    assert told in warning.what
+    assert reported in warning.what
     assert judge(run.data).verdict is Verdict.INVALID
 
 
@@ -157,14 +159,14 @@ def bimodal(seed: int, rounds: int = 12, factor: float = 1.3) -> SimulatedRun:
     return run
 
 
-def test_two_states_of_starts_are_told() -> None:
-    told = 0
+def test_two_states_of_starts_are_reported() -> None:
+    reported = 0
     for seed in range(20):
         found = starts_that_differ(bimodal(seed).data, "nginx", RULE)
-        told += found is not None and found.states is not None
+        reported += found is not None and found.states is not None
         if found and found.states:
             assert abs(found.states[1] / found.states[0] - 1.3) < 0.03
-    assert told >= 18
+    assert reported >= 18
 
 
 def test_ordinary_noise_is_not_taken_for_starts_that_differ() -> None:

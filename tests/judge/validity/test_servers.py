@@ -17,7 +17,7 @@ from webdyno.model.records import SlotRecord
     ("peak_mib", "kills", "reclaims", "fires"),
     [(60, 0, 0, False), (60, 1, 0, True), (60, 0, 9, True), (64, 0, 0, True)],
 )
-def test_a_memory_limit_that_was_reached_is_told(
+def test_a_memory_limit_that_was_reached_is_reported(
     peak_mib: int, kills: int, reclaims: int, fires: bool
 ) -> None:
     memory = MemoryLimitUse(
@@ -31,7 +31,7 @@ def test_a_memory_limit_that_was_reached_is_told(
 
 
 @pytest.mark.parametrize(("cpu_s", "fires"), [(0.001, False), (0.05, True)])
-def test_variants_that_should_be_idle_and_work_are_told(cpu_s: float, fires: bool) -> None:
+def test_variants_that_should_be_idle_and_work_are_reported(cpu_s: float, fires: bool) -> None:
     found = found_in(run_with(readings_with(other_variants_cpu_s={"nginx": cpu_s})))
     assert ("left-over-work" in found) == fires
     if fires:
@@ -39,13 +39,13 @@ def test_variants_that_should_be_idle_and_work_are_told(cpu_s: float, fires: boo
 
 
 @pytest.mark.parametrize(("drained", "fires"), [(2_000, False), (1_950, False), (500, True)])
-def test_requests_that_the_drain_left_are_told(drained: int, fires: bool) -> None:
+def test_requests_that_the_drain_left_are_reported(drained: int, fires: bool) -> None:
     change = load_with(requests={"unanswered": 2_000, "drained": drained})
     assert ("undrained" in found_in(run_with(change))) == fires
 
 
-def told(status: ServerStatus, *, role: str = "front") -> SimulatedRun:
-    """A run in which a service of a variant told this in each slot."""
+def reported(status: ServerStatus, *, role: str = "front") -> SimulatedRun:
+    """A run in which a service of a variant reported this in each slot."""
     return run_with(readings_with(status={role: status}, front="front"))
 
 
@@ -79,7 +79,7 @@ def test_counts_that_differ_by_more_than_what_was_in_flight(
     "clients",
     [{"slow_readers": SlowReaders(connections=4, bytes_per_s=1000)}, {"idle_connections": 40}],
 )
-def test_requests_of_clients_beside_the_load_are_not_held_against_it(
+def test_requests_of_clients_next_to_the_load_are_not_held_against_it(
     clients: dict[str, object],
 ) -> None:
     run = counted(40)
@@ -90,7 +90,7 @@ def test_requests_of_clients_beside_the_load_are_not_held_against_it(
 
 
 def test_only_the_front_is_asked_by_the_load() -> None:
-    assert "request-count" not in found_in(told(ServerStatus(requests=1), role="behind"))
+    assert "request-count" not in found_in(reported(ServerStatus(requests=1), role="behind"))
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_only_the_front_is_asked_by_the_load() -> None:
     ],
 )
 def test_requests_that_wait_for_a_worker(status: ServerStatus, fires: bool) -> None:
-    found = found_in(told(status, role="phpfpm"))
+    found = found_in(reported(status, role="phpfpm"))
     assert ("workers-all-busy" in found) == fires
     if fires:
         note = found["workers-all-busy"]
@@ -113,7 +113,7 @@ def test_requests_that_wait_for_a_worker(status: ServerStatus, fires: bool) -> N
         assert ("3 connections stood in its queue" in note.what) == bool(status.most_waiting)
 
 
-def test_servers_that_were_seen_stopped_are_told() -> None:
+def test_servers_that_were_seen_stopped_are_reported() -> None:
     found = found_in(run_with(readings_with(stopped=StoppedUse(servers_s=0.2))))
     warning = found["servers-stopped"]
     assert "processes of its servers were stopped for 4.8 s" in warning.what
@@ -157,7 +157,7 @@ def test_on_shared_cpus_the_clients_work_is_not_foreign() -> None:
     assert run_on(0.4, host=BUSY, shared_cpus=True) == {}
 
 
-def test_time_given_to_other_machines_is_told() -> None:
+def test_time_given_to_other_machines_is_reported() -> None:
     stolen = {"servers": {**BUSY["servers"], "steal_s": 0.1}}
     found = run_on(0.9, host=stolen)
     assert "to other machines" in found["steal"].what
@@ -174,7 +174,7 @@ def test_others_are_seen_where_client_and_servers_share_cpus() -> None:
     assert foreign_s(slot) == pytest.approx(max(others_s - TICKS_S, 0.0))
 
 
-def test_waiting_for_memory_is_told() -> None:
+def test_waiting_for_memory_is_reported() -> None:
     pressed = {"pressure": {"cpu_s": 0.3, "memory_s": 0.1, "io_s": 0.0}}
     assert "20%" in run_on(0.9, host={**BUSY, **pressed})["memory-pressure"].what
     pressed["pressure"]["memory_s"] = 0.01

@@ -14,7 +14,7 @@ from webdyno.model.records import PreflightRecord, Record
 def expecting(run: SimulatedRun, reads: int) -> SimulatedRun:
     """The run, at a site each response of which takes so many rows."""
 
-    def told(record: Record) -> Record:
+    def reported(record: Record) -> Record:
         if not isinstance(record, PreflightRecord):
             return record
         responses = {
@@ -23,7 +23,7 @@ def expecting(run: SimulatedRun, reads: int) -> SimulatedRun:
         }
         return record.model_copy(update={"responses": responses})
 
-    return replace(run, records=list(map(told, run.records)))
+    return replace(run, records=list(map(reported, run.records)))
 
 
 def found(calls: dict[str, dict[str, float]], reads: int) -> list[ValidityWarning]:

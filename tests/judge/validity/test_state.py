@@ -1,4 +1,4 @@
-"""Whether it is told that slots become dearer with what requests write, and what that does."""
+"""Whether it is reported that slots become dearer with what requests write, and what that does."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -49,15 +49,15 @@ def at_a_price(slot: SlotRecord) -> SlotRecord:
     return slot.model_copy(update={"servers": slot.servers.model_copy(update=use)})
 
 
-def told(change: Callable[[SlotRecord], SlotRecord]) -> Mapping[str, tuple[str, str]]:
-    """Give what is told, and what to do, by rule."""
+def reported(change: Callable[[SlotRecord], SlotRecord]) -> Mapping[str, tuple[str, str]]:
+    """Give what is reported, and what to do, by rule."""
     found = found_in(run_with(change))
     rules = ("state-grows", "trend")
     return {it: (found[it].what, found[it].fix) for it in rules if it in found}
 
 
-def test_a_table_that_grows_and_costs_more_is_told_with_its_remedy() -> None:
-    found = told(growing())
+def test_a_table_that_grows_and_costs_more_is_reported_with_its_remedy() -> None:
+    found = reported(growing())
     assert set(found) == {"state-grows"}
     what, fix = found["state-grows"]
     assert "each slot of a round costs" in what
@@ -66,31 +66,31 @@ def test_a_table_that_grows_and_costs_more_is_told_with_its_remedy() -> None:
     assert "state.reset=slot" in fix
 
 
-def test_what_waits_and_costs_no_more_is_told_by_its_throughput() -> None:
-    what, _ = told(lambda slot: at_a_price(growing()(slot)))["state-grows"]
+def test_what_waits_and_costs_no_more_is_reported_by_its_throughput() -> None:
+    what, _ = reported(lambda slot: at_a_price(growing()(slot)))["state-grows"]
     assert "its throughput falls by " in what
 
 
 @pytest.mark.parametrize("bytes_per_slot", [0, 100])
 def test_what_writes_nothing_explains_no_trend(bytes_per_slot: int) -> None:
-    assert set(told(growing(bytes_per_slot=bytes_per_slot, rows=0))) == {"trend"}
+    assert set(reported(growing(bytes_per_slot=bytes_per_slot, rows=0))) == {"trend"}
 
 
 def test_rows_that_are_written_over_make_no_table_larger() -> None:
-    what, _ = told(growing(bytes_per_slot=0))["state-grows"]
+    what, _ = reported(growing(bytes_per_slot=0))["state-grows"]
     assert "(400 rows in a slot, most of it in log)" in what
 
 
 def test_what_grows_and_costs_the_same_is_not_worth_a_word() -> None:
-    assert not told(growing(slower_per_slot=0.0))
+    assert not reported(growing(slower_per_slot=0.0))
 
 
 def test_what_becomes_cheaper_only_settles() -> None:
-    assert set(told(growing(slower_per_slot=-0.03))) == {"trend"}
+    assert set(reported(growing(slower_per_slot=-0.03))) == {"trend"}
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
-def test_requests_that_write_where_no_database_tells(method: str) -> None:
+def test_requests_that_write_where_no_database_shows(method: str) -> None:
     run = run_with(lambda slot: slowed(slot, 0.03))
     given = run.head.experiment.model_dump(exclude={"load": {"paths"}})
     given["requests"] = [POSTS | {"method": method}]

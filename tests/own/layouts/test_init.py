@@ -60,7 +60,7 @@ def test_init_writes_a_file_once(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert "is there already; --force writes over it" in capsys.readouterr().err
 
 
-def test_init_that_cannot_tell_says_how_to_say_it(
+def test_init_that_cannot_report_says_how_to_say_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run_command_line(["init", str(tmp_path)]) == Exit.USER_ERROR
@@ -99,9 +99,9 @@ def test_which_of_several_is_asked_of_people(
     monkeypatch.setattr("builtins.input", lambda _: next(responses))
     assert run_command_line(["init", str(tmp_path)]) == Exit.OK
     assert tomllib.loads((tmp_path / "webdyno.toml").read_text())["app"] == app
-    told = capsys.readouterr().err
-    assert question in told
-    assert "none of them is called nothing" in told
+    reported = capsys.readouterr().err
+    assert question in reported
+    assert "none of them is called nothing" in reported
 
 
 def test_where_nobody_can_be_asked_it_is_said_what_there_is(
@@ -147,9 +147,9 @@ def test_where_nothing_is_found_it_says_what_was_looked_for(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run_command_line(["init", str(tmp_path)]) == Exit.USER_ERROR
-    told = capsys.readouterr().err
-    assert "looked for: Procfile" in told
-    assert '[app]\nbuild = "make"\nstart = "./server --port $PORT"' in told
+    reported = capsys.readouterr().err
+    assert "looked for: Procfile" in reported
+    assert '[app]\nbuild = "make"\nstart = "./server --port $PORT"' in reported
 
 
 def test_a_configuration_alone_makes_a_file(tmp_path: Path) -> None:

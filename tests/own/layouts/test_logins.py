@@ -1,4 +1,4 @@
-"""How users log in, as pages and sources tell."""
+"""How users log in, as pages and sources say."""
 
 import tomllib
 from pathlib import Path

@@ -32,7 +32,7 @@ def _client_limit(output: Output) -> Iterator[Violation]:
 
 
 def _said_to_run_out(document: AuditedText) -> Iterator[Violation]:
-    """Name lines beside outputs, as k6 and siege log errors; a proxy may say the same of itself."""
+    """Name lines next to outputs, as k6 and siege log errors; a proxy may say the same."""
     if any(True for _ in document.web_outputs):
         for seen in document.of(RanOut):
             yield Violation(seen.line, f"somebody ran out of {seen.what}", serious=False)

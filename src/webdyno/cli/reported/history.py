@@ -22,7 +22,7 @@ class HistorySource:
         from webdyno.judge.history import curves_of
         from webdyno.lab.history import read_history
         from webdyno.model.files import write_whole
-        from webdyno.report.console import plain_console, tell
+        from webdyno.report.console import notify, plain_console
         from webdyno.report.questions.history import history_document, history_page
         from webdyno.report.terminal import print_document
 
@@ -38,5 +38,5 @@ class HistorySource:
             page = output or file.with_suffix(".html")
             again = command("report", file, "--format", "html", "-o", page)
             write_whole(page, history_page(history, curves, again))
-            tell(f"written: {page}")
+            notify(f"written: {page}")
         return Exit.OK

@@ -32,7 +32,7 @@ class GateComment:
         return f"<!-- webdyno gate: {within(name)} -->"
 
     def body(self, name: str, job_page: str) -> str:
-        """Return the rest of it; `name` tells several gates of one pull request apart."""
+        """Return the rest of it; `name` distinguishes several gates of one pull request."""
         return "\n".join(self._parts(name, job_page)) + "\n"
 
     def _parts(self, name: str, job_page: str) -> Iterator[str]:

@@ -28,7 +28,7 @@ def judge(data: PointData) -> Judgement:
 
 
 def decide(data: PointData, elapsed_s: float) -> Stop | None:
-    """Tell, after each round, whether to stop a run that has taken so long; None means go on."""
+    """Report, after each round, whether to stop a run that has taken so long; None means go on."""
     return question_of(data.experiment).stop(data, elapsed_s)
 
 

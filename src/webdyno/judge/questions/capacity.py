@@ -37,7 +37,7 @@ CONFIRMED_S = 30.0
 CONFIRMED_SHARE = 0.95
 """Of a capacity that was found: intervals of it are some per cent wide."""
 NARROWING, FIRST_NARROWING, DECIDING_TRIAL = 2.5, 4.0, 1.4
-"""What a search takes until its deciding trials begin, where rounds before it tell where to begin
+"""What a search takes until its deciding trials begin, where rounds before it say where to begin
 and where none do, and what each of these takes, ramp-up and rests included; in their lengths."""
 BEYOND_S = 10.0
 """What one overload takes, with its last responses and the load after it."""
@@ -325,7 +325,7 @@ def _client_ends_it(data: PointData) -> Iterable[ValidityWarning]:
 
 
 def _wrong_responses(data: PointData) -> Iterable[ValidityWarning]:
-    """Wrong responses that the objectives let pass are told all the same."""
+    """Wrong responses that the objectives let pass are reported all the same."""
     for variant in data.experiment.variants:
         passing = [slot for slot in data.of_variant(variant) if held(slot)]
         for rule in (NON_2XX, WRONG_BODY):
@@ -336,7 +336,7 @@ def _wrong_responses(data: PointData) -> Iterable[ValidityWarning]:
 
 
 def _collapses(data: PointData) -> Iterable[ValidityWarning]:
-    """Tell servers that fail after an overload at a rate that they had carried before."""
+    """Report servers that fail after an overload at a rate that they had carried before."""
     for variant in data.experiment.variants:
         trials = [slot.trial for slot in data.of_variant(variant) if slot.trial]
         tried = [trial for trial in trials if trial.purpose == "recovery"]
@@ -355,7 +355,7 @@ def _collapses(data: PointData) -> Iterable[ValidityWarning]:
 
 
 def _dies(data: PointData) -> Iterable[ValidityWarning]:
-    """Tell servers that end under a load, however little or much."""
+    """Report servers that end under a load, however little or much."""
     for variant in data.experiment.variants:
         trials = [slot.trial for slot in data.of_variant(variant) if slot.trial]
         deadly = [trial for trial in trials if trial.died]

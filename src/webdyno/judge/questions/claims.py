@@ -43,7 +43,7 @@ KNOWN_WITHIN = 1000.0
 """Bounds further off than so many times say nothing."""
 DUE = "it isn't measured again yet"
 LIMITED_KINDS = {"throughput", "latency"}
-"""Metrics that tell of the client or the link where those are the limit of all variants."""
+"""Metrics that say of the client or the link where those are the limit of all variants."""
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from webdyno.judge.stop import (
     deciding_pairs,
     foresight,
     known_well,
-    told_promptly,
+    reported_promptly,
     used_up,
     worth_patience,
 )
@@ -44,7 +44,7 @@ HOPELESS_AFTER = 2
 """Rounds after which a variant without one valid slot isn't expected to have any."""
 LOOK_S, LEAST_LOOK_S, LOOK_SHARE = 10.0, 5.0, 1 / 4
 """A long look takes so long at each variant, or this share of the budget, all of them together; not
-where that is too short to tell more than slots do."""
+where that is too short to say more than slots do."""
 
 
 class Loading:
@@ -114,11 +114,11 @@ class Question:
     has_baseline: ClassVar[bool] = True
     """Whether the others are compared with a baseline."""
     stops_by_width: ClassVar[bool] = True
-    """Whether it stops when intervals are narrow enough, so that their width tells when."""
+    """Whether it stops when intervals are narrow enough, so that their width says when."""
     looks_long: ClassVar[bool] = True
     """Whether each variant is looked at for long after the rounds."""
-    tells_shorter_windows: ClassVar[bool] = True
-    """Whether it is told where windows are shorter than pilots found, for a prompt answer."""
+    shows_shorter_windows: ClassVar[bool] = True
+    """Whether it is reported where windows are shorter than pilots found, for a prompt answer."""
     one_answer: ClassVar[bool] = False
     """Whether there is one for all points together."""
 
@@ -157,7 +157,7 @@ class Question:
 
     @cached_property
     def fewest_rounds(self) -> int:
-        """How many rounds an answer takes at least; what samples tell is no verdict."""
+        """How many rounds an answer takes at least; what samples say is no verdict."""
         if self.experiment.profile:
             return self.experiment.measure.min_rounds
         return fewest_rounds(self.experiment.measure, together(self.experiment))
@@ -200,7 +200,7 @@ class Question:
         return self.long_look_s * len(left)
 
     def stop(self, data: PointData, elapsed_s: float) -> Stop | None:
-        """Tell, after each round, whether to stop; None means go on.
+        """Report, after each round, whether to stop; None means go on.
 
         It stops when the intervals of all ratios on the deciding metric are as narrow as
         `precision` asks for and their verdicts hold in the worst case, or can't come to do so, at
@@ -231,7 +231,7 @@ class Question:
     def _stop_comparing(
         self, data: PointData, elapsed_s: float, elapsed_for_all_s: float
     ) -> Stop | None:
-        """Tell the same of variants all of which work.
+        """Report the same of variants all of which work.
 
         `elapsed_for_all_s` has the long looks in it.
         """
@@ -251,7 +251,7 @@ class Question:
 
     def _answered(self, data: PointData, valid: PointData, elapsed_s: float) -> Stop | None:
         """Stop where the answer is known, or more rounds can't bring it."""
-        return known_well(valid, self.fewest_rounds) or told_promptly(valid, elapsed_s)
+        return known_well(valid, self.fewest_rounds) or reported_promptly(valid, elapsed_s)
 
     def _is_patient(self, pairs: Sequence[LogRatios]) -> bool:
         """Whether it may take longer than it should."""
@@ -262,17 +262,17 @@ class Question:
         return None
 
     def outlook(self, points: Sequence[PointData], elapsed_s: float) -> str | None:
-        """Say after the first rounds what can't be told in time; None while it is too early."""
+        """Say after the first rounds what can't be known in time; None while it is too early."""
         return ""
 
     def foresee(self, data: PointData) -> Foresight | None:
-        """Foresee when it stops by itself; None where nothing tells."""
+        """Foresee when it stops by itself; None where nothing says."""
         if not self.stops_by_width:
             return None
         return foresight(data, valid_for(data, data.measure.decide_on), self.fewest_rounds)
 
-    def told_by(self, data: PointData, preflight: PreflightRecord) -> list[str]:
-        """Say what the responses before any load tell already."""
+    def reported_by(self, data: PointData, preflight: PreflightRecord) -> list[str]:
+        """Say what the responses before any load say already."""
         return []
 
     # The answer.

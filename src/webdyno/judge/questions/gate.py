@@ -1,6 +1,6 @@
 """The gate: whether head is worse than the baseline by more than is tolerated, anywhere.
 
-Its answer is put together from claims (`claims.py`), with what a reader should know beside it.
+Its answer is put together from claims (`claims.py`), with what a reader should know next to it.
 """
 
 import shlex
@@ -67,16 +67,16 @@ from webdyno.model.questions.gate import GateSettings
 from webdyno.model.records import PreflightRecord
 
 TIMES_THE_ROUNDS = 2
-"""So many times the rounds tell two states that lie 20% apart well enough for a tolerance of 5%
-(tests/judge/starts_simulation.py)."""
+"""So many times the rounds distinguish two states that lie 20% apart well enough for a tolerance of
+5% (tests/judge/starts_simulation.py)."""
 DEFAULT_MOST_ROUNDS = Measure().max_rounds
 WINDOW_S = 0.2
-"""Of a slot, once starts are known to differ: longer ones tell nothing more."""
+"""Of a slot, once starts are known to differ: longer ones say nothing more."""
 ANSWERS = 2 * exceeded_by_largest(0.99)
 """Of a variant in a round, which its 99th percentile takes; twice as many, for luck."""
-TELLING_ROUNDS, TELLING_S = 3, 25.0
+REPORTING_ROUNDS, REPORTING_S = 3, 25.0
 """After so many rounds at an endpoint, or two and so long a time, the noise is known well enough to
-say what can't be told in the time given."""
+say what can't be known in the time given."""
 FAILS_ELSEWHERE = "the gate fails at another endpoint, whatever comes of this one"
 LONGER_RULE = "waits-longer"
 
@@ -154,7 +154,7 @@ class GateQuestion(Question):
         return Stop("question", f"the gate's answer is known: {answer}")
 
     def fails_at(self, data: PointData) -> bool:
-        """Tell whether it has failed at this point, and so as a whole."""
+        """Return whether it has failed at this point, and so as a whole."""
         enough = len(data.rounds) >= self.fewest_rounds
         return enough and self.answer_at(data) is GateAnswer.FAIL
 
@@ -166,14 +166,14 @@ class GateQuestion(Question):
         """Not: its answer is one for all points."""
         return False
 
-    def told_by(self, data: PointData, preflight: PreflightRecord) -> list[str]:
+    def reported_by(self, data: PointData, preflight: PreflightRecord) -> list[str]:
         """Say what is other in head's responses, and what only one of the revisions has."""
         return response_notes([preflight], endpoint_of(data))
 
     def outlook(self, points: Sequence[PointData], elapsed_s: float) -> str | None:
         """Say after the first rounds which limits there is no time for, on a noisy machine."""
         most = max(len(data.rounds) for data in points)
-        if most < FEWEST_ROUNDS or (most < TELLING_ROUNDS and elapsed_s < TELLING_S):
+        if most < FEWEST_ROUNDS or (most < REPORTING_ROUNDS and elapsed_s < REPORTING_S):
             return None
         going = [data for data in points if data.stop is None]
         rounds_s = [data.round_s for data in going if data.rounds]
@@ -220,7 +220,7 @@ class GateQuestion(Question):
         answered = answer_claims(claims, run.head.experiment.measure, among)
         variants = list(run.head.experiment.variants)
         invalidated = [_invalidating(each, warnings, waits, variants) for each in answered]
-        gate_claims = [_told(*each, among) for each in zip(answered, invalidated, strict=True)]
+        gate_claims = [_reported(*each, among) for each in zip(answered, invalidated, strict=True)]
         answer = gate_answer([claim.answer for claim in gate_claims])
         causes = [cause for cause in invalidated if cause and not _has_too_few(cause)]
         in_headline = causes[0] if answer is GateAnswer.INVALID else None
@@ -330,7 +330,9 @@ def _repeat(experiment: Experiment, claims: Sequence[GateClaim]) -> str:
     return " ".join([again, *flags])
 
 
-def _told(answered: AnsweredClaim, invalidated: EndpointWarning | None, among: int) -> GateClaim:
+def _reported(
+    answered: AnsweredClaim, invalidated: EndpointWarning | None, among: int
+) -> GateClaim:
     claim, one_sided = answered.claim, answered.one_sided
     same = claim.same_again(RISK)
     answer: ClaimAnswer = answered.answer
@@ -395,7 +397,7 @@ def _because(answered: AnsweredClaim, among: int) -> tuple[ClaimBecause, str]:
 
 
 def made_to_wait(data: PointData, gate: GateSettings) -> ValidityWarning | None:
-    """Tell of a head that keeps requests waiting; it invalidates a pass on CPU time.
+    """Report a head that keeps requests waiting; it invalidates a pass on CPU time.
 
     CPU time that is saved while requests wait is no saving. Head keeps them waiting, at an arrival
     rate, where they wait longer than those of both copies of the baseline. All endpoints and

@@ -50,7 +50,7 @@ def endpoint_of(data: PointData) -> str:
 
 
 def notes_on_starts(warnings: Sequence[EndpointWarning]) -> list[str]:
-    """Tell of variants whose starts differ, wherever it was seen first.
+    """Report variants whose starts differ, wherever it was seen first.
 
     It's why more of them help.
     """
@@ -66,7 +66,7 @@ def notes_on_starts(warnings: Sequence[EndpointWarning]) -> list[str]:
 
 
 def statement_notes(run: RunData) -> list[str]:
-    """Tell where a request of head takes other statements: what made it worse, perhaps."""
+    """Report where a request of head takes other statements: what made it worse, perhaps."""
     return [
         f"{endpoint_of(point)}: {sentence}"
         for point in run.points
@@ -75,7 +75,7 @@ def statement_notes(run: RunData) -> list[str]:
 
 
 def differing(claims: Sequence[MeasuredClaim], among: int) -> list[str]:
-    """Tell baselines that differ from themselves."""
+    """Report baselines that differ from themselves."""
     return [
         f"{claim.endpoint}: two copies of baseline differ by up to {percent(expm1(differs))} in "
         f"{claim.rule.short}; the limit is widened by as much"
@@ -100,7 +100,7 @@ def notes_on(
 ) -> list[str]:
     """Give a note for each rule that invalidated a claim, with all places where it fired.
 
-    The headline's cause isn't told again, nor is what merely follows from a cause.
+    The headline's cause isn't reported again, nor is what merely follows from a cause.
     """
     rules = dict.fromkeys(warning.warning.rule for warning in invalidated)
     broken = [warning for warning in warnings if warning.warning.severity == "invalid"]
@@ -238,13 +238,13 @@ class NeededRounds:
 def needed_rounds(
     claims: Iterable[MeasuredClaim], measure: Measure, given_rounds: int
 ) -> list[NeededRounds]:
-    """Foresee the rounds that claims take by their metrics, and what the given rounds can tell.
+    """Foresee the rounds that claims take by their metrics, and what the given rounds can say.
 
     A claim is open as long as its bounds reach further than its limit. How far they will reach
     after more rounds hangs on the noise of a round alone, which head and both copies of the
     baseline show: the difference of the copies has twice the variance of a variant, head's distance
     from their mean one and a half times. What a difference of head's own would add is left aside:
-    this is the time for "no change" to be told.
+    this is the time for "no change" to be reported.
     """
     needs: dict[str, NeededRounds] = {}
     for claim in claims:
@@ -294,7 +294,7 @@ def _rounds(sd: float, half_width: float, claim: MeasuredClaim, measure: Measure
 
 
 def noisy_words(needed: Sequence[NeededRounds], round_s: float, given_rounds: int) -> str | None:
-    """Say how long the limits take here, and what the given rounds tell; None where they suffice.
+    """Say how long the limits take here, and what the given rounds say; None where they suffice.
 
     `round_s`: of a round at all endpoints.
     """
@@ -309,7 +309,7 @@ def noisy_words(needed: Sequence[NeededRounds], round_s: float, given_rounds: in
     cpu = next((need for need in needed if need.metric == CPU_TIME), None)
     if cpu and cpu.rounds < longest:
         takes += f", CPU per request alone about {minutes(cpu.rounds * round_s)}"
-    telling = [need for need in needed if need.within < WITHIN]
-    widths = listed(f"±{percent(need.within)} in {METRICS[need.metric].short}" for need in telling)
+    near = [need for need in needed if need.within < WITHIN]
+    widths = listed(f"±{percent(need.within)} in {METRICS[need.metric].short}" for need in near)
     given = f"{count(given_rounds, 'round')} ({minutes(given_rounds * round_s)})"
     return f"this machine is noisy: {takes}; {given} show {widths or 'no change'}"

@@ -10,7 +10,7 @@ and 0 for all others; where requests wait for two in turns, their elasticities a
 time that each takes, and add up to 1 (as the operational laws have it: Denning and Buzen, ACM
 Computing Surveys 1978).
 
-Settings are told apart by variants of a two-level design that met in rounds. In each round a
+Settings are distinguished by variants of a two-level design that met in rounds. In each round a
 setting's effect is the mean of ln(value) over the variants that have it changed, less that over the
 others; two settings interact by as much as the one's effect is other where the other is changed,
 halved. Their means over rounds have Student's intervals, narrow enough to hold together
@@ -41,12 +41,12 @@ from webdyno.model.questions.limits import LimitsSettings
 from webdyno.model.setting import FixableRule, Sign
 
 LIMITS, SLACK = 0.6, 0.25
-"""An elasticity that is surely above the one is told as the limit, surely below the other as none;
-two things that requests wait for in turns have 0.5 each at best."""
+"""An elasticity that is surely above the one is reported as the limit, surely below the other as
+none; two things that requests wait for in turns have 0.5 each at best."""
 WAITS = ": its responses wait for something else than what is tried here"
 
 FEWEST_ROUNDS = 3
-"""That tell what settings do."""
+"""That say what settings do."""
 
 LARGE_BYTES = 16_384
 """A response that takes several packets and system calls: more than a TLS record holds."""
@@ -63,7 +63,7 @@ BOUNDLESS = 1e6
 
 
 def elasticities(data: PointData, comparisons: Sequence[Comparison]) -> Iterator[Elasticity]:
-    """Give what each intervention told, where variant and baseline have a ratio of throughputs."""
+    """Give what each intervention showed, where there is a ratio of throughputs."""
     interventions = data.experiment.asks_as(LimitsSettings).interventions
     for comparison in comparisons:
         intervention = interventions.get(comparison.a)
@@ -137,7 +137,7 @@ def effects(data: PointData) -> list[Effect]:
 
 
 def _contrasts(design: DesignSettings) -> Iterator[tuple[list[str], Logs]]:
-    """Give the weights of the variants' logarithms for each effect that the design can tell."""
+    """Give the weights of the variants' logarithms for each effect that the design can say."""
     levels = np.array([*design.levels.values()], dtype=float)
     signs = 2 * levels - 1
     for place, name in enumerate(design.settings):

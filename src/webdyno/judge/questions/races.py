@@ -59,12 +59,12 @@ class Standings:
     out: dict[str, str]
     """Those that can't, and why."""
     pairs: dict[Pair, Comparison]
-    """Each two variants, as of the look that told them apart, or else of the last one."""
+    """Each two variants, as of the look that distinguished them, or else of the last one."""
     looks: int
 
     @property
     def racing(self) -> list[str]:
-        """The variants that more rounds can tell something of."""
+        """The variants that more rounds can say something of."""
         if not self.looks:
             return self.variants
         settled = APART | {Verdict.EQUIVALENT}
@@ -94,7 +94,7 @@ class Standings:
 
 
 def rounds_to_a_look(experiment: Experiment) -> int:
-    """Give how many rounds it takes until the exact test can tell each two variants apart."""
+    """Give how many rounds it takes until the exact test can distinguish each two variants."""
     variants = len(experiment.variants)
     return fewest_rounds(experiment.measure, variants * (variants - 1) // 2, ALPHA / 2)
 
@@ -212,8 +212,8 @@ def verdict_on(ranking: Ranking, compared: Sequence[Comparison]) -> Verdict:
     first = [rank.variant for rank in ranking.ranks if rank.best == 1]
     if len(first) == 1:
         return Verdict.FASTER
-    beside = [comparison for comparison in compared if comparison.a in first]
-    alike = all(comparison.verdict is Verdict.EQUIVALENT for comparison in beside)
+    further = [comparison for comparison in compared if comparison.a in first]
+    alike = all(comparison.verdict is Verdict.EQUIVALENT for comparison in further)
     return Verdict.EQUIVALENT if alike else Verdict.INCONCLUSIVE
 
 
@@ -257,7 +257,7 @@ def _turned(comparison: Comparison) -> Comparison:
 
 @derived
 def _still_open(data: PointData) -> list[str]:
-    """Name the variants whose rank more rounds can tell something of."""
+    """Name the variants whose rank more rounds can say something of."""
     return standings(data).racing
 
 
@@ -270,7 +270,7 @@ class RaceQuestion(Question, ABC):
     spares_variants: ClassVar[bool] = True
     stops_by_width: ClassVar[bool] = False
     looks_long: ClassVar[bool] = False
-    tells_shorter_windows: ClassVar[bool] = False
+    shows_shorter_windows: ClassVar[bool] = False
 
     def ratios_so_far(self, data: PointData) -> list[Comparison]:
         """None: they don't decide."""
@@ -332,17 +332,19 @@ class RankingQuestion(RaceQuestion):
         return "every rank is settled" if settled else ""
 
     def judge(self, data: PointData) -> Judgement:
-        """Judge ranks; beside them, each variant is compared with the first one of these."""
+        """Judge ranks; next to them, each variant is compared with the first one of these."""
         warnings = self.warnings(data)
         ranking, compared = judge_ranking(data, warnings)
         first = compared[0].b
         others = (variant for variant in self.experiment.variants if variant != first)
         judged = judge_comparisons(data.among([first, *others]), warnings)
         decide_on = data.measure.decide_on
-        beside = [comparison for comparison in judged.comparisons if comparison.metric != decide_on]
+        further = [
+            comparison for comparison in judged.comparisons if comparison.metric != decide_on
+        ]
         return judged.replace(
             verdict=verdict_on(ranking, compared),
             headline=ranking_headline(ranking, decide_on, judged.costs),
-            comparisons=[*compared, *beside],
+            comparisons=[*compared, *further],
             ranking=ranking,
         )

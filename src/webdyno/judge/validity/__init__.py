@@ -51,7 +51,7 @@ FIRST_RULES: tuple[Rule, ...] = (
     preflight.PREFLIGHT,
     site_rules.FEW_READS,
 )
-"""Those that are told before them."""
+"""Those that are reported before them."""
 LAST_RULES: tuple[Rule, ...] = (
     keepalive.RETRIED,
     network.LINK_LIMITED,
@@ -64,7 +64,7 @@ LAST_RULES: tuple[Rule, ...] = (
     run.FEW_SAMPLES,
     run.FEW_ROUNDS,
 )
-"""Those that are told after them."""
+"""Those that are reported after them."""
 
 WRONG_RESPONSES = (
     "non-2xx",
@@ -86,12 +86,12 @@ FOLLOWS_FROM = {
 }
 """By rule: those that explain it, if they make the same variant's figures invalid."""
 SAME_WITH_CAUSE = {over_time.TRENDS[0].name: state.STATE_GROWS.name}
-"""By rule: the one that tells the same of a variant, and what it comes from."""
+"""By rule: the one that reports the same of a variant, and what it comes from."""
 SHORT_RUN = "few-rounds"
 
 
 def all_rules() -> tuple[Rule, ...]:
-    """Give the rules of runs that are measured in slots, in the order in which they are told."""
+    """Give the rules of runs that are measured in slots, in the order of their reports."""
     return (*FIRST_RULES, *SLOT_RULES.values(), *LAST_RULES)
 
 
@@ -181,7 +181,7 @@ def _where_that_narrows(data: PointData, excluded: Sequence[ExcludedSlot]) -> li
 
 
 def only_interference(excluded: ExcludedSlot) -> bool:
-    """Tell whether a slot was excluded for what could be bounded as well."""
+    """Return whether a slot was excluded for what could be bounded as well."""
     rule = SLOT_RULES.get(excluded.rule)
     return rule is not None and rule.has_bias_bound
 

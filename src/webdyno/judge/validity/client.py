@@ -47,15 +47,15 @@ STILL_LIMIT = 0.02
 
 GONE_LIMIT = 0.25
 """Share of a slot whose windows may measure nothing because the client stalled: the rest was
-measured beside a client, and servers, that were just beginning again."""
+measured next to a client, and servers, that were just beginning again."""
 
 STALL_SHARE, FEWEST_EXPECTED = 0.1, 20
 """A window stalled that has less than this share of the responses that the rest of the slot lets
-expect, where that is enough of them to tell."""
+expect, where that is enough of them to report."""
 EXCUSING_SHARE = 0.5
 """Of a stall, for which another cause has to be seen, or else it is the servers' own."""
 FEWEST_WINDOWS = 3
-"""Of a slot, whose median tells what is usual."""
+"""Of a slot, whose median says what is usual."""
 STALL_RESPONSE_TIMES = 5
 """How many latencies a window must last for that: responses may come in bursts that far apart.
 """

@@ -20,8 +20,9 @@ Usual settings stay below it: nginx closes after 1000 requests, Apache after 100
 MPM some more when all its threads are busy.
 """
 
-TOLD_LIMIT = 0.005
-"""Share of responses from which on it is told: what opening connections costs can be seen then."""
+REPORTED_LIMIT = 0.005
+"""Share of responses from which on it is reported: what opening connections costs can be seen
+then."""
 
 ALIKE = 0.8
 """Variants close connections alike where the smallest share of responses is this much of the
@@ -111,7 +112,7 @@ class _KeptAlike(SlotRule):
     """Servers that close connections equally often are alike: what it costs is in all figures.
 
     So do two revisions of a program, or two servers that are set up alike. Whether a variant closes
-    too many is told by all its slots: connections that were opened together reach a server's limit
+    too many is known by all its slots: connections that were opened together reach a server's limit
     together, which is more than usual in one slot and less in the others.
     """
 
@@ -123,14 +124,14 @@ class _KeptAlike(SlotRule):
         return super().excluded([slot for slot in slots if slot.variant in closing])
 
     def warnings(self, data: PointData) -> list[ValidityWarning]:
-        """Tell of variants that close connections; notes where they are alike, or close few."""
+        """Report variants that close connections; notes where they are alike, or close few."""
         if _are_alike(data.slots):
             return [self._alike(list(_by_variant(data.slots).values()))]
         closing = _closing(data.slots)
         shares = {
             variant: share
             for variant, slots in _by_variant(data.slots).items()
-            if variant not in closing and (share := _closed_share(slots)) > TOLD_LIMIT
+            if variant not in closing and (share := _closed_share(slots)) > REPORTED_LIMIT
         }
         notes = [
             note(
@@ -188,7 +189,7 @@ def _are_alike(slots: Sequence[SlotRecord]) -> bool:
         return False
     least, most = by_share[0], by_share[-1]
     low, high = _closed_share(least), _closed_share(most)
-    if low <= TOLD_LIMIT or low < NEARLY_ALIKE * high:
+    if low <= REPORTED_LIMIT or low < NEARLY_ALIKE * high:
         return False
     return low >= ALIKE * high or not _surely_unlike(least, most)
 

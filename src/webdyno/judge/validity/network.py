@@ -31,7 +31,7 @@ MOST_SLOTS = 0.5
 def _dropped(readings: Readings) -> int:
     """Count connections that the variant's listeners dropped.
 
-    Where the kernel doesn't tell that of each listener, the whole network namespace's count serves,
+    Where the kernel doesn't say that of each listener, the whole network namespace's count serves,
     provided that nobody else is in it.
     """
     network = readings.network
@@ -76,7 +76,7 @@ SYN_RETRANSMITS = SlotRule(
 
 
 def _out_of_ports(slot: SlotRecord) -> bool:
-    """Tell whether the client lacked local ports: it says so, or nearly all of them wait."""
+    """Return whether the client lacked local ports: it says so, or nearly all of them wait."""
     if slot.load.all_of_it.connections.without_port:
         return True
     network = slot.readings.network if slot.readings else None
@@ -129,7 +129,7 @@ def _link_limited(data: PointData) -> Iterable[ValidityWarning]:
 
 
 def link_limited(slots: Sequence[SlotRecord]) -> bool:
-    """Tell whether a variant filled the link in at least half of its slots."""
+    """Return whether a variant filled the link in at least half of its slots."""
     full = sum(map(_fills_link, slots))
     return full > 0 and full >= MOST_SLOTS * len(slots)
 

@@ -61,7 +61,7 @@ class Trend:
     name: str
     change: Callable[[Round, str], float | None]
     """Change of ln(throughput), or of `work_rate`, of a variant in a round; None where it can't be
-    told."""
+    reported."""
     noted: float
     """Changes of the throughput up to this aren't worth a word."""
     over: str
@@ -72,9 +72,9 @@ class Trend:
     """Share of the time that the values are of over which the change was seen."""
 
     def warnings(self, data: PointData) -> list[ValidityWarning]:
-        """Tell the variants that have one.
+        """Report the variants that have one.
 
-        Each round gives one change; their t interval tells whether they have a direction in common.
+        Each round gives one change; their t interval says whether they have a direction in common.
         """
         variants = list(data.experiment.variants)
         trends = (
@@ -212,7 +212,7 @@ def _slow(data: PointData) -> Iterator[ValidityWarning]:
 
 
 def _in_slots(data: PointData) -> Iterator[ValidityWarning]:
-    """Tell of stalls in slots, where no long look tells more of them."""
+    """Report stalls in slots, where no long look says more of them."""
     known = {look.variant for look in data.looks if look.stalls}
     for variant in data.experiment.variants:
         stalled = [own_stall_s(slot) for slot in data.of_variant(variant) if slot.trial is None]

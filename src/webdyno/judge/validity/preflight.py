@@ -42,7 +42,7 @@ next."""
 
 
 def _preflight(data: PointData) -> list[ValidityWarning]:
-    """Give what the checks show; what several rounds show is told once."""
+    """Give what the checks show; what several rounds show is reported once."""
     experiment = data.experiment
     warnings: dict[tuple[str, str | None, str], ValidityWarning] = {}
     for preflight in data.preflights:
@@ -140,7 +140,7 @@ def _unlike_tls(
 def _ran_before(data: PointData) -> Iterator[ValidityWarning]:
     """Note what is watched only: its rounds are no fresh starts, so that they are too alike.
 
-    Of what is on another machine the load alone tells.
+    Of what is on another machine the load alone says.
     """
     for variant, trip_s in data.round_trips_s.items():
         yield note(
@@ -339,7 +339,7 @@ def _unlike_but_allowed(
 
 
 def _as_expected(response: Response) -> bool:
-    """Whether a response is what its site promises; if not, that has been told of already."""
+    """Whether a response is what its site promises; if not, that has been reported already."""
     return (
         response.has_right_status
         and not response.is_login

@@ -33,7 +33,7 @@ class Rule(Protocol):
         """Short and stable, such as `non-2xx`; a rule with several warnings names them after it."""
 
     def warnings(self, data: PointData) -> Iterable[ValidityWarning]:
-        """Tell where it doesn't hold, with figures and a fix."""
+        """Report where it doesn't hold, with figures and a fix."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class RunRule:
     """No slot is excluded from what it looks at."""
 
     def warnings(self, data: PointData) -> Iterable[ValidityWarning]:
-        """Tell where it doesn't hold."""
+        """Report where it doesn't hold."""
         return self.look(data)
 
 
@@ -59,7 +59,7 @@ class SlotRule:
     """All slots of one variant that broke the rule -> what is wrong, with figures."""
     fix: str
     special_fix: Callable[[Sequence[SlotRecord]], str] = lambda _: ""
-    """The fix where these slots tell of a cause with another one; empty where they don't."""
+    """The fix where these slots say of a cause with another one; empty where they don't."""
     invalidates: Collection[Kind] = ()
     """The kinds of metrics that a broken slot is excluded from; all when empty."""
     tolerated: float = TOO_MANY_EXCLUDED

@@ -2,7 +2,7 @@
 
 Starts may differ: a server is steady within each start, and another one in the next. Memory layout,
 huge pages, a hash seed or a just-in-time compiler may be drawn once at each start. Where that
-decides, longer slots tell nothing more, and more starts do.
+decides, longer slots say nothing more, and more starts do.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,7 +19,7 @@ from webdyno.judge.validity.rule import TOO_MANY_EXCLUDED, RunRule, note
 from webdyno.model.format import count, number, percent
 from webdyno.model.histogram import merge_encoded
 from webdyno.model.judgement import ValidityWarning
-from webdyno.model.metrics import CPU_TIME, METRICS, THROUGHPUT, MetricRule, metrics_told_by
+from webdyno.model.metrics import CPU_TIME, METRICS, THROUGHPUT, MetricRule, metrics_reported_by
 from webdyno.model.records import IncidentRecord, SlotRecord
 
 SHOWN_DIFFERENCES = 3
@@ -57,7 +57,7 @@ SESSIONS = RunRule("mixed-sessions", _sessions)
 
 
 def _incidents(data: PointData) -> Iterator[ValidityWarning]:
-    """Give a warning for the load generator and each variant with incidents; the first is told.
+    """Give a warning for the load generator and each variant with incidents; the first is reported.
 
     An incident invalidates its round. Where that was measured again from its start, the run is
     whole: unless it happens so often that what is left was chosen by luck.
@@ -108,7 +108,7 @@ def _few_samples(data: PointData) -> Iterator[ValidityWarning]:
     """Find variants whose percentiles stand on too few requests in some round."""
     if not any(slot.load.latency_us.histogram for slot in data.slots):
         return  # the load generator gave no distribution of times
-    rules = [rule for rule in metrics_told_by(data.slots, THROUGHPUT) if rule.quantile]
+    rules = [rule for rule in metrics_reported_by(data.slots, THROUGHPUT) if rule.quantile]
     for variant in data.experiment.variants:
         by_round = [slots for this_round in data.rounds if (slots := this_round.of(variant))]
         if not by_round:
@@ -184,7 +184,7 @@ class Starts(NamedTuple):
 
 
 def starts_that_differ(data: PointData, variant: str, rule: MetricRule) -> Starts | None:
-    """Give how a variant's starts differ; None where they don't, or there are too few to tell."""
+    """Give how a variant's starts differ; None where they don't, or there are too few to report."""
     others = {slot.variant for slot in data.slots} - {variant}
     return how_starts_differ(
         data.slot_logs(variant, rule), [data.slot_logs(other, rule) for other in others]
@@ -197,7 +197,7 @@ def how_starts_differ(
     """Give the same from ln(value) of each slot of the variant and of each other one, by round.
 
     What weighs on all variants of a round alike is the machine's: the variant has to differ from
-    start to start beside each of the others as well.
+    start to start next to each of the others as well.
     """
     groups = {n: slots for n, slots in of_variant.items() if len(slots) > 1}
     if len(groups) < FEWEST_STARTS:
@@ -205,13 +205,13 @@ def how_starts_differ(
     means = np.array([float(logs.mean()) for logs in groups.values()])
     within = float(np.sqrt(np.mean([float(logs.var(ddof=1)) for logs in groups.values()])))
     between = float(means.std(ddof=1))
-    beside = min((_beside(groups, other) for other in of_others), default=0.0)
-    if min(between, beside) < max(SMALLEST, BEYOND_SLOTS * within):
+    nearest = min((_nearest(groups, other) for other in of_others), default=0.0)
+    if min(between, nearest) < max(SMALLEST, BEYOND_SLOTS * within):
         return None
     return Starts(between, within, _two_states(means, within))
 
 
-def _beside(groups: Mapping[int, Logs], other: Mapping[int, Logs]) -> float:
+def _nearest(groups: Mapping[int, Logs], other: Mapping[int, Logs]) -> float:
     """Give the scatter from start to start of a variant's value against another one's."""
     both = [float(groups[n].mean() - other[n].mean()) for n in groups if n in other]
     return float(np.std(both, ddof=1)) if len(both) >= FEWEST_STARTS else 0.0
@@ -236,8 +236,8 @@ def variants_whose_starts_differ(data: PointData) -> Iterator[tuple[str, MetricR
     for variant in data.experiment.variants:
         rules = (METRICS[name] for name in names)
         seen = ((rule, starts_that_differ(data, variant, rule)) for rule in rules)
-        if telling := next(((rule, starts) for rule, starts in seen if starts), None):
-            yield variant, *telling
+        if strongest := next(((rule, starts) for rule, starts in seen if starts), None):
+            yield variant, *strongest
 
 
 def _starts(data: PointData) -> Iterator[ValidityWarning]:

@@ -34,7 +34,7 @@ from webdyno.model.records import SlotRecord
 FOREIGN_LIMIT = 0.1
 """Share of the servers' CPU time that other programs may take."""
 TICKS_S = 0.02
-"""By how much the host's CPU time, counted in ticks of 10 ms, may be off beside that."""
+"""By how much the host's CPU time, counted in ticks of 10 ms, may be off next to that."""
 STEAL_LIMIT = 0.02
 """Share of the CPU time of servers and client that the hypervisor may give to others."""
 PRESSURE_LIMIT = 0.05
@@ -56,7 +56,7 @@ def foreign_s(slot: SlotRecord) -> float:
     """Give the CPU time on the servers' CPUs that was surely used by no server nor the client.
 
     Interrupts' time is the servers' own, whether or not the kernel keeps it apart from theirs; what
-    the other variants' servers used is told apart (`left-over-work`). A client on the same CPUs
+    the other variants' servers used is distinguished (`left-over-work`). A client on the same CPUs
     used its own.
     """
     if slot.readings is None:
@@ -331,7 +331,7 @@ class Queueing(NamedTuple):
 
 
 def _cheap_by_queueing(data: PointData) -> Iterator[ValidityWarning]:
-    """Tell it of each such variant, beside the other one whose requests wait least."""
+    """Report it of each such variant, next to the other one whose requests wait least."""
     worst: dict[str, Queueing] = {}
     for variant, other in permutations(data.experiment.variants, 2):
         queueing = _queueing(data, variant, other)

@@ -22,7 +22,7 @@ CATALOG = "pg_"
 
 
 def broken_rules(preflight: PreflightRecord, experiment: Experiment) -> Iterator[ValidityWarning]:
-    """Tell of rules that the check before the load saw broken."""
+    """Report rules that the check before the load saw broken."""
     for variant, what in preflight.broken_rules.items():
         yield uncomparable(
             "broken-rule",

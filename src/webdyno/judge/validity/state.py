@@ -1,7 +1,7 @@
 """By how much slots of a variant become dearer, as what its requests leave behind grows.
 
 Slots are held against others of the same variant and round, since machines drift from round to
-round. Two looks tell: CPU per request, and the databases' part of it beside the rest of the same
+round. Two looks say: CPU per request, and the databases' part of it next to the rest of the same
 slot's, in which a machine that is slower for a while cancels. docs/validation/method.md, "State
 that grows", has the formulas and how often they are wrong.
 """
@@ -61,7 +61,7 @@ class _Slopes(NamedTuple):
 
     of: Mapping[int, float]
     weights: Mapping[int, float]
-    """How well each round can tell: the spread of its slots' places."""
+    """How well each round can say: the spread of its slots' places."""
 
     def pooled(self, confidence: float) -> Estimate | None:
         """Give what the rounds have in common, each having its weight.
@@ -113,14 +113,14 @@ def _in_cost(data: PointData, variant: str, confidence: float) -> StateDrift | N
 
 
 def _in_database(data: PointData, variant: str, confidence: float) -> StateDrift | None:
-    """Look at databases' CPU time beside the rest's, where a request doesn't become cheaper."""
+    """Look at databases' CPU time next to the rest's, where a request doesn't become cheaper."""
     whole = _slopes(data, variant, cost_us).pooled(confidence)
-    beside = _slopes(data, variant, _beside_the_rest).pooled(confidence)
-    if whole is None or beside is None or whole.centre <= 0:
+    others = _slopes(data, variant, _next_to_the_rest).pooled(confidence)
+    if whole is None or others is None or whole.centre <= 0:
         return None
-    ratios = [ratio for slot in data.of_variant(variant) if (ratio := _beside_the_rest(slot))]
+    ratios = [ratio for slot in data.of_variant(variant) if (ratio := _next_to_the_rest(slot))]
     share = fmean(ratio / (1 + ratio) for ratio in ratios)
-    step = Estimate(share * beside.low, share * beside.centre, share * beside.high, "t")
+    step = Estimate(share * others.low, share * others.centre, share * others.high, "t")
     return _dearer("database", step, data, variant)
 
 
@@ -211,7 +211,7 @@ def _mean_cost_us(a_round: Round, variant: str) -> float | None:
     return fmean(costs) if costs else None
 
 
-def _beside_the_rest(slot: SlotRecord) -> float | None:
+def _next_to_the_rest(slot: SlotRecord) -> float | None:
     """Give the CPU time of databases over that of the other services."""
     if slot.readings is None or not slot.readings.databases:
         return None

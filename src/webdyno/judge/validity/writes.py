@@ -1,4 +1,4 @@
-"""What a variant's requests write, as far as databases or the requests' methods tell."""
+"""What a variant's requests write, as far as databases or the requests' methods say."""
 
 from collections.abc import Sequence
 from statistics import fmean
@@ -9,7 +9,7 @@ from webdyno.model.readings import DatabaseUse
 from webdyno.model.records import SlotRecord
 
 GROWS = 0.02
-"""Share of what it held by which a database that tells no rows grows within a round."""
+"""Share of what it held by which a database that says no rows grows within a round."""
 CHANGES_NOTHING = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
@@ -17,7 +17,7 @@ class Written(NamedTuple):
     """What shows that a variant's requests leave something behind."""
 
     rows: float
-    """In a slot; 0 where no database tells."""
+    """In a slot; 0 where no database says."""
     table: str
     """The one that grew most; empty where none did."""
     held_bytes: tuple[float, float] | None
@@ -28,7 +28,7 @@ class Written(NamedTuple):
 
 @derived
 def left_behind(data: PointData, variant: str) -> Written | None:
-    """Tell what a variant's requests leave behind; None for nothing, or in trials of a search."""
+    """Report what a variant's requests leave behind; None for nothing, or in trials of a search."""
     rounds = [slots for a_round in data.rounds if (slots := a_round.of(variant))]
     if any(slot.trial for of_round in rounds for slot in of_round):
         return None
@@ -50,7 +50,7 @@ def left_behind(data: PointData, variant: str) -> Written | None:
 
 
 def has_database(data: PointData, variant: str) -> bool:
-    """Whether a database behind a variant, which is put back at each start, tells what it does."""
+    """Whether a database behind a variant, which is put back at each start, says what it does."""
     return any(_databases(slot) for slot in data.of_variant(variant))
 
 

@@ -18,5 +18,5 @@ class DesignSettings(QuestionSettings):
 
     @property
     def is_full(self) -> bool:
-        """Whether every combination is there, so that what interacts can be told."""
+        """Whether every combination is there, so that what interacts can be known."""
         return len(self.levels) == 1 << len(self.settings)

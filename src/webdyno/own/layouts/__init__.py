@@ -1,6 +1,6 @@
 """Finds out from a folder's files how the application in it is built, started and asked.
 
-It tells what an application lacks on this machine, too, and what to change where it doesn't start.
+It says what an application lacks on this machine, too, and what to change where it doesn't start.
 Each way in which people lay one out has a function that reads its files, and a line of LAYOUTS.
 """
 
@@ -110,8 +110,8 @@ def find_app(folder: Path) -> FoundApp | None:
 
 def _best_in(folder: Path) -> FoundApp | None:
     apps = list(filter(None, (layout.find_in(folder) for layout in LAYOUTS)))
-    telling = [app for app in apps if app.is_whole or app.choices]
-    first = next(iter(telling or apps), None)
+    clear = [app for app in apps if app.is_whole or app.choices]
+    first = next(iter(clear or apps), None)
     return first and _completed(first, folder)
 
 

@@ -16,7 +16,7 @@ class FoundApp:
     by: str
     start: str | None = None
     """How it starts as a program. It has one of start, image and conf; none of them where only the
-    user can tell."""
+    user can say."""
     build: str | None = None
     setup: str | None = None
     """What fills its services once, after `prepare` where that is a migration."""
@@ -50,7 +50,7 @@ class FoundApp:
     several: str = ""
     """Of `choices`: what there are several of, as `compose.yaml has several services`."""
     choices: Mapping[str, "FoundApp"] = field(default_factory=dict)
-    """By name: what it may be, where only the user can tell which."""
+    """By name: what it may be, where only the user can report which."""
 
     @property
     def is_whole(self) -> bool:

@@ -28,7 +28,7 @@ ADDRESS = re.compile(r"[\w.\[\]:-]*:\d{1,5}")
 GO_FLAG_NAMES = (
     *("listen", "listen-addr", "addr", "address", "bind", "http", "http-addr", "port", "p"),
 )
-"""Of flags that say where clients ask, the most telling first."""
+"""Of flags that say where clients ask, the most saying first."""
 GO_OUTPUTS = ("server", "program", "server.out")
 """Names for what is built, the first that is no folder."""
 GO_NAMES = ("server", "api", "web", "app", "http", "serve", "httpd", "site", "backend")

@@ -38,9 +38,9 @@ READ = {
 """By service: how an application finds it."""
 CONFIGURATIONS = (*("config/runtime.exs", "prisma/schema.prisma", "config/cable.yml"),)
 SQLITE = re.compile(r"sqlite", re.IGNORECASE)
-"""Of an application that has its database in a file, unless it is told of another one."""
+"""Of an application that has its database in a file, unless it is said of another one."""
 BY_URL = re.compile(r"\bDATABASE_URL\b|env\.db\(|dj_database_url\.config\(")
-"""By which it is told."""
+"""By which it is reported."""
 DIALECTS = {
     "postgresql": {
         "asyncpg": "postgresql+asyncpg",
@@ -69,7 +69,7 @@ PARTS = {
     **dict.fromkeys(("DB", "NAME", "DATABASE"), "$DB_NAME"),
 }
 OF_MARIADB = {f"$MYSQL_{part}" for part in ("HOST", "PORT", "USER", "PASSWORD", "DATABASE")}
-"""Those that are told anyway."""
+"""Those that are reported anyway."""
 ROLES = {"postgresql": "db", "mariadb": "db", "redis": "cache"}
 ELSEWHERE = (
     "it needs {service}, and reads no DATABASE_URL: give its address by environment.NAME below "
@@ -119,11 +119,11 @@ def with_services(app: FoundApp, folder: Path) -> FoundApp:
     setup = " && ".join(filter(None, (app.prepare, app.setup))) or _by_sql(folder, databases["db"])
     services = dict(sorted(databases.items(), reverse=True))
     app = replace(app, services=services, setup=setup, prepare=None)
-    return _told_by({**named, **_dialect(services["db"], _listed(folder) or text)}, app)
+    return _named_by({**named, **_dialect(services["db"], _listed(folder) or text)}, app)
 
 
 def _named(text: str) -> dict[str, str]:
-    """Give an application's own variables for a database, each with the one that tells it.
+    """Give an application's own variables for a database, each with the one that reports it.
 
     None without one for the host: the others may be of something else.
     """
@@ -134,7 +134,7 @@ def _named(text: str) -> dict[str, str]:
     return {name: value for name, value in sorted(variables.items()) if f"${name}" not in known}
 
 
-def _told_by(named: Mapping[str, str], app: FoundApp) -> FoundApp:
+def _named_by(named: Mapping[str, str], app: FoundApp) -> FoundApp:
     """Have a program, and what fills its database, find that by its own variables."""
     if not named or not app.start:
         return app

@@ -84,7 +84,7 @@ def _seed(top: Path) -> str | None:
 
 
 def _settings(top: Path, usual: str) -> tuple[_Settings, list[str]]:
-    """Choose the settings for production, where there are some beside those of manage.py."""
+    """Choose the settings for production, where there are some next to those of manage.py."""
     names = [usual, *(f"{usual}.{name}" for name in PRODUCTION)]
     above = usual.rpartition(".")[0]
     names += [f"{above}.{name}" if above else name for name in PRODUCTION]

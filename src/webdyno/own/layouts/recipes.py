@@ -27,7 +27,7 @@ THRUSTER_OFFSET = 32_768
 """To a port that nobody has: webdyno's own are below that."""
 HEROKU_PHP = re.compile(r"(?:vendor/bin/)?heroku-(?:php|hhvm)-")
 HEEDS = re.compile(r"\bgunicorn\b(?!.*(?:-b|--bind)\b)|\bpuma\b|\brails s|\bnext start\b")
-"""Servers that listen on $PORT unless they are told another one."""
+"""Servers that listen on $PORT unless they are reported another one."""
 
 
 def find_procfile(folder: Path) -> FoundApp | None:
@@ -97,10 +97,10 @@ def find_dockerfile(folder: Path) -> FoundApp | None:
     command = given_port(image_command(read_text(folder / name) or "") or "")
     alone = f"without a container, where all that it needs is here: --start {shlex.quote(command)}"
     notes = (alone,) if command else ()
-    return FoundApp(name, image=".", notes=notes, doubts=tuple(_beside(folder, name)))
+    return FoundApp(name, image=".", notes=notes, doubts=tuple(_doubts(folder, name)))
 
 
-def _beside(folder: Path, name: str) -> Iterator[str]:
+def _doubts(folder: Path, name: str) -> Iterator[str]:
     """Say that Compose files aren't read where an image alone is taken."""
     files = sorted(path.name for path in folder.iterdir() if COMPOSE_NAME.fullmatch(path.name))
     if files:
@@ -163,7 +163,7 @@ MOST_PATHS = 6
 
 
 def find_nginx(folder: Path) -> FoundApp | None:
-    """Take a configuration of nginx, with the pages beside it."""
+    """Take a configuration of nginx, with the pages next to it."""
     if not (folder / "nginx.conf").is_file():
         return None
     root = _folder_of_pages(folder)

@@ -46,7 +46,7 @@ def _more(facts: Facts, figures: Figures) -> Figures | None:
         return None
     if "throughput_rps" not in figures:
         return {}
-    # ab prints these lines only where there is something to tell: with -k, with a bad status.
+    # ab prints these lines only where there is something to say: with -k, with a bad status.
     kept = "keepalive_requests" in facts.texts
     return {"keepalive_requested": kept, "non_2xx": figures.get("non_2xx", 0)}
 

@@ -149,7 +149,7 @@ def trial_rows(data: PointData, number: int, objective: Objective) -> Rows:
 
 
 def _value_of_trial(slot: SlotRecord, number: int, objective: Objective) -> float | None:
-    """Give the percentile in ms, or the failures in %; None where a trial can't tell."""
+    """Give the percentile in ms, or the failures in %; None where a trial can't say."""
     if objective.within_s is not None:
         times = Histogram.decode(slot.load.latency_us.histogram or "")
         time_us = times.quantile(1 - objective.allowed)

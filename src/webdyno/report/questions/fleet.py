@@ -39,7 +39,7 @@ AT_EACH_END = 5
 NAMED = 4
 """So many of the machines that have something in common are named, unless there is one more."""
 VALUES = 8
-"""So many values are told of what isn't the same on all of them: those that most of them have."""
+"""So many values are said of what isn't the same on all of them: those that most of them have."""
 
 
 def fleet_document(head: RunHead, fleet: FleetJudgement) -> doc.Document:

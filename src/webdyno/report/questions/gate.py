@@ -96,8 +96,8 @@ class GateWhole:
             if (page := profile_run(folder, point.number) / PAGE_FILE).exists()
         ]
         if links:
-            beside = [(said, str(page.relative_to(folder))) for said, page in links]
-            yield doc.Section("Flame graphs of both revisions", [doc.Links(beside)])
+            alongside = [(said, str(page.relative_to(folder))) for said, page in links]
+            yield doc.Section("Flame graphs of both revisions", [doc.Links(alongside)])
 
     def next_steps(self, run: Path) -> doc.Facts:
         """Give what finds the cause of a failure, or what may still bring an answer."""

@@ -30,7 +30,7 @@ XML_CAN_HOLD = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010fff
 
 
 def gate_markdown(gate: GateJudgement, name: str = "") -> str:
-    """Give a comment for a pull request; `name` tells several gates of one apart."""
+    """Give a comment for a pull request; `name` distinguishes several gates of one."""
     answer = gate_outcome(gate)
     named = answer._replace(words=f"{name} {answer.words}".strip())
     return markdown(doc.Document("", "", [doc.Headlines([named]), *claimed(gate)]))
@@ -131,7 +131,7 @@ def gitlab_load_performance(gate: GateJudgement) -> str:
 
     The widget shows `http_reqs.rate`, `checks` and percentiles of `http_req_waiting` (p90 and p95,
     which a gate doesn't ask about); the other metrics are listed below them. Only one endpoint has
-    a place in it: throughputs are added up, of times the longest is told.
+    a place in it: throughputs are added up, of times the longest is reported.
     """
     rates = [claim.head for claim in gate.claims if claim.metric == "throughput_rps" and claim.head]
     times = [claim.head for claim in gate.claims if claim.metric == "latency_p99_us" and claim.head]

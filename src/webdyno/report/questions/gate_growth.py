@@ -21,7 +21,7 @@ from webdyno.report import document as doc
 
 MOST_IN_LINE, MOST_IN_TABLE = 3, 12
 """Functions that are shown, those first that grew most."""
-TELLING = 0.01
+REPORTING = 0.01
 """Share of the whole difference that a row needs."""
 
 
@@ -68,9 +68,11 @@ def growth_tables(growths: list[CostGrowth]) -> Iterator[doc.Section]:
 
 
 def _table(apart: Explanation) -> doc.Table:
-    least = TELLING * abs(apart.whole.more_us.estimate)
-    telling = [part for part in apart.parts if part.is_sure and abs(part.more_us.estimate) >= least]
-    rows = sorted(telling, key=lambda part: -part.more_us.estimate)[:MOST_IN_TABLE]
+    least = REPORTING * abs(apart.whole.more_us.estimate)
+    reporting = [
+        part for part in apart.parts if part.is_sure and abs(part.more_us.estimate) >= least
+    ]
+    rows = sorted(reporting, key=lambda part: -part.more_us.estimate)[:MOST_IN_TABLE]
     return doc.simple_table(
         {"function": "name", "baseline": "value", "head": "value", "more (95% CI)": "range"},
         [_growth_row(part) for part in (*rows, apart.whole)],

@@ -85,7 +85,7 @@ def _answer(history: Sequence[PastGate], curves: Sequence[Curve]) -> Iterator[do
         ],
         style="listed",
     )
-    yield from (doc.Paragraph(said) for said in dict.fromkeys(_beside(history, curves)))
+    yield from (doc.Paragraph(said) for said in dict.fromkeys(_remarks(history, curves)))
 
 
 def _headline(history: Sequence[PastGate], curves: Sequence[Curve]) -> doc.Headline:
@@ -125,7 +125,7 @@ def _since(gate: PastGate) -> str:
     return f"{gate.measured_at:%Y-%m-%d} ({gate.commit})"
 
 
-def _beside(history: Sequence[PastGate], curves: Sequence[Curve]) -> Iterator[str]:
+def _remarks(history: Sequence[PastGate], curves: Sequence[Curve]) -> Iterator[str]:
     """Say of each change what else changed with it, and how to find the commit."""
     for curve in curves:
         for before, level in pairwise(curve.levels):
