@@ -23,11 +23,11 @@ from causes import measured
 from rig import lab, machine
 from rig.lab import Call
 from rig.script import Script, progress
-from webdyno.judge import judge
-from webdyno.judge.questions.interventions import LIMITS, SLACK
-from webdyno.model.explain import Elasticity
-from webdyno.model.run import variant_folder
-from webdyno.run.folder import RunFolder
+from webdyno.comparison import judge
+from webdyno.core.explain import Elasticity
+from webdyno.core.run import variant_folder
+from webdyno.measure.folder import RunFolder
+from webdyno.questions.explain.decide import LIMITS, SLACK
 
 EXAMPLES = """\
   all cases, once (20 minutes)

@@ -22,12 +22,12 @@ from rich.table import Table
 from rig import lab, machine
 from rig.lab import Call
 from rig.script import Script, progress
-from webdyno.definitions.validation import shown_value
-from webdyno.judge import judge
-from webdyno.model.base import Interval
-from webdyno.model.explain import Gain
-from webdyno.model.setting import SettingValue
-from webdyno.run.folder import RunFolder
+from webdyno.comparison import judge
+from webdyno.config.validation import shown_value
+from webdyno.core.base import Interval
+from webdyno.core.explain import Gain
+from webdyno.core.setting import SettingValue
+from webdyno.measure.folder import RunFolder
 
 EXAMPLES = """\
   all cases, once (40 minutes, or more where a case is too noisy)

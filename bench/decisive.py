@@ -17,10 +17,10 @@ from rig import lab, machine
 from rig.lab import Call, Outcome, settings_in
 from rig.options import count
 from rig.script import Script, progress
-from webdyno.judge.comparison import MOST_EXCLUDED, WITHOUT_DIFFERENCE
-from webdyno.judge.one_sided import ruled_out_difference
-from webdyno.model.format import between
-from webdyno.model.judgement import Verdict
+from webdyno.comparison.comparison import MOST_EXCLUDED, WITHOUT_DIFFERENCE
+from webdyno.core.format import between
+from webdyno.core.judgement import Verdict
+from webdyno.statistics.one_sided import ruled_out_difference
 
 EXAMPLES = """\
   all duels, once (an hour)

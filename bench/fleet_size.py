@@ -33,14 +33,14 @@ from rig.options import count
 from rig.process import BenchError
 from rig.script import Script, progress
 from webdyno.cluster.dispatch import Dispatcher, Work, finished_runs, judged_machines
-from webdyno.judge.fleet import judge_fleet
-from webdyno.lab.dispatch import RoundNews
-from webdyno.model.cluster import AgentExit, Piece
-from webdyno.model.machine import Machine
-from webdyno.model.run import RunHead
-from webdyno.report.questions.fleet import fleet_page
-from webdyno.run.folder import HEAD_FILE, RunFolder
-from webdyno.run.records_file import RECORDS_FILE
+from webdyno.cluster.orders import AgentExit, Piece
+from webdyno.core.machine import Machine
+from webdyno.core.run import RunHead
+from webdyno.fleet.decide import judge_fleet
+from webdyno.fleet.show import fleet_page
+from webdyno.launch.dispatch import RoundNews
+from webdyno.measure.folder import HEAD_FILE, RunFolder
+from webdyno.measure.records_file import RECORDS_FILE
 
 EXAMPLES = """\
   of the rounds of a run of some minutes

@@ -24,12 +24,12 @@ from rich.table import Table
 from rig.options import count
 from rig.script import Script
 from rig.shares import share_words
-from webdyno.judge.interval import Logs
-from webdyno.judge.questions.claims import MeasuredClaim, answer_claims, gate_answer
-from webdyno.model.gate import GateAnswer
-from webdyno.model.measure import Measure
-from webdyno.model.metrics import METRICS
-from webdyno.model.questions.gate import DEFAULT_TOLERANCES
+from webdyno.core.gate import GateAnswer
+from webdyno.core.measure import Measure
+from webdyno.core.metrics import METRICS
+from webdyno.questions.gate.claims import MeasuredClaim, answer_claims, gate_answer
+from webdyno.questions.gate.settings import DEFAULT_TOLERANCES
+from webdyno.statistics.interval import Logs
 
 EXAMPLES = """\
   the table of docs/validation/gate.md (some minutes)

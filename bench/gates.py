@@ -25,9 +25,9 @@ from rig.script import Script, progress
 from rig.shares import share_words
 from truth import CATALOGUE, own_program
 from webdyno import GateRun, open_run
+from webdyno.core.gate import BASELINE, BASELINE_AGAIN, HEAD, GateAnswer
 from webdyno.host.this_machine import Testbed
-from webdyno.model.gate import BASELINE, BASELINE_AGAIN, HEAD, GateAnswer
-from webdyno.model.questions.gate import DEFAULT_TOLERANCES
+from webdyno.questions.gate.settings import DEFAULT_TOLERANCES
 
 EXAMPLES = """\
   all that is still missing of 40, and 15 of each other case (some hours)

@@ -21,7 +21,7 @@ from rig import lab, machine
 from rig.lab import Call, Outcome
 from rig.options import count
 from rig.script import Script, progress
-from webdyno.model.judgement import Verdict
+from webdyno.core.judgement import Verdict
 
 EXAMPLES = """\
   each case once, 20 rounds (11 minutes)

@@ -30,10 +30,10 @@ from rig.options import count
 from rig.script import Script, progress
 from rig.shares import share_words
 from truth import own_program
-from webdyno.model.base import ENDLESS
-from webdyno.model.gate import GATE_FILE, GateAnswer, GateClaim, GateJudgement
-from webdyno.model.limits import SHORT
-from webdyno.model.questions.gate import DEFAULT_TOLERANCES
+from webdyno.core.base import ENDLESS
+from webdyno.core.gate import GATE_FILE, GateAnswer, GateClaim, GateJudgement
+from webdyno.core.limits import SHORT
+from webdyno.questions.gate.settings import DEFAULT_TOLERANCES
 
 EXAMPLES = """\
   all that is missing of 20 of equal revisions, and 10 of each other kind

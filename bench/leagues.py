@@ -20,8 +20,8 @@ from rig import lab, machine
 from rig.lab import Call
 from rig.script import Script
 from truth import CATALOGUE, run_cases
-from webdyno.judge import judge
-from webdyno.run.folder import RunFolder
+from webdyno.comparison import judge
+from webdyno.measure.folder import RunFolder
 
 EXAMPLES = """\
   each case once (6 minutes)

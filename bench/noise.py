@@ -29,12 +29,12 @@ from rig.lab import Call
 from rig.neighbour import following, throttled, working
 from rig.script import Script, progress
 from truth import WORLDS, dialed, own_program, within
+from webdyno.comparison import judge
+from webdyno.comparison.judgement import decisive
+from webdyno.core.base import Interval
+from webdyno.core.judgement import Judgement, Verdict
 from webdyno.host.this_machine import Testbed
-from webdyno.judge import judge
-from webdyno.judge.judgement import decisive
-from webdyno.model.base import Interval
-from webdyno.model.judgement import Judgement, Verdict
-from webdyno.run.folder import RunFolder
+from webdyno.measure.folder import RunFolder
 
 EXAMPLES = """\
   one run more of each kind and pair (45 minutes)

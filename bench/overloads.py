@@ -22,8 +22,8 @@ from rig import lab, machine
 from rig.lab import Call
 from rig.script import Script
 from truth import CATALOGUE, run_cases
-from webdyno.lab.api import open_run
-from webdyno.model.explain import Overload, OverRounds
+from webdyno.core.explain import Overload, OverRounds
+from webdyno.interfaces.python.api import open_run
 
 EXAMPLES = """\
   each case once (half an hour)

@@ -17,11 +17,11 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from webdyno.definitions import Catalogue
+from webdyno.config import Catalogue
 from webdyno.host.this_machine import Testbed
-from webdyno.probe.slot import SlotProbe
-from webdyno.stack.running import RunningStack
-from webdyno.stack.starting import open_stack
+from webdyno.probes.slot import SlotProbe
+from webdyno.servers.running import RunningStack
+from webdyno.servers.starting import open_stack
 
 SLOTS = 30
 SLOT_S = 0.5

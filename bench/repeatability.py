@@ -21,15 +21,15 @@ from rich.console import Console
 from rich.table import Table
 
 from rig.lab import Call
-from webdyno.definitions import Catalogue
+from webdyno.comparison import judge
+from webdyno.config import Catalogue
+from webdyno.core.base import Interval
+from webdyno.core.records import SlotRecord
 from webdyno.host.this_machine import Testbed
-from webdyno.judge import judge
-from webdyno.judge.interval import t_quantile
-from webdyno.model.base import Interval
-from webdyno.model.records import SlotRecord
-from webdyno.probe.cpu import server_cpu
-from webdyno.run.folder import RunFolder
-from webdyno.stack.starting import open_stack
+from webdyno.measure.folder import RunFolder
+from webdyno.probes.cpu import server_cpu
+from webdyno.servers.starting import open_stack
+from webdyno.statistics.interval import t_quantile
 
 STACK = "nginx"
 BUDGET_S = 60

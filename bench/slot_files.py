@@ -13,9 +13,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from rig.calls import CalledFiles, listed
-from webdyno.definitions import Catalogue, read_overrides
-from webdyno.model.records import SlotRecord
-from webdyno.run.session import begin_run, measure_run
+from webdyno.config import Catalogue, read_overrides
+from webdyno.core.records import SlotRecord
+from webdyno.measure.session import begin_run, measure_run
 
 QUICK = (
     "measure.slot_s=0.1",

@@ -23,8 +23,8 @@ from rig import lab, machine
 from rig.lab import Call, Outcome, settings_in
 from rig.script import Script
 from truth import dialed, run_cases
-from webdyno.model.base import Interval
-from webdyno.model.judgement import Verdict
+from webdyno.core.base import Interval
+from webdyno.core.judgement import Verdict
 
 EXAMPLES = """\
   each case once (10 minutes)

@@ -31,10 +31,10 @@ from rig.lab import Call, Outcome, settings_in
 from rig.neighbour import bursts, throttled
 from rig.options import some_of
 from rig.script import Script, progress
+from webdyno.comparison.comparison import DELTA
+from webdyno.core.base import Interval
+from webdyno.core.judgement import Verdict
 from webdyno.host.this_machine import Testbed
-from webdyno.judge.comparison import DELTA
-from webdyno.model.base import Interval
-from webdyno.model.judgement import Verdict
 
 EXAMPLES = """\
   everything, once (60 runs: an hour and a half)

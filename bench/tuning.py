@@ -22,10 +22,10 @@ from rig import lab, machine
 from rig.lab import Call
 from rig.script import Script
 from truth import CATALOGUE, run_cases
-from webdyno.judge import judge
-from webdyno.model.judgement import Verdict
-from webdyno.model.setting import SettingValue
-from webdyno.run.folder import RunFolder
+from webdyno.comparison import judge
+from webdyno.core.judgement import Verdict
+from webdyno.core.setting import SettingValue
+from webdyno.measure.folder import RunFolder
 
 EXAMPLES = """\
   the server with best settings ten times (half an hour)

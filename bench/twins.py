@@ -28,11 +28,11 @@ from rig.lab import Call, Outcome
 from rig.options import count
 from rig.process import BenchError
 from rig.script import Script, progress
-from webdyno.definitions import Catalogue
+from webdyno.config import Catalogue
+from webdyno.core.judgement import Verdict
 from webdyno.host.this_machine import Testbed
 from webdyno.host.workspace import Workspace
-from webdyno.model.judgement import Verdict
-from webdyno.stack.starting import open_stack
+from webdyno.servers.starting import open_stack
 
 EXAMPLES = """\
   each case once (half an hour)

@@ -12,9 +12,9 @@ from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
 
-from webdyno.cli import app
-from webdyno.cli.help import WIDTH, help_page
-from webdyno.model.command import commands
+from webdyno.core.command import commands
+from webdyno.interfaces.cli import app
+from webdyno.interfaces.cli.help import WIDTH, help_page
 
 DOCUMENT = Path(__file__).parent / "reference/cli.md"
 BEGINNING = """# Command line

@@ -16,21 +16,21 @@ from pydantic import BaseModel, JsonValue
 from pydantic.fields import FieldInfo
 from sentences import sentences
 
-from webdyno.model.capacity import CapacitySettings
-from webdyno.model.changes import Changes
-from webdyno.model.experiment import Experiment, Level, State
-from webdyno.model.load import Load, SlowReaders
-from webdyno.model.measure import Measure
-from webdyno.model.metrics import METRICS, DecidingMetric
-from webdyno.model.quantities import Quantity
-from webdyno.model.questions.gate import GateSettings
-from webdyno.model.questions.one_sided import OneSidedSettings
-from webdyno.model.registry import question_keys
-from webdyno.model.request import Request
-from webdyno.model.session import Capture, Values
-from webdyno.model.setting import SettingValue
-from webdyno.model.testbed import RoleHosts, ServiceHost, TestbedSettings
-from webdyno.model.variant import Variant
+from webdyno.core.capacity import CapacitySettings
+from webdyno.core.changes import Changes
+from webdyno.core.experiment import Experiment, Level, State
+from webdyno.core.load import Load, SlowReaders
+from webdyno.core.measure import Measure
+from webdyno.core.metrics import METRICS, DecidingMetric
+from webdyno.core.registry import question_keys
+from webdyno.core.request import Request
+from webdyno.core.session import Capture, Values
+from webdyno.core.setting import SettingValue
+from webdyno.core.testbed import RoleHosts, ServiceHost, TestbedSettings
+from webdyno.core.units import Quantity
+from webdyno.core.variant import Variant
+from webdyno.questions.compare.settings import OneSidedSettings
+from webdyno.questions.gate.settings import GateSettings
 
 DOCUMENT = Path(__file__).parent / "reference/experiment-file.md"
 

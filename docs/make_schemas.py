@@ -14,14 +14,14 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaV
 from pydantic_core import core_schema
 from sentences import sentences
 
-from webdyno.model.app import App
-from webdyno.model.experiment import Experiment
-from webdyno.model.gate import GateJudgement
-from webdyno.model.history import PastGate
-from webdyno.model.point import SweepJudgement
-from webdyno.model.records import RECORD
-from webdyno.model.run import RunHead
-from webdyno.own.target import OwnKeys
+from webdyno.core.experiment import Experiment
+from webdyno.core.gate import GateJudgement
+from webdyno.core.point import SweepJudgement
+from webdyno.core.records import RECORD
+from webdyno.core.run import RunHead
+from webdyno.history.gates import PastGate
+from webdyno.systems.app import App
+from webdyno.systems.target import OwnKeys
 
 FOLDER = Path(__file__).with_name("schema")
 

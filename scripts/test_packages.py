@@ -7,10 +7,10 @@ import shutil
 import sys
 from pathlib import Path
 
-from webdyno.definitions import Catalogue
-from webdyno.definitions.compatibility import PROTOCOL
-from webdyno.model.errors import OperationError
-from webdyno.stack.needs import find, install_packages, missing_packages
+from webdyno.config import Catalogue
+from webdyno.config.compatibility import PROTOCOL
+from webdyno.core.errors import OperationError
+from webdyno.servers.needs import find, install_packages, missing_packages
 
 TOOLS = {
     "chromium": "chromium",

@@ -20,10 +20,9 @@ from types import MappingProxyType
 
 from hdrh.histogram import HdrHistogram
 
-from webdyno.judge.point_data import PointData, RunData
-from webdyno.model.experiment import Experiment
-from webdyno.model.load import Load
-from webdyno.model.load_result import (
+from webdyno.core.experiment import Experiment
+from webdyno.core.load import Load
+from webdyno.core.load_result import (
     Bytes,
     Client,
     Connections,
@@ -34,12 +33,12 @@ from webdyno.model.load_result import (
     SendDelay,
     Times,
 )
-from webdyno.model.machine import CpuSplit, Machine
-from webdyno.model.measure import Measure
-from webdyno.model.pilot import ColdFigures, Pilot
-from webdyno.model.question import QuestionSettings
-from webdyno.model.readings import ServiceUse
-from webdyno.model.records import (
+from webdyno.core.machine import CpuSplit, Machine
+from webdyno.core.measure import Measure
+from webdyno.core.pilot import ColdFigures, Pilot
+from webdyno.core.question import QuestionSettings
+from webdyno.core.readings import ServiceUse
+from webdyno.core.records import (
     PilotRecord,
     PreflightRecord,
     Record,
@@ -48,10 +47,11 @@ from webdyno.model.records import (
     ServerUse,
     SlotRecord,
 )
-from webdyno.model.run import RunHead
-from webdyno.model.variant import Variant
-from webdyno.run.folder import RunFolder
-from webdyno.run.round import round_order
+from webdyno.core.run import RunHead
+from webdyno.core.variant import Variant
+from webdyno.evidence.point_data import PointData, RunData
+from webdyno.measure.folder import RunFolder
+from webdyno.measure.round import round_order
 
 START = datetime(2026, 3, 14, 9, 26, 53, tzinfo=UTC)
 HELLO = b"Hello, World!"

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import settings
 
 from neighbours import Neighbours
-from webdyno.model.experiment import Experiment
-from webdyno.model.hiding import SECRETS
-from webdyno.model.records import RECORD
+from webdyno.core.experiment import Experiment
+from webdyno.core.hiding import SECRETS
+from webdyno.core.records import RECORD
 
 pytest_plugins = ["workers"]
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from webdyno.cli import app
+from webdyno.interfaces.cli import app
 
 
 def webdyno(*arguments: str | Path | int) -> int:

@@ -3,8 +3,8 @@
 import os
 import time
 
-from webdyno.judge.validity.servers import STEAL_LIMIT
-from webdyno.probe.host import Stat
+from webdyno.probes.host import Stat
+from webdyno.validity.servers import STEAL_LIMIT
 
 WOKEN_WITHIN_S = 0.001
 """How late a thread may be woken where nothing else runs; 0.06 ms is usual."""

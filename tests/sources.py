@@ -5,7 +5,7 @@ from functools import cache
 from pathlib import Path
 
 SOURCE = Path(__file__).parents[1] / "src/webdyno"
-MODULES = sorted(set(SOURCE.rglob("*.py")) - set((SOURCE / "catalog").rglob("*")))
+MODULES = sorted(set(SOURCE.rglob("*.py")) - set((SOURCE / "systems/catalog").rglob("*")))
 
 
 @cache

@@ -10,37 +10,39 @@ from urllib.request import urlopen
 
 import pytest
 
-import webdyno.generator
+import webdyno.load
 from builders import SimulatedVariant, simulated_run
 from report import questions, runs
 from report.in_terminal import in_terminal
-from webdyno.definitions import Catalogue, CommandLine, Draft, read_overrides
-from webdyno.generator.interface import Expectation, LoadOrder, Request, program, programs
+from webdyno.comparison import judge
+from webdyno.comparison.sweep import judge_sweep
+from webdyno.config import Catalogue, CommandLine, Draft, read_overrides
+from webdyno.core.errors import UserError
+from webdyno.core.judgement import Judgement, Metric, Verdict
+from webdyno.core.load import Load
+from webdyno.core.measure import Measure
+from webdyno.core.metrics import METRICS, MetricRule
+from webdyno.evidence.point_data import PointData, RunData
 from webdyno.host.this_machine import Testbed
-from webdyno.judge import judge
-from webdyno.judge.point_data import PointData, RunData
-from webdyno.judge.sweep import judge_sweep
-from webdyno.judge.validity import SLOT_RULES
-from webdyno.judge.validity.rule import INTERFERENCE_TOLERATED, SlotRule
-from webdyno.model.errors import UserError
-from webdyno.model.judgement import Judgement, Metric, Verdict
-from webdyno.model.load import Load
-from webdyno.model.measure import Measure
-from webdyno.model.metrics import METRICS, MetricRule
-from webdyno.own import command, layouts
-from webdyno.own.kinds import KINDS, OwnKind
-from webdyno.own.layouts.app import FoundApp, Layout
-from webdyno.own.target import GeneratedService, TargetSpec
-from webdyno.own.variants import resolve
+from webdyno.load.interface import Expectation, LoadOrder, Request, program, programs
+from webdyno.media.document import Paragraph, Section
+from webdyno.questions.gate import ci as gate_ci
+from webdyno.questions.gate import show as gate
 from webdyno.report import point_facts
 from webdyno.report.brief import brief, in_full, summary
 from webdyno.report.csv_files import summary_csv
-from webdyno.report.document import Paragraph, Section
-from webdyno.report.questions import SHOWS, gate, gate_ci
 from webdyno.report.result_page import html_page
 from webdyno.report.show import PointView, RunView, Show
+from webdyno.report.shows import SHOWS
 from webdyno.report.view import run_view
-from webdyno.stack.starting import open_stack
+from webdyno.servers.starting import open_stack
+from webdyno.systems import command, layouts
+from webdyno.systems.kinds import KINDS, OwnKind
+from webdyno.systems.layouts.app import FoundApp, Layout
+from webdyno.systems.target import GeneratedService, TargetSpec
+from webdyno.systems.variants import resolve
+from webdyno.validity import SLOT_RULES
+from webdyno.validity.rule import INTERFERENCE_TOLERATED, SlotRule
 
 VARIANTS = {"nginx": SimulatedVariant(), "apache": SimulatedVariant()}
 THREADS = MetricRule(
@@ -147,12 +149,12 @@ SLOTH = '''
 
 from collections.abc import Sequence
 
-from webdyno.generator.instrument import Done, Instrument, only_closed
-from webdyno.generator.interface import LoadOrder
-from webdyno.model.load import Load
-from webdyno.model.load_result import Failures, KeepAliveResult, LoadResult, Requests
-from webdyno.readers.facts import Tool, patterns
-from webdyno.readers.run import Run
+from webdyno.load.instrument import Done, Instrument, only_closed
+from webdyno.load.interface import LoadOrder
+from webdyno.core.load import Load
+from webdyno.core.load_result import Failures, KeepAliveResult, LoadResult, Requests
+from webdyno.formats.facts import Tool, patterns
+from webdyno.formats.run import Run
 
 SLOTH = Tool(
     name="sloth",
@@ -199,9 +201,9 @@ PROGRAM = Sloth()
 def sloth(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """One more file in the package, for as long as a test lasts."""
     (tmp_path / "sloth.py").write_text(SLOTH)
-    monkeypatch.setattr(webdyno.generator, "__path__", [*webdyno.generator.__path__, str(tmp_path)])
+    monkeypatch.setattr(webdyno.load, "__path__", [*webdyno.load.__path__, str(tmp_path)])
     yield "sloth"
-    sys.modules.pop("webdyno.generator.sloth", None)
+    sys.modules.pop("webdyno.load.sloth", None)
 
 
 def test_a_file_is_all_that_a_generator_takes(sloth: str) -> None:

@@ -15,7 +15,7 @@ import pytest
 from cyclopts import CycloptsError
 from jsonschema import Draft202012Validator
 
-from webdyno.cli import app, take_debug_file
+from webdyno.interfaces.cli import app, take_debug_file
 
 HOME = Path(__file__).parent.parent
 PAGES = [HOME / "README.md", HOME / "CONTRIBUTING.md", *sorted((HOME / "docs").rglob("*.md"))]
@@ -38,7 +38,7 @@ RUN_BY = {
     "capacity": "bench/test_capacity.py",
     "cluster": "e2e/test_cluster.py",
     "compare": "e2e/test_own.py",
-    "diff": "cli/test_diff.py",
+    "diff": "interfaces/cli/test_diff.py",
     "doctor": "e2e/test_other_commands.py",
     "explain": "e2e/test_explain.py",
     "gate": "e2e/test_gate.py",
@@ -99,7 +99,7 @@ CITING = [
 ]
 
 
-EXPERIMENTS = sorted((HOME / "src/webdyno/catalog/experiments").glob("*.toml"))
+EXPERIMENTS = sorted((HOME / "src/webdyno/systems/catalog/experiments").glob("*.toml"))
 IN_A_TABLE = {"environment", "front", "start", "files", "needs", "services"}
 """Keys at the top of blocks that show a part of a catalog, or the inside of a table."""
 

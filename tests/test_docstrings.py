@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from sources import MODULES, SOURCE, tree_of
 
 BY_PROTOCOL = {
-    "run/local_backend.py",
+    "measure/local_backend.py",
     "cluster/ray_hosts.py",
     "cluster/remote_hosts.py",
     "cluster/role_agent.py",

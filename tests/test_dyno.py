@@ -124,7 +124,7 @@ def with_cargo(checkout: Path) -> str:
 def test_tests_begin_once_their_packages_are_there(checkout: Path) -> None:
     """They are installed while the engine is built, and the checks run next to all of it."""
     called = for_tests(checkout, installs="sleep 0.3")
-    done = run(checkout, "test", "tests/model", PATH=with_cargo(checkout))
+    done = run(checkout, "test", "tests/core", PATH=with_cargo(checkout))
     assert done.returncode == 0, done.stderr
     calls = called.read_text().splitlines()
     calls.remove(f"{checkout}/scripts/check")
@@ -134,7 +134,7 @@ def test_tests_begin_once_their_packages_are_there(checkout: Path) -> None:
         "scripts/unpack_packages.py",
         "test",
     ]
-    assert last == f"{checkout}/scripts/test tests/model"
+    assert last == f"{checkout}/scripts/test tests/core"
 
 
 def test_checks_that_fail_let_the_tests_end_and_fail_in_the_end(checkout: Path) -> None:

@@ -11,12 +11,12 @@ import pytest
 from pydantic import BaseModel
 
 from sources import MODULES, SOURCE, tree_of
-from webdyno.cli.load import LoadFlags
-from webdyno.generator.interface import LoadOrder
-from webdyno.model.experiment import Experiment
-from webdyno.model.load import Load
-from webdyno.model.load_result import LoadResult
-from webdyno.model.records import SlotRecord
+from webdyno.core.experiment import Experiment
+from webdyno.core.load import Load
+from webdyno.core.load_result import LoadResult
+from webdyno.core.records import SlotRecord
+from webdyno.interfaces.cli.load import LoadFlags
+from webdyno.load.interface import LoadOrder
 
 HOME = Path(__file__).parent.parent
 PAGE = HOME / "docs/reference/terms.md"
@@ -24,7 +24,7 @@ SCHEMAS = HOME / "loadgen/schema"
 CLASSES = {"LoadOrder": LoadOrder, "Load": Load, "LoadResult": LoadResult}
 OF_COMMAND = {"--fail-if"}
 """Flags of `load` that aren't the load's."""
-OF_OTHERS = {"definitions/traffic.py", "model/migration.py"}
+OF_OTHERS = {"config/requests/given.py", "core/migration.py"}
 """Modules that have names of others: flags of curl, what older runs say."""
 
 

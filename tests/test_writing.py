@@ -1,4 +1,4 @@
-"""What is written by name is written by `model/files.py`, which follows no link.
+"""What is written by name is written by `core/files.py`, which follows no link.
 
 Elsewhere a file may be opened for writing where nobody can have put a link: below a folder that was
 made for it a moment ago, which nobody else may enter, or among the kernel's own files.
@@ -11,14 +11,14 @@ from pathlib import Path
 import webdyno
 
 SOURCES = Path(webdyno.__file__).parent
-ONE_PLACE = "model/files.py"
+ONE_PLACE = "core/files.py"
 ALLOWED = {
-    "cli/__init__.py": "standard streams that lead to /dev/null",
-    "cli/audit.py": "standard streams that lead to /dev/null",
+    "interfaces/cli/__init__.py": "standard streams that lead to /dev/null",
+    "interfaces/cli/audit.py": "standard streams that lead to /dev/null",
     "cluster/dispatch.py": "flags for `open_here`",
-    "model/debug_log.py": "flags for `open_here`",
+    "core/debug_log.py": "flags for `open_here`",
     "host/workspace.py": "locks, opened for reading so that no link is followed",
-    "calibrate/calibration.py": "a copy of the engine in a workspace, which is ours alone",
+    "measure/calibration.py": "a copy of the engine in a workspace, which is ours alone",
     "cluster/agent.py": "a parcel, unpacked into a temporary folder",
     "host/awake.py": "a device and files of the kernel's",
     "host/control_group.py": "files of the kernel's",
@@ -28,18 +28,18 @@ ALLOWED = {
     "host/users.py": "logs, opened so that no link is followed, and looked at",
     "host/warden.py": "files of the kernel's",
     "host/removal.py": "names in open folders, for removal",
-    "own/podman.py": "a temporary folder",
-    "own/server_program.py": "a copy in a folder of mode 700, made for it",
-    "own/target.py": "a catalogue in a temporary folder",
-    "probe/profile.py": "pipes of its own",
-    "run/folder.py": "records, opened so that no link is followed, and looked at",
-    "run/parquet.py": "DuckDB writes to what `replaced` gives it",
-    "cli/report.py": "calls the writer of Parquet",
-    "run/point.py": "logs of commands, opened so that no link is followed",
-    "run/repeat.py": "the catalogue of a run whose folder was just made",
-    "stack/prepared.py": "a folder of the cache that its maker made a moment ago",
-    "stack/programs.py": "a folder of the cache, as are its logs",
-    "stack/running.py": "a link in a workspace, which is ours alone",
+    "systems/containers/podman.py": "a temporary folder",
+    "systems/conf/server_program.py": "a copy in a folder of mode 700, made for it",
+    "systems/target.py": "a catalogue in a temporary folder",
+    "probes/profile.py": "pipes of its own",
+    "measure/folder.py": "records, opened so that no link is followed, and looked at",
+    "report/parquet.py": "DuckDB writes to what `replaced` gives it",
+    "interfaces/cli/report.py": "calls the writer of Parquet",
+    "measure/point.py": "logs of commands, opened so that no link is followed",
+    "measure/repeat.py": "the catalogue of a run whose folder was just made",
+    "servers/prepared.py": "a folder of the cache that its maker made a moment ago",
+    "servers/programs.py": "a folder of the cache, as are its logs",
+    "servers/running.py": "a link in a workspace, which is ours alone",
 }
 """By file: why links can't lead what it writes elsewhere."""
 WRITES = {
@@ -54,7 +54,7 @@ NO_FILES = {"copy.copy", "renderable.copy", "counts[used].copy", "move"}
 def test_nothing_else_writes_by_name() -> None:
     writing = dict(_writing())
     unknown = {file: calls for file, calls in writing.items() if file not in ALLOWED}
-    assert not unknown, "write it with model/files.py"
+    assert not unknown, "write it with core/files.py"
     assert writing.keys() == ALLOWED.keys(), "these no longer write: take them off the list"
 
 
@@ -64,7 +64,7 @@ def _writing() -> Iterator[tuple[str, list[str]]]:
         tree = ast.parse(path.read_text(encoding="utf-8"))
         places = [node for node in ast.walk(tree) if isinstance(node, ast.Call | ast.Attribute)]
         found = [f"{place.lineno}: {ast.unparse(place):.80}" for place in places if _writes(place)]
-        if found and name != ONE_PLACE and not name.startswith("catalog/"):
+        if found and name != ONE_PLACE and not name.startswith("systems/catalog/"):
             yield name, found
 
 

@@ -14,14 +14,14 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from rig import machine
 from rig.process import BenchError
-from webdyno.definitions.validation import written_value
-from webdyno.judge import judge
-from webdyno.judge.judgement import decisive
-from webdyno.model.base import Interval
-from webdyno.model.judgement import Comparison, Judgement, Verdict
-from webdyno.model.long_look import Growth
-from webdyno.run.child import words_of
-from webdyno.run.folder import RunFolder
+from webdyno.comparison import judge
+from webdyno.comparison.judgement import decisive
+from webdyno.config.validation import written_value
+from webdyno.core.base import Interval
+from webdyno.core.judgement import Comparison, Judgement, Verdict
+from webdyno.core.long_look import Growth
+from webdyno.measure.child import words_of
+from webdyno.measure.folder import RunFolder
 
 WEBDYNO = Path(sys.executable).parent / "webdyno"
 REPOSITORY = Path(__file__).parents[2]

@@ -11,24 +11,19 @@ docs/reference/python.md has all of it. Nothing is loaded before it is used.
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from webdyno.lab.api import (
-        capacity,
-        compare,
-        explain,
-        gate,
-        open_run,
-        resume,
-        run_experiment,
-        try_advice,
-        tune,
-    )
-    from webdyno.lab.capacity_result import CapacityResult
-    from webdyno.lab.gate_result import GateResult, GateRun
-    from webdyno.lab.result import Chart, Result, Rows
-    from webdyno.model.base import Interval
-    from webdyno.model.errors import OperationError, UserError
-    from webdyno.model.gate import GateAnswer
-    from webdyno.model.judgement import ValidityWarning, Verdict
+    from webdyno.core.base import Interval
+    from webdyno.core.errors import OperationError, UserError
+    from webdyno.core.gate import GateAnswer
+    from webdyno.core.judgement import ValidityWarning, Verdict
+    from webdyno.interfaces.python.api import open_run, resume, run_experiment
+    from webdyno.interfaces.python.capacity_result import CapacityResult
+    from webdyno.interfaces.python.gate_result import GateResult, GateRun
+    from webdyno.interfaces.python.result import Chart, Result, Rows
+    from webdyno.questions.capacity.call import capacity
+    from webdyno.questions.compare.call import compare
+    from webdyno.questions.explain.call import explain, try_advice
+    from webdyno.questions.gate.call import gate
+    from webdyno.questions.tune.call import tune
 
 __all__ = [
     "CapacityResult",
@@ -55,21 +50,21 @@ __all__ = [
 ]
 
 _MODULES: dict[str, tuple[str, ...]] = {
-    "webdyno.lab.api": ("open_run",),
-    "webdyno.lab.capacity_result": ("CapacityResult",),
-    "webdyno.lab.gate_result": ("GateResult", "GateRun"),
-    "webdyno.lab.result": ("Chart", "Result", "Rows"),
-    "webdyno.model.gate": ("GateAnswer",),
-    "webdyno.model.base": ("Interval",),
-    "webdyno.model.judgement": ("ValidityWarning", "Verdict"),
-    "webdyno.model.errors": ("UserError", "OperationError"),
+    "webdyno.interfaces.python.api": ("open_run",),
+    "webdyno.interfaces.python.capacity_result": ("CapacityResult",),
+    "webdyno.interfaces.python.gate_result": ("GateResult", "GateRun"),
+    "webdyno.interfaces.python.result": ("Chart", "Result", "Rows"),
+    "webdyno.core.gate": ("GateAnswer",),
+    "webdyno.core.base": ("Interval",),
+    "webdyno.core.judgement": ("ValidityWarning", "Verdict"),
+    "webdyno.core.errors": ("UserError", "OperationError"),
 }
 
 
 def __getattr__(name: str) -> object:
     """Load a public name when it is first used."""
-    from webdyno.model.command import python_calls
-    from webdyno.model.registry import imported
+    from webdyno.core.command import python_calls
+    from webdyno.core.registry import imported
 
     parts = {each: f"{module}:{each}" for module, names in _MODULES.items() for each in names}
     if part := (parts | python_calls()).get(name):

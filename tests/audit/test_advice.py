@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from webdyno.audit.judge import DOCUMENT_RULES, OUTPUT_RULES
-from webdyno.cli import app
-from webdyno.definitions import Catalogue
-from webdyno.model.command import commands
+from webdyno.config import Catalogue
+from webdyno.core.command import commands
+from webdyno.interfaces.cli import app
 
 ADVICE = {rule.instead for rule in OUTPUT_RULES} | {rule.instead for rule in DOCUMENT_RULES}
 WHY = {rule.why for rule in OUTPUT_RULES} | {rule.why for rule in DOCUMENT_RULES}

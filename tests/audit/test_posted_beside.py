@@ -3,8 +3,8 @@
 import pytest
 
 from audit.texts import ab, audited, found, outputs, recorded, serious, wrk
-from webdyno.model.errors import UserError
-from webdyno.readers import lines
+from webdyno.core.errors import UserError
+from webdyno.formats import lines
 
 UNKNOWN = {
     "fortio": (

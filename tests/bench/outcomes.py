@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from rig.lab import Outcome
-from webdyno.model.judgement import Verdict
+from webdyno.core.judgement import Verdict
 
 KEPT: dict[str, Any] = {
     "at": datetime(2026, 11, 23, tzinfo=UTC),

@@ -8,12 +8,12 @@ from statistics import median
 import pytest
 
 import truth
-from webdyno.definitions import Catalogue, CommandLine, read_experiment
-from webdyno.lab.lines import LineProgress
-from webdyno.model.records import RoundRecord, SlotRecord
-from webdyno.model.run import RunHead
-from webdyno.run.folder import RunFolder
-from webdyno.run.session import begin_run, measure_run
+from webdyno.config import Catalogue, CommandLine, read_experiment
+from webdyno.core.records import RoundRecord, SlotRecord
+from webdyno.core.run import RunHead
+from webdyno.launch.progress_lines import LineProgress
+from webdyno.measure.folder import RunFolder
+from webdyno.measure.session import begin_run, measure_run
 
 WITHIN_US = 5_000
 

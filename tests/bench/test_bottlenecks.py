@@ -6,9 +6,9 @@ import pytest
 
 import bottlenecks
 import causes
-from webdyno.definitions import Catalogue
-from webdyno.model.base import Interval
-from webdyno.model.explain import Elasticity, Resource
+from webdyno.config import Catalogue
+from webdyno.core.base import Interval
+from webdyno.core.explain import Elasticity, Resource
 
 
 def limited(case: str, **found: tuple[float, float]) -> bottlenecks.Limited:

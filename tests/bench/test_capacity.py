@@ -10,12 +10,12 @@ from bench.outcomes import outcome
 from bench.searches import WITHIN_US, searched
 from rig import lab
 from rig.queues import capacity_of_mm1
-from webdyno.model.base import Interval
-from webdyno.model.capacity import Trial
-from webdyno.model.crossing import capacity_of
-from webdyno.model.judgement import Verdict
-from webdyno.model.records import SlotRecord
-from webdyno.run.folder import RunFolder
+from webdyno.core.base import Interval
+from webdyno.core.capacity import Trial
+from webdyno.core.crossing import capacity_of
+from webdyno.core.judgement import Verdict
+from webdyno.core.records import SlotRecord
+from webdyno.measure.folder import RunFolder
 
 SERVICE_US, COLLAPSE_RPS = 500, 1_000
 

@@ -6,9 +6,9 @@ import pytest
 from rich.console import Console
 
 import causes
-from webdyno.definitions import Catalogue
-from webdyno.model.base import Interval
-from webdyno.model.explain import Advice, Gain
+from webdyno.config import Catalogue
+from webdyno.core.base import Interval
+from webdyno.core.explain import Advice, Gain
 
 
 def named(case: str, *gains: tuple[str, float, bool]) -> causes.Named:

@@ -6,8 +6,8 @@ from rich.console import Console
 import costs
 from bench.outcomes import outcome
 from rig.lab import Outcome
-from webdyno.model.base import Interval
-from webdyno.model.judgement import Verdict
+from webdyno.core.base import Interval
+from webdyno.core.judgement import Verdict
 
 
 def found(

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from builders import SimulatedRun, SimulatedVariant, simulated_run
+from evidence.stretches import Truth, stretch
 from fleet_size import DrawnHost, Template, cost_of
-from judge.stretches import Truth, stretch
 from rig.process import BenchError
 from webdyno.cluster.dispatch import Dispatcher, Work, finished_runs, judged_machines
-from webdyno.judge.fleet import judge_fleet
-from webdyno.model.judgement import Verdict
-from webdyno.model.records import StopRecord
+from webdyno.core.judgement import Verdict
+from webdyno.core.records import StopRecord
+from webdyno.fleet.decide import judge_fleet
 
 
 @pytest.fixture

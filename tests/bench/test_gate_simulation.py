@@ -6,7 +6,7 @@ import pytest
 
 from gate_simulation import World, gates
 from variants import further
-from webdyno.model.gate import GateAnswer
+from webdyno.core.gate import GateAnswer
 
 GATES = 120
 

@@ -7,7 +7,7 @@ from rich.console import Console
 
 import gates
 from rig import lab
-from webdyno.model.gate import GateAnswer
+from webdyno.core.gate import GateAnswer
 
 
 def outcome(case: gates.Case, answer: GateAnswer | None) -> gates.Answered:

@@ -8,8 +8,8 @@ from rich.console import Console
 import growing
 from bench.outcomes import outcome
 from e2e.commands import environment
-from webdyno.model.base import Interval
-from webdyno.model.judgement import Verdict
+from webdyno.core.base import Interval
+from webdyno.core.judgement import Verdict
 
 QUICKLY = {"slot_s": 0.2, "warmup_s": 0, "slots_per_variant": 2, "budget_s": "1s"}
 

@@ -11,9 +11,9 @@ from bench.outcomes import KEPT
 from e2e.commands import environment
 from rig import lab
 from truth import own_program
-from webdyno.model.base import Interval
-from webdyno.model.gate import GateAnswer, GateClaim, GateJudgement
-from webdyno.model.questions.gate import DEFAULT_TOLERANCES
+from webdyno.core.base import Interval
+from webdyno.core.gate import GateAnswer, GateClaim, GateJudgement
+from webdyno.questions.gate.settings import DEFAULT_TOLERANCES
 
 EQUAL, _, LIMIT, SLOWER = hosted.KINDS
 PASS, FAIL = GateAnswer.PASS, GateAnswer.FAIL

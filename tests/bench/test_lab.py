@@ -17,10 +17,10 @@ from bench import outcomes
 from rig import lab
 from rig.lab import Outcome, append, read
 from rig.process import BenchError
-from webdyno.definitions import Catalogue
-from webdyno.lab import api
-from webdyno.model.base import Interval
-from webdyno.model.judgement import Verdict
+from webdyno.config import Catalogue
+from webdyno.core.base import Interval
+from webdyno.core.judgement import Verdict
+from webdyno.interfaces.python import api
 
 
 def outcome(

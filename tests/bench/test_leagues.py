@@ -7,8 +7,8 @@ from rich.console import Console
 
 import leagues
 from truth import CATALOGUE
-from webdyno.definitions import Catalogue, CommandLine, read_experiment
-from webdyno.model.questions.races import RankingSettings
+from webdyno.config import Catalogue, CommandLine, read_experiment
+from webdyno.questions.ranking.settings import RankingSettings
 
 SLOWED = "one slowed by 10%"
 RIGHT = {"plain": (1, 2), "twin": (1, 2), "slowed": (3, 3), "slow": (4, 4)}

@@ -5,8 +5,8 @@ from pathlib import Path
 from rich.console import Console
 
 import noise
-from judge.noisy_runs import noisy_runs
-from webdyno.judge import judge
+from evidence.noisy_runs import noisy_runs
+from webdyno.comparison import judge
 
 
 def found(name: str, kind: str, pair: str) -> noise.Found:

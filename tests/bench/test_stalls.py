@@ -9,10 +9,10 @@ from bench.outcomes import KEPT, outcome
 from builders import SimulatedVariant, simulated_run
 from first_answer import FirstAnswer
 from rig.lab import Outcome
-from webdyno.lab.lines import LineProgress
-from webdyno.model.base import Interval
-from webdyno.model.judgement import Verdict
-from webdyno.model.long_look import Growth
+from webdyno.core.base import Interval
+from webdyno.core.judgement import Verdict
+from webdyno.core.long_look import Growth
+from webdyno.launch.progress_lines import LineProgress
 
 
 def stalled(case: str, verdict: Verdict, warnings: tuple[str, ...] = ()) -> Outcome:

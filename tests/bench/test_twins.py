@@ -9,12 +9,12 @@ import twins
 from bench.outcomes import KEPT, outcome
 from e2e.commands import environment
 from rig import lab
-from webdyno.definitions import Catalogue
-from webdyno.model.judgement import Verdict
-from webdyno.workload.lines import read_line
-from webdyno.workload.log import LogSelection
-from webdyno.workload.privacy import Privacy
-from webdyno.workload.read import read_logs
+from webdyno.config import Catalogue
+from webdyno.core.judgement import Verdict
+from webdyno.traffic.lines import read_line
+from webdyno.traffic.log import LogSelection
+from webdyno.traffic.privacy import Privacy
+from webdyno.traffic.read import read_logs
 
 
 def compared(original: Verdict | None, twin: Verdict | None) -> twins.Compared:

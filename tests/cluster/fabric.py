@@ -29,16 +29,16 @@ from scipy.stats import quantile_test
 from e2e.commands import WEBDYNO
 from e2e.hosts import BIN, PORT, TOKEN, TestHost, ray_cluster_of
 from webdyno.cluster.node import SPARING_OPTIONS, STARTED, environment
-from webdyno.definitions import Catalogue
-from webdyno.generator.interface import Expectation, LoadOrder, Request
-from webdyno.generator.loadgen import Loadgen
+from webdyno.comparison import judge
+from webdyno.config import Catalogue
+from webdyno.core.load import Load
+from webdyno.core.records import RoundRecord, SlotRecord
 from webdyno.host.this_machine import Testbed
-from webdyno.judge import judge
-from webdyno.model.load import Load
-from webdyno.model.records import RoundRecord, SlotRecord
-from webdyno.probe.cpu import server_cpu
-from webdyno.run.folder import RunFolder
-from webdyno.stack.starting import open_stack
+from webdyno.load.interface import Expectation, LoadOrder, Request
+from webdyno.load.loadgen import Loadgen
+from webdyno.measure.folder import RunFolder
+from webdyno.probes.cpu import server_cpu
+from webdyno.servers.starting import open_stack
 
 DUEL = ("compare", "nginx", "apache-event", "--yes", "--no-report", "--quiet")
 LAST_CPU = str((os.cpu_count() or 1) - 1)

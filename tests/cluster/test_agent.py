@@ -8,12 +8,12 @@ import pytest
 
 from e2e.commands import environment, left_behind
 from webdyno.cluster import agent
-from webdyno.definitions import Catalogue, CommandLine, read_experiment
-from webdyno.judge.point_data import RunData
-from webdyno.model.cluster import Piece
-from webdyno.run.folder import RunFolder
-from webdyno.run.repeat import keep_for_repeating
-from webdyno.run.session import is_finished
+from webdyno.cluster.orders import Piece
+from webdyno.config import Catalogue, CommandLine, read_experiment
+from webdyno.evidence.point_data import RunData
+from webdyno.measure.folder import RunFolder
+from webdyno.measure.repeat import keep_for_repeating
+from webdyno.measure.session import is_finished
 
 QUICK = {"slot_s": 0.1, "warmup_s": 0.0, "slots_per_variant": 2, "budget_s": 1.0}
 REPORTED = {

@@ -17,20 +17,20 @@ from webdyno.cluster.backend import ClusterBackend
 from webdyno.cluster.host import Order, RemoteAgent, Reply, carried_out, remote_agent
 from webdyno.cluster.remote_hosts import keep_files
 from webdyno.cluster.role_agent import AgentProcess, RoleAgent
-from webdyno.definitions import Catalogue, CommandLine, read_experiment
-from webdyno.generator.interface import GeneratorError
-from webdyno.lab.lines import LineProgress
-from webdyno.model.errors import OperationError, UserError
-from webdyno.model.experiment import Experiment
-from webdyno.model.load import Load
-from webdyno.model.machine import CpuSplit
-from webdyno.model.records import IncidentRecord, RoundRecord, SlotRecord
-from webdyno.run.backend import HostLost, LoadOutcome, Questions
-from webdyno.run.folder import RunFolder
-from webdyno.run.repeat import keep_for_repeating
-from webdyno.run.round import run_round
-from webdyno.run.session import _open_points, begin_run, measure_run
-from webdyno.run.stopwatch import Stopwatch
+from webdyno.config import Catalogue, CommandLine, read_experiment
+from webdyno.core.errors import OperationError, UserError
+from webdyno.core.experiment import Experiment
+from webdyno.core.load import Load
+from webdyno.core.machine import CpuSplit
+from webdyno.core.records import IncidentRecord, RoundRecord, SlotRecord
+from webdyno.launch.progress_lines import LineProgress
+from webdyno.load.interface import GeneratorError
+from webdyno.measure.backend import HostLost, LoadOutcome, Questions
+from webdyno.measure.folder import RunFolder
+from webdyno.measure.repeat import keep_for_repeating
+from webdyno.measure.round import run_round
+from webdyno.measure.session import _open_points, begin_run, measure_run
+from webdyno.measure.stopwatch import Stopwatch
 
 HERE = "127.0.0.1"
 CATALOGUE = Catalogue.load()

@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from builders import START, SimulatedVariant, simulated_run
-from judge.stretches import Truth, stretch
+from evidence.stretches import Truth, stretch
 from webdyno.cluster.dispatch import (
     Dispatcher,
     Work,
@@ -16,13 +16,13 @@ from webdyno.cluster.dispatch import (
     missing_runs,
     work_at_points,
 )
-from webdyno.model.cluster import AgentExit, Piece
-from webdyno.model.experiment import Experiment
-from webdyno.model.measure import Measure
-from webdyno.model.point import plan_points
-from webdyno.model.records import StopRecord
-from webdyno.run.backend import HostLost
-from webdyno.run.folder import RunFolder
+from webdyno.cluster.orders import AgentExit, Piece
+from webdyno.core.experiment import Experiment
+from webdyno.core.measure import Measure
+from webdyno.core.point import plan_points
+from webdyno.core.records import StopRecord
+from webdyno.measure.backend import HostLost
+from webdyno.measure.folder import RunFolder
 
 VARIANTS = {"nginx": SimulatedVariant(throughput_rps=40_000), "apache": SimulatedVariant()}
 RUN = simulated_run(VARIANTS, rounds=6, measure=Measure(seed=1, max_rounds=6))

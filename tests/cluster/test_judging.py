@@ -16,12 +16,12 @@ from variants import further
 from waiting import wait_until
 from webdyno.cluster import dispatch
 from webdyno.cluster.dispatch import judged_machines
-from webdyno.model.errors import UserError
+from webdyno.core.errors import UserError
 
 OVER_PROCESSES = """
 from webdyno.cluster import dispatch
 dispatch.WORTH_PROCESSES_BYTES = 0
-from webdyno.cli import main
+from webdyno.interfaces.cli import main
 if __name__ == "__main__":
     main()
 """

@@ -8,8 +8,8 @@ import pytest
 
 from e2e.commands import webdyno_here
 from webdyno.cluster.launch import addresses_of, ssh_hosts, start_cluster
-from webdyno.model.cluster import NodeAnswer
-from webdyno.model.errors import UserError
+from webdyno.cluster.orders import NodeAnswer
+from webdyno.core.errors import UserError
 
 Ssh = Callable[[str], Path]
 TOKEN = "t" * 32

@@ -19,9 +19,9 @@ import pytest
 
 from e2e import forked
 from e2e.forked import Forked
-from webdyno.cli import run_command_line
-from webdyno.model.records import SlotRecord
-from webdyno.run.folder import RunFolder
+from webdyno.core.records import SlotRecord
+from webdyno.interfaces.cli import run_command_line
+from webdyno.measure.folder import RunFolder
 
 WEBDYNO = Path(sys.executable).parent / "webdyno"
 QUICK = (

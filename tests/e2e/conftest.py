@@ -9,7 +9,7 @@ import pytest
 
 from e2e import forked
 from e2e.own import SERVER, make_repository
-from webdyno.definitions import Catalogue
+from webdyno.config import Catalogue
 from webdyno.host.this_machine import Testbed
 
 if TYPE_CHECKING:  # it takes a while to import

@@ -6,9 +6,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from webdyno.definitions import Catalogue
+from webdyno.config import Catalogue
 from webdyno.host.this_machine import Testbed
-from webdyno.stack.starting import open_stack
+from webdyno.servers.starting import open_stack
 
 if __name__ == "__main__":
     catalogue = Catalogue.load()

@@ -32,13 +32,13 @@ LARGEST_ORDER = 2**17
 def main() -> None:
     """Run webdyno, in a child of a child for each order."""
     orders = socket.socket(fileno=int(sys.argv[1]))
-    cli = import_module("webdyno.cli")
+    cli = import_module("webdyno.interfaces.cli")
     for module in MODULES:
         import_module(f"webdyno.{module}")
     # Most commands read these; how a model is read is worked out when that is first done.
-    import_module("webdyno.definitions").Catalogue.load()
-    import_module("webdyno.model.experiment").Experiment.model_rebuild()
-    import_module("webdyno.model.records").RECORD.rebuild()
+    import_module("webdyno.config").Catalogue.load()
+    import_module("webdyno.core.experiment").Experiment.model_rebuild()
+    import_module("webdyno.core.records").RECORD.rebuild()
     gc.freeze()  # what is never looked at is never copied
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those who wait
     while True:

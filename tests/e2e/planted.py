@@ -6,17 +6,17 @@ python -m e2e.planted FOLDER SECONDS CONNECTIONS KEEPALIVE WORDS…
 import sys
 from pathlib import Path
 
-from webdyno.definitions import Catalogue, CommandLine, Draft
-from webdyno.generator.interface import Expectation, LoadOrder, Request
-from webdyno.generator.loadgen import Loadgen
+from webdyno.config import Catalogue, CommandLine, Draft
+from webdyno.core.load import Load
+from webdyno.core.records import LongLookRecord
 from webdyno.host.this_machine import Testbed
-from webdyno.model.load import Load
-from webdyno.model.records import LongLookRecord
-from webdyno.own.variants import resolve
-from webdyno.run.backend import CourseTracing, PointTestbed
-from webdyno.run.local_backend import Agent, VariantTestbed
-from webdyno.run.long_look import recorded, with_failures
-from webdyno.run.planned import PlannedVariant
+from webdyno.load.interface import Expectation, LoadOrder, Request
+from webdyno.load.loadgen import Loadgen
+from webdyno.measure.backend import CourseTracing, PointTestbed
+from webdyno.measure.local_backend import Agent, VariantTestbed
+from webdyno.measure.long_look import recorded, with_failures
+from webdyno.measure.planned import PlannedVariant
+from webdyno.systems.variants import resolve
 
 VARIANT = "a"
 RAMP_UP_S, WINDOW_S = 0.25, 0.025

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from webdyno.definitions import Catalogue, CommandLine, read_experiment
-from webdyno.judge import judge
-from webdyno.judge import settings as slots
-from webdyno.judge.validity import SLOT_RULES, warnings_of
-from webdyno.lab.lines import LineProgress
-from webdyno.model.judgement import Verdict
-from webdyno.model.records import AdjustmentRecord
-from webdyno.run import pilot
-from webdyno.run.folder import RunFolder
-from webdyno.run.session import begin_run, measure_run
+from webdyno.comparison import judge
+from webdyno.config import Catalogue, CommandLine, read_experiment
+from webdyno.core.judgement import Verdict
+from webdyno.core.records import AdjustmentRecord
+from webdyno.launch.progress_lines import LineProgress
+from webdyno.measure import pilot
+from webdyno.measure.folder import RunFolder
+from webdyno.measure.session import begin_run, measure_run
+from webdyno.planning import settings as slots
+from webdyno.validity import SLOT_RULES, warnings_of
 
 pytestmark = pytest.mark.measures
 

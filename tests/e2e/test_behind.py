@@ -8,12 +8,12 @@ import pytest
 
 from e2e.commands import QUICK, run_rounds, webdyno
 from e2e.own import make_repository
-from webdyno.definitions import Catalogue, CommandLine, Draft
+from webdyno.config import Catalogue, CommandLine, Draft
+from webdyno.core.records import SlotRecord
 from webdyno.host.this_machine import Testbed
-from webdyno.model.records import SlotRecord
-from webdyno.own.variants import resolve
-from webdyno.run.folder import RunFolder
-from webdyno.stack.starting import open_stack
+from webdyno.measure.folder import RunFolder
+from webdyno.servers.starting import open_stack
+from webdyno.systems.variants import resolve
 
 REDIS = """
 import os, socket

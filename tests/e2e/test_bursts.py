@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from e2e.commands import run_rounds, slots
-from webdyno.model.pilot import BURST_PAUSE_S, BURST_S
-from webdyno.model.records import PilotRecord
-from webdyno.run.folder import RunFolder
+from webdyno.core.pilot import BURST_PAUSE_S, BURST_S
+from webdyno.core.records import PilotRecord
+from webdyno.measure.folder import RunFolder
 
 pytestmark = [pytest.mark.measures, pytest.mark.long]
 

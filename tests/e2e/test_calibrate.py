@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from e2e.commands import QUICK, left_behind, run_rounds, webdyno_here
-from webdyno.calibrate import calibration
-from webdyno.model.machine import Calibration
-from webdyno.run.folder import RunFolder
+from webdyno.core.machine import Calibration
+from webdyno.measure import calibration
+from webdyno.measure.folder import RunFolder
 
 
 @pytest.mark.measures

@@ -13,7 +13,7 @@ import pytest
 from e2e.commands import PATIENCE_S, QUICK, WEBDYNO
 from e2e.hosts import GROUPS_BEFORE, TestHost, groups, ray_cluster_of
 from waiting import wait_until
-from webdyno.run.folder import RunFolder
+from webdyno.measure.folder import RunFolder
 
 HEAD = "10.77.0.1:6379"
 pytestmark = [
@@ -44,7 +44,9 @@ def serving(host: TestHost) -> list[str]:
     """What a run has started on a host."""
     reported = host.processes().values()
     return [
-        it for it in reported if any(word in it for word in ("nginx", "apache2", "webdyno.lab"))
+        it
+        for it in reported
+        if any(word in it for word in ("nginx", "apache2", "webdyno.interfaces.python"))
     ]
 
 

@@ -12,8 +12,8 @@ from e2e.commands import PATIENCE_S, QUICK, slots
 from e2e.hosts import TestHost, ray_cluster_of
 from e2e.test_cluster import HEAD, begin, nothing_stays
 from waiting import wait_until
-from webdyno.model.records import IncidentRecord, RoundRecord
-from webdyno.run.folder import RunFolder
+from webdyno.core.records import IncidentRecord, RoundRecord
+from webdyno.measure.folder import RunFolder
 
 pytestmark = [
     pytest.mark.measures,

@@ -27,10 +27,10 @@ from e2e.commands import (
 )
 from e2e.own import make_repository
 from variants import further
-from webdyno.model.errors import OperationError
-from webdyno.model.records import PreflightRecord, SlotRecord
-from webdyno.own.podman import podman
-from webdyno.run.folder import RunFolder
+from webdyno.core.errors import OperationError
+from webdyno.core.records import PreflightRecord, SlotRecord
+from webdyno.measure.folder import RunFolder
+from webdyno.systems.containers.podman import podman
 
 SERVER = """
 #include <arpa/inet.h>

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from e2e.commands import QUICK, left_behind, run_rounds, webdyno, webdyno_here
-from webdyno.definitions import Catalogue, CommandLine, read_experiment
-from webdyno.judge import judge
-from webdyno.lab.lines import LineProgress
-from webdyno.model.records import InstructionsRecord, RestRecord
-from webdyno.probe.instructions import Event, InstructionCounter
-from webdyno.run.folder import RunFolder
-from webdyno.run.session import begin_run, measure_run
+from webdyno.comparison import judge
+from webdyno.config import Catalogue, CommandLine, read_experiment
+from webdyno.core.records import InstructionsRecord, RestRecord
+from webdyno.launch.progress_lines import LineProgress
+from webdyno.measure.folder import RunFolder
+from webdyno.measure.session import begin_run, measure_run
+from webdyno.probes.instructions import Event, InstructionCounter
 
 SLOW = """
 import asyncio, sys
@@ -75,7 +75,7 @@ def test_instructions_are_counted_in_slots_of_their_own(
 ) -> None:
     """By the servers' CPU time as the kernel counts it, which no machine lacks."""
     counter = partial(InstructionCounter, event=CPU_CLOCK)
-    monkeypatch.setattr("webdyno.run.local_backend.InstructionCounter", counter)
+    monkeypatch.setattr("webdyno.measure.local_backend.InstructionCounter", counter)
     catalogue = Catalogue.load()
     asked = {
         "title": "t",

@@ -21,10 +21,10 @@ from e2e.test_mcp import answered, with_client
 from report import comparisons
 from variants import further
 from waiting import wait_until
+from webdyno.core.command import commands
 from webdyno.host.python import from_no_folder, python_file, python_module
-from webdyno.model.command import commands
-from webdyno.run.child import words_of
-from webdyno.ui.app import make_app  # noqa: F401 (what pages import is known then)
+from webdyno.interfaces.ui.app import make_app  # noqa: F401 (what pages import is known then)
+from webdyno.measure.child import words_of
 
 SOURCES = Path(webdyno.__file__).parent
 HOME = SOURCES.parents[1]
@@ -65,7 +65,7 @@ def ran(words: list[str], folder: Path) -> str:
 
 def test_the_trap_closes(tmp_path: Path) -> None:
     (tmp_path / "json.py").write_text(TRAP.format(mark=str(tmp_path / "imported")))
-    subprocess.run([sys.executable, "-m", "webdyno.lab"], cwd=tmp_path, check=False)
+    subprocess.run([sys.executable, "-m", "webdyno.interfaces.python"], cwd=tmp_path, check=False)
     assert (tmp_path / "imported").read_text() == "json\n"
 
 
@@ -122,7 +122,7 @@ def test_tools_of_an_agent(trap: Path) -> None:
         [*python_module("webdyno.cluster.node")],
         [*python_module("webdyno.cluster.role_agent"), "99"],
         [*python_module("ray.scripts.scripts"), "--version"],
-        [*python_file(str(SOURCES / "own/container_names.py"))],
+        [*python_file(str(SOURCES / "systems/containers/container_names.py"))],
         [*python_file(str(SOURCES / "host/netns_agent.py"))],
         [*python_file(str(SOURCES / "host/warden.py"))],
     ],

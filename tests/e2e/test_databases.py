@@ -24,19 +24,19 @@ from e2e.commands import (
 )
 from e2e.own import CMD, make_repository
 from variants import further
-from webdyno.definitions import Catalogue, CommandLine, Draft
+from webdyno.config import Catalogue, CommandLine, Draft
+from webdyno.core.errors import UserError
+from webdyno.core.exit_codes import Exit
+from webdyno.core.metrics import responses
+from webdyno.core.records import SlotRecord
+from webdyno.core.setting import SettingValue
 from webdyno.host.this_machine import Testbed
-from webdyno.model.errors import UserError
-from webdyno.model.exit_codes import Exit
-from webdyno.model.metrics import responses
-from webdyno.model.records import SlotRecord
-from webdyno.model.setting import SettingValue
-from webdyno.own.variants import resolve
-from webdyno.probe.status import read_status
-from webdyno.run.folder import RunFolder
-from webdyno.stack.running import RunningStack
-from webdyno.stack.service import StackDied
-from webdyno.stack.starting import open_stack
+from webdyno.measure.folder import RunFolder
+from webdyno.probes.status import read_status
+from webdyno.servers.running import RunningStack
+from webdyno.servers.service import StackDied
+from webdyno.servers.starting import open_stack
+from webdyno.systems.variants import resolve
 
 SERVES = 'cd public && exec python3 -m http.server --bind 127.0.0.1 "$PORT"'
 

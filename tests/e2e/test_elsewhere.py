@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from e2e.commands import FEW, PATIENCE_S, WEBDYNO, environment, left_behind, slots
+from webdyno.core.exit_codes import Exit
+from webdyno.core.records import PreflightRecord
 from webdyno.host.netns import Sides
-from webdyno.model.exit_codes import Exit
-from webdyno.model.records import PreflightRecord
-from webdyno.run.folder import RunFolder
+from webdyno.measure.folder import RunFolder
 
 pytestmark = pytest.mark.skipif(
     shutil.which("unshare") is None

@@ -8,9 +8,9 @@ import pytest
 
 from e2e.commands import FEW, run_rounds, slots, statuses, webdyno
 from e2e.test_examples import made
-from webdyno.model.exit_codes import Exit
-from webdyno.model.metrics import responses
-from webdyno.run.folder import RunFolder
+from webdyno.core.exit_codes import Exit
+from webdyno.core.metrics import responses
+from webdyno.measure.folder import RunFolder
 
 USERS = {"django": "reader", "sinatra": "reader", "express-jwt": "reader@example.org"}
 LISTS = {"django": "/", "sinatra": "/", "express-jwt": "/api/books"}

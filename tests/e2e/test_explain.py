@@ -17,9 +17,9 @@ from e2e.commands import (
     webdyno,
     webdyno_here,
 )
-from webdyno.model.exit_codes import Exit
-from webdyno.model.records import SlotRecord
-from webdyno.run.folder import RunFolder
+from webdyno.core.exit_codes import Exit
+from webdyno.core.records import SlotRecord
+from webdyno.measure.folder import RunFolder
 
 SERVER = """
 import http.server, sys, time

@@ -9,7 +9,7 @@ import pytest
 
 from e2e.commands import QUICK, environment
 from test_adding import SLOTH
-from webdyno.definitions.catalogue import BUILT_IN
+from webdyno.config.catalogue import BUILT_IN
 from webdyno.host.python import python_module
 
 PACKAGE = f"""{SLOTH}
@@ -37,7 +37,7 @@ def packages(tmp_path: Path) -> Path:
     package.mkdir(parents=True)
     (package / "__init__.py").write_text(PACKAGE)
     shutil.copytree(BUILT_IN / "stacks/nginx", package / "catalog/stacks/slow-nginx")
-    shutil.copytree(BUILT_IN / "stacks/apache-event", package / "catalog/stacks/nginx")
+    shutil.copytree(BUILT_IN / "stacks/apache-event", package / "systems/catalog/stacks/nginx")
     install(folder, ENTRY_POINTS)
     program = folder / "sloth"
     program.write_text("#!/bin/sh\necho sloth 1.0\n")
@@ -55,7 +55,7 @@ def install(folder: Path, entry_points: str) -> None:
 def ran(*words: str, packages: Path) -> subprocess.CompletedProcess[str]:
     """Run a command by a Python of its own, which imports those packages as well."""
     return subprocess.run(
-        [*python_module("webdyno.cli"), *words],
+        [*python_module("webdyno.interfaces.cli"), *words],
         cwd=packages.parent,
         env=environment(packages.parent)
         | {"PYTHONPATH": str(packages), "PATH": f"{packages}:{os.environ['PATH']}"},

@@ -17,10 +17,10 @@ from e2e.commands import (
     webdyno_here,
 )
 from e2e.own import commit, git
-from webdyno.lab.history import read_history
-from webdyno.model.exit_codes import Exit
-from webdyno.model.records import SlotRecord
-from webdyno.run.folder import RunFolder
+from webdyno.core.exit_codes import Exit
+from webdyno.core.records import SlotRecord
+from webdyno.history.file import read_history
+from webdyno.measure.folder import RunFolder
 
 SERVER = '''
 """Two pages; /slow needs as much CPU time as COST says."""
@@ -90,7 +90,8 @@ def _commit(folder: Path, tag: str) -> None:
 
 @pytest.mark.measures
 def test_the_endpoint_that_became_slower_is_named(repository: Path) -> None:
-    # Its other endpoint would take as long again; several are distinguished in judge/test_gate.py.
+    # Its other endpoint would take as long again; several are distinguished in
+    # questions/gate/test_decide.py.
     asked = ("gate", "--base=start", "--head=slower", "--path=/slow", "--output=run")
     history = "--history=ci/gates.jsonl"
     done = webdyno(*asked, *QUICK, history, "--fail-if=cpu > +20%", folder=repository)

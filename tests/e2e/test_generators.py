@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from e2e.commands import QUICK, left_behind, started_webdyno, wait_for, webdyno, webdyno_here
-from webdyno.model.records import SlotRecord
-from webdyno.run.folder import RunFolder
+from webdyno.core.records import SlotRecord
+from webdyno.measure.folder import RunFolder
 
 OPEN = (
     "--set=load.loop=open",

@@ -4,8 +4,8 @@ import sys
 from pathlib import Path
 
 from e2e.commands import left_behind, run_rounds
-from webdyno.model.records import PreflightRecord, SlotRecord
-from webdyno.run.folder import RunFolder
+from webdyno.core.records import PreflightRecord, SlotRecord
+from webdyno.measure.folder import RunFolder
 
 SERVER = """
 import os

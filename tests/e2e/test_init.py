@@ -11,8 +11,8 @@ import pytest
 from e2e.commands import FEW, QUICK, left_behind, run_rounds, statuses, webdyno, webdyno_here
 from e2e.own import SERVER, make_repository
 from variants import further
-from webdyno.model.exit_codes import Exit
-from webdyno.run.folder import RunFolder
+from webdyno.core.exit_codes import Exit
+from webdyno.measure.folder import RunFolder
 
 
 def repository(folder: Path, files: dict[str, str]) -> None:

@@ -5,18 +5,18 @@ from pathlib import Path
 import pytest
 
 from e2e.commands import QUICK, webdyno_here
-from webdyno.definitions import Catalogue, CommandLine, read_experiment
-from webdyno.judge.questions.gate import GateQuestion
-from webdyno.lab.lines import LineProgress
-from webdyno.model.errors import UserError
-from webdyno.model.exit_codes import Exit
-from webdyno.model.gate import BASELINE, BASELINE_AGAIN, HEAD
-from webdyno.model.metrics import INSTRUCTIONS
-from webdyno.model.records import SlotRecord
-from webdyno.probe import instructions
-from webdyno.probe.instructions import Event
-from webdyno.run.folder import RunFolder
-from webdyno.run.session import begin_run, measure_run, resume_run
+from webdyno.config import Catalogue, CommandLine, read_experiment
+from webdyno.core.errors import UserError
+from webdyno.core.exit_codes import Exit
+from webdyno.core.gate import BASELINE, BASELINE_AGAIN, HEAD
+from webdyno.core.metrics import INSTRUCTIONS
+from webdyno.core.records import SlotRecord
+from webdyno.launch.progress_lines import LineProgress
+from webdyno.measure.folder import RunFolder
+from webdyno.measure.session import begin_run, measure_run, resume_run
+from webdyno.probes import instructions
+from webdyno.probes.instructions import Event
+from webdyno.questions.gate.decide import GateQuestion
 
 CPU_CLOCK, NOTHING_LIKE_IT = Event(1, 1), Event(1, 10_000)
 """PERF_TYPE_SOFTWARE: PERF_COUNT_SW_TASK_CLOCK; no such event."""

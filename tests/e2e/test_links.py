@@ -9,15 +9,15 @@ import pytest
 
 from e2e.commands import webdyno_here
 from report import comparisons, questions
-from webdyno.cli.gate import leave_behind
 from webdyno.cluster.remote_hosts import keep_files
+from webdyno.core.errors import OperationError
+from webdyno.core.files import append_text, open_here, replaced, write_whole
 from webdyno.host.users import open_log, server_user
-from webdyno.lab.gate_result import GateRun
-from webdyno.lab.results import result_in
-from webdyno.model.errors import OperationError
-from webdyno.model.files import append_text, open_here, replaced, write_whole
-from webdyno.run.folder import RunFolder
-from webdyno.workload.twin import Twin, write_twin
+from webdyno.interfaces.python.gate_result import GateRun
+from webdyno.interfaces.python.results import result_in
+from webdyno.measure.folder import RunFolder
+from webdyno.questions.gate.command import leave_behind
+from webdyno.traffic.twin import Twin, write_twin
 
 FILES = {
     "md": "report.md",

@@ -14,15 +14,15 @@ from urllib.request import urlopen
 import pytest
 
 from e2e.commands import QUICK, webdyno
-from webdyno.definitions import Catalogue
-from webdyno.generator.interface import LoadOrder
-from webdyno.generator.loadgen import Loadgen
-from webdyno.model.experiment import Experiment
-from webdyno.model.records import PreflightRecord, SlotRecord
-from webdyno.model.request import FORM_TYPE
-from webdyno.run.folder import RunFolder
-from webdyno.run.requests import planned_requests, planned_users
-from webdyno.stack.sockets import free_port
+from webdyno.config import Catalogue
+from webdyno.core.experiment import Experiment
+from webdyno.core.records import PreflightRecord, SlotRecord
+from webdyno.core.request import FORM_TYPE
+from webdyno.load.interface import LoadOrder
+from webdyno.load.loadgen import Loadgen
+from webdyno.measure.folder import RunFolder
+from webdyno.measure.requests import planned_requests, planned_users
+from webdyno.servers.sockets import free_port
 
 SHOP = Path(__file__).with_name("shop.py")
 PASSWORD = "pw+s3cr3t&"  # noqa: S105

@@ -12,8 +12,8 @@ import pytest
 from e2e.commands import WEBDYNO, environment, left_behind
 from e2e.own import CMD, SERVER, make_repository
 from report import comparisons
-from webdyno.cli.mcp import mcp
-from webdyno.model.errors import OperationError
+from webdyno.core.errors import OperationError
+from webdyno.interfaces.cli.mcp import mcp
 
 if TYPE_CHECKING:  # all of this takes a while to import, in each worker
     from mcp.client import Client
@@ -161,7 +161,7 @@ def test_what_is_too_long_is_reported(tmp_path: Path) -> None:
 
 
 def test_what_controls_a_terminal_reaches_no_agent(tmp_path: Path) -> None:
-    from webdyno.mcp.server import Answer
+    from webdyno.interfaces.mcp.server import Answer
 
     colored = "\x1b[31mred\x9b"
     answer = Answer.model_validate(
@@ -200,7 +200,9 @@ def test_with_the_flag_they_do(tmp_path: Path) -> None:
 
 
 def test_without_its_extra_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in sys.modules if name.startswith(("mcp", "webdyno.mcp"))]:
+    for name in [
+        name for name in sys.modules if name.startswith(("mcp", "webdyno.interfaces.mcp"))
+    ]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "mcp", None)
     with pytest.raises(OperationError, match=r"install 'webdyno\[mcp\]'"):

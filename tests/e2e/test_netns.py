@@ -16,8 +16,8 @@ from e2e.commands import (
     webdyno,
     webdyno_here,
 )
-from webdyno.model.records import PreflightRecord, SlotRecord
-from webdyno.run.folder import RunFolder
+from webdyno.core.records import PreflightRecord, SlotRecord
+from webdyno.measure.folder import RunFolder
 
 pytestmark = pytest.mark.skipif(
     shutil.which("unshare") is None

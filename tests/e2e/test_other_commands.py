@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from e2e.commands import left_behind, scratch, started_webdyno, webdyno, webdyno_here
-from webdyno.definitions.catalogue import BUILT_IN
+from webdyno.config.catalogue import BUILT_IN
 
 
 @pytest.mark.measures

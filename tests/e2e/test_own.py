@@ -29,10 +29,10 @@ from e2e.commands import (
     webdyno_here,
 )
 from e2e.own import CMD, SERVER, check_refusal, commit
-from webdyno.model.records import PreflightRecord
-from webdyno.run.folder import RunFolder
-from webdyno.stack import certificates
-from webdyno.stack.sockets import free_port
+from webdyno.core.records import PreflightRecord
+from webdyno.measure.folder import RunFolder
+from webdyno.servers import certificates
+from webdyno.servers.sockets import free_port
 
 
 def test_a_second_port_that_is_fixed_is_named_as_the_cause(home: Path) -> None:

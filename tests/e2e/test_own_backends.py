@@ -13,9 +13,9 @@ import pytest
 from e2e.commands import FEW, left_behind, run_rounds, statuses, webdyno
 from e2e.own import SERVER
 from variants import further
-from webdyno.model.readings import ServiceUse
-from webdyno.model.records import SlotRecord
-from webdyno.run.folder import RunFolder
+from webdyno.core.readings import ServiceUse
+from webdyno.core.records import SlotRecord
+from webdyno.measure.folder import RunFolder
 
 APP = f"cmd:{sys.executable} server.py $PORT"
 PROXIES = {

@@ -8,9 +8,9 @@ import pytest
 
 from e2e.commands import FEW, run_rounds, statuses, webdyno
 from variants import further
-from webdyno.model.records import PreflightRecord
-from webdyno.run.folder import RunFolder
-from webdyno.stack import certificates
+from webdyno.core.records import PreflightRecord
+from webdyno.measure.folder import RunFolder
+from webdyno.servers import certificates
 
 NGINX = """
 user nginx;

@@ -10,8 +10,8 @@ import pytest
 
 from e2e.commands import FEW, run_rounds, statuses, webdyno
 from variants import further
-from webdyno.model.records import PreflightRecord
-from webdyno.run.folder import RunFolder
+from webdyno.core.records import PreflightRecord
+from webdyno.measure.folder import RunFolder
 
 DEBIANS_APACHE = Path(__file__).parents[2] / ".dyno/debian/apache2/etc/apache2"
 ENABLED_MODULES = (

@@ -10,8 +10,8 @@ import pytest
 
 from e2e.commands import FEW, run_rounds, started_webdyno, statuses, webdyno
 from e2e.own import CMD, SERVER, check_refusal, commit, git
-from webdyno.run.folder import RunFolder
-from webdyno.stack.sockets import free_port
+from webdyno.measure.folder import RunFolder
+from webdyno.servers.sockets import free_port
 
 ONLY_IPV6 = """
 import http.server, socket, sys

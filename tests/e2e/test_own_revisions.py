@@ -10,7 +10,7 @@ import pytest
 
 from e2e.commands import FEW, QUICK, environment, run_rounds, scratch, webdyno, webdyno_here
 from e2e.own import CMD, SERVER, check_refusal, commit, git, make_repository
-from webdyno.run.folder import RunFolder
+from webdyno.measure.folder import RunFolder
 
 
 def test_the_file_of_a_project_says_how_it_is_measured(repository: Path) -> None:
@@ -158,7 +158,7 @@ environment.SAYS = "${{env:MINE}}"
     logs = [it.read_text() for it in files if it.name == "web.log"]
     assert logs
     assert set(logs) == {"with …hidden…\n"}
-    builds = Path(environment(repository)["XDG_CACHE_HOME"]) / "webdyno/revisions"
+    builds = Path(environment(repository)["XDG_CACHE_HOME"]) / "webdyno/systems/revisions"
     assert [it.read_text() for it in builds.glob("*/build.log")] == ["with …hidden…\n"]
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from e2e.commands import QUICK, run_rounds, slots
-from webdyno.run.folder import RunFolder
+from webdyno.measure.folder import RunFolder
 
 PAIR = ("compare", "nginx", "apache-event")
 

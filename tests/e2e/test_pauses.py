@@ -15,12 +15,12 @@ import pytest
 from e2e import pausing
 from e2e.commands import environment
 from variants import further
+from webdyno.core.long_look import Stall
+from webdyno.core.records import LongLookRecord, SlotRecord
+from webdyno.evidence.long_look import look_at
+from webdyno.evidence.stalls import stalls_of
 from webdyno.host.this_machine import Testbed
-from webdyno.judge.long_look import look_at
-from webdyno.judge.stalls import stalls_of
-from webdyno.judge.validity.client import own_stall_s
-from webdyno.model.long_look import Stall
-from webdyno.model.records import LongLookRecord, SlotRecord
+from webdyno.validity.client import own_stall_s
 
 TESTS = Path(__file__).parents[1]
 PAUSE_S = 1.0

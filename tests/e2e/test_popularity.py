@@ -4,12 +4,12 @@ import re
 from collections import Counter
 from pathlib import Path
 
-from webdyno.definitions import Catalogue, CommandLine, read_experiment, read_overrides
-from webdyno.generator.interface import LoadOrder
-from webdyno.generator.loadgen import Loadgen
+from webdyno.config import Catalogue, CommandLine, read_experiment, read_overrides
 from webdyno.host.this_machine import Testbed
-from webdyno.run.planned import MOST_CERTIFIED, plan_variants
-from webdyno.stack.starting import open_stack
+from webdyno.load.interface import LoadOrder
+from webdyno.load.loadgen import Loadgen
+from webdyno.measure.planned import MOST_CERTIFIED, plan_variants
+from webdyno.servers.starting import open_stack
 
 FILES = 2000
 ASKED = {

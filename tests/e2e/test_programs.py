@@ -5,18 +5,18 @@ from pathlib import Path
 
 import pytest
 
-from webdyno.definitions import Catalogue, CommandLine, read_experiment
-from webdyno.generator.interface import LoadOrder, program
+from webdyno.config import Catalogue, CommandLine, read_experiment
+from webdyno.core.experiment import Experiment
+from webdyno.core.records import PreflightRecord
 from webdyno.host.this_machine import Testbed
-from webdyno.judge.validity.preflight import response_differences
-from webdyno.model.experiment import Experiment
-from webdyno.model.records import PreflightRecord
-from webdyno.run.planned import plan_variants
-from webdyno.run.preflight import ask_all
-from webdyno.run.rules import broken_rule
-from webdyno.stack.programs import build_program, unbuilt
-from webdyno.stack.running import RunningStack
-from webdyno.stack.starting import open_stack
+from webdyno.load.interface import LoadOrder, program
+from webdyno.measure.planned import plan_variants
+from webdyno.measure.preflight import ask_all
+from webdyno.measure.site_rules import broken_rule
+from webdyno.servers.programs import build_program, unbuilt
+from webdyno.servers.running import RunningStack
+from webdyno.servers.starting import open_stack
+from webdyno.validity.preflight import response_differences
 
 CATALOGUE = Catalogue.load()
 STACKS = [

@@ -7,8 +7,8 @@ import pytest
 
 from e2e.commands import left_behind, run_rounds
 from variants import further
-from webdyno.model.records import PreflightRecord, SlotRecord
-from webdyno.run.folder import RunFolder
+from webdyno.core.records import PreflightRecord, SlotRecord
+from webdyno.measure.folder import RunFolder
 
 VERSIONS = {"https": "HTTP/1.1", "h2": "HTTP/2", "h2c": "HTTP/2"}
 STACKS = ("nginx", "apache-event", "caddy", "lighttpd", "haproxy-front")

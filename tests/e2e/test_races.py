@@ -14,11 +14,11 @@ from e2e.commands import (
     webdyno_here,
 )
 from variants import further
-from webdyno.judge import judge
-from webdyno.judge.point_data import PointData
-from webdyno.judge.questions.races import rounds_to_a_look
-from webdyno.model.records import IncidentRecord, RoundRecord
-from webdyno.run.folder import RunFolder
+from webdyno.comparison import judge
+from webdyno.core.records import IncidentRecord, RoundRecord
+from webdyno.evidence.point_data import PointData
+from webdyno.measure.folder import RunFolder
+from webdyno.questions.ranking.decide import rounds_to_a_look
 
 SHORT = (
     "--set=measure.slot_s=0.1",

@@ -10,12 +10,12 @@ from playwright.sync_api import Browser, Page
 
 from e2e.browser import NEEDS_BROWSER, serious_faults
 from e2e.commands import webdyno_here
+from fleet.test_show import RUN as FLEETS_RUN
+from fleet.test_show import fleet_of
 from report import comparisons, runs, sweeps
 from report.test_claims import page_of_claims
-from report.test_fleet import RUN as FLEETS_RUN
-from report.test_fleet import fleet_of
 from variants import further
-from webdyno.report.questions.fleet import fleet_page
+from webdyno.fleet.show import fleet_page
 from webdyno.report.result_page import write_report
 
 Scheme = Literal["light", "dark"]

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from e2e.commands import QUICK, left_behind, run_rounds, webdyno, webdyno_here
-from webdyno.model.records import PreflightRecord, SlotRecord
-from webdyno.run.folder import RunFolder
+from webdyno.core.records import PreflightRecord, SlotRecord
+from webdyno.measure.folder import RunFolder
 
 ECHO = ("--catalog", str(Path(__file__).parent / "echo"), "--yes")
 DUEL = ("compare", "echo", "echo", "--site=own", *ECHO, *QUICK, "--set=load.connections=1")

@@ -24,9 +24,8 @@ from e2e.commands import (
 )
 from variants import further
 from waiting import wait_until
-from webdyno.definitions.catalogue import BUILT_IN
-from webdyno.generator.loadgen import find_loadgen
-from webdyno.model.records import (
+from webdyno.config.catalogue import BUILT_IN
+from webdyno.core.records import (
     IncidentRecord,
     LongLookRecord,
     Record,
@@ -35,7 +34,8 @@ from webdyno.model.records import (
     SlotRecord,
     StopRecord,
 )
-from webdyno.run.folder import RunFolder
+from webdyno.load.loadgen import find_loadgen
+from webdyno.measure.folder import RunFolder
 
 ROUNDS = 6
 

@@ -20,13 +20,13 @@ from e2e.commands import (
     webdyno_here,
 )
 from variants import further
-from webdyno.definitions.catalogue import BUILT_IN
-from webdyno.judge import decide, judge
-from webdyno.judge.point_data import PointData
-from webdyno.judge.stop import SPARE_ROUNDS
-from webdyno.model.judgement import Verdict
-from webdyno.model.records import RoundRecord, SlotRecord
-from webdyno.run.folder import RunFolder
+from webdyno.comparison import decide, judge
+from webdyno.comparison.stop import SPARE_ROUNDS
+from webdyno.config.catalogue import BUILT_IN
+from webdyno.core.judgement import Verdict
+from webdyno.core.records import RoundRecord, SlotRecord
+from webdyno.evidence.point_data import PointData
+from webdyno.measure.folder import RunFolder
 
 CAUSED_BY_NEIGHBOURS = {
     "client-limited",

@@ -14,9 +14,9 @@ import pytest
 
 from e2e.commands import FEW, environment, webdyno
 from e2e.own import commit, git
-from webdyno.cli.report import FORMATS
-from webdyno.forge.questions.gate import gate_comment_in
-from webdyno.model.files import everything_below
+from webdyno.core.files import everything_below
+from webdyno.interfaces.cli.report import FORMATS
+from webdyno.questions.gate.comment import gate_comment_in
 
 SECRET = 'pw+s3cr3t&/"%41 Zq8'  # noqa: S105 (nobody's)
 PASSWORDS = ("Tr0ub4dor&3", "correct/horse+b", '9"x\\y<z>', "plain-pass")
@@ -180,7 +180,7 @@ Authorization = "Bearer ${{env:SHOP_PASSWORD}}"
     assert done.returncode in {1, 3, 4}, done.stdout + done.stderr
     texts = all_texts(shop / "ci", done)
     check_hidden((SECRET,), *texts)
-    builds = Path(environment(shop)["XDG_CACHE_HOME"]) / "webdyno/revisions"
+    builds = Path(environment(shop)["XDG_CACHE_HOME"]) / "webdyno/systems/revisions"
     check_hidden((SECRET,), *(log.read_bytes() for log in builds.glob("*/build.log")))
     check_hidden((SECRET,), gate_comment_in(shop / "ci").body("webdyno", "").encode(), *texts)
     assert (shop / "ci/junit.xml").exists()

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from e2e.commands import environment
-from webdyno.judge.long_look import look_at, warnings_words
-from webdyno.model.long_look import LongLook
-from webdyno.model.records import LongLookRecord
+from webdyno.core.long_look import LongLook
+from webdyno.core.records import LongLookRecord
+from webdyno.evidence.long_look import look_at, warnings_words
 
 TESTS = Path(__file__).parents[1]
 FEW_PORTS = (

@@ -11,7 +11,7 @@ import pytest
 from e2e.commands import PATIENCE_S, QUICK, WEBDYNO
 from e2e.hosts import TestHost, ray_cluster_of
 from waiting import wait_until
-from webdyno.run.folder import RunFolder
+from webdyno.measure.folder import RunFolder
 
 HEAD = "10.77.0.1:6379"
 SWEEP = ("static-hello", *QUICK, "--vary=load.connections=4,8,16", f"--cluster={HEAD}", "--spread")

@@ -22,11 +22,11 @@ import pytest
 from ordinary_user import NOBODY, SYSTEM_PYTHON, needs_ordinary_user
 from variants import further
 from waiting import wait_until
-from webdyno.definitions import Catalogue
+from webdyno.config import Catalogue
+from webdyno.core.request import spell_out
 from webdyno.host.this_machine import Testbed
 from webdyno.host.workspace import home_folder
-from webdyno.model.request import spell_out
-from webdyno.stack.starting import open_stack
+from webdyno.servers.starting import open_stack
 
 DRIVER = Path(__file__).parent / "driver.py"
 

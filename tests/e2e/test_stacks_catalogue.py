@@ -11,17 +11,17 @@ import psutil
 import pytest
 
 from variants import further
-from webdyno.definitions import Catalogue
-from webdyno.generator.loadgen import find_loadgen
+from webdyno.config import Catalogue
+from webdyno.core.request import spell_out
+from webdyno.core.setting import SettingValue
+from webdyno.core.testbed import TestbedSettings
 from webdyno.host.netns import open_testbed
 from webdyno.host.this_machine import Testbed
 from webdyno.host.workspace import home_folder
-from webdyno.model.request import spell_out
-from webdyno.model.setting import SettingValue
-from webdyno.model.testbed import TestbedSettings
-from webdyno.stack.ready import connect
-from webdyno.stack.running import RunningStack
-from webdyno.stack.starting import open_stack
+from webdyno.load.loadgen import find_loadgen
+from webdyno.servers.ready import connect
+from webdyno.servers.running import RunningStack
+from webdyno.servers.starting import open_stack
 
 CATALOGUE = Catalogue.load()
 WITH_DATABASE = {"frontpage", "wordpress", "mediawiki"}

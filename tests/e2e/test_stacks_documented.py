@@ -7,9 +7,9 @@ import urllib.request
 from pathlib import Path
 
 from e2e.commands import QUICK, run_rounds, statuses
-from webdyno.definitions import Catalogue
+from webdyno.config import Catalogue
 from webdyno.host.this_machine import Testbed
-from webdyno.stack.starting import open_stack
+from webdyno.servers.starting import open_stack
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "reference/catalog.md"
 COMMANDS = re.compile(

@@ -14,16 +14,16 @@ import pytest
 
 from e2e.test_stacks import get
 from waiting import wait_until
-from webdyno.definitions import Catalogue
+from webdyno.config import Catalogue
+from webdyno.core.errors import OperationError
+from webdyno.core.files import writing
+from webdyno.core.setting import SettingValue
+from webdyno.core.stack import Site, Stack
 from webdyno.host.server_process import ServerProcess
 from webdyno.host.this_machine import Testbed
-from webdyno.model.errors import OperationError
-from webdyno.model.files import writing
-from webdyno.model.setting import SettingValue
-from webdyno.model.stack import Site, Stack
-from webdyno.stack import layout, ready
-from webdyno.stack.service import StackDied
-from webdyno.stack.starting import open_stack
+from webdyno.servers import layout, ready
+from webdyno.servers.service import StackDied
+from webdyno.servers.starting import open_stack
 
 
 def test_a_port_in_use_is_one_clear_message(
@@ -110,7 +110,7 @@ def test_a_full_disk_is_one_clear_message(
         with writing(path):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
 
-    monkeypatch.setattr("webdyno.stack.layout.write_whole", full)
+    monkeypatch.setattr("webdyno.servers.layout.write_whole", full)
     stack, site = catalogue.stack("nginx"), catalogue.site("static")
     with pytest.raises(
         OperationError, match=r"can't be written: No space left on device; make room"
@@ -216,7 +216,7 @@ def test_root_writes_no_logs_where_the_servers_user_could_lead_them_astray(
 def test_a_server_that_never_listens_is_stopped_and_reported(
     testbed: Testbed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("webdyno.stack.ready.START_WITHIN_S", 0.3)
+    monkeypatch.setattr("webdyno.servers.ready.START_WITHIN_S", 0.3)
     catalogue = own_nginx(tmp_path / "own", **{"listen {{ server.host }}:": "listen 127.0.0.2:"})
     stack, site = catalogue.stack("nginx"), catalogue.site("static")
     with pytest.raises(StackDied, match=r"has not answered http.*hello.txt in time"):

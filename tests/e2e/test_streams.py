@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from e2e.commands import slots, webdyno
-from webdyno.run.folder import RunFolder
+from webdyno.measure.folder import RunFolder
 
 STREAMER = """
 import http.server, os, time

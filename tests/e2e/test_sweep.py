@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from e2e.commands import QUICK, left_behind, webdyno, webdyno_here
-from webdyno.judge.stop import SPARE_ROUNDS
-from webdyno.judge.sweep import judge_sweep
-from webdyno.model.judgement import Verdict
-from webdyno.run.folder import RunFolder
+from webdyno.comparison.stop import SPARE_ROUNDS
+from webdyno.comparison.sweep import judge_sweep
+from webdyno.core.judgement import Verdict
+from webdyno.measure.folder import RunFolder
 
 VARIED = (
     *(flag for flag in QUICK if "slot_s" not in flag),

@@ -18,11 +18,11 @@ import pytest
 sys.path.append(str(Path(__file__).parents[1]))
 from ordinary_user import SYSTEM_PYTHON, needs_ordinary_user
 from variants import further
-from webdyno.definitions import Catalogue
+from webdyno.config import Catalogue
+from webdyno.core.errors import OperationError
 from webdyno.host.this_machine import Testbed
 from webdyno.host.workspace import home_folder
-from webdyno.model.errors import OperationError
-from webdyno.stack.starting import open_stack
+from webdyno.servers.starting import open_stack
 
 ATTACKER = Path(__file__).with_name("attacker.py")
 SERVICE = """
@@ -126,7 +126,7 @@ def test_root_follows_no_link(
 ) -> None:
     """With a stack of each kind at least; attackers take all CPUs meanwhile."""
     monkeypatch.setattr(tempfile, "tempdir", str(open_folder))
-    monkeypatch.setattr("webdyno.stack.ready.START_WITHIN_S", 1.0)
+    monkeypatch.setattr("webdyno.servers.ready.START_WITHIN_S", 1.0)
     unchanged, happened = race(open_folder, seconds, starts)
     assert unchanged, happened
     assert happened["things swapped by the attackers"], happened

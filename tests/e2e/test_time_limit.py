@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from e2e.commands import left_behind, webdyno, webdyno_here
-from webdyno.model.exit_codes import Exit
-from webdyno.model.records import PilotRecord, RoundRecord, SlotRecord, StopRecord
-from webdyno.run.folder import RunFolder
+from webdyno.core.exit_codes import Exit
+from webdyno.core.records import PilotRecord, RoundRecord, SlotRecord, StopRecord
+from webdyno.measure.folder import RunFolder
 
 SPARE = 1.15
 """Times the limit: the answer has to be there."""

@@ -19,12 +19,12 @@ from playwright.sync_api import Browser
 
 from e2e.browser import NEEDS_BROWSER
 from report import comparisons
-from webdyno.definitions import Catalogue
-from webdyno.ui import app
-from webdyno.ui.app import make_app
-from webdyno.ui.guard import Addresses, ImpatientProtocol
-from webdyno.ui.runs import Runs
-from webdyno.ui.starting import Begun, Starter
+from webdyno.config import Catalogue
+from webdyno.interfaces.ui import app
+from webdyno.interfaces.ui.app import make_app
+from webdyno.interfaces.ui.guard import Addresses, ImpatientProtocol
+from webdyno.interfaces.ui.runs import Runs
+from webdyno.interfaces.ui.starting import Begun, Starter
 
 pytestmark = NEEDS_BROWSER
 

@@ -27,12 +27,12 @@ from e2e.commands import (
     wait_for,
     webdyno,
 )
-from webdyno.definitions.catalogue import BUILT_IN
-from webdyno.generator.loadgen import find_loadgen
+from webdyno.config.catalogue import BUILT_IN
+from webdyno.core.judgement import ValidityWarning
 from webdyno.host.this_machine import Testbed
-from webdyno.judge.validity import warnings_of
-from webdyno.model.judgement import ValidityWarning
-from webdyno.run.folder import RunFolder
+from webdyno.load.loadgen import find_loadgen
+from webdyno.measure.folder import RunFolder
+from webdyno.validity import warnings_of
 
 pytestmark = pytest.mark.measures
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from e2e.commands import QUICK, left_behind, run_rounds, webdyno
-from webdyno.judge.validity import warnings_of
-from webdyno.model.judgement import ValidityWarning
-from webdyno.run.folder import RunFolder
+from webdyno.core.judgement import ValidityWarning
+from webdyno.measure.folder import RunFolder
+from webdyno.validity import warnings_of
 
 pytestmark = pytest.mark.measures
 

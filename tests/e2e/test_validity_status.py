@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from e2e.commands import QUICK, next_to, run_rounds, slots, webdyno
-from webdyno.judge.validity import warnings_of
-from webdyno.model.judgement import ValidityWarning
-from webdyno.run.folder import RunFolder
+from webdyno.core.judgement import ValidityWarning
+from webdyno.measure.folder import RunFolder
+from webdyno.validity import warnings_of
 
 pytestmark = pytest.mark.measures
 

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from e2e.commands import QUICK, run_rounds, webdyno_here
-from webdyno.model.records import PreflightRecord, SlotRecord
-from webdyno.run.folder import RunFolder
+from webdyno.core.records import PreflightRecord, SlotRecord
+from webdyno.measure.folder import RunFolder
 
 TWO_PAGES = """
 title = "Two pages"

@@ -9,14 +9,14 @@ import pytest
 
 import in_process
 from e2e.commands import QUICK, run_rounds, webdyno, webdyno_here
+from traffic.made import BEGIN_S, line
 from variants import further
-from webdyno.definitions import Catalogue
+from webdyno.config import Catalogue
+from webdyno.core.exit_codes import Exit
+from webdyno.core.records import SlotRecord
 from webdyno.host.this_machine import Testbed
-from webdyno.model.exit_codes import Exit
-from webdyno.model.records import SlotRecord
-from webdyno.run.folder import RunFolder
-from webdyno.stack.starting import open_stack
-from workload.made import BEGIN_S, line
+from webdyno.measure.folder import RunFolder
+from webdyno.servers.starting import open_stack
 
 SIZES = {
     "/": 10,

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 
 import pytest
 
-import webdyno.cli
-from webdyno.definitions import catalogue
-from webdyno.definitions.catalogue import BUILT_IN
-from webdyno.model.exit_codes import Exit
-from webdyno.model.experiment import Experiment
+import webdyno.interfaces.cli
+from webdyno.config import catalogue
+from webdyno.config.catalogue import BUILT_IN
+from webdyno.core.exit_codes import Exit
+from webdyno.core.experiment import Experiment
 
 BUSY_S, HANGS_AFTER_S = 20, 120
 """CPU time, and time by the clock, that no case takes; other programs use the machine as well."""
@@ -100,10 +100,10 @@ def nothing_starts() -> Iterator[list[Experiment]]:
         raise Accepted
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("webdyno.cli.result.measure_and_show", measure)
-        patch.setattr("webdyno.lab.studies.measure_again", accept)
-        patch.setattr("webdyno.lab.consent.agree_to_catalogues", accept)
-        patch.setattr("webdyno.calibrate.calibration.measure_calibration", accept)
+        patch.setattr("webdyno.interfaces.cli.result.measure_and_show", measure)
+        patch.setattr("webdyno.studies.repeat.measure_again", accept)
+        patch.setattr("webdyno.launch.consent.agree_to_catalogues", accept)
+        patch.setattr("webdyno.measure.calibration.measure_calibration", accept)
         yield found
 
 
@@ -117,7 +117,7 @@ def says(words: Sequence[str]) -> Said:
         no_hang(),
     ):
         try:
-            code = webdyno.cli.run_command_line(words)
+            code = webdyno.interfaces.cli.run_command_line(words)
         except SystemExit as end:
             code = end.code if isinstance(end.code, int) else 1
         except Accepted:

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from random import Random
 
-from webdyno.definitions import Catalogue
-from webdyno.model.errors import UserError
-from webdyno.own import configuration
-from webdyno.own.target import OwnKeys, TargetSpec
+from webdyno.config import Catalogue
+from webdyno.core.errors import UserError
+from webdyno.systems.conf import configuration
+from webdyno.systems.target import OwnKeys, TargetSpec
 
 SERVICES = Catalogue.load([]).services
 HERE = "127.0.0.1:18000"

@@ -11,8 +11,8 @@ from fuzz import nasty
 from fuzz.child import read
 from fuzz.driver import check_end, each_case, sweep
 from fuzz.moving import damaged
-from webdyno.model.exit_codes import Exit
-from webdyno.own.compose import ComposeService, compose_services
+from webdyno.core.exit_codes import Exit
+from webdyno.systems.containers.compose import ComposeService, compose_services
 
 GOOD = """
 x-common: &common

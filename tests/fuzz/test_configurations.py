@@ -10,8 +10,8 @@ import pytest
 
 from fuzz.driver import each_case, no_hang, sweep
 from fuzz.moving import HERE, damaged, moved
-from webdyno.model.origin import ORIGINS, Origins
-from webdyno.own.target import OwnKeys
+from webdyno.core.origin import ORIGINS, Origins
+from webdyno.systems.target import OwnKeys
 
 NGINX = """
 user nginx;
@@ -112,7 +112,7 @@ def test_a_damaged_configuration_is_moved_or_refused(
     seed: int,
     cases: range,
 ) -> None:
-    monkeypatch.setattr("webdyno.own.passing._addresses", lambda _: ["127.0.0.1"])
+    monkeypatch.setattr("webdyno.systems.conf.passing._addresses", lambda _: ["127.0.0.1"])
     (open_folder / "mime.types").write_text("types { text/html html; }")
     accepted = 0
 

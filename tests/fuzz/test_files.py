@@ -15,11 +15,11 @@ import pytest
 import tomli_w
 
 from audit.texts import RECORDED
+from evidence.histories import history_of
 from fuzz import nasty, test_configurations, test_logs, test_web_configurations
 from fuzz.child import typed
 from fuzz.driver import check_end, each_case, sweep
 from fuzz.moving import damaged
-from judge.histories import history_of
 
 PROJECT = """
 title = "t"
@@ -258,7 +258,7 @@ def test_a_file_is_read_or_refused(
     cases: range,
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    monkeypatch.setattr("webdyno.own.passing._addresses", lambda _: ["127.0.0.1"])
+    monkeypatch.setattr("webdyno.systems.conf.passing._addresses", lambda _: ["127.0.0.1"])
 
     def one(case: int) -> None:
         random = Random(f"{seed}/{make.__name__}/{case}")

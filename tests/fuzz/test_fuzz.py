@@ -22,15 +22,15 @@ import tomli_w
 from fuzz import nasty
 from fuzz.driver import Said, check_end, each_case, no_hang, says, seeds, sweep
 from variants import further
-from webdyno.definitions.catalogue import BUILT_IN, Catalogue
-from webdyno.model.changes import key_parts
-from webdyno.model.errors import UserError
-from webdyno.model.exit_codes import Exit
-from webdyno.model.experiment import Experiment
-from webdyno.model.load import Load
-from webdyno.model.measure import Measure
-from webdyno.model.point import plan_points
-from webdyno.model.variant import Variant
+from webdyno.config.catalogue import BUILT_IN, Catalogue
+from webdyno.core.changes import key_parts
+from webdyno.core.errors import UserError
+from webdyno.core.exit_codes import Exit
+from webdyno.core.experiment import Experiment
+from webdyno.core.load import Load
+from webdyno.core.measure import Measure
+from webdyno.core.point import plan_points
+from webdyno.core.variant import Variant
 
 PROCESSES = 2
 

@@ -8,7 +8,7 @@ import pytest
 
 from fuzz.child import MOST_BYTES, alone, read, typed
 from fuzz.driver import DEFECT, Said, check_end
-from webdyno.model.exit_codes import Exit
+from webdyno.core.exit_codes import Exit
 
 pytestmark = pytest.mark.long
 
@@ -33,7 +33,7 @@ def test_an_exception_that_nobody_foresaw_is_a_finding(
         raise ZeroDivisionError
 
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    monkeypatch.setattr("webdyno.run.folder.RunFolder.open", broken)
+    monkeypatch.setattr("webdyno.measure.folder.RunFolder.open", broken)
     said = typed(["explain", "x"], tmp_path)
     assert DEFECT in said.printed
     with pytest.raises(AssertionError):

@@ -6,12 +6,7 @@ from pathlib import Path
 from random import Random
 
 from fuzz.driver import each_case, no_hang, sweep
-from webdyno.model.errors import UserError
-from webdyno.workload.log import LogSelection
-from webdyno.workload.privacy import Privacy
-from webdyno.workload.read import read_logs
-from webdyno.workload.traffic import Manner, traffic_of
-from workload.test_formats import (
+from traffic.test_formats import (
     ALB,
     CADDY,
     CLOUDFRONT,
@@ -24,6 +19,11 @@ from workload.test_formats import (
     MAIN_EXT,
     TRAEFIK,
 )
+from webdyno.core.errors import UserError
+from webdyno.traffic.log import LogSelection
+from webdyno.traffic.privacy import Privacy
+from webdyno.traffic.read import read_logs
+from webdyno.traffic.traffic import Manner, traffic_of
 
 LINES = [
     *(COMBINED, f"{COMBINED} {MAIN_EXT}", HAPROXY, ALB, ENVOY, ISTIO, IIS, CLOUDFRONT_FIELDS),

@@ -10,7 +10,7 @@ import pytest
 
 from fuzz.driver import each_case, no_hang, sweep
 from fuzz.moving import HERE, damaged, moved
-from webdyno.own.target import OwnKeys
+from webdyno.systems.target import OwnKeys
 
 APACHE = """
 Define PORT 8080

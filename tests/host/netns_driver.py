@@ -8,9 +8,9 @@ import time
 
 import psutil
 
-from webdyno.generator.loadgen import find_loadgen
+from webdyno.core.testbed import TestbedSettings
 from webdyno.host.netns import NetnsTestbed
-from webdyno.model.testbed import TestbedSettings
+from webdyno.load.loadgen import find_loadgen
 
 if __name__ == "__main__":
     settings = TestbedSettings(kind="netns", link=1e8, delay=0.01)

@@ -10,10 +10,10 @@ import psutil
 import pytest
 
 from waiting import wait_until
+from webdyno.core.testbed import TestbedSettings
 from webdyno.host import awake
 from webdyno.host.awake import kept_awake, sleep_cost
 from webdyno.host.netns import open_testbed
-from webdyno.model.testbed import TestbedSettings
 
 CPU = max(os.sched_getaffinity(0))
 ENGINE = Path("/nonexistent/loadgen")

@@ -10,6 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from webdyno.core.errors import OperationError
 from webdyno.host.children import (
     ending_with_us,
     in_session,
@@ -18,7 +19,6 @@ from webdyno.host.children import (
     no_orphans,
     run_program,
 )
-from webdyno.model.errors import OperationError
 
 LEAVES = "setsid sleep 600 >/dev/null 2>&1 & echo $!"
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from webdyno.core.errors import UserError
 from webdyno.host.machine import split_cpus
-from webdyno.model.errors import UserError
 
 
 @st.composite

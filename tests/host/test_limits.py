@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from webdyno.core.errors import OperationError, UserError
 from webdyno.host.control_group import ControlGroup, forget_groups
 from webdyno.host.limits import CpuLimit, MemoryLimit, MemoryReading
 from webdyno.host.this_machine import Testbed
 from webdyno.host.workspace import Workspace
-from webdyno.model.errors import OperationError, UserError
 
 MIB = 2**20
 EATER = 'x=a; while :; do x="$x$x"; done'

@@ -13,10 +13,10 @@ import pytest
 
 from ordinary_user import NOBODY, SYSTEM_PYTHON, needs_ordinary_user
 from waiting import wait_until
-from webdyno.generator.loadgen import find_loadgen
+from webdyno.core.errors import OperationError
+from webdyno.core.testbed import TestbedSettings
 from webdyno.host.netns import NetnsTestbed, Sides, shaping
-from webdyno.model.errors import OperationError
-from webdyno.model.testbed import TestbedSettings
+from webdyno.load.loadgen import find_loadgen
 
 """One that everybody may run; that of the tests may lie in root's home."""
 DRIVER = Path(__file__).parent / "netns_driver.py"

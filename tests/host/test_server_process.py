@@ -12,11 +12,11 @@ import psutil
 import pytest
 
 from waiting import wait_until
+from webdyno.core.errors import OperationError
 from webdyno.host import warden
 from webdyno.host.server_process import ServerProcess
 from webdyno.host.this_machine import Testbed
 from webdyno.host.workspace import Workspace
-from webdyno.model.errors import OperationError
 
 ENVIRONMENT = {"PATH": "/usr/bin:/bin"}
 

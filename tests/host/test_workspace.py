@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from ordinary_user import NOBODY, SYSTEM_PYTHON, needs_ordinary_user
+from webdyno.core.errors import OperationError
 from webdyno.host import removal, workspace
 from webdyno.host.removal import remove_tree
 from webdyno.host.users import ServerUser, hand_over, open_log, server_user
 from webdyno.host.workspace import LOCK, Workspace, home_folder, open_lock, others_running, sweep
-from webdyno.model.errors import OperationError
 
 
 @pytest.fixture

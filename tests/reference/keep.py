@@ -14,8 +14,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from reference.recorded import pack, unpacked
 from reference.verdicts import verdicts_of
-from webdyno.run.folder import HEAD_FILE, RunFolder
-from webdyno.run.records_file import RECORDS_FILE
+from webdyno.measure.folder import HEAD_FILE, RunFolder
+from webdyno.measure.records_file import RECORDS_FILE
 
 PLACE = re.compile(r"/(?:work|root|home|tmp|var/tmp)(?:/[\w.+@-]+)*/(?=[\w.+@-]+)")
 NEUTRAL = "/srv/"

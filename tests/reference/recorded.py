@@ -5,8 +5,8 @@ import lzma
 import tarfile
 from pathlib import Path
 
-from webdyno.run.folder import HEAD_FILE, RunFolder
-from webdyno.run.records_file import RECORDS_FILE
+from webdyno.measure.folder import HEAD_FILE, RunFolder
+from webdyno.measure.records_file import RECORDS_FILE
 
 RUNS = Path(__file__).parent / "runs"
 ENDING = ".tar.xz"

@@ -32,7 +32,7 @@ from reference.verdicts import (
     verdicts_of,
 )
 from report.approved import assert_same_text
-from webdyno.judge import Stop
+from webdyno.comparison import Stop
 
 VERDICTS, TEXTS = (Path(__file__).parent / kind for kind in ("verdicts", "texts"))
 REWRITE = "WEBDYNO_REWRITE_VERDICTS"

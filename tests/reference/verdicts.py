@@ -11,19 +11,19 @@ from typing import Any, NamedTuple, get_args, get_type_hints
 from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
-from webdyno.judge import decide, foresee, next_variants, question_of
-from webdyno.judge.adjustments import due_adjustment
-from webdyno.judge.fleet import judge_fleet, judge_machine
-from webdyno.judge.look_length import lacking_looks
-from webdyno.judge.point_data import PointData
-from webdyno.judge.questions.interventions import advice_evidence
-from webdyno.judge.runs import compare_sweeps
-from webdyno.judge.settings import slot_settings, slots_per_variant
-from webdyno.judge.sweep import judge_sweep
-from webdyno.judge.validity import used_s
-from webdyno.model.records import RoundRecord
-from webdyno.model.text import Wording
-from webdyno.run.folder import RunFolder
+from webdyno.comparison import decide, foresee, next_variants, question_of
+from webdyno.comparison.runs import compare_sweeps
+from webdyno.comparison.sweep import judge_sweep
+from webdyno.core.records import RoundRecord
+from webdyno.core.text import Wording
+from webdyno.evidence.point_data import PointData
+from webdyno.fleet.decide import judge_fleet, judge_machine
+from webdyno.measure.folder import RunFolder
+from webdyno.planning.adjustments import due_adjustment
+from webdyno.planning.look_length import lacking_looks
+from webdyno.planning.settings import slot_settings, slots_per_variant
+from webdyno.questions.explain.decide import advice_evidence
+from webdyno.validity import used_s
 
 DECIDED_AFTER = slice(1, 8, 2)
 """The rounds after which is decided again what comes next, next to the end: 2, 4, 6 and 8."""

@@ -3,10 +3,10 @@
 from functools import cache
 
 from builders import SimulatedRun, SimulatedVariant, pilot_record, service_use, simulated_run
-from judge.validity.broken import quiet_readings, readings_with
-from webdyno.model.pilot import SlotSettings
-from webdyno.model.readings import HostSample, ServiceUse
-from webdyno.model.records import AdjustmentRecord, Record, RoundRecord, SlotRecord
+from validity.broken import quiet_readings, readings_with
+from webdyno.core.pilot import SlotSettings
+from webdyno.core.readings import HostSample, ServiceUse
+from webdyno.core.records import AdjustmentRecord, Record, RoundRecord, SlotRecord
 
 SLOW = SimulatedVariant(throughput_rps=21_000, server_cpu_us=61, latency_p50_us=2_700)
 NEAR = SimulatedVariant(throughput_rps=76_500, server_cpu_us=11.4, latency_p50_us=785)

@@ -5,8 +5,8 @@ from io import StringIO
 
 from rich.console import Console
 
-from webdyno.report.document import Document
-from webdyno.report.terminal import print_document
+from webdyno.media.document import Document
+from webdyno.media.terminal import print_document
 
 
 def in_terminal(

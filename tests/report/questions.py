@@ -3,17 +3,17 @@
 from functools import cache
 
 from builders import START, SimulatedRun, SimulatedVariant, simulated_run
-from judge.rates import at_rate, instructions, rest
-from judge.searches import Variant, searched
-from judge.validity.broken import readings_with
+from comparison.searches import Variant, searched
+from evidence.rates import at_rate, instructions, rest
 from report.comparisons import LONG_NAME, NGINX
-from webdyno.model.gate import BASELINE, BASELINE_AGAIN, HEAD
-from webdyno.model.questions.gate import GateSettings
-from webdyno.model.questions.races import RankingSettings
-from webdyno.model.readings import CpuUse
-from webdyno.model.records import IncidentRecord, Record, RoundRecord, SlotRecord
-from webdyno.model.run import RunHead
-from webdyno.model.setting import SettingShare, TunedVariant, TuningStep
+from validity.broken import readings_with
+from webdyno.core.gate import BASELINE, BASELINE_AGAIN, HEAD
+from webdyno.core.readings import CpuUse
+from webdyno.core.records import IncidentRecord, Record, RoundRecord, SlotRecord
+from webdyno.core.run import RunHead
+from webdyno.core.setting import SettingShare, TunedVariant, TuningStep
+from webdyno.questions.gate.settings import GateSettings
+from webdyno.questions.ranking.settings import RankingSettings
 
 UVICORN = SimulatedVariant(stack="uvicorn", server_cpu_us=340.0, latency_p50_us=420.0)
 GRANIAN = SimulatedVariant(stack="granian", server_cpu_us=210.0, latency_p50_us=390.0)

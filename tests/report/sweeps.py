@@ -5,11 +5,11 @@ from functools import cache
 from itertools import product
 
 from builders import SimulatedRun, SimulatedVariant, simulated_run
-from judge.rates import at_rate, instructions
+from evidence.rates import at_rate, instructions
 from report.comparisons import APACHE, NGINX, with_readings
 from report.questions import GRANIAN
-from webdyno.model.experiment import Level
-from webdyno.model.records import Record
+from webdyno.core.experiment import Level
+from webdyno.core.records import Record
 
 MARKUP = ("[red]hot[/red]", "[/]", "[link=x]y")
 """What rich would take for styles, or raise an error about."""

@@ -4,9 +4,9 @@ import pytest
 
 from audit.texts import outputs
 from builders import SimulatedRun, SimulatedVariant, simulated_run
-from webdyno.judge.point_data import RunData
-from webdyno.model.errors import UserError
-from webdyno.model.records import SlotRecord
+from webdyno.core.errors import UserError
+from webdyno.core.records import SlotRecord
+from webdyno.evidence.point_data import RunData
 from webdyno.report.csv_files import AUTOBENCH_COLUMNS, autobench_sheet
 
 VARIANTS = {

@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 from report import comparisons, runs
-from webdyno.judge.sentences import sentence
-from webdyno.model.base import Interval
-from webdyno.model.format import between
-from webdyno.model.judgement import Bias, Comparison
+from webdyno.comparison.sentences import sentence
+from webdyno.core.base import Interval
+from webdyno.core.format import between
+from webdyno.core.judgement import Bias, Comparison
 from webdyno.report.words import bias_sentences, ratio_and_interval, worst_case_words
 
 

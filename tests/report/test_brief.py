@@ -7,11 +7,11 @@ import pytest
 from rich.cells import cell_len
 
 from builders import SimulatedRun
-from judge.validity.broken import readings_with
 from report import comparisons, questions, runs, sweeps
 from report.approved import assert_as_approved
 from report.in_terminal import in_terminal
-from webdyno.model.records import SlotRecord
+from validity.broken import readings_with
+from webdyno.core.records import SlotRecord
 from webdyno.report.brief import brief, next_steps
 
 RUN = Path("runs/2026-03-14-static-hello")

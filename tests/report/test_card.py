@@ -6,7 +6,7 @@ import pytest
 
 from builders import SimulatedVariant, simulated_run
 from report import comparisons, questions, runs, sweeps
-from webdyno.model.judgement import Verdict
+from webdyno.core.judgement import Verdict
 from webdyno.report.card import card, confidence, in_practice
 from webdyno.report.show import PointView
 

@@ -5,20 +5,20 @@ import re
 import pytest
 
 from builders import SimulatedRun
-from judge.searches import Variant, searched
-from judge.validity.broken import readings_with
+from comparison.searches import Variant, searched
 from report import comparisons, questions, runs, sweeps
-from webdyno.judge import judge
-from webdyno.judge.point_data import PointData
-from webdyno.model.base import Interval
-from webdyno.model.capacity import objective
-from webdyno.model.machine import Ceiling
-from webdyno.model.records import SlotRecord
-from webdyno.report.document import Figure
+from validity.broken import readings_with
+from webdyno.comparison import judge
+from webdyno.core.base import Interval
+from webdyno.core.capacity import objective
+from webdyno.core.machine import Ceiling
+from webdyno.core.records import SlotRecord
+from webdyno.evidence.point_data import PointData
+from webdyno.media.document import Figure
+from webdyno.questions.capacity.charts import trial_rows
 from webdyno.report.factor_charts import factor_axis, factor_figures, in_powers, value_rows
 from webdyno.report.latency_charts import latency_rows
 from webdyno.report.point_charts import point_figures, slot_rows
-from webdyno.report.questions.capacity_charts import trial_rows
 from webdyno.report.ratio_charts import ratio_figure, ratio_row
 
 

@@ -8,15 +8,15 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from report import comparisons
-from webdyno.model.base import Interval
-from webdyno.model.study import Claim, ClaimRow, GeneratorAnswer, Outcome, Publication
+from webdyno.core.base import Interval
+from webdyno.core.study import Claim, ClaimRow, GeneratorAnswer, Outcome, Publication
+from webdyno.media.terminal import print_document
 from webdyno.report.claims import (
     claim_sentence,
     claims_digest,
     claims_markdown,
     claims_page,
 )
-from webdyno.report.terminal import print_document
 
 LOW, HIGH = Interval(low=1.9, estimate=2.0, high=2.1), Interval(low=3.0, estimate=3.2, high=3.4)
 RATIO: Any = {"experiment": "x", "variants": ["nginx"], "against": "apache", "above": 1.0}

@@ -1,16 +1,16 @@
 import pytest
 
 from builders import SimulatedRun, machine
-from judge.validity.broken import load_with, readings_with, run_with
 from report import comparisons, runs, sweeps
-from webdyno.judge import judge
-from webdyno.judge.point_data import RunData
-from webdyno.model.experiment import Experiment
-from webdyno.model.load import Load, SlowReaders
-from webdyno.model.readings import ServerStatus
-from webdyno.model.records import SlotRecord
-from webdyno.model.request import WrittenRequest
-from webdyno.model.variant import Variant
+from validity.broken import load_with, readings_with, run_with
+from webdyno.comparison import judge
+from webdyno.core.experiment import Experiment
+from webdyno.core.load import Load, SlowReaders
+from webdyno.core.readings import ServerStatus
+from webdyno.core.records import SlotRecord
+from webdyno.core.request import WrittenRequest
+from webdyno.core.variant import Variant
+from webdyno.evidence.point_data import RunData
 from webdyno.report.conditions import (
     cpu_split,
     how_measured,

@@ -3,11 +3,11 @@
 import pytest
 
 from builders import SimulatedRun
-from judge.validity.broken import readings_with, run_with
 from report import comparisons, runs
-from webdyno.judge import judge
-from webdyno.model.readings import ServerStatus
-from webdyno.model.records import SlotRecord
+from validity.broken import readings_with, run_with
+from webdyno.comparison import judge
+from webdyno.core.readings import ServerStatus
+from webdyno.core.records import SlotRecord
 from webdyno.report.details import Cost, costs
 from webdyno.report.point_charts import host_figure, host_rows
 

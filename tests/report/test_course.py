@@ -3,10 +3,10 @@
 from functools import cache
 
 from builders import SimulatedRun
-from judge.stretches import Truth, stretch
+from evidence.stretches import Truth, stretch
 from report import comparisons, runs
-from webdyno.model.long_look import LookEnd
-from webdyno.model.records import LongLookRecord
+from webdyno.core.long_look import LookEnd
+from webdyno.core.records import LongLookRecord
 from webdyno.report.around_rounds import how_it_changes
 from webdyno.report.csv_files import summary_csv
 from webdyno.report.long_charts import course_figure, course_rows

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from builders import SimulatedRun, SimulatedVariant, simulated_run
 from report import runs
-from webdyno.model.records import SlotRecord
-from webdyno.model.run import read_stacks, written_stacks
+from webdyno.core.records import SlotRecord
+from webdyno.core.run import read_stacks, written_stacks
+from webdyno.measure.folder import RunFolder
 from webdyno.report.flame_charts import boxes, flame_figure, spent_by_name_us, spent_us
-from webdyno.run.folder import RunFolder
 
 NAMES = st.text(st.characters(codec="utf-8", exclude_characters=";\n"), min_size=1)
 STACKS = st.dictionaries(

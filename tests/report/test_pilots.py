@@ -6,9 +6,9 @@ from io import StringIO
 import pytest
 
 from report import comparisons, runs
-from webdyno.judge.validity import counting_share, excluded_slots, used_s
-from webdyno.model.records import RoundRecord, SlotRecord
+from webdyno.core.records import RoundRecord, SlotRecord
 from webdyno.report.csv_files import summary_csv
+from webdyno.validity import counting_share, excluded_slots, used_s
 
 
 def test_the_share_of_time_in_windows_that_count() -> None:

@@ -1,5 +1,5 @@
 from builders import SimulatedVariant, point_data, preflight_record
-from webdyno.model.records import PreflightRecord
+from webdyno.core.records import PreflightRecord
 from webdyno.report.around_rounds import preflight_of
 
 

@@ -6,8 +6,8 @@ from builders import SimulatedRun, SimulatedVariant, simulated_run
 from report import comparisons
 from report.approved import assert_as_approved
 from report.in_terminal import in_terminal
-from webdyno.judge.runs import compare_sweeps
-from webdyno.model.questions.races import RankingSettings
+from webdyno.comparison.runs import compare_sweeps
+from webdyno.questions.ranking.settings import RankingSettings
 from webdyno.report.run_comparison import comparison_document
 
 

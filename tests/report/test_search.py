@@ -8,8 +8,8 @@ from rich.cells import cell_len
 from report import questions
 from report.approved import assert_as_approved
 from report.in_terminal import in_terminal
-from webdyno.model.setting import TunedVariant, TuningStep
-from webdyno.report.questions.tuning import MOST_STEPS, search_document, settings_toml
+from webdyno.core.setting import TunedVariant, TuningStep
+from webdyno.questions.tune.show import MOST_STEPS, search_document, settings_toml
 
 NGINX, NODE = questions.tuned().head.experiment.tuning
 

@@ -8,21 +8,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import SimulatedRun, SimulatedVariant, simulated_run
-from judge.searches import Variant, searched
-from webdyno.definitions import Catalogue
-from webdyno.definitions.catalogue import check_study, levels_first, read_studies
-from webdyno.generator.interface import generator_fault
-from webdyno.judge import judge
-from webdyno.judge.point_data import RunData
-from webdyno.model.base import Interval
-from webdyno.model.judgement import Bias, Comparison, Verdict
-from webdyno.model.load_result import Bytes
-from webdyno.model.metrics import CAPACITY
-from webdyno.model.point import plan_points
-from webdyno.model.records import SlotRecord
-from webdyno.model.study import Claim, ClaimRow, Outcome
+from comparison.searches import Variant, searched
+from webdyno.comparison import judge
+from webdyno.config import Catalogue
+from webdyno.config.catalogue import check_study, levels_first, read_studies
+from webdyno.core.base import Interval
+from webdyno.core.judgement import Bias, Comparison, Verdict
+from webdyno.core.load_result import Bytes
+from webdyno.core.metrics import CAPACITY
+from webdyno.core.point import plan_points
+from webdyno.core.records import SlotRecord
+from webdyno.core.study import Claim, ClaimRow, Outcome
+from webdyno.evidence.point_data import RunData
+from webdyno.load.interface import generator_fault
+from webdyno.measure.budget import need_s, reduce_levels
 from webdyno.report.claims import claims_markdown
-from webdyno.run.budget import need_s, reduce_levels
 from webdyno.studies.claims import claimed_range, judge_claim, outcome_at
 from webdyno.studies.further import RESERVE, further_rounds, next_batch, rounds_to_decide
 

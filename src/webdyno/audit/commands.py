@@ -9,10 +9,10 @@ from dataclasses import replace
 from typing import Any
 
 from webdyno.audit.options import ALIASES, DEFAULTS, FLAGS, NO_MATTER, OPTIONS
-from webdyno.readers.facts import in_ms
-from webdyno.readers.lines import NumberedLine
-from webdyno.readers.output import Command, Output
-from webdyno.readers.values import url_figures
+from webdyno.formats.facts import in_ms
+from webdyno.formats.lines import NumberedLine
+from webdyno.formats.output import Command, Output
+from webdyno.formats.values import url_figures
 
 _NAMES = "|".join(sorted({*OPTIONS, *ALIASES}, key=len, reverse=True))
 

@@ -21,9 +21,9 @@ from webdyno.audit.rules import (
 )
 from webdyno.audit.tables import TextTable
 from webdyno.audit.unread import UnreadPart, outside
-from webdyno.model.base import Model
-from webdyno.readers.lines import NumberedLine
-from webdyno.readers.output import Command, Output
+from webdyno.core.base import Model
+from webdyno.formats.lines import NumberedLine
+from webdyno.formats.output import Command, Output
 
 TABLE, COMMAND = "table", "command"
 """Kinds of what is read that are no tool's output."""

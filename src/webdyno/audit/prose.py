@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from webdyno.audit.options import OPTIONS
-from webdyno.readers.lines import NumberedLine
+from webdyno.formats.lines import NumberedLine
 
 RAN_OUT = {
     "local ports": re.compile(

@@ -11,13 +11,13 @@ from webdyno.audit.commands import find_command, is_another, joined, prints_for
 from webdyno.audit.prose import Hint, hints
 from webdyno.audit.tables import TableReader, TextTable
 from webdyno.audit.unread import FIGURES, UnreadFinder, UnreadPart
-from webdyno.readers.facts import Facts, Tool
-from webdyno.readers.lines import NumberedLine
-from webdyno.readers.output import Command, Output
-from webdyno.readers.sheets import AnySheet, sheet_headed_by
-from webdyno.readers.tools import after_all, opened_by, tools
-from webdyno.readers.tools.ab import LABELS
-from webdyno.readers.tools.redis import redis_quiet
+from webdyno.formats.facts import Facts, Tool
+from webdyno.formats.lines import NumberedLine
+from webdyno.formats.output import Command, Output
+from webdyno.formats.sheets import AnySheet, sheet_headed_by
+from webdyno.formats.tools import after_all, opened_by, tools
+from webdyno.formats.tools.ab import LABELS
+from webdyno.formats.tools.redis import redis_quiet
 
 MOST_JSON_CHARACTERS = 200_000
 """The longest of them, k6's with many metrics, has a tenth; what is longer is something else."""

@@ -5,7 +5,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from webdyno.readers.lines import NumberedLine
+from webdyno.formats.lines import NumberedLine
 
 FIGURES = "figures"
 """Kind of a part whose tool isn't known by name."""

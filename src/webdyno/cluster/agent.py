@@ -19,17 +19,17 @@ from importlib.metadata import version
 from pathlib import Path, PurePosixPath
 from statistics import median
 
-from webdyno.generator.loadgen import find_loadgen
+from webdyno.cluster.orders import AgentExit, LinkFacts, Piece
+from webdyno.core.experiment import Experiment
+from webdyno.core.machine import Machine
+from webdyno.core.run import CATALOGUE_FOLDER, EXPERIMENT_FILE, ROUNDS_FOLDER
+from webdyno.core.testbed import TestbedSettings
 from webdyno.host.children import ending_with_us, interrupt
 from webdyno.host.netns import open_testbed
-from webdyno.model.cluster import AgentExit, LinkFacts, Piece
-from webdyno.model.experiment import Experiment
-from webdyno.model.machine import Machine
-from webdyno.model.run import CATALOGUE_FOLDER, EXPERIMENT_FILE, ROUNDS_FOLDER
-from webdyno.model.testbed import TestbedSettings
-from webdyno.run.child import words_of
-from webdyno.run.folder import HEAD_FILE, LOCK_FILE, RunFolder
-from webdyno.run.records_file import RECORDS_FILE
+from webdyno.load.loadgen import find_loadgen
+from webdyno.measure.child import words_of
+from webdyno.measure.folder import HEAD_FILE, LOCK_FILE, RunFolder
+from webdyno.measure.records_file import RECORDS_FILE
 
 logger = logging.getLogger(__name__)
 

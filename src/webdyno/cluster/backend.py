@@ -9,15 +9,15 @@ from typing import Self
 from webdyno.cluster.agent import parcel_of
 from webdyno.cluster.host import RemoteAgent, RoleHost
 from webdyno.cluster.remote_hosts import RemoteClients, RemoteServers, at_once
-from webdyno.definitions import Catalogue
-from webdyno.model.errors import OperationError, UserError
-from webdyno.model.experiment import Experiment
-from webdyno.model.point import PointPlan
-from webdyno.model.testbed import RoleHosts
-from webdyno.run.backend import HostLost, PointTestbed, Surroundings, TestbedOf
-from webdyno.run.folder import RunFolder
-from webdyno.run.planned import PlannedVariant, variants_of_all_points
-from webdyno.run.repeat import keep_for_repeating
+from webdyno.config import Catalogue
+from webdyno.core.errors import OperationError, UserError
+from webdyno.core.experiment import Experiment
+from webdyno.core.point import PointPlan
+from webdyno.core.testbed import RoleHosts
+from webdyno.measure.backend import HostLost, PointTestbed, Surroundings, TestbedOf
+from webdyno.measure.folder import RunFolder
+from webdyno.measure.planned import PlannedVariant, variants_of_all_points
+from webdyno.measure.repeat import keep_for_repeating
 
 
 class ClusterBackend:

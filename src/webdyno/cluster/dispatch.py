@@ -32,26 +32,26 @@ from typing import Any
 from pydantic import ValidationError
 
 from webdyno.cluster.host import Runner
+from webdyno.cluster.orders import AgentExit, Piece
+from webdyno.core.errors import OperationError
+from webdyno.core.experiment import Experiment
+from webdyno.core.files import open_here
+from webdyno.core.point import only_at, plan_points
+from webdyno.core.records import RECORD
+from webdyno.evidence.point_data import RunData
+from webdyno.fleet.decide import JudgedMachine, judge_machine
 from webdyno.host.children import end_with_parent
 from webdyno.host.python import from_no_folder
-from webdyno.judge.fleet import JudgedMachine, judge_machine
-from webdyno.judge.point_data import RunData
-from webdyno.model.cluster import AgentExit, Piece
-from webdyno.model.errors import OperationError
-from webdyno.model.experiment import Experiment
-from webdyno.model.files import open_here
-from webdyno.model.point import only_at, plan_points
-from webdyno.model.records import RECORD
-from webdyno.run.backend import HostLost
-from webdyno.run.folder import HEAD_FILE, RunFolder
-from webdyno.run.records_file import RECORDS_FILE
-from webdyno.run.session import is_finished
+from webdyno.measure.backend import HostLost
+from webdyno.measure.folder import HEAD_FILE, RunFolder
+from webdyno.measure.records_file import RECORDS_FILE
+from webdyno.measure.session import is_finished
 
 News = Callable[[str, Path], None]
 """Hears whose run has something new, and its folder."""
 
 ENDS = (b'{"kind":"stop"', b'{"kind":"long-look"')
-"""How records begin that say of a run's end; see `run.redact.line_of`."""
+"""How records begin that say of a run's end; see `measure.redact.line_of`."""
 
 MEASURED = (0, 1)
 """Exit codes of a run that came to its end: with a verdict, or with `invalid`."""

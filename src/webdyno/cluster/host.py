@@ -12,13 +12,13 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple, Protocol, cast
 
-from webdyno.judge.differences import machine_differences
-from webdyno.model.cluster import AgentExit, LinkFacts, Piece
-from webdyno.model.errors import OperationError, UserError
-from webdyno.model.machine import Machine
-from webdyno.model.several_runs import Difference
-from webdyno.run.backend import ClientsHost, HostLost, ServersHost, StartedVariant, Surroundings
-from webdyno.stack.layout import Placement
+from webdyno.cluster.orders import AgentExit, LinkFacts, Piece
+from webdyno.core.errors import OperationError, UserError
+from webdyno.core.machine import Machine
+from webdyno.core.several_runs import Difference
+from webdyno.evidence.differences import machine_differences
+from webdyno.measure.backend import ClientsHost, HostLost, ServersHost, StartedVariant, Surroundings
+from webdyno.servers.layout import Placement
 
 logger = logging.getLogger(__name__)
 

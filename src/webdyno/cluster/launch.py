@@ -18,11 +18,11 @@ from subprocess import CompletedProcess
 
 from pydantic import ValidationError
 
+from webdyno.cluster.orders import NodeAnswer, StartNode, StopNode
+from webdyno.core.debug_log import DEBUG_FILE
+from webdyno.core.errors import OperationError, UserError
 from webdyno.host.children import run_program
 from webdyno.host.python import python_module
-from webdyno.model.cluster import NodeAnswer, StartNode, StopNode
-from webdyno.model.debug_log import DEBUG_FILE
-from webdyno.model.errors import OperationError, UserError
 
 logger = logging.getLogger(__name__)
 

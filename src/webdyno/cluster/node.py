@@ -26,11 +26,11 @@ from socket import create_server
 import psutil
 from pydantic import ValidationError
 
+from webdyno.cluster.orders import NODE_ORDER, NodeAnswer, StartNode, StopNode
+from webdyno.core.debug_log import debug_log
+from webdyno.core.errors import OperationError, UserError
 from webdyno.host.python import python_module
 from webdyno.host.removal import remove_tree
-from webdyno.model.cluster import NODE_ORDER, NodeAnswer, StartNode, StopNode
-from webdyno.model.debug_log import debug_log
-from webdyno.model.errors import OperationError, UserError
 
 logger = logging.getLogger(__name__)
 

@@ -20,13 +20,13 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from webdyno.cluster import agent
 from webdyno.cluster.host import Order, RemoteAgent, Reply, remote_agent
+from webdyno.cluster.orders import AgentExit, LinkFacts, Piece
 from webdyno.cluster.role_agent import AgentProcess
-from webdyno.generator.interface import GeneratorError
-from webdyno.model.cluster import AgentExit, LinkFacts, Piece
-from webdyno.model.errors import OperationError, UserError
-from webdyno.model.machine import Machine
-from webdyno.run.backend import HostLost
-from webdyno.stack.service import StackDied
+from webdyno.core.errors import OperationError, UserError
+from webdyno.core.machine import Machine
+from webdyno.load.interface import GeneratorError
+from webdyno.measure.backend import HostLost
+from webdyno.servers.service import StackDied
 
 logger = logging.getLogger(__name__)
 

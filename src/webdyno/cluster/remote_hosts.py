@@ -15,16 +15,14 @@ from pathlib import Path
 from typing import TypeVar
 
 from webdyno.cluster.host import RemoteAgent
-from webdyno.generator.interface import LoadOrder
-from webdyno.generator.split_and_merge import merged_results, split_order
-from webdyno.model.errors import OperationError, UserError
-from webdyno.model.files import write_whole
-from webdyno.model.point import PointPlan
-from webdyno.model.readings import CpuUse, StoppedUse
-from webdyno.model.records import Response, ServerUse
-from webdyno.probe.instructions import Counted
-from webdyno.probe.stacks import Profile
-from webdyno.run.backend import (
+from webdyno.core.errors import OperationError, UserError
+from webdyno.core.files import write_whole
+from webdyno.core.point import PointPlan
+from webdyno.core.readings import CpuUse, StoppedUse
+from webdyno.core.records import Response, ServerUse
+from webdyno.load.interface import LoadOrder
+from webdyno.load.split_and_merge import merged_results, split_order
+from webdyno.measure.backend import (
     ClientsHost,
     ClientUse,
     HostLost,
@@ -35,9 +33,11 @@ from webdyno.run.backend import (
     StartedVariant,
     Tracing,
 )
-from webdyno.run.planned import PlannedVariant
-from webdyno.stack.layout import Placement
-from webdyno.stack.service_graph import resolve_stack
+from webdyno.measure.planned import PlannedVariant
+from webdyno.probes.instructions import Counted
+from webdyno.probes.stacks import Profile
+from webdyno.servers.layout import Placement
+from webdyno.servers.service_graph import resolve_stack
 
 T = TypeVar("T")
 Number = TypeVar("Number", int, float)

@@ -1,4 +1,4 @@
-"""The lab's agent (`run.local_backend`) on a host of a cluster that serves, or makes load.
+"""The lab's agent (`measure.local_backend`) on a host of a cluster that serves, or makes load.
 
 It is given the experiment with its part of the catalogue; from then on orders name points and
 variants of it. It has a process of its own: what carries its orders has threads, timers, signal
@@ -29,27 +29,27 @@ from urllib.parse import urlsplit
 
 from webdyno.cluster.agent import at_usual_priority, unpack_parcel
 from webdyno.cluster.host import Order, RemoteAgent, Reply, carried_out
-from webdyno.definitions import Catalogue, read_experiment
-from webdyno.definitions.toml_file import TomlFile
-from webdyno.generator.interface import GeneratorError, LoadOrder
-from webdyno.generator.loadgen import find_loadgen
+from webdyno.config import Catalogue, read_experiment
+from webdyno.config.toml_file import TomlFile
+from webdyno.core.debug_log import debug_log
+from webdyno.core.errors import OperationError
+from webdyno.core.experiment import Experiment
+from webdyno.core.point import plan_points
+from webdyno.core.records import Response
+from webdyno.core.run import CATALOGUE_FOLDER, EXPERIMENT_FILE
 from webdyno.host.machine import allowed_cpus, physical_cores, whole_split
 from webdyno.host.netns import open_testbed
 from webdyno.host.python import python_module
 from webdyno.host.this_machine import Testbed
 from webdyno.host.workspace import Workspace
-from webdyno.model.debug_log import debug_log
-from webdyno.model.errors import OperationError
-from webdyno.model.experiment import Experiment
-from webdyno.model.point import plan_points
-from webdyno.model.records import Response
-from webdyno.model.run import CATALOGUE_FOLDER, EXPERIMENT_FILE
-from webdyno.run.backend import LoadOutcome, Questions, StartedVariant, Surroundings
-from webdyno.run.local_backend import Agent, OpenTestbeds, surroundings_on
-from webdyno.run.planned import PlannedVariant, plan_variants, variants_of_all_points
-from webdyno.stack.layout import Placement
-from webdyno.stack.needs import install_packages, missing_packages
-from webdyno.stack.programs import build_program, unbuilt
+from webdyno.load.interface import GeneratorError, LoadOrder
+from webdyno.load.loadgen import find_loadgen
+from webdyno.measure.backend import LoadOutcome, Questions, StartedVariant, Surroundings
+from webdyno.measure.local_backend import Agent, OpenTestbeds, surroundings_on
+from webdyno.measure.planned import PlannedVariant, plan_variants, variants_of_all_points
+from webdyno.servers.layout import Placement
+from webdyno.servers.needs import install_packages, missing_packages
+from webdyno.servers.programs import build_program, unbuilt
 
 EVERY_S = 0.1
 CONNECTED_WITHIN_S = 0.5

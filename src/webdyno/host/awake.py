@@ -18,8 +18,8 @@ from statistics import median
 from struct import pack
 from typing import NamedTuple
 
+from webdyno.core.errors import OperationError
 from webdyno.host.children import end_with_parent
-from webdyno.model.errors import OperationError
 
 logger = logging.getLogger(__name__)
 

@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from webdyno.core.errors import OperationError
+from webdyno.core.format import duration, last_lines
 from webdyno.host.machine import allowed_cpus
 from webdyno.host.this_machine import Testbed
 from webdyno.host.workspace import Workspace
-from webdyno.model.errors import OperationError
-from webdyno.model.format import duration, last_lines
 
 WITHIN_S = 3600.0
 KEPT_FOR_S = 30 * 86_400

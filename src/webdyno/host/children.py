@@ -17,9 +17,9 @@ from typing import IO, TypedDict
 
 import psutil
 
+from webdyno.core.debug_log import words_without_secrets
+from webdyno.core.errors import OperationError
 from webdyno.host.users import ServerUser
-from webdyno.model.debug_log import words_without_secrets
-from webdyno.model.errors import OperationError
 
 logger = logging.getLogger(__name__)
 

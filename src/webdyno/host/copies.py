@@ -14,10 +14,10 @@ from math import inf
 from pathlib import Path, PurePosixPath
 from typing import IO
 
+from webdyno.core.errors import OperationError
+from webdyno.core.files import everything_below
 from webdyno.host.children import identity, must, run_program
 from webdyno.host.users import ServerUser
-from webdyno.model.errors import OperationError
-from webdyno.model.files import everything_below
 
 SOMETHING_EXCLUDED = 1
 """Exit code of a `tar` that passed over files."""

@@ -8,9 +8,9 @@ from math import ceil
 from pathlib import Path
 from typing import Literal, NamedTuple, Self
 
+from webdyno.core.errors import OperationError
+from webdyno.core.readings import MemoryLimitUse
 from webdyno.host.control_group import ControlGroup, mount_point, mounts
-from webdyno.model.errors import OperationError
-from webdyno.model.readings import MemoryLimitUse
 
 PERIOD_US = 5_000
 """Period of a quota. It is short because a process that has used up its share stalls until

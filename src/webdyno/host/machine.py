@@ -9,8 +9,8 @@ from pathlib import Path
 
 import psutil
 
-from webdyno.model.errors import UserError
-from webdyno.model.machine import CpuSplit, Machine
+from webdyno.core.errors import UserError
+from webdyno.core.machine import CpuSplit, Machine
 
 SYSFS = Path("/sys/devices/system/cpu")
 

@@ -18,13 +18,13 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, Self
 
+from webdyno.core.errors import OperationError
+from webdyno.core.machine import Machine
+from webdyno.core.testbed import TestbedSettings
 from webdyno.host import netns_agent
 from webdyno.host.python import python_file
 from webdyno.host.this_machine import Testbed
 from webdyno.host.users import ServerUser
-from webdyno.model.errors import OperationError
-from webdyno.model.machine import Machine
-from webdyno.model.testbed import TestbedSettings
 
 logger = logging.getLogger(__name__)
 

@@ -15,13 +15,13 @@ from typing import Literal, NotRequired, TypedDict
 
 import psutil
 
+from webdyno.core.debug_log import words_without_secrets
+from webdyno.core.errors import OperationError
 from webdyno.host import warden
 from webdyno.host.listening import holders
 from webdyno.host.python import python_file
 from webdyno.host.users import ServerUser, open_log
 from webdyno.host.workspace import Workspace
-from webdyno.model.debug_log import words_without_secrets
-from webdyno.model.errors import OperationError
 
 logger = logging.getLogger(__name__)
 

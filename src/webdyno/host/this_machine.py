@@ -7,6 +7,8 @@ from contextlib import ExitStack
 from math import ceil
 from typing import Protocol, Self, Unpack
 
+from webdyno.core.errors import UserError
+from webdyno.core.machine import CpuSplit, Machine
 from webdyno.host.awake import kept_awake
 from webdyno.host.control_group import ControlGroup
 from webdyno.host.limits import CpuLimit
@@ -14,8 +16,6 @@ from webdyno.host.machine import allowed_cpus, describe_machine, physical_cores,
 from webdyno.host.server_process import Circumstances, ServerProcess
 from webdyno.host.users import ServerUser, server_user
 from webdyno.host.workspace import Workspace
-from webdyno.model.errors import UserError
-from webdyno.model.machine import CpuSplit, Machine
 
 
 class ServerNamespace(Protocol):

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from webdyno.model.errors import OperationError
-from webdyno.model.files import everything_below, folder_inside, writing
+from webdyno.core.errors import OperationError
+from webdyno.core.files import everything_below, folder_inside, writing
 
 CANDIDATES = ("www-data", "nobody")
 PRIVATE, OPEN = 0o700, 0o755

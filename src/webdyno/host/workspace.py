@@ -18,10 +18,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple, Self
 
+from webdyno.core.errors import OperationError
 from webdyno.host.control_group import ControlGroup, forget_groups
 from webdyno.host.removal import remove_tree
 from webdyno.host.users import OPEN, server_user
-from webdyno.model.errors import OperationError
 
 logger = logging.getLogger(__name__)
 

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from webdyno.judge.point_data import PointData
-from webdyno.model import format as text
-from webdyno.model.base import Interval
-from webdyno.model.files import MIB
-from webdyno.model.long_look import LongLook, LookPart, Slope
-from webdyno.model.records import AdjustmentRecord, PilotRecord, PreflightRecord, Response
-from webdyno.report import document as doc
+from webdyno.core import format as text
+from webdyno.core.base import Interval
+from webdyno.core.files import MIB
+from webdyno.core.long_look import LongLook, LookPart, Slope
+from webdyno.core.records import AdjustmentRecord, PilotRecord, PreflightRecord, Response
+from webdyno.evidence.point_data import PointData
+from webdyno.media import document as doc
 
 Notify = Callable[[PilotRecord], float | None]
 COLD: tuple[tuple[str, Notify], ...] = (

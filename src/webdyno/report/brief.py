@@ -9,16 +9,15 @@ from dataclasses import replace
 from math import ceil
 from pathlib import Path
 
-from webdyno.judge.comparison import asked_about
-from webdyno.judge.sentences import MOST_MINUTES
-from webdyno.judge.validity import SHORT_RUN
-from webdyno.model.command import command
-from webdyno.model.format import listed, typed_duration
-from webdyno.model.judgement import Verdict
-from webdyno.report import document as doc
+from webdyno.comparison.comparison import asked_about
+from webdyno.comparison.sentences import MOST_MINUTES
+from webdyno.core.command import command
+from webdyno.core.format import listed, typed_duration
+from webdyno.core.judgement import Verdict
+from webdyno.media import document as doc
+from webdyno.media.markdown import markdown
 from webdyno.report.around_rounds import pilot_sections, preflight_of
 from webdyno.report.cost_tables import cost_sections
-from webdyno.report.markdown import markdown
 from webdyno.report.metrics_table import failed_requests, metrics_table, not_shown
 from webdyno.report.point_facts import point_facts, scope
 from webdyno.report.ratio_tables import by_variant_table
@@ -35,6 +34,7 @@ from webdyno.report.result import (
     time_sections,
 )
 from webdyno.report.show import PointView, RunView
+from webdyno.validity import SHORT_RUN
 
 NOISE_RULES = {"other-work", "steal", "client-cpu-starved", "client-stalled", "exclusion-matters"}
 """Warnings about what others did on the machine."""

@@ -6,13 +6,13 @@ It is for people who read nothing else, so it says nothing that the figures belo
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from webdyno.judge.point_data import PointData
-from webdyno.model import format as text
-from webdyno.model.base import Interval
-from webdyno.model.experiment import Experiment
-from webdyno.model.judgement import Comparison, Verdict
-from webdyno.model.metrics import CPU_TIME
-from webdyno.report.document import Facts
+from webdyno.core import format as text
+from webdyno.core.base import Interval
+from webdyno.core.experiment import Experiment
+from webdyno.core.judgement import Comparison, Verdict
+from webdyno.core.metrics import CPU_TIME
+from webdyno.evidence.point_data import PointData
+from webdyno.media.document import Facts
 from webdyno.report.point_facts import (
     interference_words,
     scope,

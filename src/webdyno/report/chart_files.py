@@ -6,9 +6,9 @@ from pathlib import Path
 
 import vl_convert
 
-from webdyno.model.files import write_whole
-from webdyno.report import document as doc
-from webdyno.report.drawing import FONT, LIGHT, Mark, marks
+from webdyno.core.files import write_whole
+from webdyno.media import document as doc
+from webdyno.media.drawing import FONT, LIGHT, Mark, marks
 from webdyno.report.result_page import all_figures
 from webdyno.report.show import RunView
 

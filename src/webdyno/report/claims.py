@@ -7,25 +7,17 @@ from importlib.metadata import version
 from itertools import groupby
 from typing import NamedTuple
 
-from webdyno.model.base import Interval
-from webdyno.model.experiment import OWN_GENERATOR
-from webdyno.model.format import (
-    DASH,
-    MISSING,
-    count,
-    quantity,
-    quantity_bounds,
-    ratio_bounds,
-    times,
-)
-from webdyno.model.judgement import Verdict
-from webdyno.model.metrics import METRICS
-from webdyno.model.run import PAGE_FILE, RunHead
-from webdyno.model.study import Claim, ClaimRow, GeneratorAnswer, Outcome, Publication
-from webdyno.report import document as doc
+from webdyno.core.base import Interval
+from webdyno.core.experiment import OWN_GENERATOR
+from webdyno.core.format import DASH, MISSING, count, quantity, quantity_bounds, ratio_bounds, times
+from webdyno.core.judgement import Verdict
+from webdyno.core.metrics import METRICS
+from webdyno.core.run import PAGE_FILE, RunHead
+from webdyno.core.study import Claim, ClaimRow, GeneratorAnswer, Outcome, Publication
+from webdyno.media import document as doc
+from webdyno.media.markdown import table_lines
+from webdyno.media.page import html
 from webdyno.report.conditions import machine_facts, when
-from webdyno.report.markdown import table_lines
-from webdyno.report.page import html
 
 HEADINGS = ("study", "claim", "published", "done right", "as published", "outcome", "why")
 TONES = {

@@ -6,21 +6,21 @@ from datetime import datetime
 from math import prod
 from statistics import median
 
-from webdyno.judge.long_look import warnings_words
-from webdyno.judge.point_data import RunData
-from webdyno.judge.questions import question_of
-from webdyno.judge.validity import counting_share
-from webdyno.judge.validity.servers import counted_by_front
-from webdyno.model import format as text
-from webdyno.model.experiment import Experiment
-from webdyno.model.judgement import Judgement
-from webdyno.model.load import Load
-from webdyno.model.load_result import LoadResult
-from webdyno.model.machine import CpuSplit, Machine
-from webdyno.model.quantities import TIME, memory_words
-from webdyno.model.records import PreflightRecord, RoundRecord, SlotRecord
-from webdyno.model.run import RunHead
-from webdyno.model.variant import Variant
+from webdyno.comparison.asking import question_of
+from webdyno.core import format as text
+from webdyno.core.experiment import Experiment
+from webdyno.core.judgement import Judgement
+from webdyno.core.load import Load
+from webdyno.core.load_result import LoadResult
+from webdyno.core.machine import CpuSplit, Machine
+from webdyno.core.records import PreflightRecord, RoundRecord, SlotRecord
+from webdyno.core.run import RunHead
+from webdyno.core.units import TIME, memory_words
+from webdyno.core.variant import Variant
+from webdyno.evidence.long_look import warnings_words
+from webdyno.evidence.point_data import RunData
+from webdyno.validity import counting_share
+from webdyno.validity.servers import counted_by_front
 
 Facts = list[tuple[str, str]]
 

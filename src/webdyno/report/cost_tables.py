@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 
-from webdyno.model import format as text
-from webdyno.model.cost import CostAtRate, CostAtRest
-from webdyno.model.explain import OverRounds
-from webdyno.report import document as doc
+from webdyno.core import format as text
+from webdyno.core.cost import CostAtRate, CostAtRest
+from webdyno.core.explain import OverRounds
+from webdyno.media import document as doc
 from webdyno.report.show import PointView
 
 COST_COLUMNS = (

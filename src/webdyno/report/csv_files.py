@@ -12,16 +12,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from io import StringIO
 from statistics import fmean, pstdev
 
-from webdyno.judge.point_data import RunData
-from webdyno.model import format as shown
-from webdyno.model.base import ENDLESS, Interval
-from webdyno.model.errors import UserError
-from webdyno.model.files import MIB
-from webdyno.model.judgement import Comparison, VariantValue
-from webdyno.model.long_look import LongLook
-from webdyno.model.metrics import throughput_rps
-from webdyno.model.point import Point
-from webdyno.model.records import SlotRecord
+from webdyno.core import format as shown
+from webdyno.core.base import ENDLESS, Interval
+from webdyno.core.errors import UserError
+from webdyno.core.files import MIB
+from webdyno.core.judgement import Comparison, VariantValue
+from webdyno.core.long_look import LongLook
+from webdyno.core.metrics import throughput_rps
+from webdyno.core.point import Point
+from webdyno.core.records import SlotRecord
+from webdyno.evidence.point_data import RunData
 from webdyno.report.around_rounds import pilot_records
 from webdyno.report.show import PointView, RunView
 

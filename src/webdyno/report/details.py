@@ -10,18 +10,18 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import NamedTuple
 
-from webdyno.judge import question_of
-from webdyno.judge.point_data import PointData
-from webdyno.model import format as text
-from webdyno.model.errors import UserError
-from webdyno.model.files import MIB, read_given
-from webdyno.model.judgement import EndpointFigures, Judgement, VariantFacts
-from webdyno.model.line_diff import line_diff
-from webdyno.model.load_result import TlsUse
-from webdyno.model.metrics import responses
-from webdyno.model.readings import CpuUse, PressureUse, Readings, ServiceUse
-from webdyno.model.records import SlotRecord
-from webdyno.model.run import round_path, variant_folder
+from webdyno.comparison import question_of
+from webdyno.core import format as text
+from webdyno.core.errors import UserError
+from webdyno.core.files import MIB, read_given
+from webdyno.core.judgement import EndpointFigures, Judgement, VariantFacts
+from webdyno.core.line_diff import line_diff
+from webdyno.core.load_result import TlsUse
+from webdyno.core.metrics import responses
+from webdyno.core.readings import CpuUse, PressureUse, Readings, ServiceUse
+from webdyno.core.records import SlotRecord
+from webdyno.core.run import round_path, variant_folder
+from webdyno.evidence.point_data import PointData
 from webdyno.report.show import PointView, RunView, first
 
 SYSTEM_CALLS = "System calls per request, on the servers' CPUs"

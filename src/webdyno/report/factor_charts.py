@@ -12,11 +12,11 @@ from typing import Any, Literal
 
 import altair as alt
 
-from webdyno.model import format as text
-from webdyno.model.experiment import Experiment, Level
-from webdyno.model.judgement import Metric
-from webdyno.report.document import Figure, Panel
-from webdyno.report.drawing import (
+from webdyno.core import format as text
+from webdyno.core.experiment import Experiment, Level
+from webdyno.core.judgement import Metric
+from webdyno.media.document import Figure, Panel
+from webdyno.media.drawing import (
     GROUPED,
     TOOLTIP,
     Layers,

@@ -14,12 +14,12 @@ from typing import NamedTuple
 
 import altair as alt
 
-from webdyno.model import format as text
-from webdyno.model.errors import UserError
-from webdyno.model.files import read_given
-from webdyno.model.run import MOST_STACKS_BYTES, read_stacks, stacks_file
-from webdyno.report.document import Figure, Panel
-from webdyno.report.drawing import TOOLTIP, WIDTH_PX, css_variable, drawn, values
+from webdyno.core import format as text
+from webdyno.core.errors import UserError
+from webdyno.core.files import read_given
+from webdyno.core.run import MOST_STACKS_BYTES, read_stacks, stacks_file
+from webdyno.media.document import Figure, Panel
+from webdyno.media.drawing import TOOLTIP, WIDTH_PX, css_variable, drawn, values
 from webdyno.report.show import PointView
 
 CALL_PX, LETTER_PX = 17, 6.6

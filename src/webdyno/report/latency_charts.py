@@ -6,18 +6,11 @@ from typing import Any
 
 import altair as alt
 
-from webdyno.judge.point_data import PointData
-from webdyno.model import format as text
-from webdyno.model.histogram import Histogram
-from webdyno.report.document import Figure
-from webdyno.report.drawing import (
-    GROUPED,
-    TOOLTIP,
-    Rows,
-    panel,
-    values,
-    variant_encodings,
-)
+from webdyno.core import format as text
+from webdyno.core.histogram import Histogram
+from webdyno.evidence.point_data import PointData
+from webdyno.media.document import Figure
+from webdyno.media.drawing import GROUPED, TOOLTIP, Rows, panel, values, variant_encodings
 from webdyno.report.percentiles import FEWEST_BEYOND, merged_latency
 from webdyno.report.show import PointView
 

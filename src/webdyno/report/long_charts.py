@@ -5,13 +5,12 @@ from typing import NamedTuple
 
 import altair as alt
 
-from webdyno.model import format as text
-from webdyno.model.base import Interval
-from webdyno.model.files import MIB
-from webdyno.model.long_look import LongLook, LookPart
-from webdyno.report.around_rounds import how_it_changes, part_words
-from webdyno.report.document import Figure, Panel
-from webdyno.report.drawing import (
+from webdyno.core import format as text
+from webdyno.core.base import Interval
+from webdyno.core.files import MIB
+from webdyno.core.long_look import LongLook, LookPart
+from webdyno.media.document import Figure, Panel
+from webdyno.media.drawing import (
     CROSS,
     GROUPED,
     TOOLTIP,
@@ -22,6 +21,7 @@ from webdyno.report.drawing import (
     values,
     variant_encodings,
 )
+from webdyno.report.around_rounds import how_it_changes, part_words
 from webdyno.report.show import PointView
 
 PANEL_PX = 220

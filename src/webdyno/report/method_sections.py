@@ -5,13 +5,12 @@ from pathlib import Path
 
 import numpy as np
 
-from webdyno.judge.comparison import SEQUENTIAL_FACTOR
-from webdyno.judge.fleet import intervals_of
-from webdyno.judge.questions import question_of
-from webdyno.model import format as text
-from webdyno.model.judgement import Comparison, Verdict
-from webdyno.model.run import RunHead
-from webdyno.report import document as doc
+from webdyno.comparison.asking import question_of
+from webdyno.comparison.comparison import SEQUENTIAL_FACTOR
+from webdyno.core import format as text
+from webdyno.core.judgement import Comparison, Verdict
+from webdyno.core.run import RunHead
+from webdyno.media import document as doc
 from webdyno.report.around_rounds import Preflight
 from webdyno.report.conditions import machine_facts, stop_rule
 from webdyno.report.details import configuration_differences
@@ -20,6 +19,7 @@ from webdyno.report.ratio_tables import by_variant_table, reasons
 from webdyno.report.result import deciding_table, other_metrics
 from webdyno.report.show import PointView, RunView, first
 from webdyno.report.words import verdict_cell
+from webdyno.statistics.interval import intervals_of
 
 FEWEST_FOR_PREDICTION = 3
 METHODS = {"t": "Student's t on log ratios", "hodges-lehmann": "Hodges–Lehmann on log ratios"}

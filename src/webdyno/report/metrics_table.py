@@ -5,11 +5,11 @@ Two variants have columns and metrics have rows; of more variants each has a row
 
 from collections.abc import Mapping, Sequence
 
-from webdyno.judge.point_data import PointData
-from webdyno.judge.sentences import verdict_word
-from webdyno.model import format as text
-from webdyno.model.judgement import Comparison, Metric, VariantValue, Verdict
-from webdyno.report import document as doc
+from webdyno.comparison.sentences import verdict_word
+from webdyno.core import format as text
+from webdyno.core.judgement import Comparison, Metric, VariantValue, Verdict
+from webdyno.evidence.point_data import PointData
+from webdyno.media import document as doc
 from webdyno.report.percentiles import merged_latency, percentile
 from webdyno.report.ratio_tables import MetricTable, Row, ci_heading
 from webdyno.report.show import PointView

@@ -1,9 +1,9 @@
 """Percentiles of latency over all slots of a variant: what the mean of rounds can't show."""
 
-from webdyno.judge.point_data import PointData
-from webdyno.model import format as text
-from webdyno.model.histogram import Histogram, merge_encoded
-from webdyno.report import document as doc
+from webdyno.core import format as text
+from webdyno.core.histogram import Histogram, merge_encoded
+from webdyno.evidence.point_data import PointData
+from webdyno.media import document as doc
 
 FEWEST_BEYOND = 10
 """A percentile is known when at least so many responses lie beyond it."""

@@ -5,14 +5,14 @@ from typing import Any
 
 import altair as alt
 
-from webdyno.judge.point_data import PointData
-from webdyno.model import format as text
-from webdyno.model.command import command
-from webdyno.model.judgement import Judgement
-from webdyno.model.metrics import throughput_rps
-from webdyno.model.records import SlotRecord
-from webdyno.report.document import Figure
-from webdyno.report.drawing import (
+from webdyno.core import format as text
+from webdyno.core.command import command
+from webdyno.core.judgement import Judgement
+from webdyno.core.metrics import throughput_rps
+from webdyno.core.records import SlotRecord
+from webdyno.evidence.point_data import PointData
+from webdyno.media.document import Figure
+from webdyno.media.drawing import (
     CROSS,
     GROUPED,
     TOOLTIP,

@@ -8,25 +8,25 @@ from itertools import chain
 from math import inf
 from statistics import fmean, median
 
-from webdyno.judge import question_of
-from webdyno.judge.databases import cpu_apart, other_statements
-from webdyno.judge.long_look import look_in_short
-from webdyno.judge.noise import at_equal_cpu
-from webdyno.judge.point_data import PointData
-from webdyno.judge.time_spent import explanation_in_short
-from webdyno.judge.validity import excluded_words, valid_for
-from webdyno.judge.validity.servers import foreign_share, stolen_share
-from webdyno.judge.waiting import what_waits
-from webdyno.model import format as text
-from webdyno.model.experiment import Experiment
-from webdyno.model.judgement import Comparison, Judgement, Verdict
-from webdyno.model.load import Load
-from webdyno.model.metrics import METRICS, THROUGHPUT
-from webdyno.model.records import SlotRecord
-from webdyno.report.document import Facts
+from webdyno.comparison import question_of
+from webdyno.comparison.time_spent import explanation_in_short
+from webdyno.comparison.waiting import what_waits
+from webdyno.core import format as text
+from webdyno.core.experiment import Experiment
+from webdyno.core.judgement import Comparison, Judgement, Verdict
+from webdyno.core.load import Load
+from webdyno.core.metrics import METRICS, THROUGHPUT
+from webdyno.core.records import SlotRecord
+from webdyno.evidence.databases import cpu_apart, other_statements
+from webdyno.evidence.long_look import look_in_short
+from webdyno.evidence.noise import at_equal_cpu
+from webdyno.evidence.point_data import PointData
+from webdyno.media.document import Facts
 from webdyno.report.metrics_table import SHOWN
 from webdyno.report.show import PointView
 from webdyno.report.words import SIGNS
+from webdyno.validity import excluded_words, valid_for
+from webdyno.validity.servers import foreign_share, stolen_share
 
 NOISE = "Noise"
 """What a line says of what others did on the machine."""

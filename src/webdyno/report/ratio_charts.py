@@ -9,18 +9,11 @@ from typing import Any
 
 import altair as alt
 
-from webdyno.judge.sentences import verdict_word
-from webdyno.model import format as text
-from webdyno.model.judgement import Comparison, Verdict
-from webdyno.report.document import Figure, Panel
-from webdyno.report.drawing import (
-    TOOLTIP,
-    Layers,
-    Rows,
-    css_variable,
-    panel,
-    values,
-)
+from webdyno.comparison.sentences import verdict_word
+from webdyno.core import format as text
+from webdyno.core.judgement import Comparison, Verdict
+from webdyno.media.document import Figure, Panel
+from webdyno.media.drawing import TOOLTIP, Layers, Rows, css_variable, panel, values
 from webdyno.report.ratio_tables import MetricTable, confidence_words
 from webdyno.report.words import SIGNS, ratio_and_interval, worst_case_words
 

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Literal
 
-from webdyno.judge.sentences import verdict_word
-from webdyno.model import format as text
-from webdyno.model.judgement import Comparison, Metric, VariantValue, Verdict
-from webdyno.report.document import Cell, Column, RowGroup, Table
+from webdyno.comparison.sentences import verdict_word
+from webdyno.core import format as text
+from webdyno.core.judgement import Comparison, Metric, VariantValue, Verdict
+from webdyno.media.document import Cell, Column, RowGroup, Table
 from webdyno.report.words import (
     bias_sentences,
     metric_title,

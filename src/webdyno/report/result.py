@@ -5,10 +5,10 @@ Terminal and Markdown (`brief`) and the page (`result_page`) are composed of the
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from webdyno.judge.time_spent import explanation_sentence
-from webdyno.judge.waiting import what_waits
-from webdyno.model.judgement import Judgement
-from webdyno.report import document as doc
+from webdyno.comparison.time_spent import explanation_sentence
+from webdyno.comparison.waiting import what_waits
+from webdyno.core.judgement import Judgement
+from webdyno.media import document as doc
 from webdyno.report.around_rounds import (
     PreflightRow,
     adjustments_made,

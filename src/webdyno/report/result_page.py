@@ -7,15 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from webdyno.judge.sentences import verdict_word
-from webdyno.judge.validity import used_s
-from webdyno.judge.waiting import where_time_goes
-from webdyno.model import format as text
-from webdyno.model.command import command
-from webdyno.model.files import write_whole
-from webdyno.model.judgement import Verdict
-from webdyno.model.run import PAGE_FILE, SUMMARY_FILE
-from webdyno.report import document as doc
+from webdyno.comparison.sentences import verdict_word
+from webdyno.comparison.waiting import where_time_goes
+from webdyno.core import format as text
+from webdyno.core.command import command
+from webdyno.core.files import write_whole
+from webdyno.core.judgement import Verdict
+from webdyno.core.run import PAGE_FILE, SUMMARY_FILE
+from webdyno.media import document as doc
+from webdyno.media.page import html, make_again
 from webdyno.report.around_rounds import pilot_sections, preflight_of
 from webdyno.report.card import card
 from webdyno.report.conditions import when
@@ -32,7 +32,6 @@ from webdyno.report.method_sections import (
     repeat_section,
 )
 from webdyno.report.metrics_table import metrics_table
-from webdyno.report.page import html, make_again
 from webdyno.report.percentiles import ALL_SLOTS, latency_table
 from webdyno.report.point_charts import other_figures, point_figures, result_figures
 from webdyno.report.point_facts import TRUST, point_facts
@@ -51,6 +50,7 @@ from webdyno.report.result import (
 )
 from webdyno.report.show import PointView, RunView
 from webdyno.report.words import metric_label, verdict_cell
+from webdyno.validity import used_s
 
 NO_WARNINGS = (
     "none: every response was valid, and neither client nor machine interfered as far as the rules "

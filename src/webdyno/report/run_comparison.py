@@ -5,23 +5,23 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from webdyno.judge.runs import TAKEN_BY_OTHERS
-from webdyno.judge.sentences import rank_words
-from webdyno.judge.sweep import points_together
-from webdyno.model import format as text
-from webdyno.model.experiment import Experiment
-from webdyno.model.judgement import Comparison, Verdict
-from webdyno.model.metrics import METRICS
-from webdyno.model.point import PointJudgement
-from webdyno.model.run import RunHead
-from webdyno.model.several_runs import (
+from webdyno.comparison.runs import TAKEN_BY_OTHERS
+from webdyno.comparison.sentences import rank_words
+from webdyno.comparison.sweep import points_together
+from webdyno.core import format as text
+from webdyno.core.experiment import Experiment
+from webdyno.core.judgement import Comparison, Verdict
+from webdyno.core.metrics import METRICS
+from webdyno.core.point import PointJudgement
+from webdyno.core.run import RunHead
+from webdyno.core.several_runs import (
     Change,
     Difference,
     PointComparison,
     RankChanges,
     SweepComparison,
 )
-from webdyno.report import document as doc
+from webdyno.media import document as doc
 from webdyno.report.words import (
     SIGNS,
     as_headline,

@@ -9,15 +9,15 @@ from itertools import chain
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from webdyno.judge import question_of
-from webdyno.judge.judgement import decisive
-from webdyno.judge.point_data import PointData
-from webdyno.model import format as text
-from webdyno.model.exit_codes import Exit
-from webdyno.model.experiment import Experiment, Level
-from webdyno.model.judgement import Comparison, Judgement, Verdict
-from webdyno.model.run import RunHead
-from webdyno.report.document import Block, Callout, Facts, Figure, Headline, Paragraph, Section
+from webdyno.comparison import question_of
+from webdyno.comparison.judgement import decisive
+from webdyno.core import format as text
+from webdyno.core.exit_codes import Exit
+from webdyno.core.experiment import Experiment, Level
+from webdyno.core.judgement import Comparison, Judgement, Verdict
+from webdyno.core.run import RunHead
+from webdyno.evidence.point_data import PointData
+from webdyno.media.document import Block, Callout, Facts, Figure, Headline, Paragraph, Section
 from webdyno.report.ratio_tables import MetricTable
 
 

@@ -9,25 +9,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 
-from webdyno.judge.judgement import decisive
-from webdyno.judge.point_data import PointData, RunData
-from webdyno.judge.sweep import judge_sweep
-from webdyno.model import format as text
-from webdyno.model.command import as_called
-from webdyno.model.judgement import (
-    Comparison,
-    Judgement,
-    ValidityWarning,
-    VariantValue,
-    Verdict,
-)
-from webdyno.model.point import PointJudgement, SweepJudgement
-from webdyno.model.run import RunHead
+from webdyno.comparison.judgement import decisive
+from webdyno.comparison.sweep import judge_sweep
+from webdyno.core import format as text
+from webdyno.core.command import as_called
+from webdyno.core.judgement import Comparison, Judgement, ValidityWarning, VariantValue, Verdict
+from webdyno.core.point import PointJudgement, SweepJudgement
+from webdyno.core.run import RunHead
+from webdyno.evidence.point_data import PointData, RunData
+from webdyno.media.document import Callout, Headline
 from webdyno.report.conditions import factor_facts, how_measured
-from webdyno.report.document import Callout, Headline
-from webdyno.report.questions import SHOWS, whole_of
 from webdyno.report.ratio_tables import MetricTable, Row
 from webdyno.report.show import PointView, RunView, first
+from webdyno.report.shows import SHOWS, whole_of
 from webdyno.report.words import as_headline, comparison_headlines
 
 

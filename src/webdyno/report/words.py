@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 
-from webdyno.judge.sentences import (
+from webdyno.comparison.sentences import (
     bound_of,
     clear_change,
     clear_title,
@@ -13,12 +13,12 @@ from webdyno.judge.sentences import (
     verdict_word,
     what_may_be,
 )
-from webdyno.model import format as text
-from webdyno.model.base import ENDLESS, Interval
-from webdyno.model.judgement import Bias, Comparison, Metric, VariantValue, Verdict
-from webdyno.model.metrics import METRICS
-from webdyno.model.several_runs import Change
-from webdyno.report.document import Cell, Counts, Headline
+from webdyno.core import format as text
+from webdyno.core.base import ENDLESS, Interval
+from webdyno.core.judgement import Bias, Comparison, Metric, VariantValue, Verdict
+from webdyno.core.metrics import METRICS
+from webdyno.core.several_runs import Change
+from webdyno.media.document import Cell, Counts, Headline
 
 SIGNS = {
     Verdict.FASTER: "▲",

@@ -7,18 +7,18 @@ outside.
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from webdyno.judge import judge
-from webdyno.judge.comparison import inverted
-from webdyno.judge.point_data import PointData, RunData
-from webdyno.model.base import Interval
-from webdyno.model.experiment import OWN_GENERATOR, GeneratorName
-from webdyno.model.format import count
-from webdyno.model.judgement import Comparison, Verdict
-from webdyno.model.measure import Measure
-from webdyno.model.metrics import CPU_TIME, THROUGHPUT
-from webdyno.model.point import Point, PointJudgement
-from webdyno.model.records import RoundRecord
-from webdyno.model.study import Claim, ClaimRow, GeneratorAnswer, Outcome
+from webdyno.comparison import judge
+from webdyno.comparison.comparison import inverted
+from webdyno.core.base import Interval
+from webdyno.core.experiment import OWN_GENERATOR, GeneratorName
+from webdyno.core.format import count
+from webdyno.core.judgement import Comparison, Verdict
+from webdyno.core.measure import Measure
+from webdyno.core.metrics import CPU_TIME, THROUGHPUT
+from webdyno.core.point import Point, PointJudgement
+from webdyno.core.records import RoundRecord
+from webdyno.core.study import Claim, ClaimRow, GeneratorAnswer, Outcome
+from webdyno.evidence.point_data import PointData, RunData
 
 JUDGED_BY_CPU = "both were client-limited, so by what the servers' CPU per request allows"
 Known = Mapping[tuple[str, str], Comparison]

@@ -8,12 +8,12 @@ from math import ceil, inf, log, log1p
 from statistics import fmean
 from typing import NamedTuple
 
-from webdyno.judge.point_data import RunData
-from webdyno.model.base import Interval
-from webdyno.model.judgement import Comparison
-from webdyno.model.point import PointJudgement
-from webdyno.model.records import RoundRecord
-from webdyno.model.study import Claim, Outcome
+from webdyno.core.base import Interval
+from webdyno.core.judgement import Comparison
+from webdyno.core.point import PointJudgement
+from webdyno.core.records import RoundRecord
+from webdyno.core.study import Claim, Outcome
+from webdyno.evidence.point_data import RunData
 from webdyno.studies.claims import (
     FEWEST_ROUNDS,
     asks_for_difference,

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from webdyno.audit.prose import RAN_OUT, RanOut
 from webdyno.audit.reader import AuditedText
 from webdyno.audit.rules import AuditRule, Violation, numeral
-from webdyno.readers.output import Command, Output
+from webdyno.formats.output import Command, Output
 
 
 def ran_out(output: Output) -> Mapping[str, int]:

@@ -6,7 +6,7 @@ from webdyno.audit.prose import ClientCpu, CountedLoop, PageCache, PipelineDepth
 from webdyno.audit.reader import AuditedText
 from webdyno.audit.rules import AuditRule, Violation, numeral
 from webdyno.audit.rules.under_way import THINKING
-from webdyno.readers.output import Command, Output
+from webdyno.formats.output import Command, Output
 
 FEW_PER_CONNECTION = 20
 """Requests per connection below which most of a run is its start and its end."""

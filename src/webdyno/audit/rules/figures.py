@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from webdyno.audit.rules import AuditRule, Violation, numeral
-from webdyno.readers.output import Output
+from webdyno.formats.output import Output
 
 AGREE = 0.02
 """Relative difference at which figures count as equal."""

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from webdyno.audit.rules import AuditRule, Violation, numeral
 from webdyno.audit.rules.client import ran_out
-from webdyno.readers.output import Output
+from webdyno.formats.output import Output
 
 TOLERATED = 0.001
 """Share of requests that may fail before throughput is not to be believed."""

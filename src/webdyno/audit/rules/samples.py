@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from webdyno.audit.rules import AuditRule, Violation, numeral
-from webdyno.readers.output import Output
+from webdyno.formats.output import Output
 
 ENOUGH_ABOVE = 10
 """Samples that should lie above a percentile before it means anything."""

@@ -8,7 +8,7 @@ from statistics import median
 from webdyno.audit.reader import AuditedText
 from webdyno.audit.rules import AuditRule, Violation, numeral
 from webdyno.audit.tables import TextColumn, TextTable, as_number
-from webdyno.readers.output import Output
+from webdyno.formats.output import Output
 
 DIFFERENT = 1.2
 """Ratio of bytes per response from which two columns count as different documents."""

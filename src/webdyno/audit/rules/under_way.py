@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from webdyno.audit.reader import AuditedText
 from webdyno.audit.rules import AuditRule, Violation, numeral
 from webdyno.audit.tables import TextColumn, TextTable
-from webdyno.readers.facts import in_ms
-from webdyno.readers.output import Output
+from webdyno.formats.facts import in_ms
+from webdyno.formats.output import Output
 
 MOST = 2.5
 """Requests under way per connection from which the figures disagree. A median is at most twice the

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from webdyno.audit.reader import AuditedText
 from webdyno.audit.rules import AuditRule, Violation, numeral
-from webdyno.readers.output import Command, Output
+from webdyno.formats.output import Command, Output
 
 RESPONSES_DIFFER, HEADS_DIFFER = 1.5, 150
 """Ratio and bytes by which responses differ that can't be the same body under different heads."""

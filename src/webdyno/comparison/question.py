@@ -1,0 +1,317 @@
+"""Which of some variants is better: what an experiment asks unless it says otherwise.
+
+It is also what every other question begins with: each of them overrides what is its own.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import ClassVar, Self
+
+from webdyno.comparison.comparison import fewest_rounds
+from webdyno.comparison.endpoints import together
+from webdyno.comparison.judgement import judge_comparisons, judge_deciding_metric, ratios_so_far
+from webdyno.comparison.sentences import ratio_words
+from webdyno.comparison.stop import (
+    SPARE_ROUNDS,
+    Foresight,
+    Stop,
+    deciding_pairs,
+    foresight,
+    known_well,
+    reported_promptly,
+    used_up,
+    worth_patience,
+)
+from webdyno.core.experiment import OWN_GENERATOR, Experiment
+from webdyno.core.format import count, percent
+from webdyno.core.gate import GateJudgement
+from webdyno.core.judgement import Comparison, Judgement, ValidityWarning
+from webdyno.core.records import PreflightRecord
+from webdyno.evidence.log_ratios import LogRatios
+from webdyno.evidence.point_data import PointData, RunData
+from webdyno.validity import (
+    all_rules,
+    excluded_slots,
+    rule_of_most,
+    valid_for,
+    warnings_of,
+    without_slots,
+)
+from webdyno.validity.rule import Rule
+
+HOPELESS_AFTER = 2
+"""Rounds after which a variant without one valid slot isn't expected to have any."""
+LOOK_S, LEAST_LOOK_S, LOOK_SHARE = 10.0, 5.0, 1 / 4
+"""A long look takes so long at each variant, or this share of the budget, all of them together; not
+where that is too short to say more than slots do."""
+
+
+class Loading:
+    """How variants are loaded in a round: in slots, with the load that the experiment says."""
+
+    shows: ClassVar[str] = "valid slot"
+    """What a variant has to have in some round."""
+    has_windows: ClassVar[bool] = True
+    """Whether what counts is a window of a length that pilots find, and that adjustments change."""
+    look_s: ClassVar[float] = LOOK_S
+    """How long the long look at a variant is, where the budget is long enough."""
+
+    @property
+    def aims(self) -> list[str]:
+        """What has to hold of a load, in words."""
+        return []
+
+    def rules(self) -> tuple[Rule, ...]:
+        """Give those by which what was measured is believed or not."""
+        return all_rules()
+
+    def working_variants(self, data: PointData) -> Collection[str]:
+        """Name the variants that have something to show.
+
+        What passes by is no reason to have none.
+        """
+        lasting = excluded_slots(data, lasting=True)
+        return {slot.variant for slot in without_slots(data, lasting, data.measure.decide_on).slots}
+
+    def rounds_s(
+        self, rounds: int, variants: int, left_s: float, *, shortest: bool
+    ) -> float | None:
+        """Give how long rounds of so many variants take, about, which have so much time.
+
+        `shortest`: as a limit makes them. None where slots say that.
+        """
+        return None
+
+    def look_rate_rps(self, data: PointData, variant: str) -> float | None:
+        """Give a long look's arrival rate; None for the experiment's own load."""
+        return None
+
+    def can_look_at(self, data: PointData, variant: str) -> bool:
+        """Whether it is known with which load to look at a variant for long."""
+        return True
+
+    def doubtful(self, data: PointData) -> Collection[str]:
+        """Name the variants to look at for long before another round, as that may be in vain."""
+        return ()
+
+    def refuted(self, data: PointData) -> Collection[str]:
+        """Name the variants that are sure to have nothing to show."""
+        return ()
+
+
+@dataclass(frozen=True)
+class Question:
+    """What an experiment asks, and all that hangs on it: whom to measure, how long, the answer."""
+
+    experiment: Experiment
+    loading: Loading
+
+    spares_variants: ClassVar[bool] = False
+    """Whether it goes on without variants that fail."""
+    asks_what_blocks: ClassVar[bool] = False
+    """Whether it is looked at what threads of servers wait for."""
+    has_baseline: ClassVar[bool] = True
+    """Whether the others are compared with a baseline."""
+    stops_by_width: ClassVar[bool] = True
+    """Whether it stops when intervals are narrow enough, so that their width says when."""
+    looks_long: ClassVar[bool] = True
+    """Whether each variant is looked at for long after the rounds."""
+    shows_shorter_windows: ClassVar[bool] = True
+    """Whether it is reported where windows are shorter than pilots found, for a prompt answer."""
+    one_answer: ClassVar[bool] = False
+    """Whether there is one for all points together."""
+
+    def of(self, experiment: Experiment) -> Self:
+        """Ask the same of another experiment."""
+        return replace(self, experiment=experiment)
+
+    # Whom to measure.
+
+    def next_variants(self, data: PointData) -> list[str]:
+        """Name the variants of the next round, in their order."""
+        return list(self.experiment.variants)
+
+    def goes_on_without(self, failed: Collection[str]) -> bool:
+        """Whether a run goes on when these have failed, where it spares variants."""
+        return bool(failed) and next(iter(self.experiment.variants)) not in failed
+
+    @property
+    def piloted_variants(self) -> list[str]:
+        """Name the variants that have pilots: all, unless others speak for them."""
+        return list(self.experiment.variants)
+
+    def measured_alike(self, variant: str) -> list[str]:
+        """Name the variants that are measured with equal settings, this one first."""
+        return self.experiment.alike(variant)
+
+    def hopeless(self, data: PointData) -> list[str]:
+        """Name the variants that have nothing to show after some rounds, or surely never will."""
+        refuted, variants = self.loading.refuted(data), self.experiment.variants
+        if len(data.rounds) < HOPELESS_AFTER:
+            return [variant for variant in variants if variant in refuted]
+        working = set(self.loading.working_variants(data)).difference(refuted)
+        return [variant for variant in variants if variant not in working]
+
+    # How long.
+
+    @cached_property
+    def fewest_rounds(self) -> int:
+        """How many rounds an answer takes at least; what samples say is no verdict."""
+        if self.experiment.profile:
+            return self.experiment.measure.min_rounds
+        return fewest_rounds(self.experiment.measure, together(self.experiment))
+
+    def most_rounds(self, data: PointData) -> int:
+        """Give the most rounds."""
+        return self.experiment.measure.max_rounds
+
+    @property
+    def stops_at(self) -> tuple[str, int]:
+        """Say what is enough, and before how many rounds it never stops."""
+        measure = self.experiment.measure
+        return f"interval within ±{percent(measure.precision)}", measure.min_rounds
+
+    def window_s(self, window_s: float, data: PointData) -> float | None:
+        """Give another length of short windows; None where they stay, and so does their number."""
+        return None
+
+    @property
+    def long_look_s(self) -> float:
+        """Length of each variant's long look; 0 for none."""
+        experiment = self.experiment
+        counted = any(experiment.load_of(variant).count for variant in experiment.variants)
+        own = experiment.generator == OWN_GENERATOR
+        if not self.looks_long or experiment.profile or counted or not own:
+            return 0.0
+        soak_s = experiment.measure.soak_s
+        return self._usual_look_s if soak_s is None else soak_s
+
+    @property
+    def _usual_look_s(self) -> float:
+        share_s = LOOK_SHARE * self.experiment.measure.budget_s / len(self.experiment.variants)
+        return min(self.loading.look_s, share_s) if share_s >= LEAST_LOOK_S else 0.0
+
+    def reserved_s(self, data: PointData) -> float:
+        """Give how much of the budget looks will take; none where their length is given."""
+        if self.experiment.measure.soak_s is not None:
+            return 0.0
+        left = set(self.experiment.variants).difference(look.variant for look in data.looks)
+        return self.long_look_s * len(left)
+
+    def stop(self, data: PointData, elapsed_s: float) -> Stop | None:
+        """Report, after each round, whether to stop; None means go on.
+
+        It stops when the intervals of all ratios on the deciding metric are as narrow as
+        `precision` asks for and their verdicts hold in the worst case, or can't come to do so, at
+        `max_rounds`, or when another round wouldn't fit into the budget any more (`patience` times
+        as many and as much while a ratio is too noisy); but never before a verdict is possible,
+        unless a variant has nothing valid to show or more rounds were invalidated than can be
+        replaced.
+        """
+        if stop := self.nothing_to_show(data):
+            return stop
+        staying = self.next_variants(data)
+        if len(staying) < 2:
+            return Stop("nothing-valid", f"nothing works that {staying[0]} could be compared with")
+        among = data.among(staying)
+        elapsed_for_all_s = elapsed_s + self.reserved_s(data)
+        return self.of(among.experiment)._stop_comparing(among, elapsed_s, elapsed_for_all_s)
+
+    def nothing_to_show(self, data: PointData) -> Stop | None:
+        """Stop where a variant that can't be spared has nothing to show."""
+        staying = self.next_variants(data)
+        for variant in self.hopeless(data):
+            if variant in staying:
+                rounds = count(len(data.rounds), "round")
+                why = f"variant {variant} has no {self.loading.shows} in {rounds}"
+                return Stop("nothing-valid", why)
+        return None
+
+    def _stop_comparing(
+        self, data: PointData, elapsed_s: float, elapsed_for_all_s: float
+    ) -> Stop | None:
+        """Report the same of variants all of which work.
+
+        `elapsed_for_all_s` has the long looks in it.
+        """
+        measure, fewest = data.measure, self.fewest_rounds
+        valid = valid_for(data, measure.decide_on)
+        pairs = deciding_pairs(valid)
+        judgeable = min(len(pair.d) for pair in pairs)
+        if judgeable < fewest and len(data.rounds) < fewest + SPARE_ROUNDS:
+            return None
+        if judgeable >= fewest and (answered := self._answered(data, valid, elapsed_s)):
+            return answered
+        measure = measure.replace(max_rounds=self.most_rounds(data))
+        ended = used_up(data, measure, elapsed_for_all_s)
+        if ended is None or judgeable < fewest or not self._is_patient(pairs):
+            return ended
+        return used_up(data, measure, elapsed_for_all_s, measure.patience)
+
+    def _answered(self, data: PointData, valid: PointData, elapsed_s: float) -> Stop | None:
+        """Stop where the answer is known, or more rounds can't bring it."""
+        return known_well(valid, self.fewest_rounds) or reported_promptly(valid, elapsed_s)
+
+    def _is_patient(self, pairs: Sequence[LogRatios]) -> bool:
+        """Whether it may take longer than it should."""
+        return worth_patience(pairs)
+
+    def stops_elsewhere(self, ended: Iterable[PointData]) -> Stop | None:
+        """Stop other points of a run for what came out at those that have ended."""
+        return None
+
+    def outlook(self, points: Sequence[PointData], elapsed_s: float) -> str | None:
+        """Say after the first rounds what can't be known in time; None while it is too early."""
+        return ""
+
+    def foresee(self, data: PointData) -> Foresight | None:
+        """Foresee when it stops by itself; None where nothing says."""
+        if not self.stops_by_width:
+            return None
+        return foresight(data, valid_for(data, data.measure.decide_on), self.fewest_rounds)
+
+    def reported_by(self, data: PointData, preflight: PreflightRecord) -> list[str]:
+        """Say what the responses before any load say already."""
+        return []
+
+    # The answer.
+
+    def warnings(self, data: PointData) -> list[ValidityWarning]:
+        """Apply the rules of validity."""
+        return warnings_of(data, self.loading.rules())
+
+    def judge(self, data: PointData) -> Judgement:
+        """Judge a point, finished or not."""
+        return judge_comparisons(data, self.warnings(data))
+
+    def judge_all_points(self, run: RunData) -> GateJudgement | None:
+        """Give the one answer for all points of a run; None where each has its own."""
+        return None
+
+    def shows_when_interrupted(self, data: PointData) -> bool:
+        """Whether an interrupted run has an answer that is worth to be shown."""
+        return sum(record.kind == "round" for record in data.records) >= self.fewest_rounds
+
+    def compare(self, data: PointData) -> list[Comparison]:
+        """Compare on the deciding metric alone, with the verdicts of the whole judgement."""
+        return judge_deciding_metric(data, self.warnings(data))
+
+    def ratios_so_far(self, data: PointData) -> list[Comparison]:
+        """Compare on the deciding metric while a run goes on; empty where that isn't the point."""
+        return ratios_so_far(data)
+
+    def so_far(self, data: PointData) -> str:
+        """Say in one short line what is known while a run goes on, or why nothing is."""
+        compared = ratios_so_far(data)
+        valid = min(len(comparison.by_round) for comparison in compared)
+        return ", ".join(ratio_words(compared)) or _why_none(data, valid)
+
+
+def _why_none(data: PointData, valid: int) -> str:
+    """Say that valid rounds are missing, and which rule most of the slots broke."""
+    if valid == len(data.rounds):
+        return "(first CI after round 2)"
+    rule = rule_of_most(excluded_slots(data))
+    cause = f": most slots broke the rule {rule}" if rule else ""
+    return f"no ratio yet, {count(valid, 'valid round')} of {len(data.rounds)}{cause}"

@@ -1,0 +1,301 @@
+"""What a comparison says, in sentences: for the headline, and next to a verdict's name."""
+
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+from webdyno.core.cost import CostAtRate
+from webdyno.core.format import (
+    DASH,
+    change,
+    ci,
+    count,
+    listed,
+    lower_first,
+    minutes,
+    percent,
+    ratio_range,
+    significant,
+    times,
+    upper_first,
+)
+from webdyno.core.judgement import ClearFact, Comparison, Rank, Ranking, Verdict
+from webdyno.core.metrics import CAPACITY, METRICS
+from webdyno.statistics.one_sided import ruled_out
+from webdyno.statistics.verdict import MOST_EQUAL
+
+MOST_RANKS_SAID = 4
+"""After the first ones; the table has them all."""
+MOST_MINUTES = 60.0
+"""So long it may take to decide, for anybody to be asked to."""
+CORE_DIGITS = 3
+"""Of what servers cost, in a sentence; the table has their interval."""
+OF_SPEED = {"throughput", "latency"}
+"""Kinds of metrics on which who is better is faster; less memory isn't faster."""
+
+
+def headline(deciding: Sequence[Comparison]) -> str:
+    """Say the comparisons on the deciding metric; a reason that several share is said once."""
+    return "; ".join(dict.fromkeys(with_verdict(comparison) for comparison in deciding))
+
+
+def ranking_headline(ranking: Ranking, metric: str, costs: Sequence[CostAtRate] = ()) -> str:
+    """Say who leads, who shares the lead, the ranks of those after them, and what is open.
+
+    `costs`: of the variants, where ranks are about these.
+    """
+    by = f"by {METRICS[metric].metric.label}"
+    if costs:
+        by += f" {rate_words(costs)}"
+    first = [rank.variant for rank in ranking.ranks if rank.best == 1]
+    if not first or ranking.is_unmeasured:
+        return f"no variant has a rank {by}"
+    leads = f"{first[0]} leads {by}"
+    if len(first) > 1:
+        leads = _shared_lead(ranking, first, by)
+    after = [rank for rank in ranking.ranks if rank.best != 1]
+    then = [f"{rank.variant} {_place(rank)}" for rank in after[:MOST_RANKS_SAID]]
+    if left := len(after) - len(then):
+        then.append(f"{left} more")
+    said = f"{leads}; then {', '.join(then)}" if then else leads
+    return "; ".join([said, *_too_few_rounds(ranking)])
+
+
+def _too_few_rounds(ranking: Ranking) -> list[str]:
+    """Say why pairs are open that figures distinguish: the exact test needs more rounds."""
+    whys = {pair.why for pair in ranking.pairs if pair.needs_rounds}
+    return [_inside(why) for why in sorted(whys)]
+
+
+def _shared_lead(ranking: Ranking, first: Sequence[str], by: str) -> str:
+    """Say that those that lead are equal, or that nobody knows yet which of them is better.
+
+    What isn't decided is no tie: one of them may be far behind and have drifted.
+    """
+    pairs = [pair for pair in ranking.pairs if pair.a in first and pair.b in first]
+    if pairs and all(pair.verdict is Verdict.EQUIVALENT for pair in pairs):
+        return f"{listed(first)} share the lead {by} (equivalent)"
+    return f"{listed(first, 'or')} leads {by} (their order is open)"
+
+
+def _place(rank: Rank) -> str:
+    """Give a rank in a sentence: `2nd`, or `2nd to 4th (open)`."""
+    if rank.best == rank.worst:
+        return _ordinal(rank.best)
+    return f"{_ordinal(rank.best)} to {_ordinal(rank.worst)} (open)"
+
+
+def _ordinal(n: int) -> str:
+    ends = {1: "st", 2: "nd", 3: "rd"}
+    return f"{n}th" if n % 100 in {11, 12, 13} else f"{n}{ends.get(n % 10, 'th')}"
+
+
+def rank_words(rank: Rank) -> str:
+    """Give the ranks that a variant may have: `2`, or `2–4`."""
+    return str(rank.best) if rank.best == rank.worst else f"{rank.best}{DASH}{rank.worst}"
+
+
+def verdict_word(verdict: Verdict, metric: str) -> str:
+    """Name a verdict on a metric: `faster`, of memory or CPU time `better`."""
+    if METRICS[metric].kind in OF_SPEED:
+        return str(verdict)
+    return {Verdict.FASTER: "better", Verdict.SLOWER: "worse"}.get(verdict, str(verdict))
+
+
+def with_verdict(comparison: Comparison) -> str:
+    """Say the comparison in one sentence, with the verdict's name in it."""
+    if comparison.verdict is Verdict.INVALID:
+        return f"invalid: {_inside(comparison.why)}"
+    if comparison.verdict is Verdict.INCOMPLETE:
+        return _inside(comparison.why)
+    clear = [clear_sentence(comparison, comparison.clear)] if comparison.clear else []
+    opening = f"{_verdict(comparison)}{_for_metric(comparison)}: {sentence(comparison)}"
+    return "; ".join([*clear, opening, *map(_inside, further(comparison))])
+
+
+def _inside(sentence: str) -> str:
+    return lower_first(sentence).rstrip(".")
+
+
+def verdict_title(comparison: Comparison) -> str:
+    """Name the verdict in large letters, with its subject: `nginx is FASTER`, `INCONCLUSIVE`.
+
+    Where another metric is clear, it says on which one it is inconclusive.
+    """
+    if comparison.verdict is Verdict.INVALID:
+        return "INVALID"
+    subject, word = _subject_and_verdict(comparison)
+    return f"{subject}{word.upper()}{_for_metric(comparison)}"
+
+
+def _for_metric(comparison: Comparison) -> str:
+    return f" for {METRICS[comparison.metric].short}" if comparison.clear else ""
+
+
+def clear_title(comparison: Comparison, clear: ClearFact) -> str:
+    """Say in large letters what another metric says: `slow needs MORE server CPU per request`."""
+    subject, word, metric = _clear_words(comparison, clear)
+    return f"{subject} {word.upper()} {metric}"
+
+
+def clear_sentence(comparison: Comparison, clear: ClearFact) -> str:
+    """Say it in one sentence, with how much that is."""
+    return f"{' '.join(_clear_words(comparison, clear))}: {clear_change(comparison, clear)}"
+
+
+def clear_change(comparison: Comparison, clear: ClearFact) -> str:
+    """Say how much it is: `+4.3% (95% CI +2.4 to +6.1%), compared with base`."""
+    how_much = ruled_out if clear.verdict is Verdict.EQUIVALENT else change
+    return f"{how_much(clear.ratio)}, compared with {comparison.b}"
+
+
+def _clear_words(comparison: Comparison, clear: ClearFact) -> tuple[str, str, str]:
+    """Give `slow needs`, `more`, `server CPU per request`."""
+    rule = METRICS[clear.metric]
+    verb = "needs" if rule.metric.better == "lower" and rule.kind != "latency" else "has"
+    more, less = ("longer", "shorter") if rule.kind == "latency" else ("more", "less")
+    word = more if clear.ratio.estimate > 1 else less
+    if clear.verdict is Verdict.EQUIVALENT:
+        word = "equally much"
+    return f"{comparison.a} {verb}", word, rule.short
+
+
+def sentence(comparison: Comparison) -> str:
+    """Say what was found and how sure it is, where the verdict's name stands before it."""
+    if comparison.ratio is None or comparison.verdict is Verdict.INVALID:
+        return comparison.why
+    if comparison.costs:
+        return _of_costs(comparison, times(comparison.ratio))
+    subject = "" if _is_better_or_worse(comparison) else f"{comparison.a} has "
+    of_baseline = f"the {METRICS[comparison.metric].short} of {comparison.b}"
+    bound = f"{side} " if (side := bound_of(comparison)) else ""
+    return f"{subject}{bound}{times(comparison.ratio)} {of_baseline} ({_interval(comparison)})"
+
+
+def _of_costs(comparison: Comparison, ratio: str) -> str:
+    """Say what both variants cost at a given arrival rate."""
+    subject = "" if _is_better_or_worse(comparison) else f"{comparison.a} takes "
+    estimates = [cost.cores_per_1000_rps.estimate for cost in comparison.costs]
+    cores = " against ".join(significant(cores, CORE_DIGITS) for cores in estimates)
+    return (
+        f"{subject}{ratio} the CPU of {comparison.b} {rate_words(comparison.costs)} "
+        f"({_interval(comparison)}), {cores} cores per 1,000 requests/s"
+    )
+
+
+def rate_words(costs: Sequence[CostAtRate]) -> str:
+    """Say at which arrival rate there are some costs; at which rates, where they differ."""
+    rates = dict.fromkeys(f"{cost.rate_rps:,g}" for cost in costs)
+    return f"at {listed(rates)} requests/s"
+
+
+def bound_of(comparison: Comparison) -> Literal["at least", "at most", ""]:
+    """Say which bound the ratio is where one variant was limited, and may be faster."""
+    if set(comparison.limited_by) == {comparison.a}:
+        return "at least"
+    return "at most" if set(comparison.limited_by) == {comparison.b} else ""
+
+
+def _is_better_or_worse(comparison: Comparison) -> bool:
+    """Whether the verdict's name says who is better."""
+    return comparison.verdict in {Verdict.FASTER, Verdict.SLOWER}
+
+
+def _verdict(comparison: Comparison) -> str:
+    return "".join(_subject_and_verdict(comparison))
+
+
+def _subject_and_verdict(comparison: Comparison) -> tuple[str, str]:
+    """Give the verdict's name, after its subject where it has one: `nginx is `, `faster`."""
+    word = verdict_word(comparison.verdict, comparison.metric)
+    if not _is_better_or_worse(comparison):
+        return "", word
+    if comparison.costs:
+        less = comparison.verdict is Verdict.FASTER
+        return f"{comparison.a} ", "costs less" if less else "costs more"
+    return f"{comparison.a} is ", word
+
+
+def _interval(comparison: Comparison) -> str:
+    """Give the interval on which the verdict rests: the worst case, where something interfered."""
+    if comparison.worst_case:
+        return ci(comparison.worst_case)
+    return ratio_range(comparison.ratio) if comparison.ratio else ""
+
+
+def further(comparison: Comparison) -> Iterator[str]:
+    """Say what verdict and ratio leave open: how equal, at least how much, what is needed."""
+    parts = [*_certainty(comparison), _asked(comparison), comparison.reason, comparison.later]
+    yield from (f"{upper_first(part).rstrip('.')}." for part in filter(None, parts))
+
+
+def _certainty(comparison: Comparison) -> Iterator[str | None]:
+    if comparison.negligible:
+        yield "the difference is below the practical threshold"
+    elif comparison.verdict is Verdict.EQUIVALENT:
+        yield f"±{percent(comparison.delta)} counts as equal"
+        yield comparison.rules_out
+    elif comparison.verdict in {Verdict.FASTER, Verdict.SLOWER}:
+        yield _at_least(comparison)
+    elif comparison.verdict is Verdict.INCONCLUSIVE and comparison.ratio is not None:
+        if comparison.delta > MOST_EQUAL:
+            most = percent(comparison.delta)
+            yield f"too noisy to say: copies of {comparison.b} differ by up to {most}"
+            return
+        yield comparison.rules_out and f"known: {comparison.rules_out}"
+        if not comparison.is_beyond_client:
+            yield from _needed(comparison)
+
+
+def _at_least(comparison: Comparison) -> str | None:
+    """Say of a ratio that it is a bound, where its better variant could have been faster still."""
+    better = comparison.a if comparison.verdict is Verdict.FASTER else comparison.b
+    limit = comparison.limited_by.get(better)
+    return f"the {limit} limited {better}, which may {what_may_be(comparison)}" if limit else None
+
+
+def what_may_be(comparison: Comparison) -> str:
+    """Say what a variant may do that was limited."""
+    return "take more than found" if comparison.metric == CAPACITY else "be faster than measured"
+
+
+def _asked(comparison: Comparison) -> str | None:
+    """Give the answer to a question in one direction."""
+    answer = comparison.one_sided
+    return f"{answer.question}? {answer.answer}: {answer.why.rstrip('.')}" if answer else None
+
+
+def _needed(comparison: Comparison) -> Iterator[str]:
+    """Say what keeps the answer away, and what would bring it; nothing is promised that can't be.
+
+    More rounds help against chance, and against nothing else.
+    """
+    if comparison.worst_case and comparison.sampling_verdict is not Verdict.INCONCLUSIVE:
+        word = verdict_word(comparison.sampling_verdict or comparison.verdict, comparison.metric)
+        yield f"why: looks {word}, but {_what_else(comparison)}"
+        if comparison.more_rounds is None:
+            yield "do: change what interferes; more time on this machine would not help"
+            return
+    elif comparison.more_rounds is None or (comparison.more_minutes or 0.0) > MOST_MINUTES:
+        yield "why: too close to call in reasonable time"
+        return
+    if comparison.more_rounds is not None and comparison.more_minutes is not None:
+        took = minutes(comparison.more_minutes * 60)
+        yield f"do: about {count(comparison.more_rounds, 'more round')} ({took}) should decide"
+
+
+def _what_else(comparison: Comparison) -> str:
+    """Say what may turn a verdict that the sampling CI alone would give."""
+    limits = {name: by for name, by in comparison.limited_by.items() if by != "link"}
+    limited = [f"{name} was {by}-limited" for name, by in limits.items()]
+    if limited:
+        return f"{listed(limited)}, and may {what_may_be(comparison)}"
+    return "interference could explain all of it"
+
+
+def ratio_words(compared: Sequence[Comparison]) -> list[str]:
+    """Give each ratio with its interval, as far as there are any: `nginx 2.1× of apache (…)`."""
+    return [
+        f"{comparison.a} {times(comparison.ratio)} ({ratio_range(comparison.decisive)})"
+        for comparison in compared
+        if comparison.ratio and comparison.decisive
+    ]

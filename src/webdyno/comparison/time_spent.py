@@ -1,0 +1,207 @@
+"""What time goes into: the servers' CPU time for a request, and the time that its response takes.
+
+Of two variants' CPU per request the difference is taken apart. Each part is what the kernel's
+counters say of the servers in the slots that count, divided by the responses: time in the programs'
+own code, time in the kernel on their behalf, and interrupts on their CPUs, most of which are the
+network's; or what samples of their CPUs say, where a run has these. In each round the parts'
+differences add up to the whole one's, so their means do. Intervals are Student's over rounds,
+narrow enough to hold together (Bonferroni).
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+
+import numpy as np
+
+from webdyno.comparison.comparison import ALPHA
+from webdyno.core import format as text
+from webdyno.core.explain import CpuPart, Explanation
+from webdyno.core.judgement import Comparison, Verdict
+from webdyno.core.metrics import CPU_TIME, responses
+from webdyno.core.records import SlotRecord
+from webdyno.evidence.point_data import PointData
+from webdyno.statistics.interval import mean_interval
+from webdyno.validity import valid_for
+
+SecondsOf = Callable[[SlotRecord], float]
+
+WHOLE = "all of it"
+OWN_CODE = "in the programs"
+PARTS: dict[str, SecondsOf] = {
+    OWN_CODE: lambda slot: slot.servers.cpu_user_s,
+    "in the kernel": lambda slot: slot.servers.cpu_sys_s,
+    "in interrupts": lambda slot: slot.servers.interrupts_s,
+}
+SMALL = 0.05
+"""Share of the whole difference that a part needs to be reported."""
+
+FEWEST_ROUNDS = 2
+
+
+def explanations(data: PointData, comparisons: Sequence[Comparison]) -> Iterator[Explanation]:
+    """Say what each difference of CPU time is made of, where there is one that can be believed."""
+    valid = valid_for(data, CPU_TIME)
+    for comparison in comparisons:
+        if (
+            comparison.metric == CPU_TIME
+            and comparison.ratio
+            and comparison.verdict is not Verdict.INVALID
+        ):
+            candidates = (
+                explain(valid, comparison.a, comparison.b),
+                _explain_by_samples(valid, comparison.a, comparison.b),
+            )
+            yield from filter(None, candidates)
+
+
+def explain(valid: PointData, variant: str, baseline: str) -> Explanation | None:
+    """Take the difference apart; None where two rounds don't report both variants."""
+    both = slots_of_both(valid, variant, baseline)
+    return taken_apart(variant, baseline, both, counted_parts(valid), cpu_s)
+
+
+def counted_parts(valid: PointData) -> Mapping[str, SecondsOf]:
+    """Give the parts that the kernel counts: databases are no code of the application's own."""
+    readings = [slot.readings for slot in valid.slots if slot.readings]
+    roles = list(dict.fromkeys(role for reading in readings for role in reading.databases))
+    of_databases = {f"in {role}": partial(_user_s, roles=[role]) for role in roles}
+
+    def of_programs(slot: SlotRecord) -> float:
+        return slot.servers.cpu_user_s - _user_s(slot, roles)
+
+    return {**PARTS, OWN_CODE: of_programs, **of_databases}
+
+
+def _user_s(slot: SlotRecord, roles: Sequence[str]) -> float:
+    services = slot.readings.services if slot.readings else {}
+    return sum(services[role].cpu_user_s for role in roles if role in services)
+
+
+def cpu_s(slot: SlotRecord) -> float:
+    """Give the CPU time of a slot's servers, as the kernel counts it."""
+    return slot.servers.cpu_s
+
+
+def _explain_by_samples(valid: PointData, variant: str, baseline: str) -> Explanation | None:
+    """Take it apart by what was done; None where that wasn't sampled."""
+    done = {what for slot in valid.slots for what in slot.profile or {}}
+    parts = {what: partial(_sampled, what=what) for what in sorted(done)}
+    both = slots_of_both(valid, variant, baseline)
+    explanation = taken_apart(variant, baseline, both, parts, _sampled) if parts else None
+    return explanation and explanation.replace(by_samples=True)
+
+
+def _sampled(slot: SlotRecord, what: str | None = None) -> float:
+    profile = slot.profile or {}
+    return sum(profile.values()) if what is None else profile.get(what, 0.0)
+
+
+Both = tuple[Sequence[SlotRecord], Sequence[SlotRecord]]
+"""Slots of a variant in a round, and those of its baseline."""
+
+
+def slots_of_both(valid: PointData, variant: str, *baselines: str) -> list[Both]:
+    """Give the slots of rounds that report a variant and its baseline, copies of which are one."""
+    both = [
+        (this_round.of(variant), [slot for name in baselines for slot in this_round.of(name)])
+        for this_round in valid.rounds
+    ]
+    return [(a, b) for a, b in both if _answered(a) and _answered(b)]
+
+
+def taken_apart(
+    variant: str,
+    baseline: str,
+    both: Sequence[Both],
+    parts: Mapping[str, SecondsOf],
+    whole: SecondsOf,
+) -> Explanation | None:
+    """Take the difference of CPU per request apart; None with fewer than two rounds."""
+    if len(both) < FEWEST_ROUNDS:
+        return None
+    counters = {
+        what: seconds_of
+        for what, seconds_of in parts.items()
+        if any(seconds_of(slot) for a, b in both for slot in (*a, *b))
+    }
+    confidence = 1 - ALPHA / max(len(counters), 1)
+    return Explanation(
+        a=variant,
+        b=baseline,
+        whole=_part(WHOLE, whole, both, 1 - ALPHA),
+        parts=[_part(what, seconds_of, both, confidence) for what, seconds_of in counters.items()],
+    )
+
+
+def _part(what: str, seconds_of: SecondsOf, rounds: Sequence[Both], confidence: float) -> CpuPart:
+    a_us, b_us = (
+        np.array([per_response_us(slots, seconds_of) for slots in variant])
+        for variant in zip(*rounds, strict=True)
+    )
+    return CpuPart(
+        what=what,
+        a_us=float(a_us.mean()),
+        b_us=float(b_us.mean()),
+        more_us=mean_interval(a_us - b_us, confidence),
+    )
+
+
+def per_response_us(slots: Sequence[SlotRecord], seconds_of: SecondsOf) -> float:
+    """Give what is said of slots in seconds, in microseconds per response."""
+    return sum(seconds_of(slot) for slot in slots) * 1e6 / _answered(slots)
+
+
+def _answered(slots: Sequence[SlotRecord]) -> int:
+    return sum(map(responses, slots))
+
+
+def explanation_sentence(explanation: Explanation) -> str | None:
+    """Say the difference and its parts; None where there surely is none."""
+    if not explanation.whole.is_sure:
+        return None
+    whole = abs(explanation.whole.more_us.estimate)
+    sure_parts = [
+        part
+        for part in explanation.parts
+        if part.is_sure and abs(part.more_us.estimate) >= SMALL * whole
+    ]
+    by = "for " if explanation.by_samples else ""
+    largest = sorted(sure_parts, key=lambda part: -abs(part.more_us.estimate))
+    parts = ", ".join(f"{_more(part)} {by}{part.what}" for part in largest)
+    begins = "As sampled, a request" if explanation.by_samples else "A request"
+    return (
+        f"{begins} costs {explanation.a} {_more(explanation.whole)} CPU time than {explanation.b}"
+        f"{f': {parts}' if parts else ''}."
+    )
+
+
+_IN_SHORT = {OWN_CODE: "own code", "in the kernel": "kernel", "in interrupts": "interrupts"}
+
+
+def in_short(what: str) -> str:
+    """Name a part of CPU time as one line has room for it."""
+    return _IN_SHORT.get(what, what.removeprefix("in "))
+
+
+def explanation_in_short(explanation: Explanation) -> str | None:
+    """Say the same in one line, without intervals; None where there surely is no difference."""
+    if not explanation.whole.is_sure or explanation.by_samples:
+        return None
+    whole = explanation.whole.more_us.estimate
+    parts = [
+        f"{text.significant(part.more_us.estimate * np.sign(whole), 2)} µs {in_short(part.what)}"
+        for part in sorted(explanation.parts, key=lambda part: -abs(part.more_us.estimate))
+        if part.is_sure and abs(part.more_us.estimate) >= SMALL * abs(whole)
+    ]
+    verb = "costs" if whole > 0 else "saves"
+    more = "more " if whole > 0 else ""
+    saving = f"{explanation.a} {verb} {text.significant(abs(whole), 2)} µs {more}CPU per request"
+    return f"{saving} ({', '.join(parts)})." if parts else f"{saving}."
+
+
+def _more(part: CpuPart) -> str:
+    more = part.more_us
+    word = "more" if more.estimate > 0 else "less"
+    ends = sorted(map(abs, (more.low, more.high))) if part.is_sure else [more.low, more.high]
+    around = f"{text.significant(ends[0], 3)} to {text.significant(ends[1], 3)}"
+    return f"{text.significant(abs(more.estimate), 3)} µs ({around}) {word}"

@@ -1,0 +1,237 @@
+"""The catalogue: services, stacks, sites, experiments and studies, webdyno's own and users'."""
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+from webdyno.config.compatibility import fits
+from webdyno.config.experiment import Draft
+from webdyno.config.override import Override
+from webdyno.config.toml_file import TomlFile
+from webdyno.config.validation import build, nearest
+from webdyno.core.errors import UserError
+from webdyno.core.experiment import Experiment, Level
+from webdyno.core.extensions import STACKS, installed
+from webdyno.core.service import Service
+from webdyno.core.stack import Site, Stack
+from webdyno.core.study import Publication
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+KINDS = ("services", "stacks", "sites", "experiments")
+BUILT_IN = Path(__file__).resolve().parents[1] / "systems/catalog"
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """Everything that can be named in an experiment or on the command line."""
+
+    services: Mapping[str, Service]
+    stacks: Mapping[str, Stack]
+    sites: Mapping[str, Site]
+    experiments: Mapping[str, Path]
+    """Files; an experiment is read when it is asked for."""
+    kept_in: Path | None = None
+    """The folder of it that a run kept, whose owner wrote it; None where no run did."""
+
+    @classmethod
+    def load(cls, extra_dirs: Iterable[Path] = ()) -> "Catalogue":
+        """Read those of installed packages, webdyno's own and users'; names of later ones win."""
+        folders = [*extra_dirs]
+        for folder in folders:
+            _demand_catalogue(folder, f"--catalog {folder}")
+        read = _of_folders([*_installed(), *folders]) if folders else _without_users()
+        logger.debug(
+            "the catalog has %d services, %d stacks, %d sites and %d experiments",
+            *(len(read.services), len(read.stacks), len(read.sites), len(read.experiments)),
+        )
+        return read
+
+    def stack(self, name: str) -> Stack:
+        """Give a stack; raise UserError with the nearest names when there is none of that name."""
+        return _named(self.stacks, "stack", name)
+
+    def site(self, name: str) -> Site:
+        """Give a site; raise UserError with the nearest names when there is none of that name."""
+        return _named(self.sites, "site", name)
+
+    def sites_for(self, stack: Stack) -> list[Site]:
+        """The sites that a stack can serve, those that need the least first."""
+        fitting = [site for site in self.sites.values() if fits(stack, site)]
+        return sorted(fitting, key=lambda site: (len(site.services), len(site.requires), site.name))
+
+    def experiment(self, name_or_file: str, overrides: Sequence[Override] = ()) -> Experiment:
+        """Read an experiment by name, or from a file, with overrides applied.
+
+        Raise UserError when there is none, or when what it names doesn't exist or fit together.
+        """
+        return Draft.of(TomlFile(self.experiment_file(name_or_file)), overrides).checked(self)
+
+    def experiment_file(self, name_or_file: str) -> Path:
+        """Give the file of an experiment; raise UserError when there is none of that name."""
+        is_file = name_or_file.endswith(".toml") or "/" in name_or_file
+        return (
+            Path(name_or_file) if is_file else _named(self.experiments, "experiment", name_or_file)
+        )
+
+    def joined_by(self, folders: Sequence[Path]) -> "Catalogue":
+        """Give it with what lies in some folders, whose names win."""
+        services = {
+            **self.services,
+            **{
+                path.parent.name: _read_service(path)
+                for path in _files(folders, "services", "service")
+            },
+        }
+        stacks = {
+            path.parent.name: _read_stack(path, services)
+            for path in _files(folders, "stacks", "stack")
+        }
+        sites = {
+            path.parent.name: _read_site(path, services)
+            for path in _files(folders, "sites", "site")
+        }
+        experiments = {
+            path.stem: path
+            for folder in folders
+            for path in sorted((folder / "experiments").glob("*.toml"))
+        }
+        return Catalogue(
+            services=services,
+            stacks={**self.stacks, **stacks},
+            sites={**self.sites, **sites},
+            experiments={**self.experiments, **experiments},
+            kept_in=self.kept_in,
+        )
+
+
+def _demand_catalogue(folder: Path, place: str) -> None:
+    if not folder.is_dir():
+        raise UserError(f"{place}: there is no such folder")
+    if not any((folder / kind).is_dir() for kind in KINDS):
+        raise UserError(
+            f"{place}: no catalog, which has one of the folders {', '.join(KINDS)}; "
+            "docs/reference/catalog.md shows one"
+        )
+
+
+@cache
+def _without_users() -> Catalogue:
+    return _of_folders(_installed())
+
+
+def _installed() -> list[Path]:
+    """Return the folders of installed packages, then webdyno's own, whose names win."""
+    added = installed(STACKS, Path)
+    for place, folder in added.items():
+        _demand_catalogue(folder, place)
+    return [*added.values(), BUILT_IN]
+
+
+def _of_folders(folders: Sequence[Path]) -> Catalogue:
+    return Catalogue({}, {}, {}, {}).joined_by(folders)
+
+
+def _named(choices: Mapping[str, T], kind: str, name: str) -> T:
+    if name not in choices:
+        raise UserError(f"there is no {kind} named {name!r}; {nearest(name, choices)}")
+    return choices[name]
+
+
+def _files(folders: Iterable[Path], kind: str, name: str) -> list[Path]:
+    paths_of_folders = (sorted((folder / kind).glob(f"*/{name}.toml")) for folder in folders)
+    return [path for paths in paths_of_folders for path in paths if path.is_file()]
+
+
+def _read_service(path: Path) -> Service:
+    file = TomlFile(path)
+    return build(Service, _with_names(file), file.place)
+
+
+def _read_site(path: Path, services: Mapping[str, Service]) -> Site:
+    file = TomlFile(path)
+    data = _with_names(file)
+    if "services" in data:
+        data["services"] = _with_services(file, services)
+    return build(Site, data, file.place)
+
+
+def _read_stack(path: Path, services: Mapping[str, Service]) -> Stack:
+    file = TomlFile(path)
+    data = _with_names(file)
+    return build(Stack, data | {"services": _with_services(file, services)}, file.place)
+
+
+def _with_names(file: TomlFile) -> dict[str, Any]:
+    """Add what a definition knows by where it lies."""
+    return {**file.data, "name": file.path.parent.name, "folder": file.path.parent}
+
+
+def _with_services(file: TomlFile, services: Mapping[str, Service]) -> object:
+    """Put the services in the place of their names; what isn't of the right shape stays as is."""
+    parts = file.data.get("services")
+    if not isinstance(parts, dict):
+        return parts
+    return {role: _with_service(file, role, part, services) for role, part in parts.items()}
+
+
+def _with_service(
+    file: TomlFile, role: str, part: object, services: Mapping[str, Service]
+) -> object:
+    if not isinstance(part, dict) or "service" not in part:
+        return part
+    name = str(part["service"])
+    if name not in services:
+        place = file.place(("services", role, "service"))
+        raise UserError(f"{place}: there is no service {name!r}; {nearest(name, services)}")
+    return {**part, "service": services[name]}
+
+
+def read_studies() -> dict[str, Publication]:
+    """Give webdyno's studies by name."""
+    files = [TomlFile(path) for path in sorted((BUILT_IN / "studies").glob("*.toml"))]
+    return {
+        file.path.stem: build(Publication, {**file.data, "name": file.path.stem}, file.place)
+        for file in files
+    }
+
+
+def levels_first(study: Publication, name: str, experiment: Experiment) -> dict[str, list[Level]]:
+    """Give the levels without which a study's claims about an experiment can't be judged.
+
+    A factor that only some claims are confined to keeps its middle level for the others. Last come
+    all load generators: the published way stands next to webdyno's own.
+    """
+    claims = [claim for claim in study.claims if claim.experiment == name]
+    first: dict[str, list[Level]] = {}
+    for factor in dict.fromkeys(factor for claim in claims for factor in claim.at):
+        levels = experiment.factors[factor]
+        middle = levels[(len(levels) - 1) // 2]
+        wanted = [claim.at.get(factor, middle) for claim in claims]
+        first[factor] = [level for level in levels if level in wanted]
+    return first | {"generator": experiment.factors.get("generator", [])}
+
+
+def check_study(study: Publication, catalogue: Catalogue) -> None:
+    """Raise UserError when a study's claims can't be judged by its experiments."""
+    for claim in study.claims:
+        if claim.experiment not in study.experiments:
+            raise UserError(f"study {study.name}: {claim.experiment} is none of its experiments")
+        experiment = catalogue.experiment(claim.experiment)
+        for variant in (*claim.variants, *([] if claim.is_figure else [claim.against])):
+            if variant not in experiment.variants or claim.against in claim.variants:
+                raise UserError(
+                    f"study {study.name}: {claim.says!r}: {claim.experiment} has the variants "
+                    f"{', '.join(experiment.variants)}; they say nothing of {variant}"
+                )
+        for factor, level in claim.at.items():
+            if level not in experiment.factors.get(factor, []):
+                raise UserError(
+                    f"study {study.name}: {claim.says!r}: {factor} = {level} is no level of "
+                    f"{claim.experiment}"
+                )

@@ -1,0 +1,386 @@
+"""Requests as people have them at hand: a curl command, a file of requests, a browser's HAR file.
+
+Files are `.http` ones as editors run them, or JSON, an object a line, or what `webdyno traffic`
+writes.
+"""
+
+import base64
+import getopt
+import json
+import re
+import shlex
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote_plus
+
+from webdyno.config.override import Override
+from webdyno.config.requests.entries import (
+    MOST_BODY_BYTES,
+    Entry,
+    counted,
+    headers_of,
+    host_header,
+    open_secrets,
+    path_of,
+    read_requests,
+    with_body,
+)
+from webdyno.config.requests.http_file import LOGIN, requests_of
+from webdyno.config.toml_file import TomlFile
+from webdyno.core.command import spelled
+from webdyno.core.errors import UserError
+from webdyno.core.files import read_named
+from webdyno.core.request import JSON_TYPE
+from webdyno.core.text import SECRET
+from webdyno.formats.har import HarEntry, body_of, har_entries, own_requests
+
+_SHORT = "X:H:d:b:u:A:e:GIksSiv"
+_LONG = {
+    "request=": "-X",
+    "header=": "-H",
+    "data=": "-d",
+    "data-ascii=": "-d",
+    "data-raw=": "--data-raw",
+    "data-binary=": "--data-binary",
+    "data-urlencode=": "--data-urlencode",
+    "json=": "--json",
+    "cookie=": "-b",
+    "user=": "-u",
+    "user-agent=": "-A",
+    "referer=": "-e",
+    "url=": "--url",
+    "get": "-G",
+    "head": "-I",
+    "compressed": "--compressed",
+    "insecure": "-k",
+    "silent": "-s",
+    "show-error": "-S",
+    "include": "-i",
+    "verbose": "-v",
+}
+"""Options that are understood, and the short one that they are the same as."""
+_SAID_NOTHING = {"-k", "-s", "-S", "-i", "-v"}
+"""What changes nothing of the request."""
+_DATA = {"-d", "--data-raw", "--data-binary", "--data-urlencode", "--json"}
+_HEADER_OF = {"-A": "User-Agent", "-e": "Referer"}
+_ANSI = re.compile(r"(?<=\s)\$'((?:[^'\\]|\\.)*)'", re.DOTALL)
+_ESCAPES = re.compile(
+    r"\\(?:u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})|x([0-9A-Fa-f]{1,2})|([0-7]{1,3})|(.))", re.DOTALL
+)
+_LETTERS = dict(zip("ntrabefv", "\n\t\r\a\b\x1b\f\v", strict=True))
+NOT_MODIFIED, PARTIAL = 304, 206
+_CONDITIONS = frozenset(
+    {"if-none-match", "if-modified-since", "if-range", "range", "if-match", "if-unmodified-since"}
+)
+"""Headers without which a response comes in full."""
+WORKLOAD_PARTS = ("load", "requests", "workload", "login", "values")
+"""Of what `webdyno traffic` writes, and of what people add."""
+
+
+def is_curl(text: str) -> bool:
+    """Whether a text is, or begins with, a command of curl, as browsers copy it."""
+    return text.lstrip().startswith("curl ")
+
+
+def _curl_commands(text: str) -> list[str]:
+    lines = re.sub(r"\\\r?\n", " ", text).splitlines()
+    return [line for line in lines if line.strip() and not line.lstrip().startswith("#")]
+
+
+def read_curl(command: str, folder: Path = Path()) -> Entry:
+    """Give the request that a curl command makes; raise UserError for what isn't understood.
+
+    `folder` is where files lie that it names with @.
+    """
+    place = "--traffic curl …"
+    options, addresses = _taken_apart(command, place)
+    urls = addresses + [value for option, value in options if option == "--url"]
+    if len(urls) != 1:
+        raise UserError(f"{place}: a curl command with one URL is needed, this has {len(urls)}")
+    data = [(option, value) for option, value in options if option in _DATA]
+    body = _curl_body(data, folder, place)
+    said = dict(options)
+    path = path_of(urls[0], place)
+    if "-G" in said and body is not None:
+        path, body = f"{path}{'&' if '?' in path else '?'}{body.decode()}", None
+    default = "HEAD" if "-I" in said else "POST" if body is not None else "GET"
+    entry: Entry = {"path": path, "method": said.get("-X", default).upper()}
+    said_headers = _curl_headers(options, data, place, sends_body=body is not None)
+    headers = {**headers_of(said_headers), **host_header(said_headers)}
+    return with_body(entry | ({"headers": headers} if headers else {}), body)
+
+
+def _taken_apart(command: str, place: str) -> tuple[list[tuple[str, str]], list[str]]:
+    joined = re.sub(r"\\\r?\n", " ", command.strip())
+    try:
+        words = shlex.split(_ANSI.sub(lambda match: shlex.quote(_unescaped(match[1])), joined))
+    except ValueError as error:
+        raise UserError(f"{place}: can't be taken apart as a shell would: {error}") from None
+    if not words or Path(words[0]).name != "curl":
+        raise UserError(
+            f"{place}: should begin with curl, as in 'curl -X POST http://…', and not be "
+            f"{joined!r:.60}"
+        )
+    try:
+        pairs, addresses = getopt.gnu_getopt(words[1:], _SHORT, list(_LONG))
+    except getopt.GetoptError as error:
+        option = f"{'--' if len(error.opt) > 1 else '-'}{error.opt}"
+        raise UserError(
+            f"{place}: {option} is not understood here ({error.msg}); leave it out, or write the "
+            "request as [[requests]]"
+        ) from None
+    by_long = {f"--{long.rstrip('=')}": short for long, short in _LONG.items()}
+    options = [(by_long.get(option, option), value) for option, value in pairs]
+    return [each for each in options if each[0] not in _SAID_NOTHING], addresses
+
+
+def _unescaped(text: str) -> str:
+    r"""Read what bash takes $'…' for: browsers write ! as \u0021."""
+
+    def letter(match: re.Match[str]) -> str:
+        short, long, hexadecimal, octal, other = match.groups()
+        if code := short or long or hexadecimal:
+            number = int(code, 16)
+        elif octal:
+            number = int(octal, 8)
+        else:
+            return _LETTERS.get(other, other)
+        return chr(number) if number <= 0x10FFFF else "\N{REPLACEMENT CHARACTER}"
+
+    return _ESCAPES.sub(letter, text)
+
+
+def _curl_headers(
+    options: list[tuple[str, str]], data: list[tuple[str, str]], place: str, *, sends_body: bool
+) -> list[tuple[str, str]]:
+    """Give all headers, those that curl sends by itself where nothing else is said."""
+    headers: list[tuple[str, str]] = []
+    if sends_body:
+        as_json = any(option == "--json" for option, _ in data)
+        kind = JSON_TYPE if as_json else "application/x-www-form-urlencoded"
+        headers.append(("Content-Type", kind))
+        headers += [("Accept", JSON_TYPE)] if as_json else []
+    for option, value in options:
+        if option == "-H":
+            name, colon, text = value.partition(":")
+            if not colon:
+                raise UserError(f"{place}: -H {value!r:.60} should look like 'Name: value'")
+            headers.append((name.strip(), text))
+        elif option in _HEADER_OF:
+            headers.append((_HEADER_OF[option], value))
+        elif option == "-b":
+            if "=" not in value:
+                raise UserError(
+                    f"{place}: -b {value!r:.60} should be name=value; files of cookies aren't read"
+                )
+            headers.append(("Cookie", value))
+        elif option == "-u":
+            headers.append(("Authorization", _basic(value, place)))
+        elif option == "--compressed":
+            headers.append(("Accept-Encoding", "gzip, deflate"))
+    return headers
+
+
+def _basic(credentials: str, place: str) -> str:
+    if SECRET.search(credentials):
+        raise UserError(
+            f"{place}: -u is sent encoded, so nothing can be filled in; give "
+            "-H 'Authorization: Basic ${env:NAME}' with NAME=$(printf %s user:password | base64)"
+        )
+    return f"Basic {base64.b64encode(credentials.encode()).decode()}"
+
+
+def _curl_body(data: list[tuple[str, str]], folder: Path, place: str) -> bytes | None:
+    if not data:
+        return None
+    parts = [_data_part(option, value, folder, place) for option, value in data]
+    return (b"" if any(option == "--json" for option, _ in data) else b"&").join(parts)
+
+
+def _data_part(option: str, value: str, folder: Path, place: str) -> bytes:
+    if option == "--data-urlencode":
+        name, equals, text = value.partition("=")
+        if not equals and "@" in value:
+            raise UserError(f"{place}: --data-urlencode with a file is not understood here")
+        text = quote_plus(text if equals else value)
+        return f"{name}={text}".encode() if equals and name else text.encode()
+    if option == "--data-raw" or not value.startswith("@"):
+        return value.encode(errors="surrogateescape")
+    content = read_named(folder / value[1:], MOST_BODY_BYTES, f"{place}: {option} {value}")
+    return content.replace(b"\r", b"").replace(b"\n", b"") if option == "-d" else content
+
+
+def read_request_file(path: Path) -> list[Entry]:
+    """Give the requests of a file; raise UserError, with file and line, for what isn't understood.
+
+    Lines of JSON have the keys of `[[requests]]`, or `url` instead of `path`; a file that begins
+    with curl has commands of it. All else is read as a `.http` file.
+    """
+    text = read_requests(path, f"--traffic {path}")
+    if is_curl(text):
+        return [read_curl(command, path.parent) for command in _curl_commands(text)]
+    lines = [line for line in text.splitlines() if line.strip()]
+    as_json = path.suffix in {".jsonl", ".ndjson", ".json"} or all(
+        re.match(r"\s*\{(?!\{)", line) for line in lines
+    )
+    entries = _from_json(path, text) if as_json else requests_of(path, text)
+    if not entries:
+        raise UserError(f"--traffic {path}: there is no request in it")
+    return entries
+
+
+def _from_json(path: Path, text: str) -> list[Entry]:
+    entries = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        place = f"{path}:{number}"
+        try:
+            entry = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise UserError(f"{place}: is no JSON, an object a line: {error}") from None
+        if not isinstance(entry, dict):
+            raise UserError(f'{place}: should be an object such as {{"path": "/"}}')
+        if "url" in entry and "path" not in entry:
+            entry = {"path": path_of(str(entry.pop("url")), place), **entry}
+        if isinstance(file := entry.get("body_file"), str):
+            del entry["body_file"]
+            entry = with_body(entry, read_named(path.parent / file, MOST_BODY_BYTES, place))
+        entries.append(entry)
+    return entries
+
+
+def read_har(path: Path) -> tuple[list[Entry], str | None]:
+    """Give the requests to the first one's server, and what was excluded, in words.
+
+    Raise UserError where it is no HAR file or holds nothing to ask for. What was requested several
+    times has that as its weight. The status that was recorded is the expected one; conditions
+    (`If-None-Match` and the like) are excluded, so that every response comes in full.
+    """
+    flag = f"--traffic {path}"
+    own = own_requests(har_entries(read_requests(path, flag), flag), flag)
+    return counted(_of_har(entry, flag) for _, entry in own.entries), own.excluded
+
+
+def _of_har(recorded: HarEntry, flag: str) -> Entry:
+    request, status = recorded.request, recorded.response.status
+    pairs = [
+        (header.name, header.value)
+        for header in request.headers
+        if header.name.lower() not in _CONDITIONS
+    ]
+    entry: Entry = {"path": path_of(request.url, flag), "method": request.method.upper()}
+    if headers := headers_of(pairs):
+        entry["headers"] = headers
+    if 200 <= status < 600 and status not in {NOT_MODIFIED, PARTIAL}:
+        entry["status"] = status
+    return with_body(entry, body_of(recorded, flag))
+
+
+def read_workload_file(path: Path) -> dict[str, Any]:
+    """Give `load`, `requests` and `workload`, as they are there; raise UserError for anything else.
+
+    What they hold is checked with the experiment that they become a part of.
+    """
+    file = TomlFile(path)
+    for key in file.data:
+        if key not in WORKLOAD_PARTS:
+            raise UserError(
+                f"{file.place((key,))}: {key} is no part of a file of traffic, which has "
+                f"{', '.join(WORKLOAD_PARTS)}; `webdyno run {path}` runs whole experiments"
+            )
+    requests = file.data.get("requests")
+    if not isinstance(requests, list) or not requests:
+        raise UserError(f"{path}: there is no [[requests]] in it")
+    for number, entry in enumerate(requests):
+        if not isinstance(entry, dict):
+            raise UserError(f"{file.place(('requests', number))}: should be a table, [[requests]]")
+    values = file.data.get("values", {})
+    for its in values.values() if isinstance(values, dict) else ():
+        if isinstance(its, dict) and isinstance(its.get("file"), str):
+            its["file"] = str(path.parent.resolve() / its["file"])
+    load = file.data.get("load", {})
+    if not isinstance(load, dict):
+        raise UserError(f"{file.place(('load',))}: load should be a table, [load]")
+    if isinstance(replay := load.get("replay_file"), str):
+        # Named from where this file lies, wherever the experiment does.
+        load = {**load, "replay_file": str(path.parent.resolve() / replay)}
+    return {**file.data, "load": load}
+
+
+@dataclass(frozen=True)
+class AskedTraffic:
+    """What is requested, instead of what the experiment says: docs/how-to/traffic.md."""
+
+    sources: Sequence[str] = ()
+    """Each a file (HAR, .http, JSON lines, curl commands, or what `webdyno traffic` wrote), or a
+    curl command itself."""
+    by_keyword: bool = False
+
+    @property
+    def words(self) -> str:
+        """How it was given; of curl commands, which may hold secrets, that they are ones."""
+        shown = ["curl …" if is_curl(source) else source for source in self.sources]
+        return " ".join(self._spelled(word) for word in dict.fromkeys(shown))
+
+    def _spelled(self, source: str) -> str:
+        return spelled("--traffic", source, by_keyword=self.by_keyword)
+
+    def overrides(
+        self, own: Sequence[Override], notify: Callable[[str], None]
+    ) -> Iterator[Override]:
+        """Give the requests, and what a file says next to them, as settings of the experiment.
+
+        What the caller's `own` settings are about, a file doesn't change.
+        """
+        if not self.sources:
+            return
+        set_here = {override.sets for override in own}
+        entries, login = list[Entry](), list[Entry]()
+        further: list[Override] = []
+        for source in self.sources:
+            if source.endswith(".toml") and not is_curl(source):
+                traffic = read_workload_file(Path(source))
+                entries += traffic["requests"]
+                login += traffic.get("login", [])
+                further += self._further(traffic, self._spelled(source))
+            else:
+                for entry in _read(source, notify):
+                    (login if entry.pop(LOGIN, False) else entries).append(entry)
+        if names := open_secrets([*login, *entries]):
+            notify(
+                f"the run's folder will hold {', '.join(names)} as given; ${{env:NAME}} in its "
+                "place, filled from the environment, keeps it out"
+            )
+        yield Override(("requests",), entries, self.words)
+        if login:
+            yield Override(("login",), login, self.words)
+        yield from (
+            setting
+            for setting in further
+            if setting.key[0] != "load" or setting.sets not in set_here
+        )
+
+    @staticmethod
+    def _further(traffic: dict[str, Any], flag: str) -> Iterator[Override]:
+        """Give what a file of `webdyno traffic` says next to its requests."""
+        for key, value in traffic.get("load", {}).items():
+            yield Override(("load", key), value, flag)
+        for key in ("workload", "values"):
+            if (table := traffic.get(key)) is not None:
+                yield Override((key,), table, flag)
+
+
+def _read(source: str, notify: Callable[[str], None]) -> list[Entry]:
+    """Read what isn't a workload."""
+    if is_curl(source):
+        return [read_curl(source)]
+    path = Path(source)
+    if path.suffix == ".har":
+        recorded, note = read_har(path)
+        if note:
+            notify(note)
+        return recorded
+    return read_request_file(path)

@@ -1,0 +1,243 @@
+"""One user's requests in a browser's recording as a login and a flow, tokens and all.
+
+What a request sends that an earlier response gave becomes a capture, wherever it stands: in its
+path, its body, its headers. What is personal becomes a variable of the environment. Cookies are the
+user's own under load, and what a browser says of itself is no part of the flow: both are left out.
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, unquote
+
+from webdyno.config.requests.entries import Entry, path_of, read_requests, with_body
+from webdyno.config.requests.given_before import Capture, has_digit, location_of, source_of
+from webdyno.config.requests.personal import (
+    form_pairs,
+    is_key,
+    is_personal,
+    is_personal_value,
+    is_secret,
+    leaves,
+    parsed_json,
+    value_without,
+    variable_name,
+    without_personal,
+)
+from webdyno.core.errors import UserError
+from webdyno.core.request import JSON_TYPE
+from webdyno.formats.har import HarEntry, body_of, har_entries, own_requests
+
+_SENT_HEADERS = re.compile(r"content-type|authorization|x-(?!forwarded).+", re.IGNORECASE)
+_TOKEN_HEADERS = re.compile(
+    r"authorization|if-match|.*(?:csrf|xsrf|token|auth|session|nonce|api-?key).*", re.IGNORECASE
+)
+"""Whose values come from a response, or are secrets."""
+_STATIC = re.compile(r"(image|font|audio|video)/|text/css|javascript|wasm", re.IGNORECASE)
+_AS_NUMBER = re.compile(r'"\\u0000(.*?)\\u0000"')
+FLOW = "recorded"
+OWN = "own"
+"""The table of [values] that has what is personal in paths."""
+
+
+@dataclass
+class Recording:
+    """What became of a recording."""
+
+    login: list[Entry] = field(default_factory=list)
+    requests: list[Entry] = field(default_factory=list)
+    values: dict[str, Any] = field(default_factory=dict)
+    """`[values]`: personal values in paths, where no variable can stand by itself."""
+    notes: list[str] = field(default_factory=list)
+    """What was found, a sentence each."""
+    variables: list[str] = field(default_factory=list)
+    """Names of what is to be in the environment."""
+
+    def variable(self, field_name: str) -> str:
+        """Give what stands in a personal field's place."""
+        name = variable_name(field_name)
+        if name not in self.variables:
+            self.variables.append(name)
+            self.notes.append(f"{field_name} is personal: export {name}=… before a run")
+        return f"${{env:{name}}}"
+
+    def place(self, field_name: str) -> str:
+        """Give what stands in a path in its place."""
+        column, variable = variable_name(field_name).lower(), self.variable(field_name)
+        own = self.values.setdefault(OWN, {"rows": [{}], "each": "turn"})
+        own["rows"][0][column] = variable
+        return f"{{{{{OWN}.{column}}}}}"
+
+
+def read_recording(path: Path) -> Recording:
+    """Make a login and a flow of a HAR file; raise UserError where that can't be."""
+    flag = str(path)
+    own = own_requests(har_entries(read_requests(path, flag), flag), flag)
+    pages = [
+        entry for _, entry in own.entries if not _STATIC.search(entry.response.content.mime_type)
+    ]
+    if not pages:
+        raise UserError(f"{flag}: there are pictures, styles and scripts in it, and no pages")
+    recording = Recording(notes=[own.excluded] if own.excluded else [])
+    steps: list[Entry] = []
+    for number, recorded in enumerate(pages):
+        steps.append(_Step(recorded, pages[:number], steps, recording, flag).entry())
+    last = max((index for index, page in enumerate(pages) if _has_password(page, flag)), default=-1)
+    recording.login = steps[: last + 1]
+    recording.requests = [{"flow": FLOW, **step} for step in steps[last + 1 :]]
+    if not recording.requests:
+        raise UserError(f"{flag}: nothing follows the login; record a page behind it, too")
+    return recording
+
+
+def _has_password(recorded: HarEntry, flag: str) -> bool:
+    body = body_of(recorded, flag).decode(errors="replace")
+    names = [name for name, _ in parse_qsl(body)] + [key for key, _ in leaves(parsed_json(body))]
+    return any(map(is_secret, names))
+
+
+@dataclass
+class _Step:
+    """One request, known by what was there before it."""
+
+    recorded: HarEntry
+    before: Sequence[HarEntry]
+    steps: list[Entry]
+    """Of those before."""
+    recording: Recording
+    flag: str
+
+    def entry(self) -> Entry:
+        request, status = self.recorded.request, self.recorded.response.status
+        entry: Entry = {"path": self._path(request.url), "method": request.method}
+        headers = {
+            header.name: self._header(header.name, header.value)
+            for header in request.headers
+            if _is_sent(header.name)
+        }
+        sent = request.post_data.mime_type if request.post_data else ""
+        kind = next((headers[name] for name in headers if name.lower() == "content-type"), sent)
+        entry |= self._body(body_of(self.recorded, self.flag), kind)
+        if "form" in entry or "json" in entry or not body_of(self.recorded, self.flag):
+            headers = {name: headers[name] for name in headers if name.lower() != "content-type"}
+        if headers:
+            entry["headers"] = headers
+        return {**entry, "status": status} if not 200 <= status < 300 else entry
+
+    def _path(self, url: str) -> str:
+        path = path_of(url, self.flag)
+        place, _, query = path.partition("?")
+        if has_digit(path) and (leads := self._led_to(path)):
+            return leads
+        split = [part.split(";") for part in place.split("/")]
+        parts = [name for name, *_ in split]
+        written = [
+            ";".join([self._part(parts, number), *map(self._pair, parameters)])
+            for number, (_, *parameters) in enumerate(split)
+        ]
+        pairs = [self._pair(pair) for pair in query.split("&")] if query else []
+        return "/".join(written) + (f"?{'&'.join(pairs)}" if pairs else "")
+
+    def _led_to(self, path: str) -> str | None:
+        """Give a place for a whole path that the last response led to, as after a form."""
+        if not self.before or location_of(self.before[-1]) != path:
+            return None
+        return self._capture("location", len(self.before) - 1, {"header": "Location"})
+
+    def _part(self, parts: Sequence[str], number: int) -> str:
+        part, name = unquote(parts[number]), unquote(parts[number - 1]) if number else ""
+        is_hidden = is_key(name, part) or is_personal_value(part)
+        if not is_hidden and not has_digit(part) and "-" not in part:
+            return parts[number]
+        before = "/".join(parts[:number]) + "/"
+        if place := self._captured(name, part, before):
+            return place
+        return self.recording.place(name or "part") if is_hidden else parts[number]
+
+    def _pair(self, pair: str) -> str:
+        for name, value in parse_qsl(pair):
+            begins = f"{pair.partition('=')[0]}="
+            if not is_secret(name) and (place := self._captured(name, value)):
+                return begins + place
+            if is_personal(name, value):
+                return begins + self.recording.place(name)
+        return pair
+
+    def _header(self, name: str, value: str) -> str:
+        """Give a header's value: of those that hold tokens, where these come from."""
+        if not _TOKEN_HEADERS.fullmatch(name):
+            return value
+        scheme, token = value.split(" ", 1) if " " in value else ("", value)
+        place = self._captured(name, token) or self.recording.variable(name)
+        return f"{scheme} {place}".strip()
+
+    def _body(self, body: bytes, kind: str) -> Entry:
+        text = body.decode(errors="replace")
+        node = parsed_json(text)
+        is_json = "json" in kind.lower()
+        if body and not isinstance(node, dict | list) and (pairs := form_pairs(text, kind)):
+            return {"form": {name: self._value(name, value) for name, value in pairs}}
+        if body and is_json and node is not None:
+            return self._json_body(self._in_json(node), kind)
+        return with_body({}, without_personal(body, kind, self.recording.variable))
+
+    def _json_body(self, node: Any, kind: str) -> Entry:  # noqa: ANN401 (JSON)
+        """Give JSON as such; as text where a number of it is filled in, or its type is another."""
+        text = json.dumps(node, ensure_ascii=False)
+        if "\\u0000" not in text and kind.partition(";")[0].strip() == JSON_TYPE:
+            return {"json": node}
+        return {"body": _AS_NUMBER.sub(r"\1", text)}
+
+    def _value(self, name: str, value: str) -> str:
+        place = None if is_secret(name) else self._captured(name, value)
+        return place or value_without(name, value, self.recording.variable)
+
+    def _in_json(self, node: Any, name: str = "") -> Any:  # noqa: ANN401 (JSON)
+        """Fill places into JSON; what stands for a number is marked by NUL at its ends."""
+        if isinstance(node, dict):
+            return {key: self._in_json(value, key) for key, value in node.items()}
+        if isinstance(node, list):
+            return [self._in_json(value, name) for value in node]
+        if isinstance(node, str):
+            return self._value(name, node)
+        if isinstance(node, bool) or node is None:
+            return node
+        filled = self._value(name, str(node))
+        return node if filled == str(node) else f"\0{filled}\0"
+
+    def _captured(self, name: str, value: str, before: str = "") -> str | None:
+        """Give a place for a value that an earlier response gave, the latest of several."""
+        for number in reversed(range(len(self.before))):
+            if source := source_of(value, name, self.before[number], before):
+                return self._capture(name, number, source)
+        return None
+
+    def _capture(self, name: str, number: int, source: Capture) -> str:
+        captures = self.steps[number].setdefault("capture", {})
+        for known, its in captures.items():
+            if its == source:
+                return f"{{{{{known}}}}}"
+        own = _free_name(re.sub(r"\W+", "_", name).strip("_") or "token", self.steps)
+        captures[own] = source
+        earlier = self.steps[number]
+        sources = ", ".join(f"{key} {text}" for key, text in source.items())
+        self.recording.notes.append(
+            f"{name} comes from {earlier['method']} {earlier['path']}: {sources}"
+        )
+        return f"{{{{{own}}}}}"
+
+
+def _is_sent(name: str) -> bool:
+    is_sent = _SENT_HEADERS.fullmatch(name) or _TOKEN_HEADERS.fullmatch(name)
+    return bool(is_sent) and not name.startswith(":")
+
+
+def _free_name(name: str, steps: Sequence[Entry]) -> str:
+    name = f"_{name}" if name[0].isdigit() or not name.isascii() else name
+    name = name if name.isascii() else "value"
+    taken = {known for step in steps for known in step.get("capture", {})} | {OWN}
+    numbers = (f"{name}_{number}" for number in range(2, len(taken) + 3))
+    return next(candidate for candidate in (name, *numbers) if candidate not in taken)

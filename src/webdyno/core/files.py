@@ -1,0 +1,359 @@
+"""Files: read whoever made them, written whole; names that can't lead out of a folder.
+
+Whatever is written by name is written here: no link leads elsewhere, whoever put it there.
+"""
+
+import errno
+import hashlib
+import io
+import logging
+import os
+import re
+import secrets
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Annotated
+
+from pydantic import AfterValidator
+
+from webdyno.core.errors import OperationError, UserError
+
+logger = logging.getLogger(__name__)
+
+MIB = 2**20
+
+
+@contextmanager
+def reading(named: object) -> Iterator[None]:
+    """Raise UserError where the file can't be read; `named` is its path, or what names it."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise UserError(f"{named}: there is no such file") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise unreadable(named, error) from error
+
+
+def unreadable(named: object, error: OSError | ValueError) -> UserError:
+    return UserError(f"{named}: can't be read: {cause_of(error)}")
+
+
+@contextmanager
+def writing(path: Path, then: str = "") -> Iterator[None]:
+    """Raise OperationError where the file can't be written; `then` is what to do once it can be."""
+    try:
+        yield
+    except OSError as error:
+        raise OperationError(f"{path}: can't be written: {cause_of(error)}{then}") from error
+
+
+def cause_of(error: OSError | ValueError) -> str:
+    """Say why a file can't be read or written."""
+    if not isinstance(error, OSError):
+        return str(error)
+    fix = "; make room" if error.errno in {errno.ENOSPC, errno.EDQUOT} else ""
+    return f"{error.strerror or error}{fix}"
+
+
+STREAMS = re.compile(r"/dev/(stdout|stderr|null|tty|fd/\d+)|/proc/self/fd/\d+")
+"""Names of what a process has open, or nothing: these are written to, not replaced."""
+
+
+@contextmanager
+def replaced(path: Path, below: Path | None = None) -> Iterator[Path]:
+    """Give a path to write a file to, which takes its place at the end, or is gone if that fails.
+
+    No link is followed, as the folder may be somebody else's: what lies there by that name is
+    replaced if it is a link, and refused if it is neither link nor file. `below` and the folders
+    between it and the file are made; the latter have to be folders, no links.
+    """
+    if STREAMS.fullmatch(str(path)):
+        yield path
+        return
+    name, unfinished = path.name, f".{path.name}.{secrets.token_hex(8)}"
+    with folder_inside(path.parent, below) as folder:
+        with suppress(FileNotFoundError):
+            mode = os.lstat(name, dir_fd=folder).st_mode
+            if not (stat.S_ISREG(mode) or stat.S_ISLNK(mode)):
+                raise OSError(errno.EINVAL, "there is something that is no regular file")
+        try:
+            yield Path(f"/proc/self/fd/{folder}", unfinished)
+            os.replace(unfinished, name, src_dir_fd=folder, dst_dir_fd=folder)
+        except BaseException:
+            with suppress(FileNotFoundError):
+                os.unlink(unfinished, dir_fd=folder)
+            raise
+
+
+FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
+MOST_LINKS = 40
+"""On the way to a folder; as the kernel has it."""
+
+
+@contextmanager
+def folder_inside(folder: Path, below: Path | None = None) -> Iterator[int]:
+    """Open a folder, to name files in it; `below`, and those that lead there from it, are made.
+
+    Raise NotADirectoryError where one of the latter is a link, also if it leads to a folder; as
+    root also where a link of another user's is on the way to the folder, who may have put it there
+    a moment ago.
+    """
+    place = folder if below is None else below
+    if below is not None:
+        below.mkdir(parents=True, exist_ok=True)
+    there = _opened_folder(place)
+    try:
+        for part in folder.relative_to(place).parts:
+            if part == "..":
+                raise NotADirectoryError(errno.ENOTDIR, f"{folder} leads out of {place}")
+            with suppress(FileExistsError):
+                os.mkdir(part, dir_fd=there)
+            try:
+                inner = os.open(part, FOLDER | os.O_NOFOLLOW, dir_fd=there)
+            except NotADirectoryError:
+                said = f"{part} in {place} is a link, or no folder; remove it"
+                raise NotADirectoryError(errno.ENOTDIR, said) from None
+            os.close(there)
+            there = inner
+        yield there
+    finally:
+        os.close(there)
+
+
+def _opened_folder(place: Path) -> int:
+    if os.geteuid() != 0:
+        return os.open(place, FOLDER)
+    trusted = {0, int(sudo) if (sudo := os.environ.get("SUDO_UID", "")).isdecimal() else 0}
+    there, links = os.open("/", FOLDER), 0
+    ahead = [*reversed(place.absolute().parts[1:])]
+    try:
+        while ahead:
+            inner = os.open(ahead.pop(), os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=there)
+            status = os.fstat(inner)
+            if not stat.S_ISLNK(status.st_mode):
+                os.close(there)
+                there = inner
+                continue
+            goal = os.readlink("", dir_fd=inner)
+            os.close(inner)
+            if status.st_uid not in trusted:
+                said = f"a link of user {status.st_uid}'s to {goal} is on the way; name that folder"
+                raise NotADirectoryError(errno.ENOTDIR, said)
+            links += 1
+            if links > MOST_LINKS:
+                raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+            if goal.startswith("/"):
+                os.close(there)
+                there = os.open("/", FOLDER)
+            ahead += reversed([part for part in Path(goal).parts if part != "/"])
+        return os.open(".", FOLDER, dir_fd=there)
+    finally:
+        os.close(there)
+
+
+def write_whole(
+    path: Path,
+    content: str | bytes,
+    then: str = "",
+    *,
+    below: Path | None = None,
+    mode: int = 0o666,
+) -> None:
+    """Write a file as a whole or not at all, as `replaced` has it; `mode` is less the umask.
+
+    Raise OperationError when it can't be written; `then` is what to do once it can be.
+    """
+    # Half a character, as JSON may hold it, must not cost the file.
+    data = content if isinstance(content, bytes) else content.encode(errors="backslashreplace")
+    with writing(path, then), replaced(path, below) as unfinished:
+        new = os.O_EXCL if unfinished != path else 0
+        descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | new | os.O_CLOEXEC, mode)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+
+
+def open_here(path: Path, flags: int, below: Path | None = None, mode: int = 0o666) -> IO[bytes]:
+    """Open a regular file to write into it where it is, made if it isn't there; follow no link.
+
+    Raise OSError for what is something else. `below` and `mode` are as in `write_whole`.
+    """
+    safe = os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    with folder_inside(path.parent, below) as folder:
+        descriptor = os.open(path.name, flags | safe, mode, dir_fd=folder)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "is no regular file")
+    return os.fdopen(descriptor, "r+b" if flags & os.O_RDWR else "wb")
+
+
+def append_text(path: Path, text: str) -> None:
+    """Add a text to a file, on a line of its own; raise OperationError where that can't be."""
+    with writing(path), open_here(path, os.O_RDWR | os.O_APPEND) as file:
+        if (length := file.seek(0, os.SEEK_END)) and os.pread(
+            file.fileno(), 1, length - 1
+        ) != b"\n":
+            text = f"\n{text}"  # the last line was cut off
+        file.write(text.encode(errors="backslashreplace"))
+
+
+def state_folder() -> Path:
+    """Give the folder for what outlives a run: XDG Base Directory Specification."""
+    home = os.environ.get("XDG_STATE_HOME", "")
+    base = Path(home) if home.startswith("/") else Path.home() / ".local/state"
+    return base / "webdyno"
+
+
+def opened(file: Path, *, follow: bool = False, named: str = "") -> io.FileIO:
+    """Open a file that somebody else may have made; a symbolic link only with `follow`.
+
+    Messages call it `named`, or by its path. It never waits for a pipe and reads no device. Raise
+    UserError for what isn't a regular file, OSError for what can't be opened.
+    """
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW)
+    logger.debug("reads %s", file)
+    try:
+        descriptor = os.open(file, flags)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise UserError(
+                f"{named or file} is a symbolic link; put the file itself there"
+            ) from None
+        if error.errno == errno.ENXIO:  # a socket
+            raise _irregular(named or file) from None
+        raise
+    except ValueError as error:  # a NUL in the path
+        raise unreadable(named or file, error) from None
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise _irregular(named or file)
+    return io.FileIO(descriptor)
+
+
+def _irregular(named: object) -> UserError:
+    return UserError(f"{named} is not a regular file; put one there")
+
+
+def read_named(file: Path, most_bytes: int, place: str = "") -> bytes:
+    """Read a file that the user names, at a place that messages begin with.
+
+    Raise UserError where it can't be read, is no regular file or larger than `most_bytes`.
+    """
+    named = f"{place}: {file}" if place else str(file)
+    with reading(named):
+        return read_given(file, most_bytes, follow=True, named=named)
+
+
+def read_given(file: Path, most_bytes: int, *, follow: bool = False, named: str = "") -> bytes:
+    """Read a file that somebody else may have made, such as one of a run's folder.
+
+    As `opened` has it; raise UserError for a file of more than `most_bytes` as well.
+    """
+    with opened(file, follow=follow, named=named) as given:
+        content = bytearray()
+        while part := given.read(min(MIB, most_bytes + 1 - len(content))):
+            content += part
+    if len(content) > most_bytes:
+        raise _too_large(named or file, most_bytes)
+    return bytes(content)
+
+
+def given_lines(given: io.FileIO, file: Path, most_bytes: int) -> Iterator[bytes]:
+    """Read an open file that somebody else may have made line by line; close it at the end.
+
+    Raise UserError for a file of more than `most_bytes`, before anything is read if it has them
+    now.
+    """
+    with io.BufferedReader(given) as lines:
+        if os.fstat(lines.fileno()).st_size > most_bytes:
+            raise _too_large(file, most_bytes)
+        left = most_bytes
+        while line := lines.readline(left + 1):
+            left -= len(line)
+            if left < 0:
+                raise _too_large(file, most_bytes)
+            yield line
+
+
+def _too_large(named: object, most_bytes: int) -> UserError:
+    return UserError(f"{named} is larger than {most_bytes // MIB} MiB, the most that is read")
+
+
+def digest_of(file: Path) -> bytes:
+    """Give the SHA-256 of a file of any size."""
+    with file.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").digest()
+
+
+def everything_below(folder: Path) -> Iterator[Path]:
+    """Give all files, links and folders below a folder, without following links.
+
+    However deep they are, as far as a path can be long. What can't be listed is passed over.
+    """
+    to_list = [folder]
+    while to_list:
+        with suppress(OSError), os.scandir(to_list.pop()) as entries:
+            for entry in entries:
+                yield Path(entry.path)
+                if entry.is_dir(follow_symlinks=False):
+                    to_list.append(Path(entry.path))
+
+
+def checked_files(folder: Path) -> dict[str, Path]:
+    """Give the files and folders below a folder, by their path in it, in the order of names.
+
+    Raise UserError for a symbolic link that leads out of the folder, and for what is neither file
+    nor folder, such as a pipe, which would keep its reader waiting for ever.
+    """
+    inside = folder.resolve()
+    files: dict[str, Path] = {}
+    for path in everything_below(folder):
+        if not path.resolve().is_relative_to(inside):
+            raise UserError(f"{path} leads out of {folder}: a catalog's files stay inside")
+        if not (path.is_file() or path.is_dir()):
+            raise UserError(f"{path} is no file and no folder; remove it")
+        files[path.relative_to(folder).as_posix()] = path
+    return dict(sorted(files.items()))
+
+
+def _plain_name(name: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", name):
+        raise ValueError(f"{name!r} is no name: letters, digits, - _ and . make one, 64 at most")
+    return name
+
+
+def _role_name(name: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,23}", name) or name == "lock":
+        raise ValueError(
+            f"{name!r} is no name for a role: letters, digits, - and _ make one, 24 at most, and "
+            "lock is taken"
+        )
+    return name
+
+
+def _stays_inside(path: str) -> str:
+    parts = path.split("/")
+    if "\0" in path or any(part in {"", ".", ".."} for part in parts) or len(path) > LONGEST:
+        raise ValueError(
+            f"{path!r} should be a path inside the folder: no / at its ends, no . or .. in it"
+        )
+    return path
+
+
+def _package_name(name: str) -> str:
+    if not re.fullmatch(r"[a-z0-9]([a-z0-9+.-]*[a-z0-9+.])?", name):
+        raise ValueError(f"{name!r} is no name of a package of Debian")
+    return name
+
+
+LONGEST = 200
+
+PlainName = Annotated[str, AfterValidator(_plain_name)]
+"""Of a service, stack or site: it becomes part of file names."""
+RoleName = Annotated[str, AfterValidator(_role_name)]
+"""Names a service's folder, which sockets lie in: their paths must not become too long."""
+InsidePath = Annotated[str, AfterValidator(_stays_inside)]
+"""A path that can't lead out of the folder it begins in."""
+PackageName = Annotated[str, AfterValidator(_package_name)]
+"""As apt-get takes it for a name and nothing else: one that ends in - would be removed."""

@@ -1,0 +1,212 @@
+"""The long look: one long stretch of load on each variant, for what short slots can't see."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from webdyno.core.base import Amount, Count, Interval, Model
+from webdyno.core.capacity import Trial
+from webdyno.core.text import Prose
+
+StallCause = Literal["client", "hypervisor", "stopped", "other-programs"]
+"""Who else can have stopped the responses: the load generator's own pause, the hypervisor, a signal
+that stopped the servers, or other programs on their CPUs."""
+
+
+LookEnd = Literal["time", "precision", "died"]
+"""Why a long look ended: its time was over, what was left of it could have changed nothing by much,
+or the servers died."""
+
+
+Unseen = Literal["stalls", "drift", "leak"]
+"""What a look can't show: it is too short, or there were too few responses or readings."""
+
+
+class ServerSample(Model):
+    """The servers and their CPUs at a moment; times are sums since the beginning of the stretch."""
+
+    at_s: Amount
+    cpu_s: Amount
+    """CPU time of the servers."""
+    busy_s: Amount = 0.0
+    """Time in which their CPUs ran anything, added up over the CPUs."""
+    stolen_s: Amount = 0.0
+    """Time that the hypervisor took from their CPUs."""
+    waited_s: Amount = 0.0
+    """Time for which threads of theirs could have run and had no CPU, of those looked at."""
+    client_waited_s: Amount = 0.0
+    """The same of the load generator's thread that waited most."""
+    stopped: bool = False
+    """Whether one of their processes was stopped by a signal."""
+    memory_bytes: Count | None = None
+    """Resident memory of all their processes; None where it wasn't read."""
+    descriptors: Count | None = None
+    """Open files and connections of all their processes; None where they weren't read."""
+
+
+class Stall(Model):
+    """A stretch of time in which next to nothing was answered, though it was before and after."""
+
+    at_s: Amount
+    length_s: Amount
+    cause: StallCause | None
+    """None: the servers' own."""
+
+
+class Stalls(Model):
+    """The servers' own stalls, as far as the stretch can say."""
+
+    count: Count
+    length_s: Amount
+    """On average."""
+    every_s: Interval | None
+    """From the beginning of one to that of the next; None unless there were three."""
+    share: Interval
+    """Of the time."""
+
+
+class Growth(Model):
+    """Memory that grew all through the stretch."""
+
+    bytes_per_s: Interval
+    bytes_per_request: Interval
+
+
+class MoreOpen(Model):
+    """Open files and connections, which became more all through the stretch."""
+
+    per_s: Interval
+    per_request: Interval
+
+
+class Failing(Model):
+    """A stretch of time in which requests failed."""
+
+    at_s: Amount
+    length_s: Amount
+    failed: Count
+    share: Amount
+    """Of the requests in that time."""
+    answered_before: Count
+    """Valid responses, since the stretch of load began."""
+    to_the_end: bool
+    """Whether they still failed when the load ended."""
+    by_client: bool = False
+    """Whether the load generator itself couldn't open connections."""
+    said: Prose = ""
+    """Why, in the words of the servers' log or of who saw it."""
+
+
+class Slow(Model):
+    """Stretches of time in which a variant answered much slower than usual, and still answered."""
+
+    level: Amount
+    """Throughput in them, as a share of the usual one."""
+    stretches: Stalls
+
+
+class Drift(Model):
+    """A quantity that was not the same at the end of the stretch as at its beginning."""
+
+    metric: Literal["throughput_rps", "server_cpu_us"]
+    change: Interval
+    """Factor from the first level to the last one."""
+    at_s: Amount | None
+    """When it stepped; None where it went slowly."""
+
+
+class Held(Model):
+    """Resident memory of the servers in a part, in bytes."""
+
+    least: Count
+    median: Count
+    most: Count
+
+    def span(self, unit: int = 1) -> Interval:
+        """Give the median between the least and the most, in a unit of so many bytes."""
+        return Interval(low=self.least / unit, estimate=self.median / unit, high=self.most / unit)
+
+
+class LookPart(Model):
+    """A part of a long look by itself."""
+
+    stretch: Count
+    """The servers were started again before each."""
+    at_s: Amount
+    """Under load, since the look's beginning."""
+    length_s: Amount
+    throughput_rps: Interval
+    p50_us: Interval | None
+    p99_us: Interval | None
+    """Percentiles of the latency; None where there are too few responses."""
+    server_cpu_us: Interval | None
+    """The servers' CPU time per response."""
+    memory: Held | None
+    jumps_bytes: int = 0
+    """Memory that was taken between parts so far, when connections were opened again: it doesn't
+    count as growth."""
+    stalls: Count
+    """The servers' own that began in it."""
+    stalled_s: Amount
+
+
+SlopeMetric = Literal["throughput_rps", "server_cpu_us", "memory_bytes"]
+
+
+class Slope(Model):
+    """How fast something changes in the longest stretch of a look."""
+
+    metric: SlopeMetric
+    per_hour: Interval
+    """Share of its mean: 0.01 is 1% more each hour."""
+
+
+class Break(Model):
+    """An interruption of a look; its servers were started again after it."""
+
+    at_s: Amount
+    """Under load, since the look's beginning."""
+    pause_s: Amount
+    """How long nothing was measured."""
+
+
+class LongLook(Model):
+    """What the long look at a variant found."""
+
+    variant: str
+    looked_s: Amount
+    """Length of the stretch, without what was not the servers' own doing."""
+    shortest_s: Amount
+    """Stalls that are shorter can't be seen."""
+    ended_by: LookEnd | None = "time"
+    """None: it was interrupted, and can go on."""
+    breaks: list[Break] = []
+    parts: list[LookPart] = []
+    """In the course of time; empty for short looks, which have one part."""
+    unseen: list[Unseen] = []
+    """What it couldn't have shown: that it found none of these doesn't mean that there are none."""
+    slopes: list[Slope] = []
+    """Empty where there are too few parts."""
+    stalls: Stalls | None = None
+    excused: list[Stall] = []
+    """Stalls that the servers didn't cause."""
+    slow: Slow | None = None
+    drifts: list[Drift] = []
+    growth: Growth | None = None
+    more_open: MoreOpen | None = None
+    failing: list[Failing] = []
+    died: Prose = ""
+    """How the servers ended meanwhile; empty where they lived."""
+    longest_latency_s: Amount | None = None
+    trial: Trial | None = None
+    """Just below the capacity that was found: whether the objectives hold for as long."""
+    times: Annotated[str | None, Field(exclude=True)] = None
+    """Latency of the whole stretch: an HDR histogram, encoded."""
+
+    @property
+    def unbroken_s(self) -> float:
+        """How long the longest stretch was: drifts and growth are sought in it."""
+        lengths_s: dict[int, float] = {}
+        for part in self.parts if self.breaks else []:
+            lengths_s[part.stretch] = lengths_s.get(part.stretch, 0.0) + part.length_s
+        return max(lengths_s.values(), default=self.looked_s)

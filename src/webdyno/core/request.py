@@ -1,0 +1,348 @@
+"""A request: its path, headers and body, how often it is sent, and what the valid response is."""
+
+import base64
+import binascii
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Literal, Self
+from urllib.parse import quote
+
+import regex
+from pydantic import AfterValidator, ConfigDict, Field, JsonValue, model_validator
+
+from webdyno.core.base import Model
+from webdyno.core.session import PLACE, Capture, ValueName
+from webdyno.core.text import Name, with_secrets
+from webdyno.core.units import Pause
+
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}")
+_HOST = re.compile(r"([A-Za-z0-9_-][\w.-]{0,252}|\[[0-9A-Fa-f:.]{2,45}\])(:\d{1,5})?", re.ASCII)
+_FIELD_VALUE = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]{0,4000}[\x21-\x7e])?")
+OWN_HEADERS = frozenset({"connection", "content-length", "transfer-encoding", "te", "upgrade"})
+"""What the load generator itself says in its requests."""
+TRAILERS = ("te", "trailers")
+"""Except that gRPC's clients say so (RFC 9113, 8.2.2)."""
+READABLE_ENCODINGS = frozenset({"gzip", "deflate", "identity"})
+"""Encodings of bodies that the pre-flight check can look into."""
+
+
+def _sendable(headers: dict[str, str]) -> dict[str, str]:
+    for name, value in headers.items():
+        if not _TOKEN.fullmatch(name):
+            raise ValueError(f"{name!r:.60} is no name of a header, such as Accept-Encoding")
+        if name.lower() in OWN_HEADERS and (name.lower(), value) != TRAILERS:
+            raise ValueError(f"the load generator itself sends {name}; leave it out of headers")
+        if not _FIELD_VALUE.fullmatch(value):
+            raise ValueError(f"{name}: {value!r:.60} is no value of a header: ASCII in one line")
+        if name.lower() == "host" and not _HOST.fullmatch(value):
+            raise ValueError(f"{name}: {value!r:.60} is no host, such as example.com")
+    if len({name.lower() for name in headers}) < len(headers):
+        raise ValueError("headers has the same name twice, in other letters")
+    if unknown := accepted_encodings(headers) - READABLE_ENCODINGS:
+        raise ValueError(
+            f"webdyno can't look into bodies in the encoding {', '.join(sorted(unknown))}; "
+            f"accept {', '.join(sorted(READABLE_ENCODINGS))}"
+        )
+    return headers
+
+
+Headers = Annotated[dict[str, str], AfterValidator(_sendable)]
+
+
+def header(headers: Mapping[str, str], name: str) -> str | None:
+    """Give a header's value, whatever letters its name is written in."""
+    return next((value for key, value in headers.items() if key.lower() == name.lower()), None)
+
+
+def host_name(headers: Mapping[str, str]) -> str:
+    """Give the name that a Host header asks for, without a port; empty without one."""
+    return host_name_of(header(headers, "host") or "")
+
+
+def host_name_of(host: str) -> str:
+    return re.sub(r":[0-9]*$", "", host)
+
+
+def with_headers(headers: Mapping[str, str], others: Mapping[str, str]) -> dict[str, str]:
+    """Give headers with others added, which take the place of those of the same name."""
+    taken = {name.lower() for name in others}
+    return {key: value for key, value in headers.items() if key.lower() not in taken} | dict(others)
+
+
+def accepted_encodings(headers: Mapping[str, str]) -> set[str]:
+    """Encodings of bodies that requests accept; none unless a header says so."""
+    accepted = header(headers, "accept-encoding") or ""
+    return {part.partition(";")[0].strip().lower() for part in accepted.split(",") if part.strip()}
+
+
+def may_be_compressed(headers: Mapping[str, str]) -> bool:
+    """Whether responses may come compressed, so that bytes on the wire aren't the page's."""
+    return bool(accepted_encodings(headers) - {"identity"})
+
+
+RANGE = re.compile(r"\{(\d{1,9})\.\.(\d{1,9})\}", re.ASCII)
+MOST_PATHS = 100_000
+
+_LONE_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
+
+
+def spell_out(pattern: str) -> list[str]:
+    """Give the paths that a pattern stands for, in counting order; a plain path is one.
+
+    They are as they are asked for: what isn't ASCII is percent-encoded.
+    Raise ValueError for more than one range, or one that doesn't count up.
+    """
+    before, *rest = RANGE.split(pattern)
+    if not rest:
+        return [encoded(pattern)]
+    if len(rest) > 3:
+        raise ValueError(f"{pattern!r} has more than one range")
+    first, last, after = int(rest[0]), int(rest[1]), rest[2]
+    if not first <= last < first + MOST_PATHS:
+        raise ValueError(f"{pattern!r} should count up, to {MOST_PATHS} paths at most")
+    before, after = encoded(before), encoded(after)
+    return [f"{before}{number}{after}" for number in range(first, last + 1)]
+
+
+def encoded(path: str) -> str:
+    """Percent-encode what can't stand in a request as it is (RFC 3986); the rest stays.
+
+    So does a percent sign that begins an encoded character: whoever wrote it has encoded the path.
+    """
+    path = _LONE_PERCENT.sub("%25", path)
+    return re.sub(r"[^\x21-\x7e]+", lambda part: quote(part[0], errors="surrogatepass"), path)
+
+
+def _can_be_asked_for(path: str) -> str:
+    if not path.startswith(("/", "{{")) or any(c.isspace() or not c.isprintable() for c in path):
+        raise ValueError(f"a path starts with / and has no spaces (write %20), unlike {path!r:.80}")
+    if "#" in path:
+        raise ValueError(f"clients never send what follows a #, as in {path!r:.80}; leave it out")
+    spell_out(path)
+    return path
+
+
+def _few_paths(patterns: list[str]) -> list[str]:
+    count = 0
+    for pattern in patterns:
+        count += len(spell_out(pattern))
+        if count > MOST_PATHS:
+            raise ValueError(f"the paths are more than {MOST_PATHS} in all; ask for fewer")
+    return patterns
+
+
+WrittenPath = Annotated[str, AfterValidator(_can_be_asked_for)]
+"""A path, or a pattern that stands for many."""
+
+WrittenPaths = Annotated[list[WrittenPath], Field(min_length=1), AfterValidator(_few_paths)]
+"""What a load asks for."""
+
+
+MOST_REQUESTS = 5_000
+MOST_ENDPOINTS = 50
+"""Endpoints that are said of apart; of more than these only all together."""
+JSON_TYPE = "application/json"
+FORM_TYPE = "application/x-www-form-urlencoded"
+SECRET_HEADERS = frozenset({"authorization", "proxy-authorization", "cookie", "x-api-key"})
+"""What stands in these is a secret, or holds one."""
+_METHOD = re.compile(r"[A-Z]{1,20}")
+
+
+def _method(text: str) -> str:
+    if not _METHOD.fullmatch(text):
+        raise ValueError(f"{text!r:.60} is no method such as GET or POST, in capital letters")
+    if text in {"CONNECT", "TRACE"}:
+        raise ValueError(f"{text} asks for no page; a load can't be made of it")
+    return text
+
+
+def _base64(text: str) -> str:
+    try:
+        base64.b64decode(text, validate=True)
+    except binascii.Error:
+        raise ValueError("body_base64 is no base64") from None
+    return text
+
+
+EventFormat = Literal["sse", "lines"]
+"""How events of a streamed response are distinguished."""
+
+
+class WrittenRequest(Model):
+    """One entry of `[[requests]]`."""
+
+    model_config = ConfigDict(
+        serialize_by_alias=True, validate_by_name=True, validate_by_alias=True
+    )
+
+    path: WrittenPath
+    """What is requested, with query; `/many/{1..2000}.txt` stands for many."""
+    method: Annotated[str, AfterValidator(_method)] = "GET"
+    """GET, POST, PUT, …"""
+    name: Name | None = None
+    """Its name in reports; method and path by default."""
+    headers: Headers = {}
+    """In addition to the load's."""
+    body: str | None = None
+    """Sent as text; `${env:NAME}` stands for a secret."""
+    body_file: str | None = None
+    """A file, relative to the experiment's. Its content is kept with the run."""
+    body_base64: Annotated[str, AfterValidator(_base64)] | None = None
+    """Base64, for bytes that are no text."""
+    json_: JsonValue = Field(default=None, alias="json")
+    """Sent as JSON, with its Content-Type."""
+    form: dict[str, str] | None = None
+    """Sent as an HTML form is, with its Content-Type."""
+    weight: Annotated[float, Field(gt=0, le=1e9)] = 1.0
+    """How often, relative to the others' weights."""
+    status: Annotated[int, Field(ge=200, le=599)] | None = None
+    """The valid one; by default that of the site's page for a GET, else 200–299."""
+    contains: str | None = None
+    """Text of the valid response, looked for before the load; with `[[login]]` or flows in each
+    response, a user's values such as `{{user.name}}` filled in."""
+    sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | None = None
+    """Of the valid body, checked under load as well."""
+    flow: Name | None = None
+    """Requests of one flow that stand together follow each other, by one user. The first one's
+    weight is the flow's; the flow is measured as a whole, too."""
+    capture: dict[ValueName, Capture] = {}
+    """By name: what of its response `{{NAME}}` stands for in the user's later requests."""
+    think_s: Pause | None = None
+    """In a flow: mean pause before the next request; that of the load by default."""
+    events: EventFormat | None = None
+    """Its response is a stream of events, which are timed each: server-sent events (`sse`), or
+    one a line (`lines`)."""
+
+    @model_validator(mode="after")
+    def _one_body(self) -> Self:
+        bodies = {
+            "body": self.body,
+            "body_file": self.body_file,
+            "body_base64": self.body_base64,
+            "json": self.json_,
+            "form": self.form,
+        }
+        given = [key for key, value in bodies.items() if value is not None]
+        if len(given) > 1:
+            raise ValueError(f"{' and '.join(given)} are both the body; give one of them")
+        if given and self.method in {"GET", "HEAD"}:
+            raise ValueError(f'{self.method} has no body; give method = "POST", or omit {given[0]}')
+        return self
+
+    @property
+    def label(self) -> str:
+        """What reports call it: `/`, `POST /orders`."""
+        return self.name or (self.path if self.method == "GET" else f"{self.method} {self.path}")
+
+    @property
+    def paths(self) -> list[str]:
+        return spell_out(self.path)
+
+    @property
+    def sent_headers(self) -> dict[str, str]:
+        """Its headers, with the Content-Type of JSON or a form where nothing else is said."""
+        kind = FORM_TYPE if self.form is not None else JSON_TYPE
+        if (self.json_ is None and self.form is None) or header(self.headers, "content-type"):
+            return self.headers
+        return {**self.headers, "Content-Type": kind}
+
+    @property
+    def text(self) -> str | None:
+        """The body that is sent, where it is text, without secrets."""
+        return self.body if self.json_ is None else json.dumps(self.json_, ensure_ascii=False)
+
+    def content(self, environment: Mapping[str, str]) -> bytes | None:
+        """Give the body as it is sent, with secrets and without users' values."""
+        if self.body_base64 is not None:
+            return base64.b64decode(self.body_base64)
+        if self.form is not None:
+            return _form(self.form, environment).encode()
+        return None if self.text is None else with_secrets(self.text, environment).encode()
+
+    @property
+    def fillable(self) -> list[str]:
+        """The texts in which secrets are filled in."""
+        return [*self.headers.values(), self.text or "", *(self.form or {}).values()]
+
+    @property
+    def texts(self) -> list[str]:
+        """The texts in which a user's values are filled in."""
+        return [self.path, *self.fillable, self.contains or ""]
+
+
+def _form(form: Mapping[str, str], environment: Mapping[str, str]) -> str:
+    """Give a form's body, percent-encoded all but the places of users' values."""
+    return "&".join(
+        f"{quote(name, safe='')}={_form_value(text, environment)}" for name, text in form.items()
+    )
+
+
+def _form_value(text: str, environment: Mapping[str, str]) -> str:
+    parts = PLACE.split(text)
+    parts[::2] = [quote(with_secrets(part, environment), safe="") for part in parts[::2]]
+    parts[1::2] = [f"{{{{{name}}}}}" for name in parts[1::2]]
+    return "".join(parts)
+
+
+def endpoints_of(requests: Sequence[WrittenRequest]) -> list[str | None]:
+    """Name what is said of apart; what has neither a name nor its own path is numbered.
+
+    None for each where there is only one, or too many.
+    """
+    names: list[str] = []
+    seen: Counter[str] = Counter()
+    for request in requests:
+        label = f"{request.flow}: {request.label}" if request.flow else request.label
+        seen[label] += 1
+        nth = seen[label] if request.name is None else 1
+        names.append(label if nth == 1 else f"{label} ({nth})")
+    apart = 1 < len(set(names)) <= MOST_ENDPOINTS
+    return [name if apart else None for name in names]
+
+
+def parts_of(requests: Sequence[WrittenRequest]) -> list[str | None]:
+    """Name what can be measured alone: flows, and requests of none; None where all are one."""
+    names = [
+        request.flow or endpoint
+        for request, endpoint in zip(requests, endpoints_of(requests), strict=True)
+    ]
+    return names if len(set(names)) > 1 else [None] * len(names)
+
+
+def _not_too_many(requests: list[WrittenRequest]) -> list[WrittenRequest]:
+    if sum(len(request.paths) for request in requests) > MOST_PATHS:
+        raise ValueError(f"the requests are more than {MOST_PATHS} in all; ask for fewer")
+    return requests
+
+
+WrittenRequests = Annotated[
+    list[WrittenRequest], Field(max_length=MOST_REQUESTS), AfterValidator(_not_too_many)
+]
+"""What a load asks for."""
+
+
+JSON_TOP = "$."
+_JSON_PATH = re.compile(r"\$(\.[^.\[\]]+|\[(\d+|\*)\])+")
+_STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+|\*)\]")
+
+
+def steps(path: str) -> list[str]:
+    """Take a path such as `$.items[*].id` apart: items, *, id."""
+    return [step[1] or step[2] for step in _STEP.finditer(path)]
+
+
+def _ignored(what: str) -> str:
+    if what.startswith(JSON_TOP):
+        if not _JSON_PATH.fullmatch(what):
+            raise ValueError(f"{what!r} is no path in JSON such as $.time or $.items[*].id")
+        return what
+    try:
+        regex.compile(what)
+    except (regex.error, OverflowError, RecursionError) as error:
+        raise ValueError(f"{what!r} is no regular expression: {error}") from None
+    return what
+
+
+Ignored = Annotated[str, Field(min_length=1, max_length=1000), AfterValidator(_ignored)]

@@ -1,0 +1,121 @@
+"""Texts: names and titles, secrets in them, and what others wrote, made safe to show."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Annotated
+from urllib.parse import SplitResult, urljoin, urlsplit
+
+from pydantic import AfterValidator
+
+from webdyno.core.errors import UserError
+from webdyno.core.hiding import hidden, keep_secret
+
+PICTURES = 0x2400
+"""Unicode's pictures of the control characters, in their order."""
+KEPT = "\n\t"
+TURNING = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))
+"""Characters that turn the direction of what follows, and with it the line around (Boucher and
+Anderson, Trojan Source, USENIX Security 2023). Letters that run from right to left need none."""
+SHOWN = {
+    **{code: chr(PICTURES + code) for code in range(0x20) if chr(code) not in KEPT},
+    0x7F: "\u2421",
+    **dict.fromkeys((*range(0x80, 0xA0), *TURNING), "\ufffd"),
+}
+
+
+def printable(text: str) -> str:
+    """Give a text as it may be shown, whoever wrote it.
+
+    Secrets are hidden, and characters that control instead of showing become pictures, `␛` for
+    escape; lines and tabs stay.
+    """
+    return hidden(text).translate(SHOWN)
+
+
+def printable_within(value: object) -> object:
+    """Return a value, such as JSON's, with all texts in it as they may be shown."""
+    if isinstance(value, str):
+        return printable(value)
+    if isinstance(value, Mapping):
+        return {name: printable_within(each) for name, each in value.items()}
+    return [printable_within(each) for each in value] if isinstance(value, list) else value
+
+
+def finished(value: object) -> object:
+    """Make the value of a template's expression printable, if it is text.
+
+    Secrets are hidden in texts alone: of markup, names of tags might be one.
+    """
+    if not isinstance(value, str):
+        return value
+    return value.translate(SHOWN) if hasattr(value, "__html__") else printable(value)
+
+
+def split_url(url: str, base: str = "") -> SplitResult:
+    """Split a URL that others wrote, seen from `base`; what is none has no parts."""
+    try:
+        return urlsplit(urljoin(base, url))
+    except ValueError:
+        return urlsplit("")
+
+
+LONGEST = 100
+
+
+def _one_line(text: str) -> str:
+    if not text.isprintable():
+        raise ValueError(
+            f"{text!r:.60} has a line break or another control character; leave it out"
+        )
+    return text
+
+
+def _name(text: str) -> str:
+    if not text or text != text.strip():
+        raise ValueError(f"{text!r:.60} is no name: it is empty, or has a space at an end")
+    if len(text) > LONGEST:
+        raise ValueError(f"{text!r:.60} … is too long a name: {LONGEST} characters are enough")
+    return _one_line(text)
+
+
+OneLine = Annotated[str, AfterValidator(_one_line)]
+"""Text that can be printed in one line."""
+
+Name = Annotated[str, AfterValidator(_name)]
+"""A name that people give, such as a variant's."""
+
+
+@dataclass(frozen=True)
+class Wording:
+    """Marks what may be worded otherwise without a change of what is meant."""
+
+
+Prose = Annotated[str, Wording()]
+"""A text for people. Nothing is decided by it: what it says, codes and figures next to it say."""
+
+
+SECRET = re.compile(r"\$\{env:([A-Za-z_][A-Za-z0-9_]*)\}")
+"""A place that a variable of the environment fills."""
+
+
+def secret_values(texts: Iterable[str], environment: Mapping[str, str]) -> set[str]:
+    """Give the secrets that texts name, which are hidden from now on.
+
+    Raise UserError for a variable that isn't there.
+    """
+    return {_value(name, environment) for text in texts for name in SECRET.findall(text)}
+
+
+def with_secrets(text: str, environment: Mapping[str, str]) -> str:
+    """Give a text with its secrets; raise UserError for a variable that isn't there."""
+    return SECRET.sub(lambda place: _value(place[1], environment), text)
+
+
+def _value(name: str, environment: Mapping[str, str]) -> str:
+    if not (value := environment.get(name)):
+        raise UserError(f"${{env:{name}}}: the environment has no {name}; export {name}=… first")
+    if not value.isprintable():
+        raise UserError(f"${{env:{name}}}: the value of {name} should be text in one line")
+    keep_secret([value])
+    return value

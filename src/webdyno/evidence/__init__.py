@@ -1,0 +1,1 @@
+"""What is on record of a point, as figures by round: pure functions of records."""

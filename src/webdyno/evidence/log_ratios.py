@@ -1,0 +1,206 @@
+"""Variants against the baseline, round by round, with what happens only later counted in.
+
+Slots show a variant between its stalls. Over a long time a closed loop's throughput is lower by the
+share of the time that stalls take, and an open loop's percentiles are those of the whole stretch.
+What drifts has no one value: how far it moved bounds how far what was measured may be off.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import hypot, inf, log, log1p
+from typing import NamedTuple
+
+import numpy as np
+
+from webdyno.core.histogram import Histogram, merge_encoded
+from webdyno.core.long_look import Drift, LongLook
+from webdyno.core.metrics import CPU_TIME, THROUGHPUT, MetricRule, latency_of
+from webdyno.evidence.long_look import stall_words
+from webdyno.evidence.noise import Values, judged_values
+from webdyno.evidence.point_data import PointData
+from webdyno.statistics.bounds import Bound
+from webdyno.statistics.interval import LARGEST_LOG, Estimate, Logs, within_floats
+
+SLOTS_BETWEEN = 3
+"""Stalls are rare where there is room for so many slots from one to the next: most hold none."""
+
+
+@dataclass(frozen=True)
+class LogRatios:
+    """ln(variant / baseline) in each round in which both have a value."""
+
+    variant: str
+    rounds: list[int]
+    d: Logs
+
+
+def log_ratios(values: Mapping[str, Values]) -> list[LogRatios]:
+    """Pair each variant with the baseline, which is the first one, round by round."""
+    baseline, *others = values
+    return [_pair(variant, values[variant], values[baseline]) for variant in others]
+
+
+@dataclass(frozen=True)
+class Pair(LogRatios):
+    """The log ratios with the values that they are of."""
+
+    a: Values
+    b: Values
+
+
+def pair_of(data: PointData, variant: str, baseline: str, rule: MetricRule) -> Pair:
+    """Pair a variant with the baseline on a metric, round by round.
+
+    What happens later is counted in, by the estimate of what it comes to.
+    """
+    a, b = judged_values(data, variant, rule), judged_values(data, baseline, rule)
+    pair = _pair(variant, a, b)
+    later = shift(data, variant, rule).centre - shift(data, baseline, rule).centre
+    return Pair(variant, pair.rounds, within_floats(pair.d + later), a, b)
+
+
+def _pair(variant: str, a: Values, b: Values) -> LogRatios:
+    rounds = sorted(a.keys() & b.keys())
+    d = np.array([log(a[n]) - log(b[n]) for n in rounds])
+    return LogRatios(variant, rounds, within_floats(d))
+
+
+class Shift(NamedTuple):
+    """ln of a metric over a long time, relative to what slots show; an estimate with its ends."""
+
+    low: float = 0.0
+    centre: float = 0.0
+    high: float = 0.0
+
+
+NONE = Shift()
+
+
+def widened_by_later(
+    ratio: Estimate, data: PointData, a: str, b: str, rule: MetricRule
+) -> Estimate:
+    """Widen the interval of ln(a / b) by how well it is known what comes later."""
+    return widened_by_both(ratio, shift(data, a, rule), shift(data, b, rule))
+
+
+def widened_by_both(ratio: Estimate, mine: Shift, theirs: Shift) -> Estimate:
+    """Widen the interval of a log ratio by a shift of either variant, the baseline's last."""
+    turned = Shift(-theirs.high, -theirs.centre, -theirs.low)
+    return widened_by(widened_by(ratio, mine), turned)
+
+
+def widened_by(ratio: Estimate, later: Shift) -> Estimate:
+    """Widen an interval whose centre has a shift in it already.
+
+    The two uncertainties are independent of each other, so they add up in quadrature.
+    """
+    if later == NONE:
+        return ratio
+    down = hypot(ratio.centre - ratio.low, later.centre - later.low)
+    up = hypot(ratio.high - ratio.centre, later.high - later.centre)
+    return Estimate(
+        low=max(ratio.centre - down, -LARGEST_LOG),
+        centre=ratio.centre,
+        high=min(ratio.centre + up, LARGEST_LOG),
+        method=ratio.method,
+    )
+
+
+def shift(data: PointData, variant: str, rule: MetricRule) -> Shift:
+    """Give how a metric of a variant differs over a long time from what its slots show."""
+    look = look_of(data, variant)
+    if look is None or look.stalls is None or not counts_apart(data, look):
+        return NONE
+    loops = {slot.load.loop for slot in data.of_variant(variant)}
+    if rule.name == THROUGHPUT and loops == {"closed"}:
+        share = look.stalls.share
+        return Shift(_left(share.high), _left(share.estimate), _left(share.low))
+    if rule.times_of is latency_of and loops == {"open"} and rule.quantile is not None:
+        return _percentile_shift(data, look, rule)
+    return NONE
+
+
+def times_of_look(data: PointData, variant: str, rule: MetricRule) -> Histogram | None:
+    """Give the latency of a long look whose percentile counts in place of the slots'."""
+    look = look_of(data, variant)
+    counts = rule.quantile is not None and shift(data, variant, rule) != NONE
+    return merge_encoded([look.times]) if look and counts else None
+
+
+def counts_apart(data: PointData, look: LongLook) -> bool:
+    """Whether stalls are rarer than slots, which then show the variant between them.
+
+    Slots have their share of what comes more often, and nothing is counted in next to them.
+    """
+    slots_s = [slot.load.measured_s for slot in data.of_variant(look.variant)]
+    if look.stalls is None or not slots_s:
+        return False
+    every_s = look.stalls.length_s / look.stalls.share.estimate
+    return every_s >= SLOTS_BETWEEN * max(slots_s)
+
+
+def look_of(data: PointData, variant: str) -> LongLook | None:
+    """Give the long look at a variant, if there was one."""
+    return next((look for look in data.looks if look.variant == variant), None)
+
+
+def _left(share: float) -> float:
+    return log1p(-share) if share < 1 else -LARGEST_LOG
+
+
+def _percentile_shift(data: PointData, look: LongLook, rule: MetricRule) -> Shift:
+    """Hold the percentile of the whole stretch against that of slots.
+
+    Of all requests as many come in stalls as stalls have of the time. Were that share another one,
+    so would be the quantile that is read: for a share twice as large, that with half as much above.
+    """
+    values, times = data.values(look.variant, rule), merge_encoded([look.times])
+    if not values or look.stalls is None or rule.quantile is None:
+        return NONE
+    usual = sum(map(log, values.values())) / len(values)
+    share, above = look.stalls.share, 1 - rule.quantile
+    ends = []
+    for assumed in (share.low, share.estimate, share.high):
+        wanted_share = 1 - above * share.estimate / assumed if assumed > 0 else 0.0
+        value = times.quantile(wanted_share) if wanted_share > 0 else None
+        ends.append(max(log(value) - usual, 0.0) if value else 0.0)
+    return Shift(*ends)
+
+
+def later_bounds(data: PointData, variant: str, rule: MetricRule) -> list[Bound]:
+    """Bound a metric by what the long look saw.
+
+    What drifted may come to stay at either level; slots may have missed what was slow; a capacity
+    at which the objectives don't hold for longer lies nobody knows how far below.
+    """
+    look = look_of(data, variant)
+    if look is None:
+        return []
+    if rule.kind == "capacity" and look.trial and not look.trial.holds:
+        return [Bound("not-confirmed", up=inf)]
+    bounds = [_bound(drift) for drift in look.drifts if _concerns(drift, rule)]
+    if look.slow and rule.name == THROUGHPUT:
+        lost = look.slow.stretches.share.estimate * (1 - look.slow.level)
+        bounds.append(Bound("slow-stretches", up=-log1p(-lost)))
+    return bounds
+
+
+def _concerns(drift: Drift, rule: MetricRule) -> bool:
+    if drift.metric == "server_cpu_us":
+        return rule.name == CPU_TIME
+    return rule.name == THROUGHPUT
+
+
+def _bound(drift: Drift) -> Bound:
+    low, high = log(drift.change.low), log(drift.change.high)
+    return Bound("drift", down=max(high, 0.0), up=max(-low, 0.0))
+
+
+def later_words(data: PointData, a: str, b: str, rule: MetricRule) -> str | None:
+    """Say what of a ratio comes from what only happens later; None where nothing does."""
+    words = [
+        f"with {stall_words(look)} of {variant} counted in"
+        for variant in (a, b)
+        if shift(data, variant, rule) != NONE and (look := look_of(data, variant))
+    ]
+    return " and ".join(words) or None

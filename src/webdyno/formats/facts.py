@@ -1,0 +1,310 @@
+"""How a tool's output is described, and what is collected while its lines pass by."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from typing import Any, TypeVar
+
+from webdyno.core.units import TIMES_S
+from webdyno.formats.lines import NumberedLine
+from webdyno.formats.output import Loop, Output
+from webdyno.formats.values import COUNT, NUMBER, as_count, as_float, url_figures
+
+MOST_ROWS = 100
+"""Rows of percentiles, statuses or errors that are kept of one output."""
+
+Figures = dict[str, Any]
+"""By the names of Output's attributes."""
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+
+_INTEGERS = {figure.name for figure in fields(Output) if "int" in str(figure.type)}
+_FLOATS = {figure.name for figure in fields(Output) if "float" in str(figure.type)}
+
+_SPELLINGS = {"msec": "ms", "milliseconds": "ms", "sec": "s", "secs": "s", "\u03bcs": "us"}
+"""Tools' own words for units of time; the Greek letter looks like the micro sign."""
+
+_MIXED = re.compile(rf"(?:(\d{{1,6}})h)?(?:(\d{{1,9}})m)?({NUMBER})s$")
+"""`1m40.5s`, as Go prints durations."""
+
+_SECONDS = {"took": "duration_s", "asked": "time_limit_s"}
+_MILLISECONDS = {
+    "mean": "mean_ms",
+    "min": "min_ms",
+    "max": "max_ms",
+    "connect_max": "connect_max_ms",
+}
+"""Times that tools print with units of their own -> the attribute that has them."""
+
+_MADE_OF = {
+    **_SECONDS,
+    **_MILLISECONDS,
+    "transfer": "transfer_kib_s",
+    "url": "host",
+    **dict.fromkeys(("errors", "errored", "others", "failed_or_none"), "failed"),
+    **dict.fromkeys(("failed_of_old", "failed_of_new"), "failed"),
+    **dict.fromkeys(("responses_2xx", "codes"), "by_status"),
+    "heads": "percentiles_ms",
+    "parts": "concurrency",
+    "request_times": "mean_ms",
+    "checks_missed": "failed_checks",
+    "started": "never_started",
+}
+"""Texts that are no attributes themselves -> the attribute that is made of them."""
+
+_PART = {"part", "count"}
+_POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
+
+_QUANTITY = re.compile(rf"({NUMBER})\s*([a-zA-Zµμ]*)")
+
+
+@dataclass
+class Facts:
+    """What has been read of one output."""
+
+    first_line: int
+    last_line: int
+    texts: dict[str, str] = field(default_factory=dict)
+    lines: dict[str, int] = field(default_factory=dict)
+    percentiles_ms: dict[float, float] = field(default_factory=dict)
+    by_status: dict[str, int] = field(default_factory=dict)
+    errors: dict[str, int] = field(default_factory=dict)
+    """What went wrong, in the tool's words -> how often."""
+    parts: dict[str, int] = field(default_factory=dict)
+    """A count that is printed for each part of a whole, such as the connections of a thread."""
+    contradicted: set[str] = field(default_factory=set)
+    """Figures that were printed again with another value."""
+
+    def add(self, line: NumberedLine, texts: dict[str, str], *, replace: bool = False) -> None:
+        """Note what a line says; the first to say something is believed, or with replace the last.
+
+        A tool that prints the same table again and again means the last one.
+        """
+        self.last_line = line.number
+        if replace and "count" not in texts:
+            self.texts |= texts
+            self.lines |= dict.fromkeys(texts, line.number)
+            return
+        if replace:
+            for rows, name in ((self.by_status, "status"), (self.errors, "error")):
+                rows.pop(texts.get(name, ""), None)
+        if "percent" in texts:
+            self.lines.setdefault("percentiles_ms", line.number)
+            _add_row(self.percentiles_ms, as_float(texts["percent"]) or 0.0, in_ms(texts["at"]))
+        elif "status" in texts:
+            self.lines.setdefault("by_status", line.number)
+            _add_row(self.by_status, texts["status"], as_count(texts["count"]))
+        elif "error" in texts:
+            self.lines.setdefault("failed", line.number)
+            _add_row(self.errors, texts["error"], as_count(texts.get("count", "0")))
+        elif "part" in texts:
+            self.lines.setdefault("parts", line.number)
+            _add_row(self.parts, texts["part"], as_count(texts["count"]))
+            self.texts |= {name: text for name, text in texts.items() if name not in _PART}
+        else:
+            for name, text in texts.items():
+                first = self.texts.setdefault(name, text)
+                if first is text:
+                    self.lines.setdefault(name, line.number)
+                elif first != text:
+                    self.contradicted.add(name)
+
+    def number(self, name: str) -> float | None:
+        """A figure, or None when it was not printed or is no number."""
+        return as_float(self.texts.get(name))
+
+    def integer(self, name: str) -> int | None:
+        return as_count(self.texts.get(name))
+
+    def time_s(self, name: str) -> float | None:
+        """A time in seconds, or None when it was not printed."""
+        time_ms = in_ms(self.texts.get(name))
+        return None if time_ms is None else time_ms / 1000
+
+    def times_ms(self, names: Mapping[float, str]) -> dict[float, float]:
+        """Give the times that were printed under some names, such as percentiles."""
+        texts = {key: self.texts.get(name) for key, name in names.items()}
+        return {key: time_ms for key, text in texts.items() if (time_ms := in_ms(text)) is not None}
+
+    def groups(self) -> Figures:
+        """Give the counts of `1xx` to `5xx`, and of those that were no success; or nothing."""
+        counts = {f"{group}xx": self.integer(f"responses_{group}xx") for group in "12345"}
+        if counts["2xx"] is None:
+            return {}
+        by_status = {status: count for status, count in counts.items() if count}
+        return {"by_status": by_status, "non_2xx": non_2xx(by_status) or 0}
+
+    def figures(self, bytes_step: int = 1024) -> Figures:
+        """Give what was read under the names of Output's attributes, converted."""
+        texts = self.texts
+        said: Figures = url_figures(texts.get("url"))
+        said |= {
+            name: texts[name]
+            for name in ("server", "host", "path", "protocol", "gave_up")
+            if texts.get(name)
+        }
+        said |= {name: self.integer(name) for name in _INTEGERS & texts.keys()}
+        said |= {name: self.number(name) for name in _FLOATS & texts.keys()}
+        said |= {name: self.time_s(text) for text, name in _SECONDS.items() if text in texts}
+        said |= {name: in_ms(texts[text]) for text, name in _MILLISECONDS.items() if text in texts}
+        if (received := in_bytes(texts.get("read"), bytes_step)) is not None:
+            said["total_bytes"] = int(received)
+        if (per_second := in_bytes(texts.get("transfer"), bytes_step)) is not None:
+            said["transfer_kib_s"] = per_second / 1024
+        return said | {
+            "first_line": self.first_line,
+            "last_line": self.last_line,
+            "lines": self.lines
+            | {_MADE_OF.get(name, name): line for name, line in self.lines.items()},
+            "percentiles_ms": self.percentiles_ms,
+            "by_status": self.by_status,
+            "errors": self.errors,
+        }
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A load generator whose output is known."""
+
+    name: str
+    opening: str
+    """Regular expression of the lines with which an output can begin."""
+    patterns: tuple[str, ...]
+    """Lines of an output; their named groups are attributes of Output, texts that are converted
+    (`took`, `asked`, `mean`, `min`, `max`, `connect_max`, `read`, `transfer`, `url`), or rows of a
+    list: `percent` with `at` (a time with its unit), `status`, `error` or `part` with `count`."""
+    loop: Loop | None = "closed"
+    """That of all its runs, unless its figures say otherwise."""
+    needed: tuple[str, ...] = ("requests", "throughput_rps")
+    """Texts without which there is too little to speak of an output."""
+    more: Callable[[Facts, Figures], Figures | None] = lambda *_: {}
+    """Gives figures that follow from those read; None when these are too few for an output."""
+    read_json: Callable[[Mapping[str, Any]], Figures | None] | None = None
+    """Gives the figures of its JSON; None when that is the JSON of something else."""
+    bytes_step: int = 1024
+    """What kB is to it."""
+    chatter: tuple[str, ...] = ()
+    """Beginnings of lines that say nothing of use."""
+    looks_like: str = ""
+    """Name of the tool whose first line is the same."""
+    sure_by: str = ""
+    """Regular expression of the line that makes an output of `looks_like` one of this tool."""
+    only_first: str = ""
+    """Regular expression of lines that stand nowhere but at the beginning."""
+    restart: str = ""
+    """Where only some of the opening lines begin the next output, while one is under way: these."""
+    parts_after: str = ""
+    """Name of the figure after which only parts of the same run follow."""
+    repeats: bool = False
+    """Whether it prints its figures again and again while it runs, so that the last ones count."""
+
+    def read(self, text: str) -> dict[str, str] | None:
+        """Give what a line of this tool says; None when the line isn't the tool's."""
+        if text.startswith(self.chatter):
+            return {}
+        for pattern in self._by_start.get(text[:1], self._by_start[""]):
+            if match := pattern.match(text):
+                return {k: v for k, v in match.groupdict().items() if v is not None}
+        return None
+
+    def output(self, facts: Facts) -> Output | None:
+        """Give the output that the facts are; None when there is too little to speak of one."""
+        if not facts.texts.keys() >= set(self.needed):
+            return None
+        figures = facts.figures(self.bytes_step)
+        more = self.more(facts, figures)
+        return None if more is None else self._output(figures | more)
+
+    def json_output(
+        self, parsed: Mapping[str, Any], first_line: int, last_line: int
+    ) -> Output | None:
+        """Give the output that an object in JSON is; None when it is something else."""
+        figures = self.read_json(parsed) if self.read_json else None
+        lines = {"first_line": first_line, "last_line": last_line}
+        return None if figures is None else self._output(lines | figures)
+
+    def _output(self, figures: Figures) -> Output:
+        usual: Figures = {"tool": self.name, "loop": self.loop}
+        return Output(**usual | figures)
+
+    def begins_next(self, facts: Facts, text: str, texts: dict[str, str]) -> bool:
+        """Whether a line of the tool begins its next output, as it can't be of the present one."""
+        if self.repeats and self.restart:
+            done = facts.texts.keys() >= set(self.needed)
+            return done and re.match(self.restart, text) is not None
+        if self.repeats:
+            requests = as_count(texts.get("requests"))
+            return requests is not None and requests < (facts.integer("requests") or 0)
+        begun = facts.texts.keys() - {"banner", *texts}
+        if self.only_first and begun and re.match(self.only_first, text):
+            return True
+        if self.parts_after in facts.texts or not facts.texts.keys() & texts.keys():
+            return False
+        return re.match(self.restart or self.opening, text) is not None
+
+    @cached_property
+    def _by_start(self) -> dict[str, tuple[re.Pattern[str], ...]]:
+        """Group patterns by the character that they begin with; "" has those without one."""
+        starts = [_literal_start(pattern) for pattern in self.patterns]
+        compiled = [re.compile(pattern) for pattern in self.patterns]
+        return {
+            start: tuple(
+                pattern for pattern, its in zip(compiled, starts, strict=True) if its in {"", start}
+            )
+            for start in {"", *starts}
+        }
+
+
+def _literal_start(pattern: str) -> str:
+    """Give the character that every match begins with, or "" when there isn't just one."""
+    start = pattern[:1]
+    return start if start.isalpha() and pattern[1:2] not in {"?", "*", "{"} else ""
+
+
+def patterns(*lines: str) -> tuple[str, ...]:
+    """Give patterns of lines, in which NUM stands for a number and INT for a count.
+
+    Alternatives stand in brackets, so that a line's first letter is that of each match. They are
+    compiled when they are needed, as a run without such a tool would have to wait for that.
+    """
+    return tuple(line.replace("NUM", NUMBER).replace("INT", COUNT) for line in lines)
+
+
+def in_ms(text: str | None) -> float | None:
+    """Read `1.85ms`, `563us`, `2 secs` or `1m40s` as milliseconds, which a bare number is too."""
+    if mixed := _MIXED.fullmatch(text or ""):
+        hours, minutes, seconds = (as_float(part or "0") or 0.0 for part in mixed.groups())
+        return ((hours * 60 + minutes) * 60 + seconds) * 1000
+    match = _QUANTITY.match(text or "")
+    if not match:
+        return None
+    number, unit = as_float(match[1]), match[2].lower() or "ms"
+    if number is not None and unit == "ns":
+        return number / 1e6
+    unit_s = TIMES_S.get(_SPELLINGS.get(unit, unit))
+    if number is None or unit_s is None:
+        return None
+    return number * (round(unit_s * 1e6) / 1000)  # so that milliseconds stay as they were printed
+
+
+def in_bytes(text: str | None, step: int = 1024) -> float | None:
+    """Read `62.64MB`, `253.91 KiB` or `1300000` as bytes; K, M and G are powers of the step."""
+    match = _QUANTITY.match(text or "")
+    number = as_float(match[1]) if match else None
+    if not match or number is None:
+        return None
+    unit = match[2].upper().rstrip("B").rstrip("I")
+    return number * step ** _POWERS[unit] if unit in _POWERS else None
+
+
+def non_2xx(by_status: dict[str, int]) -> int | None:
+    """Count the responses that were no success; None when no status was printed."""
+    if not by_status:
+        return None
+    return sum(count for status, count in by_status.items() if not status.startswith("2"))
+
+
+def _add_row(rows: dict[Key, Value], key: Key, value: Value | None) -> None:
+    if value is not None and len(rows) < MOST_ROWS:
+        rows.setdefault(key, value)

@@ -1,0 +1,52 @@
+"""What is known of load generators' outputs: a file for each tool, or for tools that print alike.
+
+A tool is added by a file here that has its `Tool`, with everything that its text and JSON say, or
+by a package that is installed next to webdyno.
+"""
+
+import pkgutil
+import re
+from functools import cache
+from importlib import import_module
+
+from webdyno.core.extensions import AUDIT_FORMATS, installed
+from webdyno.formats.facts import Tool
+
+READABLE = (
+    "ab, artillery, autobench, autocannon, bombardier, Gatling, ghz, h2load, hey, httperf, "
+    "JMeter, k6, Locust, oha, plow, redis-benchmark, rewrk, siege, vegeta, wrk, wrk2 and zrk"
+)
+"""All of them in words."""
+
+
+@cache
+def tools() -> tuple[Tool, ...]:
+    """Return all of them, webdyno's own first."""
+    ours = (
+        value
+        for each in pkgutil.iter_modules(__path__)
+        for value in vars(import_module(f"{__name__}.{each.name}")).values()
+        if isinstance(value, Tool)
+    )
+    return (*ours, *installed(AUDIT_FORMATS, Tool).values())
+
+
+@cache
+def _openings() -> re.Pattern[str]:
+    return re.compile("|".join(f"(?P<tool{n}>{tool.opening})" for n, tool in enumerate(tools())))
+
+
+def opened_by(text: str) -> Tool | None:
+    """Give the tool that begins an output with such a line."""
+    match = _openings().match(text)
+    if not match or not match.lastgroup:
+        return None
+    return tools()[int(match.lastgroup.removeprefix("tool"))]
+
+
+def after_all(tool: Tool, text: str) -> Tool:
+    """Give the tool that an output is of, now that this line follows what two tools begin with."""
+    for other in tools():
+        if other.looks_like == tool.name and re.match(other.sure_by, text):
+            return other
+    return tool

@@ -1,0 +1,191 @@
+"""hey, boom as it was called before, and what prints like it: oha, and ghz for gRPC.
+
+ghz's statuses are names such as `OK` and `Unavailable`.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from webdyno.formats.facts import Facts, Figures, Tool, in_bytes, non_2xx, patterns
+from webdyno.formats.values import amount, inside, whole_amount, whole_amounts
+
+CUT_OFF = "aborted due to deadline"
+"""What oha calls the requests under way when the time is up: those are no failures. They are in its
+rate, but are no requests that ended."""
+RIGHT = "OK"
+"""ghz's status of a valid response."""
+
+FIRST_COUNTED = 1_000_000
+"""hey keeps the statuses and times of so many responses, and divides the sums of all by them."""
+
+_PERCENTILE = re.compile(r"p\d{1,2}(?:\.\d{1,4})?$", re.ASCII)
+_OHA_KEYS = (
+    ("duration_s", "total", 1),
+    ("throughput_rps", "requestsPerSec", 1),
+    ("document_bytes", "sizePerRequest", 1),
+    ("body_bytes", "totalData", 1),
+    ("min_ms", "fastest", 1000),
+    ("mean_ms", "average", 1000),
+    ("max_ms", "slowest", 1000),
+)
+
+
+def _hey(facts: Facts, figures: Figures) -> Figures:
+    counts = _counts(facts.by_status, facts.errors)
+    rate, took_s = figures.get("throughput_rps"), figures.get("duration_s")
+    if sum(facts.by_status.values()) != FIRST_COUNTED or not rate or not took_s:
+        return counts
+    requests = round(rate * took_s)
+    responses = max(FIRST_COUNTED, requests - counts["failed"])
+    mean_ms, size = figures.get("mean_ms"), figures.get("document_bytes")
+    return counts | {
+        "requests": requests,
+        "rated_requests": requests,
+        "first_counted": FIRST_COUNTED if responses > FIRST_COUNTED else None,
+        "by_status": {},
+        "mean_ms": None if mean_ms is None else mean_ms * FIRST_COUNTED / responses,
+        "document_bytes": None if size is None else round(size * FIRST_COUNTED / responses),
+    }
+
+
+def _counts(by_status: dict[str, int], errors: dict[str, int]) -> Figures:
+    if not by_status and not errors:
+        return {}
+    failed = sum(count for error, count in errors.items() if error != CUT_OFF)
+    requests = sum(by_status.values()) + failed
+    return {
+        "requests": requests,
+        "rated_requests": requests + errors.get(CUT_OFF, 0),
+        "failed": failed,
+        "non_2xx": non_2xx(by_status),
+        "errors": {error: count for error, count in errors.items() if error != CUT_OFF},
+    }
+
+
+def _oha(facts: Facts, figures: Figures) -> Figures | None:
+    size = in_bytes(facts.texts.get("size"))
+    document = {"document_bytes": None if size is None else int(size)}
+    if figures["duration_s"] is None:
+        return None
+    return document | _counts(facts.by_status, facts.errors)
+
+
+def _oha_json(parsed: Mapping[str, Any]) -> Figures | None:
+    summary, statuses = parsed.get("summary"), parsed.get("statusCodeDistribution")
+    if not isinstance(summary, dict) or not isinstance(statuses, dict):
+        return None
+    percentiles, by_status = parsed.get("latencyPercentiles"), whole_amounts(statuses)
+    return {
+        **{name: amount(summary.get(key), scale) for name, key, scale in _OHA_KEYS},
+        "percentiles_ms": {
+            float(name[1:]): time_ms
+            for name, value in (percentiles if isinstance(percentiles, dict) else {}).items()
+            if _PERCENTILE.match(name) and (time_ms := amount(value, 1000)) is not None
+        },
+        "by_status": by_status,
+        **_counts(by_status, whole_amounts(parsed.get("errorDistribution"))),
+    }
+
+
+def _ghz_counted(statuses: dict[str, int]) -> Figures:
+    failed = sum(number for name, number in statuses.items() if name != RIGHT)
+    return {"failed": failed, "by_status": {}}  # they are none of HTTP's
+
+
+def _ghz_json(parsed: Mapping[str, Any]) -> Figures | None:
+    if "rps" not in parsed or "statusCodeDistribution" not in parsed or "average" not in parsed:
+        return None
+    rows = parsed.get("latencyDistribution")
+    return {
+        "requests": whole_amount(parsed.get("count")),
+        "duration_s": amount(parsed.get("total"), 1e-9),
+        "throughput_rps": amount(parsed.get("rps")),
+        "min_ms": amount(parsed.get("fastest"), 1e-6),
+        "mean_ms": amount(parsed.get("average"), 1e-6),
+        "max_ms": amount(parsed.get("slowest"), 1e-6),
+        "concurrency": whole_amount(inside(parsed, "options", "concurrency")),
+        "percentiles_ms": {
+            percent: time_ms
+            for row in (rows if isinstance(rows, list) else ())
+            if isinstance(row, dict)
+            and (percent := amount(row.get("percentage"))) is not None
+            and (time_ms := amount(row.get("latency"), 1e-6)) is not None
+        },
+        "errors": whole_amounts(parsed.get("errorDistribution")),
+        **_ghz_counted(whole_amounts(parsed.get("statusCodeDistribution"))),
+    }
+
+
+HEY = Tool(
+    name="hey",
+    opening=r"Total:\s+\d[\d.]* secs",
+    patterns=patterns(
+        r"Total:\s+(?P<duration_s>NUM) secs",
+        r"Slowest:\s+(?P<max>NUM secs)",
+        r"Fastest:\s+(?P<min>NUM secs)",
+        r"Average:\s+(?P<mean>NUM secs)",
+        r"Requests/sec:\s+(?P<throughput_rps>NUM)",
+        r"Total [dD]ata(?: Received)?:\s+(?P<body_bytes>INT) bytes",
+        r"(?:Size/request|Response Size per Request):\s+(?P<document_bytes>INT) bytes",
+        r"(?P<percent>\d{1,2}(?:\.\d{1,4})?)%+ in (?P<at>NUM secs)",
+        r"\[(?P<status>\d{3})\]\s+(?P<count>INT) responses",
+        r"\[(?P<count>INT)\]\s+(?P<error>\S.*)",
+        r"NUM \[INT\]",
+    ),
+    needed=("throughput_rps", "duration_s"),
+    more=_hey,
+    chatter=(
+        *("Response time histogram", "Latency distribution", "Details (", "DNS"),
+        *("req write", "resp ", "Status code dist", "Error dist"),
+    ),
+)
+
+OHA = Tool(
+    name="oha",
+    opening=r"Success rate:\s",
+    patterns=patterns(
+        r"Success rate:\s+(?P<success>NUM)",
+        r"Total:\s+(?P<took>NUM \S+)",
+        r"Slowest:\s+(?P<max>NUM \S+)",
+        r"Fastest:\s+(?P<min>NUM \S+)",
+        r"Average:\s+(?P<mean>NUM \S+)",
+        r"Requests/sec:\s+(?P<throughput_rps>NUM)",
+        r"Size/request:\s+(?P<size>NUM \S+)",
+        r"(?P<percent>\d{1,2}(?:\.\d{1,4})?)% in (?P<at>NUM \S+)",
+        r"\[(?P<status>\d{3})\]\s+(?P<count>INT) responses",
+        r"\[(?P<count>INT)\]\s+(?P<error>\S.*)",
+        r"NUM \S+ \[INT\]",
+    ),
+    loop=None,
+    needed=("throughput_rps", "took"),
+    more=_oha,
+    read_json=_oha_json,
+    chatter=(
+        *("Total data", "Size/sec", "Response time", "Details (", "DNS"),
+        *("Status code dist", "Error dist"),
+    ),
+)
+
+GHZ = Tool(
+    name="ghz",
+    opening=r"Count:\s+\d+$",
+    patterns=patterns(
+        r"Count:\s+(?P<requests>INT)$",
+        r"Total:\s+(?P<took>NUM (?:ns|ms|s))$",
+        r"Slowest:\s+(?P<max>NUM (?:ns|ms|s))$",
+        r"Fastest:\s+(?P<min>NUM (?:ns|ms|s))$",
+        r"Average:\s+(?P<mean>NUM (?:ns|ms|s))$",
+        r"Requests/sec:\s+(?P<throughput_rps>NUM)",
+        r"(?P<percent>\d{1,2}) ?% in (?P<at>NUM (?:ns|ms|s))",
+        r"\[(?P<status>[A-Z][A-Za-z]{1,40})\]\s+(?P<count>INT) responses",
+        r"\[(?P<count>INT)\]\s+(?P<error>\S.{0,300})",
+        r"NUM \[INT\]",
+    ),
+    chatter=(
+        *("Name:", "Response time histogram", "Latency distribution"),
+        *("Status code dist", "Error dist"),
+    ),
+    more=lambda facts, _: _ghz_counted(facts.by_status),
+    read_json=_ghz_json,
+)

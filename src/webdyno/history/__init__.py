@@ -1,0 +1,1 @@
+"""A history of gates: when and by how much what they compared changed."""

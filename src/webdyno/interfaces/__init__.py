@@ -1,0 +1,1 @@
+"""How webdyno is asked: command line, Python, tools for agents, a local page."""

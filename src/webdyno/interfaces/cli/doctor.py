@@ -1,0 +1,340 @@
+"""`webdyno doctor`: what this machine offers; calibrates it, and installs what stacks need."""
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from json import dumps
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+from cyclopts import Parameter
+
+from webdyno.core.errors import OperationError, UserError
+from webdyno.interfaces.cli.experiment_flags import THIS_TESTBED, TestbedFlags
+from webdyno.interfaces.cli.flags import (
+    TEXT,
+    USUAL_TIME,
+    CatalogDirs,
+    Format,
+    RunFlags,
+    TimeFlag,
+    Yes,
+    is_json,
+    parse_connections,
+    parse_size,
+)
+
+if TYPE_CHECKING:  # rich and pydantic take a while to import
+    from rich.console import Console
+
+    from webdyno.config import Catalogue
+    from webdyno.core.machine import Calibration, Machine, MeasuredCeiling
+
+BODIES = ("100B", "10KB", "100KB", "1MB")
+CONNECTIONS = ("64",)
+CALIBRATION_S = 60.0
+
+ENOUGH_FILES = 20_000
+"""Open files that suffice for the largest number of connections which people ask about."""
+ENOUGH_BACKLOG = 1024
+WORTH_IT = 0.7
+"""CPUs are better kept awake where that leaves less than this share of a sleep's cost."""
+
+
+def doctor(
+    *stacks: Annotated[
+        str, Parameter(help="STACK: with --install: only what these need [default: all]")
+    ],
+    calibrate: Annotated[
+        bool,
+        Parameter(help="Measure what the load generator reaches here at most, and the noise."),
+    ] = False,
+    install: Annotated[
+        bool, Parameter(help="Install and build what stacks, and all their sites, need.")
+    ] = False,
+    body: Annotated[
+        Sequence[str], Parameter(help="SIZE: with --calibrate: length of responses.")
+    ] = BODIES,
+    connections: Annotated[
+        Sequence[str],
+        Parameter(name=["-c", "--connections"], help="COUNT: with --calibrate: connections."),
+    ] = CONNECTIONS,
+    time: TimeFlag = USUAL_TIME,
+    testbed: TestbedFlags = THIS_TESTBED,
+    format_: Format = TEXT,
+    catalog: CatalogDirs = (),
+    yes: Yes = False,
+) -> None:
+    """Look at this machine: cores, limits, packages, and what they mean for results.
+
+    Later runs know from --calibrate when the client or the link is saturated. It takes a minute.
+
+    For example
+
+        webdyno doctor
+
+        webdyno doctor --calibrate --testbed netns --link 100mbit
+
+        webdyno doctor --install nginx-phpfpm apache-prefork-modphp
+    """
+    from webdyno.config import Catalogue
+
+    as_json = is_json(format_)
+    if stacks and not install:
+        raise UserError(f"{stacks[0]}: stacks are for --install, which was not given")
+    if calibrate and install:
+        raise UserError("--calibrate and --install: one after the other; leave one of them out")
+    if calibrate:
+        _calibrate(body, connections, time.seconds or CALIBRATION_S, testbed, as_json=as_json)
+    elif install:
+        _install(stacks, Catalogue.load(catalog), yes=yes)
+    else:
+        _look_at_machine(Catalogue.load(catalog), as_json=as_json)
+
+
+def _install(names: Sequence[str], catalogue: "Catalogue", *, yes: bool) -> None:
+    """Install what stacks and their sites need, ahead of any run."""
+    from webdyno.interfaces.cli.progress import at_terminal
+    from webdyno.launch.consent import agree_to_catalogues, provide
+    from webdyno.media.console import plain_console
+    from webdyno.servers.programs import unbuilt
+
+    wanted = [catalogue.stack(name) for name in names] or list(catalogue.stacks.values())
+    sites = {site.name: site for stack in wanted for site in catalogue.sites_for(stack)}
+    caller = at_terminal(RunFlags(yes=yes))
+    agree_to_catalogues([stack for stack in wanted if unbuilt([stack])], [], caller)
+    provide(wanted, list(sites.values()), [], caller)
+    plain_console().print(f"everything is there for {', '.join(stack.name for stack in wanted)}")
+
+
+def _calibrate(
+    body: Sequence[str],
+    connections: Sequence[str],
+    budget_s: float,
+    testbed: TestbedFlags,
+    *,
+    as_json: bool,
+) -> None:
+    """Measure what this client can do at most against a server that does nothing, and the noise."""
+    from webdyno.measure.calibration import measure_calibration, save_calibration
+    from webdyno.media.console import plain_console
+
+    bodies = [parse_size(text, "--body") for text in body]
+    counts = [parse_connections(text, "-c") for text in connections]
+    console = plain_console(stderr=True)
+    with console.status("calibrating") as status:
+
+        def notify(doing: str) -> None:
+            status.update(doing)
+            if not console.is_terminal:
+                print(doing, file=sys.stderr)  # noqa: T201
+
+        calibration = measure_calibration(bodies, counts, testbed.settings(), budget_s, notify)
+    path = save_calibration(calibration)
+    if as_json:
+        print(calibration.model_dump_json(indent=2))  # noqa: T201
+        return
+    out = plain_console()
+    _show_calibration(out, calibration)
+    out.print(f"\nkept in {path}", style="dim", soft_wrap=True)
+
+
+def _show_calibration(out: "Console", calibration: "Calibration") -> None:
+    from webdyno.media.console import print_table
+
+    out.print("The most that this client reaches, against a server that does nothing\n")
+    headings = ("body", "connections", "req/s", "Mbit/s", "client busy", "limit")
+    print_table(headings, map(_ceiling, calibration.ceilings), headings[:-1])
+    out.print()
+    delays = (("timers", calibration.timer_delay), ("requests", calibration.send_delay))
+    late = [
+        (name, *(f"{late_us:,.0f}" for late_us in (delay.p50_us, delay.p99_us, delay.max_us)))
+        for name, delay in delays
+    ]
+    percentiles = ("median", "99%", "most")
+    print_table(("late by, µs", *percentiles), late, percentiles)
+    out.print()
+    lengths = list(calibration.noise[0].visible)
+    labels = {"throughput_rps": "requests per second", "server_cpu_us": "server CPU per request"}
+    noise = [
+        (labels[noise.metric], *(f"{noise.visible[length]:.1%}" for length in lengths))
+        for noise in calibration.noise
+    ]
+    print_table(("differences seen after", *lengths), noise, lengths)
+    rounds = calibration.noise[0].rounds
+    out.print(
+        f"extrapolated from {rounds} rounds of the null server against itself, by t · sd / √n; "
+        "real servers may be noisier",
+        style="dim",
+    )
+
+
+def _ceiling(ceiling: "MeasuredCeiling") -> tuple[str, ...]:
+    kept = "" if ceiling.keepalive == "always" else " new each time"
+    return (
+        f"{ceiling.body_bytes:,} B",
+        f"{ceiling.connections}{kept}",
+        f"{ceiling.throughput_rps:,.0f}",
+        f"{ceiling.body_bytes_per_s * 8 / 1e6:,.0f}",
+        f"{ceiling.client_busy:.0%}",
+        ceiling.limited_by,
+    )
+
+
+class Check(NamedTuple):
+    """One thing that was looked at."""
+
+    what: str
+    found: str
+    meaning: str
+    good: bool = True
+
+
+def _look_at_machine(catalogue: "Catalogue", *, as_json: bool) -> None:
+    """Look at this machine, and print what is found."""
+    from rich.text import Text
+
+    from webdyno.host.this_machine import Testbed
+    from webdyno.media.console import print_table
+
+    testbed = Testbed()
+    machine = testbed.describe()
+    checks = [
+        *_cpu_checks(machine),
+        *_limit_checks(machine),
+        _sleep(machine),
+        _server_user(testbed.user.name if testbed.user else None),
+        _cpu_accounting(),
+        _instructions(),
+        _engine(),
+        *_package_checks(catalogue),
+    ]
+    if as_json:
+        print(dumps([check._asdict() for check in checks], indent=2))  # noqa: T201
+        return
+    good, bad = Text("ok", "green"), Text("!", "yellow")
+    rows = [
+        (good if check.good else bad, check.what, check.found, check.meaning) for check in checks
+    ]
+    print_table(("", "what", "found", "what that means"), rows)
+
+
+def _cpu_checks(machine: "Machine") -> Iterator[Check]:
+    split = machine.split
+    cores = f"{len(machine.cpus)} CPUs, {machine.cpu_model}"
+    if split.shared:
+        yield Check("processor", cores, "servers and client share it: indicative only", good=False)
+    else:
+        yield Check(
+            "processor",
+            cores,
+            f"servers on CPU {_listed(split.servers)}, client on {_listed(split.client)}",
+        )
+    if machine.virtualisation:
+        yield Check(
+            "machine",
+            machine.virtualisation,
+            "neighbors can interfere: expect wider intervals, more rounds",
+            good=False,
+        )
+    if machine.governor not in {None, "performance"}:
+        yield Check(
+            "frequency",
+            f"governor {machine.governor}",
+            "clock rates follow the load: set the governor to performance for steadier results",
+            good=False,
+        )
+
+
+def _limit_checks(machine: "Machine") -> Iterator[Check]:
+    files = machine.open_files_limit
+    yield Check(
+        "open files",
+        f"{files} per process",
+        "connections are limited only by this"
+        if files >= ENOUGH_FILES
+        else f"about {max(files - 100, 0)} connections at most; raise it with ulimit -n",
+        good=files >= ENOUGH_FILES,
+    )
+    backlog = machine.listen_backlog_limit
+    if backlog is not None:
+        yield Check(
+            "listen queue",
+            f"net.core.somaxconn {backlog}",
+            "bursts of new connections fit"
+            if backlog >= ENOUGH_BACKLOG
+            else "bursts of new connections overflow it; raise it with sysctl",
+            good=backlog >= ENOUGH_BACKLOG,
+        )
+
+
+def _sleep(machine: "Machine") -> Check:
+    """Report what a sleep costs the client here, and what it would on CPUs that are kept awake."""
+    from webdyno.host.awake import kept_awake, sleep_cost
+
+    cpu = machine.split.client[-1]
+    usual = sleep_cost(cpu)
+    cost = f"{usual.cpu_us:.0f} µs of CPU, ends {usual.late_us:.0f} µs late"
+    try:
+        with kept_awake([cpu]):
+            awake = sleep_cost(cpu)
+    except OperationError as error:
+        return Check("a sleep", cost, str(error))
+    if awake.cpu_us > WORTH_IT * usual.cpu_us and awake.late_us > WORTH_IT * usual.late_us:
+        return Check("a sleep", cost, "an open loop pays it for each request that it sends on time")
+    return Check(
+        "a sleep",
+        cost,
+        f"{awake.cpu_us:.0f} µs and {awake.late_us:.0f} µs on CPUs kept awake: for open loops give "
+        "--set testbed.keep_awake=true",
+        good=False,
+    )
+
+
+def _server_user(name: str | None) -> Check:
+    if name is None:
+        return Check("user", f"uid {os.geteuid()}", "servers run as the same user")
+    return Check("user", "root", f"servers run as {name}")
+
+
+def _cpu_accounting() -> Check:
+    from webdyno.host.control_group import ControlGroup
+
+    if not ControlGroup.possible():
+        return Check("CPU time", "from /proc", "of ended processes only to 10 ms; root does better")
+    return Check("CPU time", "from cgroup-v2", "exact, processes that have ended included")
+
+
+def _instructions() -> Check:
+    from webdyno.probes.instructions import why_uncounted
+
+    if why := why_uncounted():
+        return Check("instructions", "not counted", why)
+    return Check("instructions", "counted in user space", "limits such as 'instructions > +2%'")
+
+
+def _engine() -> Check:
+    from webdyno.load.loadgen import find_loadgen
+
+    try:
+        return Check("load engine", str(find_loadgen()), "built")
+    except UserError as error:
+        return Check("load engine", "missing", str(error), good=False)
+
+
+def _package_checks(catalogue: "Catalogue") -> Iterator[Check]:
+    from webdyno.servers.needs import missing_packages
+    from webdyno.servers.programs import unbuilt
+
+    for stack in catalogue.stacks.values():
+        missing = missing_packages([stack])
+        wanting = f"missing: {', '.join(missing)}" if missing else unbuilt([stack]) and "not built"
+        yield Check(
+            f"stack {stack.name}",
+            wanting or "installed",
+            "webdyno asks to provide that when it is needed" if wanting else stack.title,
+            good=not wanting,
+        )
+
+
+def _listed(cpus: Sequence[int]) -> str:
+    return ", ".join(map(str, cpus))

@@ -1,0 +1,264 @@
+"""Flags that several commands have, each described once. Nothing heavy is imported for `--help`.
+
+A description begins with what is wanted, in capitals: `DURATION: time to measure`.
+`interfaces/cli/help.py` has the group that each flag stands in.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from webdyno.core.errors import UserError
+
+if TYPE_CHECKING:  # pydantic takes a while to import
+    from webdyno.config import Override
+
+CatalogDirs = Annotated[
+    Sequence[Path],
+    Parameter(name="--catalog", help="DIR: your own services, stacks, sites, experiments."),
+]
+Yes = Annotated[
+    bool,
+    Parameter(name="--yes", help="Answer yes to all prompts (packages, catalogs)."),
+]
+LoadsOtherMachines = Annotated[
+    bool,
+    Parameter(
+        name="--loads-other-machines",
+        help="Allow configurations that load other machines.",
+    ),
+]
+TargetIsMine = Annotated[
+    bool,
+    Parameter(name="--target-is-mine", help="Vouch for other machines that url: names."),
+]
+Overrides = Annotated[
+    Sequence[str],
+    Parameter(
+        name="--set",
+        help="KEY=VALUE: a setting: nginx.workers=2, load.timeout_s=1.",
+    ),
+]
+Output = Annotated[
+    Path | None,
+    Parameter(name=["-o", "--output"], help="DIR: folder of the run [default: one in runs/]"),
+]
+Cluster = Annotated[
+    str | None,
+    Parameter(name="--cluster", help="HOST:PORT: head of the cluster [default: $RAY_ADDRESS]"),
+]
+FailIf = Annotated[
+    Sequence[str],
+    Parameter(
+        name="--fail-if",
+        help="LIMIT: such as 'p99 > +5%': exit 4, or 5 if inconclusive.",
+    ),
+]
+Report = Annotated[
+    bool,
+    Parameter(name="--report", negative="--no-report", help="Write report.html at the end."),
+]
+Format = Annotated[str, Parameter(name="--format", help="FORMAT: text or json")]
+ExplainToo = Annotated[
+    bool,
+    Parameter(name="--explain", help="Find the bottleneck of each afterwards."),
+]
+Paths = Annotated[
+    Sequence[str],
+    Parameter(name="--path", help="PATH: what is requested [default: first of site, or /]"),
+]
+Variables = Annotated[
+    Sequence[str],
+    Parameter(name="--env", help="NAME=VALUE: a variable for commands and conf: templates."),
+]
+TEXT, JSON = "text", "json"
+STUDY = "study:"
+"""How the name of a study begins, where it stands for an experiment."""
+
+
+def is_json(format_: str) -> bool:
+    """Whether JSON is requested; raise UserError for what is neither that nor text."""
+    if format_ not in {TEXT, JSON}:
+        raise UserError(f"--format {format_}: should be {TEXT} or {JSON}")
+    return format_ == JSON
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Verbosity:
+    """How much is printed while a run goes on."""
+
+    quiet: Annotated[bool, Parameter(help="Print only the result and errors.")] = False
+    verbose: Annotated[bool, Parameter(help="Also print each measurement.")] = False
+
+    def __post_init__(self) -> None:
+        """Refuse what contradicts itself."""
+        if self.quiet and self.verbose:
+            raise UserError("--quiet and --verbose: leave one of them out")
+
+
+AS_USUAL = Verbosity()
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class TimeFlag:
+    """How long is measured at most: what it is for, and how long without it, commands say."""
+
+    given: Annotated[
+        str | None,
+        Parameter(
+            name="--time",
+            help="DURATION: the longest to measure, in total, such as 90s or 5m.",
+        ),
+    ] = None
+
+    @property
+    def seconds(self) -> float | None:
+        """How long; None where it isn't given. Raise UserError for what is no time."""
+        return None if self.given is None else parse_duration_s(self.given, "--time")
+
+    def overrides(self) -> "list[Override]":
+        """Give it as a setting of the experiment."""
+        from webdyno.config import time_limit
+
+        return [] if self.given is None else time_limit(self.given, f"--time {self.given}")
+
+
+USUAL_TIME = TimeFlag()
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class RunFlags:
+    """How a run goes on and ends, whatever it measures."""
+
+    yes: Yes = False
+    loads_other_machines: LoadsOtherMachines = False
+    target_is_mine: TargetIsMine = False
+    report: Report = True
+    cluster: Cluster = None
+    verbosity: Verbosity = AS_USUAL
+
+
+PLAIN_RUN = RunFlags()
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class NewRunFlags:
+    """Where the parts of a run that begins are, on what it fails, and how it goes on."""
+
+    catalog: CatalogDirs = ()
+    fail_if: FailIf = ()
+    how: RunFlags = PLAIN_RUN
+
+
+PLAIN_NEW_RUN = NewRunFlags()
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class OwnFlags:
+    """What is said of systems of the user's own: of all that are."""
+
+    dir: Annotated[Path | None, Parameter(help="DIR: where commands of your own run.")] = None
+    env: Variables = ()
+    service: Annotated[
+        Sequence[str],
+        Parameter(help="ROLE=NAME: a service behind it: db=postgresql ($DATABASE_URL, …)."),
+    ] = ()
+    setup: Annotated[
+        str | None, Parameter(help="COMMAND: fills those services once; starts get copies.")
+    ] = None
+    prepare: Annotated[
+        str | None, Parameter(help="COMMAND: fills those services before each start.")
+    ] = None
+    ready: Annotated[
+        str | None, Parameter(help="PATH: answers 2xx or 3xx once the system is ready.")
+    ] = None
+    ready_within: Annotated[
+        str | None, Parameter(help="DURATION: how long that may take [default: 20s]")
+    ] = None
+    root: Annotated[
+        Path | None, Parameter(help="DIR: document root of conf:, instead of the file's.")
+    ] = None
+
+    backend: Annotated[
+        Sequence[str],
+        Parameter(help="HOST=SYSTEM: answers for a host of conf:, as app=cmd:COMMAND."),
+    ] = ()
+    host: Annotated[
+        str | None, Parameter(help="NAME: the Host header (and TLS's SNI) of requests.")
+    ] = None
+
+    @property
+    def load(self) -> dict[str, object]:
+        """What they say of the load."""
+        return {"headers": {"Host": self.host}} if self.host else {}
+
+    def keys(self) -> dict[str, object]:
+        """Give the flags as keys of a variant."""
+        keys = {
+            "dir": self.dir and str(self.dir),
+            "environment": given_variables(self.env),
+            "services": dict(_pair("--service", "ROLE=NAME", text) for text in self.service),
+            "setup": self.setup,
+            "prepare": self.prepare,
+            "ready": self.ready,
+            "ready_within": self.ready_within,
+            "root": self.root and str(self.root),
+            "backends": dict(_pair("--backend", "HOST=SYSTEM", text) for text in self.backend),
+        }
+        return {key: value for key, value in keys.items() if value}
+
+
+NOTHING_OF_OWN = OwnFlags()
+
+
+def given_variables(given: Sequence[str]) -> dict[str, str]:
+    """Read what --env gives."""
+    return dict(_pair("--env", "NAME=VALUE", text) for text in given)
+
+
+def _pair(flag: str, form: str, text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise UserError(f"{flag} {text}: should look like {form}")
+    return name, value
+
+
+def parse_duration_s(text: str, flag: str) -> float:
+    """Read `90s`, `1.5m`, `2h` or a bare number of seconds; raise UserError naming the flag."""
+    from pydantic import TypeAdapter
+
+    from webdyno.config.validation import read_value
+    from webdyno.core.units import Budget
+
+    budget: TypeAdapter[float] = TypeAdapter(Budget)
+    return read_value(budget, text, flag)
+
+
+def parse_size(text: str, flag: str) -> int:
+    """Read `512MB`, `1GiB` or a bare number of bytes; raise UserError naming the flag."""
+    from pydantic import TypeAdapter
+
+    from webdyno.config.validation import read_value
+    from webdyno.core.units import Size
+
+    size: TypeAdapter[int] = TypeAdapter(Size)
+    return read_value(size, text, flag)
+
+
+def parse_connections(text: str, flag: str) -> int:
+    """Read how many connections; raise UserError naming the flag."""
+    from pydantic import TypeAdapter
+
+    from webdyno.config.validation import read_value, written_value
+    from webdyno.core.load import Connections
+
+    connections: TypeAdapter[int] = TypeAdapter(Connections)
+    return read_value(connections, written_value(text, f"{flag} {text}"), flag)

@@ -1,0 +1,282 @@
+"""`webdyno init`: a webdyno.toml for the application in a folder."""
+
+import shlex
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from webdyno.core.command import command
+from webdyno.core.errors import OperationError, UserError
+from webdyno.core.exit_codes import Exit
+from webdyno.interfaces.cli.flags import RunFlags, Variables, given_variables
+from webdyno.media.console import notify
+
+if TYPE_CHECKING:
+    from webdyno.launch.first_try import FirstTry
+    from webdyno.systems.layouts.app import FoundApp
+    from webdyno.systems.revisions.repository import Repository
+
+FILE = "webdyno.toml"
+UNTRIED = "--no-try"
+BRANCHES = ("main", "master", "develop", "trunk")
+MOST_SHOWN, MOST_NAMED = 3, 12
+
+
+def init(
+    folder: Annotated[Path, Parameter(help="DIR: folder of the application.")] = Path(),
+    *,
+    start: Annotated[
+        str | None,
+        Parameter(help="COMMAND: how it starts, such as './server --port $PORT'."),
+    ] = None,
+    image: Annotated[
+        str | None,
+        Parameter(help="IMAGE: its container: '.' (a Dockerfile), 'compose.yaml#web', a name."),
+    ] = None,
+    build: Annotated[
+        str | None,
+        Parameter(help="COMMAND: how it is built, such as 'make release'."),
+    ] = None,
+    env: Variables = (),
+    path: Annotated[
+        Sequence[str],
+        Parameter(name="--path", help="PATH: what is requested [default: what is found]"),
+    ] = (),
+    try_: Annotated[
+        bool,
+        Parameter(
+            name="--try",
+            negative=UNTRIED,
+            help="Build and start it once before the file is written.",
+        ),
+    ] = True,
+    yes: Annotated[
+        bool, Parameter(name="--yes", help="Answer yes to all prompts; of several take the first.")
+    ] = False,
+    force: Annotated[bool, Parameter(help=f"Write over a {FILE} that is there.")] = False,
+) -> Exit:
+    """Write a webdyno.toml that says how the application in a folder starts.
+
+    It looks at Procfile, pyproject.toml, requirements.txt, package.json, go.mod, Cargo.toml,
+    pom.xml, build.gradle, config.ru, composer.json, mix.exs, *.csproj, deno.json, Dockerfile,
+    Compose files, nginx.conf and HTML pages, and asks where they don't say. Then it builds and
+    starts the application once, and asks for the paths that it can find.
+
+    For example
+
+        webdyno init
+
+        webdyno init --start './server --port $PORT' --build 'make release'
+
+        webdyno init --image compose.yaml#web --path /items
+    """
+    from webdyno.core.files import write_whole
+    from webdyno.launch.first_try import repository_of, with_env_file
+    from webdyno.systems.layouts import find_app
+    from webdyno.systems.layouts.logins import NAME, PASSWORD
+    from webdyno.systems.layouts.routes import untried_paths
+    from webdyno.systems.project import project_text
+
+    target = folder / FILE
+    if not folder.is_dir():
+        raise UserError(f"{folder}: there is no such folder")
+    if (target.exists() or target.is_symlink()) and not force:
+        raise UserError(f"{target} is there already; --force writes over it")
+    way = _given_way(start, image)
+    detected = find_app(folder)
+    if not way and (folder / "nginx.conf").is_file() and not (detected and detected.conf):
+        compare = command("compare", "conf:nginx.conf", "conf:OTHER.conf")
+        notify(f"nginx.conf is compared without a file: {compare}")
+    app = _started_by(detected, *way) if way else _asked(folder, detected, yes)
+    app = replace(app, environment={**app.environment, **given_variables(env)})
+    repository = repository_of(folder)
+    if build is not None:
+        app = replace(app, build=build or None)
+    elif repository:
+        app = with_env_file(app, folder, repository)
+    _show(app)
+    trial = _tried(app, folder, repository, path, yes) if try_ else None
+    if trial:
+        app = replace(app, headers={**app.headers, **trial.headers})
+        requests = trial.requests
+    else:
+        requests = dict.fromkeys(path or untried_paths(app, folder / app.dir))
+    login = trial.login if trial else None
+    write_whole(target, project_text(app, requests, login))
+    notify(f"{target} written")
+    if login:
+        notify(f"    export {NAME}=… {PASSWORD}=…, or write them into [[login]]")
+    branches = repository.branches() if repository else BRANCHES
+    against = next((branch for branch in BRANCHES if branch in branches), "HEAD")
+    there = "" if folder.resolve() == Path.cwd() else f"cd {shlex.quote(str(folder))} && "
+    notify(f"    {there}{command('compare', 'rev:.', f'rev:{against}')}")
+    return Exit.OK
+
+
+def _show(app: "FoundApp") -> None:
+    """Say what was found, and what has to be looked at."""
+    inside = "" if app.dir == "." else f", in {app.dir}"
+    notify(f"by {app.by}{inside}")
+    for key in ("build", "setup", "prepare", "start", "image", "conf"):
+        if value := getattr(app, key):
+            notify(f"    {key + ':':<9}{value}")
+    for role, name in app.services.items():
+        notify(f"    {name} stands behind it, as {role}")
+    for note in app.notes:
+        notify(f"    {note}")
+    for doubt in app.doubts:
+        notify(f"    check: {doubt}")
+
+
+def _tried(
+    app: "FoundApp",
+    folder: Path,
+    repository: "Repository | None",
+    paths: Sequence[str],
+    yes: bool,
+) -> "FirstTry | None":
+    """Start it once; None where that can't be done here. Raise OperationError if it fails."""
+    from webdyno.interfaces.cli.progress import at_terminal
+    from webdyno.launch.first_try import try_out
+    from webdyno.systems.layouts import missing_tools
+
+    if missing := missing_tools(app):
+        notify(f"    not tried: {', '.join(missing)} isn't installed here")
+        return None
+    if repository is None:
+        notify("    not tried: revisions need a Git repository with a commit, and this is none")
+        return None
+    try:
+        trial = try_out(app, folder, repository, paths, at_terminal(RunFlags(yes=yes)))
+    except (OperationError, UserError) as error:
+        raise OperationError(_why_not(app, folder, str(error))) from None
+    for line in _seen(trial):
+        notify(f"    {line}")
+    if not trial.requests:
+        raise OperationError(
+            "it starts, but nothing that was asked for can be measured; nothing was written. "
+            f"Name a path that answers 200: {command('init', '--path', '/PATH')}"
+        )
+    return trial
+
+
+def _why_not(app: "FoundApp", folder: Path, said: str) -> str:
+    from webdyno.systems.layouts import remedies
+
+    what = "".join(f"\n→ {remedy}" for remedy in remedies(said, app, folder))
+    return (
+        f"{said}\nit doesn't start as found; nothing was written.{what}\n"
+        f"→ --start, --build and --env correct it; {command('init', UNTRIED)} writes {FILE} as it "
+        "is, to be edited"
+    )
+
+
+def _seen(trial: "FirstTry") -> Iterator[str]:
+    """Say what was answered to each path, and what is excluded."""
+    from webdyno.core.format import count, duration, latency, listed_to
+
+    yield (
+        f"up after {duration(trial.up_after_s)}; asked by {trial.by}"
+        if trial.by
+        else (f"up after {duration(trial.up_after_s)}")
+    )
+    for name, value in trial.headers.items():
+        yield f"asked with {name}: {value}, since it leads to https without"
+    for response in trial.valid:
+        size, took = count(response.size_bytes, "byte"), latency(response.took_s * 1e6)
+        yield ", ".join(
+            filter(None, [f"{response.path}: {response.status}", size, took, response.content_type])
+        )
+    if trial.login:
+        check = f": check {trial.login.doubt}" if trial.login.doubt else ""
+        yield f"behind a login: {listed_to(MOST_SHOWN, trial.behind)}"
+        yield f"users get in by {trial.login.by}{check}"
+    for why, what in trial.excluded.items():
+        yield f"excluded ({why}): {listed_to(MOST_SHOWN, what)}"
+
+
+def _given_way(start: str | None, image: str | None) -> tuple[str, str, str] | None:
+    """Give what a flag says: the key in the file, its value, and the flag."""
+    given = {"start": start, "image": image}
+    ways = [(key, value, f"--{key}") for key, value in given.items() if value is not None]
+    if len(ways) > 1:
+        raise UserError("--start and --image: it starts in one way; omit one of them")
+    for _, value, flag in ways:
+        if not value.strip():
+            raise UserError(f"{flag} '': nothing stands there; say how it starts, or omit it")
+    return ways[0] if ways else None
+
+
+def _started_by(app: "FoundApp | None", key: str, value: str, by: str) -> "FoundApp":
+    """Keep of what was found how it is built and asked."""
+    from webdyno.systems.layouts.app import FoundApp
+
+    kept = app or FoundApp(by)
+    if key == "start":
+        others: dict[str, Any] = {"image": None, "conf": None, "root": None, "choices": {}}
+        return replace(kept, by=by, start=value, notes=(), doubts=(), **others)
+    return FoundApp(by, image=value, paths=kept.paths)
+
+
+def _asked(folder: Path, app: "FoundApp | None", yes: bool) -> "FoundApp":
+    """Have the user say what only he can.
+
+    Raise UserError where that is needed and he isn't there.
+    """
+    from webdyno.systems.layouts import looked_for
+    from webdyno.systems.project import LEAST
+
+    is_there = sys.stdin.isatty() and not yes
+    if app and app.is_whole:
+        return app
+    if app and app.choices and is_there:
+        return _chosen(app)
+    if app and app.choices and yes:
+        name, first = next(iter(app.choices.items()))
+        note = f"{app.several}: {', '.join(app.choices)}; {name} was taken"
+        return replace(first, notes=(note, *first.notes))
+    if app and app.choices:
+        raise UserError(_which(app))
+    why = f"{app.by} doesn't say" if app else f"nothing in {folder.resolve()} says"
+    reasons = "".join(f"\n{doubt}" for doubt in app.doubts) if app else ""
+    if not is_there:
+        looked = "" if app else f" (looked for: {looked_for()})"
+        raise UserError(
+            f"{why} how the application starts{looked}; say it with --start, such as "
+            f"--start './server --port $PORT' --build make, or write {folder / FILE}:\n\n"
+            f"{LEAST}{reasons and chr(10)}{reasons}"
+        )
+    notify(f"{why} how the application starts.{reasons}\nWith which command, listening on $PORT?")
+    answer = input("> ").strip()
+    if not answer:
+        raise UserError("without a command there is nothing to start; nothing was written")
+    return _started_by(app, "start", answer, "your answer")
+
+
+def _which(app: "FoundApp") -> str:
+    """Name what there is to choose from, and how to choose without a terminal."""
+    from webdyno.core.format import listed_to
+
+    names, example = list(app.choices), next(iter(app.choices.values()))
+    if example.dir != ".":
+        how = command("init", example.dir)
+    elif example.image:
+        how = command("init", "--image", example.image)
+    else:
+        build = ("--build", example.build) if example.build else ()
+        how = command("init", "--start", example.start or "", *build)
+    return f"{app.several}: {listed_to(MOST_NAMED, names)}; say which, such as {how}"
+
+
+def _chosen(app: "FoundApp") -> "FoundApp":
+    """Ask which of several it is, until one of them is named."""
+    notify(f"{app.several}: {', '.join(app.choices)}. Which?")
+    while (answer := input("> ").strip()) not in app.choices:
+        if not answer:
+            raise UserError("none was chosen; nothing was written")
+        notify(f"none of them is called {answer}")
+    return replace(app.choices[answer], by=f"{app.by} and your answer")

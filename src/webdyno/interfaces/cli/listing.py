@@ -1,0 +1,153 @@
+"""`webdyno list`: what there is: stacks, sites, experiments, studies."""
+
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from webdyno.core.command import command
+from webdyno.core.errors import UserError
+from webdyno.interfaces.cli.flags import CatalogDirs
+
+if TYPE_CHECKING:  # pydantic takes a while to import
+    from rich.console import Console
+
+    from webdyno.config import Catalogue
+    from webdyno.core.setting import Setting
+    from webdyno.core.stack import Stack
+
+
+def list_known(
+    what: Annotated[
+        str, Parameter(help="WHAT: stacks, sites, experiments, studies; or a stack's name.")
+    ] = "stacks",
+    *,
+    catalog: CatalogDirs = (),
+) -> None:
+    """List stacks, sites, experiments or studies; or show a stack with its settings.
+
+    For example
+
+        webdyno list
+
+        webdyno list apache-event
+
+        webdyno list studies
+    """
+    from webdyno.config import Catalogue
+    from webdyno.media.console import plain_console
+
+    catalogue = Catalogue.load(catalog)
+    if what == "studies":
+        _list_studies()
+    elif what == "sites":
+        _list_sites(catalogue)
+    elif what == "experiments":
+        _list_experiments(catalogue)
+    elif what == "stacks":
+        _list_stacks(catalogue)
+    elif what in catalogue.sites and what not in catalogue.stacks:
+        raise UserError(f"{what} is a site; {command('list', 'sites')} shows who serves it")
+    else:
+        _show_stack(catalogue, catalogue.stack(what), plain_console())
+
+
+def _list_stacks(catalogue: "Catalogue") -> None:
+    from webdyno.media.console import plain_console, print_table
+
+    rows = [
+        (stack.name, _with_versions(stack), _sites(catalogue, stack))
+        for stack in catalogue.stacks.values()
+    ]
+    print_table(("stack", "what it is", "sites"), rows)
+    said = f"\n'{command('list', 'NAME')}' shows a stack's settings."
+    plain_console().print(said, style="dim")
+
+
+def _with_versions(stack: "Stack") -> str:
+    """Give a stack's title, and what the lock files of its programs pin."""
+    from webdyno.servers.versions import locked_versions
+
+    locked = [
+        version
+        for part in stack.services.values()
+        for version in locked_versions(part.service, part.settings).items()
+    ]
+    named = ", ".join(f"{name} {version}" for name, version in locked)
+    return f"{stack.title} ({named})" if named else stack.title
+
+
+def _list_sites(catalogue: "Catalogue") -> None:
+    from webdyno.media.console import print_table
+
+    rows = [
+        (site.name, site.title, ", ".join(stack.name for stack in fitting))
+        for site in catalogue.sites.values()
+        if (
+            fitting := [
+                stack for stack in catalogue.stacks.values() if site in catalogue.sites_for(stack)
+            ]
+        )
+    ]
+    print_table(("site", "what it is", "stacks"), rows)
+
+
+def _list_experiments(catalogue: "Catalogue") -> None:
+    from webdyno.media.console import print_table
+
+    experiments = [catalogue.experiment(name) for name in catalogue.experiments]
+    rows = [
+        (name, experiment.title, ", ".join(experiment.variants))
+        for name, experiment in zip(catalogue.experiments, experiments, strict=True)
+    ]
+    print_table(("experiment", "what it is", "variants"), rows)
+
+
+def _list_studies() -> None:
+    from webdyno.config.catalogue import read_studies
+    from webdyno.media.console import plain_console, print_table
+
+    rows = [
+        (study.name, study.title, str(len(study.claims)), ", ".join(study.experiments))
+        for study in read_studies().values()
+    ]
+    print_table(("study", "what it is", "claims", "experiments"), rows)
+    said = f"\n'{command('run', 'study:NAME')}' repeats one."
+    plain_console().print(said, style="dim")
+
+
+def _show_stack(catalogue: "Catalogue", stack: "Stack", console: "Console") -> None:
+    from rich.text import Text
+
+    from webdyno.core.format import setting_value
+    from webdyno.media.console import print_table
+    from webdyno.servers.needs import packages_of
+
+    services = ", ".join(f"{role} ({part.service.name})" for role, part in stack.services.items())
+    console.print(Text.assemble((stack.name, "bold"), f": {_with_versions(stack)}"))
+    console.print(f"services  {services}")
+    console.print(f"packages  {', '.join(packages_of(stack))}")
+    console.print(f"sites     {_sites(catalogue, stack)}\n")
+    settings = {name: target.setting for name, target in stack.exposed_settings().items()}
+    print_table(
+        ("setting", "values", "default", "tuned", "what it does"),
+        [
+            (name, setting.range(), setting_value(setting.default), _tuned(setting), setting.help)
+            for name, setting in settings.items()
+        ],
+    )
+
+
+def _sites(catalogue: "Catalogue", stack: "Stack") -> str:
+    return ", ".join(site.name for site in catalogue.sites_for(stack))
+
+
+def _tuned(setting: "Setting") -> str:
+    """Say where `webdyno tune` looks."""
+    from webdyno.core.setting import NumberSetting
+
+    if setting.tune is None:
+        return ""
+    if not isinstance(setting, NumberSetting):
+        return ", ".join(setting.tune.choices or ["yes"])
+    low, high = setting.tuned_range
+    return f"{low:g} to {high:g}"

@@ -1,0 +1,288 @@
+"""`webdyno load`: load on a URL by the load generator, with flags and exit codes of webdyno."""
+
+import logging
+import re
+import signal
+import subprocess
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from webdyno.core.errors import OperationError, UserError
+from webdyno.core.exit_codes import Exit
+
+logger = logging.getLogger(__name__)
+
+CODES = {
+    0: Exit.OK,
+    1: Exit.INVALID,  # requests failed, or none was answered
+    2: Exit.USER_ERROR,
+    3: Exit.INVALID,  # the client was saturated
+    4: Exit.FAILED,  # what was measured could not be written
+    5: Exit.WORSE,  # a limit was crossed
+}
+MERGE = "merge"
+"""In the place of a URL: what follows are results."""
+LIMIT = re.compile(r"\s*([\w.]+)\s*([<>])\s*([0-9][\w.]*)\s*(%?)\s*")
+SHARES = {"failures", "retried", "unanswered"}
+"""Limits that may be shares of the requests."""
+LINES = {".jsonl", ".ndjson", ".json"}
+END_WITHIN_S = 10.0
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class LoadFlags:
+    """The load, as the load generator takes it."""
+
+    connections: Annotated[
+        int, Parameter(name=["-c", "--connections"], help="COUNT: connections of the load")
+    ] = 64
+    time: Annotated[str | None, Parameter(help="DURATION: length of the load [default: 10s]")] = (
+        None
+    )
+    count: Annotated[int | None, Parameter(help="COUNT: requests to send [default: no limit]")] = (
+        None
+    )
+    rate: Annotated[
+        float | None, Parameter(help="RATE: arrivals per second [default: closed loop]")
+    ] = None
+    rate_per_conn: Annotated[
+        float | None, Parameter(help="RATE: of each connection, which sends only its own.")
+    ] = None
+    burst: Annotated[
+        int | None, Parameter(help="COUNT: requests due at once, at the same rate.")
+    ] = None
+    method: Annotated[str | None, Parameter(help="NAME: method [default: GET]")] = None
+    header: Annotated[
+        Sequence[str], Parameter(help="FIELD: a header, such as 'Accept: text/html'.")
+    ] = ()
+    user: Annotated[str | None, Parameter(help="NAME:PASSWORD: basic authentication.")] = None
+    bearer: Annotated[str | None, Parameter(help="TOKEN: in an Authorization header.")] = None
+    compressed: Annotated[bool, Parameter(help="Ask for compressed bodies.")] = False
+    data: Annotated[str | None, Parameter(help="TEXT: body of each request, or @FILE.")] = None
+    events: Annotated[
+        str | None, Parameter(help="FORMAT: time each event of streams: sse or lines.")
+    ] = None
+    once: Annotated[bool, Parameter(help="Send one request; show it and its response.")] = False
+    traffic: Annotated[Path | None, Parameter(help="FILE: requests, one JSON object a line.")] = (
+        None
+    )
+    expect_status: Annotated[
+        Sequence[int], Parameter(help="STATUS: valid ones [default: any 2xx]")
+    ] = ()
+    expect_bytes: Annotated[int | None, Parameter(help="BYTES: length of a valid body.")] = None
+    expect_sha256: Annotated[str | None, Parameter(help="HEX: SHA-256 of a valid body.")] = None
+    ramp_up: Annotated[str | None, Parameter(help="DURATION: load before, discarded.")] = None
+    conn_ramp: Annotated[
+        str | None, Parameter(help="DURATION: in which connections begin, one by one.")
+    ] = None
+    threads: Annotated[int | None, Parameter(help="COUNT: threads [default: 1]")] = None
+    cpus: Annotated[str | None, Parameter(help="LIST: CPUs to run on, such as 0,2-3.")] = None
+    keepalive: Annotated[
+        str | None, Parameter(help="HOW: requests per connection: always, never, a number.")
+    ] = None
+    timeout: Annotated[
+        str | None, Parameter(help="DURATION: longest wait for a response [default: 5s]")
+    ] = None
+    think: Annotated[
+        str | None, Parameter(help="DURATION: pause before the next request, closed loop.")
+    ] = None
+    think_distribution: Annotated[
+        str | None, Parameter(help="HOW: constant or exponential pauses [default: constant]")
+    ] = None
+    seed: Annotated[int | None, Parameter(help="NUMBER: of all random choices [default: 0]")] = None
+    stage: Annotated[
+        Sequence[str], Parameter(help="STAGE: LENGTH:RATE or LENGTH:FROM-TO, as 1m:0-1000.")
+    ] = ()
+    times: Annotated[
+        Path | None, Parameter(help="FILE: moments of requests, in seconds, one a line.")
+    ] = None
+    conn_rate: Annotated[float | None, Parameter(help="RATE: new connections per second.")] = None
+    requests_per_conn: Annotated[
+        int | None, Parameter(help="COUNT: on each of --conn-rate [default: 1]")
+    ] = None
+    poisson: Annotated[bool, Parameter(help="Arrivals at random, not evenly spaced.")] = False
+    send_delay_budget: Annotated[
+        str | None, Parameter(help="DURATION: send so much later, several at once, at most.")
+    ] = None
+    kernel_times: Annotated[bool, Parameter(help="Time responses by when the kernel got them.")] = (
+        False
+    )
+    max_backlog: Annotated[
+        int | None, Parameter(help="COUNT: that wait for a connection [default: 100000]")
+    ] = None
+    zipf: Annotated[
+        float | None, Parameter(help="EXPONENT: popularity of requests by Zipf's law.")
+    ] = None
+    replay: Annotated[Path | None, Parameter(help="FILE: access log to replay.")] = None
+    replay_speed: Annotated[
+        float | None, Parameter(help="FACTOR: how much faster than it was.")
+    ] = None
+    cookies: Annotated[bool, Parameter(help="Send back the cookies that are set.")] = False
+    exclude_client_limited: Annotated[
+        bool, Parameter(help="Exclude windows with a saturated client.")
+    ] = False
+    window: Annotated[str | None, Parameter(help="DURATION: of windows [default: 1s]")] = None
+    source: Annotated[
+        Sequence[str], Parameter(help="ADDRESS: local ones to connect from, in turn.")
+    ] = ()
+    idle_connections: Annotated[int | None, Parameter(help="COUNT: idle connections as well.")] = (
+        None
+    )
+    slow_readers: Annotated[
+        int | None, Parameter(help="COUNT: slow readers as well; --slow-rate BYTES per second.")
+    ] = None
+    slow_rate: Annotated[int | None, Parameter(show=False)] = None
+    connect_to: Annotated[
+        Sequence[str], Parameter(help="RULE: connect elsewhere: HOST:PORT:TO_HOST:TO_PORT.")
+    ] = ()
+    resolve: Annotated[
+        Sequence[str], Parameter(help="RULE: addresses for a host: HOST:PORT:ADDRESS,…")
+    ] = ()
+    ipv4: Annotated[
+        bool, Parameter(name=["-4", "--ipv4"], help="IPv4 addresses only; -6, --ipv6: only those.")
+    ] = False
+    ipv6: Annotated[bool, Parameter(name=["-6", "--ipv6"], show=False)] = False
+    allow_remote: Annotated[bool, Parameter(help="Allow other machines as targets.")] = False
+    http2: Annotated[bool, Parameter(help="Speak HTTP/2.")] = False
+    streams: Annotated[
+        int | None, Parameter(help="COUNT: requests at a time per HTTP/2 connection.")
+    ] = None
+    cacert: Annotated[Path | None, Parameter(help="FILE: certificates to trust, as PEM.")] = None
+    tls_verify: Annotated[
+        str | None, Parameter(help="HOW: on or off: check the server's certificate [default: on]")
+    ] = None
+    cert: Annotated[
+        Path | None, Parameter(help="FILE: the client's certificate, as PEM; --key FILE.")
+    ] = None
+    key: Annotated[Path | None, Parameter(show=False)] = None
+    tls_version: Annotated[str | None, Parameter(help="VERSION: only 1.2 or 1.3.")] = None
+    tls_resumption: Annotated[
+        str | None, Parameter(help="HOW: on or off: resume TLS sessions [default: on]")
+    ] = None
+    prometheus: Annotated[
+        Path | None, Parameter(help="FILE: metrics of each window, for Prometheus.")
+    ] = None
+    log_requests: Annotated[
+        Path | None, Parameter(help="FILE: each request as JSON, or one in --log-every N.")
+    ] = None
+    log_every: Annotated[int | None, Parameter(show=False)] = None
+
+    def words(self) -> Iterator[str]:
+        """Give them as the load generator's own flags."""
+        for field in fields(self):
+            value = getattr(self, field.name)
+            flag = f"--{field.name.replace('_', '-')}"
+            if value is True:
+                yield flag
+            elif value is not None and value is not False:
+                several = value if isinstance(value, tuple | list) else [value]
+                yield from (f"{flag}={each}" for each in several)
+
+
+AS_USUAL = LoadFlags()
+
+
+def load(
+    *urls: Annotated[
+        str, Parameter(help="URL: http://, https:// or http+unix://; or merge FILE….")
+    ],
+    flags: LoadFlags = AS_USUAL,
+    fail_if: Annotated[
+        Sequence[str],
+        Parameter(help="LIMIT: such as 'p99 > 50ms' or 'failures > 0': exit 4."),
+    ] = (),
+    stop_if: Annotated[
+        Sequence[str],
+        Parameter(help="LIMIT: ends the load: 'failures > 5%', 'p99 > 2s'."),
+    ] = (),
+    format_: Annotated[
+        str, Parameter(name="--format", help="FORMAT: text, json, csv or hdr [default: text]")
+    ] = "text",
+    output: Annotated[
+        Path | None, Parameter(name=["-o", "--output"], help="FILE: for csv and hdr.")
+    ] = None,
+    quiet: Annotated[bool, Parameter(help="Print only the result and errors.")] = False,
+) -> Exit:
+    """Put load on a URL and print what was measured.
+
+    The loop is closed (each connection sends again when it has its response) unless throughput is
+    given: then latency counts from when requests were scheduled. Exit code 1: requests failed, or
+    the client was saturated. merge adds up results (--format json) of several machines.
+
+    For example
+
+        webdyno load http://127.0.0.1:8080/ --time 30s
+
+        webdyno load http://127.0.0.1:8080/ --rate 2000 --fail-if 'p99 > 50ms'
+
+        webdyno load http://127.0.0.1:8080/ --count 100000 --keepalive never
+
+        webdyno load http://127.0.0.1:8080/ --once
+
+        webdyno load http://127.0.0.1:8080/ --time 10m --stop-if 'failures > 5%'
+
+        webdyno load merge a.json b.json
+    """
+    from webdyno.load.loadgen import find_loadgen
+
+    limits = [f"--fail-if={_limit('--fail-if', text)}" for text in fail_if]
+    if urls[:1] == (MERGE,):
+        return _run([str(find_loadgen()), *urls, *limits, *_output(format_, output)])
+    if not urls and flags.traffic is None:
+        raise UserError("load lacks URL: such as http://127.0.0.1:8080/")
+    if flags.traffic is not None and flags.traffic.suffix not in LINES:
+        raise UserError(f"--traffic {flags.traffic}: load takes lines of JSON, a .jsonl file")
+    words = [
+        *flags.words(),
+        *limits,
+        *(f"--stop-if={_limit('--stop-if', text)}" for text in stop_if),
+        *_output(format_, output),
+        *(["--quiet"] if quiet else []),
+        *urls,
+    ]
+    return _run([str(find_loadgen()), "run", *words])
+
+
+def _limit(flag: str, text: str) -> str:
+    """Return a limit; raise UserError where it is none."""
+    match = LIMIT.fullmatch(text)
+    if match is None or (match[4] and match[1] not in SHARES):
+        relative = ": there is no baseline here" if "%" in text else ""
+        raise UserError(f"{flag} '{text}'{relative}; write 'p99 > 50ms' or 'failures > 0.1%'")
+    return text
+
+
+def _output(format_: str, output: Path | None) -> list[str]:
+    if format_ in {"csv", "hdr"}:
+        if output is None:
+            raise UserError(f"--format {format_}: name its file with -o FILE")
+        return [f"--{format_}={output}"]
+    if output is not None:
+        raise UserError(f"-o {output}: is for --format csv and hdr; else the shell's > FILE")
+    if format_ not in {"text", "json"}:
+        raise UserError(f"--format {format_}: should be text, json, csv or hdr")
+    return ["--json"] if format_ == "json" else []
+
+
+def _run(words: Sequence[str]) -> Exit:
+    """Run the load generator at the terminal; after a Ctrl-C, which reaches it too, wait for it."""
+    from webdyno.host.children import ending_with_us, interrupt
+
+    try:
+        engine = subprocess.Popen([*ending_with_us("TERM"), *words])
+    except OSError as error:
+        raise OperationError(f"{words[0]} can't be started: {error.strerror}") from error
+    logger.debug("process %d is the load engine", engine.pid)
+    with engine:
+        try:
+            engine.wait()
+        except KeyboardInterrupt:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            interrupt(engine, END_WITHIN_S)
+            return Exit.INTERRUPTED
+    return CODES.get(engine.returncode, Exit.FAILED)

@@ -1,0 +1,234 @@
+"""`webdyno report`: verdict and files made again from the folders of runs."""
+
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from webdyno.core.errors import OperationError, UserError
+from webdyno.core.exit_codes import Exit
+
+if TYPE_CHECKING:  # pydantic and numpy take a while to import
+    from webdyno.measure.folder import RunFolder
+    from webdyno.report.view import JudgedRun
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+PRINTED_WITHIN_S = 120.0
+FORMATS = {
+    "html": "report.html",
+    "md": "report.md",
+    "json": "report.json",
+    "csv": "summary.csv",
+    "parquet": "slots.parquet",
+    "pdf": "report.pdf",
+    "charts": "charts",
+    "autobench": "autobench.csv",
+}
+"""What a run is written as, and the name of the file; `charts` is a folder of SVG and PNG."""
+
+
+def report(
+    *runs: Annotated[
+        Path,
+        Parameter(
+            help="RUN: folder of a run, several: one experiment on several machines; or the file "
+            "of gate --history."
+        ),
+    ],
+    format_: Annotated[
+        str,
+        Parameter(
+            name="--format",
+            help=f"FORMAT,…: what is written: {', '.join(FORMATS)}.",
+        ),
+    ] = "",
+    output: Annotated[
+        Path | None,
+        Parameter(
+            name=["-o", "--output"],
+            help="FILE: for several formats a folder [default: in the run's folder; JSON of "
+            "several machines is printed]",
+        ),
+    ] = None,
+    comment: Annotated[
+        str,
+        Parameter(
+            help="NAME: in GitHub Actions or GitLab CI, post a gate's answer as the pull request's "
+            "comment of that name, or rewrite it."
+        ),
+    ] = "",
+    verbose: Annotated[bool, Parameter(help="Also print what else is known.")] = False,
+) -> Exit:
+    """Judge runs again and write reports; nothing is measured.
+
+    Runs of several machines are judged together, each machine once: the average ratio, the range
+    for another machine of this kind, and on how many the verdict is the same.
+
+    For example
+
+        webdyno report runs/2026-11-21-093000-static-hello
+
+        webdyno report runs/2026-11-21-093000-static-hello --format md -o summary.md
+
+        webdyno report runs/2026-11-21-093000-static-hello --format pdf,csv,charts -o for-my-boss
+
+        webdyno report machine-a machine-b machine-c --format html -o fleet.html
+
+        webdyno report gate-results --comment performance
+
+        webdyno report performance.jsonl --format html
+    """
+    from webdyno.interfaces.cli.reported import SOURCES
+    from webdyno.measure.folder import RunFolder
+
+    if not runs:
+        raise UserError("report takes the folder of a run; they are named at the end of each run")
+    if comment:
+        return _comment(runs, comment)
+    formats = _formats(format_)
+    if output is not None and not formats:
+        raise UserError(f"-o {output}: say with --format what is written, such as --format html")
+    for source in SOURCES:
+        if source.has(runs):
+            return source.report(runs, formats, output)
+    return _of_run(RunFolder.open(runs[0]), formats, output, verbose=verbose)
+
+
+def _comment(runs: Sequence[Path], name: str) -> Exit:
+    from webdyno.interfaces.pull_request import post_comment
+    from webdyno.media.console import notify
+
+    if len(runs) > 1:
+        raise UserError(f"--comment {name}: takes the folder of one gate")
+    notify(post_comment(runs[0], name))
+    return Exit.OK
+
+
+def _formats(given: str) -> list[str]:
+    formats = [name for name in given.lower().split(",") if name]
+    for name in formats:
+        if name not in FORMATS:
+            raise UserError(f"--format {given}: there is no format {name!r}; {', '.join(FORMATS)}")
+    return list(dict.fromkeys(formats))
+
+
+def _of_run(
+    folder: "RunFolder", formats: Sequence[str], output: Path | None, *, verbose: bool
+) -> Exit:
+    from webdyno.core.files import writing
+    from webdyno.interfaces.cli.result import judged_run, show_result
+    from webdyno.media.console import notify
+
+    seen = judged_run(folder)
+    in_folder = output is not None and (len(formats) > 1 or output.is_dir())
+    code = show_result(folder, seen=seen, verbose=verbose)
+    for name in formats:
+        default = (output if in_folder and output else folder.path) / FORMATS[name]
+        file = default if in_folder or output is None else output
+        with writing(file):
+            file.parent.mkdir(parents=True, exist_ok=True)
+        for written in WRITERS[name](folder, seen, file):
+            notify(f"written: {written}")
+    return code
+
+
+def _text(make: Callable[["JudgedRun"], str]) -> "Writer":
+    def write(_: "RunFolder", seen: "JudgedRun", file: Path) -> Sequence[Path]:
+        from webdyno.core.files import write_whole
+
+        write_whole(file, make(seen))
+        return [file]
+
+    return write
+
+
+def _markdown(seen: "JudgedRun") -> str:
+    from webdyno.report.brief import summary
+
+    return summary(seen.view)
+
+
+def _summary_csv(seen: "JudgedRun") -> str:
+    from webdyno.report.csv_files import summary_csv
+
+    return summary_csv(seen.view)
+
+
+def _html(folder: "RunFolder", seen: "JudgedRun", file: Path) -> Sequence[Path]:
+    """Draw the page again: what lies in the folder by that name may be somebody else's by now."""
+    from webdyno.core.files import write_whole
+    from webdyno.report.result_page import html_page
+
+    if file.resolve() != (folder.path / FORMATS["html"]).resolve():  # which was drawn before
+        write_whole(file, html_page(folder.path, seen.view))
+    return [file]
+
+
+def _charts(_: "RunFolder", seen: "JudgedRun", file: Path) -> Sequence[Path]:
+    from webdyno.report.chart_files import write_charts
+
+    return write_charts(file, seen.view)
+
+
+def _parquet(folder: "RunFolder", _: "JudgedRun", file: Path) -> Sequence[Path]:
+    from webdyno.report.parquet import write_parquet
+
+    write_parquet(folder.records(), file)
+    return [file]
+
+
+def _autobench(folder: "RunFolder", _: "JudgedRun", file: Path) -> Sequence[Path]:
+    from webdyno.core.files import write_whole
+    from webdyno.report.csv_files import autobench_sheet
+
+    write_whole(file, autobench_sheet(folder.data()))
+    return [file]
+
+
+def _pdf(folder: "RunFolder", seen: "JudgedRun", pdf: Path) -> Sequence[Path]:
+    """Have a browser print the page; raise OperationError where there is none, or it doesn't.
+
+    It prints a page of our own: from the run's folder, which may be somebody else's, it would as
+    well read what a link there leads to, and run what stands in a page of theirs.
+    """
+    from webdyno.core.files import write_whole
+    from webdyno.host.children import run_program
+    from webdyno.report.result_page import html_page
+
+    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if browser is None:
+        raise OperationError(
+            f"printing takes a browser, and none of {', '.join(BROWSERS)} is installed (Debian: "
+            f"apt-get install chromium); or open {folder.path / FORMATS['html']} and print it from "
+            "there"
+        )
+    with tempfile.TemporaryDirectory(prefix="webdyno-print-") as profile:
+        page, printed = Path(profile, FORMATS["html"]), Path(profile, pdf.name)
+        write_whole(page, html_page(folder.path, seen.view))
+        words = [
+            *(browser, "--headless", "--no-sandbox", "--disable-gpu"),
+            *("--no-pdf-header-footer", f"--user-data-dir={profile}"),
+            f"--print-to-pdf={printed}",
+            page.as_uri(),
+        ]
+        done = run_program(words, within_s=PRINTED_WITHIN_S)
+        if not printed.exists():
+            raise OperationError(f"{browser} didn't print {pdf}: {done.stderr.strip()[-300:]}")
+        write_whole(pdf, printed.read_bytes())
+    return [pdf]
+
+
+Writer = Callable[["RunFolder", "JudgedRun", Path], Sequence[Path]]
+WRITERS: Mapping[str, Writer] = {
+    "html": _html,
+    "md": _text(_markdown),
+    "json": _text(lambda seen: seen.judged.model_dump_json(indent=2) + "\n"),
+    "csv": _text(_summary_csv),
+    "parquet": _parquet,
+    "pdf": _pdf,
+    "charts": _charts,
+    "autobench": _autobench,
+}

@@ -1,0 +1,185 @@
+"""`webdyno up`: one stack in the foreground, for curl and for curiosity."""
+
+import os
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from webdyno.core.errors import UserError
+from webdyno.core.exit_codes import Exit
+from webdyno.interfaces.cli.flags import (
+    NOTHING_OF_OWN,
+    CatalogDirs,
+    LoadsOtherMachines,
+    Overrides,
+    OwnFlags,
+    Paths,
+    RunFlags,
+    TargetIsMine,
+    Yes,
+)
+
+if TYPE_CHECKING:  # pydantic takes a while to import
+    from webdyno.config import Catalogue
+    from webdyno.core.records import Response
+    from webdyno.core.stack import Site, Stack
+
+GLANCE_S = 0.5
+"""How often to look whether the servers still live."""
+LOAD, PROTOCOL = "load.", "protocol="
+"""How settings begin of what is asked, and of the setting that this sets."""
+MOST_ASKED = 20
+HIGHEST_PORT = 65_535
+
+
+def up(
+    system: Annotated[
+        str,
+        Parameter(help="SYSTEM: a stack, or cmd:COMMAND, rev:REVISION, conf:FILE, image:NAME."),
+    ],
+    *,
+    site: Annotated[
+        str | None, Parameter(help="NAME: what it serves [default: the first that it can]")
+    ] = None,
+    port: Annotated[
+        int | None, Parameter(help="NUMBER: port on 127.0.0.1 [default: a free one]")
+    ] = None,
+    path: Paths = (),
+    own: OwnFlags = NOTHING_OF_OWN,
+    set_: Overrides = (),
+    catalog: CatalogDirs = (),
+    yes: Yes = False,
+    loads_other_machines: LoadsOtherMachines = False,
+    target_is_mine: TargetIsMine = False,
+) -> Exit:
+    """Start one system, print its URL, and keep it up until Ctrl-C.
+
+    For example
+
+        webdyno up nginx
+
+        webdyno up apache-prefork --site static --port 8080 --set workers=2
+
+        webdyno up 'cmd:./server --port $PORT' --path /items    # a system of your own
+
+        webdyno up conf:nginx.conf --set load.protocol=h2
+    """
+    from webdyno.config import Catalogue, check_fit, read_overrides, read_settings
+    from webdyno.host.this_machine import Testbed
+    from webdyno.host.workspace import Workspace
+    from webdyno.interfaces.cli.progress import at_terminal
+    from webdyno.launch.arrangement import one_system
+    from webdyno.launch.consent import (
+        agree_to_catalogues,
+        provide,
+        refuse_other_machines,
+        vouched_targets,
+    )
+    from webdyno.measure.planned import load_on
+    from webdyno.measure.preflight import ask_all
+    from webdyno.measure.requests import first_request, planned_requests
+    from webdyno.media.console import plain_console
+    from webdyno.servers.starting import open_stack
+    from webdyno.systems.names import NamedSystem
+
+    if port is not None and not 1 <= port <= HIGHEST_PORT:
+        raise UserError(f"--port {port}: should be from 1 to {HIGHEST_PORT}")
+    name, asked_for = NamedSystem.of(system)
+    called = name or asked_for
+    of_load = [text for text in set_ if text.startswith(LOAD)]
+    of_stack = [text.removeprefix(f"{called}.") for text in set_ if not text.startswith(LOAD)]
+    known = Catalogue.load(catalog)
+    caller = at_terminal(RunFlags(yes, loads_other_machines, target_is_mine))
+    load = {**own.load, **({"paths": list(path)} if path else {})}
+    resolved = one_system(asked_for, own.keys(), known, load, read_overrides(of_load), caller)
+    wanted, catalogue = resolved.stack, resolved.catalogue
+    front = wanted.services[wanted.front].service.own
+    if port and front and front.container_port:
+        raise UserError(
+            f"--port {port}: a container has a network of its own and listens on port "
+            f"{front.container_port} there; --env PORT=N gives it another"
+        )
+    served = catalogue.site(site) if site else _first_site(catalogue, wanted)
+    clients = load_on(wanted, resolved.load)
+    asked = planned_requests(resolved.requests, clients, served, os.environ)
+    check_fit(wanted, served, catalogue.stacks.values(), f"--site {served.name}")
+    first = first_request(asked, clients)
+    spoken = clients.protocol
+    if spoken != "http" and not any(text.startswith(PROTOCOL) for text in of_stack):
+        of_stack.append(f"{PROTOCOL}{spoken}")
+    settings = read_settings(wanted, of_stack, served)
+    refuse_other_machines([wanted], caller)
+    vouched = vouched_targets([wanted], [served], caller)
+    agree_to_catalogues([wanted], [served], caller)
+    provide([wanted], [served], [], caller)
+    console, testbed = plain_console(), Testbed().vouching_for(vouched)
+    with (
+        Workspace() as scratch,
+        open_stack(
+            wanted,
+            settings,
+            served,
+            folder=scratch.path / "kept",
+            testbed=testbed,
+            port=port,
+            asked=first and replace(first, is_right=_any_response),
+        ) as running,
+    ):
+        try:
+            here = f"{called} is up at {running.url}"
+            if not wanted.is_own:
+                here = (
+                    f"{name or asked_for} serves {served.name} at {running.url}{served.ready_path}"
+                )
+            console.print(here, markup=False, soft_wrap=True)
+            if wanted.is_own and (more := running.services()[wanted.front].listens_as_well()):
+                what = (
+                    f"  it listens on {' and '.join(more)} as well, which isn't measured: a proxy "
+                    "in front of it has to listen on $PORT itself"
+                )
+                console.print(what, markup=False, soft_wrap=True)
+            if wanted.protocol == "http" and (wanted.is_own or path):
+                gets = [request for request in asked if request.method == "GET"][:MOST_ASKED]
+                for response in ask_all(running.url, gets, clients, testbed.client_entry()):
+                    console.print(f"  {_said(response)}", markup=False, soft_wrap=True)
+            console.print(
+                f"configuration and logs: {scratch.path}/kept (removed at the end)", style="dim"
+            )
+            console.print("Ctrl-C ends it.", style="dim")
+            while True:
+                time.sleep(GLANCE_S)
+                running.check_alive()
+        except KeyboardInterrupt:
+            console.print("\nstopped")
+    return Exit.OK
+
+
+def _any_response(status: int, body: bytes) -> bool:  # noqa: ARG001
+    """Take whatever is answered: to show that is what it was started for."""
+    return True
+
+
+def _said(response: "Response") -> str:
+    """Say what is answered to a GET: `/items: 200, 1,234 bytes`."""
+    from webdyno.core.format import count
+    from webdyno.core.request import header
+
+    if response.status is None:
+        return f"{response.path}: {response.error}"
+    to = header(dict(response.headers), "location")
+    leads = f", leads to {to!r:.200}" if to else ""
+    return f"{response.path}: {response.status}, {count(response.body_bytes, 'byte')}{leads}"
+
+
+def _first_site(catalogue: "Catalogue", stack: "Stack") -> "Site":
+    from webdyno.systems.variants import OWN_SITE
+
+    if stack.is_own:
+        return catalogue.site(OWN_SITE)
+    if fitting := catalogue.sites_for(stack):
+        return fitting[0]
+    raise UserError(
+        f"there is no site that {stack.name} can serve: it serves {', '.join(stack.serves)}"
+    )

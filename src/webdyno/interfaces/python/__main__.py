@@ -1,0 +1,37 @@
+"""One call of the Python API as a process of its own.
+
+`python -m webdyno.interfaces.python CALL ARGUMENTS`: the arguments are a JSON object. What is
+reported goes to standard error, the answer to standard output. `webdyno.measure.child` gives these
+words to who starts it.
+"""
+
+import json
+import sys
+
+from webdyno.core.command import python_calls
+from webdyno.core.debug_log import debug_log
+from webdyno.core.errors import UserError
+from webdyno.core.exit_codes import Exit
+from webdyno.core.registry import imported
+from webdyno.launch.ending import end_by_signals, leave_matrices_one_thread, reported_end
+
+
+def main(call: str, arguments: str) -> Exit:
+    """Make the call; give the exit code that fits."""
+    end_by_signals()
+    leave_matrices_one_thread()
+    calls = python_calls()
+    if call not in calls:
+        return reported_end(UserError(f"{call}: is no call; there are {', '.join(calls)}"), call)
+    try:
+        with debug_log([call, *json.loads(arguments)]):  # without values, which may be secrets
+            # Its import takes a while: Ctrl-C is heard by now.
+            answer = imported(calls[call])(**json.loads(arguments), by_keyword=False)
+        for result in answer.values() if isinstance(answer, dict) else filter(None, [answer]):
+            print(result.headline)  # noqa: T201
+    except (Exception, KeyboardInterrupt) as end:  # noqa: BLE001 (all end the process)
+        return reported_end(end, call)
+    return Exit.OK
+
+
+sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,273 @@
+"""The Python API: what `import webdyno` gives.
+
+What can't be asked raises `UserError`, a server, tool or disk that fails raises `OperationError`;
+both say what to do. Ctrl-C raises KeyboardInterrupt: what was measured by then is kept, `resume`
+goes on.
+"""
+
+import logging
+import sys
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, TypedDict, Unpack
+
+from pydantic import TypeAdapter
+
+from webdyno.config import Catalogue, CommandLine, Draft, Override, time_limit
+from webdyno.config.experiment import Source
+from webdyno.config.override import FACTORS
+from webdyno.config.requests.given import AskedTraffic
+from webdyno.config.toml_file import KeyPath, TomlFile
+from webdyno.config.validation import read_value
+from webdyno.core.changes import key_parts
+from webdyno.core.errors import UserError
+from webdyno.core.experiment import Experiment
+from webdyno.core.text import printable
+from webdyno.core.units import Budget
+from webdyno.interfaces.python.keywords import keyword_hints, several
+from webdyno.interfaces.python.result import Result
+from webdyno.interfaces.python.results import result_in
+from webdyno.launch.arrangement import (
+    NOTHING_MORE,
+    Arrangement,
+    AskedSystems,
+    arranged,
+    checked_with_own,
+)
+from webdyno.launch.caller import AskPerson, Caller
+from webdyno.launch.consent import refuse_reading
+from webdyno.launch.measure import (
+    MeasuredRun,
+    has_enough,
+    measure_again,
+    measure_on,
+    what_is_kept,
+    within_budget,
+)
+from webdyno.launch.progress_lines import LineProgress
+from webdyno.measure.folder import RunFolder
+
+logger = logging.getLogger(__name__)
+
+_BUDGET: TypeAdapter[float] = TypeAdapter(Budget)
+Texts = str | Sequence[str]
+"""Some texts, or one by itself."""
+
+
+class Options(TypedDict, total=False):
+    """How something is measured; all of it may be omitted."""
+
+    time: float | str
+    """The longest to measure, in total: seconds, or as in `5m`."""
+    settings: Mapping[str, object]
+    """Settings of the experiment by their dotted keys, such as {"load.connections": 16}."""
+    vary: Mapping[str, object]
+    """Settings at several levels each: all combinations are measured."""
+    traffic: str | Path | Sequence[str | Path]
+    """Files of requests (HAR, .http, JSON lines, curl, `webdyno traffic`), or a command of curl."""
+    output: str | Path
+    """Folder of the run, new or empty; else one under runs/."""
+    catalog: str | Path | Sequence[str | Path]
+    """Folders with services, stacks, sites or experiments of your own."""
+    yes: bool
+    """Agree to all that would be asked: missing packages, catalogues of other people."""
+    loads_other_machines: bool
+    """Let configurations pass requests on to other machines, which then are loaded, too."""
+    target_is_mine: bool
+    """Vouch for the machines that `url:` names, which then are loaded."""
+    allow_commands: bool
+    """False refuses what runs its author's commands or sends your files or variables: for programs
+    that pass on what somebody else named."""
+    cluster: str
+    """The cluster's head, such as 10.0.0.1:6379; else RAY_ADDRESS."""
+    report: bool
+    """Write `report.html` into the run's folder at the end."""
+    notify: Callable[[str], None] | None
+    """Is given each line that says how it goes; None: nobody. Standard error else."""
+    verbose: bool
+    """Report each slot as well."""
+    ask: AskPerson
+    """Asks a person, instead of raising UserError where `yes` would be needed."""
+    by_keyword: bool
+    """Whether messages name keywords of these functions (the usual case), or else flags."""
+
+
+class Systems(Options, total=False):
+    """What systems that are named serve and are asked for, and how they are measured."""
+
+    site: str
+    """What all of them serve; else the first that all can serve."""
+    paths: Texts
+    """The paths that are requested; else the site's first."""
+    own: Mapping[str, object]
+    """Keys of your own systems (docs/how-to/compare-my-app.md): dir, environment, services,
+    prepare, ready, …"""
+
+
+def run_experiment(
+    experiment: str | Path | Mapping[str, Any] | Experiment,
+    *,
+    full: bool = False,
+    **options: Unpack[Options],
+) -> Result:
+    """Run an experiment: its name in the catalogue, its file, or what such a file has as a mapping.
+
+    `full`: at all levels of its factors, however long that takes; else at as many as fit into the
+    budget.
+    """
+    given = CallOptions.of(options, Options)
+    name, source = _source(experiment, given.catalogue)
+    draft = Draft.of(source, given.overrides)
+    asked, catalogue = checked_with_own(draft, given.catalogue, source.folder, given.caller)
+    if not full and "vary" not in options:
+        asked = within_budget(asked, catalogue, given.caller)
+    return given.measured(Arrangement(name, asked, catalogue))
+
+
+def resume(folder: str | Path, **options: Unpack[Options]) -> Result:
+    """Go on with a run that was interrupted; with a `time` for so many seconds from now on."""
+    given = CallOptions.of(options, Options)
+    return given.result_of(measure_on(Path(folder), given.caller, given.time_s))
+
+
+def open_run(folder: str | Path) -> Result:
+    """Read a run from its folder: a CapacityResult or GateRun where it is one."""
+    return result_in(RunFolder.open(Path(folder)))
+
+
+@dataclass(frozen=True)
+class CallOptions:
+    """What the options come to."""
+
+    options: Mapping[str, Any]
+    caller: Caller
+    catalogue: Catalogue
+    overrides: Sequence[Override]
+    traffic: str
+    """How requests were given, if they were."""
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any], known: type[Options]) -> "CallOptions":
+        """Read them; raise TypeError for one that there isn't, as Python does."""
+        if unknown := options.keys() - known.__annotations__.keys():
+            hints = {
+                hint for name in unknown for hint in keyword_hints(name, known.__annotations__)
+            }
+            raise TypeError(
+                "; ".join([f"there is no keyword {', '.join(sorted(unknown))}", *sorted(hints)])
+            )
+        caller = _caller(options)
+        refuse_reading(options, caller)
+        catalogue = Catalogue.load([Path(folder) for folder in several(options.get("catalog", ()))])
+        own, traffic = list(_overrides(options, caller)), _traffic(options, caller)
+        overrides = [*own, *traffic.overrides(own, caller.notify)]
+        return cls(options, caller, catalogue, overrides, traffic.words)
+
+    @property
+    def asked(self) -> AskedSystems:
+        """What systems serve and are asked for."""
+        return AskedSystems(
+            site=self.options.get("site"),
+            paths=several(self.options.get("paths", ())),
+            own=self.options.get("own", {}),
+            traffic=self.traffic,
+            overrides=self.overrides,
+        )
+
+    @property
+    def output(self) -> Path | None:
+        """The folder of what is measured, where one is given."""
+        output = self.options.get("output")
+        return None if output is None else Path(output)
+
+    def arranged(self, systems: Sequence[str], more: CommandLine = NOTHING_MORE) -> Arrangement:
+        """Make the experiment of systems, the baseline first."""
+        return arranged(systems, self.asked, self.catalogue, self.caller, more)
+
+    def measured(self, asked: Arrangement) -> Result:
+        """Measure it."""
+        return self.result_of(measure_again(*asked, self.output, self.caller))
+
+    def result_of(self, measured: MeasuredRun) -> Result:
+        """Give what came of it; say where it didn't come to its end."""
+        if measured.end != "finished":
+            what = "interrupted" if measured.interrupted else "a server died"
+            self.caller.notify(f"{what}; {what_is_kept(measured.folder)}")
+        result = result_in(measured.folder)
+        enough = not measured.interrupted or has_enough(measured.folder)
+        if self.options.get("report") and enough:
+            result.report()
+        if measured.interrupted:
+            raise KeyboardInterrupt
+        return result
+
+    @property
+    def time_s(self) -> float | None:
+        """How long is measured, if that is said."""
+        time = self.options.get("time")
+        if time is None:
+            return None
+        return read_value(_BUDGET, f"{time}", self.caller.spelled("--time", time))
+
+
+def _caller(options: Mapping[str, Any]) -> Caller:
+    notify = options.get("notify", _to_standard_error) or _to_nobody
+    return Caller(
+        notify=notify,
+        progress=partial(LineProgress, notify=notify, verbose=options.get("verbose", False)),
+        asks=options.get("ask"),
+        yes=options.get("yes", False),
+        loads_other_machines=options.get("loads_other_machines", False),
+        target_is_mine=options.get("target_is_mine", False),
+        allows_commands=options.get("allow_commands", True),
+        cluster=options.get("cluster"),
+        by_keyword=options.get("by_keyword", True),
+    )
+
+
+def _traffic(options: Mapping[str, Any], caller: Caller) -> AskedTraffic:
+    sources = several(options.get("traffic", ()))
+    return AskedTraffic([str(source) for source in sources], caller.by_keyword)
+
+
+def _to_standard_error(text: str) -> None:
+    logger.debug("says: %s", text)
+    print(printable(text), file=sys.stderr, flush=True)  # noqa: T201
+
+
+def _to_nobody(_: str) -> None:
+    """Report to nobody."""
+
+
+def _overrides(options: Mapping[str, Any], caller: Caller) -> Iterator[Override]:
+    """Give what the options set, each with what to call it."""
+    if (time := options.get("time")) is not None:
+        yield from time_limit(time, caller.spelled("--time", time))
+    for key, value in options.get("settings", {}).items():
+        flag = f"settings[{key!r}]" if caller.by_keyword else f"--set {key}={value}"
+        yield Override(_key(key, flag), value, flag)
+    for key, levels in options.get("vary", {}).items():
+        flag = f"vary[{key!r}]" if caller.by_keyword else f"--vary {key}"
+        _key(key, flag)
+        yield Override((FACTORS, key), several(levels), flag)
+
+
+def _key(key: str, flag: str) -> KeyPath:
+    parts = key_parts(key)
+    if not all(parts):
+        raise UserError(f"{flag}: {key!r} is no dotted key, such as load.connections")
+    return parts
+
+
+def _source(
+    experiment: str | Path | Mapping[str, Any] | Experiment, catalogue: Catalogue
+) -> tuple[str, Source]:
+    """Give a name for the run, and where its experiment comes from."""
+    if isinstance(experiment, str | Path):
+        return Path(experiment).stem, TomlFile(catalogue.experiment_file(str(experiment)))
+    if isinstance(experiment, Experiment):
+        return "experiment", CommandLine(tomllib.loads(experiment.toml()), {})
+    return "experiment", CommandLine(dict(experiment), {})

@@ -1,0 +1,360 @@
+"""The pages and what they ask for."""
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from math import exp, expm1
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.exceptions import ExceptionMiddleware
+from starlette.requests import Request
+from starlette.responses import (
+    HTMLResponse,
+    JSONResponse,
+    PlainTextResponse,
+    RedirectResponse,
+    Response,
+    StreamingResponse,
+)
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+from starlette.types import ExceptionHandler
+
+from webdyno.comparison import question_of
+from webdyno.comparison.runs import compare_sweeps
+from webdyno.comparison.sentences import ratio_words
+from webdyno.config import Catalogue
+from webdyno.core.errors import OperationError, UserError
+from webdyno.core.format import duration, percent
+from webdyno.core.records import SlotRecord
+from webdyno.evidence.point_data import PointData
+from webdyno.interfaces.ui.guard import REPORT, REPORTS, Addresses, Defect, Guard
+from webdyno.interfaces.ui.runs import Runs, page_of, seen, state_of
+from webdyno.interfaces.ui.starting import Starter
+from webdyno.measure.folder import RunFolder
+from webdyno.measure.records_file import RECORDS_FILE
+from webdyno.media.document import Document
+from webdyno.media.page import draw_blocks, style_sheet, templates_of
+from webdyno.report.brief import summary
+from webdyno.report.conditions import when
+from webdyno.report.csv_files import summary_csv
+from webdyno.report.run_comparison import comparison_document
+from webdyno.report.words import SIGNS
+from webdyno.validity import excluded_words
+
+LOOKED_AT_S = 1.0
+
+
+async def events(folder: RunFolder) -> AsyncIterator[str]:
+    """Give server-sent events: what is known now, after each change, until the run has ended."""
+    size = -1
+    while True:
+        running = state_of(folder.path) == "running"
+        now = _size(folder)
+        if now != size or not running:
+            size = now
+            state = await run_in_threadpool(snapshot, folder)
+            yield f"data: {json.dumps(state | {'running': running})}\n\n"
+        if not running:
+            return
+        await asyncio.sleep(LOOKED_AT_S)
+
+
+def _size(folder: RunFolder) -> int:
+    try:
+        return (folder.path / RECORDS_FILE).stat().st_size
+    except OSError:
+        return 0
+
+
+def snapshot(folder: RunFolder) -> dict[str, Any]:
+    """Say where a run is, and how narrow its intervals are; no verdict."""
+    run = folder.data()
+    slots = [record for record in run.records if isinstance(record, SlotRecord)]
+    last = slots[-1] if slots else None
+    return {
+        "points": [_point(data) for data in run.points],
+        "doing": f"round {last.round}, {last.variant}"
+        if last
+        else "each variant alone, before the rounds",
+    }
+
+
+def _point(data: PointData) -> dict[str, Any]:
+    question = question_of(data.experiment)
+    known: dict[str, Any] = {
+        "label": data.point.label,
+        "rounds": len(data.rounds),
+        "excluded": excluded_words(data),
+        "ratios": ratio_words(question.ratios_so_far(data)),
+    }
+    foreseen = question.foresee(data)
+    if foreseen is None:
+        return known
+    estimate = foreseen.estimate
+    if foreseen.can_be_kept(data):
+        known |= {"expected": foreseen.rounds, "left": duration(round(foreseen.left_s))}
+    return known | {
+        "known": percent(expm1(estimate.half_width)),
+        "wanted": percent(expm1(foreseen.wanted)),
+        "interval": {
+            "low": exp(estimate.low),
+            "centre": exp(estimate.centre),
+            "high": exp(estimate.high),
+        },
+        "half_width": estimate.half_width,
+        "wanted_half_width": foreseen.wanted,
+    }
+
+
+ASKED = ("stack", "baseline", "site", "path", "time")
+SYSTEMS = {"system": "stack", "baseline": "baseline"}
+"""By the API's name of it: the field of the page."""
+RUNS_ALREADY = "url:"
+OWN = ("rev:", "conf:", RUNS_ALREADY)
+"""Systems of the user's own that may be named on a page; commands and images may not."""
+
+CONFIGURATION = re.compile(r"conf:(?P<server>(?:[a-z]+:)?)(?P<file>.*?)(?P<port>(?:#[0-9]+)?)")
+
+Answer = Callable[[Request], Any]
+
+
+def make_app(
+    runs: Runs, catalogue: Catalogue, starter: Starter, token: str, port: int, defect: Defect
+) -> Starlette:
+    """Make the application that serves the runs of a folder at a port of this machine.
+
+    `defect` is given the exceptions that nobody foresaw.
+    """
+    addresses = Addresses(token)
+    pages = _Pages(runs, catalogue, starter, addresses)
+    reports = _Reports(runs, addresses)
+    with_token = [
+        Route("/", pages.list),
+        Route("/new", pages.new),
+        Route("/begin", pages.begin, methods=["POST"]),
+        Route("/stop", pages.stop, methods=["POST"]),
+        Route("/compare", pages.compare),
+        Route("/verdict/{name:path}", pages.verdict),
+        Route("/live/{name:path}", pages.live),
+        Route("/events/{name:path}", pages.events),
+        Route("/export/{kind}/{name:path}", pages.export),
+        Route("/style.css", pages.style),
+        Mount("/static", StaticFiles(packages=[("webdyno.interfaces.ui", "static")])),
+    ]
+    refused = [Middleware(ExceptionMiddleware, handlers=_refusals(pages.message))]
+    return Starlette(
+        routes=[
+            Mount(addresses.page(), routes=with_token, middleware=refused),
+            Route(f"/{REPORT}/{{seal}}/{{name:path}}", reports.report),
+        ],
+        middleware=[Middleware(Guard, addresses=addresses, port=port, defect=defect)],
+        exception_handlers=_refusals(reports.message),
+    )
+
+
+Message = Callable[[str, int], Response]
+"""Makes a page that says what is wrong, with a status."""
+
+
+def _refusals(message: Message) -> Mapping[Any, ExceptionHandler]:
+    """Have errors known by pages of one kind: those with the token, or those without."""
+
+    def refused(_: Request, error: Exception) -> Response:
+        if isinstance(error, HTTPException):
+            return message(error.detail, error.status_code)
+        return message(str(error), 400 if isinstance(error, UserError) else 500)
+
+    return dict.fromkeys((UserError, OperationError, HTTPException), refused)
+
+
+class _Reports:
+    """What is shown to who may not know the token: no page of these has a link."""
+
+    def __init__(self, runs: Runs, addresses: Addresses) -> None:
+        self._runs = runs
+        self._is_sealed = addresses.is_sealed
+        self._outside = templates_of("webdyno.interfaces.ui").get_template("outside.html")
+
+    def message(self, said: str, status: int) -> Response:
+        """Say what is wrong."""
+        return HTMLResponse(self._outside.render(said=said), status)
+
+    async def report(self, request: Request) -> Response:
+        """Give a run's report."""
+        name = request.path_params["name"]
+        if not self._is_sealed(request.path_params["seal"], name):
+            raise HTTPException(403, "open the address that `webdyno ui` printed")
+        page = await run_in_threadpool(page_of, self._runs.open(name))
+        return HTMLResponse(page, headers={"content-security-policy": REPORTS})
+
+
+class _Pages:
+    def __init__(
+        self, runs: Runs, catalogue: Catalogue, starter: Starter, addresses: Addresses
+    ) -> None:
+        self._runs = runs
+        self._addresses = addresses
+        self._catalogue = catalogue
+        self._starter = starter
+        self._templates = templates_of("webdyno.interfaces.ui")
+
+    def _page(self, template: str, status: int = 200, **given: object) -> HTMLResponse:
+        made = self._templates.get_template(template).render(
+            root=self._runs.root,
+            when=when,
+            page=self._addresses.page,
+            report=self._addresses.report,
+            **given,
+        )
+        return HTMLResponse(made, status)
+
+    def message(self, said: str, status: int) -> Response:
+        """Say what is wrong."""
+        return self._page("message.html", status, said=said)
+
+    async def list(self, _: Request) -> Response:
+        """Show all runs."""
+        runs = await run_in_threadpool(self._runs.list)
+        return self._page("runs.html", runs=runs, starter=self._starter)
+
+    async def new(self, _: Request) -> Response:
+        """Ask what is to be compared."""
+        return self._page(
+            "new.html",
+            stacks=list(self._catalogue.stacks),
+            sites=list(self._catalogue.sites),
+            starter=self._starter,
+        )
+
+    async def begin(self, request: Request) -> Response:
+        """Start a comparison."""
+        async with request.form() as form:
+            given = {key: str(form.get(key, "")).strip() for key in ASKED}
+        asked = self._comparison(given)
+        own = [asked[key] for key in SYSTEMS if not self._is_known(str(asked[key]))]
+        begun = await run_in_threadpool(self._starter.begin, "compare", asked, own)
+        return RedirectResponse(self._addresses.page("live", begun.name), 303)
+
+    def _comparison(self, given: dict[str, str]) -> Mapping[str, object]:
+        if not all(map(str.isprintable, given.values())):
+            raise UserError("these fields take no control characters: type them again")
+        for key in ("stack", "baseline"):
+            name = given[key]
+            if name not in self._catalogue.stacks and not name.startswith(OWN):
+                raise UserError(
+                    f"{name!r:.60}: the catalog has no such stack; of your own a page may name "
+                    f"{', '.join(OWN)}, whatever else `webdyno compare` can"
+                )
+        if given["path"] and not given["path"].startswith("/"):
+            raise UserError(f"the path {given['path']!r:.60} should begin with /")
+        systems = {key: self._served(given[name]) for key, name in SYSTEMS.items()}
+        paths = {"paths": [given["path"]]} if given["path"] else {}
+        return {**systems, **paths, **{key: given[key] for key in ("site", "time") if given[key]}}
+
+    def _is_known(self, system: str) -> bool:
+        """Whether a system runs nothing but what webdyno has, or what runs already."""
+        return system in self._catalogue.stacks or system.startswith(RUNS_ALREADY)
+
+    def _served(self, system: str) -> str:
+        """Give a system as it was asked for; raise UserError for a configuration from elsewhere.
+
+        A configuration can name programs that its server runs.
+        """
+        if not (asked := CONFIGURATION.fullmatch(system)):
+            return system
+        file = Path(asked["file"]).resolve()
+        if not file.is_relative_to(self._runs.root):
+            raise UserError(
+                f"{system!r:.200}: lies outside of {self._runs.root}; put it there, or start the "
+                "comparison in a terminal"
+            )
+        return f"conf:{asked['server']}{file}{asked['port']}"
+
+    async def stop(self, _: Request) -> Response:
+        """End the run that was begun here with what there is."""
+        self._starter.interrupt()
+        return RedirectResponse(self._addresses.page(), 303)
+
+    async def compare(self, request: Request) -> Response:
+        """Show what changed between two runs of one experiment."""
+        names = request.query_params.getlist("run")
+        if len(names) != 2:
+            raise UserError("choose two runs of the same experiment to compare them")
+        folders = sorted(map(self._runs.open, names), key=lambda name: name.head.started_at)
+        comparison = await run_in_threadpool(_compared, folders)
+        drawn = draw_blocks(comparison.blocks)
+        return self._page("compare.html", folders=folders, title=comparison.title, drawn=drawn)
+
+    async def style(self, _: Request) -> Response:
+        """Give the reports' style sheet, which our pages have as well."""
+        return PlainTextResponse(style_sheet(), media_type="text/css")
+
+    async def verdict(self, request: Request) -> Response:
+        """Give a run's verdict and headline."""
+        folder = self._runs.open(request.path_params["name"])
+        judged, _ = await run_in_threadpool(seen, folder)
+        verdicts = list(dict.fromkeys(point.judgement.verdict for point in judged.points))
+        return JSONResponse(
+            {
+                "verdicts": [
+                    {"sign": SIGNS[verdict], "word": verdict.value} for verdict in verdicts
+                ],
+                "headline": " ".join(
+                    judged.sentences[:1]
+                    if len(judged.points) > 1
+                    else [judged.points[0].judgement.headline]
+                ),
+            }
+        )
+
+    async def live(self, request: Request) -> Response:
+        """Show a run while it goes on; one that has ended shows its report."""
+        name = request.path_params["name"]
+        last = self._starter.last
+        begun = last if last is not None and last.name == name else None
+        try:
+            folder = self._runs.open(name)
+        except UserError:
+            if begun is None:
+                raise
+            going = self._starter.is_busy
+            return self._page("starting.html", name=name, said=begun.said, going=going)
+        if state_of(folder.path) == "ended" and not (begun and self._starter.is_busy):
+            return RedirectResponse(self._addresses.report(name), 303)
+        return self._page("live.html", name=name, head=folder.head, is_ours=begun is not None)
+
+    async def events(self, request: Request) -> Response:
+        """Send what is new of a run."""
+        folder = self._runs.open(request.path_params["name"])
+        return StreamingResponse(events(folder), media_type="text/event-stream")
+
+    async def export(self, request: Request) -> Response:
+        """Give a run as a file."""
+        kind = request.path_params["kind"]
+        folder = self._runs.open(request.path_params["name"])
+        judged, view = await run_in_threadpool(seen, folder)
+        kinds: dict[str, tuple[Callable[[], str], str]] = {
+            "csv": (lambda: summary_csv(view), "text/csv"),
+            "md": (lambda: summary(view), "text/markdown"),
+            "json": (lambda: judged.model_dump_json(indent=2), "application/json"),
+        }
+        if kind not in kinds:
+            raise UserError(f"{kind!r:.20}: there are {', '.join(kinds)}")
+        make, media = kinds[kind]
+        name = f"attachment; filename*=utf-8''{quote(folder.path.name)}.{kind}"
+        return PlainTextResponse(
+            await run_in_threadpool(make), media_type=media, headers={"content-disposition": name}
+        )
+
+
+def _compared(folders: Sequence[RunFolder]) -> Document:
+    compared = compare_sweeps(*(folder.data() for folder in folders))
+    return comparison_document(folders[1].head, compared)

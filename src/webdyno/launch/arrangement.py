@@ -1,0 +1,319 @@
+"""Systems that are named on the spot: the experiment that is made of them.
+
+They may be the user's own, which becomes a part of the catalogue; so may variants of a file.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from webdyno.config import Catalogue, CommandLine, Draft, Override, time_limit
+from webdyno.config.override import TIME, TIME_IS_LIMIT
+from webdyno.config.toml_file import KeyPath
+from webdyno.config.validation import build
+from webdyno.core.errors import UserError
+from webdyno.core.experiment import Experiment
+from webdyno.core.load import Load
+from webdyno.core.metrics import INSTRUCTIONS
+from webdyno.core.point import plan_points
+from webdyno.core.race import FEWEST_IN_RACE, RANKING
+from webdyno.core.registry import question_keys
+from webdyno.core.request import WrittenRequest
+from webdyno.core.stack import Site, Stack
+from webdyno.launch.caller import Caller
+from webdyno.launch.consent import agree_to_own, provide, refuse_commands_of, refuse_own_systems
+from webdyno.systems.names import LONGEST_NAME, NamedSystem, variant_names
+
+USUAL_OBJECTIVES = ("p99<50ms",)
+"""Of a search for a capacity."""
+
+
+class Arrangement(NamedTuple):
+    """An experiment that can be measured."""
+
+    name: str
+    """The run's folder is named like it."""
+    experiment: Experiment
+    catalogue: Catalogue
+    """The one that all of its variants are in."""
+
+
+@dataclass(frozen=True)
+class AskedSystems:
+    """What systems that are named on the spot serve, and what they are asked for."""
+
+    site: str | None = None
+    """What all of them serve; else the first that all can serve."""
+    paths: Sequence[str] = ()
+    """The paths that are requested; else the site's first."""
+    own: Mapping[str, object] = field(default_factory=dict)
+    """Keys of the variants of systems of the user's own, such as `dir`."""
+    load: Mapping[str, object] = field(default_factory=dict)
+    """What is said of the load next to that."""
+    traffic: str = ""
+    """The flags that give requests, if any do."""
+    overrides: Sequence[Override] = ()
+
+    def with_time_s(self, time_s: float | None) -> "AskedSystems":
+        """Give it with another time to measure, if one is given."""
+        if time_s is None:
+            return self
+        kept = self.without_time().overrides
+        return replace(self, overrides=[*kept, *time_limit(time_s, "--time")])
+
+    def without_time(self) -> "AskedSystems":
+        """Give it without a time to measure."""
+        times = (TIME, TIME_IS_LIMIT)
+        return replace(
+            self, overrides=[override for override in self.overrides if override.key not in times]
+        )
+
+
+def checked_with_own(
+    draft: Draft, catalogue: Catalogue, folder: Path, caller: Caller, *, fresh: bool = False
+) -> tuple[Experiment, Catalogue]:
+    """Give an experiment, checked, and the catalogue that all of its variants are in.
+
+    `folder` is where relative paths begin; `fresh` has revisions built again. What you wrote
+    yourself needs no other yes. What has to be installed for it does, and so does what a run kept,
+    which may be somebody else's.
+    """
+    from webdyno.measure.repeat import is_kept
+
+    _check_counted(draft)
+    resolved, joined = _resolved(draft, catalogue, folder, caller, fresh=fresh)
+    experiment = resolved.checked(joined)
+    states = [point.experiment.state for point in plan_points(experiment)]
+    refuse_commands_of(states, caller)
+    if not is_kept(folder):
+        new = joined.stacks.keys() - catalogue.stacks.keys()
+        agree_to_own([joined.stacks[name] for name in new], states, caller)
+    return experiment, joined
+
+
+def _check_counted(draft: Draft) -> None:
+    """Raise UserError where a draft needs instructions that this machine can't count.
+
+    Before anything is built; hosts of a cluster look by themselves.
+    """
+    measure, testbed = (_table(draft.data.get(key)) for key in ("measure", "testbed"))
+    wanting: dict[KeyPath, bool] = {
+        (key, name, INSTRUCTIONS): INSTRUCTIONS in _table(limits)
+        for key in question_keys()
+        for name, limits in _table(draft.data.get(key)).items()
+    }
+    wanting |= {
+        ("measure", "decide_on"): measure.get("decide_on") == INSTRUCTIONS,
+        ("measure", "count_instructions"): measure.get("count_instructions") is True,
+    }
+    place = next((draft.place(where) for where, is_wanted in wanting.items() if is_wanted), None)
+    if place is not None and testbed.get("kind") != "cluster":
+        from webdyno.probes.instructions import check_counted
+
+        check_counted(place)
+
+
+def _table(written: object) -> Mapping[str, object]:
+    return written if isinstance(written, dict) else {}
+
+
+def _resolved(
+    draft: Draft, catalogue: Catalogue, folder: Path, caller: Caller, *, fresh: bool = False
+) -> tuple[Draft, Catalogue]:
+    """Give it with own systems as parts of the catalogue, built; if they may be started at all."""
+    from webdyno.systems.variants import resolve
+
+    refuse_own_systems(draft.data, caller)
+    provide_needs = partial(provide, [], [], caller=caller)
+    return resolve(draft, catalogue, folder, caller.notify, provide_needs, fresh=fresh)
+
+
+@dataclass(frozen=True)
+class OneSystem:
+    """A stack, perhaps a system of the user's own, and what it is asked for."""
+
+    stack: Stack
+    catalogue: Catalogue
+    """The one that it is in."""
+    load: Load
+    requests: Sequence[WrittenRequest]
+    """None where nothing is known of what it serves."""
+
+
+def one_system(
+    name: str,
+    own: Mapping[str, object],
+    catalogue: Catalogue,
+    load: Mapping[str, object],
+    overrides: Sequence[Override],
+    caller: Caller,
+) -> OneSystem:
+    """Look one system up; what is asked of a revision stands in its `webdyno.toml`, unless said.
+
+    `own` are keys of its variant, where it is one of the user's own.
+    """
+    from webdyno.systems.kinds import is_revision
+    from webdyno.systems.project import Project, ProjectSource
+
+    variants = {name: {"stack": name, **own}}
+    spoken = CommandLine({"variants": variants, "load": dict(load)}, {("variants", name): name})
+    folder = Path(str(own.get("dir", ""))).absolute()
+    project = Project.around(folder) if is_revision(name) else None
+    source = ProjectSource(spoken, project) if project else spoken
+    draft = Draft.of(source, overrides)
+    resolved, joined = _resolved(draft, catalogue, Path.cwd(), caller)
+    stack = joined.stack(resolved.data["variants"][name]["stack"])
+    agree_to_own([stack], [], caller)
+    made = build(Load, resolved.data.get("load", {}), lambda where: draft.place(("load", *where)))
+    return OneSystem(stack, joined, made, _requests(resolved, made, said="paths" in load))
+
+
+def _requests(draft: Draft, load: Load, *, said: bool) -> list[WrittenRequest]:
+    """Give what is requested: the paths that were said, else requests, else all paths."""
+    written = draft.data.get("requests")
+    if said or not isinstance(written, list) or not written:
+        return [WrittenRequest(path=path) for path in load.paths]
+    return [
+        build(WrittenRequest, table, lambda where, n=number: draft.place(("requests", n, *where)))  # type: ignore[misc]
+        for number, table in enumerate(written)
+    ]
+
+
+def flag_of(key: str) -> str:
+    """Name the flag of a variant's key."""
+    short = {"environment": "env", "services": "service", "backends": "backend"}
+    return f"--{short.get(key, key.replace('_', '-'))}"
+
+
+NOTHING_MORE = CommandLine({}, {})
+
+
+def race_of(systems: Sequence[str]) -> CommandLine:
+    """Give the key that ranks systems where there are too many for one verdict."""
+    if len(systems) < FEWEST_IN_RACE:
+        return NOTHING_MORE
+    return CommandLine({RANKING: {}}, {(RANKING,): "compare"})
+
+
+def arranged(
+    systems: Sequence[str],
+    asked: AskedSystems,
+    catalogue: Catalogue,
+    caller: Caller,
+    more: CommandLine = NOTHING_MORE,
+    names: Sequence[str] = (),
+) -> Arrangement:
+    """Make the experiment of some systems, the baseline first.
+
+    `more`: tables of the experiment that the question itself gives. `names`: of the variants, if
+    others than the systems give.
+    """
+    from webdyno.systems.kinds import is_own, is_revision
+    from webdyno.systems.project import Project, ProjectSource
+    from webdyno.systems.variants import understood
+
+    if asked.paths and asked.traffic:
+        raise UserError(
+            f"{caller.spelled('--path', asked.paths[0])}: {asked.traffic} says what is requested; "
+            "leave one of them out"
+        )
+    named = [NamedSystem.of(system) for system in systems]
+    given = [system.system for system in named]
+    variants = [{"stack": name, **understood(asked.own, name, given)} for name in given]
+    if asked.own and not any(map(is_own, given)):
+        raise UserError(
+            f"{flag_of(next(iter(asked.own)))} is for a system of your own, such as cmd:COMMAND, "
+            f"and none of {', '.join(given)} is one"
+        )
+    served = catalogue.site(asked.site) if asked.site else common_site(catalogue, *given)
+    names = names or variant_names(named)
+    _refuse_twins(names, named)
+    spoken = _experiment(served, variants, names, asked, caller)
+    spoken = CommandLine({**spoken.data, **more.data}, {**spoken.flags, **more.flags})
+    folder = Path(str(asked.own.get("dir", ""))).absolute()
+    of_revisions = any(map(is_revision, given))
+    project = Project.around(folder) if of_revisions else None
+    source = ProjectSource(spoken, project) if project else spoken
+    draft = Draft.of(source, asked.overrides)
+    experiment, catalogue = checked_with_own(draft, catalogue, Path.cwd(), caller)
+    return Arrangement(_run_name(names, served), experiment, catalogue)
+
+
+def _refuse_twins(names: Sequence[str], systems: Sequence[NamedSystem]) -> None:
+    for name, system in zip(names, systems, strict=False):
+        if system.name and names.count(name) > 1:
+            raise UserError(f"{name}={system.system}: {name} is the name of another one as well")
+
+
+def _experiment(
+    served: Site,
+    variants: Sequence[dict[str, object]],
+    names: Sequence[str],
+    asked: AskedSystems,
+    caller: Caller,
+) -> CommandLine:
+    path = " and ".join(asked.paths)
+    of_site = f"{path or served.ready_path} of {served.name}"
+    where = f" at {of_site if served.paths else path}" if served.paths or path else ""
+    if asked.traffic:
+        where = f" at what {asked.traffic} asks for"
+    flags: dict[KeyPath, str] = {("site",): caller.spelled("--site", served.name)}
+    load = {**asked.load, **({"paths": list(asked.paths)} if path else {})}
+    if "headers" in load:
+        flags["load", "headers", "Host"] = flags["load", "headers"] = "--host"
+    if path or served.paths:
+        flags["load", "paths"] = caller.spelled(
+            "--path", asked.paths[0] if path else served.ready_path
+        )
+    for name, variant in zip(names, variants, strict=True):
+        flags |= {("variants", name, key): flag_of(key) for key in variant}
+        flags |= {
+            ("variants", name): str(variant["stack"]),
+            ("variants", name, "stack"): str(variant["stack"]),
+        }
+    title, question = _in_words(names)
+    return CommandLine(
+        data={
+            "title": title,
+            "question": f"{question}{where}?",
+            "site": served.name,
+            **({"load": load} if load else {}),
+            "variants": dict(zip(names, variants, strict=True)),
+        },
+        flags=flags,
+    )
+
+
+def _in_words(names: Sequence[str]) -> tuple[str, str]:
+    """Give title and question, the latter without its end."""
+    if len(names) > 2:
+        which = f"{', '.join(names[:-1])} and {names[-1]}"
+        return f"Ranks of {len(names)} systems", f"What are the ranks of {which}"
+    if len(names) == 1:
+        return f"The capacity of {names[0]}", f"How much can {names[0]} take"
+    first, second = names
+    return f"{second} against {first}", f"How does {second} compare with {first}"
+
+
+def _run_name(names: Sequence[str], served: Site) -> str:
+    """Name the run, whose folder is named like it."""
+    said = "-".join(reversed(names)) if len(names) <= 2 else f"ranks-{served.name}"
+    return re.sub(r"[^A-Za-z0-9._]+", "-", said)[:LONGEST_NAME].strip("-.")
+
+
+def common_site(catalogue: Catalogue, *systems: str) -> Site:
+    """Give the first site that all can serve; raise UserError where there is none."""
+    from webdyno.systems.kinds import is_own
+    from webdyno.systems.variants import OWN_SITE
+
+    known = [catalogue.stack(name) for name in systems if not is_own(name)]
+    if not known:
+        return catalogue.site(OWN_SITE)
+    for site in catalogue.sites_for(known[0]):
+        if all(site in catalogue.sites_for(other) for other in known):
+            return site
+    together = "both" if len(systems) == 2 else "all"
+    raise UserError(f"there is no site that {' and '.join(systems)} can {together} serve")

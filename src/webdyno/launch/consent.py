@@ -1,0 +1,366 @@
+"""What needs a yes before it is done: installing, building, running what isn't webdyno's own.
+
+Of a load from a log, what isn't answered here as in the log is excluded, which is asked as well.
+"""
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from webdyno.config import Catalogue
+from webdyno.config.foreign import ForeignPart, commands_around_rounds, foreign_parts
+from webdyno.core.base import Model
+from webdyno.core.changes import key_parts
+from webdyno.core.errors import OperationError, UserError
+from webdyno.core.experiment import Experiment, State
+from webdyno.core.files import append_text, state_folder
+from webdyno.core.format import count, latency, number, percent
+from webdyno.core.point import plan_points
+from webdyno.core.service import Need, Own
+from webdyno.core.stack import Site, Stack
+from webdyno.core.text import SECRET
+from webdyno.launch.caller import Caller
+
+if TYPE_CHECKING:
+    from webdyno.measure.first_look import Unlike
+
+AGREED_FILE = "agreed-catalogues"
+_UNKEPT = set[str]()
+"""What this process was agreed to run, and could write down nowhere."""
+SHOWN_HOSTS = 100
+NAMED_LETTERS = 160
+MOST_SHARE = 0.5
+"""Of a load that is excluded: of what remains nothing would be known of the log."""
+MOST_NAMED = 5
+
+
+def agree_to_foreign(parts: Sequence[ForeignPart], caller: Caller) -> None:
+    """Say what parts that aren't webdyno's own will run, and ask, once for each content of theirs.
+
+    Raise UserError when nobody agrees, and where the caller may have no commands run, whatever was
+    agreed to before.
+    """
+    if not caller.allows_commands:
+        for part in parts:
+            if part.in_folder is not None and part.runs:
+                raise _refused(part.runs[0], "is a command")
+    known = _agreed()
+    new = [part for part in parts if part.fingerprint not in known]
+    if not new:
+        return
+    commands = _what_runs(new)
+    if not caller.yes:
+        if caller.is_alone:
+            raise UserError(f"{commands}\nadd {caller.spelled('--yes')} to agree; nothing was run")
+        caller.notify(commands)
+        if not caller.ask("run that?", usual=False):
+            raise UserError("nothing was run, since you didn't agree")
+    _remember(new, caller)
+
+
+def agree_to_catalogues(stacks: Sequence[Stack], sites: Sequence[Site], caller: Caller) -> None:
+    """Ask for what parts of a catalogue will run, as `agree_to_foreign` does."""
+    agree_to_foreign(foreign_parts(stacks, sites), caller)
+
+
+def agree_to_own(stacks: Sequence[Stack], states: Sequence[State], caller: Caller) -> None:
+    """Remember that you requested these yourself: a resumed run asks no more."""
+    own = [part for part in foreign_parts(stacks, []) if part.in_folder]
+    own += commands_around_rounds(states, Path.cwd())
+    known = _agreed()
+    if new := [part for part in own if part.fingerprint not in known]:
+        _remember(new, caller)
+
+
+def refuse_own_systems(written: Mapping[str, Any], caller: Caller) -> None:
+    """Raise UserError where an experiment names systems that would run commands, and may not.
+
+    Nothing is built before that. What runs already is only loaded; a configuration can name
+    programs that its server starts.
+    """
+    if caller.allows_commands:
+        return
+    from webdyno.systems.kinds import KINDS, is_own
+
+    for text in _texts_in([written.get("variants"), written.get("factors")]):
+        if is_own(text) and not KINDS[text.partition(":")[0]].runs_already:
+            raise _refused(text, "runs what its author wrote")
+
+
+def refuse_commands_of(states: Iterable[State], caller: Caller) -> None:
+    """Raise UserError where experiments run commands around their rounds, and may not."""
+    for part in commands_around_rounds(states, Path.cwd()) if not caller.allows_commands else ():
+        raise _refused(part.runs[0], "is a command")
+
+
+def refuse_reading(asked: object, caller: Caller) -> None:
+    """Raise UserError where requests would be filled from your files or environment, and may not.
+
+    `asked`: keywords of a call, or an experiment.
+    """
+    if caller.allows_commands:
+        return
+    for key, text in _keyed_texts(asked):
+        if secret := SECRET.search(text):
+            raise _refused(secret[0], "is a variable of your environment")
+        if re.fullmatch(r"(.+_)?file", key_parts(key)[-1]):
+            raise _refused(f"{key} = {text}", "is a file of yours")
+
+
+def _keyed_texts(value: object, key: str = "") -> Iterator[tuple[str, str]]:
+    """Give all texts in tables and models, each with its key; keys are texts, too."""
+    if isinstance(value, str):
+        yield key, value
+    elif isinstance(value, Model):
+        yield from _keyed_texts(dict(value), key)
+    elif isinstance(value, Mapping):
+        yield from (("", each) for each in value)
+        for name, each in value.items():
+            yield from _keyed_texts(each, name)
+    elif isinstance(value, Sequence):
+        for each in value:
+            yield from _keyed_texts(each, key)
+
+
+def _refused(text: str, why: str) -> UserError:
+    return UserError(
+        f"{text:.{NAMED_LETTERS}}: {why}, which whoever started these tools has not allowed; "
+        "`webdyno mcp --allow-commands` does, or type the command in a terminal"
+    )
+
+
+def _texts_in(value: object) -> Iterator[str]:
+    """Give all texts in a value of TOML or JSON."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        yield from _texts_in([*value.values()])
+    elif isinstance(value, Sequence):
+        for each in value:
+            yield from _texts_in(each)
+
+
+def refuse_other_machines(
+    stacks: Sequence[Stack], caller: Caller, *, anywhere: bool = False
+) -> None:
+    """Raise UserError where stacks pass requests on to other machines, unless those may be loaded.
+
+    Nothing that was made earlier answers that, nor does a yes. `anywhere`: another machine than
+    this one may run them, for which this one is another.
+    """
+    from webdyno.systems.conf.passing import other_machines
+
+    if not caller.loads_other_machines and (hosts := other_machines(stacks, anywhere=anywhere)):
+        places = "\n".join(f"  {host}" for host in hosts[:SHOWN_HOSTS])
+        more = hosts[SHOWN_HOSTS:] and f"\n  and {len(hosts) - SHOWN_HOSTS:,} more"
+        names = [host.partition(" ")[0] for host in hosts if host[0].isalnum()]
+        named = next(iter(names), "HOST")
+        stand_in = caller.spelled("--backend", f"{named}=cmd:'COMMAND'")
+        raise UserError(
+            "requests would be passed on to other machines, and load them:\n"
+            f"{places}{more or ''}\n"
+            "have something on this machine answer in their place, as in "
+            f"{stand_in}; or, if those machines are yours to load, add "
+            f"{caller.spelled('--loads-other-machines')}, which {caller.spelled('--yes')} doesn't "
+            "stand for"
+        )
+
+
+def vouched_targets(
+    stacks: Sequence[Stack], sites: Sequence[Site], caller: Caller
+) -> frozenset[str]:
+    """Give the addresses on other machines where parts run already, which who calls vouches for.
+
+    Raise UserError where he doesn't. As with machines that requests are passed on to, nothing that
+    was made earlier answers that.
+    """
+    roles = [*(stack.services for stack in stacks), *(site.services for site in sites)]
+    owns = [part.service.own for parts in roles for part in parts.values()]
+    targets = {own.elsewhere: own for own in owns if own and own.elsewhere}
+    if not targets:
+        return frozenset()
+    if not caller.target_is_mine:
+        places = "\n".join(f"  {own.written} ({address})" for address, own in targets.items())
+        raise UserError(
+            f"another machine than this one would be loaded:\n{places}\n"
+            "its other users would notice, and it may take the load for an attack. If it is yours "
+            f"to load, add {caller.spelled('--target-is-mine')}, which "
+            f"{caller.spelled('--yes')} doesn't stand for"
+        )
+    caller.notify("load goes to another machine, whose other users notice it:")
+    for address, own in targets.items():
+        caller.notify(f"  {own.written} ({address}): {_round_trip_words(own)}")
+    return frozenset(targets)
+
+
+def _round_trip_words(own: Own) -> str:
+    from webdyno.servers.ready import Address, measured_round_trip_s
+
+    try:
+        trip_s = measured_round_trip_s(Address(own.listens_at or "", own.port or 0, None, 0))
+    except OSError as error:
+        return f"it doesn't accept connections ({error.strerror or error})"
+    return f"each latency has the network's round trip in it, {latency(trip_s * 1e6)} here"
+
+
+def refuse_secrets_for_others(stacks: Sequence[Stack], experiments: Iterable[Experiment]) -> None:
+    """Raise UserError where programs that run as another user would get variables of root's.
+
+    They stand in a run of his, which root goes on with or explains: he chose their names.
+    """
+    from webdyno.host.users import owner_of, uid_of
+
+    services = [role.service for stack in stacks for role in stack.services.values()]
+    asked = [experiment.model_dump_json() for experiment in experiments]
+    for service in services:
+        other = owner_of(service.folder) if service.own else None
+        texts = [*service.environment.values(), *asked]
+        variables = [name for text in texts for name in SECRET.findall(text)]
+        if other and variables and os.environ.get("SUDO_UID") != str(uid_of(other)):
+            raise UserError(
+                f"{service.where} runs as {other.name}, whose run names the variable "
+                f"{variables[0]} of yours (${{env:{variables[0]}}}): run webdyno as {other.name}, "
+                "or copy the run"
+            )
+
+
+def provide(
+    stacks: Sequence[Stack], sites: Sequence[Site], tools: Iterable[Need], caller: Caller
+) -> None:
+    """Install what stacks, sites and tools need and isn't there; build programs that aren't built.
+
+    One question asks for all of that. Raise OperationError when it fails or isn't agreed to.
+    """
+    from webdyno.servers.needs import find, install_packages, missing_packages
+    from webdyno.servers.programs import build_program, unbuilt
+
+    packages = missing_packages(stacks, sites)
+    packages += [tool.apt for tool in tools if find(tool) is None]
+    to_build = unbuilt(stacks)
+    titles = ", ".join(service.title for service in to_build)
+    downloads = f"build {titles}, which downloads what lock files name"
+
+    def agreed(question: str) -> bool:
+        if caller.yes:
+            caller.notify(f"{question} {caller.spelled('--yes')} agreed to that …")
+            return True
+        return bool(caller.ask(question, usual=True))
+
+    install_packages(packages, agreed, f", and {downloads}" if to_build else "")
+    if to_build and not packages and not agreed(f"{downloads}?"):
+        raise OperationError(
+            f"not built: {titles}; add {caller.spelled('--yes')} to have that done"
+        )
+    failures = []
+    for service in to_build:
+        try:
+            build_program(service, caller.notify)
+        except OperationError as failure:
+            failures.append(str(failure))
+    if failures:
+        raise OperationError("\n".join(failures))
+
+
+def _what_runs(parts: Sequence[ForeignPart]) -> str:
+    lines = ["this isn't webdyno's own, and will run:"]
+    for part in parts:
+        lines.append(f"  {part.folder} (as {_as_whom(part)})")
+        lines += [f"    {command}" for command in part.runs]
+        if part.packages:
+            lines.append(f"    with the packages {', '.join(part.packages)}")
+    return "\n".join(lines)
+
+
+def _as_whom(part: ForeignPart) -> str:
+    from webdyno.host.users import name_of, programs_user, server_user
+
+    if part.in_container:
+        return name_of(None)
+    if part.in_folder is None:
+        return name_of(server_user())
+    # A folder that isn't there yet will be ours.
+    author = part.kept_in or part.folder
+    run, folder = (path if path.exists() else Path("/") for path in (author, part.in_folder))
+    return name_of(programs_user(run, folder))
+
+
+def _agreed() -> set[str]:
+    with suppress(OSError, RuntimeError):  # RuntimeError: there is no home folder
+        return {*_UNKEPT, *(state_folder() / AGREED_FILE).read_text().split()}
+    return _UNKEPT
+
+
+def _remember(parts: Sequence[ForeignPart], caller: Caller) -> None:
+    """Keep what was agreed to; where that can't be, say that it will be asked again."""
+    try:
+        agreed = state_folder() / AGREED_FILE
+        agreed.parent.mkdir(parents=True, exist_ok=True)
+        append_text(agreed, "".join(f"{part.fingerprint}\n" for part in parts))
+    except (OSError, OperationError, RuntimeError) as error:
+        _UNKEPT.update(part.fingerprint for part in parts)
+        caller.notify(f"what you agreed to can't be kept, and will be asked again: {error}")
+
+
+def without_unlike(
+    experiment: Experiment,
+    catalogue: Catalogue,
+    caller: Caller,
+    vouched: frozenset[str] = frozenset(),
+) -> Experiment:
+    """Give an experiment of a log without what its variants answer otherwise than the log.
+
+    Raise UserError where nobody agrees to that, or too little would be left.
+    """
+    if not _can_be_looked_at(experiment, catalogue):
+        return experiment
+    from webdyno.measure.first_look import unlike_requests, without
+
+    unlike = unlike_requests(experiment, catalogue, vouched)
+    if not unlike:
+        return experiment
+    differences = _differences_of(experiment, unlike)
+    share = sum(request.share for request in unlike)
+    if share > MOST_SHARE:
+        raise UserError(f"{differences}\nthat is most of the load: nothing was measured")
+    if any(plan.experiment.load.arrivals == "replay" for plan in plan_points(experiment)):
+        raise UserError(f"{differences}\na replay asks for all of them; omit load.arrivals=replay")
+    by_yes = caller.spelled("--yes")
+    if caller.yes:
+        caller.notify(f"{differences}\nthey are excluded, as {by_yes} agreed to")
+    elif caller.is_alone:
+        raise UserError(f"{differences}\nadd {by_yes} to leave them out; nothing was measured")
+    else:
+        caller.notify(differences)
+        if not caller.ask("leave them out and measure the rest?", usual=True):
+            raise UserError("nothing was measured, since you didn't agree")
+    return without(experiment, unlike)
+
+
+def _can_be_looked_at(experiment: Experiment, catalogue: Catalogue) -> bool:
+    """Whether a load is of a log, and the same for all variants, which this machine starts."""
+    own = any(
+        experiment.requests_of(variant) != experiment.requests for variant in experiment.variants
+    )
+    stacks = [catalogue.stack(variant.stack) for variant in experiment.variants.values()]
+    return (
+        bool(experiment.workload and experiment.requests)
+        and not own
+        and experiment.testbed.kind != "cluster"
+        and all(len(request.paths) == 1 for request in experiment.requests)
+        and all(stack.protocol == "http" for stack in stacks)
+    )
+
+
+def _differences_of(experiment: Experiment, unlike: Sequence["Unlike"]) -> str:
+    share = sum(request.share for request in unlike)
+    of = number(len(experiment.requests))
+    lines = [
+        f"{number(len(unlike))} of {of} requests, {percent(share)} of the load, can't be compared:"
+    ]
+    lines += [f"    {request.why} ({percent(request.share)})" for request in unlike[:MOST_NAMED]]
+    if more := len(unlike) - MOST_NAMED:
+        lines += [f"    and {count(more, 'other')}"] if more > 0 else []
+    return "\n".join(lines)

@@ -1,0 +1,374 @@
+"""An experiment is measured: agreed to, provided for, begun, measured, or gone on with."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from webdyno.config import Catalogue
+from webdyno.config.foreign import commands_around_rounds, foreign_parts
+from webdyno.core.command import command
+from webdyno.core.errors import OperationError
+from webdyno.core.experiment import Experiment
+from webdyno.core.format import count, duration
+from webdyno.core.metrics import CAPACITY
+from webdyno.core.point import plan_points
+from webdyno.core.records import SlotRecord
+from webdyno.core.service import Need
+from webdyno.core.stack import Site, Stack
+from webdyno.host.users import others_may_change
+from webdyno.launch.caller import Caller
+from webdyno.launch.consent import (
+    agree_to_foreign,
+    provide,
+    refuse_other_machines,
+    refuse_reading,
+    refuse_secrets_for_others,
+    vouched_targets,
+    without_unlike,
+)
+from webdyno.load.interface import program
+from webdyno.measure.folder import HEAD_FILE, RunFolder
+from webdyno.servers.needs import needs_of
+from webdyno.servers.open_ports import refuse_open_port
+from webdyno.servers.service_graph import Role, resolve_stack
+
+if TYPE_CHECKING:
+    from webdyno.measure.backend import Backend
+
+Rounds = Mapping[int, int]
+"""By number of a point: how many rounds it is to have in all; none at points excluded."""
+COMMAND_SHOWN = 80
+"""Letters of another run's command."""
+READING = {"GET", "HEAD", "OPTIONS", "TRACE"}
+"""Methods that RFC 9110 (9.2.1) calls safe."""
+
+
+class MeasuredRun(NamedTuple):
+    """What was measured, and how that ended."""
+
+    folder: RunFolder
+    end: Literal["finished", "interrupted", "died"]
+    """`died`: a server did, again and again."""
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether somebody ended it."""
+        return self.end == "interrupted"
+
+
+def measure_again(
+    name: str,
+    experiment: Experiment,
+    catalogue: Catalogue,
+    out: Path | None,
+    caller: Caller,
+    rounds: Rounds | None = None,
+) -> MeasuredRun:
+    """Run an experiment from its first round on, in the folder `out` or one under runs/.
+
+    With `rounds` until its points have so many, and without long looks.
+    """
+    if rounds is None and experiment.measure.budget_is_limit:
+        from webdyno.measure.budget import refuse_too_short
+
+        refuse_too_short(experiment, catalogue)
+    vouched = _provide(experiment, catalogue, out or Path("the new run"), caller)
+    experiment = without_unlike(experiment, catalogue, caller, vouched)
+    if said := state_that_stays(experiment, catalogue):
+        caller.notify(said)
+    from webdyno.measure.budget import estimate_text
+    from webdyno.measure.session import begin_run
+
+    if not caller.quiet:
+        caller.notify(f"{name} {estimate_text(experiment, catalogue)}" if rounds is None else name)
+
+    def begun(backend: "Backend", there: Experiment) -> RunFolder:
+        folder = begin_run(name, there, catalogue, out, backend)
+        _agree_again(there, catalogue, folder.path, caller)
+        return folder
+
+    return _measure_in(_backend(experiment, caller, vouched), begun, caller, rounds=rounds)
+
+
+def measure_on(
+    path: Path, caller: Caller, more_s: float | None = None, rounds: Rounds | None = None
+) -> MeasuredRun:
+    """Go on with a run where it was interrupted, or for so many seconds from now on.
+
+    With `rounds` it goes on until its points have so many.
+    """
+    from webdyno.measure.repeat import kept_catalogue
+    from webdyno.measure.session import resume_run
+
+    run = RunFolder.open(path)
+    experiment = run.head.experiment
+    vouched = _provide(experiment, kept_catalogue(path), path, caller)
+    return _measure_in(
+        _backend(experiment, caller, vouched),
+        lambda backend, _: resume_run(run, backend),
+        caller,
+        more_s,
+        rounds,
+    )
+
+
+def measure_or_go_on(
+    name: str, experiment: Experiment, catalogue: Catalogue, path: Path, caller: Caller
+) -> MeasuredRun:
+    """Measure an experiment in a folder, or go on with what is there."""
+    if (path / HEAD_FILE).exists():
+        return measure_on(path, caller)
+    return measure_again(name, experiment, catalogue, path, caller)
+
+
+def within_budget(experiment: Experiment, catalogue: Catalogue, caller: Caller) -> Experiment:
+    """Exclude levels for which there is no time, and say so."""
+    from webdyno.measure.budget import reduce_levels
+
+    budget_s = experiment.measure.budget_s
+    kept = reduce_levels(experiment, catalogue, budget_s)
+    all_points, points = (len(plan_points(each)) for each in (experiment, kept))
+    if points < all_points:
+        caller.notify(
+            f"{points} of {count(all_points, 'point')} fit into {duration(budget_s)}; "
+            "a longer --time measures more, --full all of them"
+        )
+    return kept
+
+
+def measure_sweeps(run: Path, caller: Caller) -> Iterator[MeasuredRun]:
+    """Measure the sweeps next to a search, in its folder, or go on with them; give each.
+
+    None where none was requested.
+    """
+    from webdyno.comparison.sweep import judge_sweep
+    from webdyno.measure.capacity import capacity_sweeps
+
+    folder = RunFolder.open(run)
+    sweep_s = folder.head.experiment.sweep_s
+    if sweep_s is None:
+        return
+    (point,) = judge_sweep(folder.data()).points
+    capacities_rps = [
+        variant.interval.estimate
+        for variant in point.judgement.variants
+        if variant.metric == CAPACITY and variant.interval
+    ]
+    caller.notify(f"\nsweeps around the capacities, for {duration(sweep_s)}:")
+    for name, sweep in capacity_sweeps(folder.head.experiment, capacities_rps):
+        if (measured := _sweep(run / name, sweep, run, caller)) is not None:
+            yield measured
+
+
+def _sweep(path: Path, sweep: Experiment, run: Path, caller: Caller) -> MeasuredRun | None:
+    """Measure a sweep at as many levels as fit into its time, or what is missing of it."""
+    from webdyno.measure.budget import reduce_levels
+    from webdyno.measure.repeat import kept_catalogue
+    from webdyno.measure.session import is_finished
+
+    if (path / HEAD_FILE).exists():
+        return None if is_finished(RunFolder.open(path).data()) else measure_on(path, caller)
+    catalogue = kept_catalogue(run)
+    kept = reduce_levels(sweep, catalogue, sweep.measure.budget_s)
+    return measure_again(path.name, kept, catalogue, path, caller)
+
+
+def has_enough(folder: RunFolder) -> bool:
+    """Whether an interrupted run has rounds enough for an answer."""
+    from webdyno.comparison import question_of
+
+    points = folder.data().points
+    return all(question_of(data.experiment).shows_when_interrupted(data) for data in points)
+
+
+def what_is_kept(folder: RunFolder) -> str:
+    """Say where the slots of a run are that didn't come to its end, and what can be done."""
+    if not any(isinstance(record, SlotRecord) for record in folder.records()):
+        return f"nothing was measured yet, and {folder.path} can be removed"
+    return (
+        f"every finished slot is kept in {folder.path}\n"
+        f"    {command('resume', folder.path)}   continues, with everything as it was\n"
+        f"    {command('report', folder.path)}   judges what is there"
+    )
+
+
+def state_that_stays(experiment: Experiment, catalogue: Catalogue) -> str | None:
+    """Say that what requests write is there in the next round; None where nothing is known to be.
+
+    Containers begin again in each round, and so do databases among a program's services; `prepare`
+    is taken to put things back.
+    """
+    writing = [request.label for request in experiment.requests if request.method not in READING]
+    if not writing or experiment.state.before_round:
+        return None
+    lasting = [
+        name
+        for name, variant in experiment.variants.items()
+        if _keeps_state(catalogue, variant.stack)
+    ]
+    if not lasting:
+        return None
+    return (
+        f"{writing[0]} may write, and nothing puts that back: later rounds find more than earlier "
+        f"ones, and variants in one folder ({', '.join(lasting)}) write into the same files. "
+        '[state] before_round = ["…"] or prepare in [app] resets it (docs/how-to/compare-my-app.md)'
+    )
+
+
+def _keeps_state(catalogue: Catalogue, name: str) -> bool:
+    stack = catalogue.stack(name)
+    front = stack.services[stack.front].service
+    begins_again = front.initialise or any(
+        service.service.data for service in stack.services.values()
+    )
+    return bool(front.own and front.own.container_port is None and not begins_again)
+
+
+@contextmanager
+def _backend(
+    experiment: Experiment, caller: Caller, vouched: frozenset[str]
+) -> Iterator[tuple["Backend", Experiment]]:
+    """Give where an experiment takes place, and the experiment with its hosts named."""
+    from webdyno.measure.local_backend import LocalBackend
+
+    if experiment.testbed.kind != "cluster":
+        yield LocalBackend(vouched), experiment
+        return
+    from webdyno.cluster.backend import ClusterBackend
+    from webdyno.launch.dispatch import cluster_hosts, fit_hosts
+
+    with (
+        cluster_hosts(caller.cluster) as hosts,
+        ClusterBackend(fit_hosts(hosts, caller), yes=caller.yes) as backend,
+    ):
+        yield backend, backend.resolved(experiment)
+
+
+def _provide(
+    experiment: Experiment, catalogue: Catalogue, folder: Path, caller: Caller
+) -> frozenset[str]:
+    """Get a yes to what runs at any of the points, and what it needs on the machine.
+
+    `folder` is that of the run. Give the addresses on other machines that may be loaded.
+    """
+    there = [plan.experiment for plan in plan_points(experiment)]
+    for each in there:
+        refuse_reading(each, caller)
+        _refuse_open_ports(each, catalogue)
+    stacks, sites = _named_parts(there, catalogue)
+    generators = [program(name) for name in dict.fromkeys(each.generator for each in there)]
+    tools = [need for its in generators if (need := its.need)]
+    tools += [need for each in there for need in _needs_of_settings(each, catalogue)]
+    on_hosts = experiment.testbed.kind == "cluster"
+    refuse_other_machines(stacks, caller, anywhere=on_hosts)
+    vouched = vouched_targets(stacks, sites, caller)
+    around = commands_around_rounds((each.state for each in there), folder, catalogue.kept_in)
+    refuse_secrets_for_others(stacks, there)
+    agree_to_foreign([*foreign_parts(stacks, sites), *around], caller)
+    if not on_hosts:  # those look themselves
+        provide(stacks, sites, tools, caller)
+        _report_others(caller)
+    for its in generators:
+        for bias in its.biases:
+            caller.notify(f"{its.name}: {bias}")
+    return vouched
+
+
+def _agree_again(
+    experiment: Experiment, catalogue: Catalogue, folder: Path, caller: Caller
+) -> None:
+    """Get a yes to what a new run has kept, where others may have changed it since the first.
+
+    What is the same needs none.
+    """
+    from webdyno.measure.repeat import kept_catalogue
+
+    there = [plan.experiment for plan in plan_points(experiment)]
+    foreign = foreign_parts(*_named_parts(there, catalogue))
+    if not any(map(others_may_change, (folder, *(part.folder for part in foreign)))):
+        return
+    kept = kept_catalogue(folder)
+    stacks, sites = _named_parts(there, kept)
+    for each in there:
+        _refuse_open_ports(each, kept)
+    refuse_other_machines(stacks, caller, anywhere=experiment.testbed.kind == "cluster")
+    refuse_secrets_for_others(stacks, there)
+    agree_to_foreign(foreign_parts(stacks, sites), caller)
+
+
+def _named_parts(
+    experiments: Sequence[Experiment], catalogue: Catalogue
+) -> tuple[list[Stack], list[Site]]:
+    """Give the stacks and sites that experiments name."""
+    variants = [
+        (variant.stack, experiment.site_of(name))
+        for experiment in experiments
+        for name, variant in experiment.variants.items()
+    ]
+    stacks = dict.fromkeys(stack for stack, _ in variants)
+    sites = dict.fromkeys(site for _, site in variants)
+    return [*map(catalogue.stack, stacks)], [*map(catalogue.site, sites)]
+
+
+def _needs_of_settings(experiment: Experiment, catalogue: Catalogue) -> Iterator[Need]:
+    """Give what servers need because of settings, or of the protocol that they are asked in."""
+    for _, _, role in _roles(experiment, catalogue):
+        yield from (need for need in needs_of(role).values() if need.when and not need.optional)
+
+
+def _refuse_open_ports(experiment: Experiment, catalogue: Catalogue) -> None:
+    """Raise UserError before anything is asked or started; hosts of a cluster look themselves."""
+    for variant, stack, role in _roles(experiment, catalogue):
+        on_loopback = experiment.testbed_of(variant).kind == "this-machine"
+        refuse_open_port(role, stack, is_private=not on_loopback)
+
+
+def _roles(experiment: Experiment, catalogue: Catalogue) -> Iterator[tuple[str, Stack, Role]]:
+    """Give the services of each variant with their settings."""
+    for name, variant in experiment.variants.items():
+        stack, site = catalogue.stack(variant.stack), catalogue.site(experiment.site_of(name))
+        settings = experiment.settings_of(name)
+        for role in resolve_stack(stack, site, settings, server_cpus=1).roles:
+            yield name, stack, role
+
+
+def _report_others(caller: Caller) -> None:
+    """Say who else is at it here: two runs on one machine measure each other."""
+    from webdyno.host.workspace import others_running, sweep
+
+    for fault in sweep():
+        caller.notify(fault)
+    if others := others_running():
+        more = f" and {len(others) - 1} more" if others[1:] else ""
+        caller.notify(
+            f"servers of webdyno run here as well, of process {others[0].pid} "
+            f"({others[0].command:.{COMMAND_SHOWN}}){more}: both measure wrongly while the other "
+            "runs; better wait until that has ended"
+        )
+
+
+def _measure_in(
+    where: AbstractContextManager[tuple["Backend", Experiment]],
+    opened: Callable[["Backend", Experiment], RunFolder],
+    caller: Caller,
+    more_s: float | None = None,
+    rounds: Rounds | None = None,
+) -> MeasuredRun:
+    """Measure in a run's folder that is held for writing; whatever happens, say how to go on."""
+    from webdyno.measure.session import is_finished, measure_run, rounds_are_over
+
+    is_over = is_finished if rounds is None else rounds_are_over
+
+    with where as (backend, there), opened(backend, there) as folder:
+        if more_s is None and rounds is None and is_finished(folder.data()):
+            longer = command("resume", folder.path, "--time", "60s")
+            caller.notify(f"this run has come to its end; to measure for longer: {longer}")
+        try:
+            with caller.progress(folder.head) as progress:
+                measure_run(folder, progress, more_s, rounds, backend)
+        except KeyboardInterrupt:
+            return MeasuredRun(folder, "interrupted")
+        except OperationError as error:
+            raise OperationError(f"{error}\n{what_is_kept(folder)}") from error
+        return MeasuredRun(folder, "finished" if is_over(folder.data()) else "died")

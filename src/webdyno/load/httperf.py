@@ -1,0 +1,105 @@
+"""httperf: one thread that opens connections at a rate, with a number of calls on each."""
+
+from collections.abc import Mapping, Sequence
+
+from webdyno.core.load import Load
+from webdyno.core.load_result import (
+    Connections,
+    Failures,
+    KeepAliveResult,
+    LoadResult,
+    Requests,
+    Times,
+)
+from webdyno.core.request import WrittenRequest, header
+from webdyno.formats.run import Run
+from webdyno.formats.tools.httperf import HTTPERF
+from webdyno.load.instrument import Done, Instrument, only_plain, us
+from webdyno.load.interface import LoadOrder
+
+
+class Httperf(Instrument):
+    """`httperf --period`: an open loop of connections; the slot has as many as are due in it."""
+
+    name = "httperf"
+    package = "httperf"
+    version_flag = "--version"
+    reader = HTTPERF
+    always_reported = ("connections", "failed", "non_2xx")
+    biases = (
+        "latency counts from when a request was sent, not from when it was due",
+        "its one thread asks the kernel over and over, and is late where it has no CPU to itself",
+    )
+
+    def fault(self, load: Load, requests: Sequence[WrittenRequest]) -> str | None:
+        """Say what of a load httperf can't do."""
+        if load.loop == "closed" or load.arrival_unit != "connection":
+            return (
+                "opens connections at a rate: it needs load.loop = "
+                '"open", load.arrival_unit = "connection", load.rate_per_s and load.keepalive = N'
+            )
+        return only_plain(load, requests)
+
+    def command(self, order: LoadOrder, cpus: int) -> list[str]:  # noqa: ARG002 (it has a thread)
+        """Give httperf's command line; a period of type e has exponential lengths (Poisson)."""
+        load, (request,) = order.load, order.requests
+        headers = request.headers
+        server, _, port = order.url.removeprefix("http://").partition(":")
+        rate = load.rate_per_s or 1.0
+        kind = "e" if load.arrivals == "poisson" else "d"
+        return [
+            *(
+                "httperf",
+                "--hog",
+                f"--server={server}",
+                f"--port={port or 80}",
+                f"--uri={request.path}",
+            ),
+            f"--period={kind}{1 / rate:.9f}",
+            f"--num-conns={max(1, round(rate * order.duration_s))}",
+            f"--num-calls={load.keepalive}",
+            f"--timeout={load.timeout_s:g}",
+            *(["--no-host-hdr"] if header(headers, "host") else []),
+            *([f"--add-header={_escaped(headers)}"] if headers else []),
+        ]
+
+    def result(self, order: LoadOrder, run: Run, done: Done, cpus: int) -> LoadResult:  # noqa: ARG002
+        """Give what httperf printed. Its times count from when a request was sent, not due."""
+        load, (request,) = order.load, order.requests
+        output, responses = run.output, run.requests
+        wrong = output.non_2xx or 0
+        other_body = request.expect_on_wire.body_bytes not in {
+            None,
+            output.document_bytes,
+        }
+        return LoadResult(
+            target=order.url + request.path,
+            loop="open",
+            measured_s=run.duration_s,
+            requests=Requests(completed=max(responses - wrong, 0)),
+            by_status=output.by_status,
+            failures=Failures(
+                connect=output.failed_connect or 0,
+                timeout=output.failed_timeout or 0,
+                reset=output.failed_receive or 0,
+                status=wrong,
+                body=responses if other_body and not wrong else 0,
+            ),
+            connections=Connections(opened=output.connections),
+            keepalive=KeepAliveResult(requested=load.keepalive),
+            throughput_rps=run.throughput_rps,
+            offered_rps=load.offered_rps,
+            service_time_us=Times(mean=us(output.mean_ms)),
+            connect_time_us=Times(p50=us(output.connect_median_ms)),
+            client=done.client(threads=1, busy_waits=True),
+            printed=done.text,
+        )
+
+
+def _escaped(headers: Mapping[str, str]) -> str:
+    r"""Write headers as httperf takes them: lines with their ends as `\n`."""
+    lines = (f"{name}: {value}" for name, value in headers.items())
+    return "".join(line.replace("\\", "\\\\") + "\\n" for line in lines)
+
+
+PROGRAM = Httperf()

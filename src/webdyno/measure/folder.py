@@ -1,0 +1,345 @@
+"""A run's folder: its head in `run.json`, what was measured in `slots.jsonl`, a folder per variant.
+
+`slots.jsonl` is the one truth of a run. It is only ever appended to, a line at a time, so that
+whatever ends webdyno leaves every finished slot behind. Format: docs/reference/run-folder.md.
+"""
+
+import fcntl
+import io
+import json
+import logging
+import os
+import stat
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from functools import cached_property
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Self, TypeVar
+
+from pydantic import ValidationError
+
+from webdyno.config.validation import first_fault
+from webdyno.core.errors import OperationError, UserError
+from webdyno.core.files import (
+    MIB,
+    cause_of,
+    folder_inside,
+    read_given,
+    reading,
+    unreadable,
+    write_whole,
+    writing,
+)
+from webdyno.core.migration import OLDEST_FORMAT, migrated_head
+from webdyno.core.records import Record, RoundRecord
+from webdyno.core.run import (
+    CONFIRMATION_FOLDER,
+    FORMAT,
+    MOST_DIGITS,
+    MOST_STACKS_BYTES,
+    RunHead,
+    profile_run,
+    read_stacks,
+    round_path,
+    stacks_file,
+    variant_folder,
+    written_stacks,
+)
+from webdyno.host.workspace import locks_held, open_lock
+from webdyno.measure.records_file import MOST_RECORDS_BYTES, RECORDS_FILE, records_of, whole_lines
+from webdyno.measure.redact import line_of, names_in, without_secrets
+
+if TYPE_CHECKING:  # numpy takes a while to import
+    from webdyno.evidence.point_data import RunData
+
+logger = logging.getLogger(__name__)
+
+HEAD_FILE = "run.json"
+LOCK_FILE = ".lock"
+"""Held by the process that appends. Nobody but its owner can open it, and so hold it."""
+MOST_HEAD_BYTES = 16 * MIB
+WITHOUT, MOST_WORDS_BYTES = ".txt", 4096
+"""The file, next to where profile rounds would lie, that says why there are none."""
+
+Write = Callable[[int, bytes], int]
+R = TypeVar("R", bound=Record)
+
+_ONE_READS = Lock()
+"""One thread at a time reads records, as their memory is measured by the growth of the process."""
+
+
+class RunFolder:
+    """A run on disk. Any number of processes may read it; one at a time may append.
+
+    A context manager: leaving it closes the file and lets another process append.
+    """
+
+    def __init__(self, path: Path, head: RunHead, write: Write = os.write) -> None:
+        self.path = path
+        self.head = head
+        self._write = write
+        self._file: int | None = None
+        self._lock: int | None = None
+
+    @classmethod
+    def create(cls, path: Path, head: RunHead) -> Self:
+        """Begin a run in a new or empty folder, and hold it for appending.
+
+        Raises UserError when the folder already holds something, OperationError when it can't be
+        written.
+        """
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            if any(path.iterdir()):
+                raise UserError(
+                    f"{path} is not empty: a run needs a folder of its own. "
+                    "Name another one with --output."
+                )
+        except OSError as error:
+            raise OperationError(f"{path}: can't begin a run there: {cause_of(error)}") from error
+        write_whole(path / HEAD_FILE, head.model_dump_json(indent=2) + "\n")
+        logger.debug("made the run's folder %s", path)
+        folder = cls(path, head)
+        folder.hold()
+        return folder
+
+    @classmethod
+    def open(cls, path: Path) -> Self:
+        """Read the head of a run that exists. Raises UserError when the folder holds none."""
+        file = path / HEAD_FILE
+        try:
+            text = read_given(file, MOST_HEAD_BYTES).decode()
+        except (FileNotFoundError, NotADirectoryError):
+            raise UserError(
+                f"{path} holds no run: there is no {HEAD_FILE} in it. "
+                "Give the folder that `webdyno run` named at its end."
+            ) from None
+        except (OSError, ValueError) as error:  # ValueError: not UTF-8, or a NUL in the path
+            raise unreadable(file, error) from error
+        return cls(path, _parse_head(file, text))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the run; `append` and `hold` take it again."""
+        for descriptor in (self._file, self._lock):
+            if descriptor is not None:
+                os.close(descriptor)
+        self._file = self._lock = None
+
+    def hold(self) -> None:
+        """Take the run for appending, before anything is started that would be in vain otherwise.
+
+        Raises UserError when another process is appending to it.
+        """
+        if self._file is not None:
+            return
+        with writing(self.path), folder_inside(self.path) as folder:
+            self._hold_in(folder)
+
+    def _hold_in(self, folder: int) -> None:
+        """Hold it in the open folder, whatever somebody puts in its place meanwhile."""
+        lock = open_lock(self.path / LOCK_FILE, folder)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._file = _opened_for_appending(self.path / RECORDS_FILE, folder)
+        except BlockingIOError:
+            os.close(lock)
+            raise UserError(
+                f"{self.path}: another webdyno is adding to this run. "
+                "Wait until it has ended, or begin another run with --output."
+            ) from None
+        except BaseException:
+            os.close(lock)
+            raise
+        self._lock = lock
+
+    @cached_property
+    def _names(self) -> frozenset[str]:
+        return names_in(self.head)
+
+    def append(self, record: R) -> R:
+        """Add a record as one line, handed to the kernel before this returns; give what is kept.
+
+        That is the record without the secrets that others said. The end of a round is also forced
+        to the disk, so that it survives a power cut. Raises OperationError when that fails, as on
+        a full disk; what was there before stays whole.
+        """
+        self.hold()
+        assert self._file is not None  # noqa: S101 (hold took it)
+        record = without_secrets(record, self._names)
+        line = line_of(record)
+        size = os.fstat(self._file).st_size
+        if size + len(line) > MOST_RECORDS_BYTES:
+            raise OperationError(
+                f"{self.path / RECORDS_FILE}: full: a run keeps {MOST_RECORDS_BYTES // MIB} MiB of "
+                "records at most. `webdyno report` shows what was measured; go on in another run."
+            )
+        with writing(self.path / RECORDS_FILE):
+            try:
+                written = 0
+                while written < len(line):
+                    written += self._write(self._file, line[written:])
+                if isinstance(record, RoundRecord):
+                    os.fsync(self._file)
+            except OSError:
+                os.ftruncate(self._file, size)
+                raise
+        return record
+
+    def data(self) -> "RunData":
+        """Read everything measured so far as the judge needs it; raises UserError at a bad line."""
+        from webdyno.evidence.point_data import RunData
+
+        again = self.path / CONFIRMATION_FOLDER
+        second = RunFolder.open(again) if (again / HEAD_FILE).exists() else None
+        return RunData(
+            self.head,
+            self.records(),
+            dict(self._profiles()),
+            RunData(second.head, second.records()) if second else None,
+        )
+
+    def _profiles(self) -> "Iterator[tuple[int, RunData | str]]":
+        """Read the profile rounds of a gate's points, or why there are none."""
+        from webdyno.evidence.point_data import RunData
+
+        found_here = profile_run(self.path, 0).parent.glob("profile-*")
+        for path in sorted(
+            found_here, key=lambda path: path.suffix != WITHOUT
+        ):  # rounds count more
+            _, _, number = path.stem.partition("-")
+            if not number.isdecimal() or len(number) > MOST_DIGITS:
+                continue
+            if path.suffix == WITHOUT:
+                with suppress(OSError):
+                    said = read_given(path, MOST_WORDS_BYTES).decode(errors="replace")
+                    yield int(number), said.strip()
+            elif (path / HEAD_FILE).exists():
+                profile = RunFolder.open(path)
+                yield int(number), RunData(profile.head, profile.records())
+
+    def keep_without_profile(self, point: int, why: str) -> None:
+        """Keep why a gate's point has no profile rounds; raise OperationError if that fails."""
+        file = profile_run(self.path, point).with_suffix(WITHOUT)
+        write_whole(file, f"{why}\n", below=self.path)
+
+    def records(self) -> list[Record]:
+        """Read everything measured so far, in the order in which it happened.
+
+        Blank lines are passed over, and a last line that was torn by a kill or a power cut is
+        excluded. Raises UserError at any other bad line.
+        """
+        file = self.path / RECORDS_FILE
+        with _ONE_READS, reading(file):
+            try:
+                return list(records_of(file))
+            except FileNotFoundError:
+                return []
+
+    def round_log(self, point: int, round_number: int, name: str) -> Path:
+        """Give the path of something that a round keeps next to its variants.
+
+        Raise UserError where a symbolic link leads out of the run.
+        """
+        log = round_path(self.path, point, round_number) / name
+        if not log.resolve().is_relative_to(self.path.resolve()):
+            raise UserError(f"{log} leads out of {self.path}: remove that symbolic link")
+        return log
+
+    def round_folder(self, point: int, round_number: int, variant: str) -> Path:
+        """Give the folder of a variant in a round (configs, error logs), made if it isn't there."""
+        folder = self.round_log(point, round_number, variant_folder(variant))
+        try:
+            with folder_inside(folder, self.path):
+                return folder
+        except OSError as error:
+            raise OperationError(f"{folder}: can't be made: {cause_of(error)}") from error
+
+    def add_stacks(self, variant: str, stacks: Mapping[str, int]) -> None:
+        """Add samples of a variant's stacks to those that are kept.
+
+        Raise UserError where something else has their name, OperationError if it can't be written.
+        """
+        file, kept = stacks_file(self.path, variant), Counter[str]()
+        with reading(file), suppress(FileNotFoundError):
+            kept = read_stacks(read_given(file, MOST_STACKS_BYTES).decode(errors="replace"))
+        kept.update(stacks)
+        write_whole(file, written_stacks(kept), below=self.path)
+
+
+def is_held(path: Path) -> bool:
+    """Whether a process appends to the run in a folder.
+
+    The kernel's list of locks is read, since trying the lock might be in that process's way. It
+    names inodes, and one of another file system may have the same: so the owners are compared.
+    """
+    try:
+        lock = (path / LOCK_FILE).lstat()
+        holder = locks_held().get(lock.st_ino)
+        return holder is not None and Path(f"/proc/{holder}").stat().st_uid in {0, lock.st_uid}
+    except (OSError, ValueError):
+        return False
+
+
+def _opened_for_appending(file: Path, folder: int) -> int:
+    """Open the records of a run whose lock is held, and cut off what is torn at their end."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    with writing(file):
+        descriptor = os.open(file.name, flags, 0o644, dir_fd=folder)
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        os.close(descriptor)
+        raise OperationError(f"{file}: can't be written: it is not a regular file")
+    if status.st_nlink > 1:
+        os.close(descriptor)
+        raise OperationError(
+            f"{file} has another name as well (a hard link), under which it would be changed, too; "
+            "put a copy in its place"
+        )
+    try:
+        _repair_end(descriptor, file)
+    except OSError as error:
+        os.close(descriptor)
+        raise OperationError(f"{file}: can't be continued: {cause_of(error)}") from error
+    return descriptor
+
+
+def _parse_head(file: Path, text: str) -> RunHead:
+    try:
+        raw = json.loads(text)
+        file_format = raw.get("format") if isinstance(raw, dict) else None
+        if isinstance(file_format, int) and file_format < OLDEST_FORMAT:
+            raise UserError(f"{file}: made by an older version of webdyno; measure again")
+        if file_format not in {OLDEST_FORMAT, FORMAT}:
+            raise UserError(
+                f"{file}: format {file_format!r:.40}, but this webdyno reads format {FORMAT}. "
+                "Use the version of webdyno that made the run."
+            )
+        if file_format == OLDEST_FORMAT:
+            text = json.dumps(migrated_head(raw))
+        return RunHead.model_validate_json(text)
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{file}: not the head of a run: {_first_problem(error)}") from error
+
+
+def _repair_end(descriptor: int, file: Path) -> None:
+    """Cut off what is torn, so that the next record begins a line of its own."""
+    size = os.fstat(descriptor).st_size
+    ends_at = 0
+    for line in whole_lines(io.FileIO(descriptor, closefd=False), file):
+        ends_at = line.ends_at
+    if size and (size != ends_at + 1 or os.pread(descriptor, 1, ends_at) != b"\n"):
+        os.ftruncate(descriptor, ends_at)
+        if ends_at:
+            os.write(descriptor, b"\n")
+
+
+def _first_problem(error: ValueError | RecursionError) -> str:
+    return first_fault(error) if isinstance(error, ValidationError) else str(error)

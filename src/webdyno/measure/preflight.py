@@ -1,0 +1,383 @@
+"""Before load, the same requests go to every variant; responses are written down, and compared.
+
+This is the pre-flight check. Where bodies differ a diff shows it, without what may differ. Where
+connections are users, one logs in and goes through all once: the load generator does that, so that
+what is checked is what will be sent.
+"""
+
+import hashlib
+import json
+import re
+import zlib
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+from uuid import uuid4
+
+import regex
+
+from webdyno.core.errors import UserError
+from webdyno.core.format import size
+from webdyno.core.hiding import HIDDEN
+from webdyno.core.line_diff import line_diff
+from webdyno.core.load import Load
+from webdyno.core.records import Response
+from webdyno.core.request import JSON_TOP, accepted_encodings, header, steps
+from webdyno.core.session import PLACE
+from webdyno.load.asking import LONGEST_S, Conversation
+from webdyno.load.interface import (
+    Generator,
+    GeneratorError,
+    LoadOrder,
+    LoginError,
+    Request,
+    ServerResponse,
+    Users,
+)
+
+SHOWN_BYTES = 500
+"""How much of a body is kept as text: enough to recognise an error page."""
+
+COMPARED_BYTES = 1 << 16
+"""How much of a body is compared with the baseline's, to show where they differ."""
+
+MOST_DECODED_BYTES = 1 << 28
+"""A small body can unpack to one that fills the memory. No other one is longer, either."""
+
+MOST_SEARCHED_BYTES = 1 << 25
+"""Of a body of which something is ignored: as JSON it can take thirty times as much memory."""
+
+ZLIB_FORMATS = {"gzip": 31, "deflate": 15}
+"""By encoding: what zlib calls its format (RFC 9110, 8.4.1)."""
+MOST_LINES, MOST_LETTERS, MOST_FIELDS = 8, 100, 50
+CUT_LETTERS = 40
+"""Number of letters shown before the first difference of two long lines."""
+WITHIN_S = 5.0
+SLOW = "; where whole responses take longer, such as streams, give a longer load.timeout_s"
+INSTEAD = "…"
+
+SHORTEST_HIDDEN = 4
+"""Captured values of fewer letters may stand anywhere in a page."""
+
+
+def ask_all(
+    url: str,
+    requests: Sequence[Request],
+    load: Load,
+    client_entry: Sequence[str] = (),
+    ignored: Sequence[str] = (),
+) -> list[Response]:
+    """Ask a server each request over one connection, as the load will, and keep the responses.
+
+    What is `ignored` is taken out of bodies, unless they have to be what site or request say.
+
+    Headers are those of the load, so bodies may come compressed: what is kept of them is decoded.
+
+    `url` is the server's base URL. A request that gets no response gives a `Response` with an
+    error.
+    """
+    if not requests:
+        return []
+    with Conversation(url, load, client_entry) as conversation:
+        responses = conversation.ask_all(requests)
+        return [
+            _written_down(said, asked, ignored)
+            for said, asked in zip(responses, requests, strict=True)
+        ]
+
+
+def _written_down(said: ServerResponse, asked: Request, ignored: Sequence[str]) -> Response:
+    blank = unanswered(asked)
+    if said.trouble is not None:
+        is_slow = said.trouble == "late" and said.came_bytes
+        return blank.replace(error=f"{said.failure}{SLOW if is_slow else ''}")
+    try:
+        return described(blank, said, asked, ignored)
+    except (zlib.error, Undecodable) as error:
+        return blank.replace(error=str(error) or type(error).__name__)
+
+
+def unanswered(asked: Request) -> Response:
+    """Report what a response should be, before there is one."""
+    return Response(
+        path=asked.label or asked.path,
+        expected_status=asked.expect.status,
+        expected_sha256=asked.expect.body_sha256,
+        expected_bytes=asked.expect.body_bytes,
+        expected_reads=asked.expect.reads,
+        has_rules=asked.expect.has_rules,
+        status=None,
+    )
+
+
+def described(
+    blank: Response,
+    said: ServerResponse,
+    asked: Request,
+    ignored: Sequence[str],
+) -> Response:
+    """Report what a server said; raise Undecodable or zlib.error where its body can't be read."""
+    encoding = (header(dict(said.headers), "content-encoding") or "").strip().lower()
+    body = decoded(said.body, encoding, accepted_encodings(asked.headers))
+    contains = asked.expect.contains
+    lacks = contains is not None and contains.encode() not in body
+    if asked.expect.body_sha256 is None:
+        body = without_ignored(body, ignored)
+    return blank.replace(
+        body=body[:COMPARED_BYTES],
+        status=said.status,
+        http_version=said.version,
+        headers=list(said.headers),
+        tls=said.tls,
+        head_bytes=said.head_bytes,
+        encoding="" if encoding == "identity" else encoding,
+        wire_bytes=len(said.body),
+        body_bytes=len(body),
+        body_sha256=hashlib.sha256(body).hexdigest(),
+        lacks=contains if lacks else None,
+        lacks_header=_lacking(said.headers, asked.expect.headers),
+        body_start=body[:SHOWN_BYTES].decode("utf-8", "replace"),
+    )
+
+
+def _lacking(headers: Sequence[tuple[str, str]], wanted: Mapping[str, str]) -> str | None:
+    """Name a header that isn't right, with what its value should match; None if all are right."""
+    there = dict(headers)
+    for name, pattern in wanted.items():
+        value = header(there, name)
+        if value is None:
+            return f"{name}: there is none, but it should match {pattern!r}"
+        if not regex.search(pattern, value, timeout=WITHIN_S):
+            return f"{name}: it should match {pattern!r}, not be {value!r:.80}"
+    return None
+
+
+class Undecodable(Exception):  # noqa: N818 (it becomes a line of the pre-flight check)
+    """A body that can't be looked into; the message says why."""
+
+
+def decoded(body: bytes, encoding: str, accepted: Collection[str]) -> bytes:
+    """Take a body out of its Content-Encoding; raise Undecodable or zlib.error if that fails."""
+    if encoding in {"", "identity"}:
+        return body
+    if encoding not in ZLIB_FORMATS.keys() & accepted:
+        raise Undecodable(f"its body came in the encoding {encoding!r:.40}, which nobody asked for")
+    unpacking = zlib.decompressobj(wbits=ZLIB_FORMATS[encoding])
+    page = unpacking.decompress(body, MOST_DECODED_BYTES)
+    if not unpacking.eof:
+        raise Undecodable(f"its {encoding} body is cut off, or unpacks to very many bytes")
+    return page
+
+
+def without_ignored(body: bytes, ignored: Sequence[str]) -> bytes:
+    """Give a body without what may differ; raise UserError for a pattern that takes for ever.
+
+    Raise Undecodable for a body that is too long to look for it.
+    """
+    if ignored and len(body) > MOST_SEARCHED_BYTES:
+        raise Undecodable(
+            f"its body has {size(len(body))}, and {size(MOST_SEARCHED_BYTES)} at most are searched "
+            "for what to ignore"
+        )
+    for what in ignored:
+        if what.startswith(JSON_TOP):
+            body = _without_value(body, steps(what))
+            continue
+        try:
+            text = regex.sub(
+                what, INSTEAD, body.decode("utf-8", "surrogateescape"), timeout=WITHIN_S
+            )
+        except TimeoutError:
+            raise UserError(
+                f"ignore: the pattern {what!r} takes for ever; make it simpler"
+            ) from None
+        body = text.encode("utf-8", "surrogateescape")
+    return body
+
+
+def with_differences(responses: Mapping[str, list[Response]]) -> dict[str, list[Response]]:
+    """Report what is other in bodies than in the baseline's, and drop the bodies."""
+    first, *_ = responses.values() or [[]]
+    return {
+        variant: [
+            _compared(first[place].body if place < len(first) else None, response)
+            for place, response in enumerate(mine)
+        ]
+        for variant, mine in responses.items()
+    }
+
+
+def _compared(baseline: bytes | None, response: Response) -> Response:
+    body = response.body
+    if baseline is None or body == baseline:
+        return response.replace(body=b"")
+    before, after = fields_in(baseline), fields_in(body)
+    both = before and after  # else it isn't JSON
+    return response.replace(
+        body=b"",
+        unlike=_difference(baseline, body),
+        fields_more=sorted(after - before)[:MOST_FIELDS] if both else [],
+        fields_less=sorted(before - after)[:MOST_FIELDS] if both else [],
+    )
+
+
+def fields_in(body: bytes) -> set[str]:
+    """Give the places of all fields of JSON; those of a list's items are one each."""
+    try:
+        left: list[tuple[str, Any]] = [("", json.loads(body))]
+    except (ValueError, RecursionError):
+        return set()
+    fields = set[str]()
+    while left:
+        place, value = left.pop()
+        if isinstance(value, dict):
+            inner = [(_place(place, _cut(name, 0)), value) for name, value in value.items()]
+            fields.update(name for name, _ in inner)
+            left += inner
+        elif isinstance(value, list):
+            left += [(_place(place, "*"), item) for item in value]
+    return fields
+
+
+def _place(outer: str, name: str) -> str:
+    return f"{outer}.{name}" if outer else name
+
+
+def _difference(one: bytes, other: bytes) -> list[str]:
+    """Give lines of a diff, those that differ alone; lines of JSON are its values."""
+    if one == other:
+        return []
+    before, after = _lines(one), _lines(other)
+    lines = [line for line in line_diff(before, after) if not line.startswith(("---", "+++", "@@"))]
+    begin = _first_difference(before, after)
+    shown = [line[0] + " " + _cut(line[1:], begin) for line in lines[:MOST_LINES]]
+    return [*shown, *([INSTEAD] if len(lines) > MOST_LINES else [])]
+
+
+def _lines(body: bytes) -> list[str]:
+    try:
+        return json.dumps(json.loads(body), indent=1, ensure_ascii=False).splitlines()
+    except (ValueError, RecursionError):
+        return body.decode("utf-8", "replace").splitlines()
+
+
+def _first_difference(before: Sequence[str], after: Sequence[str]) -> int:
+    """Give the place in the first unlike lines where they begin to be so."""
+    for one, other in zip(before, after, strict=False):
+        if one != other:
+            same = (
+                place
+                for place, pair in enumerate(zip(one, other, strict=False))
+                if len(set(pair)) > 1
+            )
+            return next(same, min(len(one), len(other)))
+    return 0
+
+
+def _cut(line: str, place: int) -> str:
+    """Show a long line around a place, and nothing that a terminal would obey."""
+    line = "".join(letter if letter.isprintable() else INSTEAD for letter in line)
+    if len(line) <= MOST_LETTERS:
+        return line
+    begin = max(0, place - CUT_LETTERS)
+    return (INSTEAD if begin else "") + line[begin : begin + MOST_LETTERS] + INSTEAD
+
+
+def _without_value(body: bytes, path: Sequence[str]) -> bytes:
+    try:
+        whole = json.loads(body)
+    except (ValueError, RecursionError):
+        return body
+    _drop(whole, path)
+    return json.dumps(whole, ensure_ascii=False).encode()
+
+
+def _drop(node: Any, path: Sequence[str]) -> None:  # noqa: ANN401 (JSON)
+    """Put a mark in the place of values, so that it is still reported where one is missing."""
+    step, *rest = path
+    if isinstance(node, list):
+        keys: list[Any] = [index for index in range(len(node)) if step in {"*", str(index)}]
+    else:
+        keys = [key for key in node if step in {"*", key}] if isinstance(node, dict) else []
+    for key in keys:
+        if rest:
+            _drop(node[key], rest)
+        else:
+            node[key] = INSTEAD
+
+
+def ask_as_user(
+    url: str,
+    requests: Sequence[Request],
+    load: Load,
+    users: Users,
+    generator: Generator,
+    ignored: Sequence[str] = (),
+    *,
+    allow_remote: bool = False,
+) -> list[Response]:
+    """Have one user log in and ask everything once; keep the responses, without what is personal.
+
+    Where the login fails, its response is the only one. `allow_remote`: the variant may be
+    on another machine.
+    """
+    order = LoadOrder(
+        id="pre-flight check",
+        url=url,
+        requests=tuple(requests),
+        load=load.of_one_user,
+        duration_s=LONGEST_S,
+        users=replace(users, key=uuid4().hex),
+        allow_remote=allow_remote,
+    )
+    try:
+        traced = list(generator.trace(replace(order, count=len(order.flows()))))
+    except GeneratorError as error:
+        return [unanswered(requests[0]).replace(error=str(error))]
+    for said in traced:
+        if said.is_login and said.failure is not None:
+            blank = unanswered(users.login[said.number])
+            return [blank.replace(error=_without_address(said.failure, url), is_login=True)]
+    captured = {value for said in traced for value in said.captured.values()}
+    longest_first = sorted(captured, key=len, reverse=True)
+    hidden = [regex.escape(value) for value in longest_first if len(value) >= SHORTEST_HIDDEN]
+    answers = {said.number: said for said in traced if not said.is_login}
+    return [
+        _response(url, asked, answers.get(number), (*ignored, *hidden))
+        for number, asked in enumerate(requests)
+    ]
+
+
+def login_refused(users: Users, failed: LoginError) -> Response:
+    """Describe a login that failed when all users made theirs."""
+    blank = unanswered(users.login[failed.step - 1])
+    why = _without_address(failed.why, "http")
+    return blank.replace(path=f"{blank.path}, of user {failed.user}", error=why, is_login=True)
+
+
+def _without_address(failure: str, url: str) -> str:
+    """Leave out what the step's name says already: method and address."""
+    return re.sub(rf"^(?:[A-Z]+ )?{re.escape(url)}\S*: ", "", failure)
+
+
+def _response(
+    url: str, asked: Request, said: ServerResponse | None, ignored: Sequence[str]
+) -> Response:
+    blank = unanswered(asked)
+    if said is None:
+        return blank.replace(error="a request before it in its flow failed")
+    if not said.status:
+        return blank.replace(error=_without_address(said.failure or "there was no response", url))
+    hidden = [
+        (name, f"{value.partition('=')[0]}={HIDDEN}" if name.lower() == "set-cookie" else value)
+        for name, value in said.headers
+    ]
+    expect = asked.expect
+    if expect.contains and PLACE.search(expect.contains):  # the load generator has looked for it
+        asked = replace(asked, expect=replace(expect, contains=None))
+    try:
+        response = described(blank, replace(said, headers=hidden), asked, ignored)
+    except (zlib.error, Undecodable) as error:
+        return blank.replace(error=str(error))
+    is_capture = said.failure is not None and response.has_right_status and response.lacks is None
+    return blank.replace(error=_without_address(str(said.failure), url)) if is_capture else response

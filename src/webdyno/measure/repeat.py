@@ -1,0 +1,192 @@
+"""What lets a run be repeated elsewhere: its experiment as a file, its part of the catalogue."""
+
+import atexit
+import os
+import shutil
+import stat
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+from webdyno.config import Catalogue
+from webdyno.core.errors import OperationError, UserError
+from webdyno.core.experiment import Experiment
+from webdyno.core.files import (
+    FOLDER,
+    MIB,
+    checked_files,
+    everything_below,
+    folder_inside,
+    opened,
+    reading,
+    write_whole,
+)
+from webdyno.core.run import CATALOGUE_FOLDER, EXPERIMENT_FILE
+from webdyno.core.service import Service
+from webdyno.host.copies import copy_opened
+from webdyno.host.users import (
+    ServerUser,
+    hand_over,
+    make_private,
+    others_may_change,
+    owner_of,
+    trusted_users,
+)
+from webdyno.host.workspace import Workspace
+from webdyno.measure.planned import PlannedVariant, variants_of_all_points
+
+MOST_KEPT_BYTES = 5 * 2**30
+"""Of a catalogue that somebody else may have made: more than any twin of a site has."""
+
+
+def keep_for_repeating(folder: Path, experiment: Experiment, catalogue: Catalogue) -> None:
+    """Put a resolved experiment into a folder, and copies of what its variants are made of.
+
+    Raise OperationError when the disk doesn't take them.
+    """
+    variants = variants_of_all_points(experiment, catalogue)
+    try:
+        with _new_folder(folder, CATALOGUE_FOLDER) as kept:
+            for kind, part in sorted(set(_parts(variants))):
+                _copy(part, kept / kind / part.name)
+            for service in _services(variants):
+                _copy_neighbours(service, kept / "services")
+            for service in _services(variants):
+                if service.own:
+                    _leave_to_owner(kept / "services" / service.folder.name, service.folder)
+            if catalogue.kept_in:
+                _leave_to_owner(kept, catalogue.kept_in)
+    except OSError as error:
+        raise OperationError(
+            f"{folder}: the catalog's part in this run can't be kept there: {error}"
+        ) from error
+    # Last, so that it says that all the rest is there.
+    write_whole(folder / EXPERIMENT_FILE, experiment.toml())
+
+
+@contextmanager
+def _new_folder(folder: Path, name: str) -> Iterator[Path]:
+    """Make a folder in another one that may be somebody else's; give a path that leads to it alone.
+
+    Whatever he puts in its place meanwhile, nothing is written elsewhere.
+    """
+    with folder_inside(folder, folder) as place:
+        os.mkdir(name, dir_fd=place)
+        made = os.open(name, FOLDER | os.O_NOFOLLOW, dir_fd=place)
+    try:
+        if os.fstat(made).st_uid != os.geteuid():
+            raise PermissionError(f"somebody else's {name} is there")
+        yield Path(f"/proc/self/fd/{made}")
+    finally:
+        os.close(made)
+
+
+def _leave_to_owner(copy: Path, source: Path) -> None:
+    """Leave a copy to whom the original belongs: as him run the programs that it names."""
+    if owner := owner_of(source):
+        for path in (*everything_below(copy), copy):
+            os.chown(path, owner.uid, owner.gid, follow_symlinks=path == copy)
+
+
+def is_kept(folder: Path) -> bool:
+    """Whether a folder holds what `keep_for_repeating` puts there: it may be somebody else's."""
+    return (folder / CATALOGUE_FOLDER).is_dir() and (folder / EXPERIMENT_FILE).is_file()
+
+
+def kept_catalogue(folder: Path) -> Catalogue:
+    """Give the catalogue as it was when a run began; what the run doesn't use is as it is now.
+
+    So is all of it where the folder has no copy. What others may change is as it is when it is
+    first asked for: what was agreed to is what runs. Raise UserError for a run that was killed
+    while its copy was made, and for a copy that holds something else than files, such as a pipe.
+    """
+    kept = folder / CATALOGUE_FOLDER
+    if not kept.is_dir():
+        return Catalogue.load()
+    if not (folder / EXPERIMENT_FILE).is_file():
+        raise UserError(f"{folder}: this run was ended before it began; remove it and begin again")
+    size = sum(path.stat().st_size for path in checked_files(kept).values())
+    if size > MOST_KEPT_BYTES:
+        raise UserError(f"{kept} has more than {MOST_KEPT_BYTES // MIB} MiB, the most that is read")
+    if others_may_change(kept):
+        kept = _out_of_reach(folder.absolute())
+        checked_files(kept)
+    return replace(Catalogue.load([kept]), kept_in=kept)
+
+
+@cache
+def _out_of_reach(folder: Path) -> Path:
+    """Copy the catalogue of a run to where nobody else gets at it, and leave it its owner's.
+
+    Nothing gets into it that he may not read.
+    """
+    with reading(folder / CATALOGUE_FOLDER), folder_inside(folder) as run:
+        kept = os.open(CATALOGUE_FOLDER, FOLDER | os.O_NOFOLLOW, dir_fd=run)
+        try:
+            owner = _stranger(run) or _stranger(kept)
+            workspace = Workspace()
+            atexit.register(workspace.remove)
+            copy = make_private(make_private(workspace.path / "kept") / CATALOGUE_FOLDER)
+            copy_opened(kept, copy, owner, MOST_KEPT_BYTES)
+        finally:
+            os.close(kept)
+    hand_over(copy, owner)
+    return copy
+
+
+def _stranger(folder: int) -> ServerUser | None:
+    """Give whom an open folder belongs to, where that is nobody who may do as we may."""
+    is_trusted = os.fstat(folder).st_uid in trusted_users()
+    return None if is_trusted else owner_of(Path(f"/proc/self/fd/{folder}"))
+
+
+def _parts(variants: Iterable[PlannedVariant]) -> Iterator[tuple[str, Path]]:
+    """Give the folders of what the variants are made of, each with its kind."""
+    for variant in variants:
+        yield "stacks", variant.stack.folder
+        yield "sites", variant.site.folder
+    for service in _services(variants):
+        yield "services", service.folder
+
+
+def _services(variants: Iterable[PlannedVariant]) -> Iterator[Service]:
+    for variant in variants:
+        for part in (*variant.stack.services.values(), *variant.site.services.values()):
+            yield part.service
+
+
+def _copy_neighbours(service: Service, services: Path) -> None:
+    """Copy what a service takes from neighbouring folders: `OTHER/FILE`, `OTHER/PROGRAM`."""
+    if service.build and not (service.folder / service.build.program).exists():
+        target = services / service.build.program
+        if not target.exists():
+            _copy(service.path_of(service.build.program), target)
+    for template in service.files.values():
+        target = services / template
+        if not (service.folder / template).exists() and not target.exists():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            _copy_file(service.path_of(template), target)
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Copy a folder with what is in it; symbolic links, which stay inside, go on doing so."""
+    target.mkdir(parents=True)
+    for name, path in checked_files(source).items():
+        copy = target / name
+        if path.is_symlink():
+            copy.symlink_to(os.path.relpath(path.resolve(), path.parent.resolve()))
+        elif path.is_dir():
+            copy.mkdir()
+        else:
+            _copy_file(path, copy)
+
+
+def _copy_file(source: Path, target: Path) -> None:
+    """Copy a file that is no link, with its mode: whom it was closed to the copy is closed to."""
+    with opened(source) as given:
+        mode = stat.S_IMODE(os.fstat(given.fileno()).st_mode)
+        new = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        with os.fdopen(os.open(target, new, mode), "wb") as copy:
+            shutil.copyfileobj(given, copy)

@@ -1,0 +1,343 @@
+"""One round: all variants start, the pre-flight check, warm-ups, then slots in balanced order.
+
+Where costs are asked for, each is left alone after its slots, then holds connections.
+"""
+
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from random import Random
+from statistics import median
+from typing import NamedTuple
+
+from webdyno.comparison import Stop
+from webdyno.core.experiment import OWN_GENERATOR
+from webdyno.core.format import duration
+from webdyno.core.load import Load
+from webdyno.core.pilot import SlotSettings
+from webdyno.core.records import PreflightRecord, RestRecord, RoundRecord
+from webdyno.core.replay import unpacked
+from webdyno.load.interface import GeneratorError, LoadOrder, LoginError
+from webdyno.measure.backend import CourseTracing, Questions, SlotUsage
+from webdyno.measure.capacity import search_capacities
+from webdyno.measure.giving_up import give_up, refuse_login
+from webdyno.measure.instructions import count_instructions
+from webdyno.measure.planned import PlannedVariant
+from webdyno.measure.point import RunningPoint, prepared, rng_of
+from webdyno.measure.preflight import with_differences
+from webdyno.measure.variant import OutOfTime, Phase, RunningRound
+from webdyno.planning.settings import slot_settings, slots_per_variant
+from webdyno.servers.service import StackDied
+from webdyno.validity.preflight import response_differences
+
+logger = logging.getLogger(__name__)
+
+LONGEST_COUNT_S, LEAST_COUNT_S = 60.0, 0.1
+"""Longest slot of those that end after a number of requests, unless `slot_s` is given; and the
+least that a limit of time makes of it."""
+MOST_SETTLING_S = 1.0
+"""After the load, until work that was left over is done; what goes on then is no rest of it."""
+HELD = 256
+"""Connections: as many as servers hold by default; one may hold fewer."""
+NOBODY_RPS = 0.001
+"""The slowest arrival rate: evenly spaced, the first request is due after eight minutes."""
+ANSWER_WITHIN_S = 1.0
+"""What isn't answered by then is no connection that is held."""
+OPENING_S = 0.5
+"""Until connections are open and the one request on each is answered."""
+READINGS = 10
+"""Of memory; those of the second half count."""
+
+
+class PlannedSlot(NamedTuple):
+    """One stretch of load on one variant."""
+
+    position: int
+    """In the round, from 0."""
+    variant: PlannedVariant
+    phase: Phase
+    turn: int = 0
+    """Which of its variant's slots that count, from 0."""
+    warmup_s: float = 0.0
+    """Length of a warm-up, or of a burst of it."""
+    pause_s: float = 0.0
+    """After it, before anything else is loaded."""
+
+
+def run_round(point: RunningPoint, number: int) -> None:
+    """Run one round; whatever fails is put on record.
+
+    The point stops when the pre-flight check shows responses that can't be compared (no load is
+    made then) and when a server died under load, unless the run goes on without such variants.
+    Servers that don't start raise OperationError, a load generator that fails GeneratorError. Where
+    time is a limit, it ends at the slot that would go beyond: what was measured stays on record.
+    """
+    began, began_at = time.monotonic(), datetime.now(UTC)
+    rng = rng_of(point.experiment.measure.seed, point.number, number)
+    variants = point.racing()
+    names = [variant.name for variant in variants]
+    searched = point.experiment.capacity
+    order = [] if searched else round_order(names, slots_per_variant(point.data), rng)
+    logger.debug("round %d at point %d, with %s", number, point.number, ", ".join(names))
+    times = slot_settings(point.data)
+    slots = [] if searched else plan_slots(variants, order, times, rng)
+    point.progress.round_begins(point.data.point, number, len(slots))
+    with prepared(point, number), RunningRound(point, number) as running:
+        for variant in rng.sample(variants, len(variants)):
+            running.start(variant)
+        preflight = run_preflight(variants, running)
+        point.keep(preflight)
+        if differences := response_differences(preflight, point.experiment):
+            give_up(point, number, differences)
+            return
+        ready_s = {name: up.ready_s for name, up in running.up.items()}
+        try:
+            _measure(running, slots, times, rng)
+            if searched is not None:
+                order = search_capacities(running, variants, searched, times, rng)
+            count_instructions(running, variants, times)
+            rest_s = point.experiment.measure.rest_s
+            if rest_s and point.left_s > 2 * rest_s * len(variants):
+                _look_at_rest(running, rng.sample(variants, len(variants)), rest_s)
+        except OutOfTime:
+            why = f"{duration(point.experiment.measure.budget_s)} were over in round {number}"
+            point.keep_stop(Stop("time", f"{why}, which doesn't count"))
+            return
+        except StackDied as death:
+            point.has_stopped = not point.goes_on_without(point.failed)
+            if not point.has_stopped:
+                point.progress.notice(f"{death.what}: the run continues without it")
+            return
+        except LoginError as failed:
+            refuse_login(point, number, failed)
+            return
+        except GeneratorError as failure:
+            point.keep_incident(number, None, failure)
+            raise
+    ended = RoundRecord(
+        round=number,
+        order=order,
+        started_at=began_at,
+        took_s=time.monotonic() - began,
+        ready_s=ready_s,
+    )
+    point.keep(ended)
+    point.progress.round_ends(ended, point.data)
+
+
+def round_order(variants: Sequence[str], slots_per_variant: int, rng: Random) -> list[str]:
+    """Give the variant of each slot of a round.
+
+    Each variant gets `slots_per_variant` slots (an even number), and the mean position of its slots
+    within the round is the same for all variants. Two variants go ABBA: a drift that is linear over
+    the round then weighs equally on both. More variants take turns in random order, every second
+    round reversed. Which variant begins is drawn (randomised multiple interleaved trials: Abedi &
+    Brecht, ICPE 2017).
+    """
+    if slots_per_variant % 2:
+        raise ValueError("slots_per_variant must be even for a balanced order")
+    order: list[str] = []
+    for _ in range(slots_per_variant // 2):
+        there = rng.sample(list(variants), len(variants))
+        order += there + there[::-1]
+    return order
+
+
+def plan_slots(
+    variants: Sequence[PlannedVariant], order: Sequence[str], times: SlotSettings, rng: Random
+) -> list[PlannedSlot]:
+    """Put warm-ups, in an order of their own, before the slots that count.
+
+    A warm-up that is no longer than the variant's ramp-up is that of its first slot. Longer ones
+    are slots of their own, since costs per request are counted over ramp-ups as well: those of a
+    variant that warms up aren't what is measured. So are bursts, each of them.
+    """
+    by_name = {variant.name: variant for variant in variants}
+    slots: list[PlannedSlot] = []
+    for variant in rng.sample(variants, len(variants)):
+        name = variant.name
+        if name in times.in_bursts or times.warmup_s[name] > _ramp_up_s(variant, times):
+            slots += [
+                PlannedSlot(place, variant, "warmup", warmup_s=load_s, pause_s=times.pause_s(name))
+                for place, load_s in enumerate(times.warmup_loads_s(name), len(slots))
+            ]
+    return slots + [
+        PlannedSlot(place, by_name[name], "measure", order[: place - len(slots)].count(name))
+        for place, name in enumerate(order, len(slots))
+    ]
+
+
+def run_preflight(
+    variants: Sequence[PlannedVariant], running: RunningRound, *, by_rules: bool = False
+) -> PreflightRecord:
+    """Ask all variants the same before the load, where they speak HTTP.
+
+    `by_rules`: hold them to the rules of their sites as well, which change what databases hold.
+    """
+    point, up = running.point, running.up
+    broken = {
+        variant.name: what
+        for variant in variants
+        if by_rules and (what := point.testbed.servers.broken_rule(variant.name))
+    }
+    responses = {
+        variant.name: point.testbed.clients.ask(
+            variant.name,
+            up[variant.name].url,
+            Questions(
+                variant.certified,
+                variant.load,
+                point.experiment.ignore,
+                variant.users,
+                up[variant.name].is_elsewhere,
+            ),
+        )
+        for variant in variants
+        if variant.stack.protocol == "http"
+    }
+    return PreflightRecord(
+        round=running.number,
+        responses=with_differences(responses),
+        facts={variant.name: dict(up[variant.name].facts) for variant in variants},
+        ran_before=[variant.name for variant in variants if variant.stack.runs_already],
+        round_trips_s={
+            variant.name: trip_s
+            for variant in variants
+            if (trip_s := up[variant.name].round_trip_s) is not None
+        },
+        broken_rules=broken,
+    )
+
+
+def _measure(
+    running: RunningRound, slots: Sequence[PlannedSlot], times: SlotSettings, rng: Random
+) -> None:
+    rest_s = min(times.rest_s * len(running.up), max(running.point.left_s, 0.0))
+    for slot in slots:
+        rest_s = _rested(running, rest_s)
+        order = _slot_order(running, slot, times, rng)
+        running.measure(slot.position, slot.variant, slot.phase, order)
+        time.sleep(slot.pause_s)
+
+
+def _rested(running: RunningRound, most_s: float) -> float:
+    """Wait until all servers rest, and give how long they may take before later slots.
+
+    One wait may take what others leave: a compiler that works on after a warm-up needs most of it
+    at once. What servers do after `most_s` isn't left of their load.
+    """
+    if most_s <= 0.0:
+        return 0.0
+    began = time.monotonic()
+    rest = running.waits_for_rest(most_s)
+    return most_s - (time.monotonic() - began) if rest else 0.0
+
+
+def _slot_order(
+    running: RunningRound, slot: PlannedSlot, times: SlotSettings, rng: Random
+) -> LoadOrder:
+    point, variant = running.point, slot.variant
+    name = f"round {running.number} slot {slot.position}"
+    if slot.phase == "warmup":
+        return running.order(variant, name, slot.warmup_s)
+    if variant.load.count is not None:
+        longest_s = point.experiment.measure.slot_s or LONGEST_COUNT_S
+        longest_s = max(min(longest_s, point.left_s), LEAST_COUNT_S)
+        order = running.order(variant, name, longest_s, turn=slot.turn)
+        return replace(order, count=variant.load.count)
+    ramp_up_s = _ramp_up_s(variant, times) + rng.uniform(0.0, times.phase_s.get(variant.name, 0.0))
+    ramp_s = variant.load.connection_ramp_s
+    order = running.order(
+        variant, name, times.window_s, ramp_up_s=ramp_s + ramp_up_s, turn=slot.turn
+    )
+    return replayed(replace(order, connection_ramp_s=ramp_s))
+
+
+def replayed(order: LoadOrder) -> LoadOrder:
+    """Give an order with a stretch of the log that its load replays, if it does.
+
+    Its seed draws it; variants that replay the same log have the same stretch in their windows.
+    """
+    load = order.load
+    if load.arrivals != "replay" or load.replay is None or load.rate_per_s is None:
+        return order
+    begin, ramp_up_s = Random(order.seed).random(), order.ramp_up_s
+    stretch = unpacked(load.replay).stretch(
+        begin, order.duration_s, load.rate_per_s, ramp_up_s=ramp_up_s
+    )
+    return replace(order, replay=stretch)
+
+
+def _ramp_up_s(variant: PlannedVariant, times: SlotSettings) -> float:
+    """Give the ramp-up of a variant's slots; those that a number of requests ends have none."""
+    return 0.0 if variant.load.count is not None else times.ramp_up_s[variant.name]
+
+
+def _look_at_rest(running: RunningRound, variants: Sequence[PlannedVariant], rest_s: float) -> None:
+    """Leave each variant alone, then have it hold connections, and put on record what it used.
+
+    Of variants on other machines nothing can be read. Where servers died meanwhile, that is put on
+    record, and StackDied raised.
+    """
+    for variant in variants:
+        if running.up[variant.name].is_elsewhere:
+            continue
+        with running.deaths_on_record(variant):
+            running.point.keep(_seen_at_rest(running, variant, rest_s))
+
+
+def _seen_at_rest(running: RunningRound, variant: PlannedVariant, rest_s: float) -> RestRecord:
+    running.waits_for_rest(MOST_SETTLING_S)
+    started_at, tracing = datetime.now(UTC), CourseTracing(rest_s / READINGS)
+    used = running.point.testbed.rest(variant.name, rest_s, tracing)
+    look = RestRecord(
+        round=running.number,
+        variant=variant.name,
+        started_at=started_at,
+        rested_s=used.readings.host.took_s,
+        # Interrupts of a CPU that nobody uses are the clock's.
+        cpu_s=used.servers.cpu_user_s + used.servers.cpu_sys_s,
+        wake_ups=sum(service.switches_voluntary for service in used.readings.services.values()),
+        memory_bytes=_memory_bytes(used),
+    )
+    return _with_held(look, running, variant, rest_s)
+
+
+def _with_held(
+    look: RestRecord, running: RunningRound, variant: PlannedVariant, rest_s: float
+) -> RestRecord:
+    """Add what connections take, where the load generator can hold some next to a load."""
+    is_plain = variant.load.protocol == "http" and variant.users is None
+    if running.point.experiment.generator != OWN_GENERATOR or not is_plain:
+        return look
+    name = f"round {running.number}, {variant.name} with open connections"
+    order = running.order(_holding(variant), name, rest_s, ramp_up_s=OPENING_S)
+    slot = running.point.testbed.slot(variant.name, order, CourseTracing(rest_s / READINGS))
+    held = slot.load.idle_connections
+    return look.replace(
+        held=held.held if held else 0, memory_with_held_bytes=_memory_bytes(slot.used)
+    )
+
+
+def _holding(variant: PlannedVariant) -> PlannedVariant:
+    """Give it with open connections and no other load; what is asked for stays."""
+    load = variant.load
+    resting = Load(
+        paths=load.paths,
+        headers=load.headers,
+        timeout_s=min(load.timeout_s, ANSWER_WITHIN_S),
+        loop="open",
+        rate_per_s=NOBODY_RPS,
+        arrivals="constant",
+        connections=1,
+        idle_connections=HELD,
+    )
+    return replace(variant, load=resting)
+
+
+def _memory_bytes(used: SlotUsage) -> int | None:
+    later = used.course[len(used.course) // 2 :]
+    known = [sample.memory_bytes for sample in later if sample.memory_bytes is not None]
+    return round(median(known)) if known else None

@@ -1,0 +1,141 @@
+"""Documents as pages: one file that holds everything and asks the network for nothing.
+
+Of a run, notebooks show a few lines of HTML. All that others wrote is escaped.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from itertools import chain, groupby
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from webdyno.core import format as text
+from webdyno.core.text import finished, printable
+from webdyno.media.document import Block, Counts, Document, Headlines, Section
+from webdyno.media.drawing import DARK, FONT, LIGHT, Mark, marks
+
+CODE = re.compile(r"`(?P<command>[^`]*)`|(?<![\w-])(?P<flag>--[a-z][\w-]*(?: [\w.]+=[\w.]*\w)?)")
+NARROW_SPACE = "\u202f"
+MOST_ROWS = 60
+"""In a notebook."""
+
+
+def html(
+    document: Document,
+    *,
+    brand: str,
+    version: str,
+    title: str = "",
+    made: str = "",
+    made_from: str = "",
+    variants: Iterable[str] = (),
+    ends_with: str = "",
+) -> str:
+    """Give the page of a document.
+
+    `title` is the window's, if not the document's; `made` says when, `made_from` of what. Each of
+    the `variants` has a colour of its own. `ends_with` is a template for the last section.
+    """
+    known = marks(variants)
+    anchors = [
+        block.anchor for block in document.blocks if isinstance(block, Section) and block.anchor
+    ]
+    return (
+        _templates()
+        .get_template("document.html")
+        .render(
+            document=document,
+            drawn=draw_blocks(document.blocks, known),
+            anchors=anchors,
+            brand=brand,
+            version=version,
+            title=title or document.title,
+            made=made,
+            made_from=made_from,
+            marks=known,
+            ends_with=ends_with,
+        )
+    )
+
+
+def draw_blocks(blocks: Iterable[Block], known: Sequence[Mark] = ()) -> Markup:
+    """Draw blocks for a page that has the style sheet; `known` are the variants' marks.
+
+    What stands between sections becomes one: nothing is written on the bare page.
+    """
+
+    def draw(block: Block) -> Markup:
+        made: Markup = getattr(macros, type(block).__name__)(block)
+        return made
+
+    macros = _templates().get_template("blocks.html").make_module({"marks": known, "draw": draw})
+    together = groupby(blocks, key=lambda block: isinstance(block, Section | Headlines | Counts))
+    parts = (its if is_card else [Section("", list(its))] for is_card, its in together)
+    return Markup("\n").join(map(draw, chain.from_iterable(parts)))
+
+
+def style_sheet() -> str:
+    """Give the style sheet of all pages, for one that doesn't hold it itself."""
+    return _templates().get_template("style.css").render(marks=[])
+
+
+def templates_of(package: str) -> Environment:
+    """Give the templates of pages in a package, in which texts are texts and no markup."""
+    return Environment(
+        loader=PackageLoader(package),
+        autoescape=True,
+        finalize=finished,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+@cache
+def _templates() -> Environment:
+    environment = templates_of("webdyno.media")
+    environment.globals |= {"light": LIGHT, "dark": DARK, "font": FONT}
+    environment.filters["prose"] = prose
+    return environment
+
+
+def make_again(with_command: str) -> str:
+    """Say after what went wrong with a file that nothing is lost, and what makes it again."""
+    return f". What was measured is safe; once that is fixed, `{with_command}` makes it again."
+
+
+def prose(said: str) -> Markup:
+    """Typeset a sentence: commands and flags as code, no line's end between a number and unit."""
+
+    def code(match: re.Match[str]) -> str:
+        flag = match["flag"]
+        return f'<code class="flag">{flag}</code>' if flag else f"<code>{match['command']}</code>"
+
+    spaced = str(escape(text.bound(printable(said), NARROW_SPACE)))
+    return Markup(CODE.sub(code, spaced))  # noqa: S704 (escaped before)
+
+
+def answer_html(headline: str, rows: Sequence[Mapping[str, object]]) -> str:
+    """Show a sentence above a table."""
+    return Markup("<p><b>{}</b></p>{}").format(headline, Markup(table_html(rows)))  # noqa: S704
+
+
+def table_html(rows: Sequence[Mapping[str, object]]) -> str:
+    """Show rows that have the same keys; of very many only the first."""
+    if not rows:
+        return ""
+    heads = "".join(f"<th>{escape(key)}</th>" for key in rows[0])
+    lines = "".join(
+        f"<tr>{''.join(f'<td>{escape(_shown(value))}</td>' for value in row.values())}</tr>"
+        for row in rows[:MOST_ROWS]
+    )
+    more = f"<p>{len(rows) - MOST_ROWS:,} more rows</p>" if len(rows) > MOST_ROWS else ""
+    return f"<table><thead><tr>{heads}</tr></thead><tbody>{lines}</tbody></table>{more}"
+
+
+def _shown(value: object) -> str:
+    if value is None:
+        return text.MISSING
+    return text.significant(value) if isinstance(value, float) else str(value)

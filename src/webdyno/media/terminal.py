@@ -1,0 +1,284 @@
+"""Documents in the terminal: lines of its width, colours only where there are some.
+
+What is folded and what is drawn is left to the page.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from textwrap import wrap
+from typing import NamedTuple
+
+from rich.cells import cell_len
+from rich.console import Console, Group, JustifyMethod, RenderableType
+from rich.padding import Padding
+from rich.table import Table as Grid
+from rich.text import Text
+
+from webdyno.core import format as text
+from webdyno.core.judgement import Verdict
+from webdyno.media import document as doc
+from webdyno.media.console import plain_console
+
+WIDTH = 100
+"""Columns that a document takes at most, on however wide a terminal."""
+INDENT = 2
+GAP = 2
+NO_BREAK = "\xa0"
+"""Where lines are broken by textwrap, which heeds it; rich doesn't."""
+FEWEST_OF_NAMES = 20
+"""Columns that are left to the names of rows, for these to be in a table."""
+FEWEST_OF_WORDS = 9
+"""Columns that are left to words before figures, however little room there is."""
+
+STYLES = {
+    Verdict.FASTER: "bold green",
+    Verdict.SLOWER: "bold red",
+    Verdict.EQUIVALENT: "bold cyan",
+    Verdict.INCONCLUSIVE: "bold yellow",
+    Verdict.INVALID: "bold red",
+    Verdict.INCOMPLETE: "bold yellow",
+    Verdict.MEASURED: "bold cyan",
+}
+LOOKS = {"plain": "", "soft": "dim", "strong": "bold"}
+
+
+def print_document(
+    console: Console, document: doc.Document, below: Sequence[tuple[str, str]] = ()
+) -> None:
+    """Print a document, and below it such as where its page is and what to ask next."""
+    width = min(console.width, WIDTH)
+    parts: list[RenderableType] = []
+    if document.title:
+        parts += [*_title(document, width), Text()]
+    parts += _blocks(document.blocks, width)
+    if below:
+        parts += [Text(), _facts(doc.FactList(list(below)), width)]
+    console.print(Group(*parts), width=width, highlight=False)
+
+
+def document_text(document: doc.Document) -> str:
+    """Give a document as lines without colours."""
+    console = plain_console(width=WIDTH)
+    console.no_color = True
+    with console.capture() as captured:
+        print_document(console, document)
+    return Text.from_ansi(captured.get()).plain + "\n"
+
+
+def _title(document: doc.Document, width: int) -> Iterator[Text]:
+    title, about = Text(document.title, style="bold"), Text(document.about, style="dim")
+    if document.in_one_line and title.cell_len + GAP + about.cell_len <= width:
+        yield Text.assemble(title, " " * GAP, about)
+    else:
+        yield from (title, about)
+
+
+def _blocks(blocks: Sequence[doc.Block], width: int) -> Iterator[RenderableType]:
+    """Draw blocks below each other, with an empty line between two that aren't both sentences."""
+    before: doc.Block | None = None
+    for block in blocks:
+        if drawn := list(_drawn(block, width)):
+            both_said = isinstance(before, doc.Paragraph) and isinstance(block, doc.Paragraph)
+            if before is not None and not both_said:
+                yield Text()
+            yield from drawn
+            before = block
+
+
+def _drawn(block: doc.Block, width: int) -> Iterator[RenderableType]:
+    match block:
+        case doc.Headlines():
+            yield from _headlines(block, width)
+        case doc.Counts():
+            yield Text("  ").join(_badge(verdict, words) for verdict, words in block.counts)
+            yield from (wrapped(sentence, width, "bold") for sentence in block.sentences)
+        case doc.Callout():
+            yield _inside(_callout(block, width - INDENT))
+        case doc.Paragraph():
+            said = f"{block.label}: {block.text}" if block.label else block.text
+            style = STYLES[block.tone] if block.tone else LOOKS[block.look]
+            yield wrapped(said, width, style)
+        case doc.FactList():
+            yield _facts(block, width)
+        case doc.Table():
+            yield from _table(block, width)
+        case doc.Heading():
+            yield Text(block.text, style="dim")
+        case doc.Code():
+            yield Text(block.text)
+        case doc.Section():
+            yield from _section(block, width)
+
+
+def _section(section: doc.Section, width: int) -> Iterator[RenderableType]:
+    """Draw a heading, and what belongs under it without empty lines between."""
+    said = f"{section.heading}: {section.brief}" if section.brief else section.heading
+    yield wrapped(said, width, "dim italic" if section.soft else "bold")
+    before: doc.Block | None = None
+    for block in section.blocks:
+        both_facts = type(block) is type(before) is doc.FactList
+        if before and (both_facts or isinstance(block, doc.Heading)):
+            yield Text()
+        yield _inside(_drawn(block, width - INDENT))
+        before = block
+
+
+def _inside(parts: Iterable[RenderableType]) -> Padding:
+    return Padding(Group(*parts), (0, 0, 0, INDENT))
+
+
+def _headlines(block: doc.Headlines, width: int) -> Iterator[RenderableType]:
+    """Draw each verdict as a badge with its sentence next to it."""
+    if block.about:
+        yield Text(block.about, style="bold")
+    for headline in block.headlines:
+        said = wrapped(f"{headline.words}: {headline.sentence}", width, "bold")
+        said.stylize(STYLES[headline.tone], 0, len(headline.words))
+        yield said
+        yield from (wrapped(line, width) for line in headline.further)
+
+
+def _badge(tone: Verdict, words: str) -> Text:
+    return Text(f" {words} ", style=f"reverse {STYLES[tone]}")
+
+
+def _callout(callout: doc.Callout, width: int) -> Iterator[RenderableType]:
+    yield Text.assemble((f"⚠ {callout.name}", STYLES[callout.tone]), (f"  {callout.means}", "dim"))
+    yield from (wrapped(line, width) for line in callout.lines)
+    yield wrapped(f"→ {callout.fix}", width)
+
+
+def _facts(block: doc.FactList, width: int) -> Grid:
+    """Set terms next to what is to be said of them; the longest ones break."""
+    longest = min(max(len(term) for term, _ in block.facts), width // 2)
+    grid = _grid()
+    for number, (term, said) in enumerate(block.facts):
+        style = STYLES[block.tone] if block.tone and number == 0 else "dim"
+        grid.add_row(wrapped(term, longest, style), wrapped(said, width - longest - GAP))
+    return grid
+
+
+def _grid() -> Grid:
+    return Grid.grid(padding=(0, GAP, 0, 0), pad_edge=False)
+
+
+def wrapped(said: str, width: int, style: str = "") -> Text:
+    """Break text into lines, none between a number and its unit."""
+    broken = [
+        line
+        for paragraph in said.splitlines()
+        for line in wrap(text.bound(paragraph, NO_BREAK), max(width, 1), break_on_hyphens=False)
+    ]
+    return Text("\n".join(broken).replace(NO_BREAK, " "), style)
+
+
+class _Drawn(NamedTuple):
+    """A column as it is drawn."""
+
+    column: doc.Column
+    heading: Text
+    cells: list[Text]
+    """From top to bottom."""
+
+    def width(self, *, folded: bool = False) -> int:
+        """Give how many columns of the terminal it takes, its heading folded or not."""
+        words = self.heading.plain.split() if folded else [self.heading.plain]
+        return max(0, *map(cell_len, words), *(cell.cell_len for cell in self.cells))
+
+
+def _table(table: doc.Table, width: int) -> Iterator[RenderableType]:
+    """Draw a table without what there is no room for, the headings of groups between its rows."""
+    columns = list(_columns(table))
+    while _together([column.width() for column in columns]) > width:
+        spare = next((column for column in columns if column.column.spare), None)
+        if spare is None:
+            break
+        columns.remove(spare)
+    if table.style == "listed" and _together(list(map(_narrowest, columns))) > width:
+        yield from _listed(table, width)
+        return
+    widths = _fitting(columns, width)
+    if any(column.heading for column in columns):
+        yield _lined_up(columns, widths, [[column.heading for column in columns]])
+    rows = zip(*(column.cells for column in columns), strict=True)
+    for group in table.groups:
+        if group.heading:
+            yield Text(group.heading, style="dim" if table.soft else "bold")
+        yield _lined_up(columns, widths, islice(rows, len(group.rows)))
+
+
+def _narrowest(column: _Drawn) -> int:
+    """Give how narrow a column can be with its heading and its names in several lines."""
+    narrow = column.width(folded=True)
+    return min(narrow, FEWEST_OF_NAMES) if column.column.kind == "name" else narrow
+
+
+def _listed(table: doc.Table, width: int) -> Iterator[RenderableType]:
+    """Draw what a table has in two lines a row, its figures by their headings."""
+    for group in table.groups:
+        yield Text(group.heading, style="bold")
+        for name, *figures, last in group.cells:
+            headings = (column.heading for column in table.columns[1:-1])
+            said = (
+                f"{what}: {figure.text}" for what, figure in zip(headings, figures, strict=True)
+            )
+            yield _inside([wrapped(f"{name.text}: {last.text}", width - INDENT)])
+            yield _inside([_inside([wrapped("; ".join(said), width - 2 * INDENT)])])
+
+
+def _columns(table: doc.Table) -> Iterator[_Drawn]:
+    """Give the columns of a table; a soft one has none to spare, and of two lines the second."""
+    table = table if table.soft else table.apart()
+    rows = [line for group in table.groups for line in _indented(group)]
+    for column, cells in zip(table.columns, zip(*rows, strict=True), strict=True):
+        if table.soft and column.spare:
+            continue
+        heading = Text("" if column.obvious else column.heading, "dim")
+        if table.soft:
+            shown = (cell.below or cell.text if column.below else cell.text for cell in cells)
+            yield _Drawn(column, heading, [Text(text_, "dim") for text_ in shown])
+        else:
+            yield _Drawn(column, heading, [Text(cell.text, _style(cell)) for cell in cells])
+
+
+def _indented(group: doc.RowGroup) -> Iterator[Sequence[doc.Cell]]:
+    for first, *others in group.lines():
+        yield [first._replace(text=" " * INDENT * bool(group.heading) + first.text), *others]
+
+
+def _style(cell: doc.Cell) -> str:
+    if cell.tone:
+        return STYLES[cell.tone]
+    return "dim" if cell.soft else "bold" if cell.strong else ""
+
+
+def _fitting(columns: Sequence[_Drawn], width: int) -> list[int]:
+    """Give the columns' widths; where that is too much heads are folded, then the words."""
+    widths = [column.width() for column in columns]
+    if _together(widths) > width:
+        widths = [column.width(folded=True) for column in columns]
+    words = [
+        place for place, column in enumerate(columns) if column.column.kind in {"words", "name"}
+    ]
+    while _together(widths) > width and words:
+        widest = max(words, key=lambda place: widths[place])
+        if widths[widest] <= FEWEST_OF_WORDS:
+            break
+        widths[widest] -= 1
+    return widths
+
+
+def _together(widths: Sequence[int]) -> int:
+    return sum(widths) + GAP * (len(widths) - 1)
+
+
+def _lined_up(
+    columns: Sequence[_Drawn], widths: Sequence[int], rows: Iterable[Sequence[Text]]
+) -> Grid:
+    grid = _grid()
+    for shown, wide in zip(columns, widths, strict=True):
+        justify: JustifyMethod = "right" if shown.column.is_figures else "left"
+        grid.add_column(width=wide, justify=justify, overflow="fold")
+    for row in rows:
+        grid.add_row(*row)
+    return grid

@@ -1,0 +1,179 @@
+"""Times of slots and trials that fit into a time which is a limit.
+
+What an answer takes at least is to end in it: where it doesn't, rounds have fewer slots, shorter
+warm-ups, windows and ramp-ups. That goes by what rounds cost, never by what they measured.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from statistics import fmean
+
+from webdyno.comparison.asking import question_of
+from webdyno.comparison.capacity import DECIDING_TRIAL, FIRST_NARROWING, NARROWING
+from webdyno.core.capacity import CapacitySettings
+from webdyno.core.pilot import Pilot, SlotSettings
+from webdyno.core.records import IncidentRecord, PilotRecord, RoundRecord, SlotRecord
+from webdyno.evidence.point_data import PointData
+from webdyno.planning.pilot import FEWEST_SLOTS, WARMUP_SHARE, cut_slot
+
+FIT_SHARE = 0.9
+"""Of a limit: by then the fewest rounds are to end, since some take longer than others."""
+LEAST_WINDOW_S, LEAST_WINDOW_RESPONSES = 0.2, 4
+"""No window is made shorter than that, or than so many latencies."""
+START_S, SLOT_OWN_S = 0.15, 0.08
+"""Before any round: what it takes to stop a variant and to compare its responses, besides its start
+and its slots; and what a slot takes besides its load."""
+SEARCH_SHARE = 0.8
+"""Of a search that is loads, before any has shown it."""
+
+
+@dataclass(frozen=True)
+class _Cost:
+    """What a round took, and how much of that were its loads, warm-ups included."""
+
+    took_s: float
+    loads_s: float
+    longest_s: float
+    """The longest of these."""
+    slots: int
+    """Without warm-ups."""
+
+    @property
+    def own_s(self) -> float:
+        return max(self.took_s - self.loads_s, 0.0)
+
+
+def next_round_s(data: PointData, slots: int) -> float:
+    """Give how long a round with so many slots would take, about; 0 where none has ended yet.
+
+    As long as the last one, where that had as many.
+    """
+    costs = _costs(data)
+    if not costs:
+        return 0.0
+    last = costs[-1]
+    more = slots - last.slots if question_of(data.experiment).loading.has_windows else 0
+    return last.took_s + more * last.took_s / max(last.slots, 1)
+
+
+def fitted(settings: SlotSettings, data: PointData, pilots: Mapping[str, Pilot]) -> SlotSettings:
+    """Give settings with which the fewest rounds that bring an answer end within a limit.
+
+    What the user set stays. Once that many rounds are done, those after them are like the last.
+    """
+    question = question_of(data.experiment)
+    if not data.measure.budget_is_limit or not question.loading.has_windows:
+        return settings
+    costs = _costs(data)
+    before = len(costs) - len(data.rounds)  # those that don't count any more took time as well
+    most = min(len(data.rounds), question.fewest_rounds - 1)
+    pilots_s = sum(record.took_s for record in data.records if isinstance(record, PilotRecord))
+    for rounds in range(most + 1):
+        done = costs[: before + rounds]
+        left_s = FIT_SHARE * data.measure.limit_s - pilots_s - sum(cost.took_s for cost in done)
+        round_s = max(left_s, 0.0) / (question.fewest_rounds - rounds)
+        own_s = fmean(cost.own_s for cost in done) if done else _own_s(settings, data)
+        settings = _within(max(round_s - own_s, 0.0), settings, data, pilots)
+    return settings
+
+
+def fitted_trials(
+    settings: CapacitySettings, data: PointData, rounds: int, left_s: float
+) -> CapacitySettings:
+    """Give trials so short that so many searches of each variant end in the time that is left."""
+    if settings.longest_trial_s is not None or not data.measure.budget_is_limit:
+        return settings
+    variants = len(data.experiment.variants)
+    costs = [cost for cost in _costs(data) if cost.longest_s]
+    if costs:
+        lengths = rounds * fmean(cost.took_s / cost.longest_s for cost in costs)
+    else:
+        lengths = FIRST_NARROWING + (rounds - 1) * NARROWING + rounds * DECIDING_TRIAL
+        lengths *= variants / SEARCH_SHARE
+    trial_s = max(FIT_SHARE * left_s / lengths, settings.least_deciding_s)
+    return settings.replace(longest_trial_s=min(settings.deciding_s, trial_s))
+
+
+def _costs(data: PointData) -> list[_Cost]:
+    """Give what each round on record took, those that don't count any more as well."""
+    costs, loads_s = list[_Cost](), list[float]()
+    for record in data.records:
+        match record:
+            case SlotRecord():
+                loads_s.append(record.load.ramp_up_s + record.load.measured_s)
+            case RoundRecord():
+                longest_s = max(loads_s, default=0.0)
+                costs.append(_Cost(record.took_s, sum(loads_s), longest_s, len(record.order)))
+                loads_s = []
+            case IncidentRecord():
+                loads_s = []
+    return costs
+
+
+def _own_s(settings: SlotSettings, data: PointData) -> float:
+    """Give what a round takes besides its loads, before any has shown it: by the pilots' starts."""
+    started = [record for record in data.records if isinstance(record, PilotRecord)]
+    start_s = fmean(record.start_s or 0.0 for record in started) if started else 0.0
+    slots = settings.slots_per_variant or FEWEST_SLOTS
+    return len(data.experiment.variants) * (START_S + start_s + slots * SLOT_OWN_S)
+
+
+def _within(
+    loads_s: float, settings: SlotSettings, data: PointData, pilots: Mapping[str, Pilot]
+) -> SlotSettings:
+    """Give settings with which a round's loads take so long at most, or as short ones as may be."""
+    measure, variants = data.measure, list(settings.warmup_s)
+    warmups_s = sum(map(settings.warmup_takes_s, _apart(settings)))
+    slots = settings.slots_per_variant or FEWEST_SLOTS
+    ramps_s = sum(
+        settings.ramp_up_s[variant]
+        + settings.phase_s.get(variant, 0.0) / 2
+        + data.experiment.load_of(variant).connection_ramp_s
+        for variant in variants
+    )
+    if warmups_s + slots * (ramps_s + len(variants) * settings.window_s) <= loads_s:
+        return settings
+    if measure.warmup_s is None and warmups_s > WARMUP_SHARE * loads_s:
+        shorter = WARMUP_SHARE * loads_s / warmups_s
+        cut = {variant: shorter * settings.warmup_s[variant] for variant in _apart(settings)}
+        settings, warmups_s = (
+            settings.replace(warmup_s=settings.warmup_s | cut),
+            shorter * warmups_s,
+        )
+    if measure.slots_per_variant is None:
+        slots = FEWEST_SLOTS
+        if settings.slots_per_variant is not None:
+            settings = settings.replace(slots_per_variant=slots)
+    return _cut(max(loads_s - warmups_s, 0.0) / (slots * len(variants)), settings, data, pilots)
+
+
+def _apart(settings: SlotSettings) -> list[str]:
+    """Name the variants whose warm-ups are slots of their own."""
+    return [
+        variant
+        for variant, warmup_s in settings.warmup_s.items()
+        if warmup_s > settings.ramp_up_s[variant] or variant in settings.in_bursts
+    ]
+
+
+def _cut(
+    slot_s: float, settings: SlotSettings, data: PointData, pilots: Mapping[str, Pilot]
+) -> SlotSettings:
+    """Cut window and ramp-ups to slots of that length: the window first, as it is cut by pilots."""
+    measure = data.measure
+    latency_s = max(settings.phase_s.values(), default=0.0)
+    least_s = max(LEAST_WINDOW_S, LEAST_WINDOW_RESPONSES * latency_s)
+    window_s, ramps_s = settings.window_s, dict(settings.ramp_up_s)
+    for variant, ramp_up_s in settings.ramp_up_s.items():
+        pilot = pilots.get(variant)
+        here_s = slot_s - data.experiment.load_of(variant).connection_ramp_s
+        period_s = pilot.period_s if pilot else None
+        cut_ramp_s, cut_s = cut_slot(ramp_up_s, settings.window_s, period_s, max(here_s, least_s))
+        window_s = min(window_s, cut_s)
+        if measure.ramp_up_s is None:
+            ramps_s[variant] = cut_ramp_s
+    if measure.slot_s is not None:
+        window_s = settings.window_s
+    return settings.replace(
+        ramp_up_s=ramps_s, window_s=max(window_s, min(settings.window_s, least_s))
+    )

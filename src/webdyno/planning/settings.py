@@ -1,0 +1,275 @@
+"""With which times rounds are measured: the user's own, else adjustments', else the pilots'."""
+
+from collections.abc import Mapping, Sequence
+from math import inf
+from typing import TypeVar
+
+from webdyno.comparison.asking import question_of
+from webdyno.comparison.stop import seconds_for_a_variant
+from webdyno.comparison.variance import PILOT_ROUNDS, chosen_slots_per_variant, round_costs_s
+from webdyno.core.experiment import Experiment
+from webdyno.core.pilot import Pilot, SlotSettings
+from webdyno.core.records import AdjustmentRecord, PilotRecord
+from webdyno.evidence.point_data import PointData, derived
+from webdyno.planning.fitting import fitted
+from webdyno.planning.pilot import FEWEST_ROUNDS, WARMUP_SHARE
+from webdyno.validity import used_s
+
+FIRST_AFTER_PILOT = 2
+Seen = TypeVar("Seen")
+
+WARMUP_S, RAMP_UP_S, WINDOW_S = 1.0, 0.0, 0.5
+"""Where nobody says and nothing is found."""
+START_S = 0.125
+"""Of a fast variant in a round, about: start, stop and what lies between slots."""
+SPARE_S = 0.35
+"""For each variant: by so much the fewest rounds may take longer than its windows and `START_S` let
+expect, and still end in time; half of what their starts take, about."""
+SHORT_WINDOW_S, LEAST_WINDOW_S = 0.6, 0.4
+"""A window that may be shortened for a prompt answer, and how short it may become: the usual one is
+`SHORTEST_WINDOW_S`, and longer ones have a reason."""
+BURSTS_IN_WINDOW = 20
+COUNTED_S = 0.3
+"""So long calls are counted at least, for thousands of requests to a fast server."""
+
+
+@derived
+def slot_settings(data: PointData) -> SlotSettings:
+    """Give the settings of a point's next round, from what is on record of that point.
+
+    Variants that may be equal have equal ones: see `_evened`. Where samples are taken all warm up
+    in a slot of their own, in which their system calls are counted.
+    """
+    adjusted = _adjusted(data)
+    settings = _evened(adjusted or _found_settings(data), data.experiment)
+    if adjusted is None and data.measure.slot_s is None:
+        settings = _as_asked(_quick(settings, data), data)
+    settings = fitted(settings, data, pilots(data))
+    return _with_time_to_count(settings) if data.experiment.profile else settings
+
+
+def _adjusted(data: PointData) -> SlotSettings | None:
+    """Give the settings of the last adjustment that has any: they hold until the next one."""
+    for record in reversed(data.records):
+        if isinstance(record, AdjustmentRecord) and record.settings is not None:
+            return record.settings
+    return None
+
+
+def _with_time_to_count(settings: SlotSettings) -> SlotSettings:
+    ramp_up_s = settings.ramp_up_s
+    warmup_s = {
+        variant: max(found_s, ramp_up_s.get(variant, 0.0) + COUNTED_S)
+        for variant, found_s in settings.warmup_s.items()
+    }
+    return settings.replace(warmup_s=warmup_s)
+
+
+def _evened(settings: SlotSettings, experiment: Experiment) -> SlotSettings:
+    """Give variants that are measured alike what the one needs that needs most.
+
+    A pilot may find that one of two equal servers has to warm up, and the other not. PointData so,
+    they differ: a JIT compiler's warm-up made two equal baselines of a gate differ by 38%.
+    """
+    question = question_of(experiment)
+    alike = {variant: question.measured_alike(variant) for variant in experiment.variants}
+    evened = {
+        what: {
+            variant: max(times.get(other, 0.0) for other in others)
+            for variant, others in alike.items()
+        }
+        for what, times in {
+            "warmup_s": settings.warmup_s,
+            "ramp_up_s": settings.ramp_up_s,
+            "phase_s": settings.phase_s,
+        }.items()
+    }
+    in_bursts = [
+        variant
+        for variant, others in alike.items()
+        if not set(others).isdisjoint(settings.in_bursts)
+    ]
+    return settings.replace(**evened, in_bursts=in_bursts)
+
+
+def _found_settings(data: PointData) -> SlotSettings:
+    """Give the settings that pilots and user ask for.
+
+    Warm-up and ramp-up are each variant's own. The window is that of the variant that needs most,
+    the same for all, so that interference with each variant is alike.
+    """
+    measure, by_pilot = data.measure, pilots(data)
+    by_variant = _first_alike(data, by_pilot)
+    longest_s = _longest_warmup_s(data)
+    return SlotSettings(
+        warmup_s={
+            variant: _given(
+                measure.warmup_s, [pilot.warmup_within(longest_s) for pilot in of_variant], WARMUP_S
+            )
+            for variant, of_variant in by_variant.items()
+        },
+        ramp_up_s={
+            variant: _given(measure.ramp_up_s, [pilot.ramp_up_s for pilot in of_variant], RAMP_UP_S)
+            for variant, of_variant in by_variant.items()
+        },
+        in_bursts=[
+            variant
+            for variant, of_variant in by_variant.items()
+            if measure.warmup_bursts == "on" or any(pilot.in_bursts for pilot in of_variant)
+        ],
+        window_s=max(
+            _given(measure.slot_s, [pilot.window_s for pilot in by_pilot.values()], WINDOW_S),
+            0.0 if measure.slot_s else window_for_bursts_s(data.experiment),
+        ),
+        phase_s=_phases(data) if measure.ramp_up_s is None else {},
+        slots_per_variant=measure.slots_per_variant,
+    )
+
+
+def _first_alike(data: PointData, seen: Mapping[str, Seen]) -> dict[str, list[Seen]]:
+    """Give for each variant what was seen of it, or of one that is measured alike; or nothing."""
+    alike = question_of(data.experiment).measured_alike
+    return {
+        variant: [seen[other] for other in alike(variant) if other in seen][:1]
+        for variant in data.experiment.variants
+    }
+
+
+def warmups_may_take_s(data: PointData, start_s: Mapping[str, float]) -> float:
+    """Give how long all warm-ups of a round may take together.
+
+    A third of what starts leave, where the fewest rounds of the question fill the time limit.
+    `start_s`: the starts seen so far, by variant; others count as fast.
+    """
+    known_s = _first_alike(data, start_s).values()
+    starting_s = sum(known[0] if known else START_S for known in known_s)
+    rounds = max(FEWEST_ROUNDS, question_of(data.experiment).fewest_rounds)
+    return WARMUP_SHARE * max(data.measure.budget_s / rounds - starting_s, 0.0)
+
+
+def _longest_warmup_s(data: PointData) -> float:
+    """Give how long one warm-up may take, so that all of those that pilots ask for have time.
+
+    Short ones are kept, and long ones get what these leave in equal parts.
+    """
+    by_variant = _first_alike(data, pilots(data))
+    asked_s = sorted(
+        pilot.warmup_takes_s for of_variant in by_variant.values() for pilot in of_variant
+    )
+    left_s = warmups_may_take_s(data, starts_s(data))
+    for shorter, takes_s in enumerate(asked_s):
+        part_s = left_s / (len(asked_s) - shorter)
+        if takes_s > part_s:
+            return part_s
+        left_s -= takes_s
+    return inf
+
+
+def window_for_bursts_s(experiment: Experiment) -> float:
+    """Give how long windows have to be at least, so that as many bursts come in each."""
+    loads = (experiment.load_of(variant) for variant in experiment.variants)
+    return BURSTS_IN_WINDOW * max(load.burst_gap_s for load in loads)
+
+
+def _quick(settings: SlotSettings, data: PointData) -> SlotSettings:
+    """Shorten short windows where pilots, and what comes before windows, leave them little time.
+
+    The fewest rounds are to end in time for a prompt answer. Longer windows have a reason, such as
+    slow responses, for which they are kept.
+    """
+    of_a_variant_s = seconds_for_a_variant(data.measure)
+    took_s = [record.took_s for record in data.records if isinstance(record, PilotRecord)]
+    if of_a_variant_s is None or not took_s or settings.window_s > SHORT_WINDOW_S:
+        return settings
+    warmup_s, ramp_up_s = settings.warmup_s, settings.ramp_up_s
+    apart_s = sum(
+        settings.warmup_takes_s(variant)
+        for variant, value in warmup_s.items()
+        if value > ramp_up_s[variant] or variant in settings.in_bursts
+    )
+    variants = len(warmup_s)
+    left_s = (of_a_variant_s - SPARE_S) * variants - sum(took_s)
+    round_s = left_s / FEWEST_ROUNDS - START_S * variants - apart_s
+    ramps_s = sum(data.experiment.load_of(variant).connection_ramp_s for variant in warmup_s)
+    fitting_s = (round_s / FIRST_AFTER_PILOT - sum(ramp_up_s.values()) - ramps_s) / variants
+    least_s = max(LEAST_WINDOW_S, window_for_bursts_s(data.experiment))
+    window_s = min(settings.window_s, max(fitting_s, least_s))
+    return settings.replace(window_s=window_s)
+
+
+def _as_asked(settings: SlotSettings, data: PointData) -> SlotSettings:
+    """Give short windows another length, and have few of them, where the question says so.
+
+    Longer windows have a reason, such as slow responses, for which they are kept.
+    """
+    if settings.window_s > SHORT_WINDOW_S:
+        return settings
+    window_s = question_of(data.experiment).window_s(settings.window_s, data)
+    if window_s is None:
+        return settings
+    window_s = max(window_s, window_for_bursts_s(data.experiment))
+    return settings.replace(
+        window_s=window_s, slots_per_variant=settings.slots_per_variant or FIRST_AFTER_PILOT
+    )
+
+
+def _phases(data: PointData) -> dict[str, float]:
+    """Give the cycle of each variant: connections that wait for responses come around once in each.
+
+    Servers that answer all connections in a batch, rest, and begin again give so many batches in a
+    window, always the same number if it always begins at the same moment of the cycle: no noise,
+    and off by up to a batch. A random start is what systematic sampling asks for (Cochran,
+    "Sampling Techniques", 1977, section 8.1).
+    """
+    looked_at = (record for record in data.records if isinstance(record, PilotRecord))
+    return {pilot.variant: pilot.latency_s or 0.0 for pilot in looked_at}
+
+
+def slots_per_variant(data: PointData) -> int:
+    """Give the slots of each variant in a point's next round.
+
+    After a pilot the first rounds have the fewest that are balanced, since six of them are enough
+    for a clear difference; what isn't clear then gets more, where that saves time, and where the
+    fewest rounds of the question still fit into the budget.
+    """
+    if (fixed := slot_settings(data).slots_per_variant) is not None:
+        return fixed
+    finished = len(data.rounds)
+    if pilots(data) and finished < PILOT_ROUNDS:
+        return FIRST_AFTER_PILOT
+    chosen = chosen_slots_per_variant(data)
+    return chosen if not pilots(data) or _fits(chosen, data) else FIRST_AFTER_PILOT
+
+
+def _fits(slots: int, data: PointData) -> bool:
+    """Whether the rounds that a verdict still lacks fit into the budget with so many slots.
+
+    Of a budget that is a limit, one more round where none is lacking.
+    """
+    lacking = question_of(data.experiment).fewest_rounds - len(data.rounds)
+    lacking = max(lacking, 1) if data.measure.budget_is_limit else lacking
+    variants = len(data.experiment.variants)
+    start_s, slot_s = round_costs_s(data, variants)
+    lacking_s = lacking * variants * (start_s + slots * slot_s)
+    longest_s = min(data.measure.budget_s * data.measure.patience, data.measure.limit_s)
+    return lacking <= 0 or used_s(data) + lacking_s <= longest_s
+
+
+def starts_s(data: PointData) -> dict[str, float]:
+    """Give how long the starts took that pilots have on record, by variant."""
+    looked_at = (record for record in data.records if isinstance(record, PilotRecord))
+    return {pilot.variant: pilot.start_s for pilot in looked_at if pilot.start_s is not None}
+
+
+@derived
+def pilots(data: PointData) -> dict[str, Pilot]:
+    """Give what the pilots of a point found, by variant."""
+    return {
+        record.variant: record.found for record in data.records if isinstance(record, PilotRecord)
+    }
+
+
+def _given(given_s: float | None, found_s: Sequence[float], otherwise_s: float) -> float:
+    if given_s is not None:
+        return given_s
+    return max(found_s, default=otherwise_s)

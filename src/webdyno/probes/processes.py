@@ -1,0 +1,256 @@
+"""Counters of a service's processes, from /proc/PID, and whether somebody stopped them.
+
+A program that is stopped does nothing, and its counters say nothing of that.
+"""
+
+import os
+from collections.abc import Callable, Generator, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from webdyno.core.readings import MemoryLimitUse, ServiceUse, StoppedUse
+from webdyno.host.control_group import ControlGroup
+from webdyno.host.listening import FoundProcess
+from webdyno.probes.cpu import CpuReading, tree_cpu
+from webdyno.probes.proc_files import number_after, read_quickly
+from webdyno.probes.scene import Scene
+from webdyno.servers.running import RunningStack
+from webdyno.servers.service import RunningService
+
+MINOR_FAULTS, MAJOR_FAULTS = 7, 9
+"""Fields of /proc/PID/stat after the program's name: proc(5) fields 10 and 12."""
+MOST_PROCESSES = 8
+"""Most processes of a service that are checked: reading hundreds would interfere with what is
+measured."""
+STOPPED = (b"T", b"t")
+"""By a signal, and by a debugger: proc(5), /proc/PID/stat."""
+
+
+def probe(scene: Scene) -> Generator[None, None, dict[str, ServiceUse]]:
+    """Report what the processes of each of the loaded variant's services used, by role."""
+    before = _read_services(scene.stack)
+    yield
+    return {
+        role: service.since(before[role]) for role, service in _read_services(scene.stack).items()
+    }
+
+
+def memory_limit(scene: Scene) -> Generator[None, None, MemoryLimitUse | None]:
+    """Report how near the loaded variant came to its memory limit; None without one."""
+    before = scene.stack.memory()
+    yield
+    after = scene.stack.memory()
+    return after.since(before) if after and before else None
+
+
+def _read_services(stack: RunningStack) -> dict[str, "ServiceReading"]:
+    return {
+        role: ServiceReading.read(
+            service_pids(stack.group, role, service), _service_cpu(stack.group, role, service)
+        )
+        for role, service in stack.services().items()
+    }
+
+
+def service_pids(group: ControlGroup | None, role: str, service: RunningService) -> list[int]:
+    """Ask the control group, which knows at once; searching all of /proc takes 10 ms."""
+    if group is not None and not isinstance(service.process, FoundProcess):
+        with suppress(OSError):
+            members = (file.read_text().split() for file in _members(group.entry(role), service))
+            return [int(pid) for pids in members for pid in pids]
+    return service.pids()
+
+
+def _members(entry: Path, service: RunningService) -> Iterable[Path]:
+    """Give the files that name a service's processes; containers have groups of their own."""
+    return entry.parent.rglob(entry.name) if service.is_container else [entry]
+
+
+def _service_cpu(group: ControlGroup | None, role: str, service: RunningService) -> CpuReading:
+    process = service.process
+    if isinstance(process, FoundProcess):
+        return tree_cpu([], process.roots())
+    if group is not None:
+        with suppress(OSError):
+            return CpuReading(*ControlGroup(group.path / role).cpu(), means="cgroup-v2")
+    return tree_cpu([process.warden_pid] if process else [])
+
+
+@dataclass(frozen=True)
+class ProcessReading:
+    """One process since its start."""
+
+    switches_voluntary: int
+    switches_involuntary: int
+    waited_for_cpu_ns: int
+    faults_minor: int
+    faults_major: int
+    disk_bytes: tuple[int, int] | None
+    """Read and written; None where we may not see it."""
+    threads: int
+    peak_rss_bytes: int
+
+    @classmethod
+    def read(cls, pid: int) -> "ProcessReading | None":
+        """Read a process; None when it is gone."""
+        folder = f"/proc/{pid}"
+        try:
+            stat = read_quickly(f"{folder}/stat").rpartition(b")")[2].split()
+            status = read_quickly(f"{folder}/status")
+            threads = number_after(b"\nThreads:", status)
+            of_threads = _of_thread(folder, status) if threads == 1 else _of_all_threads(folder)
+        except OSError:
+            return None
+        return cls(
+            switches_voluntary=of_threads.voluntary,
+            switches_involuntary=of_threads.involuntary,
+            waited_for_cpu_ns=of_threads.waited_for_cpu_ns,
+            faults_minor=int(stat[MINOR_FAULTS]),
+            faults_major=int(stat[MAJOR_FAULTS]),
+            disk_bytes=_disk_bytes(folder),
+            threads=threads,
+            peak_rss_bytes=number_after(b"VmHWM:", status) * 1024,
+        )
+
+
+@dataclass(frozen=True)
+class ServiceReading:
+    """All processes of a service, by their ids."""
+
+    cpu: CpuReading
+    processes: dict[int, ProcessReading]
+
+    @classmethod
+    def read(cls, pids: Iterable[int], cpu: CpuReading) -> "ServiceReading":
+        """Read processes; those that have ended meanwhile are excluded."""
+        processes = {pid: ProcessReading.read(pid) for pid in pids}
+        return cls(cpu, {pid: process for pid, process in processes.items() if process})
+
+    def since(self, earlier: "ServiceReading") -> ServiceUse:
+        """Give what was used since an earlier reading; reads the memory as it is now."""
+        pairs = [
+            (process, earlier.processes.get(pid, NOTHING))
+            for pid, process in self.processes.items()
+        ]
+
+        def added(count: Callable[[ProcessReading], int]) -> int:
+            """Add up how far a counter moved; one that stepped back is another process's."""
+            return sum(max(count(now) - count(then), 0) for now, then in pairs)
+
+        disk = [
+            (now.disk_bytes, then.disk_bytes)
+            for now, then in pairs
+            if now.disk_bytes is not None and then.disk_bytes is not None
+        ]
+        seen = len(disk) == len(pairs)
+        cpu = self.cpu.since(earlier.cpu)
+        return ServiceUse(
+            cpu_user_s=cpu.cpu_user_s,
+            cpu_sys_s=cpu.cpu_sys_s,
+            switches_voluntary=added(lambda counters: counters.switches_voluntary),
+            switches_involuntary=added(lambda counters: counters.switches_involuntary),
+            waited_for_cpu_s=added(lambda counters: counters.waited_for_cpu_ns) / 1e9,
+            faults_minor=added(lambda counters: counters.faults_minor),
+            faults_major=added(lambda counters: counters.faults_major),
+            disk_read_bytes=sum(max(a[0] - b[0], 0) for a, b in disk) if seen else None,
+            disk_written_bytes=sum(max(a[1] - b[1], 0) for a, b in disk) if seen else None,
+            processes=len(self.processes),
+            threads=sum(process.threads for process in self.processes.values()),
+            started=len(self.processes.keys() - earlier.processes.keys()),
+            ended=len(earlier.processes.keys() - self.processes.keys()),
+            pss_bytes=_pss_bytes(self.processes),
+            peak_rss_bytes=sum(process.peak_rss_bytes for process in self.processes.values()),
+        )
+
+
+NOTHING = ProcessReading(0, 0, 0, 0, 0, (0, 0), 0, 0)
+"""A process that hadn't started yet."""
+
+
+class _SchedulerCounts(NamedTuple):
+    """Counts of the kernel's scheduler, of a thread or summed over several."""
+
+    voluntary: int
+    involuntary: int
+    waited_for_cpu_ns: int
+
+
+def _of_thread(folder: str, status: bytes) -> _SchedulerCounts:
+    """Read a thread, or the first one of a process."""
+    try:
+        waited_ns = int(read_quickly(f"{folder}/schedstat").split()[1])
+    except (OSError, IndexError):  # a kernel without these counts has no such file, or an empty one
+        waited_ns = 0
+    return _SchedulerCounts(
+        number_after(b"\nvoluntary_ctxt_switches:", status),
+        number_after(b"\nnonvoluntary_ctxt_switches:", status),
+        waited_ns,
+    )
+
+
+def _of_all_threads(folder: str) -> _SchedulerCounts:
+    """Sum over a process's living threads."""
+    counts = []
+    for thread in os.scandir(f"{folder}/task"):
+        with suppress(OSError):
+            counts.append(_of_thread(thread.path, read_quickly(f"{thread.path}/status")))
+    return (
+        _SchedulerCounts(*map(sum, zip(*counts, strict=True)))
+        if counts
+        else _SchedulerCounts(0, 0, 0)
+    )
+
+
+def _disk_bytes(folder: str) -> tuple[int, int] | None:
+    with suppress(OSError):
+        io = read_quickly(f"{folder}/io")
+        return number_after(b"\nread_bytes:", io), number_after(b"\nwrite_bytes:", io)
+    return None
+
+
+def _pss_bytes(pids: Iterable[int]) -> int | None:
+    """Add up proportional set sizes; None where we may not see them."""
+    total = 0
+    for pid in pids:
+        try:
+            total += number_after(b"\nPss:", read_quickly(f"/proc/{pid}/smaps_rollup")) * 1024
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        except OSError:
+            return None
+    return total
+
+
+def stopped(scene: Scene) -> Generator[None, None, StoppedUse]:
+    """Report for how long processes stalled, as far as they are looked at."""
+    client = [] if scene.client_pid is None else [scene.client_pid]
+    servers = [
+        pid
+        for role, service in scene.stack.services().items()
+        for pid in _some(service_pids(scene.stack.group, role, service))
+    ]
+    client_s = servers_s = 0.0
+    last_s = 0.0
+
+    def look(at_s: float) -> None:
+        nonlocal client_s, servers_s, last_s
+        since_s, last_s = at_s - last_s, at_s
+        client_s += since_s * any(map(is_stopped, client))
+        servers_s += since_s * any(map(is_stopped, servers))
+
+    scene.sampler.add(look)
+    yield
+    return StoppedUse(client_s=client_s, servers_s=servers_s)
+
+
+def _some(pids: list[int]) -> list[int]:
+    return pids[:: -(-len(pids) // MOST_PROCESSES) or 1]
+
+
+def is_stopped(pid: int) -> bool:
+    try:
+        return read_quickly(f"/proc/{pid}/stat").rpartition(b")")[2].split(None, 1)[0] in STOPPED
+    except (OSError, IndexError):
+        return False

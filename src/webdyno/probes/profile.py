@@ -1,0 +1,222 @@
+"""What the servers' CPUs do, by `perf`, which is kept on other CPUs: stacks of calls, system calls.
+
+Stacks are sampled by the CPU clock. No hardware counter is needed, so it works in virtual machines.
+Each sample is a stretch of CPU time; `stacks.py` says whose. Idle CPUs are not counted.
+
+System calls are counted on the kernel's tracepoints. Each costs a little more while it is counted,
+and calls of other programs on these CPUs count as well. Where tracepoints can't be had, as without
+root or a kernel that has none, nothing is counted.
+"""
+
+import logging
+import os
+import re
+import select
+import signal
+import subprocess
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from contextlib import ExitStack, suppress
+from functools import cache
+from pathlib import Path
+from typing import Self
+
+from webdyno.core.errors import OperationError
+from webdyno.host.children import run_program
+from webdyno.probes.stacks import OF_CALL, SAMPLED_HZ, Profile, profile_of
+
+logger = logging.getLogger(__name__)
+
+PERF = "perf"
+NOT_THERE = f"profiles take `{PERF}` (Debian: apt-get install linux-perf)"
+RESPONSES_WITHIN_S = 30.0
+READ_WITHIN_S, LOOK_S = 60.0, 0.05
+ALL_CALLS = "raw_syscalls:sys_enter"
+OTHER_CALLS = "others"
+ENTERED_CALL = re.compile(r"\bsyscalls:sys_enter_(\w+)")
+
+
+class Perf:
+    """A subcommand of `perf` at work while it is entered, from when the kernel has begun."""
+
+    def __init__(
+        self, options: Sequence[str], cpus: Collection[int], other_pids: Collection[int]
+    ) -> None:
+        """Look at some CPUs, working on others.
+
+        Entering raises OperationError where one may not.
+        """
+        self._options, self._other_pids = options, other_pids
+        self._cpus = ",".join(map(str, sorted(cpus)))
+
+    def __enter__(self) -> Self:
+        with ExitStack() as exits:
+            folder = tempfile.TemporaryDirectory(prefix="webdyno-perf-")
+            place = Path(exits.enter_context(folder))
+            self.output = place / "output"
+            pipes = [place / name for name in ("control", "ack")]
+            self._control, self._ack = (_pipe(pipe, exits) for pipe in pipes)
+            self._process = exits.enter_context(self._started(*pipes))
+            exits.callback(self._process.kill)
+            os.sched_setaffinity(self._process.pid, self._other_pids)
+            self.say("enable")
+            self._exits = exits.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._exits.close()
+
+    def _started(self, control: Path, ack: Path) -> subprocess.Popen[bytes]:
+        try:
+            return subprocess.Popen(
+                [
+                    *(PERF, *self._options, f"--cpu={self._cpus}", "--delay=-1"),
+                    *(f"--output={self.output}", f"--control=fifo:{control},{ack}"),
+                ],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+            )
+        except FileNotFoundError:
+            raise OperationError(NOT_THERE) from None
+
+    def say(self, word: str) -> None:
+        """Report it something and wait until it has done it."""
+        logger.debug("perf, process %d, is to %s", self._process.pid, word)
+        os.write(self._control, f"{word}\n".encode())
+        deadline = time.monotonic() + RESPONSES_WITHIN_S
+        while not select.select([self._ack], [], [], LOOK_S)[0]:
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                raise OperationError(f"{PERF} can't look here: {self._complaint()}")
+        os.read(self._ack, 64)
+
+    def finish(self, signal: int | None = None) -> None:
+        """Wait until its output is written, after a signal if it takes one to end it."""
+        if signal is not None:
+            self._process.send_signal(signal)
+        self._process.wait(RESPONSES_WITHIN_S)
+
+    def _complaint(self) -> str:
+        said = b""
+        if self._process.poll() is not None and self._process.stderr is not None:
+            said = self._process.stderr.read().strip()
+        why = said.decode(errors="replace")[-300:] or "it gave no response"
+        return f"{why}; root may, others where kernel.perf_event_paranoid is -1"
+
+
+def _pipe(path: Path, exits: ExitStack) -> int:
+    """Make a named pipe, open at both ends: else each side would wait for the other."""
+    os.mkfifo(path)
+    opened = os.open(path, os.O_RDWR | os.O_NONBLOCK)
+    exits.callback(os.close, opened)
+    return opened
+
+
+def read_by_perf(*arguments: str) -> str:
+    """Give what a subcommand of `perf` prints; raise OperationError when it fails."""
+    done = run_program([PERF, *arguments], within_s=READ_WITHIN_S, install=NOT_THERE)
+    if done.returncode:
+        raise OperationError(f"{PERF} {arguments[0]}: {done.stderr.strip()[-300:]}")
+    return done.stdout
+
+
+class Profiler:
+    """Samples some CPUs while it is entered; `profile` is there afterwards."""
+
+    def __init__(
+        self, cpus: Collection[int], other_pids: Collection[int], folders: Sequence[str] = ()
+    ) -> None:
+        """Sample those CPUs, working on others; servers' own programs run in `folders`.
+
+        Raise OperationError on entering where one may not.
+        """
+        self._folders = folders
+        self.pids = set[int]()
+        """The servers' processes, as far as they are known."""
+        options = ("record", "--quiet", "--event=cpu-clock", f"--freq={SAMPLED_HZ}", "-g")
+        self._perf = Perf(options, cpus, other_pids)
+        self.profile = Profile({}, Counter(), {})
+
+    def __enter__(self) -> Self:
+        self._perf.__enter__()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        with ExitStack() as exits:
+            exits.push(self._perf)
+            if kind is None:
+                self._perf.say("stop")
+                self._perf.finish()
+                lines = iter(self._read().splitlines())
+                self.profile = profile_of(lines, self._folders, self.pids)
+
+    def _read(self) -> str:
+        # Names of what servers compile are in files of theirs: `--force` has them believed. What
+        # was inlined has no program of its own, and takes long to be found.
+        place = f"--input={self._perf.output}"
+        how = ("--force", "--no-inline", "--fields=comm,pid,ip,sym,dso")
+        return read_by_perf("script", place, *how)
+
+
+def sampling_fault() -> str | None:
+    """Report why CPUs can't be sampled here, and what would allow it; None where they can."""
+    cpus = os.sched_getaffinity(0)
+    try:
+        with Profiler(sorted(cpus), cpus):
+            pass
+    except OperationError as error:
+        return str(error)
+    return None
+
+
+class SystemCalls:
+    """Counts while it is entered; `counts` are there afterwards, by call, if any can be had."""
+
+    def __init__(self, cpus: Collection[int], other_pids: Collection[int]) -> None:
+        """Look at some CPUs, working on others."""
+        self._cpus, self._other_pids = cpus, other_pids
+        self._perf: Perf | None = None
+        self.counts: dict[str, int] | None = None
+
+    def __enter__(self) -> Self:
+        self._exits = ExitStack()
+        with suppress(OperationError):
+            events = ",".join(
+                [ALL_CALLS, *(f"syscalls:sys_enter_{call}" for call in known_calls())]
+            )
+            options = ("stat", "--field-separator=;", f"--event={events}", "--all-cpus")
+            self._perf = self._exits.enter_context(Perf(options, self._cpus, self._other_pids))
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        with self._exits:
+            if kind is None and self._perf is not None:
+                self._perf.say("disable")
+                self._perf.finish(signal.SIGINT)
+                self.counts = counts_of(self._perf.output.read_text().splitlines())
+
+
+@cache
+def known_calls() -> list[str]:
+    """Name the calls that have a meaning to profiles and a tracepoint of their own."""
+    listed = read_by_perf("list", "syscalls:sys_enter_*")
+    return sorted(OF_CALL.keys() & set(ENTERED_CALL.findall(listed)))
+
+
+def counts_of(lines: Iterable[str]) -> dict[str, int]:
+    """Read `count;;event;…` of each event; those not named by a call are others."""
+    counted = Counter[str]()
+    for line in lines:
+        fields = line.split(";")
+        if len(fields) > 2 and fields[0].isdigit():
+            counted[fields[2]] += int(fields[0])
+    named = {
+        event.partition("sys_enter_")[2]: count
+        for event, count in counted.items()
+        if event != ALL_CALLS and count
+    }
+    rest = counted[ALL_CALLS] - sum(named.values())
+    return named | ({OTHER_CALLS: rest} if rest > 0 else {})

@@ -1,0 +1,333 @@
+"""What servers count themselves: nginx's stub_status, Apache's mod_status, php-fpm's status page.
+
+A service's `[status]` says how it is asked. That is done at a slot's edges, while there is no load;
+a server that doesn't answer at once, or not as it should, has reported nothing.
+"""
+
+import json
+import re
+import socket
+import struct
+import time
+from collections.abc import Callable, Generator
+from contextlib import closing, suppress
+from dataclasses import dataclass, replace
+
+from webdyno.core.load import Load
+from webdyno.core.readings import ServerStatus
+from webdyno.core.service import StatusKind, StatusSource
+from webdyno.load.asking import Conversation, NoResponse
+from webdyno.load.interface import GeneratorError
+from webdyno.probes.scene import Scene
+from webdyno.servers.ready import connect
+from webdyno.servers.service import RunningService
+
+WITHIN_S = 0.25
+"""An idle server answers within a millisecond; one whose workers are all taken not at all."""
+LARGEST_RESPONSE_BYTES = 1 << 18
+FASTCGI_BEGIN, FASTCGI_PARAMS, FASTCGI_STDIN, FASTCGI_STDOUT = 1, 4, 5, 6
+FASTCGI_HEADER = struct.Struct(">BBHHBx")
+"""Version, type, request, bytes of content, bytes of padding (FastCGI specification, 3.3)."""
+FASTCGI_RESPONDER = struct.pack(">HB5x", 1, 0)
+"""The body of a request's beginning: role 1, close the connection afterwards."""
+
+
+@dataclass(frozen=True)
+class OwnCounts:
+    """A server's own counts; None where this kind of server doesn't say."""
+
+    requests: int | None = None
+    connections: int | None = None
+    dropped: int | None = None
+    hits: int | None = None
+    misses: int | None = None
+    busy: int | None = None
+    workers: int | None = None
+    most_busy: int | None = None
+    most_waiting: int | None = None
+
+
+def parse_nginx(text: str) -> OwnCounts:
+    """Read stub_status: ngx_http_stub_status_module."""
+    match = re.search(r"accepts handled requests\s+(\d+)\s+(\d+)\s+(\d+)\s", text)
+    if match is None:
+        raise ValueError("this is no stub_status")
+    accepted, handled, requests = map(int, match.groups())
+    return OwnCounts(requests=requests, connections=accepted, dropped=accepted - handled)
+
+
+def parse_apache(text: str) -> OwnCounts:
+    """Read mod_status's page for machines; it counts requests if ExtendedStatus is on."""
+    said = _named_numbers(text, r"^([A-Za-z]+(?: [A-Za-z]+)*): (\d+)\s*$")
+    others_busy = said["BusyWorkers"] - 1  # one is busy with the question
+    return OwnCounts(
+        requests=said.get("Total Accesses"),
+        busy=max(others_busy, 0),
+        workers=said["BusyWorkers"] + said["IdleWorkers"],
+    )
+
+
+def parse_php_fpm(text: str) -> OwnCounts:
+    """Read php-fpm's status page as JSON; its `accepted conn` counts requests.
+
+    Its listen queue is known for TCP only; without a limit of the queue it isn't.
+    """
+    said = json.loads(text)
+    if not isinstance(said, dict):
+        raise ValueError("this is no status of php-fpm")  # noqa: TRY004 (the text is wrong)
+    names = ("accepted conn", "active processes", "total processes", "max active processes")
+    requests, active, total, most_active = (_whole(said[name]) for name in names)
+    return OwnCounts(
+        requests=requests,
+        busy=max(active - 1, 0),  # one is busy with the question
+        workers=total,
+        most_busy=most_active,
+        most_waiting=_whole(said["max listen queue"]) if _whole(said["listen queue len"]) else None,
+    )
+
+
+def parse_memcached(text: str) -> OwnCounts:
+    """Read the response to memcached's `stats`; its requests are those for keys."""
+    said = _named_numbers(text, r"^STAT (\w+) (\d+)\s*$")
+    return OwnCounts(
+        requests=said["cmd_get"] + said["cmd_set"],
+        connections=said["total_connections"],
+        dropped=said.get("rejected_connections"),
+        hits=said["get_hits"],
+        misses=said["get_misses"],
+    )
+
+
+def parse_redis(text: str) -> OwnCounts:
+    """Read the response to `INFO stats` of Redis; its requests are commands."""
+    said = _named_numbers(text, r"^(\w+):(\d+)\s*$")
+    return OwnCounts(
+        requests=said["total_commands_processed"],
+        connections=said["total_connections_received"],
+        dropped=said["rejected_connections"],
+        hits=said["keyspace_hits"],
+        misses=said["keyspace_misses"],
+    )
+
+
+PARSERS: dict[StatusKind, Callable[[str], OwnCounts]] = {
+    "nginx": parse_nginx,
+    "apache": parse_apache,
+    "php-fpm": parse_php_fpm,
+    "memcached": parse_memcached,
+    "redis": parse_redis,
+}
+"""They raise ValueError or KeyError when a text isn't what it should be."""
+
+
+def _named_numbers(text: str, line: str) -> dict[str, int]:
+    return {name: int(number) for name, number in re.findall(line, text, re.MULTILINE | re.ASCII)}
+
+
+def _whole(value: object) -> int:
+    if not isinstance(value, int):
+        raise ValueError("a count is a whole number")  # noqa: TRY004 (the text is wrong)
+    return value
+
+
+ASKING_COUNTS = {
+    "nginx": OwnCounts(requests=1, connections=1),
+    "apache": OwnCounts(requests=1),
+    "php-fpm": OwnCounts(requests=1),
+    "memcached": OwnCounts(connections=1),
+    "redis": OwnCounts(requests=1, connections=1),
+}
+"""What one question adds to a server's own counts, by kind."""
+
+
+def probe(scene: Scene) -> Generator[None, None, dict[str, ServerStatus]]:
+    """Report what the loaded variant's services counted themselves.
+
+    Those of them that do, by role.
+    """
+    services = scene.stack.services()
+    before = {
+        role: reading for role, service in services.items() if (reading := read_status(service))
+    }
+    yield
+    return {
+        role: reading.since(then)
+        for role, then in before.items()
+        if (reading := read_status(services[role]))
+    }
+
+
+@dataclass(frozen=True)
+class StatusReading:
+    """What a server has counted since its start."""
+
+    counts: OwnCounts
+    own: OwnCounts
+    """What one question adds to them."""
+
+    def since(self, earlier: "StatusReading") -> ServerStatus:
+        """Give what it counted since an earlier reading, without our own question."""
+        now, then, own = self.counts, earlier.counts, self.own
+        return ServerStatus(
+            requests=_difference(now.requests, then.requests, own.requests),
+            connections=_difference(now.connections, then.connections, own.connections),
+            dropped=_difference(now.dropped, then.dropped),
+            hits=_difference(now.hits, then.hits),
+            misses=_difference(now.misses, then.misses),
+            busy=now.busy,
+            workers=now.workers,
+            most_busy=now.most_busy,
+            most_waiting=now.most_waiting,
+        )
+
+
+def read_status(service: RunningService) -> StatusReading | None:
+    """Ask a service for its counts; None when it has none to say, or doesn't report them."""
+    source = service.role.service.status
+    if source is None:
+        return None
+    most = service.filled.texts["status"]["workers"]
+    with suppress(OSError, ValueError, LookupError, NoResponse, GeneratorError):
+        text = ASK[source.kind](service, source).decode("utf-8", "replace")
+        counts = PARSERS[source.kind](text)
+        if not most or _plausible(counts, int(most)):
+            return StatusReading(counts, _of_question(service, source))
+    return None
+
+
+def _of_question(service: RunningService, source: StatusSource) -> OwnCounts:
+    """Give what a question adds; with a password it is two commands."""
+    own = ASKING_COUNTS[source.kind]
+    return replace(own, requests=2) if _password(service) else own
+
+
+def _password(service: RunningService) -> str:
+    password: str = service.filled.texts["status"]["password"]
+    return password
+
+
+def _plausible(counts: OwnCounts, workers: int) -> bool:
+    """Whether a server says of no more workers than it has.
+
+    php-fpm takes a connection that is kept for a request, from the moment it waits for one.
+    """
+    return max(counts.workers or 0, counts.most_busy or 0) <= workers
+
+
+def _difference(now: int | None, then: int | None, own: int | None = None) -> int | None:
+    """Give how far a counter has moved; None when it isn't known or started again."""
+    if now is None or then is None or now < then:
+        return None
+    return max(now - then - (own or 0), 0)
+
+
+def _http(service: RunningService, source: StatusSource) -> bytes:
+    path, address = service.filled.texts["status"]["path"], service.address
+    if source.socket is None and address.protocol != "http":
+        load, entry = Load(protocol=address.protocol), service.testbed.servers_entry()
+        with Conversation(address.url, load, entry) as conversation:
+            return conversation.ask("GET", path, {}, within_s=WITHIN_S).body
+    response = _exchange(service, source, f"GET {path} HTTP/1.0\r\nHost: status\r\n\r\n".encode())
+    head, _, body = response.partition(b"\r\n\r\n")
+    if head.split(None, 2)[1] != b"200":
+        raise ValueError("no status page")
+    return body
+
+
+def _fastcgi(service: RunningService, source: StatusSource) -> bytes:
+    path = service.filled.texts["status"]["path"]
+    parameters = {
+        "REQUEST_METHOD": "GET",
+        "SCRIPT_NAME": path,
+        "SCRIPT_FILENAME": path,
+        "QUERY_STRING": "json",
+    }
+    pairs = b"".join(
+        bytes([len(name), len(value)]) + name.encode() + value.encode()
+        for name, value in parameters.items()
+    )
+    request = b"".join(
+        FASTCGI_HEADER.pack(1, kind, 1, len(content), 0) + content
+        for kind, content in (
+            (FASTCGI_BEGIN, FASTCGI_RESPONDER),
+            (FASTCGI_PARAMS, pairs),
+            (FASTCGI_PARAMS, b""),
+            (FASTCGI_STDIN, b""),
+        )
+    )
+    return fastcgi_output(_exchange(service, source, request)).partition(b"\r\n\r\n")[2]
+
+
+def fastcgi_output(response: bytes) -> bytes:
+    """Give what a FastCGI application printed; ValueError when its response is cut off."""
+    output, place = b"", 0
+    while place < len(response):
+        if place + FASTCGI_HEADER.size > len(response):
+            raise ValueError("a record's header is cut off")
+        _, kind, _, length, padding = FASTCGI_HEADER.unpack_from(response, place)
+        begin = place + FASTCGI_HEADER.size
+        place = begin + length + padding
+        if place > len(response):
+            raise ValueError("a record is cut off")
+        if kind == FASTCGI_STDOUT:
+            output += response[begin : begin + length]
+    return output
+
+
+def _memcached(service: RunningService, source: StatusSource) -> bytes:
+    return _exchange(service, source, b"stats\r\nquit\r\n")
+
+
+def _redis(service: RunningService, source: StatusSource) -> bytes:
+    if not (password := _password(service)):
+        return _exchange(service, source, b"INFO stats\r\n", redis_complete)
+    asked = f"AUTH {password}\r\nINFO stats\r\n".encode()
+    return _exchange(
+        service, source, asked, lambda said: redis_complete(said.removeprefix(b"+OK\r\n"))
+    )
+
+
+def redis_complete(response: bytes) -> bool:
+    """Whether a bulk string of Redis's protocol, or an error, has arrived as a whole."""
+    head, line_end, rest = response.partition(b"\r\n")
+    if not line_end or head[:1] != b"$":
+        return bool(line_end)
+    return len(rest) >= int(head[1:]) + len(line_end)
+
+
+ASK: dict[StatusKind, Callable[[RunningService, StatusSource], bytes]] = {
+    "nginx": _http,
+    "apache": _http,
+    "php-fpm": _fastcgi,
+    "memcached": _memcached,
+    "redis": _redis,
+}
+
+
+def _exchange(
+    service: RunningService,
+    source: StatusSource,
+    request: bytes,
+    complete: Callable[[bytes], bool] = lambda _: False,
+) -> bytes:
+    """Send a request and give the response: all until it is complete or the server closes."""
+    deadline = time.monotonic() + WITHIN_S
+    response = b""
+    with closing(_connect(service, source)) as connection:
+        connection.sendall(request)
+        while not complete(response):
+            connection.settimeout(max(deadline - time.monotonic(), 0.001))
+            part = connection.recv(65_536)
+            if not part:
+                break
+            response += part
+            if len(response) > LARGEST_RESPONSE_BYTES:
+                raise ValueError("no status is as long as that")
+    return response
+
+
+def _connect(service: RunningService, source: StatusSource) -> socket.socket:
+    address = service.address
+    if source.socket:
+        address = replace(address, socket=service.home / source.socket)
+    return connect(address, service.testbed.servers_socket, WITHIN_S)

@@ -1,0 +1,1 @@
+"""What can be asked, a folder each. Nothing else of webdyno imports them."""

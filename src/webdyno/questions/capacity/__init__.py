@@ -1,0 +1,1 @@
+"""How much systems can take while objectives hold."""

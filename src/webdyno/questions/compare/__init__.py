@@ -1,0 +1,1 @@
+"""Which of some systems is better."""

@@ -1,0 +1,271 @@
+"""Experiments that say why a run came out as it did.
+
+Variants that have less of one thing each, or other workers, say what limits the first one;
+variants that have another value of one setting each, of which it is known that it can cost much,
+say what that is worth; and a run that is measured again while the servers' CPUs are sampled says
+what they do.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from webdyno.config import Catalogue
+from webdyno.config.validation import shown_value
+from webdyno.core.errors import OperationError
+from webdyno.core.experiment import Experiment
+from webdyno.core.explain import Advice, Resource
+from webdyno.core.machine import CpuSplit
+from webdyno.core.measure import Measure
+from webdyno.core.metrics import CPU_TIME
+from webdyno.core.setting import FACTORS, FOLLOWING_CPUS, Setting, SettingValue, in_figures
+from webdyno.core.variant import Variant
+from webdyno.questions.explain.decide import SIGNS, AdviceEvidence
+from webdyno.questions.explain.settings import AdviceSettings, Intervention, LimitsSettings
+from webdyno.servers.service_graph import resolve_stack
+
+REMAINING, REMAINING_OF_SCARCE = 0.7, 0.8
+"""The share that is left of a resource: little enough that the effect shows in two minutes, enough
+that it is near the slope. The client's CPU time and memory are seldom ample, so that with any less
+they would become the limit themselves."""
+WORKERS = {"workers", "children", "threads", "processes"}
+"""Settings that say how many requests a service works on at a time. Half as many are tried; of one,
+two."""
+FEWEST_CONNECTIONS = 5
+"""With fewer there is no third to take away."""
+KEPT_SETTINGS = {
+    *("slot_s", "warmup_s", "warmup_bursts", "ramp_up_s", "slots_per_variant"),
+    *("budget_s", "budget_is_limit", "patience", "answer_within_s"),
+}
+"""Of how the run was measured, where that isn't the default: run.json says all."""
+PRECISION = {"precision": 0.05, "patience": 2.0}
+"""How well a ratio has to be known: 5% of the throughput is 0.14 of the elasticity with 70% left,
+0.22 with 80%, and what limits a server has one near 1."""
+
+
+def interventions(
+    variant: str,
+    experiment: Experiment,
+    catalogue: Catalogue,
+    split: CpuSplit,
+    *,
+    cpu_time_is_ours: bool = True,
+) -> Iterator[tuple[Intervention, Variant]]:
+    """Give what can be taken from a variant here, each with the variant as it then is.
+
+    CPU time only where that `is_ours`: quotas take root. Fewer connections ask less often where
+    answers wait for something that can't be taken: another machine, a sleep, a lock, the disk.
+    """
+    here, testbed = experiment.variants[variant], experiment.testbed_of(variant)
+
+    def less_of(
+        resource: Resource, share: float, **changed: object
+    ) -> tuple[Intervention, Variant]:
+        return Intervention(resource=resource, share=share), here.replace(**changed)
+
+    def less_on_the_testbed(
+        resource: Resource, share: float, key: str, value: float
+    ) -> tuple[Intervention, Variant]:
+        return less_of(resource, share, testbed={**here.testbed, key: share * value})
+
+    stack = catalogue.stack(here.stack)
+    if cpu_time_is_ours and not stack.runs_already and not stack.has_containers:
+        yield less_of("servers' CPU", REMAINING, cpus=REMAINING * (here.cpus or len(split.servers)))
+    if cpu_time_is_ours:
+        cpus = testbed.client_cpus or float(len(split.client))
+        yield less_on_the_testbed("client's CPU", REMAINING_OF_SCARCE, "client_cpus", cpus)
+    if testbed.link:
+        yield less_on_the_testbed("link", REMAINING, "link", testbed.link)
+    if here.memory:
+        memory = round(REMAINING_OF_SCARCE * here.memory)
+        yield less_of("memory", REMAINING_OF_SCARCE, memory=memory)
+    connections = experiment.load_of(variant).connections
+    if connections >= FEWEST_CONNECTIONS:
+        fewer = round(REMAINING * connections)
+        load = {**here.load, "connections": fewer}
+        yield less_of("connections", fewer / connections, load=load)
+    for setting, now in _workers(variant, experiment, catalogue, split).items():
+        other = max(now // 2, 1) if now > 1 else 2
+        intervention = Intervention(resource="workers", share=other / now, setting=setting)
+        yield intervention, here.with_settings({setting: other})
+
+
+def _workers(
+    variant: str, experiment: Experiment, catalogue: Catalogue, split: CpuSplit
+) -> dict[str, int]:
+    """Give the numbers of workers, by setting, where connections may wait for one."""
+    connections = experiment.load_of(variant).connections
+    return {
+        setting.name: setting.now
+        for setting in _settings_of(variant, experiment, catalogue, split)
+        if setting.inner in WORKERS
+        and not setting.setting.idle(setting.others)
+        and isinstance(setting.now, int)
+        if setting.now // 2 < connections
+    }
+
+
+class _VariantsSetting(NamedTuple):
+    """A setting as a variant has it."""
+
+    name: str
+    inner: str
+    """What its service calls it."""
+    setting: Setting
+    now: SettingValue
+    others: Mapping[str, SettingValue]
+    """All settings of its service."""
+
+
+def _settings_of(
+    variant: str, experiment: Experiment, catalogue: Catalogue, split: CpuSplit
+) -> Iterator[_VariantsSetting]:
+    stack = catalogue.stack(experiment.variants[variant].stack)
+    site = catalogue.site(experiment.site_of(variant))
+    roles = resolve_stack(stack, site, experiment.settings_of(variant), len(split.servers)).roles
+    resolved = {role.name: role.settings for role in roles}
+    for name, (setting, sets) in stack.with_services(site.services).exposed_settings().items():
+        role, inner = sets[0]
+        yield _VariantsSetting(name, inner, setting, resolved[role][inner], resolved[role])
+
+
+def limits_experiment(
+    variant: str,
+    experiment: Experiment,
+    catalogue: Catalogue,
+    split: CpuSplit,
+    *,
+    cpu_time_is_ours: bool = True,
+) -> Experiment:
+    """Give the experiment that says what limits a variant of another one.
+
+    Raise OperationError where nothing can be taken from it.
+    """
+    changes = list(
+        interventions(variant, experiment, catalogue, split, cpu_time_is_ours=cpu_time_is_ours)
+    )
+    if not changes:
+        raise OperationError(
+            f"{variant}: nothing can be taken from it here. Taking CPU time takes root and control "
+            "groups; a link's throughput, a memory limit or the setting `workers` would have to "
+            "be set in the run"
+        )
+    things = ", ".join(intervention.setting or intervention.resource for intervention, _ in changes)
+    changed = {
+        f"{variant}, {_what_was_done(intervention, there)}": (intervention, there)
+        for intervention, there in changes
+    }
+    kept = experiment.measure.model_dump(include=KEPT_SETTINGS, exclude_defaults=True)
+    return experiment.derived(
+        f"What limits {variant}",
+        f"What of {things} limits {variant}?",
+        {variant: experiment.variants[variant]}
+        | {name: altered for name, (_, altered) in changed.items()},
+        Measure.model_validate(PRECISION | kept),
+        LimitsSettings(
+            interventions={name: intervention for name, (intervention, _) in changed.items()}
+        ),
+    )
+
+
+def _what_was_done(intervention: Intervention, variant: Variant) -> str:
+    if intervention.setting:
+        return f"{intervention.setting} = {variant.settings[intervention.setting]}"
+    return (
+        f"{'fewer' if intervention.resource == 'connections' else 'less'} {intervention.resource}"
+    )
+
+
+def advice_for(
+    variant: str,
+    experiment: Experiment,
+    catalogue: Catalogue,
+    split: CpuSplit,
+    evidence: AdviceEvidence,
+) -> list[Advice]:
+    """Give the settings that may be why a variant is slow, as its settings and a run of it have it.
+
+    Where the run breaks a rule that one of them fixes, only those that do: no throughput is valid
+    before.
+    """
+    known = list(_all_of_it(variant, experiment, catalogue, split, evidence))
+    return [piece for piece in known if piece.fixes in evidence.broken] or known
+
+
+def _all_of_it(
+    variant: str,
+    experiment: Experiment,
+    catalogue: Catalogue,
+    split: CpuSplit,
+    evidence: AdviceEvidence,
+) -> Iterator[Advice]:
+    sent = _headers(variant, experiment)
+    for name, _, setting, now, others in _settings_of(variant, experiment, catalogue, split):
+        if setting.cause is None or not _is_felt(setting, others, sent):
+            continue
+        if setting.cause.where is not None and not SIGNS[setting.cause.where](evidence):
+            continue
+        for better in setting.cause.better:
+            tried = _tried(better, now, setting, len(split.servers))
+            if tried is not None and tried != now:
+                yield Advice(
+                    setting=name,
+                    now=now,
+                    tried=tried,
+                    says=setting.cause.says,
+                    vendor=setting.cause.vendor,
+                    fixes=setting.cause.fixes if setting.cause.fixes in evidence.broken else None,
+                )
+
+
+def advice_experiment(variant: str, experiment: Experiment, advice: Sequence[Advice]) -> Experiment:
+    """Give the experiment that says what each piece of advice is worth to a variant.
+
+    Where the variant breaks a rule that invalidates throughputs, it decides on the servers' CPU
+    time; a search for the capacity goes by objectives, and stays one.
+    """
+    here = experiment.variants[variant]
+    changed = {
+        f"{variant}, {piece.setting} = {shown_value(piece.tried)}": piece for piece in advice
+    }
+    variants = {
+        name: here.with_settings({piece.setting: piece.tried}) for name, piece in changed.items()
+    }
+    kept = experiment.measure.model_dump(
+        include={*KEPT_SETTINGS, "decide_on"}, exclude_defaults=True
+    )
+    if experiment.capacity is None and any(piece.fixes for piece in advice):
+        kept["decide_on"] = CPU_TIME
+    return experiment.derived(
+        f"What would make {variant} faster",
+        f"What are other settings worth to {variant}?",
+        {variant: here} | variants,
+        Measure.model_validate({"patience": 2, **kept}),
+        AdviceSettings(tried=changed),
+    )
+
+
+def _headers(variant: str, experiment: Experiment) -> set[str]:
+    """Name what headers a variant's requests have, in small letters."""
+    headers = [
+        experiment.load_of(variant).headers,
+        *(request.headers for request in experiment.requests_of(variant)),
+    ]
+    return {name.lower() for each in headers for name in each}
+
+
+def _is_felt(setting: Setting, others: Mapping[str, SettingValue], sent: set[str]) -> bool:
+    header = setting.needs_header
+    return not setting.idle(others) and (header is None or header.lower() in sent)
+
+
+def _tried(
+    better: SettingValue, now: SettingValue, setting: Setting, cpus: int
+) -> SettingValue | None:
+    """Give what a better value is in figures; None where it lies beyond the setting's range."""
+    if better in FOLLOWING_CPUS:
+        return in_figures(better, cpus)
+    if not isinstance(better, str) or better not in FACTORS or isinstance(now, str):
+        return better
+    figure = now * FACTORS[better]
+    whole = max(round(figure), 1) if setting.type == "whole" else figure
+    return None if setting.fault(whole) else whole

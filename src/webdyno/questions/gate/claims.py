@@ -1,0 +1,351 @@
+"""What a gate claims: on each metric head isn't worse than the baseline by more than tolerated.
+
+The baseline is measured as two variants. Head is held against the mean of both, in ln, round by
+round; how far the two come out from each other is the noise floor. Every claim "head isn't worse by
+more than its tolerance" is asked in one direction after each round (`statistics/one_sided.py`).
+
+**Fail** takes one claim that is wrong with 95% confidence: the chance of one that is only bad luck
+grows with their number, so Holm's step-down shares the risk of 5% among them all. **Pass** takes
+all claims to be right with 95% confidence, which is never easier than the hardest of them: each has
+the whole risk (Berger, "Multiparameter hypothesis testing and acceptance sampling", Technometrics
+1982). So either answer is wrong in at most 5% of gates at the very margin, whatever the number of
+claims.
+
+Where a gate confirms what fails, a second measurement is asked the same (`confirmed`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from webdyno.comparison.bias import evidence_of, limited_by
+from webdyno.comparison.comparison import floor_share
+from webdyno.core.format import DASH, count, percent, significant
+from webdyno.core.gate import ClaimAnswer, GateAnswer, GateClaim, GateJudgement
+from webdyno.core.judgement import OneSidedAnswer
+from webdyno.core.measure import Measure
+from webdyno.core.metrics import METRICS, THROUGHPUT, MetricRule
+from webdyno.evidence.log_ratios import log_ratios
+from webdyno.evidence.noise import judged_values
+from webdyno.evidence.point_data import PointData
+from webdyno.questions.gate.settings import GateSettings
+from webdyno.statistics.bounds import UNBIASED, Bound
+from webdyno.statistics.interval import Estimate, Logs, estimate
+from webdyno.statistics.one_sided import RISK, OneSided, ask_within
+from webdyno.validity import excluded_slots, rule_of_most, valid_for
+
+MOST_NAMED = 2
+"""Open claims in a headline."""
+FACTORS_ABOVE = 2.0
+"""A change beyond this, or its inverse, is written as a factor: nobody reads 1,200%."""
+KNOWN_WITHIN = 1000.0
+"""Bounds further off than so many times say nothing."""
+DUE = "it isn't measured again yet"
+LIMITED_KINDS = {"throughput", "latency"}
+"""Metrics that say of the client or the link where those are the limit of all variants."""
+
+
+@dataclass(frozen=True)
+class MeasuredClaim:
+    """That head isn't worse than the baseline by more than is tolerated, and what it rests on."""
+
+    endpoint: str
+    rule: MetricRule
+    tolerance: float
+    """As a share of the baseline's value."""
+    d: Logs
+    """ln(head / baseline) of each round, baseline being the geometric mean of both its variants."""
+    again: Logs
+    """ln of the baseline's second variant / its first one."""
+    bound: Bound = UNBIASED
+    """By which interference can have moved d at most."""
+    limited: bool = False
+    """Whether load generator or link limited all three variants."""
+    baseline: float | None = None
+    head: float | None = None
+    """Geometric means over rounds."""
+    most_rounds: int | None = None
+    """That are planned there; None for those that were requested."""
+    excluded_by: str = ""
+    """The rule that left most of its slots out; empty where none was."""
+
+    @property
+    def worse_share(self) -> float:
+        """How many times worse head may be, less one: of 5% less throughput that is 1/0.95 - 1."""
+        falls = self.rule.metric.better == "higher"
+        return self.tolerance / (1 - self.tolerance) if falls else self.tolerance
+
+    def same_again(self, risk: float) -> Estimate | None:
+        """Give the interval of the two baselines' log ratio; None with fewer than two rounds."""
+        return estimate(self.again, 1 - risk) if len(self.again) > 1 else None
+
+    def baseline_differs(self, risk: float) -> float:
+        """How far the baseline differs from itself at most, in ln; 0 unless it surely does."""
+        noise = self.same_again(risk)
+        return noise.noise if noise and noise.excludes_zero() else 0.0
+
+    def ask(self, measure: Measure, risk: float, claims: int) -> OneSidedAnswer | None:
+        """Ask with 95% confidence whether it is so; None while there are too few rounds.
+
+        What a baseline differs from itself, head may differ from it without being another program:
+        it counts against the answer like any interference.
+        """
+        differs = self.baseline_differs(RISK / claims)
+        bound = replace(self.bound, up=self.bound.up + differs, down=self.bound.down + differs)
+        better = self.rule.metric.better
+        most, fewest = self.most_rounds or measure.max_rounds, measure.min_rounds
+        return ask_within(self.d, bound, OneSided(self.worse_share, better, most, fewest, risk))
+
+
+@dataclass(frozen=True)
+class AnsweredClaim:
+    """A claim with its answer, and the bounds on which that rests."""
+
+    claim: MeasuredClaim
+    answer: ClaimAnswer
+    one_sided: OneSidedAnswer | None
+
+
+def answer_claims(
+    claims: Sequence[MeasuredClaim], measure: Measure, among: int
+) -> list[AnsweredClaim]:
+    """Answer claims, some or all of the `among` that share the risk of a wrong "worse"."""
+    worse: dict[int, OneSidedAnswer] = {}
+    left = among
+    while answers := _next_worse(claims, measure, RISK / left, among, worse):
+        worse |= answers
+        left = max(left - len(answers), 1)
+    return [
+        AnsweredClaim(claim, "worse", worse[index])
+        if index in worse
+        else _unless_worse(claim, measure, among)
+        for index, claim in enumerate(claims)
+    ]
+
+
+def _next_worse(
+    claims: Sequence[MeasuredClaim],
+    measure: Measure,
+    risk: float,
+    among: int,
+    known: dict[int, OneSidedAnswer],
+) -> dict[int, OneSidedAnswer]:
+    """Give those not yet known that are surely wrong at this step of Holm's."""
+    answers = (
+        (index, claim.ask(measure, risk, among))
+        for index, claim in enumerate(claims)
+        if index not in known and not claim.limited
+    )
+    return {index: answer for index, answer in answers if answer and answer.answer == "no"}
+
+
+def _unless_worse(claim: MeasuredClaim, measure: Measure, among: int) -> AnsweredClaim:
+    answer = claim.ask(measure, RISK, among)
+    if claim.limited:
+        return AnsweredClaim(claim, "not asked", answer)
+    return AnsweredClaim(
+        claim, "not worse" if answer and answer.answer == "yes" else "inconclusive", answer
+    )
+
+
+def gate_answer(answers: Sequence[ClaimAnswer]) -> GateAnswer:
+    """Put the answers together: one worse fails; all not worse pass (95% confidence)."""
+    answered = [answer for answer in answers if answer != "not asked"]
+    if "worse" in answered:
+        return GateAnswer.FAIL
+    if "invalid" in answered:
+        return GateAnswer.INVALID
+    passes = answered and all(answer == "not worse" for answer in answered)
+    return GateAnswer.PASS if passes else GateAnswer.INCONCLUSIVE
+
+
+def claims_of(
+    data: PointData, endpoint: str, gate: GateSettings, most_rounds: int
+) -> list[MeasuredClaim]:
+    """Make the claims of one endpoint from all that was measured there."""
+    excluded = excluded_slots(data)
+    variants = list(data.experiment.variants)
+    limits = [limited_by(data, variant, METRICS[THROUGHPUT]) for variant in variants]
+    claims = [
+        _claim(
+            valid_for(data, name),
+            variants,
+            endpoint,
+            METRICS[name],
+            tolerance,
+            limited=all(limits) and METRICS[name].kind in LIMITED_KINDS,
+        )
+        for name, tolerance in gate.worse_than.items()
+    ]
+    return [
+        replace(claim, most_rounds=most_rounds, excluded_by=rule_of_most(excluded, claim.rule.name))
+        for claim in claims
+    ]
+
+
+def _claim(
+    data: PointData,
+    variants: Sequence[str],
+    endpoint: str,
+    rule: MetricRule,
+    tolerance: float,
+    *,
+    limited: bool,
+) -> MeasuredClaim:
+    baseline, again, head = ({**judged_values(data, variant, rule)} for variant in variants)
+    whole = (
+        baseline.keys() & again.keys() & head.keys()
+    )  # a baseline of one variant scatters otherwise
+    baseline, again, head = (
+        {n: by_round[n] for n in sorted(whole)} for by_round in (baseline, again, head)
+    )
+    (against_baseline,) = log_ratios({"baseline": baseline, "head": head})
+    (against_again,) = log_ratios({"again": again, "head": head})
+    (same,) = log_ratios({"baseline": baseline, "again": again})
+    bounds = [evidence_of(data, variants[2], variant, rule).together for variant in variants[:2]]
+    both = {n: (baseline[n] * again[n]) ** 0.5 for n in whole}
+    return MeasuredClaim(
+        endpoint=endpoint,
+        rule=rule,
+        tolerance=max(tolerance, floor_share(rule.metric, head, both)),
+        d=(against_baseline.d + against_again.d) / 2,
+        again=same.d,
+        bound=Bound(
+            "all",
+            down=sum(bound.down for bound in bounds) / 2,
+            up=sum(bound.up for bound in bounds) / 2,
+        ),
+        limited=limited,
+        baseline=_mean(both),
+        head=_mean(head),
+    )
+
+
+def _mean(values: dict[int, float]) -> float | None:
+    return float(np.exp(np.mean(np.log(list(values.values()))))) if values else None
+
+
+def first_line(what: str) -> str:
+    """Give what is wrong in one line, without the diff that may follow."""
+    return what.partition("\n")[0].rstrip(":")
+
+
+def gate_headline(answer: GateAnswer, claims: Sequence[GateClaim]) -> str:
+    """Say the answer in one sentence, with the claim that matters most."""
+    if answer is GateAnswer.INVALID:
+        invalidated = next(claim for claim in claims if claim.answer == "invalid")
+        return f"{invalidated.endpoint}: {first_line(invalidated.why)}"
+    counted = [claim for claim in claims if claim.answer != "not asked"]
+    if answer is GateAnswer.FAIL:
+        worse = sorted(
+            (claim for claim in counted if claim.answer == "worse"), key=_least_worse, reverse=True
+        )
+        return f"{len(worse)} of {count(len(counted), 'check')} worse: {_listed(worse)}"
+    known = [claim for claim in counted if claim.worse]
+    if not known:
+        return "not enough valid data for an answer"
+    if answer is GateAnswer.INCONCLUSIVE:
+        open_ = [claim for claim in counted if claim.answer == "inconclusive"]
+        return f"{len(open_)} of {count(len(counted), 'check')} inconclusive: {_listed(open_)}"
+    tightest = min(claim.tolerance for claim in known)
+    nearest = max(
+        (claim for claim in known if claim.tolerance == tightest),
+        key=lambda claim: claim.worse.high if claim.worse else 0.0,
+    )
+    return f"{count(len(known), 'check')} within limits; closest: {_said(nearest)}"
+
+
+def _least_worse(claim: GateClaim) -> float:
+    """Give how many times worse head is at least."""
+    return claim.worse.low if claim.worse else 0.0
+
+
+def _listed(claims: Sequence[GateClaim]) -> str:
+    more = f"; and {len(claims) - MOST_NAMED} more" if len(claims) > MOST_NAMED else ""
+    return "; ".join(map(_said, claims[:MOST_NAMED])) + more
+
+
+def _said(claim: GateClaim) -> str:
+    named = f"{claim.endpoint} {METRICS[claim.metric].short}"
+    if claim.worse is None:
+        return f"{named}, {claim.why}"
+    because = f", {claim.why}" if claim.answer == "inconclusive" else ""
+    return f"{named} {change_range(claim)} (limit {limit_words(claim)}){because}"
+
+
+def limit_words(claim: GateClaim) -> str:
+    """Give the limit as it is asked for: `+5%`, of a throughput `−5%`."""
+    sign = "−" if METRICS[claim.metric].metric.better == "higher" else "+"
+    return f"{sign}{percent(claim.tolerance)}"
+
+
+def change_range(claim: GateClaim) -> str:
+    """Give by how much head's value differs from baseline's: `−1.8 to +2.1%`, or `6.5–14×`."""
+    if claim.answer == "invalid":
+        return "invalid"
+    if claim.worse is None:
+        return "too few rounds"
+    rises = METRICS[claim.metric].metric.better == "lower"
+    low, high = claim.worse.low, claim.worse.high
+    if low < 1 / KNOWN_WITHIN or high > KNOWN_WITHIN:
+        if low <= 1:
+            return "unknown"
+        return f"{significant(low, 2)}× or more" if rises else f"{significant(1 / low, 2)}× or less"
+    low, high = (low, high) if rises else (1 / high, 1 / low)
+    if high > FACTORS_ABOVE or low < 1 / FACTORS_ABOVE:
+        return f"{significant(low, 2)}{DASH}{significant(high, 2)}×"
+    return f"{_signed(low - 1)} to {_signed(high - 1)}%"
+
+
+def _signed(share: float) -> str:
+    """Write a share of one in per cent with its sign, without the unit."""
+    digits = 1 if abs(share) < 0.1 else 0
+    return f"{share * 100:+.{digits}f}".replace("-", "−")
+
+
+def confirmed(first: GateJudgement, second: GateJudgement | None) -> GateJudgement:
+    """Give the answer of both measurements: a failure that the second one has as well, or none.
+
+    The second one has fresh builds and another order. What fails by bad luck, of noise or of how a
+    build happens to lie in memory, hardly does so twice: a wrong failure takes two of them at the
+    same endpoint. What is found less often is the price, where a change is near the limit.
+    """
+    again = {(claim.endpoint, claim.metric): claim for claim in (second.claims if second else [])}
+    twice = {claim.endpoint for claim in second.of("worse")} if second else set()
+    claims = [
+        claim
+        if claim.endpoint in twice
+        else _open(claim, again.get((claim.endpoint, claim.metric)))
+        for claim in first.claims
+    ]
+    both = [claim for claim in claims if claim.answer == "worse"]
+    took_s = first.took_s + (second.took_s if second else 0.0)
+    if both:
+        answers = "; ".join(map(_worse_again, second.of("worse") if second else []))
+        note = f"measured again from fresh builds: {answers}"
+        return first.replace(claims=claims, notes=[note, *first.notes], took_s=took_s)
+    outcome = f"measured again from fresh builds: {second.headline}" if second else DUE
+    return first.replace(
+        answer=GateAnswer.INCONCLUSIVE,
+        headline=f"not confirmed: {first.headline}",
+        claims=claims,
+        notes=[outcome, *first.notes, *(second.notes if second else [])],
+        grew=[],
+        took_s=took_s,
+    )
+
+
+def _open(claim: GateClaim, again: GateClaim | None) -> GateClaim:
+    """Give a claim of an endpoint that failed once: it is open."""
+    if claim.answer != "worse":
+        return claim
+    outcome = f"{change_range(again)} when measured again" if again else DUE
+    still_open: ClaimAnswer = "inconclusive"
+    return claim.replace(
+        answer=still_open, because="not-confirmed", why=f"worse at first, {outcome}"
+    )
+
+
+def _worse_again(claim: GateClaim) -> str:
+    return f"{claim.endpoint} {METRICS[claim.metric].short} {change_range(claim)}"

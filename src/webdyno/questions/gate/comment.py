@@ -1,0 +1,87 @@
+"""A gate's answer as a comment, made of `gate.json` alone.
+
+Its texts count as data: where a fork's measurement is posted by another workflow, the fork wrote
+that file.
+"""
+
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from webdyno.config.validation import first_fault
+from webdyno.core.errors import UserError
+from webdyno.core.files import read_given, unreadable
+from webdyno.core.gate import GATE_FILE, GateJudgement
+from webdyno.media.markdown import within
+from webdyno.questions.gate.ci import details_markdown, gate_markdown
+
+MOST_GATE_BYTES = 4 * 2**20
+
+
+@dataclass(frozen=True)
+class GateComment:
+    """What a reviewer reads: the answer and a table, the rest folded."""
+
+    gate: GateJudgement
+
+    def marker(self, name: str) -> str:
+        """Return the comment's first line, by which it is found again."""
+        return f"<!-- webdyno gate: {within(name)} -->"
+
+    def body(self, name: str, job_page: str) -> str:
+        """Return the rest of it; `name` distinguishes several gates of one pull request."""
+        return "\n".join(self._parts(name, job_page)) + "\n"
+
+    def _parts(self, name: str, job_page: str) -> Iterator[str]:
+        yield gate_markdown(self.gate, name)
+        yield "<details><summary>Details</summary>\n"
+        yield details_markdown(self.gate)
+        yield "</details>\n"
+        if job_page:
+            yield f"[Job with the report as artifact]({job_page})"
+
+
+def gate_comment_in(folder: Path) -> GateComment:
+    """Read the answer of a gate from its folder."""
+    file = folder / GATE_FILE
+    try:
+        gate = GateJudgement.model_validate_json(read_given(file, MOST_GATE_BYTES), strict=False)
+    except FileNotFoundError:
+        raise UserError(f"{file}: isn't there; --comment takes the folder of a gate") from None
+    except OSError as error:
+        raise unreadable(file, error) from None
+    except ValidationError as error:
+        raise UserError(f"{file}: is no answer of a gate: {first_fault(error)}") from None
+    return GateComment(gate.replace(repeat=harmless(gate.repeat)))
+
+
+TAKE_VALUES = {
+    *("--base", "--head", "--path", "--endpoint", "--site", "--fail-if", "--time", "--rate"),
+    *("--connections", "-c", "--testbed", "--link", "--delay", "--loss", "--server-cores"),
+    "--ignore",
+}
+TAKE_NONE = {"--confirm", "--same-bodies", "--quiet", "--verbose"}
+"""Flags of a gate that name no file and no folder, run nothing and agree to nothing."""
+
+
+def harmless(repeat: str) -> str:
+    """Give a command of webdyno that asks about revisions, by known flags; empty for any other.
+
+    Who wrote it isn't who will paste it.
+    """
+    try:
+        words = shlex.split(repeat)
+    except ValueError:
+        return ""
+    if words[:2] != ["webdyno", "gate"] or ":" in repeat or not repeat.isprintable():
+        return ""
+    rest = iter(words[2:])
+    for word in rest:
+        flag, joined, _ = word.partition("=")
+        has_value = flag in TAKE_VALUES and (joined or not next(rest, "-").startswith("-"))
+        if not (word in TAKE_NONE or has_value):
+            return ""
+    return shlex.join(words)

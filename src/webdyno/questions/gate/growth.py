@@ -1,0 +1,156 @@
+"""What grew where a gate fails: in what a request of head costs more than one of the baseline.
+
+The gate's own rounds have the kernel's counters. Profile rounds, a run of its own, have samples:
+each is put down to one function (`probes/stacks.py`), so that functions add up to the whole. Those
+that have next to nothing of either revision are reported together; the intervals of the others are
+narrow enough to hold together (Bonferroni).
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import partial
+from math import log1p
+
+from webdyno.comparison.time_spent import (
+    Both,
+    counted_parts,
+    cpu_s,
+    per_response_us,
+    slots_of_both,
+    taken_apart,
+)
+from webdyno.core.explain import CpuPart, Explanation
+from webdyno.core.gate import BASELINE, BASELINE_AGAIN, HEAD, CostGrowth, OtherCount
+from webdyno.core.metrics import CPU_TIME, METRICS, MetricRule
+from webdyno.core.records import SlotRecord
+from webdyno.evidence.log_ratios import log_ratios
+from webdyno.evidence.point_data import PointData
+from webdyno.statistics.interval import estimate
+from webdyno.validity import valid_for
+
+LEAST_SHARE = 0.01
+"""Of all CPU time of a revision, which a function needs for a part of its own."""
+ALL_ELSE = "all else"
+COUNTED = ("instructions", "statements", "response_bytes", "context_switches")
+"""Metrics that may say why a request costs more."""
+DIFFERENT = 0.05
+"""Share by which they have to differ."""
+CONFIDENCE = 0.95
+NOT_MEASURED, TOO_FEW = "no profile rounds were measured", "too few profile rounds are valid"
+NO_NAMES = (
+    (
+        re.compile(r"python(?:2|3\.(?:[0-9]|1[01])\b)"),
+        "perf finds no functions of this Python; 3.12 and newer name theirs",
+    ),
+    (
+        re.compile(r"python3"),
+        "perf finds no functions of this Python, which is built without frame pointers",
+    ),
+    (re.compile(r"\bruby"), "perf finds no methods of Ruby"),
+    (re.compile(r"\bphp"), "perf finds no functions of PHP"),
+    (re.compile(r"\blibjvm\b"), "perf finds no methods of Java"),
+)
+"""What runtimes are called among functions that are known of them alone, and what that means."""
+
+
+def growth_at(
+    data: PointData, endpoint: str, profile: PointData | None, lacking: str = ""
+) -> CostGrowth:
+    """Say what grew at a point of a gate; `profile` has its profile rounds.
+
+    `lacking`: why there are none.
+    """
+    valid = valid_for(data, CPU_TIME)
+    both = slots_of_both(valid, HEAD, BASELINE, BASELINE_AGAIN)
+    sampled, rounds = functions_apart(profile) if profile else (None, 0)
+    return CostGrowth(
+        endpoint=endpoint,
+        counted=taken_apart(HEAD, BASELINE, both, counted_parts(valid), cpu_s),
+        sampled=sampled,
+        rounds=rounds,
+        others=list(_other_counts(data)),
+        lacking=_without_names(sampled)
+        if sampled
+        else lacking or (TOO_FEW if profile else NOT_MEASURED),
+    )
+
+
+def functions_apart(profile: PointData) -> tuple[Explanation | None, int]:
+    """Take the difference of CPU per request apart by function; give the rounds that report it."""
+    valid = valid_for(profile, CPU_TIME)
+    both = [pair for pair in slots_of_both(valid, HEAD, BASELINE) if all(map(_has_functions, pair))]
+    apart = list(_worth_a_part(both))
+    parts = {name: partial(_in_functions, names={name}) for name in apart}
+    parts[ALL_ELSE] = partial(_in_others, names=frozenset(apart))
+    explanation = taken_apart(HEAD, BASELINE, both, parts, _sampled_s)
+    return (explanation and explanation.replace(by_samples=True)), len(both)
+
+
+def _has_functions(slots: Sequence[SlotRecord]) -> bool:
+    return any(slot.functions for slot in slots)
+
+
+def _worth_a_part(both: Sequence[Both]) -> Iterator[str]:
+    """Name the functions that have some share of the CPU time of either revision."""
+    if not both:
+        return
+    of_each = [[slot for slots in side for slot in slots] for side in zip(*both, strict=True)]
+    least = LEAST_SHARE * max(per_response_us(slots, _sampled_s) for slots in of_each)
+    names = {name for slots in of_each for slot in slots for name in slot.functions or {}}
+    for name in sorted(names):
+        notify = partial(_in_functions, names={name})
+        if any(per_response_us(slots, notify) >= least for slots in of_each):
+            yield name
+
+
+def _sampled_s(slot: SlotRecord) -> float:
+    return sum((slot.functions or {}).values())
+
+
+def _in_functions(slot: SlotRecord, names: set[str]) -> float:
+    return sum((slot.functions or {}).get(name, 0.0) for name in names)
+
+
+def _in_others(slot: SlotRecord, names: frozenset[str]) -> float:
+    return sum(time_s for name, time_s in (slot.functions or {}).items() if name not in names)
+
+
+def grown_parts(explanation: Explanation, least_share: float) -> list[CpuPart]:
+    """Give the parts that head surely has more of, the largest first.
+
+    Each by so much of the whole difference at least.
+    """
+    least = least_share * abs(explanation.whole.more_us.estimate)
+    more = [
+        part
+        for part in explanation.parts
+        if part.more_us.low > 0 and part.more_us.estimate >= least
+    ]
+    return sorted(more, key=lambda part: -part.more_us.estimate)
+
+
+def _without_names(sampled: Explanation) -> str:
+    """Say why the largest part of what grew has no name of a function, where that is so."""
+    largest = max(sampled.parts, key=lambda part: part.more_us.estimate)
+    if any(".py)" in part.what for part in sampled.parts):
+        return ""
+    return next((why for runtime, why in NO_NAMES if runtime.search(largest.what)), "")
+
+
+def _other_counts(data: PointData) -> Iterator[OtherCount]:
+    """Give what else is counted per request, where it differs for sure and by enough."""
+    for name in COUNTED:
+        if (count := _other_count(data, METRICS[name])) is not None:
+            yield count
+
+
+def _other_count(data: PointData, rule: MetricRule) -> OtherCount | None:
+    baseline, head = (data.values(variant, rule) for variant in (BASELINE, HEAD))
+    (pair,) = log_ratios({BASELINE: baseline, HEAD: head})
+    if len(pair.d) < 2:
+        return None
+    interval = estimate(pair.d, CONFIDENCE)
+    if not interval.excludes_zero() or abs(interval.centre) < log1p(DIFFERENT):
+        return None
+    means = (sum(values.values()) / len(values) for values in (baseline, head))
+    return OtherCount(what=rule.metric.label, baseline=next(means), head=next(means))

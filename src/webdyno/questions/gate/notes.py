@@ -1,0 +1,315 @@
+"""What a reader of a gate's answer should know with it: causes, other responses, time it needs."""
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from math import expm1, inf, log1p
+from typing import Literal
+
+from scipy.special import stdtrit
+
+from webdyno.core.format import count, level, listed, listed_to, minutes, number, percent
+from webdyno.core.gate import BASELINE, BASELINE_AGAIN, HEAD
+from webdyno.core.judgement import ValidityWarning
+from webdyno.core.measure import Measure
+from webdyno.core.metrics import CPU_TIME, METRICS
+from webdyno.core.records import PreflightRecord, Response
+from webdyno.evidence.databases import other_statements
+from webdyno.evidence.point_data import PointData, RunData
+from webdyno.questions.gate.claims import MeasuredClaim, first_line
+from webdyno.statistics.one_sided import RISK, look_level
+from webdyno.validity.run import START_RULES
+
+ABSENT = {404, 405, 410, 501}
+"""Statuses by which a server says that it has no such thing."""
+MOST_NAMED = 4
+FEWEST_ROUNDS = 2
+MOST_ROUNDS = 2_000
+"""Beyond that nobody waits."""
+WITHIN = 1.0
+"""A wider range says nothing of a change."""
+OF_HEAD, OF_COPIES = 1.5, 2.0
+"""Variances of head's distance from the mean of both copies, and of the copies from each other, in
+those of one variant."""
+
+OnlyIn = Literal["baseline", "head"]
+
+
+@dataclass(frozen=True)
+class EndpointWarning:
+    """A validity rule that fired at an endpoint."""
+
+    endpoint: str
+    warning: ValidityWarning
+
+
+def endpoint_of(data: PointData) -> str:
+    """Name what was asked there: the point's levels, or else all that the load asks for."""
+    named = [level(value) for value in data.point.levels.values()]
+    labels = [request.label for request in data.experiment.requested]
+    return ", ".join(named or labels or data.experiment.load.paths)
+
+
+def notes_on_starts(warnings: Sequence[EndpointWarning]) -> list[str]:
+    """Report variants whose starts differ, wherever it was seen first.
+
+    It's why more of them help.
+    """
+    rule = START_RULES[0].name
+    seen = {
+        warning.warning.variant: warning
+        for warning in reversed(warnings)
+        if warning.warning.rule == rule
+    }
+    return [
+        f"{noted.endpoint}: {noted.warning.what}. {noted.warning.fix}" for noted in seen.values()
+    ]
+
+
+def statement_notes(run: RunData) -> list[str]:
+    """Report where a request of head takes other statements: what made it worse, perhaps."""
+    return [
+        f"{endpoint_of(point)}: {sentence}"
+        for point in run.points
+        for sentence in other_statements(point)
+    ]
+
+
+def differing(claims: Sequence[MeasuredClaim], among: int) -> list[str]:
+    """Report baselines that differ from themselves."""
+    return [
+        f"{claim.endpoint}: two copies of baseline differ by up to {percent(expm1(differs))} in "
+        f"{claim.rule.short}; the limit is widened by as much"
+        for claim in claims
+        if (differs := claim.baseline_differs(RISK / among))
+    ]
+
+
+def invalidating(
+    warnings: Sequence[EndpointWarning], metric: str, variants: Sequence[str]
+) -> EndpointWarning | None:
+    """Give the first that invalidates a metric of some variants."""
+    return next(
+        (warning for warning in warnings if warning.warning.invalidates(metric, variants)), None
+    )
+
+
+def notes_on(
+    invalidated: Sequence[EndpointWarning],
+    warnings: Sequence[EndpointWarning],
+    headline: EndpointWarning | None,
+) -> list[str]:
+    """Give a note for each rule that invalidated a claim, with all places where it fired.
+
+    The headline's cause isn't reported again, nor is what merely follows from a cause.
+    """
+    rules = dict.fromkeys(warning.warning.rule for warning in invalidated)
+    broken = [warning for warning in warnings if warning.warning.severity == "invalid"]
+    return [
+        _note([warning for warning in broken if warning.warning.rule == rule], headline)
+        for rule in rules
+    ]
+
+
+def fixes(rules: Collection[str], warnings: Sequence[EndpointWarning]) -> list[str]:
+    """Give a note for each rule that left too few rounds: what it found, and what to do."""
+    by_rule = {
+        warning.warning.rule: warning.warning
+        for warning in reversed(warnings)
+        if warning.warning.rule in rules
+    }
+    return [f"{_sentence(first_line(warning.what))} {warning.fix}" for warning in by_rule.values()]
+
+
+def _note(those: Sequence[EndpointWarning], headline: EndpointWarning | None) -> str:
+    said_before = headline if headline in those else None
+    first = said_before or those[0]
+    what = first.warning.what
+    words = what if said_before is None or what != first_line(what) else ""
+    parts = [_sentence(words), _elsewhere(first, those), first.warning.fix]
+    return ("\n" if "\n" in words else " ").join(filter(None, parts))
+
+
+def _sentence(text: str) -> str:
+    return f"{text}." if text and "\n" not in text else text
+
+
+def _elsewhere(first: EndpointWarning, those: Sequence[EndpointWarning]) -> str:
+    """Name the other variants and endpoints of which the same is found."""
+    variants = {
+        warning.warning.variant: None
+        for warning in those
+        if warning.warning.variant != first.warning.variant
+    }
+    endpoints = {warning.endpoint: None for warning in those if warning.endpoint != first.endpoint}
+    of_variants = f" for {' and '.join(map(str, filter(None, variants)))}" if variants else ""
+    at_endpoints = f" at {', '.join(endpoints)}" if endpoints else ""
+    also = ", and" if of_variants and at_endpoints else ""
+    return f"The same holds{of_variants}{also}{at_endpoints}." if variants or endpoints else ""
+
+
+def only_in(preflights: Sequence[PreflightRecord]) -> OnlyIn | None:
+    """Say which revision alone has what an endpoint asks for; None where that can't be said.
+
+    Whatever is asked there first has to be absent from the other one, and to be right in this one.
+    """
+    for record in preflights[:1]:
+        baseline, head = record.responses.get(BASELINE, []), record.responses.get(HEAD, [])
+        if baseline and head and len(baseline) == len(head):
+            if all(map(_is_absent, baseline)) and all(map(_is_right, head)):
+                return "head"
+            if all(map(_is_absent, head)) and all(map(_is_right, baseline)):
+                return "baseline"
+    return None
+
+
+def _is_absent(response: Response) -> bool:
+    return response.status in ABSENT and not response.has_right_status
+
+
+def _is_right(response: Response) -> bool:
+    return response.has_right_status and response.error is None and response.lacks is None
+
+
+def absent_words(only: OnlyIn, preflights: Sequence[PreflightRecord]) -> str:
+    """Say why an endpoint isn't judged that only one revision has."""
+    other = HEAD if only == "baseline" else BASELINE
+    responses = [response for record in preflights for response in record.responses.get(other, [])]
+    status = next((response.status for response in responses if _is_absent(response)), None)
+    if only == "head":
+        return f"new in head, and not judged: the baseline answers {status}"
+    return f"gone from head, and not judged: it answers {status}"
+
+
+def other_responses(preflights: Sequence[PreflightRecord], endpoint: str) -> Iterator[str]:
+    """Say in what head's responses differ from the baseline's: other work may take other time.
+
+    Not of pages that differ from one response of the baseline to the next.
+    """
+    whole = [record for record in preflights if record.responses.keys() >= {BASELINE, HEAD}]
+    if not whole:
+        return
+    first = whole[0].responses
+    for index, (before, after) in enumerate(zip(first[BASELINE], first[HEAD], strict=False)):
+        bodies = {
+            response.body_sha256
+            for record in whole
+            for name in (BASELINE, BASELINE_AGAIN)
+            for response in record.responses.get(name, [])[index : index + 1]
+        }
+        is_other = len(bodies) == 1 and after.body_sha256 not in bodies
+        if is_other and _is_right(before) and _is_right(after):
+            place = "" if before.path == endpoint else f" to {before.path}"
+            yield f"responses{place} differ: {_differs(before, after)}; head may do other work"
+
+
+def _differs(before: Response, after: Response) -> str:
+    sizes = f"{number(before.body_bytes)} → {count(after.body_bytes, 'byte')}"
+    if before.body_bytes == after.body_bytes:
+        sizes = f"both {count(after.body_bytes, 'byte')}"
+    changes = (("more", after.fields_more), ("less", after.fields_less))
+    fields = [
+        f"{count(len(names), 'field')} {word} ({listed_to(MOST_NAMED, names)})"
+        for word, names in changes
+        if names
+    ]
+    return ", ".join([sizes, *fields])
+
+
+def response_notes(preflights: Sequence[PreflightRecord], endpoint: str) -> list[str]:
+    """Say what a reader should know of the responses at an endpoint."""
+    if only := only_in(preflights):
+        return [f"{endpoint}: {absent_words(only, preflights)}"]
+    return [f"{endpoint}: {sentence}" for sentence in other_responses(preflights, endpoint)]
+
+
+@dataclass(frozen=True)
+class NeededRounds:
+    """What the limit of a metric takes here, at the endpoint that takes most."""
+
+    metric: str
+    limit: float
+    """As a share, as it was asked for."""
+    rounds: float
+    """At each endpoint; infinite where interference alone outweighs the limit."""
+    within: float
+    """The change that can be ruled out in the time given, as a share."""
+
+
+def needed_rounds(
+    claims: Iterable[MeasuredClaim], measure: Measure, given_rounds: int
+) -> list[NeededRounds]:
+    """Foresee the rounds that claims take by their metrics, and what the given rounds can say.
+
+    A claim is open as long as its bounds reach further than its limit. How far they will reach
+    after more rounds hangs on the noise of a round alone, which head and both copies of the
+    baseline show: the difference of the copies has twice the variance of a variant, head's distance
+    from their mean one and a half times. What a difference of head's own would add is left aside:
+    this is the time for "no change" to be reported.
+    """
+    needs: dict[str, NeededRounds] = {}
+    for claim in claims:
+        if claim.limited or (sd := _noise(claim)) is None:
+            continue
+        bias = max(claim.bound.up, claim.bound.down)
+        wanted_half_width = log1p(claim.worse_share) - bias
+        new = NeededRounds(
+            claim.rule.name,
+            claim.tolerance,
+            _rounds(sd, wanted_half_width, claim, measure),
+            expm1(_reach(sd, given_rounds, claim, measure) + bias),
+        )
+        known = needs.get(new.metric)
+        if known is None or (new.rounds, new.within) > (known.rounds, known.within):
+            needs[new.metric] = new
+    return list(needs.values())
+
+
+def _noise(claim: MeasuredClaim) -> float | None:
+    """Give the standard deviation of head's distance in a round, in ln; None with one round."""
+    freedom = 2 * (len(claim.d) - 1)
+    if len(claim.d) < FEWEST_ROUNDS:
+        return None
+    squares = len(claim.d) * (float(claim.d.var()) / OF_HEAD + float(claim.again.var()) / OF_COPIES)
+    return float((squares / freedom * OF_HEAD) ** 0.5)
+
+
+def _reach(sd: float, rounds: int, claim: MeasuredClaim, measure: Measure) -> float:
+    """Give how far a bound will be from the mean after so many rounds."""
+    most = claim.most_rounds or measure.max_rounds
+    level = look_level(min(rounds, most), measure.min_rounds, most, RISK)
+    return float(stdtrit(rounds - 1, 1 - level) * sd / rounds**0.5)
+
+
+def _rounds(sd: float, half_width: float, claim: MeasuredClaim, measure: Measure) -> float:
+    if half_width <= 0 or _reach(sd, MOST_ROUNDS, claim, measure) > half_width:
+        return inf
+    low, high = measure.min_rounds - 1, MOST_ROUNDS
+    while high - low > 1:
+        middle = (low + high) // 2
+        if _reach(sd, middle, claim, measure) <= half_width:
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+def noisy_words(needed: Sequence[NeededRounds], round_s: float, given_rounds: int) -> str | None:
+    """Say how long the limits take here, and what the given rounds say; None where they suffice.
+
+    `round_s`: of a round at all endpoints.
+    """
+    longest = max((need.rounds for need in needed), default=0.0)
+    if longest <= given_rounds:
+        return None
+    limits = listed(dict.fromkeys(f"±{percent(need.limit)}" for need in needed))
+    if longest == inf:
+        takes = f"no time is enough for {limits} here"
+    else:
+        takes = f"{limits} would take about {minutes(longest * round_s)} here"
+    cpu = next((need for need in needed if need.metric == CPU_TIME), None)
+    if cpu and cpu.rounds < longest:
+        takes += f", CPU per request alone about {minutes(cpu.rounds * round_s)}"
+    near = [need for need in needed if need.within < WITHIN]
+    widths = listed(f"±{percent(need.within)} in {METRICS[need.metric].short}" for need in near)
+    given = f"{count(given_rounds, 'round')} ({minutes(given_rounds * round_s)})"
+    return f"this machine is noisy: {takes}; {given} show {widths or 'no change'}"

@@ -1,0 +1,1 @@
+"""Who of three systems or more comes first."""

@@ -1,0 +1,1 @@
+"""What systems can do when all are tuned with equal effort."""

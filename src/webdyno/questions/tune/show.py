@@ -1,0 +1,156 @@
+"""What tuning did and found: its time, its best so far, what each setting was worth."""
+
+from collections.abc import Iterator, Sequence
+from math import log
+
+import tomli_w
+
+from webdyno.comparison.sentences import with_verdict
+from webdyno.core import format as text
+from webdyno.core.experiment import Experiment
+from webdyno.core.judgement import Comparison, Verdict
+from webdyno.core.setting import SettingValue, TunedVariant, TuningStep
+from webdyno.media import document as doc
+from webdyno.report.show import PointView, RunView, Show
+
+MOST_SHARES = 6
+UNCONFIRMED = (
+    "Unconfirmed: no final comparison was run yet. This is what the search saw, and the best of "
+    "many noisy values looks better than it is."
+)
+MOST_STEPS = 12
+"""Batches that are shown of those in which a better setting was found."""
+LONGEST_BAR = 30
+
+
+class TuningShow(Show):
+    """What tuning did, where variants were tuned."""
+
+    def pairs(self, experiment: Experiment) -> Sequence[tuple[str, str]] | None:
+        """Return each tuned variant with what it was before."""
+        if not experiment.tuning:
+            return None
+        return [
+            (tuned.variant, tuned.default_variant)
+            for tuned in experiment.tuning
+            if tuned.variant in experiment.variants
+        ]
+
+    def about_run(self, view: RunView, *, to_paste: bool) -> Iterator[doc.Section]:
+        """Say what tuning was worth, and what was done for it."""
+        tuning = view.head.experiment.tuning
+        if tuning:
+            gains = (line for point in view.points for line in tuning_gains(point))
+            yield from doc.said_section("What tuning was worth", gains)
+        for tuned in tuning:
+            code = [doc.Code(settings_toml(tuned))] if to_paste and tuned.settings else []
+            yield doc.Section(
+                f"How {tuned.name} was tuned", [doc.FactList(tuned_facts(tuned)), *code]
+            )
+
+    def figures(self, point: PointView) -> Iterator[doc.Figure]:
+        """Draw the search."""
+        from webdyno.questions.tune.chart import tuning_figure
+
+        yield from filter(None, [tuning_figure(point)])
+
+
+def tuning_gains(point: PointView) -> Iterator[str]:
+    """Say what tuning was worth for each variant, by the rounds that came after it."""
+    for tuned in point.data.experiment.tuning:
+        comparison = _of_pair(point, tuned.variant, tuned.default_variant)
+        if comparison is not None:
+            yield with_verdict(comparison)
+
+
+def _of_pair(point: PointView, variant: str, other: str) -> Comparison | None:
+    judgement, metric = point.judgement, point.data.measure.decide_on
+    known = judgement.ranking.pairs if judgement.ranking else judgement.comparisons
+    return next(
+        (
+            comparison
+            for comparison in known
+            if (comparison.metric, comparison.a, comparison.b) == (metric, variant, other)
+        ),
+        None,
+    )
+
+
+def tuned_facts(tuned: TunedVariant) -> doc.Facts:
+    """Give what was done for one variant."""
+    rounds = f"{text.count(tuned.rounds, 'round')}, {text.count(tuned.measurements, 'measurement')}"
+    tried = f"{text.count(tuned.tried, 'combination')} tried in {rounds}"
+    facts = [
+        ("search", f"{text.duration(round(tuned.used_s))}, {tried}"),
+        ("searched", ", ".join(tuned.searched)),
+        ("found", _written(tuned.settings) or "nothing better than the default"),
+    ]
+    if tuned.shares:
+        facts.append(("what mattered", ", ".join(_shares(tuned))))
+    return facts
+
+
+def _shares(tuned: TunedVariant) -> Iterator[str]:
+    for share in tuned.shares[:MOST_SHARES]:
+        ends = f"{text.percent(share.low)} to {text.percent(share.high)}"
+        yield f"{share.setting} {text.percent(share.share)} ({ends})"
+
+
+def _written(settings: dict[str, SettingValue]) -> str:
+    return ", ".join(f"{setting} = {_value(value)}" for setting, value in settings.items())
+
+
+def settings_toml(tuned: TunedVariant) -> str:
+    """Give what was found as lines for an experiment's file."""
+    settings = {setting: _short(value) for setting, value in tuned.settings.items()}
+    return tomli_w.dumps({"variants": {tuned.name: {"settings": settings}}}).rstrip()
+
+
+def _short(value: SettingValue) -> SettingValue:
+    return float(f"{value:g}") if isinstance(value, float) else value
+
+
+def _value(value: SettingValue) -> str:
+    return f'"{value}"' if isinstance(value, str) else text.setting_value(value)
+
+
+def search_document(tuning: Sequence[TunedVariant]) -> doc.Document:
+    """Say of a search that fresh rounds haven't judged yet what it did and what came of it."""
+    highest = max((step.gain for tuned in tuning for step in tuned.steps), default=1.0)
+    parts = [
+        doc.Section(f"How {tuned.name} was tuned so far", list(_so_far(tuned, highest)))
+        for tuned in tuning
+    ]
+    return doc.Document("", "", [doc.Paragraph(UNCONFIRMED, tone=Verdict.INCONCLUSIVE), *parts])
+
+
+def _so_far(tuned: TunedVariant, highest: float) -> Iterator[doc.Block]:
+    yield doc.FactList(tuned_facts(tuned))
+    if steps := _better(tuned.steps):
+        yield doc.Heading("Best so far, as a multiple of the default")
+        rows = [_step(step, highest) for step in steps]
+        columns = [doc.Column("", "value"), doc.Column("", "ratio"), doc.Column("")]
+        yield doc.Table(columns, [doc.RowGroup(rows)])
+    if tuned.settings:
+        yield doc.Heading("Unconfirmed settings, to paste")
+        yield doc.Code(settings_toml(tuned))
+
+
+def _better(steps: Sequence[TuningStep]) -> list[TuningStep]:
+    """Keep the batches after which the best so far was another than before."""
+    before, kept = 1.0, []
+    for step in steps:
+        if step.gain != before:
+            kept.append(step)
+        before = step.gain
+    return kept[-MOST_STEPS:]
+
+
+def _step(step: TuningStep, highest: float) -> tuple[str, str, str]:
+    """Set the best so far against the time used, with a bar as long as its logarithm."""
+    share = log(step.gain) / log(highest) if step.gain > 1 else 0.0
+    return (
+        f"after {text.duration(round(step.used_s))}",
+        f"{text.number(step.gain, 2)}{text.TIMES}",
+        "█" * round(LONGEST_BAR * share),
+    )

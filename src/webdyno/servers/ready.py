@@ -1,0 +1,336 @@
+"""Waits until servers answer, and times the way to those elsewhere."""
+
+import socket
+import struct
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from statistics import median
+from typing import NamedTuple, get_args
+from urllib.parse import quote
+
+from webdyno.core.load import HttpProtocol, Load
+from webdyno.core.service import BAD_REQUEST
+from webdyno.load.asking import Conversation, NoResponse
+from webdyno.load.interface import ServerResponse
+from webdyno.servers.certificates import SECURE
+from webdyno.servers.sockets import NewSocket, tcp
+
+POLL_S = 0.005
+LOOK_S = 0.1
+"""While nobody listens, it is seen so often whether the server is alive."""
+START_WITHIN_S = 20.0
+SAME_WRONG_RESPONSE_FOR_S = 1.0
+RESPONSE_WITHIN_S = 5.0
+ENDS_WITHIN_S = 10.0
+"""A response that has begun and isn't complete after this time counts as endless."""
+ONCE_MORE_WITHIN_S = 1.5
+"""Time-out of the last questions to a server that gave no response while it should get ready."""
+LAST_QUESTIONS_S = 2 * ONCE_MORE_WITHIN_S
+"""A server that listens and says nothing is given up so long before the deadline, unless its user
+set one: the rest is needed to find out what it might speak instead."""
+ELSEWHERE_AFTER_S = 1.0
+"""Interval at which it is checked whether it listens at another address."""
+PROTOCOLS: tuple[HttpProtocol, ...] = get_args(HttpProtocol)
+ROUND_TRIPS = 11
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where a service listens."""
+
+    host: str
+    port: int
+    socket: Path | None
+    """Path of the Unix socket if it listens on one instead."""
+    uid: int
+    """The user who has to be behind that socket."""
+    protocol: HttpProtocol = "http"
+    """What an HTTP server speaks there: http, https, h2 or h2c."""
+    asked_host: str = ""
+    """The host that clients ask for; empty where that is the address."""
+
+    @property
+    def text(self) -> str:
+        return str(self.socket or self._host_and_port)
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What a request says of whom it asks."""
+        return {"Host": self.asked_host} if self.asked_host else {}
+
+    @property
+    def netloc(self) -> str:
+        """As it stands in a URL: a socket's path is percent-encoded."""
+        return quote(str(self.socket), safe="") if self.socket else self._host_and_port
+
+    @property
+    def url(self) -> str:
+        """Where clients find an HTTP server, such as `http://127.0.0.1:8080`."""
+        scheme = "https" if self.protocol in SECURE else "http"
+        return f"{scheme}{'+unix' if self.socket else ''}://{self.netloc}"
+
+    @property
+    def _host_and_port(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def wait_for_listener(
+    address: Address,
+    check_alive: Callable[[], None],
+    is_own: Callable[[], bool],
+    new_socket: NewSocket = socket.socket,
+    within_s: float | None = None,
+) -> bool:
+    """Wait until a connection is accepted; False when that doesn't happen in time.
+
+    `is_own` says whether it was by our server: somebody else's may have the port.
+    """
+    deadline = time.monotonic() + (within_s or START_WITHIN_S)
+    while time.monotonic() < deadline:
+        check_alive()
+        if _accepts(address, new_socket) and is_own():
+            return True
+        time.sleep(POLL_S)
+    return False
+
+
+class FirstResponse(NamedTuple):
+    """What a server answered when it had started."""
+
+    at_s: float
+    """The moment, by time.monotonic()."""
+    status: int | None
+    """None where it ends each connection without a response."""
+    is_right: bool
+    unfinished: str = ""
+    """How much came in which time of a response that doesn't end."""
+    is_reset: bool = False
+    """Whether it reset the request's stream, over HTTP/2: it is up, but serves other requests."""
+    unread: str = ""
+    """Why an answer can't be read that came instead of a response."""
+
+
+@dataclass(frozen=True)
+class FirstRequest:
+    """A GET that shows whether a server is ready."""
+
+    path: str
+    is_right: Callable[[int, bytes], bool]
+    """Whether a response, by status and body, is the expected one."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    is_patient: bool = False
+    """Whether wrong responses are waited out."""
+    checks_certificate: bool = False
+    """Whether nothing is said to a server whose certificate isn't valid."""
+
+
+@dataclass(frozen=True)
+class Starting:
+    """A server that is waited for."""
+
+    address: Address
+    check_alive: Callable[[], None]
+    """Raises when it has ended."""
+    is_own: Callable[[], bool]
+    """Whether our server has the port: somebody else's may have it."""
+    is_elsewhere: Callable[[], bool]
+    """Whether it listens, and surely at another address than this."""
+    client_entry: Sequence[str] = ()
+    """Words before a command that let it run where clients are."""
+    within_s: float | None = None
+    """As long as any server unless given."""
+
+
+class UntrustedServer(Exception):  # noqa: N818 (it becomes why a stack can't be measured)
+    """The server's certificate isn't valid, so that nothing was said to it."""
+
+
+def wait_for_response(server: Starting, request: FirstRequest) -> FirstResponse | None:
+    """Wait until a request is answered as expected; None when there is no response in time.
+
+    A server that gives the same wrong response for a second, or ends each connection without one,
+    has started too: what is wrong with the response is for others to say. Not so where the request
+    is patient. One that listens at another address isn't waited for any longer, nor one whose
+    answer doesn't end. Raise UntrustedServer for a certificate that isn't valid.
+    """
+    with _conversation(server.address, request, server.client_entry) as conversation:
+        return _wait_for_response(server, request, conversation)
+
+
+def _wait_for_response(
+    server: Starting, request: FirstRequest, conversation: Conversation
+) -> FirstResponse | None:
+    deadline = time.monotonic() + (server.within_s or START_WITHIN_S)
+    given_up_at = deadline if server.within_s else deadline - LAST_QUESTIONS_S
+    wrong = last = _Response(0.0)
+    look_at = time.monotonic() + ELSEWHERE_AFTER_S
+    while time.monotonic() < deadline:
+        server.check_alive()
+        left_s = given_up_at - time.monotonic()
+        asks_for_s = min(RESPONSE_WITHIN_S, left_s) if left_s > 0 else ONCE_MORE_WITHIN_S
+        response = _ask(conversation, server.address, request, asks_for_s)
+        if response is not None and not server.is_own():
+            response = None
+        if response is not None and response.unfinished:
+            response = _ask(conversation, server.address, request, ENDS_WITHIN_S)
+            if response is not None and response.unfinished:
+                return FirstResponse(response.at_s, None, False, response.unfinished)
+        if response is not None and response.is_reset and not request.is_patient:
+            return FirstResponse(response.at_s, None, is_right=True, is_reset=True)
+        if response is not None and response.status is not None:
+            if request.is_right(response.status, response.body):
+                return FirstResponse(response.at_s, response.status, is_right=True)
+            last = response
+        if response is None or response[1:] != wrong[1:] or not wrong.at_s:
+            wrong = response or _Response(0.0)
+        elif not request.is_patient and response.at_s - wrong.at_s > SAME_WRONG_RESPONSE_FOR_S:
+            return FirstResponse(
+                response.at_s, response.status, is_right=False, unread=response.unread
+            )
+        if response is None and time.monotonic() >= given_up_at and server.is_own():
+            break
+        if response is None and time.monotonic() > look_at:
+            if server.is_elsewhere():
+                return None
+            look_at = time.monotonic() + ELSEWHERE_AFTER_S
+        time.sleep(POLL_S)
+    seen = last if last.at_s else wrong
+    if not seen.at_s:
+        return None
+    return FirstResponse(seen.at_s, seen.status, is_right=False, unread=seen.unread)
+
+
+def spoken_instead(
+    address: Address, request: FirstRequest, client_entry: Sequence[str] = ()
+) -> str | None:
+    """Give what an HTTP server speaks, if that isn't what it was to speak; None if nothing."""
+    others = [protocol for protocol in PROTOCOLS if protocol != address.protocol]
+    anyone = replace(request, headers={}, checks_certificate=False)
+
+    def ask(protocol: HttpProtocol) -> _Response | None:
+        other = replace(address, protocol=protocol)
+        with _conversation(other, anyone, client_entry) as conversation:
+            return _ask(conversation, other, anyone, ONCE_MORE_WITHIN_S)
+
+    with ThreadPoolExecutor(len(others)) as pool:
+        responses = list(pool.map(ask, others))
+    return next(
+        (
+            protocol
+            for protocol, response in zip(others, responses, strict=True)
+            if response is not None
+            and (response.is_reset or response.status not in {None, BAD_REQUEST})
+        ),
+        None,
+    )
+
+
+def why_silent(address: Address, request: FirstRequest, client_entry: Sequence[str] = ()) -> str:
+    """Ask once more; give what is wrong with the response, nothing where nobody listens."""
+    with _conversation(address, request, client_entry) as conversation:
+        try:
+            _said(conversation, address, request, ONCE_MORE_WITHIN_S)
+        except NoResponse as none:
+            return "" if none.trouble == "connect" else str(none)
+    return ""
+
+
+def connect(
+    address: Address, new_socket: NewSocket = socket.socket, within_s: float = RESPONSE_WITHIN_S
+) -> socket.socket:
+    """Connect to a service; raise OSError when it doesn't listen.
+
+    A socket's path lies in a folder of the servers' user. Should he put a link there to a socket of
+    somebody who listens to root, nothing is said to that one.
+    """
+    connection = socket.socket(socket.AF_UNIX) if address.socket else tcp(address.host, new_socket)
+    connection.settimeout(within_s)
+    try:
+        connection.connect(str(address.socket) if address.socket else (address.host, address.port))
+        if address.socket and _user_behind(connection) != address.uid:
+            raise PermissionError(f"{address.socket} leads to another user's process")
+    except OSError:
+        connection.close()
+        raise
+    return connection
+
+
+def _user_behind(connection: socket.socket) -> int:
+    """Give the user who listens: the second of struct ucred's three numbers, unix(7)."""
+    size = 3 * struct.calcsize("i")
+    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
+    return int(struct.unpack("3i", credentials)[1])
+
+
+def _accepts(address: Address, new_socket: NewSocket) -> bool:
+    try:
+        connect(address, new_socket).close()
+    except OSError:
+        return False
+    return True
+
+
+class _Response(NamedTuple):
+    at_s: float
+    """0 for none."""
+    status: int | None = None
+    """None where the connection was ended instead."""
+    body: bytes = b""
+    unfinished: str = ""
+    is_reset: bool = False
+    unread: str = ""
+
+
+def _conversation(
+    address: Address, request: FirstRequest, client_entry: Sequence[str]
+) -> Conversation:
+    load = Load(protocol=address.protocol, tls_verify=request.checks_certificate)
+    return Conversation(address.url, load, client_entry)
+
+
+def _ask(
+    conversation: Conversation, address: Address, request: FirstRequest, within_s: float
+) -> _Response | None:
+    """Give the response to a request; None where there is none that says anything."""
+    if address.socket:
+        try:
+            connect(address).close()  # whoever is behind it is who should be
+        except OSError:
+            return None
+    try:
+        said = _said(conversation, address, request, within_s)
+    except NoResponse as none:
+        if none.trouble == "untrusted":
+            raise UntrustedServer(str(none)) from None
+        if none.trouble == "reset":
+            return _Response(time.monotonic(), is_reset=True)
+        if not (none.refused or none.unfinished):
+            return None
+        unread = str(none) if none.trouble == "malformed" else ""
+        return _Response(time.monotonic(), unfinished=none.unfinished, unread=unread)
+    return _Response(time.monotonic(), said.status, said.body)
+
+
+def _said(
+    conversation: Conversation, address: Address, request: FirstRequest, within_s: float
+) -> ServerResponse:
+    headers = {**address.headers, **request.headers}
+    return conversation.ask(
+        "GET", request.path, headers, within_s=within_s, accepts_within_s=LOOK_S
+    )
+
+
+def measured_round_trip_s(address: Address) -> float:
+    """Give how long connecting takes, the median of some: one round trip of the network.
+
+    Each latency that is measured there has it in it. Raise OSError where nobody listens.
+    """
+    took_s = list[float]()
+    for _ in range(ROUND_TRIPS):
+        began = time.perf_counter()
+        connect(address).close()
+        took_s.append(time.perf_counter() - began)
+    return median(took_s)

@@ -1,0 +1,390 @@
+"""One service of a stack: its configuration and its process."""
+
+import logging
+import os
+import signal
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from webdyno.core.errors import OperationError, UserError
+from webdyno.core.files import write_whole
+from webdyno.core.format import indented
+from webdyno.host.listening import FoundProcess, addresses
+from webdyno.host.server_process import ServerProcess
+from webdyno.host.this_machine import Testbed
+from webdyno.host.users import name_of
+from webdyno.host.workspace import Workspace
+from webdyno.servers.commands import WITHIN_S, CommandError, run_checked
+from webdyno.servers.log import hint, other_port_in_use, refused, shown_lines
+from webdyno.servers.ready import START_WITHIN_S, Address, wait_for_listener
+from webdyno.servers.render import RenderedJob, without_empty
+from webdyno.servers.service_graph import Role
+from webdyno.servers.versions import version_of
+
+logger = logging.getLogger(__name__)
+
+SIGNALS_FROM = 128
+"""Exit codes above this stand for the signal that ended a process."""
+LATE_PORT_S = 5.0
+"""Some servers open a debugger's or compiler's port first, and theirs within this time."""
+SET_UP_WITHIN_S = 3600.0
+"""As long as a build may take: some load a large dump."""
+ANY = ("0.0.0.0", "[::]")  # noqa: S104 (that is what others listen at)
+IN_THE_BACKGROUND = (
+    "went into the background: its start command ended while {left} of its processes ran on, which "
+    "were stopped. `start` in {where} has to keep it in front, as nginx's `daemon off;` does"
+)
+
+
+class StackDied(OperationError):  # noqa: N818
+    """A service didn't start, or died later."""
+
+    def __init__(
+        self, service: str, what: str, log: Path | None, other_port: int | None = None
+    ) -> None:
+        """Make the message from what happened and the end of the service's log, if it has one."""
+        self.service = service
+        """The service's role in the stack."""
+        self.what = what
+        """What happened, without the log."""
+        self.log_tail = shown_lines(log) if log else []
+        self.is_by_other_port = other_port is not None
+        """Whether a port was taken that isn't the one it was asked to listen on."""
+        if log is None:
+            super().__init__(what)
+            return
+        super().__init__(f"{what}; the end of its log ({log}):\n{indented(self.log_tail)}")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Let it come from another host, whose log isn't here."""
+        said = (self.service, self.what, self.log_tail, str(self), self.is_by_other_port)
+        return _died_elsewhere, said
+
+
+def _died_elsewhere(
+    service: str, what: str, log_tail: list[str], words: str, is_by_other_port: bool
+) -> StackDied:
+    died = StackDied(service, what, None)
+    died.is_by_other_port = is_by_other_port
+    died.log_tail = log_tail
+    died.args = (words,)
+    return died
+
+
+@dataclass
+class RunningService:
+    """A service in its role; it is running between `start` and `stop`."""
+
+    role: Role
+    address: Address
+    home: Path
+    """Where its live files are."""
+    log: Path
+    filled: RenderedJob
+    environment: Mapping[str, str]
+    testbed: Testbed
+    workspace: Workspace
+    process: ServerProcess | FoundProcess | None = field(default=None, init=False)
+    initialised_in_s: float = field(default=0.0, init=False)
+    """So long took what came before its start."""
+    _network: int | None = field(default=None, init=False)
+    _started_at: float = field(default=0.0, init=False)
+    """By time.monotonic()."""
+
+    @property
+    def cwd(self) -> Path:
+        """Where its commands run."""
+        own = self.role.service.own
+        return Path(own.folder) if own and own.folder else self.home
+
+    @property
+    def is_container(self) -> bool:
+        """Whether its command starts containers, with control groups that it makes for them."""
+        own = self.role.service.own
+        return own is not None and own.container_port is not None
+
+    def start(
+        self, groups_to_join: Sequence[Path] = (), groups_to_remove: Sequence[Path] = ()
+    ) -> None:
+        """Start the process; it isn't ready yet."""
+        service, filled = self.role.service, self.filled
+        self._started_at = time.monotonic()
+        if service.runs_already:
+            away = service.own is not None and service.own.elsewhere
+            self.process = FoundProcess(None if away else self.address.port)
+            return
+        self.initialise()
+        words = filled.words("start")
+        if not words:
+            empty = "every word of `start` came out empty, so nothing can be run"
+            raise UserError(f"{service.where}: {empty}")
+        self.process = self.testbed.spawn(
+            words,
+            cwd=self.cwd,
+            env=self.environment,
+            log=self.log,
+            workspace=self.workspace,
+            groups_to_join=groups_to_join,
+            groups_to_remove=groups_to_remove,
+            stop_signal=service.stop_signal,
+            stop_within_s=service.stop_within_s,
+        )
+
+    def initialise(self) -> None:
+        """Run what comes before the start; what makes data only where there is none yet."""
+        service, began = self.role.service, time.monotonic()
+        there = service.data is not None and any((self.home / service.data).iterdir())
+        commands = [] if there else self.filled.texts["initialise"]
+        for command in map(without_empty, (*commands, *self.filled.texts["before_start"])):
+            if service.own:
+                self._run_line("prepare", command)
+            else:
+                self._run(command, "can't be set up")
+        self.initialised_in_s = time.monotonic() - began
+
+    def set_up(self) -> None:
+        """Have its user's `setup` fill the services behind it, which run."""
+        self._run_line("setup", self.filled.words("setup"), SET_UP_WITHIN_S)
+
+    def tidy(self) -> None:
+        """Have it do at once what it would do by and by of what a set-up left."""
+        if words := self.filled.words("tidy"):
+            self._run(words, "can't tidy up what setup left", SET_UP_WITHIN_S)
+
+    def take_snapshot(self) -> None:
+        """Have it remember what it holds, where it can."""
+        if words := self.filled.words("snapshot"):
+            self._run(words, "can't remember what it holds (state.reset)")
+
+    def restore(self) -> None:
+        """Have it put back what it held at the snapshot, while its clients stay connected."""
+        if words := self.filled.words("restore"):
+            self._run(words, "can't be put back to what it held (state.reset)")
+
+    def check_configuration(self) -> None:
+        """Raise OperationError with the server's own words when it refuses its configuration.
+
+        Raise UserError where that is the user's. It takes as long as a start, so it is asked only
+        where a start has failed.
+        """
+        if not (words := self.filled.words("check")):
+            return
+        if self.role.service.own is None:
+            self._run(words, f"refuses its configuration (kept in {self._kept()})")
+            return
+        try:
+            self._run_command(words)
+        except CommandError as error:
+            program = f"{words[0]}, version {self.version()}"
+            said = refused(str(error), self.role.service.folder, self.home, program)
+            raise UserError(
+                f"{self.role.service.title} is refused by its server:\n{said}"
+            ) from None
+
+    def wait_until_it_listens(self) -> None:
+        """Wait until it accepts connections; raise StackDied if that doesn't happen in time."""
+        logger.debug("waits until %s listens at %s", self.role.service.title, self.address.text)
+        if wait_for_listener(
+            self.address,
+            self.check_alive,
+            self.listens,
+            self.testbed.servers_socket,
+            self.role.service.starts_within_s,
+        ):
+            self._wait_until_it_is_ready()
+            return
+        late = "has not accepted connections in time"
+        if self.role.service.runs_already:
+            late = f"doesn't accept connections at {self.address.text}: start it first"
+        raise self.died(self.elsewhere() or late)
+
+    def _wait_until_it_is_ready(self) -> None:
+        """Wait until it says so itself, where it can; raise StackDied if it doesn't in time."""
+        words, deadline = self.filled.words("ready"), time.monotonic() + START_WITHIN_S
+        while words:
+            try:
+                self._run_command(words)
+            except CommandError as error:
+                self.check_alive()
+                if time.monotonic() > deadline:
+                    raise self.died(f"isn't ready in time:\n{error}") from None
+            else:
+                return
+
+    def listens(self) -> bool:
+        """Whether what accepts connections at its address is one of its own processes."""
+        address = self.address
+        return self.process is not None and self.process.listens(address.port, address.socket)
+
+    def check_alive(self, why: str = "") -> None:
+        """Raise StackDied, with `why` in its message, when the process has ended."""
+        code = self.process.poll() if self.process else None
+        if code is None or self.process is None:
+            return
+        if code == 0 and (left := self.process.left_running) and not self.is_container:
+            where = self.role.service.where
+            raise self.died(IN_THE_BACKGROUND.format(left=left, where=where))
+        raise self.died(f"ended by itself with {_exit_words(code)}{why}")
+
+    def died(self, what: str) -> StackDied:
+        """Make the exception that says what happened to this service."""
+        service = self.role.service
+        if service.runs_already:
+            return StackDied(self.role.name, f"{service.title} {what}", None)
+        if service.own and not self.is_container:
+            what = f"{what} (run in {self.cwd} as {name_of(self.testbed.user)})"
+            what += hint(shown_lines(self.log), self.address.port)
+        return StackDied(self.role.name, f"{service.title} {what}", self.log, self._other_port())
+
+    def _other_port(self) -> int | None:
+        return other_port_in_use(shown_lines(self.log), self.address.port)
+
+    def version(self) -> str:
+        """What the server says its version is, and those of its modules: `2.4.71, PHP 8.2.36`.
+
+        All that it says, build flags included, is kept next to its configuration.
+        """
+        version, said = version_of(
+            self.role.service,
+            self.role.settings,
+            self.filled.texts,
+            self.testbed,
+            self.workspace,
+        )
+        if said:
+            write_whole(self._kept() / "version.txt", said, below=self.log.parent)
+        return version
+
+    def facts(self) -> Mapping[str, str]:
+        """What the pre-flight check says of this service."""
+        facts: Mapping[str, str] = self.filled.texts["facts"]
+        return facts
+
+    def pids(self) -> list[int]:
+        return self.process.pids() if self.process else []
+
+    def elsewhere(self) -> str | None:
+        """Say where it listens instead of its own address; None where it doesn't."""
+        listeners, port = self._listening_at(), self.address.port
+        if not listeners or self._is_among(listeners):
+            return None
+        where, fix = " and ".join(listeners), self._where_to_listen(listeners)
+        if self.is_container:
+            return f"listens on {where} and not on port {port}; --env PORT=N says where it is asked"
+        return f"listens on {where} and not on {self.address.text}: {fix}"
+
+    def _listening_at(self) -> list[str]:
+        """Give where it listens: of containers those in the network of the one that is asked."""
+        pids, process = self.pids(), self.process
+        if self.is_container and isinstance(process, ServerProcess):
+            pids = [pid for pid in pids if _network(pid) == _network(process.pid)]
+        return addresses(pids)
+
+    def listens_as_well(self) -> list[str]:
+        """Give the addresses next to its own where it listens, which nobody asks."""
+        if self.is_container:
+            return []
+        own = f":{self.address.port}"
+        return [address for address in addresses(self.pids()) if not address.endswith(own)]
+
+    def is_elsewhere(self) -> bool:
+        """Whether it surely listens at another address: at its port, or at another for long."""
+        listeners = addresses(self.pids())
+        if not listeners or self._is_among(listeners) or self.is_container or self.address.socket:
+            return False
+        same_port = any(listener.endswith(f":{self.address.port}") for listener in listeners)
+        return same_port or time.monotonic() - self._started_at > LATE_PORT_S
+
+    def _is_among(self, listeners: Sequence[str]) -> bool:
+        """Whether its address is one of those, or in one; of containers only the port is known."""
+        port = self.address.port
+        hosts = [
+            host
+            for host, _, own_port in (listener.rpartition(":") for listener in listeners)
+            if int(own_port) == port
+        ]
+        return bool(hosts) and (self.is_container or not {*ANY, self._host}.isdisjoint(hosts))
+
+    @property
+    def _host(self) -> str:
+        return self.address.text.rpartition(":")[0]
+
+    def _where_to_listen(self, listeners: Sequence[str]) -> str:
+        """Say what to do for it to be found."""
+        address = self.address
+        at_port = [listener for listener in listeners if listener.endswith(f":{address.port}")]
+        if self.role.service.runs_already:
+            return f"give url:http://{at_port[0] if at_port else listeners[0]}"
+        if address.socket:
+            return "have it listen at the path $SOCKET"
+        if at_port:
+            return f"have it listen at $HOST, which is {address.host} (often --host $HOST)"
+        return (
+            "have it listen on $PORT (often --port $PORT); if it does so later than after "
+            f"{LATE_PORT_S:g} s, give --ready-within"
+        )
+
+    def hold_network(self) -> None:
+        """Have the network of containers outlive them until we stop, or die.
+
+        Else what is sent to one that has just ended would leave this machine.
+        """
+        if self.is_container and isinstance(self.process, ServerProcess):
+            self._network = os.open(f"/proc/{self.process.pid}/ns/net", os.O_RDONLY)
+
+    def ask_to_stop(self) -> None:
+        if self.process is not None:
+            self.process.ask_to_stop()
+
+    def stop(self) -> None:
+        """Stop the process and whatever it started; safe to call twice."""
+        if self.process is not None:
+            self.process.stop()
+        if self._network is not None:
+            os.close(self._network)
+            self._network = None
+
+    def _kept(self) -> Path:
+        return self.log.parent / self.role.name
+
+    def _run_command(self, words: list[str], within_s: float = WITHIN_S) -> None:
+        run_checked(
+            words,
+            cwd=self.cwd,
+            environment=self.environment,
+            testbed=self.testbed,
+            workspace=self.workspace,
+            within_s=within_s,
+        )
+
+    def _run_line(self, key: str, words: list[str], within_s: float = WITHIN_S) -> None:
+        """Run what its user wrote as a line of shell; raise OperationError if it fails."""
+        try:
+            self._run_command(words, within_s)
+        except CommandError as error:
+            raise OperationError(
+                f"{self.role.service.title} isn't started: {key} failed with {error.how} "
+                f"(in {self.cwd} as {name_of(self.testbed.user)}): {words[-1]}\n{error}"
+            ) from None
+
+    def _run(self, words: list[str], what_if_it_fails: str, within_s: float = WITHIN_S) -> None:
+        try:
+            self._run_command(words, within_s)
+        except CommandError as error:
+            title = self.role.service.title
+            raise OperationError(f"{title} {what_if_it_fails}:\n{error}") from None
+
+
+def _network(pid: int) -> int | None:
+    """Give the number of a process's network namespace; None once it has ended."""
+    try:
+        return Path(f"/proc/{pid}/ns/net").stat().st_ino
+    except OSError:
+        return None
+
+
+def _exit_words(code: int) -> str:
+    is_signal = SIGNALS_FROM < code < SIGNALS_FROM + signal.NSIG
+    return f"signal {code - SIGNALS_FROM}" if is_signal else f"exit code {code}"

@@ -1,0 +1,1 @@
+"""Intervals, tests, change points: functions of numbers, each with its source."""

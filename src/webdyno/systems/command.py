@@ -1,0 +1,147 @@
+"""`cmd:COMMAND`: a command that serves HTTP on `$PORT`, and services of the catalogue behind it."""
+
+from collections.abc import Mapping
+
+from webdyno.config.toml_file import PlaceOf
+from webdyno.config.validation import nearest
+from webdyno.core.errors import UserError
+from webdyno.core.service import PERF_NAMES, Service
+from webdyno.systems.target import (
+    PROGRAM,
+    GeneratedService,
+    TargetSpec,
+    setting_environment,
+    setting_variable,
+    users_environment,
+    verbatim,
+)
+
+SHELL = "/bin/sh"
+LISTENING = {
+    "HOST": "{{ server.host }}",
+    "PORT": "{{ server.port }}",
+    "SOCKET": "{{ server.folder }}/listen.sock",
+    "PROTOCOL": "{{ settings.protocol }}",
+    "CERT": "{{ server.certificate if settings.protocol in ['https', 'h2'] }}",
+    "KEY": "{{ server.key if settings.protocol in ['https', 'h2'] }}",
+}
+"""Where a command is to listen, what it is to speak there, and the certificate to do so."""
+SERVING = {"http", "fastcgi"}
+"""What services speak that serve sites themselves."""
+NAMES_SETTING = {
+    "type": "switch",
+    "default": False,
+    "when_sampled": True,
+    "help": "Have Node and Python name their functions for `perf`, in /tmp/perf-PID.map.",
+}
+NAMING = {
+    "NODE_OPTIONS": "--perf-basic-prof --interpreted-frames-native-stack",
+    "PYTHONPERFSUPPORT": "1",
+}
+"""What they take for that: https://nodejs.org/api/cli.html, and of Python 3.12 and newer
+https://docs.python.org/3/howto/perf_profiling.html."""
+
+
+def make(spec: TargetSpec) -> GeneratedService:
+    """Have a shell run the command, as its user would; a line that is one command replaces it."""
+    start, keys = spec.text, spec.keys
+    environment = users_environment(spec.folder, keys.environment)
+    by_socket = "SOCKET" in start and "PORT" not in start
+    _check_setup(spec)
+    service = spec.service(
+        ("http", "https", "h2", "h2c"),
+        {
+            "folder": str(spec.folder),
+            "when_sampled": NAMING,
+            **({"by_socket": True} if by_socket else {}),
+            **({"setup": [SHELL, "-c", verbatim(keys.setup)]} if keys.setup else {}),
+        },
+        start=[SHELL, "-c", verbatim(start)],
+        **({"initialise": [[SHELL, "-c", verbatim(keys.prepare)]]} if keys.prepare else {}),
+        environment={key: verbatim(value) for key, value in environment.items()}
+        | LISTENING
+        | setting_environment(spec.settings)
+        | variables_of_services(spec),
+    )
+    service["settings"].setdefault(PERF_NAMES, NAMES_SETTING)
+    return GeneratedService(service, behind=keys.services)
+
+
+def _check_setup(spec: TargetSpec) -> None:
+    """Raise UserError where `setup` can fill nothing that is kept; say of what isn't."""
+    if not spec.keys.setup:
+        return
+    behind = [spec.services[name] for name in spec.keys.services.values()]
+    if not any(service.data for service in behind):
+        raise UserError(
+            f"{spec.place}: setup fills services behind the program, each start gets a copy of "
+            "their data, and there are none that keep data; prepare runs before each start"
+        )
+    for service in behind:
+        if not service.data:
+            spec.notify(
+                f"{service.title} keeps nothing of setup; prepare can fill it at each start"
+            )
+
+
+def variables_of_services(spec: TargetSpec) -> dict[str, str]:
+    """Give the variables that say of the services behind it.
+
+    Nothing else has the names that begin with a role; of the usual ones the user's own win.
+    """
+    variables = service_variables(spec.keys.services, spec.services)
+    usual = usual_variables(spec.keys.services, spec.services)
+    others = {*spec.keys.environment, *map(setting_variable, spec.settings)}
+    for name in sorted(variables.keys() & others):
+        raise UserError(
+            f"{spec.place}: ${name} names a service behind it; rename that variable or setting"
+        )
+    return {name: value for name, value in usual.items() if name not in others} | variables
+
+
+def check_services(
+    named: Mapping[str, str], services: Mapping[str, Service], place: PlaceOf
+) -> None:
+    """Raise UserError, naming the line, for what isn't there or can't stand behind a program."""
+    able = [name for name, service in services.items() if service.protocol not in SERVING]
+    for role, name in named.items():
+        where = place((role,))
+        if role == PROGRAM:
+            raise UserError(f"{where}: {role} is your own program; give the service another name")
+        if name not in services:
+            raise UserError(f"{where}: there is no service {name!r}; {nearest(name, able)}")
+        if name not in able:
+            raise UserError(
+                f"{where}: {name} serves sites itself and can't stand behind a program; those that "
+                f"can are {', '.join(sorted(able))}"
+            )
+
+
+def service_variables(named: Mapping[str, str], services: Mapping[str, Service]) -> dict[str, str]:
+    """Give what a program finds in its environment, as templates: `$DB_HOST` of the role `db`."""
+    variables: dict[str, str] = {}
+    for role, name in named.items():
+        service = f"services['{role}']"
+        own = {
+            "HOST": f"{{{{ {service}.host if not {service}.socket }}}}",
+            "PORT": f"{{{{ {service}.port if not {service}.socket }}}}",
+            "SOCKET": f"{{{{ {service}.socket or '' }}}}",
+            **_of_role(role, services[name].credentials),
+        }
+        prefix = role.upper().replace("-", "_")
+        variables |= {f"{prefix}_{key}": value for key, value in own.items()}
+    return variables
+
+
+def usual_variables(named: Mapping[str, str], services: Mapping[str, Service]) -> dict[str, str]:
+    """Give those by which programs usually find such services: of two alike that of the first."""
+    variables: dict[str, str] = {}
+    for role, name in named.items():
+        variables = _of_role(role, services[name].variables) | variables
+    return variables
+
+
+def _of_role(role: str, texts: Mapping[str, str]) -> dict[str, str]:
+    """Give templates of a service's own, to be filled in by another one."""
+    of_role = f"{{% set server = services['{role}'] %}}"
+    return {key: of_role + text for key, text in texts.items()}

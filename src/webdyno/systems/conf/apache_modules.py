@@ -1,0 +1,269 @@
+"""What modules of Apache httpd a configuration needs, and whether this machine has them."""
+
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import NamedTuple
+
+from webdyno.core.errors import UserError
+from webdyno.core.format import listed
+from webdyno.core.origin import Line
+
+FOLDERS = (
+    Path("/usr/lib/apache2/modules"),
+    Path("/usr/lib64/httpd/modules"),
+    Path("/usr/lib/httpd/modules"),
+)
+"""Where distributions put the modules; the service apache of the catalogue looks there as well."""
+DIRECTIVES: dict[str, str] = tomllib.loads(
+    files("webdyno.systems.conf").joinpath("apache_directives.toml").read_text(encoding="utf-8")
+)
+"""Of each module."""
+MODULE_OF = {
+    directive.lower(): module for module, words in DIRECTIVES.items() for directive in words.split()
+}
+BUILT_IN = {"core", "so", "http", "log_config", "logio", "version", "unixd", "watchdog"}
+"""Modules that a distribution may have compiled in; `LoadModule` would fail then."""
+NOT_HERE = {"systemd": "no systemd starts it here"}
+"""Modules that are excluded, and why."""
+USUAL = (
+    *("authz_core", "authz_host", "dir", "mime", "alias", "rewrite", "headers"),
+    *("setenvif", "log_config", "filter", "deflate", "expires", "env", "negotiation", "autoindex"),
+)
+"""Debian loads them unless somebody says otherwise; for what is but a part of a configuration."""
+SECURE = ("socache_shmcb", "ssl", "http2")
+"""Next to these, for TLS."""
+DEPEND = {
+    "access_compat": ("authn_core",),
+    "auth_basic": ("authn_core", "authn_file", "authz_user"),
+    "auth_digest": ("authn_core", "authn_file", "authz_user"),
+    "auth_form": ("session", "authn_core", "authn_file", "authz_user"),
+    "authn_dbd": ("dbd",),
+    "authnz_ldap": ("ldap",),
+    "authz_dbd": ("dbd",),
+    "cache_disk": ("cache",),
+    "cache_socache": ("cache",),
+    "dav_fs": ("dav",),
+    "proxy_balancer": ("proxy", "slotmem_shm", "lbmethod_byrequests"),
+    "proxy_html": ("proxy", "xml2enc"),
+    "proxy_http2": ("proxy", "http2"),
+    "session_cookie": ("session",),
+    "session_crypto": ("session",),
+    "session_dbd": ("session", "dbd"),
+    "ssl": ("socache_shmcb",),
+}
+"""What modules need of others; those that begin with proxy_ need proxy besides."""
+SCHEMES = {
+    **{
+        scheme: f"proxy_{scheme}"
+        for scheme in ("fcgi", "http", "ajp", "scgi", "uwsgi", "ftp", "balancer")
+    },
+    "https": "proxy_http",
+    **dict.fromkeys(("h2", "h2c"), "proxy_http2"),
+    **dict.fromkeys(("ws", "wss"), "proxy_wstunnel"),
+}
+"""By what a proxied address begins with."""
+HANDLERS = {
+    **dict.fromkeys(("application/x-httpd-php", "application/x-httpd-php-source"), "php"),
+    "php-script": "php",
+    "cgi-script": "cgid",
+    "server-status": "status",
+    "server-info": "info",
+    "balancer-manager": "proxy_balancer",
+    "send-as-is": "asis",
+    "imap-file": "imagemap",
+    "type-map": "negotiation",
+    "server-parsed": "include",
+    "lua-script": "lua",
+    "ldap-status": "ldap",
+    **{f"form-{what}-handler": "auth_form" for what in ("login", "logout", "redirect")},
+    "session-cookie-handler": "session",
+}
+"""What serves files and places to which a handler is set."""
+NOBODYS = {"none", "default-handler"}
+"""What a handler is set to so that none is."""
+CGI = {"cgi", "cgid"}
+PACKAGES = {"php": "libapache2-mod-php"}
+"""Of modules that don't come with Apache."""
+
+_DIRECTIVE = re.compile(r"\s*<?/?([A-Za-z][\w-]*)(.*)")
+_SCHEME = re.compile(r"\b(fcgi|https?|h2c?|ajp|scgi|uwsgi|wss?|ftp|balancer)://")
+_HANDLER = re.compile(r'\s*(Set|Add)Handler\s+("[^"]*"|\S+)', re.IGNORECASE)
+_TYPE = re.compile(r"\s*(?:AddType|ForceType)\s+\"?(application/x-httpd-[^\s\"]+)", re.IGNORECASE)
+_FLAG = re.compile(r"\[[^]]*\bH=([^],]+)[^]]*\]\s*$")
+_PROXIED = re.compile(r"\[(?:[^]]*,)?\s*(?:P|proxy)\s*(?:,[^]]*)?\]\s*$")
+_ACTION = re.compile(r"\s*Action\s+\"?([^\s\"]+)", re.IGNORECASE)
+_CONDITION = re.compile(r"\s*<(/?)If(?:Module|Define|Version)\b", re.IGNORECASE)
+
+
+class Handler(NamedTuple):
+    """What is to serve some files, and where that is said."""
+
+    name: str
+    line: Line
+    is_certain: bool
+    """Whether it holds without a condition."""
+
+    @property
+    def modules(self) -> list[str]:
+        """The modules that serve it; none where it is nobody's that is known."""
+        if self.name.startswith("proxy:"):
+            return [SCHEMES[scheme] for scheme in _SCHEME.findall(self.name) if scheme in SCHEMES]
+        module = HANDLERS.get(self.name.lower())
+        return [module] if module else []
+
+
+def plain_module(name: str) -> str:
+    """Give a module's own name: `php` of php_module, php7_module and mod_php.c."""
+    short = name.lower().removeprefix("mod_").removesuffix(".c").removesuffix("_module")
+    return "php" if re.fullmatch(r"php\d*", short) else short
+
+
+def folder() -> Path | None:
+    """Give where this machine's modules are; None where there is no Apache."""
+    return next((path for path in FOLDERS if path.is_dir()), None)
+
+
+def file_of(module: str) -> str | None:
+    """Give the name of a module's file; None where this machine doesn't have it."""
+    modules_here = folder()
+    if modules_here is None:
+        return None if module in PACKAGES else f"mod_{module}.so"
+    pattern = "libphp*.so" if module == "php" else f"mod_{module}.so"
+    return next((path.name for path in sorted(modules_here.glob(pattern))), None)
+
+
+def needed(lines: Sequence[Line], protocol: str, loaded: Iterable[str]) -> list[str]:
+    """Give the modules, next to those loaded, that the directives and handlers of lines need.
+
+    Raise UserError, naming the lines, where this machine lacks some of them.
+    """
+    present = {*loaded}
+    needs: dict[str, Line | None] = dict.fromkeys([] if present else USUAL)
+    if protocol in {"https", "h2"}:
+        needs |= dict.fromkeys(SECURE)
+    if protocol == "h2c":
+        needs["http2"] = None
+    for line, is_certain in _with_certainty(lines):
+        if is_certain:
+            needs |= {name: line for name in _of_line(line.text) if name not in needs}
+    for handler in set_handlers(lines):
+        if handler.is_certain or all(map(file_of, handler.modules)):
+            optional = () if handler.is_certain else ("php",)
+            more = [name for name in handler.modules if name not in {*needs, *optional}]
+            needs |= dict.fromkeys(more, handler.line)
+    complete = _with_dependencies(needs)
+    if not any(name.startswith("mpm_") for name in present):
+        complete = {"mpm_prefork" if "php" in complete else "mpm_event": None, **complete}
+    if "cgid" in complete and ("mpm_prefork" in complete or present & CGI):
+        complete.pop("cgid")
+        complete |= {} if present & CGI else {"cgi": None}
+    lacking = {name: line for name, line in complete.items() if file_of(name) is None}
+    lacking = {name: line for name, line in lacking.items() if name not in present | BUILT_IN}
+    refuse_missing(
+        {name: f"{line.origin} needs " if line else "" for name, line in lacking.items()}
+    )
+    return [name for name in complete if name not in present]
+
+
+def refuse_missing(lacking: dict[str, str]) -> None:
+    """Raise UserError for modules that this machine lacks, each with who needs it."""
+    if not lacking:
+        return
+    named = listed(f"{who}{module}_module" for module, who in lacking.items())
+    packages = [PACKAGES[name] for name in lacking if name in PACKAGES]
+    install = f"install {listed(packages)}" if packages else "install them"
+    raise UserError(
+        f"this machine's Apache lacks modules: {named}; {install}, take the lines out, or measure "
+        "the image that has them (image:NAME)"
+    )
+
+
+def refuse_unserved(lines: Sequence[Line], loaded: Iterable[str]) -> None:
+    """Raise UserError for a handler that nobody serves: files would be sent as their source."""
+    present = {*loaded}
+    names = {match[1].lower() for line in lines if (match := _ACTION.match(line.text))}
+    is_foreign = bool(present - DIRECTIVES.keys() - BUILT_IN - {"php"})
+    for handler in set_handlers(lines):
+        if not handler.is_certain or handler.name.lower() in NOBODYS | names:
+            continue
+        modules = handler.modules
+        if not modules and is_foreign:
+            continue
+        lacking = [
+            name for name in modules if name not in present and not (name in CGI and present & CGI)
+        ]
+        if lacking or not modules:
+            served = f"needs {lacking[0]}_module, which is not loaded" if lacking else "is unknown"
+            raise UserError(
+                f"{handler.line.origin}: the handler {handler.name} {served}, so files would be "
+                "sent as their source; load the module that serves it, or take the line out"
+            )
+
+
+def set_handlers(lines: Sequence[Line]) -> Iterator[Handler]:
+    """Give what is set to serve files: by handler, by the type that PHP has, by a rewrite."""
+    for line, is_certain in _with_certainty(lines):
+        match = _HANDLER.match(line.text)
+        name = match[2].strip('"') if match else ""
+        if match is None and (other := _TYPE.match(line.text) or _rewritten(line.text)):
+            name = other[1].strip()
+        if name and not name.startswith("%{") and "expr=" not in name:
+            yield Handler(name, line, is_certain)
+
+
+def _rewritten(text: str) -> re.Match[str] | None:
+    return _FLAG.search(text) if re.match(r"\s*RewriteRule\b", text, re.IGNORECASE) else None
+
+
+def _with_certainty(lines: Sequence[Line]) -> Iterator[tuple[Line, bool]]:
+    """Give each line, and whether it stands below no condition."""
+    depth = 0
+    for line in lines:
+        if match := _CONDITION.match(line.text):
+            depth += -1 if match[1] else 1
+        else:
+            yield line, depth <= 0
+
+
+def _of_line(text: str) -> Iterator[str]:
+    """Give the modules that a line needs."""
+    if not (match := _DIRECTIVE.match(text)):
+        return
+    name, rest = match[1].lower(), match[2]
+    if module := MODULE_OF.get(name):
+        yield module
+    is_proxy = name.startswith(("proxy", "balancermember"))
+    if is_proxy or (name == "rewriterule" and _PROXIED.search(rest)):
+        yield from (SCHEMES[scheme] for scheme in _SCHEME.findall(rest) if scheme in SCHEMES)
+    if name.startswith("scriptalias"):
+        yield "cgid"
+    if name == "authtype":
+        yield from ("auth_digest",) if "digest" in rest.lower() else ("auth_basic",)
+    if name == "require" and rest.split()[:1] == ["group"]:
+        yield "authz_groupfile"
+    if name in {"setoutputfilter", "addoutputfilter"} and "INCLUDES" in rest:
+        yield "include"
+
+
+def _with_dependencies(modules: dict[str, Line | None]) -> dict[str, Line | None]:
+    """Give modules after those that they need."""
+    complete: dict[str, Line | None] = {}
+
+    def add(module: str, line: Line | None) -> None:
+        if module in complete:
+            return
+        more = ("proxy",) if module.startswith(("proxy_", "lbmethod_")) else ()
+        for other in (*more, *DEPEND.get(module, ())):
+            if other != module and other not in waiting:
+                waiting.add(other)
+                add(other, line)
+                waiting.discard(other)
+        complete.setdefault(module, line)
+
+    waiting: set[str] = set()
+    for module, line in modules.items():
+        add(module, line)
+    return complete

@@ -1,0 +1,360 @@
+"""Moves a Caddyfile: Caddy itself turns it into JSON, which says everything in one place."""
+
+import glob
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, cast
+
+from webdyno.core.errors import UserError
+from webdyno.core.format import listed
+from webdyno.core.origin import Origin
+from webdyno.core.text import SECRET
+from webdyno.systems.conf.caddy_targets import dial_backends, passed_on
+from webdyno.systems.conf.config_files import Variables
+from webdyno.systems.conf.passing import placed
+from webdyno.systems.conf.relocation import (
+    CERTIFICATE,
+    FOLDER,
+    HOST,
+    HTTP,
+    HTTPS,
+    KEY,
+    PORT,
+    RelocatedConfig,
+    RelocationRequest,
+    port_of,
+)
+from webdyno.systems.conf.server_program import program_path, readable, run_reader
+
+Json = dict[str, Any]
+
+NAME = "caddy.json"
+TAG = "webdyno"
+"""By it Caddy finds the certificate of the measured port, whatever name a client asks for."""
+ACCESS = "http.log.access"
+STAY = {"stdout", "stderr", "discard"}
+"""Log outputs that are the run's anyway."""
+
+FILES, CONTENT, WORDS, REDIRECTS = range(4)
+"""What a site gives, the likeliest to be measured first: files, others' responses, a fixed
+response, nothing but a redirect or an end."""
+SERVES_FILES = {"file_server", "templates"}
+GIVES_CONTENT = {"reverse_proxy", "php", "acme_server", "metrics"}
+VARIABLE = re.compile(r"\{\$(?P<name>[A-Za-z_]\w*)(?::(?P<default>[^}]*))?\}")
+IMPORT = re.compile(r"(?m)^(?P<before>[ \t]*import[ \t]+)(?P<path>\"[^\"\n]*\"|[^\s\"]+)")
+SNIPPET = re.compile(r"(?m)^[ \t]*\(([^)\n]+)\)[ \t]*\{")
+FIX = (
+    "other versions and plugins know other words: install what has them, take the lines out, or "
+    "measure the image that has them (image:NAME)"
+)
+PASSING = re.compile(
+    r"^\s*(?:reverse_proxy|php_fastcgi|forward_auth|to|dynamic|name|"
+    r"forward_proxy_url|network_proxy|import)\b"
+)
+"""What lines are likely to begin with that name hosts."""
+
+
+def relocate(request: RelocationRequest) -> RelocatedConfig:
+    """Read and move a configuration; raise UserError, in Caddy's words, where it isn't right."""
+    changes: list[str] = []
+    config = _adapted(request, changes)
+    _log_into_the_folder(config, changes)
+    _serve_alone(request, config, changes)
+    dial_backends(request.backends, config)
+    if config.pop("storage", None):
+        changes.append("excluded: storage (it is in the run's folder)")
+    config["admin"] = {"disabled": True, "config": {"persist": False}}
+    changes.append("admin off")
+    path, home = "{{ server.folder }}/" + NAME, "{{ server.folder }}/home"
+    return RelocatedConfig(
+        name=NAME,
+        text=json.dumps(config, indent=1) + "\n",
+        changes=changes,
+        start=["{{ needs.binary }}", "run", "--config", path],
+        check=["{{ needs.binary }}", "validate", "--config", path],
+        folders=["home"],
+        passed_on=placed(passed_on(config), request.files.texts, request.environment, PASSING),
+        environment=dict.fromkeys(("HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME"), home),
+        knows_comments=False,
+    )
+
+
+def _log_into_the_folder(config: Json, changes: list[str]) -> None:
+    """Keep log lines in the run's folder: none is written elsewhere, or sent to other machines."""
+    logging = config.get("logging", {})
+    for log in logging.get("logs", {}).values():
+        writer = log.get("writer", {})
+        output = writer.get("output", "stderr")
+        if output in STAY:
+            continue
+        before = writer.get("filename") or " ".join([output, writer.get("address", "")]).strip()
+        if any(logger.startswith(ACCESS) for logger in log.get("include", [])):
+            log["writer"] = {"output": "file", "filename": f"{FOLDER}/access.log"}
+            changes.append(f"log RUN/access.log, not {before}")
+        else:
+            del log["writer"]
+            changes.append(f"log to stderr, not {before}")
+    if sink := logging.pop("sink", None):
+        changes.append(f"excluded: the sink {sink} of other programs' logs")
+
+
+def _serve_alone(request: RelocationRequest, config: Json, changes: list[str]) -> None:
+    """Leave the one server that is measured, on the run's address."""
+    apps = config.get("apps", {})
+    servers: dict[str, Json] = apps.get("http", {}).get("servers", {})
+    if not servers:
+        raise UserError(f"{request.file} has no site, so it serves nothing")
+    name = _measured(request, servers)
+    for other, server in servers.items():
+        if other != name:
+            left = " ".join(server.get("listen", []))
+            changes.append(f"excluded: what listens on {left}, which isn't requested")
+    server = servers[name]
+    before = " ".join(server.get("listen", []))
+    changes.append(f"listen {HOST}:$PORT, not {before}")
+    was_secure = _is_secure(server)
+    if was_secure and not request.is_secure:
+        changes.append("no TLS, since what is requested is HTTP without it")
+    server["listen"] = [f"{HOST}:{PORT}"]
+    server["automatic_https"] = {"disable": True}
+    server["protocols"] = [
+        protocol for protocol in server.get("protocols", ["h1", "h2"]) if protocol != "h3"
+    ]
+    policies = server.pop("tls_connection_policies", None) or [{}]
+    tls = apps.pop("tls", {})
+    apps.pop("pki", None)
+    if request.is_secure:
+        chosen = {"certificate_selection": {"any_tag": [TAG]}}
+        kept = {key: policy for key, policy in policies[0].items() if key != "match"}
+        server["tls_connection_policies"] = [kept | chosen]
+        pair = _certificate(request, tls, changes) | {"tags": [TAG]}
+        apps["tls"] = {"certificates": {"load_files": [pair]}}
+    apps["http"] = {**apps["http"], "servers": {name: server}}
+    _answer_any_host(request, server, changes)
+    if request.root:
+        _serve_from(request, server, changes)
+
+
+def _measured(request: RelocationRequest, servers: Mapping[str, Json]) -> str:
+    """Choose a server: where Caddy gave TLS to its main site by itself, that can do without."""
+    ports = {name: _ports(server) for name, server in servers.items() if _ports(server)}
+    if request.is_secure:
+        ports = {name: ports[name] for name in ports if _is_secure(servers[name])}
+    called = (
+        [name for name in ports if request.host in _names(servers[name])] if request.host else []
+    )
+    fitting = sorted(called or ports, key=lambda name: HTTPS not in ports[name])
+    only_redirects = {
+        port: "its sites only redirect"
+        for name in fitting
+        for port in ports[name]
+        if _kind_of_content(servers[name]) == REDIRECTS
+    }
+    port = request.measured([port for name in fitting for port in ports[name]], only_redirects)
+    return next(name for name in fitting if port in ports[name])
+
+
+def _names(server: Json) -> list[str]:
+    return [host for route in _routes(server) for host in _hosts(route)]
+
+
+def _ports(server: Json) -> list[int]:
+    return [port for address in server.get("listen", []) if (port := port_of(address)) is not None]
+
+
+def _is_secure(server: Json) -> bool:
+    """Whether it speaks TLS: reported to, or by itself since its sites have names."""
+    ports = _ports(server)
+    by_itself = not server.get("automatic_https", {}).get("disable") and HTTP not in ports
+    named = bool(_names(server))
+    return "tls_connection_policies" in server or HTTPS in ports or (by_itself and named)
+
+
+def _certificate(request: RelocationRequest, tls: Json, changes: list[str]) -> Json:
+    """Give the configuration's own certificate; where it can't be read or got here, the run's."""
+    own = tls.get("certificates", {}).get("load_files", [])
+    ours = {"certificate": CERTIFICATE, "key": KEY}
+    if not own:
+        changes.append("tls RUN/certificate.pem (the run's own), since none is got from outside")
+        return ours
+    pair = {key: own[0][key] for key in ours}
+    if all(map(request.may_read, pair.values())):
+        return pair
+    changes.append(request.unreadable(f"tls {CERTIFICATE}", f"tls {pair['certificate']}"))
+    return ours
+
+
+def _answer_any_host(request: RelocationRequest, server: Json, changes: list[str]) -> None:
+    """Have one site answer requests that name none, its log included.
+
+    It is the one that gives most, unless somebody is asked for.
+    """
+    sites = _routes(server)
+    if not sites or not all(map(_hosts, sites)):
+        return
+    if request.host:
+        if not any(_matches(request.host, host) for site in sites for host in _hosts(site)):
+            hosts = listed(host for site in sites for host in _hosts(site))
+            raise UserError(f"{request.file} has no site {request.host}; those there are {hosts}")
+        request.note_site(request.host, [])
+        return
+    chosen = min(sites, key=_kind_of_content)
+    sites.remove(chosen)
+    names = _hosts(chosen)
+    others = [host for site in sites for host in _hosts(site)]
+    changes.append(f"{', '.join(names)} answers, whatever host is requested")
+    request.note_site(names[0], [*names, *others])
+    matches = [{k: value for k, value in match.items() if k != "host"} for match in chosen["match"]]
+    logs = server.get("logs", {})
+    named = [name for name in map(logs.get("logger_names", {}).get, names) if name]
+    if named:
+        logs["default_logger_name"] = named[0]
+    chosen["match"] = [matcher for matcher in matches if matcher]
+    sites.append(chosen)
+
+
+def _serve_from(request: RelocationRequest, server: Json, changes: list[str]) -> None:
+    """Put another root in the place of those that are named."""
+    root = str(request.root)
+    if _kind_of_content(server) != FILES:
+        raise UserError(f"{request.file} serves no files there; leave --root out")
+    named = [handler for handler in _handlers(server) if "root" in handler]
+    for handler in named:
+        changes.append(f"root {root}, not {handler['root']}")
+        handler["root"] = root
+    if not named:
+        changes.append(f"root {root} (there was none)")
+        _routes(server).insert(0, {"handle": [{"handler": "vars", "root": root}]})
+
+
+def _kind_of_content(node: object) -> int:
+    handlers = list(_handlers(node))
+    names = {handler.get("handler") for handler in handlers}
+    fastcgi = any(handler.get("transport", {}).get("protocol") == "fastcgi" for handler in handlers)
+    if names & SERVES_FILES or fastcgi:
+        return FILES
+    if names & GIVES_CONTENT:
+        return CONTENT
+    fixed = [handler for handler in handlers if handler.get("handler") == "static_response"]
+    return WORDS if any(map(_is_response, fixed)) else REDIRECTS
+
+
+def _routes(server: Json) -> list[Json]:
+    """Give the routes of a server: one a site, or what holds for all."""
+    return cast("list[Json]", server.setdefault("routes", []))
+
+
+def _hosts(route: Json) -> list[str]:
+    return [host for match in route.get("match", []) for host in match.get("host", [])]
+
+
+def _handlers(node: object) -> Iterator[Json]:
+    """Give everything that handles requests, however deep."""
+    if isinstance(node, dict):
+        if "handler" in node:
+            yield node
+        node = list(node.values())
+    if isinstance(node, list):
+        for inner in node:
+            yield from _handlers(inner)
+
+
+def _is_response(handler: Json) -> bool:
+    status = str(handler.get("status_code", 200))
+    return (
+        not handler.get("abort")
+        and "Location" not in handler.get("headers", {})
+        and (not status.isdecimal() or int(status) < 300)
+    )
+
+
+def _matches(host: str, name: str) -> bool:
+    """Whether a site's name, perhaps with wildcards for whole labels, is that of a host."""
+    ours, theirs = host.lower().split("."), name.lower().split(".")
+    return len(ours) == len(theirs) and all(
+        one in {other, "*"} for one, other in zip(theirs, ours, strict=True)
+    )
+
+
+def _adapted(request: RelocationRequest, changes: list[str]) -> Json:
+    """Give the configuration as JSON; raise UserError, in Caddy's words, where it isn't right."""
+    caddy = program_path("caddy")
+    secrets = {
+        name: f"{{env.{name}}}"
+        for name, value in request.environment.items()
+        if SECRET.search(value)
+    }
+    variables = Variables({**request.environment, **secrets})
+    _look_through(request, request.file, None, 0, variables, set())
+    unset = [f"{name} ({origin})" for name, origin in variables.unset.items()]
+    with readable(request, _with_whole_imports(request)) as file:
+        words: list[str | Path] = [caddy, "adapt", "--adapter", "caddyfile", "--config", file]
+        reader = run_reader(request, words, variables.values)
+        if reader.code:
+            lines = reader.complained.replace(str(file), str(request.file)).strip().splitlines()
+            complaint = lines[-1].removeprefix("Error: ") if lines else "nothing"
+            raise UserError(f"caddy says: {complaint}{_why(request, caddy, complaint, unset)}")
+    if unset:
+        changes.append(f"empty, since they have no value: {listed(unset)}")
+    try:
+        adapted = json.loads(reader.printed.replace(f"{file.parent}/", f"{request.file.parent}/"))
+    except ValueError:
+        raise UserError(
+            f"{request.file}: what it becomes is more than Caddy can print here"
+        ) from None
+    return adapted if isinstance(adapted, dict) else {}
+
+
+def _why(request: RelocationRequest, caddy: str, complaint: str, unset: list[str]) -> str:
+    """Give what may be the reason, and what can be done."""
+    if unset:
+        flags = " ".join(f"--env {variable.partition(' ')[0]}=VALUE" for variable in unset)
+        return f"; variables have no value: {listed(unset)}; give each one: {flags}"
+    if "unrecognized" in complaint or "not registered" in complaint:
+        version = run_reader(request, [caddy, "version"], {}).printed.split()
+        return f"; this is caddy {version[0] if version else 'of unknown version'}: {FIX}"
+    return ""
+
+
+def _look_through(
+    request: RelocationRequest,
+    file: Path,
+    named: Origin | None,
+    depth: int,
+    variables: Variables,
+    snippets: set[str],
+) -> None:
+    """Note variables without a value; raise UserError for files that are too many, or too large."""
+    lines = list(request.files.lines(file, named, depth))
+    for line in lines:
+        if match := SNIPPET.match(line.text):
+            snippets.add(match[1].strip())
+    for line in lines:
+        if line.origin is None or line.text.lstrip().startswith("#"):
+            continue
+        text = variables.filled(line.text, line.origin, VARIABLE)
+        match = IMPORT.match(text)
+        path = match["path"].strip('"') if match else ""
+        exists = os.path.exists(file.parent / path)  # noqa: PTH110 (Path's raises)
+        if not match or path in snippets or not (exists or glob.has_magic(path)):
+            continue  # Caddy says so, or knows it as a snippet
+        for each in request.files.included(path, [file.parent], line.origin):
+            if not each.is_dir():
+                _look_through(request, each, line.origin, depth + 1, variables, snippets)
+
+
+def _with_whole_imports(request: RelocationRequest) -> str:
+    """Give the text with imports that can be read from anywhere."""
+    text = request.files.text(request.file)
+    snippets = {snippet.strip() for snippet in SNIPPET.findall(text)}
+
+    def whole(match: re.Match[str]) -> str:
+        path = match["path"].strip('"')
+        if path in snippets or path.startswith(("/", "{")):
+            return match[0]
+        return f'{match["before"]}"{request.file.parent / path}"'
+
+    return IMPORT.sub(whole, text)

@@ -1,0 +1,256 @@
+"""`conf:FILE`: a user's own configuration of a web server, moved to where a run can start it.
+
+It runs as an ordinary user on a port of the run's, with files of its own in a folder of its own.
+What had to be changed for that is reported, and stands above the configuration that the run keeps.
+"""
+
+import re
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+
+from webdyno.core.errors import OperationError, UserError
+from webdyno.core.files import cause_of
+from webdyno.core.origin import ORIGINS, Origins
+from webdyno.core.request import host_name_of
+from webdyno.host.users import caller, server_user
+from webdyno.systems.conf import passing
+from webdyno.systems.conf.backends import Backends
+from webdyno.systems.conf.config_files import ConfigFiles
+from webdyno.systems.conf.relocation import (
+    CERTIFICATE,
+    FOLDER,
+    HOST,
+    KEY,
+    KEY_AND_CERTIFICATE,
+    MODULES,
+    PORT,
+    RelocatedConfig,
+    RelocationRequest,
+)
+from webdyno.systems.target import (
+    GeneratedService,
+    TargetSpec,
+    setting_template,
+    users_environment,
+    verbatim,
+)
+
+Move = Callable[[RelocationRequest], RelocatedConfig]
+CHANGES = "changes.txt"
+"""Next to a configuration in which they can't stand."""
+
+SERVERS = ("nginx", "apache", "lighttpd", "caddy", "haproxy")
+"""Names of the catalogue's services, and of the modules here that move their configurations."""
+
+READ_BY_THEMSELVES = {"lighttpd", "caddy"}
+"""Servers whose own program reads a configuration before it is moved."""
+
+SETTING_PLACE = re.compile(r"\$\{settings\.([^}\s]+)\}")
+
+AT_HOST = {
+    f"{HOST}:{PORT}": "{{ server.host }}:{{ server.port }}",
+    f'server.bind = "{HOST}"': 'server.bind = "{{ server.host }}"',
+}
+"""Where a configuration listens, which isn't 127.0.0.1 in a network of its own."""
+
+NEEDED = ("binary", "modules")
+"""Of what the catalogue's services need."""
+
+CONTENT_PATTERNS = {
+    "nginx": r"^[ \t]*(http|events|server|upstream)\s*\{",
+    "apache": r"(?i)^[ \t]*(LoadModule|ServerRoot|DocumentRoot|<VirtualHost|IncludeOptional)\b",
+    "lighttpd": r"^[ \t]*server\.(document-root|modules|port)\s*\+?=",
+    "caddy": r"^[ \t]*(file_server|reverse_proxy|php_fastcgi|respond|encode|handle(_path)?|redir)"
+    r"\b[^;]*$|^[ \t]*import[ \t]+\S*[/*]",
+    "haproxy": r"^[ \t]*(global|defaults|frontend|backend)\b[^;{]*$",
+}
+"""By the same: what only its configurations have."""
+NAME_PATTERNS = {
+    "nginx": r"nginx",
+    "apache": r"httpd|apache",
+    "lighttpd": r"lighttpd",
+    "caddy": r"caddyfile|\.caddy$",
+    "haproxy": r"haproxy|\.cfg$",
+}
+"""By the same: what a file is called."""
+
+
+def make(spec: TargetSpec) -> GeneratedService:
+    """Move a configuration; raise UserError for one that can't be read, or of no known server."""
+    server, named, name = spec.text.partition(":")
+    if not named or server not in SERVERS:
+        server, name = "", spec.text
+    name, port = _without_port(name, spec.place)
+    file = (spec.folder / name).resolve()
+    called_by = caller(spec.folder)
+    user = called_by or server_user()
+    try:
+        text = ConfigFiles(caller=called_by).text(file)
+    except UserError as user_error:
+        raise UserError(f"{spec.place}: {user_error}") from None
+    server = server or _recognised(text, file, spec.place)
+    root = (spec.folder / spec.keys.root).resolve() if spec.keys.root else None
+    if root and not root.is_dir():
+        raise UserError(f"{spec.place}: --root {root}: there is no such folder")
+    if root and user and (closed := user.kept_out_by(root)):
+        raise UserError(
+            f"{spec.place}: {user.name}, as whom it runs, may not enter {closed}; allow it, or "
+            "choose another --root"
+        )
+    environment = users_environment(spec.folder, spec.keys.environment)
+    given = spec.keys.environment
+    files = ConfigFiles(user, called_by)
+    request = RelocationRequest(
+        file,
+        root,
+        spec.protocol,
+        user,
+        environment,
+        given,
+        files,
+        port,
+        host_name_of(spec.host),
+        spec.folder,
+        Backends.of(spec.keys.backends, spec.place),
+    )
+    if server in READ_BY_THEMSELVES:
+        spec.provide([spec.services[server].needs["binary"]])
+    try:
+        relocated = relocate(server, request)
+        passing.demand_known(relocated.passed_on, file)
+    except UserError as user_error:
+        raise UserError(f"{spec.place}: {user_error}") from None
+    except OSError as error:
+        raise OperationError(
+            f"{error.filename or file}: can't be read: {cause_of(error)}"
+        ) from None
+    machines = passing.elsewhere(relocated.passed_on)
+    to_backends = [*request.backends.changes(), *request.backends.silent()]
+    changes = list(dict.fromkeys([*request.notes, *to_backends, *relocated.changes, *machines]))
+    spec.notify(f"{spec.written}, as {server} runs it here:")
+    for change in changes:
+        spec.notify(f"  {change}")
+    head = [f"# {file}, moved by webdyno:", *(f"#   {change}" for change in changes), ""]
+    above, template = verbatim("\n".join(head)), _template(relocated, spec, request.backends)
+    written = (
+        {relocated.name: above + template}
+        if relocated.knows_comments
+        else {relocated.name: template, CHANGES: above}
+    )
+    service = _service(spec, server, relocated, list(written), request)
+    if relocated.origins:
+        ours = [None] * (len(head) - 1 if relocated.knows_comments else 0)
+        origins = Origins.of(relocated.name, [*ours, *relocated.origins])
+        written[ORIGINS] = origins.model_dump_json()
+    used = request.backends.used
+    behind = {role: backend.system for role, backend in used.items() if backend.system}
+    hosts = [*(backend.name for backend in used.values()), *request.backends.seen]
+    return GeneratedService(service, written, backends=behind, passes_on_to=hosts)
+
+
+def relocate(server: str, request: RelocationRequest) -> RelocatedConfig:
+    """Read and move the configuration of a server, whose module alone is imported for that."""
+    move: Move = import_module(f"{__package__}.{server}").relocate
+    return move(request)
+
+
+def _service(
+    spec: TargetSpec,
+    server: str,
+    relocated: RelocatedConfig,
+    files: list[str],
+    request: RelocationRequest,
+) -> dict[str, object]:
+    known = spec.services[server].model_dump(
+        mode="json", include={"needs", "version"}, exclude_defaults=True
+    )
+    known["needs"] = {key: need for key, need in known["needs"].items() if key in NEEDED}
+    return spec.service(
+        ("https", "h2") if request.is_secure else ("http", "h2c"),
+        {"folder": str(spec.folder), "may_be_root": False, **_passes_on(relocated, request)},
+        **known,
+        files={name: name for name in files},
+        folders=relocated.folders,
+        check=relocated.check,
+        start=relocated.start,
+        environment=relocated.environment
+        | {name: verbatim(value) for name, value in spec.keys.environment.items()},
+    )
+
+
+def _passes_on(relocated: RelocatedConfig, request: RelocationRequest) -> dict[str, object]:
+    """Give what a run keeps of whom it passes requests on to: nothing where that is itself."""
+    targets = [
+        {"host": target.host, "at": str(target.origin or request.file)}
+        for target in passing.not_loopback(relocated.passed_on)
+    ]
+    return {"passes_on": targets} if targets else {}
+
+
+def _template(relocated: RelocatedConfig, spec: TargetSpec, backends: Backends) -> str:
+    """Turn the text into a template in which only our own marks and settings are filled in."""
+    marks = {
+        mark: template
+        for each in backends.used.values()
+        for mark, template in each.templates.items()
+    }
+    marks |= _places_of_settings(relocated.text, spec) | {
+        **AT_HOST,
+        FOLDER: "{{ server.folder }}",
+        PORT: "{{ server.port }}",
+        MODULES: "{{ needs.modules }}",
+        CERTIFICATE: "{{ server.certificate }}",
+        KEY: "{{ server.key }}",
+        KEY_AND_CERTIFICATE: "{{ server.key_and_certificate }}",
+    }
+    parts = re.split(f"({'|'.join(map(re.escape, marks))})", relocated.text)
+    return "".join(marks.get(part) or verbatim(part) for part in parts)
+
+
+def _places_of_settings(text: str, spec: TargetSpec) -> dict[str, str]:
+    """Give declared settings' marks as templates; raise UserError for one without the other."""
+    places = set(SETTING_PLACE.findall(text))
+    for name in sorted(places - spec.settings.keys()):
+        raise UserError(
+            f"{spec.place}: {spec.text} has a place ${{settings.{name}}}, and no such setting is "
+            f"declared; say what it may be, as settings.{name} = "
+            '{ type = "whole", min = 1, max = 16 }'
+        )
+    for name in sorted(spec.settings.keys() - places):
+        raise UserError(
+            f"{spec.place}: the setting {name} is declared and has no place in {spec.text}; write "
+            f"${{settings.{name}}} where its value belongs"
+        )
+    return {
+        f"${{settings.{name}}}": setting_template(name, setting)
+        for name, setting in spec.settings.items()
+    }
+
+
+def _without_port(name: str, place: str) -> tuple[str, int | None]:
+    """Split `FILE#PORT`, the port of the configuration's own that is to be measured."""
+    file, mark, port = name.rpartition("#")
+    if not mark or not re.fullmatch("[0-9]+", port):
+        return name, None
+    if not re.fullmatch("[0-9]{1,5}", port) or not 1 <= int(port) <= 65535:
+        raise UserError(f"{place}: {name}: {port:.20} is no port, which is a number up to 65535")
+    return file, int(port)
+
+
+def _recognised(text: str, file: Path, place: str) -> str:
+    """Report whose configuration it is: by its content, else by the file's name."""
+    servers = [
+        name for name, sign in CONTENT_PATTERNS.items() if re.search(sign, text, re.MULTILINE)
+    ]
+    if len(servers) == 1:
+        return servers[0]
+    named = [name for name, sign in NAME_PATTERNS.items() if re.search(sign, file.name.lower())]
+    if len(named) == 1:
+        return named[0]
+    what = "looks like more than one server's" if servers else "looks like no known server's"
+    example = f"conf:{([*servers, *SERVERS])[0]}:{file.name}"
+    raise UserError(
+        f"{place}: {file} {what} configuration; say whose it is, such as {example} "
+        f"(known: {', '.join(SERVERS)})"
+    )

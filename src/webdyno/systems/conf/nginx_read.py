@@ -1,0 +1,361 @@
+"""Reads a configuration of nginx: its directives, and whom it passes requests on to."""
+
+import re
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import crossplane
+
+from webdyno.core.errors import UserError
+from webdyno.core.format import listed_to
+from webdyno.core.origin import Line, Origin
+from webdyno.systems.conf.backends import PORTS, Backends
+from webdyno.systems.conf.config_files import BRACED_OR_PLAIN, Variables
+from webdyno.systems.conf.passing import PassedOn
+from webdyno.systems.conf.relocation import RelocationRequest
+
+Directive = dict[str, Any]
+"""As crossplane gives it: `directive`, `args`, perhaps a `block` of more; and its `origin`."""
+
+SYSTEM = Path("/etc/nginx")
+"""Where nginx of distributions looks for relative paths."""
+DEEPEST_BLOCKS = 100
+INDENT = "    "
+TEMPLATES = (".template", ".tmpl", ".tpl")
+FOLDERS_OF_PARTS = {"conf.d", "sites-available", "sites-enabled", "http.d", "default.d"}
+SHOWN_FILES = 3
+
+_DEFINED = re.compile(r"\b(?:set|auth_request_set|perl_set|js_set|js_var)\s+\$(\w+)|\?P?<(\w+)>")
+_DEFINED_BY_BLOCK = re.compile(r"\b(?:map|geo|split_clients)\b([^;{]*)(\{?)")
+_LAST_VARIABLE = re.compile(r"\$(\w+)\s*\Z")
+"""Where a configuration gives a variable its value."""
+_COMMENT = re.compile(r"(?m)(?:^|(?<=[\s;{}]))#.*$")
+
+
+def read_directives(request: RelocationRequest) -> list[Directive]:
+    """Give all directives; raise UserError, with file and line, where that can't be."""
+    reader = _Reader(request, Variables(request.given))
+    directives = list(reader.file(request.file, None, 0, 0))
+    reader.variables.demand_all()
+    if reader.of_this_machine:
+        named = listed_to(SHOWN_FILES, list(map(str, reader.of_this_machine)))
+        request.notes.append(f"includes of this machine: {named}")
+    return directives
+
+
+def written(directives: list[Directive], depth: int = 0) -> Iterator[Line]:
+    """Give the lines of directives, each with where it comes from."""
+    margin = INDENT * depth
+    for directive in directives:
+        origin = directive.get("origin")
+        if "block" in directive:
+            head = crossplane.build([{**directive, "block": []}]).removesuffix("\n}")
+            yield from (Line(margin + text, origin) for text in head.split("\n"))
+            yield from written(directive["block"], depth + 1)
+            yield Line(margin + "}", origin)
+        else:
+            text = margin + crossplane.build([directive])
+            yield from (Line(part, origin) for part in text.split("\n"))
+
+
+@dataclass
+class _Reader:
+    request: RelocationRequest
+    variables: Variables
+    of_this_machine: dict[Path, None] = field(default_factory=dict)
+    """Files that were included from outside the configuration's folder."""
+
+    def file(
+        self, file: Path, named: Origin | None, includes: int, blocks: int
+    ) -> Iterator[Directive]:
+        """Give a file's directives, inside so many blocks."""
+        text = self._filled(self.request.files.text(file, named, includes), file)
+        yield from self._with_includes(_parsed(text, file), file, includes, blocks)
+
+    def _with_includes(
+        self, directives: list[Directive], file: Path, includes: int, blocks: int
+    ) -> Iterator[Directive]:
+        for directive in directives:
+            origin = Origin(str(file), directive["line"])
+            if blocks > DEEPEST_BLOCKS:
+                raise UserError(f"{origin}: more than {DEEPEST_BLOCKS} blocks inside each other")
+            if directive["directive"] == "include" and directive["args"]:
+                yield from self._included(directive["args"][0], origin, includes, blocks)
+                continue
+            inner = {}
+            if "block" in directive:
+                children = self._with_includes(directive["block"], file, includes, blocks + 1)
+                inner = {"block": list(children)}
+            yield {**directive, **inner, "origin": origin}
+
+    def _included(
+        self, pattern: str, origin: Origin, includes: int, blocks: int
+    ) -> Iterator[Directive]:
+        for each in self._meant(pattern, origin):
+            if not each.is_relative_to(self._home):
+                self.of_this_machine[each] = None
+            yield from self.file(each, origin, includes + 1, blocks)
+
+    def _meant(self, pattern: str, origin: Origin) -> list[Path]:
+        """Give the files that an include means; a template may mean another template."""
+        find = self.request.files.included
+        folders = [self.request.file.parent, self._home, SYSTEM]
+        try:
+            return find(pattern, folders, origin)
+        except UserError:
+            if not origin.file.endswith(TEMPLATES):
+                raise
+            with suppress(UserError):
+                return find(f"{pattern}{Path(origin.file).suffix}", folders, origin)
+            raise
+
+    @property
+    def _home(self) -> Path:
+        """The folder of the whole configuration: a part of one lies in a folder of that."""
+        folder = self.request.file.parent
+        return folder.parent if folder.name in FOLDERS_OF_PARTS else folder
+
+    def _filled(self, text: str, file: Path) -> str:
+        """Fill a template's variables: capital names, since nginx's own have small letters."""
+        given = self.variables.values
+        is_template = file.name.endswith(TEMPLATES)
+        plain_text = _COMMENT.sub("", text)
+        variables = [
+            (match["name"], match["plain"]) for match in BRACED_OR_PLAIN.finditer(plain_text)
+        ]
+        braced = {name for name, _ in variables if name}
+        blocks = _DEFINED_BY_BLOCK.findall(plain_text)
+        by_blocks = (_LAST_VARIABLE.search(head) for head, begins in blocks if begins)
+        defined = set(chain.from_iterable(_DEFINED.findall(plain_text)))
+        defined |= {variable[1] for variable in by_blocks if variable}
+        filled = {
+            name
+            for name in filter(None, chain.from_iterable(variables))
+            if name not in defined
+            and (is_template or name.isupper())
+            and (name in given or (name.isupper() and (is_template or name in braced)))
+        }
+        every = {match["name"] or match["plain"] for match in BRACED_OR_PLAIN.finditer(text)}
+        return self.variables.filled(text, Origin(str(file), 1), BRACED_OR_PLAIN, every - filled)
+
+
+def _demand_ends(copy: str, file: Path) -> None:
+    """Raise UserError for a directive without its end, which crossplane would let pass."""
+    first, line = "", 0
+    try:
+        for word, number, quoted in crossplane.lex(copy):
+            if word in {";", "{", "}"} and not quoted:
+                if word == "}" and first:
+                    break
+                first = ""
+            elif quoted or not word.startswith("#"):
+                first, line = first or word, number
+        else:
+            if not first:
+                return
+    except crossplane.errors.NgxParserSyntaxError:
+        return  # the parser says the same, and names its line
+    raise UserError(f'{file}:{line}: directive "{first:.60}" is not terminated by ";"')
+
+
+def _parsed(text: str, file: Path) -> list[Directive]:
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8", newline="") as copy:
+        copy.write(text)
+        copy.flush()
+        _demand_ends(copy.name, file)
+        payload = crossplane.parse(
+            copy.name, single=True, strict=False, check_ctx=False, check_args=False, comments=False
+        )
+    if payload["errors"]:
+        fault = payload["errors"][0]
+        line = fault["line"] or text.count("\n") + 1
+        why = fault["error"].rpartition(" in ")[0] or fault["error"] or "unexpected end of file"
+        if "recursion" in why:
+            why = "blocks are nested too deep"
+        raise UserError(f"{file}:{line}: {why}")
+    directives: list[Directive] = payload["config"][0]["parsed"]
+    return directives
+
+
+TABLES = {"map", "geo", "split_clients"}
+"""Blocks that give a variable one of several values."""
+AFTER_THE_HOST = {"uri", "request_uri", "document_uri", "is_args", "args", "query_string"}
+MOST_VALUES = 1_000
+DEEPEST = 5
+"""Variables within the values of variables."""
+_PASSING = re.compile(r"\w+_pass|endpoint")
+"""The latter is where `otel_exporter` says of each request."""
+_SCHEME = re.compile(r"(?:[a-z0-9]+|\$\w+)://")
+_HOST = re.compile(r"\[[^\]]*\]|[^:/\s]+")
+_VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
+_TARGET = re.compile(
+    r"(?P<scheme>[a-z0-9]+://)?(?P<host>\[[^\]]*\]|[\w.-]+)(?::(?P<port>[0-9]{1,5}))?(?P<rest>[/?$].*)?"
+)
+_BY_SOCKET = re.compile(r"(?P<scheme>[a-z0-9]+://)?unix:(?P<path>[^:;\s]+)(?::(?P<rest>.*))?")
+_AUTHORITY = re.compile(r"(?P<scheme>(?:[a-z0-9]+://)?)(?P<at>[^/]*)(?P<rest>/.*|)")
+
+
+def looked_up(directives: Sequence[Directive]) -> list[PassedOn]:
+    """Give what nginx looks up when it starts, whether or not it passes requests there."""
+    groups = _groups(directives)
+    members = [
+        member for group in groups.values() for member in group if "resolve" not in member["args"]
+    ]
+    targets = [target for target in _targets(directives) if "$" not in target["args"][0]]
+    return list(_hosts(_in_order(directives, [*targets, *members]), groups, {}))
+
+
+def passed_on(directives: Sequence[Directive]) -> list[PassedOn]:
+    """Give all places where requests are passed on.
+
+    Where a variable names the host it is one of the values that the configuration gives it; else it
+    stands as it is written.
+    """
+    groups, values = _groups(directives), _values(directives)
+    targets = list(_targets(directives))
+    named = {host for target in targets for host in _named(target["args"][0], values)}
+    is_open = any("$" in host for host in named)
+    members = [
+        member for name, group in groups.items() if is_open or name in named for member in group
+    ]
+    return list(_hosts(_in_order(directives, [*targets, *members]), groups, values))
+
+
+def _in_order(all_of_it: Sequence[Directive], some: Sequence[Directive]) -> list[Directive]:
+    chosen = set(map(id, some))
+    return [directive for directive in _everything(all_of_it) if id(directive) in chosen]
+
+
+def _hosts(
+    places: Sequence[Directive],
+    groups: Mapping[str, Sequence[Directive]],
+    values: Mapping[str, Sequence[str]],
+) -> Iterator[PassedOn]:
+    for place in places:
+        for host in _named(place["args"][0], values):
+            if place["directive"] == "server" or host not in groups:
+                yield PassedOn(host, place.get("origin"))
+
+
+def _named(target: str, values: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Give the hosts that a target may name: none for a Unix socket."""
+    for text in _expanded(target, values):
+        match = _HOST.match(text, scheme.end() if (scheme := _SCHEME.match(text)) else 0)
+        if match and match[0] != "unix":
+            yield match[0]
+
+
+def _expanded(text: str, values: Mapping[str, Sequence[str]]) -> Sequence[str]:
+    """Give all that a text may come to be; a variable stays that only a request has."""
+    texts = [text]
+    for _ in range(DEEPEST):
+        texts = [new for text in texts for new in _once(text, values)]
+        if len(texts) > MOST_VALUES:
+            return [text]
+    return list(dict.fromkeys(texts))
+
+
+def _once(text: str, values: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    for match in _VARIABLE.finditer(text):
+        name = match[1] or match[2]
+        for value in ["/"] if name in AFTER_THE_HOST else values.get(name, []):
+            yield f"{text[: match.start()]}{value}{text[match.end() :]}"
+        if name in AFTER_THE_HOST or name in values:
+            return
+    yield text
+
+
+def _values(directives: Sequence[Directive]) -> dict[str, list[str]]:
+    """Give what a configuration itself has variables be."""
+    values: dict[str, list[str]] = {}
+    for directive in _everything(directives):
+        name, words = directive["directive"], directive["args"]
+        if name == "set" and len(words) == 2:
+            values.setdefault(words[0].lstrip("$"), []).append(words[1])
+        elif name in TABLES and words:
+            given = [entry["args"][-1] for entry in directive.get("block", []) if entry["args"]]
+            values.setdefault(words[-1].lstrip("$"), []).extend(given)
+    return {name: list(dict.fromkeys(given)) for name, given in values.items()}
+
+
+def _groups(directives: Sequence[Directive]) -> dict[str, list[Directive]]:
+    """Give the members of each `upstream`."""
+    return {
+        directive["args"][0]: [each for each in directive["block"] if _is_member(each)]
+        for directive in _everything(directives)
+        if directive["directive"] == "upstream" and directive["args"]
+    }
+
+
+def _is_member(directive: Directive) -> bool:
+    return (
+        directive["directive"] == "server" and "block" not in directive and bool(directive["args"])
+    )
+
+
+def _targets(directives: Sequence[Directive]) -> Iterator[Directive]:
+    for directive in _everything(directives):
+        if _PASSING.fullmatch(directive["directive"]) and directive["args"]:
+            yield directive
+
+
+def _everything(directives: Sequence[Directive]) -> Iterator[Directive]:
+    for directive in directives:
+        yield directive
+        yield from _everything(directive.get("block", []))
+
+
+def lead_to_backends(backends: Backends, directives: Sequence[Directive]) -> None:
+    """Have targets, members of groups and variables name backends in the place of hosts."""
+    groups, values = _groups(directives), _values(directives)
+    for passing in _targets(directives):
+        target = _with_host(passing["args"][0], values)
+        passing["args"] = [_instead(target, groups, backends), *passing["args"][1:]]
+    for member in (
+        member for group in groups.values() for member in group
+    ):  # also one called like its group
+        member["args"] = [_instead(member["args"][0], {}, backends), *member["args"][1:]]
+    for directive in _everything(directives):
+        is_set = directive["directive"] == "set" and len(directive["args"]) == 2
+        for entry in (
+            [directive]
+            if is_set
+            else directive.get("block", [])
+            if directive["directive"] in TABLES
+            else []
+        ):
+            *before, value = entry["args"] or [""]
+            if _SCHEME.match(value) or re.search(r"[^:]:[0-9]+$", value):
+                entry["args"] = [*before, _instead(value, groups, backends)]
+
+
+def _with_host(target: str, values: Mapping[str, Sequence[str]]) -> str:
+    """Give a target whose host is a variable with one value with that value."""
+    match = _AUTHORITY.fullmatch(target)
+    if not match or "$" not in match["at"]:
+        return target
+    may_be = _expanded(match["at"], values)
+    if len(may_be) != 1 or not re.fullmatch(r"[\w.-]+(?::[0-9]+)?", may_be[0]):
+        return target
+    return f"{match['scheme']}{may_be[0]}{match['rest']}"
+
+
+def _instead(target: str, groups: Mapping[str, Sequence[Directive]], backends: Backends) -> str:
+    """Give a target with the address of a backend, if it leads to one; else as it is."""
+    if match := _BY_SOCKET.fullmatch(target):
+        address, rest = backends.of_socket(match["path"]), match["rest"] or ""
+    elif (match := _TARGET.fullmatch(target)) and match["host"] not in groups:
+        scheme = (match["scheme"] or "http://").removesuffix("://")
+        port = int(match["port"]) if match["port"] else PORTS.get(scheme)
+        address, rest = backends.of_host(match["host"], port), match["rest"] or ""
+    else:
+        return target
+    if address is None:
+        return target
+    where = f"unix:{address.socket}{':' if rest else ''}" if address.socket else address.text
+    return f"{match['scheme'] or ''}{where}{rest}"

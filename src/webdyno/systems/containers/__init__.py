@@ -1,0 +1,1 @@
+"""`image:NAME` and Compose files: containers that serve HTTP."""

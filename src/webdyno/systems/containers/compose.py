@@ -1,0 +1,359 @@
+"""Compose files (compose-spec.io).
+
+Their services, and how each is run as a container of a variant.
+"""
+
+import json
+import re
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, RootModel
+
+from webdyno.config.validation import build, nearest, shown_value
+from webdyno.core.errors import UserError
+from webdyno.core.format import scalar
+from webdyno.systems.containers.compose_file import (
+    SEVERAL,
+    ComposeProject,
+    askable,
+    read_compose,
+    variables_of,
+)
+from webdyno.systems.containers.compose_relations import (
+    Awaited,
+    Awaits,
+    awaits,
+    health_command,
+    in_order,
+)
+
+OPTIONS = {
+    "user": "--user",
+    "working_dir": "--workdir",
+    "cap_add": "--cap-add",
+    "cap_drop": "--cap-drop",
+    "tmpfs": "--tmpfs",
+    "security_opt": "--security-opt",
+    "shm_size": "--shm-size",
+    "group_add": "--group-add",
+    "stop_signal": "--stop-signal",
+    "sysctls": "--sysctl",
+}
+"""Keys whose values `podman run` takes as they are."""
+SWITCHES = {"read_only": "--read-only", "init": "--init", "privileged": "--privileged"}
+OTHERS = {
+    *("image", "build", "command", "entrypoint", "environment", "env_file", "volumes", "ports"),
+    *("hostname", "links", "networks", "secrets", "configs", "expose", "depends_on", "profiles"),
+    *("container_name", "labels", "pull_policy", "healthcheck"),
+}
+"""Keys that are heeded in other ways, or needn't be."""
+MOUNTED = {"secrets": "/run/secrets/", "configs": "/"}
+"""Kinds of files that services name, and where they have them."""
+BUILD = {"context", "dockerfile", "args", "target"}
+Scalar = str | bool | int | float
+Words = str | list[Scalar] | None
+Several = Scalar | list[Scalar] | dict[str, Scalar] | None
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+class _BuildForm(BaseModel):
+    context: str = "."
+    dockerfile: str = "Dockerfile"
+    args: list[Scalar] | dict[str, Scalar | None] | None = None
+    target: str = ""
+
+
+class _ServiceForm(BaseModel):
+    """Of what form the keys have to be that aren't passed on as they are."""
+
+    image: str | None = None
+    build: str | _BuildForm | None = None
+    command: Words = None
+    entrypoint: Words = None
+    environment: dict[str, Scalar | None] | list[Scalar] | None = None
+    env_file: str | list[str | dict[str, Any]] | dict[str, Any] | None = None
+    volumes: list[str | dict[str, Any]] | None = None
+    ports: list[Scalar | dict[str, Any]] | None = None
+    expose: list[Scalar] | None = None
+    depends_on: list[str] | dict[str, dict[str, Any]] | None = None
+    secrets: list[str | dict[str, Any]] | None = None
+    configs: list[str | dict[str, Any]] | None = None
+    networks: list[str] | dict[str, dict[str, Any] | None] | None = None
+    links: list[str] | None = None
+    healthcheck: dict[str, Any] | None = None
+    privileged: bool = False
+    read_only: bool = False
+    init: bool = False
+
+
+class _OptionsForm(RootModel[dict[str, Several]]):
+    """Those that are passed on."""
+
+
+@dataclass(frozen=True)
+class Build:
+    """How an image is built."""
+
+    context: Path
+    file: Path
+    options: tuple[str, ...]
+    """For `podman build`."""
+
+
+@dataclass(frozen=True)
+class ComposeService:
+    """A service of the file."""
+
+    name: str
+    names: tuple[str, ...]
+    """By which others know it as well."""
+    image: str
+    build: Build | None
+    """Instead of an image that is there."""
+    environment: dict[str, str]
+    options: tuple[str, ...]
+    """For `podman run`."""
+    command: tuple[str, ...]
+    ports: tuple[int, ...]
+    awaits: Awaits = ""
+    """What is waited for before those behind it are started."""
+    health: tuple[str, ...] = ()
+    """The command that says whether it is healthy; as its image has it unless given."""
+
+
+def compose_files(text: str, folder: Path) -> list[Path]:
+    """Give the files that a text such as `compose.yaml,compose.prod.yaml` names."""
+    return [(folder / name).resolve() for name in text.split(SEVERAL)]
+
+
+def compose_services(
+    files: Sequence[Path], front_name: str, place: str, notify: Callable[[str], None]
+) -> list[ComposeService]:
+    """Give all services of files, each behind those that it depends on, and `wanted` last.
+
+    Raise UserError where the files can't be read or have no such service.
+    """
+    project = read_compose(files, place)
+    file, services = files[0], project.services(front_name)
+    for name, service in services.items():
+        where = f"{place}: {file}: services.{name}"
+        if not _NAME.fullmatch(name) or not isinstance(service, dict):
+            raise UserError(f"{where} is no service")
+        if "image" not in service and "build" not in service:
+            raise UserError(f"{where} has neither image nor build")
+        _check(service, where)
+    front = _asked(services, front_name, f"{place}: {file}")
+    others = in_order(services, f"{place}: {file}")
+    names = [*(name for name in others if name != front), front]
+    awaited = awaits(services, front, f"{place}: {file}")
+    built = [_service(name, services, project, awaited, place) for name in names]
+    for note in _worth_reporting(project, services):
+        notify(f"{file.name}: {note}")
+    return built
+
+
+def _worth_reporting(project: ComposeProject, services: Mapping[str, Any]) -> Iterator[str]:
+    yield from project.notes
+    if excluded := list(_excluded(services)):
+        yield f"excluded: {', '.join(excluded)}"
+    if rights := list(_rights(services, project.folder)):
+        yield f"run as root with rights on this machine: {', '.join(rights)}"
+
+
+def _rights(services: Mapping[str, Any], folder: Path) -> Iterator[str]:
+    """Name what lets a container reach beyond itself."""
+    for name, service in services.items():
+        if service.get("privileged") is True:
+            yield f"{name}.privileged"
+        for key in ("cap_add", "security_opt"):
+            if several := _several(service.get(key) or []):
+                yield f"{name}.{key} {' '.join(several)}"
+        for volume in service.get("volumes") or ():
+            source = _source(volume)
+            if source.startswith(("/", "~")) or ".." in Path(source).parts:
+                inside = (folder / Path(source).expanduser()).resolve()
+                if not inside.is_relative_to(folder.resolve()):
+                    yield f"{name}.volumes {source}"
+
+
+def _check(service: Mapping[str, Any], where: str) -> None:
+    form = dict(service)
+    build(_ServiceForm, form, lambda _: where)
+    options = {key: form[key] for key in OPTIONS if key in form}
+    build(_OptionsForm, options, lambda _: where)
+
+
+def _asked(services: Mapping[str, Any], service: str, where: str) -> str:
+    """Give the service that clients ask: the named one, or the only one that it can be."""
+    if service in services:
+        return service
+    if service:
+        raise UserError(f"{where} has no service {service}; {nearest(service, services)}")
+    names = askable(services)
+    if len(names) == 1:
+        return names[0]
+    example = f"{where.rpartition('/')[2]}#{next(iter(names), 'web')}"
+    raise UserError(f"{where}: say which service is asked, such as image:{example}")
+
+
+def _excluded(services: Mapping[str, Any]) -> Iterator[str]:
+    known = OPTIONS.keys() | SWITCHES.keys() | OTHERS
+    for name, service in services.items():
+        yield from (f"{name}.{key}" for key in service if key not in known and key[:2] != "x-")
+        if isinstance(service.get("build"), dict):
+            yield from (f"{name}.build.{key}" for key in service["build"] if key not in BUILD)
+
+
+def _service(
+    name: str, services: Mapping[str, Any], project: ComposeProject, awaited: Awaited, place: str
+) -> ComposeService:
+    keys = services[name]
+    where = f"{place}: {project.files[0]}: services.{name}"
+    options = [
+        f"{OPTIONS[key]}={value}" for key in keys.keys() & OPTIONS for value in _several(keys[key])
+    ]
+    options += [flag for key, flag in SWITCHES.items() if keys.get(key) is True]
+    options += [
+        f"--volume={_volume(volume, project.folder, where)}" for volume in keys.get("volumes") or ()
+    ]
+    options += [f"--volume={mount}:ro" for mount in _mounted(keys, project, where)]
+    if "entrypoint" in keys:
+        options.append(f"--entrypoint={json.dumps(_words(keys['entrypoint'], where))}")
+    return ComposeService(
+        name=name,
+        names=tuple(_names_of(name, services)),
+        image=str(keys.get("image", "")),
+        build=_build(keys["build"], project) if keys.get("build") else None,
+        environment=_environment(keys, project, where),
+        options=tuple(sorted(options)),
+        command=tuple(_words(keys.get("command") or (), where)),
+        ports=tuple(_ports(keys, where)),
+        awaits=awaited.get(name, ""),
+        health=health_command(keys, where),
+    )
+
+
+def _names_of(name: str, services: Mapping[str, Any]) -> Iterator[str]:
+    """Give what a service is called next to its name: by itself, in networks, and in links."""
+    keys = services[name]
+    for key in ("container_name", "hostname"):
+        if keys.get(key):
+            yield str(keys[key])
+    networks = keys.get("networks")
+    for network in networks.values() if isinstance(networks, dict) else ():
+        yield from _several((network or {}).get("aliases") or [])
+    for other in services.values():
+        for link in other.get("links") or ():
+            linked, colon, alias = str(link).partition(":")
+            if linked == name and colon:
+                yield alias
+
+
+def _several(value: object) -> list[str]:
+    if isinstance(value, dict):
+        return [f"{key}={item}" for key, item in value.items()]
+    return list(map(str, value if isinstance(value, list) else [value]))
+
+
+def _words(value: object, where: str) -> list[str]:
+    try:
+        return shlex.split(value) if isinstance(value, str) else _several(value or [])
+    except ValueError as error:
+        raise UserError(f"{where}: {value!r} is no command: {str(error).lower()}") from None
+
+
+def _build(keys: object, project: ComposeProject) -> Build:
+    table = keys if isinstance(keys, dict) else {"context": keys}
+    context = (project.folder / str(table.get("context", "."))).resolve()
+    given = _given(table.get("args"), project.variables)
+    options = [f"--build-arg={name}={value}" for name, value in given.items()]
+    if "target" in table:
+        options.append(f"--target={table['target']}")
+    return Build(context, context / str(table.get("dockerfile", "Dockerfile")), tuple(options))
+
+
+def _source(volume: object) -> str:
+    """Give what a volume shows of this machine, or its name; nothing where it has none."""
+    if isinstance(volume, dict):
+        return str(volume.get("source") or "")
+    source, colon, _ = str(volume).partition(":")
+    return source if colon else ""
+
+
+def _volume(volume: object, folder: Path, where: str) -> str:
+    """Give a volume as Podman takes it; named ones are new, and empty, with each start."""
+    if isinstance(volume, dict):
+        mode = ":ro" if volume.get("read_only") else ""
+        volume = f"{volume.get('source', '')}:{volume.get('target', '')}{mode}".lstrip(":")
+    source, colon, rest = str(volume).partition(":")
+    if not colon or not source.startswith((".", "~")):
+        return str(volume)
+    path = (folder / Path(source).expanduser()).resolve()
+    if not path.exists():
+        raise UserError(f"{where}.volumes: there is no {path}")
+    return f"{path}:{rest}"
+
+
+def _mounted(keys: Mapping[str, Any], project: ComposeProject, where: str) -> Iterator[str]:
+    """Give the files that a service has of `secrets` and `configs`, and where it has them."""
+    for kind, folder in MOUNTED.items():
+        for entry in keys.get(kind) or ():
+            name = str(entry.get("source", "") if isinstance(entry, dict) else entry)
+            target = str(entry.get("target") or name) if isinstance(entry, dict) else name
+            known = project.whole.get(kind)
+            definition = known.get(name) if isinstance(known, dict) else None
+            file = definition.get("file") if isinstance(definition, dict) else None
+            path = (project.folder / str(file)).resolve()
+            if not file or not path.is_file():
+                raise UserError(
+                    f"{where}.{kind}: {name} is no file that is there; give it one, as in "
+                    f"{kind}: {{{name}: {{file: ./{name}.txt}}}}"
+                )
+            yield f"{path}:{target if target.startswith('/') else folder + target}"
+
+
+def _environment(keys: Mapping[str, Any], project: ComposeProject, where: str) -> dict[str, str]:
+    variables: dict[str, str] = {}
+    files = keys.get("env_file") or []
+    for file in files if isinstance(files, list) else [files]:
+        name, required = (
+            (file.get("path"), file.get("required")) if isinstance(file, dict) else (file, True)
+        )
+        path = project.folder / str(name)
+        if required is not False or path.is_file():
+            variables |= variables_of(path, f"{where}.env_file")
+    return variables | _given(keys.get("environment"), project.variables)
+
+
+def _given(values: object, variables: Mapping[str, str]) -> dict[str, str]:
+    """Give names with values; those without one have what the variables say, if they do."""
+    pairs = values.items() if isinstance(values, dict) else map(_pair, _several(values or []))
+    filled = {}
+    for name, value in pairs:
+        text = variables.get(str(name)) if value is None else scalar(value)
+        if text is not None:
+            filled[str(name)] = text
+    return filled
+
+
+def _pair(text: str) -> tuple[str, str | None]:
+    name, equals, value = text.partition("=")
+    return name, value if equals else None
+
+
+def _ports(keys: Mapping[str, Any], where: str) -> Iterator[int]:
+    for entry in [*(keys.get("ports") or ()), *(keys.get("expose") or ())]:
+        text = str(entry.get("target", "") if isinstance(entry, dict) else entry)
+        port, _, kind = text.rpartition(":")[2].partition("/")
+        port = port.partition("-")[0]  # of several the first
+        if kind == "udp":
+            continue
+        if not (port.isascii() and port.isdecimal() and len(port) <= 5):
+            raise UserError(f"{where}: {shown_value(text)} is no single port")
+        if not 1 <= int(port) <= 65_535:
+            raise UserError(f"{where}: {text} is no port; they go from 1 to 65535")
+        yield int(port)

@@ -1,0 +1,392 @@
+"""Reads Compose files: YAML 1.2 within limits, merged, with variables filled in."""
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+from webdyno.core.errors import UserError
+from webdyno.core.files import MIB, read_named, reading
+from webdyno.systems.containers.compose_relations import ComposeParts
+
+USUAL_FILES = ("compose.yaml", "compose.yml", "docker-compose.yaml", "docker-compose.yml")
+OVERRIDES = (
+    *("compose.override.yaml", "compose.override.yml"),
+    *("docker-compose.override.yaml", "docker-compose.override.yml"),
+)
+PROFILES = "COMPOSE_PROFILES"
+SEVERAL = ","
+"""Between the names of files that are merged."""
+_VARIABLE = re.compile(
+    r"\$(?:\$|(?P<plain>\w+)"
+    r"|\{(?P<name>\w+)(?:(?P<how>:?[-?+])(?P<other>(?:[^{}]|\$\{[^{}]*\})*))?\})"
+)
+_QUOTED = re.compile(r"""'([^']*)'|"((?:[^"\\]|\\.)*)\"""")
+_ESCAPED, _ESCAPES = re.compile(r"\\(.)"), {"n": "\n", "t": "\t", "r": "\r"}
+_COMMENT = re.compile(r"(?:^|\s+)#.*$")
+REPLACED = {"command", "entrypoint", "test"}
+"""Lists that the later file says again; others go on behind those of the earlier."""
+TABLES = {"environment", "labels", "args", "depends_on", "sysctls", "extra_hosts"}
+"""Keys that may be written as a list: of NAME=VALUE, or of names."""
+MOST_BYTES = MIB
+MOST_VALUES = 100_000
+"""With aliases counted as often as they stand for something."""
+MOST_FILLED = 16 * MIB
+"""Characters in the place of variables."""
+DEEPEST = 100
+MOST_DIGITS = 18
+TAG = "tag:yaml.org,2002:"
+CONTAINERS = {f"{TAG}map", f"{TAG}seq"}
+SCALARS = {
+    f"{TAG}{name}": (re.compile(pattern), list(first))
+    for name, pattern, first in (
+        ("bool", r"^(?:true|false)$", "tf"),
+        ("int", rf"^[-+]?[0-9]{{1,{MOST_DIGITS}}}$", "-+0123456789"),
+        ("float", r"^[-+]?[0-9]+\.[0-9]*$", "-+0123456789"),
+        ("null", r"^(?:~|null|)$", ["~", "n", ""]),
+        ("merge", r"^<<$", "<"),
+    )
+}
+"""By tag: how such a value is written, and the characters that it may begin with."""
+STRING = f"{TAG}str"
+
+
+@dataclass(frozen=True)
+class ComposeProject:
+    """What Compose files say together."""
+
+    files: tuple[Path, ...]
+    all_services: Mapping[str, Any]
+    """As they are written."""
+    whole: Mapping[str, Any]
+    """All that the files say."""
+    variables: Mapping[str, str]
+    """Of the environment, and of `.env` next to the first file."""
+    unset: tuple[str, ...]
+    """Variables that the files name and nobody sets: they are empty."""
+
+    @property
+    def name(self) -> str:
+        """For people: the names of its files."""
+        return SEVERAL.join(file.name for file in self.files)
+
+    @property
+    def folder(self) -> Path:
+        return self.files[0].parent
+
+    @property
+    def notes(self) -> Iterator[str]:
+        """What people may not know of it."""
+        if len(self.files) > 1:
+            yield f"{self.files[-1].name} is merged into {self.files[0].name}"
+        if self.unset:
+            yield f"set by nobody, so empty: {', '.join(self.unset)}"
+
+    def services(self, front: str = "") -> dict[str, Any]:
+        """Give those without a profile, those of COMPOSE_PROFILES, and the one `wanted`."""
+        active = {part.strip() for part in self.variables.get(PROFILES, "").split(",")}
+        return {
+            str(name): service
+            for name, service in self.all_services.items()
+            if str(name) == front or _is_active(service, active)
+        }
+
+
+def _is_active(service: Any, active: set[str]) -> bool:  # noqa: ANN401 (YAML)
+    profiles = service.get("profiles") if isinstance(service, dict) else None
+    return not profiles or "*" in active or not active.isdisjoint(map(str, _listed(profiles)))
+
+
+def _listed(value: Any) -> list[Any]:  # noqa: ANN401 (YAML)
+    return value if isinstance(value, list) else [value]
+
+
+def read_compose(files: Sequence[Path], place: str) -> ComposeProject:
+    """Read files, each merged into those before it; raise UserError where that isn't possible.
+
+    As with Compose, an override file next to a single one of the usual name is merged as well.
+    """
+    together = (*files, *_override_of(files))
+    filling = _Filling(_variables_next_to(files[0], place))
+    parts = ComposeParts(lambda file: filling.filled(_read(file, place)), _merged, files[0].parent)
+    merged: Any = {}
+    for file in together:
+        where = f"{place}: {file}"
+        part = parts.complete(file, place)
+        if filling.lacking:
+            names = ", ".join(f"{name} ({why})" for name, why in filling.lacking.items())
+            raise UserError(f"{where}: to be set, in the environment or in .env: {names}")
+        merged = _merged(merged, part, where)
+    services = merged.get("services")
+    if not isinstance(services, dict):
+        raise UserError(f"{place}: {files[0]} has no services, so it is no Compose file")
+    return ComposeProject(together, services, merged, filling.variables, tuple(filling.unset))
+
+
+def _override_of(files: Sequence[Path]) -> list[Path]:
+    if len(files) != 1 or files[0].name not in USUAL_FILES:
+        return []
+    neighbor = (files[0].parent / name for name in OVERRIDES)
+    return [path for path in neighbor if path.is_file()][:1]
+
+
+def askable(services: Mapping[str, Any]) -> list[str]:
+    """Name the services that clients may ask: those with ports, or all where none has any."""
+    published = [
+        name
+        for name, service in services.items()
+        if isinstance(service, dict) and service.get("ports")
+    ]
+    return published or list(services)
+
+
+def _read(file: Path, place: str) -> dict[str, Any]:
+    data = read_yaml(file, place)
+    if not isinstance(data, dict):
+        raise UserError(f"{place}: {file} has no services, so it is no Compose file")
+    return data
+
+
+def _variables_next_to(file: Path, place: str) -> dict[str, str]:
+    neighbor = file.parent / ".env"
+    return {**(variables_of(neighbor, place) if neighbor.is_file() else {}), **os.environ}
+
+
+def variables_of(path: Path, place: str) -> dict[str, str]:
+    """Read a file of NAME=VALUE; raise UserError where there is none that can be read."""
+    variables: dict[str, str] = {}
+    filling = _Filling(known := dict(os.environ))
+    for line in _lines(path, place):
+        name, equals, value = line.strip().removeprefix("export ").partition("=")
+        if equals and not name.startswith("#"):
+            known[name.strip()] = variables[name.strip()] = _dotenv_value(value.strip(), filling)
+    return variables
+
+
+def _dotenv_value(text: str, filling: "_Filling") -> str:
+    """Read a value as Compose does: what isn't in quotes ends before a comment, `'` keeps all."""
+    if quoted := _QUOTED.match(text):
+        if quoted[1] is not None:
+            return quoted[1]
+        text = _ESCAPED.sub(lambda match: _ESCAPES.get(match[1], match[1]), quoted[2])
+    else:
+        text = _COMMENT.sub("", text)
+    return str(filling.filled(text))
+
+
+def _lines(path: Path, place: str) -> list[str]:
+    read = read_named(path, MOST_BYTES, place)
+    if b"\0" in read:
+        raise UserError(f"{place}: {path} is no file of variables")
+    return read.decode(errors="replace").splitlines()
+
+
+@dataclass(frozen=True)
+class _Filling:
+    """Fills variables in, wherever a file names them, and remembers those that aren't set."""
+
+    variables: Mapping[str, str]
+    unset: dict[str, None] = field(default_factory=dict)
+    """Those that are empty then."""
+    lacking: dict[str, str] = field(default_factory=dict)
+    """Those that the file demands, with its words."""
+    _length: list[int] = field(default_factory=lambda: [0])
+    """Of what was filled in, all together: values of values can double with each line."""
+
+    def filled(self, value: Any) -> Any:  # noqa: ANN401 (YAML)
+        """Give a value with all of its texts filled in."""
+        if isinstance(value, dict):
+            return {key: self.filled(item) for key, item in value.items()}
+        if isinstance(value, list):
+            return [self.filled(item) for item in value]
+        return _VARIABLE.sub(self._counted, value) if isinstance(value, str) else value
+
+    def _counted(self, match: re.Match[str]) -> str:
+        value = self._variable(match)
+        self._length[0] += len(value)
+        if self._length[0] > MOST_FILLED:
+            raise UserError(
+                f"{match[0]:.60}: what variables of Compose files and of .env stand for is more "
+                f"than {MOST_FILLED:,} characters by then; have them name fewer others"
+            )
+        return value
+
+    def _variable(self, match: re.Match[str]) -> str:
+        name, how, other = match["plain"] or match["name"], match["how"] or "", match["other"] or ""
+        if name is None:
+            return "$"
+        is_there = name in self.variables and not (how.startswith(":") and not self.variables[name])
+        if how.endswith("+"):
+            return str(self.filled(other)) if is_there else ""
+        if is_there:
+            return self.variables[name]
+        if how.endswith("?"):
+            self.lacking[name] = other
+        elif not how:
+            self.unset[name] = None
+        return str(self.filled(other))
+
+
+def _merged(earlier: Any, later: Any, where: str, key: str = "") -> Any:  # noqa: ANN401 (YAML)
+    """Give both as one, the later before the earlier where they name the same.
+
+    As compose-spec.io has it under "Merge Compose files".
+    """
+    if later is None or earlier is None:
+        return earlier if later is None else later
+    if key in TABLES:
+        earlier, later = _table(earlier, key), _table(later, key)
+    if key == "build" and isinstance(earlier, Mapping) != isinstance(later, Mapping):
+        earlier, later = _build(earlier), _build(later)
+    if isinstance(earlier, Mapping) and isinstance(later, Mapping):
+        both = dict(earlier)
+        for name, value in later.items():
+            both[name] = _merged(both[name], value, where, str(name)) if name in both else value
+        return both
+    if isinstance(earlier, list) and isinstance(later, list) and key not in REPLACED:
+        return _one_after_the_other(earlier, later, key)
+    if isinstance(earlier, Mapping | list) != isinstance(later, Mapping | list):
+        if key in REPLACED:
+            return later
+        raise UserError(f"{where}: {key} is of another form than in the file before it")
+    return later
+
+
+def _table(value: Any, key: str) -> Any:  # noqa: ANN401
+    if not isinstance(value, list):
+        return value
+    if key == "depends_on":
+        return {str(name): {"condition": "service_started"} for name in value}
+    pairs = (str(item).partition("=") for item in value)
+    return {name: text if equals else None for name, equals, text in pairs}
+
+
+def _build(value: Any) -> Any:  # noqa: ANN401
+    return {"context": value} if isinstance(value, str) else value
+
+
+def _one_after_the_other(earlier: list[Any], later: list[Any], key: str) -> list[Any]:
+    """Give both lists; of volumes at one place in the container the later."""
+    if key == "volumes":
+        places = {_place(entry) for entry in later}
+        return [*(entry for entry in earlier if _place(entry) not in places), *later]
+    return [*earlier, *(entry for entry in later if entry not in earlier)]
+
+
+def _place(volume: Any) -> str:  # noqa: ANN401
+    """Give where a volume is in the container."""
+    if isinstance(volume, Mapping):
+        return str(volume.get("target", ""))
+    _, colon, rest = str(volume).partition(":")
+    return rest.partition(":")[0] if colon else str(volume)
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML as Compose reads it, by version 1.2: `on` is a word, 22:22 no number, 08 is eight."""
+
+    yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}
+
+
+for _tag, (_pattern, _first) in SCALARS.items():
+    _Loader.add_implicit_resolver(_tag, _pattern, _first)
+
+
+_Loader.add_constructor(f"{TAG}int", lambda _, node: int(node.value))
+
+
+def read_yaml(file: Path, place: str) -> Any:  # noqa: ANN401 (YAML)
+    """Read a file's only document; raise UserError, with its line, where it can't be."""
+    named = f"{place}: {file}"
+    with reading(named):
+        text = read_named(file, MOST_BYTES, place).decode()
+    try:
+        return plain_values(text)
+    except (yaml.YAMLError, RecursionError) as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f":{mark.line + 1}" if mark else ""
+        what = getattr(error, "problem", None) or getattr(error, "reason", None)
+        raise UserError(
+            f"{place}: {file}{line} is no YAML: {what or 'it is nested too deep'}"
+        ) from None
+
+
+def plain_values(text: str) -> Any:  # noqa: ANN401 (YAML)
+    """Return what a document of YAML holds; raise yaml.YAMLError for one that is too much.
+
+    Few aliases and merged tables can stand for any number of values.
+    """
+    loader = _Loader(text)
+    root = loader.get_single_node()
+    if root is None:
+        return None
+    _check(root)
+    return loader.construct_document(root)
+
+
+def _check(root: Node) -> None:
+    """Raise a YAML error for what is too much, and for what isn't a plain value."""
+    sizes: dict[int, int] = {}
+
+    def size(node: Node, depth: int) -> int:
+        known = sizes.get(id(node))
+        if known == 0:
+            raise _wrong(node, "it contains itself")
+        if known is not None:
+            return known
+        if depth > DEEPEST:
+            raise _wrong(node, "it is nested too deep")
+        sizes[id(node)] = 0
+        if isinstance(node, ScalarNode):
+            _check_scalar(node)
+        elif node.tag not in CONTAINERS:
+            raise _wrong(node, f"{_short(node.tag)} is no kind of value that is read here")
+        total = 1
+        for each in _children(node):
+            total += size(each, depth + 1)
+            if total > MOST_VALUES:
+                raise _wrong(node, f"it has more than {MOST_VALUES} values")
+        sizes[id(node)] = total
+        return total
+
+    size(root, 0)
+
+
+def _children(node: Node) -> Iterator[Node]:
+    if isinstance(node, SequenceNode):
+        yield from node.value
+    elif isinstance(node, MappingNode):
+        for pair in node.value:
+            yield from pair
+
+
+def _check_scalar(node: ScalarNode) -> None:
+    shown = repr(node.value[:20])
+    if "\0" in node.value or not _is_text(node.value):
+        raise _wrong(node, f"{shown} has characters that no text has")
+    if node.tag == STRING:
+        return
+    if node.tag not in SCALARS:
+        raise _wrong(node, f"{_short(node.tag)} is no kind of value that is read here")
+    if not SCALARS[node.tag][0].match(node.value):
+        raise _wrong(node, f"{shown} is no {_short(node.tag)}")
+
+
+def _is_text(value: str) -> bool:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _short(tag: str) -> str:
+    return tag.replace(TAG, "!!")
+
+
+def _wrong(node: Node, what: str) -> yaml.MarkedYAMLError:
+    return yaml.MarkedYAMLError(problem=what, problem_mark=node.start_mark)

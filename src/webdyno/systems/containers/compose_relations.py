@@ -1,0 +1,184 @@
+"""What Compose files and their services have to do with each other.
+
+What one takes from others, in which order they start, and what is waited for.
+"""
+
+import json
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from webdyno.core.errors import UserError
+
+Awaits = Literal["", "healthy", "ended"]
+Awaited = Mapping[str, Awaits]
+"""By service: what those behind it wait for."""
+CONDITIONS: Mapping[str, Awaits] = {
+    "service_started": "",
+    "service_healthy": "healthy",
+    "service_completed_successfully": "ended",
+}
+
+
+def in_order(services: Mapping[str, Any], where: str) -> list[str]:
+    """Give the names so that each comes behind those that it depends on."""
+    done: dict[str, None] = {}
+
+    def add(name: str, above: tuple[str, ...]) -> None:
+        if name in above:
+            raise UserError(f"{where}: {' and '.join(dict.fromkeys(above))} depend on each other")
+        for other in services[name].get("depends_on") or ():
+            if other in services:
+                add(str(other), (*above, name))
+        done[name] = None
+
+    for name in services:
+        add(name, ())
+    return list(done)
+
+
+def awaits(services: Mapping[str, Any], front: str, where: str) -> dict[str, Awaits]:
+    """Give what is waited for of each service; raise UserError for a condition that isn't known.
+
+    The service that is asked starts last, so nobody waits for it.
+    """
+    causes: dict[str, Awaits] = {}
+    for name, service in services.items():
+        depends = service.get("depends_on")
+        for other, how in depends.items() if isinstance(depends, dict) else ():
+            condition = how.get("condition", "service_started")
+            if not isinstance(condition, str) or condition not in CONDITIONS:
+                raise UserError(
+                    f"{where}: services.{name}.depends_on.{other}: {condition} is no condition; "
+                    f"there are {', '.join(CONDITIONS)}"
+                )
+            if other in services and other != front and CONDITIONS[condition]:
+                causes[str(other)] = CONDITIONS[condition]
+    return causes
+
+
+def health_command(service: Mapping[str, Any], where: str) -> tuple[str, ...]:
+    """Give the words that a service's `healthcheck` runs in its container; none where it has none.
+
+    Raise UserError where it isn't written as Compose has it.
+    """
+    check = service.get("healthcheck") or {}
+    test = check.get("test")
+    if test is None or check.get("disable") is True:
+        return ()
+    if isinstance(test, str):
+        return health_words(["CMD-SHELL", test])
+    if isinstance(test, list) and all(isinstance(word, str) for word in test):
+        return health_words(test)
+    raise UserError(f"{where}.healthcheck.test: {json.dumps(test)} is no command")
+
+
+def health_words(test: list[str]) -> tuple[str, ...]:
+    """Give the words of a health check as images and Compose files have it."""
+    kind, *words = test or ["NONE"]
+    if kind == "CMD-SHELL":
+        return ("/bin/sh", "-c", shlex.join(words) if len(words) > 1 else "".join(words))
+    return tuple(words) if kind == "CMD" else ()
+
+
+DEEPEST = 20
+"""Files, or services, each of which is made of the next."""
+Json = dict[str, Any]
+Read = Callable[[Path], Json]
+"""Reads a file, its variables filled in."""
+Merge = Callable[[Any, Any, str], Any]
+"""Gives both as one; the words are for what can't be merged."""
+
+
+@dataclass
+class ComposeParts:
+    """Completes what files say, each with what it takes from others."""
+
+    read: Read
+    merge: Merge
+    project: Path
+    """The folder where relative paths begin."""
+    files: dict[Path, Json] = field(default_factory=dict)
+
+    def complete(self, file: Path, place: str, depth: int = 0) -> Json:
+        """Give what a file says; raise UserError for what takes from itself, or can't be read."""
+        if depth > DEEPEST:
+            raise UserError(f"{place}: {file}: files that include each other can't be read")
+        data = dict(self._of(file))
+        whole: Json = {}
+        for each in _listed(data.pop("include", None)):
+            paths = each.get("path") if isinstance(each, dict) else each
+            for path in _listed(paths):
+                included = file.parent / str(path)
+                part = self.complete(included, place, depth + 1)
+                whole = self.merge(whole, part, f"{place}: {included}")
+        services = data.get("services")
+        if isinstance(services, dict):
+            data["services"] = {
+                name: self._service(
+                    file, str(name), service, f"{place}: {file}: services.{name}", 0
+                )
+                for name, service in services.items()
+            }
+        return self.merge(whole, data, f"{place}: {file}") if whole else data
+
+    def _of(self, file: Path) -> Json:
+        if file not in self.files:
+            self.files[file] = self.read(file)
+        return self.files[file]
+
+    def _service(self, file: Path, name: str, keys: Any, where: str, depth: int) -> Any:  # noqa: ANN401
+        """Give a service with what it extends before its own keys."""
+        if not isinstance(keys, dict):
+            return keys
+        own = {key: value for key, value in keys.items() if key != "extends"}
+        if file.parent != self.project:
+            own = _with_whole_paths(own, file.parent)
+        if "extends" not in keys:
+            return own
+        if depth > DEEPEST:
+            raise UserError(f"{where}.extends: services that extend each other can't be read")
+        extends = keys["extends"]
+        table = extends if isinstance(extends, dict) else {"service": extends}
+        other = file.parent / str(table["file"]) if table.get("file") else file
+        base = str(table.get("service", name))
+        services = self._of(other).get("services")
+        if not isinstance(services, dict) or base not in services:
+            raise UserError(f"{where}.extends: {other} has no service {base}")
+        inherited = self._service(other, base, services[base], where, depth + 1)
+        return self.merge(inherited, own, where)
+
+
+def _listed(value: object) -> list[Any]:
+    return value if isinstance(value, list) else [] if value is None else [value]
+
+
+def _with_whole_paths(service: Mapping[str, Any], folder: Path) -> Json:
+    """Give a service whose relative paths begin in the folder of its own file."""
+    keys = dict(service)
+    build = keys.get("build")
+    if isinstance(build, dict):
+        keys["build"] = {**build, "context": str(folder / str(build.get("context", ".")))}
+    elif build is not None:
+        keys["build"] = str(folder / str(build))
+    if "env_file" in keys:
+        keys["env_file"] = [_whole_file(file, folder) for file in _listed(keys["env_file"])]
+    if isinstance(keys.get("volumes"), list):
+        keys["volumes"] = [_whole_volume(volume, folder) for volume in keys["volumes"]]
+    return keys
+
+
+def _whole_file(file: Any, folder: Path) -> Any:  # noqa: ANN401 (YAML)
+    if isinstance(file, dict):
+        return {**file, "path": str(folder / str(file.get("path", "")))}
+    return str(folder / str(file))
+
+
+def _whole_volume(volume: Any, folder: Path) -> Any:  # noqa: ANN401 (YAML)
+    if isinstance(volume, dict):
+        source = str(volume.get("source") or "")
+        return {**volume, "source": str(folder / source)} if source.startswith(".") else volume
+    text = str(volume)
+    return f"{folder}/{text}" if text.startswith(".") else text

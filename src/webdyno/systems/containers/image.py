@@ -1,0 +1,375 @@
+"""`image:NAME`, `image:DIR`, `image:compose.yaml#SERVICE`: containers that serve HTTP.
+
+The containers of a variant share a network namespace of their own, so that each variant has the
+port that its image listens on to itself; a pair of virtual Ethernet devices leads there, and no
+proxy. Podman runs in a mount namespace of its own and keeps what it writes in the variant's folder.
+All of that, and the network, ends with the processes, kill -9 included.
+"""
+
+import json
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from webdyno.core.errors import UserError
+from webdyno.core.text import SECRET
+from webdyno.host.python import python_file
+from webdyno.systems.command import variables_of_services
+from webdyno.systems.containers import container_names
+from webdyno.systems.containers.compose import ComposeService, compose_files, compose_services
+from webdyno.systems.containers.compose_relations import Awaits
+from webdyno.systems.containers.podman import NEEDS, Image, Podman, podman
+from webdyno.systems.target import GeneratedService, TargetSpec, verbatim
+
+SCRIPT, NAMES, NAME_SERVER = "start.sh", "names.json", "names.py"
+SUBNET, FIRST = "10.89.7", 2
+"""Of the network between containers; the one that is asked has the address before the first."""
+SCRIPT_HEAD = """\
+# Starts {written}, in a network of its own that ends with it.
+set -eu
+here=$PWD
+group=/webdyno-$(basename "$(dirname "$here")")/$(basename "$here")
+cpus=$(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/self/status)
+link=$(echo {{{{ server.host }}}} | tr . -)
+outside="nsenter --net=/proc/$PPID/ns/net"
+network=/proc/self/ns/net
+
+ip link add eth0 type veth peer name "$link" netns $PPID
+ip address add {{{{ server.host }}}} peer {{{{ server.client }}}} dev eth0
+ip link set lo up
+ip link set eth0 up
+$outside ip address add {{{{ server.client }}}} peer {{{{ server.host }}}} dev "$link"
+$outside ip link set "$link" up
+mount -t tmpfs none /dev/shm    # Podman keeps its locks there, for all containers of the machine
+
+podman_run() {{
+    exec nsenter --net="$network" {run} --cgroup-parent "$group" --cpuset-cpus "$cpus" "$@"
+}}
+"""
+SEVERAL_HEAD = """\
+# The container that is asked, and those that have networks of their own, on one bridge.
+ip link add services type bridge
+ip address add {front}/24 dev services
+ip link set services up
+
+# network NUMBER NAME ADDRESS: a network for a container
+network() {{
+    touch "network-$2"
+    unshare --net="$here/network-$2" true
+    inside="nsenter --net=network-$2"
+    $inside ip link add eth0 type veth peer name "service-$1" netns $$
+    ip link set "service-$1" master services up
+    $inside ip address add "$3/24" dev eth0
+    $inside ip link set lo up
+    $inside ip link set eth0 up
+}}
+
+# run_named NAME WORDS…: a container to its end, its lines with its name before them
+run_named() {{
+    name=$1
+    shift
+    {{
+        code=0
+        (network=$here/network-$name; podman_run "$@") || code=$?
+        echo "$code" >"$here/$name.code"
+    }} 2>&1 | sed -u "s/^/$name | /"
+}}
+
+# beside NAME WORDS…: a container whose end ends all, so that nobody measures what is left
+beside() {{
+    (
+        run_named "$@"
+        echo "webdyno: the service $1 ended by itself with exit code $(cat "$here/$1.code")"
+        echo "webdyno: one that may end is depended on with service_completed_successfully"
+        kill -TERM $$
+    ) &
+}}
+
+# ended NAME WORDS…: a container that has to end well before the next ones start
+ended() {{
+    run_named "$@"
+    code=$(cat "$here/$1.code")
+    [ "$code" = 0 ] || {{
+        echo "webdyno: the service $1, which others wait for, ended with exit code $code and not 0"
+        exit 1
+    }}
+}}
+
+# healthy NAME WORDS…: waits until a command in a container succeeds
+healthy() {{
+    name=$1 before=
+    shift
+    echo "webdyno: waiting until $name is healthy: $*"
+    until said=$({podman} exec "$name" "$@" 2>&1); do
+        [ "$said" = "$before" ] || echo "webdyno: $name isn't healthy: $said"
+        before=$said
+        sleep 0.2
+    done
+}}
+"""
+NAMED_VOLUME = re.compile(r"--volume=([A-Za-z0-9][\w.-]*):")
+
+
+@dataclass(frozen=True)
+class Container:
+    """One container of a variant."""
+
+    name: str
+    image: Image
+    names: Sequence[str] = ()
+    """By which others know it as well."""
+    environment: dict[str, str] = field(default_factory=dict)
+    options: Sequence[str] = ()
+    """For `podman run`."""
+    command: Sequence[str] = ()
+    """In the place of the image's own."""
+    ports: Sequence[int] = ()
+    """Where it says that it listens; as its image says unless given."""
+    awaits: Awaits = ""
+    """What is waited for before those behind it are started."""
+    health: Sequence[str] = ()
+    """The command that says whether it is healthy."""
+
+
+def container_files(
+    written: str, engine: Podman, containers: Sequence[Container]
+) -> dict[str, str]:
+    """Give the script and what it needs next to the variables of the containers."""
+    texts = {SCRIPT: _script(written, engine, containers)}
+    if len(containers) > 1:
+        texts[NAMES] = json.dumps(_addresses(containers), indent=1)
+        texts[NAME_SERVER] = Path(container_names.__file__).read_text(encoding="utf-8")
+    return texts
+
+
+def variables_file(name: str) -> str:
+    return f"{name}.env"
+
+
+def _script(written: str, engine: Podman, containers: Sequence[Container]) -> str:
+    """Give the script; what is asked is the last container, and becomes the script's process."""
+    one_line = written.replace("\n", " ")
+    parts = [SCRIPT_HEAD.format(written=one_line, run=engine.run_words())]
+    *others, front = containers
+    if others:
+        parts.append(
+            SEVERAL_HEAD.format(podman=engine.here_words(), front=_address(containers, front))
+        )
+        parts += [
+            f"network {number} {other.name} {_address(containers, other)}"
+            for number, other in enumerate(others, 1)
+        ]
+        networks = " ".join(["/proc/self/ns/net", *(f"network-{other.name}" for other in others)])
+        python = shlex.join([*python_file(NAME_SERVER), NAMES])
+        parts.append(f"{python} {networks}\n")
+    # Containers that are started at once would each want to make it.
+    parts += [f"{engine.here_words()} volume create {name} >&2\n" for name in _shared(containers)]
+    for other in others:
+        how = "ended" if other.awaits == "ended" else "beside"
+        parts.append(f"{how} {other.name} {_run_words(other, containers)}\n")
+        if other.awaits == "healthy":
+            parts.append(f"healthy {other.name} {shlex.join(other.health)}\n")
+    parts.append(f"podman_run {_run_words(front, containers)}\n")
+    return "\n".join(parts)
+
+
+def _address(containers: Sequence[Container], container: Container) -> str:
+    *others, front = containers
+    return f"{SUBNET}.{FIRST - 1 if container is front else FIRST + others.index(container)}"
+
+
+def _addresses(containers: Sequence[Container]) -> dict[str, str]:
+    """Give the address of each name; a service's own comes before what else one is called."""
+    own = {container.name.lower(): _address(containers, container) for container in containers}
+    more = {
+        name.lower(): _address(containers, container)
+        for container in containers
+        for name in container.names
+    }
+    return more | own
+
+
+def _run_words(container: Container, containers: Sequence[Container]) -> str:
+    known = _addresses(containers) if len(containers) > 1 else {}
+    hosts = [f"--add-host={name}:{address}" for name, address in known.items()]
+    resolver = [f"--dns={container_names.ADDRESS}", "--dns-search=."] if known else []
+    return shlex.join(
+        [
+            *("--name", container.name, *resolver, *hosts),
+            *("--env-file", variables_file(container.name)),
+            *(*container.options, container.image.id, *container.command),
+        ]
+    )
+
+
+def _shared(containers: Sequence[Container]) -> Iterator[str]:
+    """Name the volumes that several containers have."""
+    owners: dict[str, set[str]] = {}
+    for container in containers:
+        for option in container.options:
+            if named := NAMED_VOLUME.match(option):
+                owners.setdefault(named[1], set()).add(container.name)
+    return (name for name, of in owners.items() if len(of) > 1)
+
+
+MARKS = ("{{ server.host }}", "{{ server.client }}")
+USUAL_PORTS = (80, 8080)
+"""Where several are exposed, these come first; the last where none is."""
+BUILD_FILES = ("Containerfile", "Dockerfile")
+COMPOSE_ENDINGS = (".yaml", ".yml")
+WEB = "web"
+NOTHING: Mapping[str, str] = {}
+
+
+def as_template(text: str) -> str:
+    """Have nothing but our own marks filled in."""
+    for mark in MARKS:
+        if mark in text:
+            return mark.join(as_template(part) for part in text.split(mark))
+    return verbatim(text)
+
+
+def make(spec: TargetSpec) -> GeneratedService:
+    """Have the images there, built or fetched, and a script that runs them."""
+    if spec.testbed == "netns":
+        raise UserError(
+            f"{spec.place}: containers have a network of their own and can't be in that of "
+            "--testbed netns; leave that out"
+        )
+    engine = podman(spec.provide, spec.notify)
+    containers = _containers(spec, engine)
+    front = containers[-1]
+    port = asked_port(front, spec)
+    texts = container_files(spec.written, engine, containers)
+    variables = {
+        name: verbatim(text) for name, text in _secrets(spec).items()
+    } | variables_of_services(spec)
+    for container in containers:
+        texts[variables_file(container.name)] = (
+            _variables(container, spec, {"PORT": str(port)} | spec.keys.environment, variables)
+            if container is front
+            else _variables(container, spec)
+        )
+    inside = bool(spec.keys.services)
+    joins = ("/usr/bin/nsenter", "--net={{ server.network }}") if inside else ()
+    return GeneratedService(
+        spec.service(
+            (),
+            {"container_port": port, **({"services_inside": True} if inside else {})},
+            needs={name: need.model_dump(exclude_defaults=True) for name, need in NEEDS.items()},
+            files={name: name for name in texts},
+            start=[
+                *("/usr/bin/unshare", "--mount", *([] if inside else ["--net"]), *joins, "/bin/sh"),
+                f"{{{{ server.folder }}}}/{SCRIPT}",
+            ],
+            version=", ".join(
+                f"{container.name} {container.image.id[:12]}" for container in containers
+            ),
+            environment=variables,
+            facts={"network": "its own, by a pair of virtual Ethernet devices"},
+        ),
+        {
+            name: as_template(text) if name == SCRIPT else verbatim(text)
+            for name, text in texts.items()
+        },
+        behind=spec.keys.services,
+    )
+
+
+def _containers(spec: TargetSpec, engine: Podman) -> list[Container]:
+    """Give the containers of a variant, in the order of their starts; what is asked is the last."""
+    name, hash_mark, service = spec.text.partition("#")
+    path = (spec.folder / name).resolve()
+    if hash_mark or (path.is_file() and path.suffix in COMPOSE_ENDINGS):
+        files = compose_files(name, spec.folder)
+        services = compose_services(files, service, spec.place, spec.notify)
+        return [_of_service(service, files[0].name, spec, engine) for service in services]
+    return [Container(WEB, _image(spec, engine, name, path))]
+
+
+def _of_service(service: ComposeService, file: str, spec: TargetSpec, engine: Podman) -> Container:
+    """Have a service's image there.
+
+    Raise UserError where its health is awaited and can't be known.
+    """
+    if build := service.build:
+        called = f"{service.name} of {file}"
+        image = engine.build(called, build.file, build.context, build.options, spec.notify)
+    else:
+        image = engine.find(service.image, spec.notify)
+    health = service.health or image.health
+    if service.awaits == "healthy" and not health:
+        raise UserError(
+            f"{spec.place}: {file}: others wait until {service.name} is service_healthy, but "
+            "neither the file nor its image has a healthcheck; give it one"
+        )
+    return Container(
+        name=service.name,
+        image=image,
+        names=service.names,
+        environment=service.environment,
+        options=service.options,
+        command=service.command,
+        ports=service.ports,
+        awaits=service.awaits,
+        health=health,
+    )
+
+
+def _image(spec: TargetSpec, engine: Podman, name: str, path: Path) -> Image:
+    """Build what is a file or a folder; else it is an image's name."""
+    if path.is_dir() and (name.startswith((".", "/")) or "/" in name or _build_file(path)):
+        file = _build_file(path)
+        if file is None:
+            raise UserError(f"{spec.place}: there is no {' and no '.join(BUILD_FILES)} in {path}")
+        return engine.build(spec.written, file, path, (), spec.notify)
+    if path.is_file():
+        return engine.build(spec.written, path, path.parent, (), spec.notify)
+    if name.startswith((".", "/")):
+        raise UserError(f"{spec.place}: there is no file or folder {path}")
+    return engine.find(name, spec.notify)
+
+
+def _build_file(folder: Path) -> Path | None:
+    return next((folder / name for name in BUILD_FILES if (folder / name).is_file()), None)
+
+
+def asked_port(front: Container, spec: TargetSpec) -> int:
+    """Give the port that is asked: what PORT says, else what is exposed."""
+    text = {**front.image.environment, **front.environment, **spec.keys.environment}.get("PORT")
+    if text:
+        if not text.isdecimal() or not 0 < int(text) < 65536:
+            raise UserError(f"{spec.place}: PORT={text} is no port")
+        return int(text)
+    exposed = front.ports or front.image.ports
+    port = next(
+        (port for port in USUAL_PORTS if port in exposed), next(iter(exposed), USUAL_PORTS[-1])
+    )
+    if len(exposed) != 1:
+        why = "of those that it exposes" if exposed else "since it exposes none"
+        spec.notify(f"{spec.written} is asked on port {port}, {why}; --env PORT=N says otherwise")
+    return port
+
+
+def _variables(
+    container: Container,
+    spec: TargetSpec,
+    more: Mapping[str, str] = NOTHING,
+    extra: Mapping[str, str] = NOTHING,
+) -> str:
+    """Give a container's variables as Podman reads them; without a value they are its own."""
+    variables = {**container.environment, **more}
+    for name, value in variables.items():
+        if "\n" in value:
+            raise UserError(f"{spec.place}: {name} has several lines, which Podman can't be given")
+    return "".join(
+        f"{name}\n" if name in extra else f"{name}={variables[name]}\n"
+        for name in {**variables, **extra}
+    )
+
+
+def _secrets(spec: TargetSpec) -> dict[str, str]:
+    """Give the variables that Podman is started with, since no file may show them."""
+    return {name: value for name, value in spec.keys.environment.items() if SECRET.search(value)}

@@ -1,0 +1,294 @@
+"""Podman: which of its runtimes and storages work here, and the images that it has or can get.
+
+It runs containers without a service in the background: they are children of who starts them, so
+that a variant's container is watched, confined and ended like any server. Images that Docker has
+are taken over.
+"""
+
+import functools
+import json
+import os
+import re
+import resource
+import shlex
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from subprocess import CompletedProcess
+from typing import Any
+
+from webdyno.core.errors import OperationError
+from webdyno.core.format import duration, indented, last_lines
+from webdyno.core.service import Need
+from webdyno.host.children import run_program
+from webdyno.host.control_group import forget_groups
+from webdyno.host.machine import allowed_cpus
+from webdyno.host.this_machine import Testbed
+from webdyno.host.workspace import Workspace
+from webdyno.systems.containers.compose_relations import health_words
+from webdyno.systems.target import Notify, Provide
+
+NEEDS = {
+    "podman": Need(command=["podman"], apt="podman"),
+    "runtime": Need(command=["crun", "runc"], apt="runc"),
+    "ip": Need(command=["ip"], apt="iproute2"),
+    "nsenter": Need(command=["nsenter"], apt="util-linux"),
+}
+RUNTIMES = ("crun", "runc")
+DOCKER_HUB = "docker.io"
+CONTAINERS = Path("/etc/containers")
+MAIN_CONFIGURATION = "registries.conf"
+REGISTRIES = (
+    CONTAINERS / MAIN_CONFIGURATION,
+    Path("/usr/share/containers") / MAIN_CONFIGURATION,
+    *sorted((CONTAINERS / "registries.conf.d").glob("*.conf")),
+)
+"""containers-registries.conf(5): the first of the first two is heeded, and all others."""
+SAYS_REGISTRIES = re.compile(r"^\s*(?:unqualified-search-registries|\[registries\.)", re.MULTILINE)
+OWN_REGISTRIES = "CONTAINERS_REGISTRIES_CONF"
+TRIAL = f"trial-{os.getpid()}"
+"""Names the control groups of a container that never runs."""
+NOT_FOUND = 127
+"""What `podman run` ends with when all went well but there is no such program in the container."""
+OPEN_FILES, PROCESSES = 65536, 16384
+"""At most. Podman would give a container all that root may have, which some sandboxes refuse."""
+WITHIN_S = 600.0
+BUILD_WITHIN_S = 3600.0
+SHOWN_LINES, SHOWN_LETTERS = 25, 200
+
+
+@dataclass(frozen=True)
+class Image:
+    """An image that is there."""
+
+    id: str
+    ports: tuple[int, ...]
+    """The TCP ports that it exposes."""
+    environment: dict[str, str]
+    health: tuple[str, ...] = ()
+    """The command that says whether a container of it is healthy."""
+
+
+@dataclass(frozen=True)
+class Podman:
+    """Podman, called so that it works on this machine."""
+
+    forced: tuple[str, ...]
+    """Words that choose how its images are stored, where its own choice doesn't work."""
+    storage: str
+    """How they are stored: overlay, or vfs where that isn't possible."""
+    images: Path
+    """Where it keeps them."""
+    runtime: str
+
+    def words(self) -> list[str]:
+        """Give the words before a subcommand that has to do with its images."""
+        return ["podman", *self.forced, "--runtime", self.runtime]
+
+    def find(self, name: str, notify: Notify) -> Image:
+        """Give an image by name: Podman's, Docker's, or else a registry's.
+
+        Raise OperationError where none of them has it.
+        """
+        if image := self.inspect(name) or self.inspect(full_name(name)):
+            return image
+        source, of_docker = full_name(name), _docker_has(name)
+        if of_docker:
+            last = name.rpartition("/")[2]
+            source = f"docker-daemon:{name}{'' if ':' in last or '@' in last else ':latest'}"
+        registry = full_name(name).partition("/")[0]
+        notify(f"fetching {name} from {'Docker' if of_docker else registry} …")
+        done = _run([*self.words(), "pull", "--quiet", "--", source])
+        image_id = (done.stdout.split() or [""])[-1]
+        if done.returncode or not (image := self.inspect(image_id)):
+            raise OperationError(
+                f"there is no image {name}: neither Podman nor Docker has it as root, and "
+                f"{registry} didn't give it; build it first, or see its name. Podman "
+                f"said:\n{_end(done)}"
+            )
+        if of_docker:  # so that the next run sees what Docker has by then
+            _run([*self.words(), "untag", image_id])
+        return image
+
+    def inspect(self, name: str) -> Image | None:
+        """Give an image that Podman has."""
+        done = _run([*self.words(), "image", "inspect", "--", name])
+        if done.returncode:
+            return None
+        (described, *_) = json.loads(done.stdout)
+        config: dict[str, Any] = described["Config"]
+        ports = [key.partition("/") for key in config.get("ExposedPorts") or {}]
+        pairs = (pair.partition("=") for pair in config.get("Env") or [])
+        return Image(
+            id=described["Id"],
+            ports=tuple(int(port) for port, _, kind in ports if kind != "udp" and port.isdecimal()),
+            environment={variable: value for variable, _, value in pairs},
+            health=health_words((described.get("Healthcheck") or {}).get("Test") or []),
+        )
+
+    def build(
+        self, name: str, file: Path, context: Path, more: Sequence[str], notify: Notify
+    ) -> Image:
+        """Build an image under a warden's eye.
+
+        Raise OperationError with the log's end when it fails.
+        """
+        notify(f"building {name} …")
+        began = time.monotonic()
+        testbed = Testbed().with_user(None)
+        with Workspace() as workspace:
+            log, made = workspace.path / "build.log", workspace.path / "image"
+            # The other format has no health checks.
+            words = [*self.words(), "build", "--format", "docker", "--file", str(file)]
+            words += ["--iidfile", str(made)]
+            code = testbed.run(
+                [*words, *_limits(), *more, str(context)],
+                cwd=context,
+                env={**os.environ, **short_names(workspace.path)},
+                log=log,
+                workspace=workspace,
+                within_s=BUILD_WITHIN_S,
+                cpus=sorted(allowed_cpus()),
+            )
+            if code != 0:
+                how = f"exit code {code}" if code is not None else "no end in an hour"
+                end = last_lines(log.read_text(errors="replace"), SHOWN_LINES)
+                raise OperationError(
+                    f"building {name} failed with {how}; the end of its log:\n{end}"
+                )
+            image = self.inspect(made.read_text().strip())
+        if image is None:
+            raise OperationError(f"building {name} gave no image that Podman knows")
+        notify(f"built {name} in {duration(time.monotonic() - began)}")
+        return image
+
+    def here_words(self) -> str:
+        """Give the words, for a shell, before a subcommand about the containers of a variant.
+
+        What Podman knows and writes of them stays in the current folder, and goes with that.
+        """
+        words = [
+            *("podman", "--storage-driver", self.storage, "--runtime", self.runtime),
+            *("--storage-opt", f"additionalimagestore={self.images}"),
+            *("--cgroup-manager", "cgroupfs", "--events-backend", "none"),
+        ]
+        places = '--root "$here/storage" --runroot "$here/state" --tmpdir "$here/temporary"'
+        return f"{shlex.join(words)} {places}"
+
+    def run_words(self) -> str:
+        """Give the words, for a shell, that run a container of an image in such a place."""
+        run = ["run", "--network", "host", "--pull", "never", "--log-driver", "passthrough"]
+        return f"{self.here_words()} {shlex.join([*run, *_limits()])}"
+
+
+def full_name(name: str) -> str:
+    """Give an image's name with its registry: docker.io unless it names one, as Docker has it."""
+    first, slash, _ = name.partition("/")
+    if slash and ("." in first or ":" in first or first == "localhost"):
+        return name
+    return f"{DOCKER_HUB}/{name}" if slash else f"{DOCKER_HUB}/library/{name}"
+
+
+def short_names(folder: Path, configurations: Sequence[Path] = REGISTRIES) -> dict[str, str]:
+    """Give the variable that has short names mean docker.io where nothing says what they mean.
+
+    Debian's Podman comes like that, and refuses the `FROM nginx` of a Dockerfile.
+    """
+    texts = {
+        configuration: configuration.read_text(errors="replace")
+        for configuration in configurations
+        if configuration.is_file()
+    }
+    if OWN_REGISTRIES in os.environ or any(SAYS_REGISTRIES.search(text) for text in texts.values()):
+        return {}
+    main = [text for path, text in texts.items() if path.name == MAIN_CONFIGURATION]
+    file = folder / MAIN_CONFIGURATION
+    setting = f'unqualified-search-registries = ["{DOCKER_HUB}"]'
+    file.write_text("\n".join([setting, *main[:1]]))
+    return {OWN_REGISTRIES: str(file)}
+
+
+def podman(provide: Provide, notify: Notify) -> Podman:
+    """Give Podman as it works here; raise OperationError where it doesn't, or isn't wanted."""
+    if os.geteuid() != 0:
+        raise OperationError(
+            "containers as variants take root, since each gets a network and control groups of its "
+            "own: call webdyno by sudo (images are then those of root's Podman, or Docker's)"
+        )
+    provide(NEEDS.values())
+    return _tried_out(notify)
+
+
+@functools.cache
+def _tried_out(notify: Notify) -> Podman:
+    """Find the storage and the runtime that work; done, and reported, once."""
+    for forced in ((), ("--storage-driver", "vfs")):
+        answer = _run(["podman", *forced, "info", "--format", "json"])
+        if answer.returncode == 0:
+            break
+    else:
+        raise OperationError(f"Podman doesn't work here; it said:\n{_end(answer)}")
+    info = json.loads(answer.stdout)
+    storage, images = info["store"]["graphDriverName"], Path(info["store"]["graphRoot"])
+    usual = info["host"]["ociRuntime"]["name"]
+    refused: dict[str, str] = {}
+    for runtime in dict.fromkeys(filter(None, (usual, *RUNTIMES))):
+        candidate = Podman(forced, storage, images, runtime)
+        fault = _fault(candidate) if shutil.which(runtime) else "it isn't installed"
+        if fault is None:
+            for chosen in _chosen(bool(forced), refused, runtime):
+                notify(chosen)
+            return candidate
+        refused[runtime] = fault
+    faults = indented(f"{name}: {fault}" for name, fault in refused.items())
+    raise OperationError(f"Podman can't run containers here, with none of its runtimes:\n{faults}")
+
+
+def _chosen(is_forced: bool, refused: dict[str, str], runtime: str) -> Iterator[str]:
+    if is_forced:
+        yield "images are kept by the driver vfs, since overlay isn't possible here"
+    if refused:
+        why = ", ".join(f"{name} refuses ({fault})" for name, fault in refused.items())
+        yield f"containers are run by {runtime}: {why}"
+
+
+def _fault(candidate: Podman) -> str | None:
+    """Have a runtime start a program that isn't there; say why it doesn't come as far as that."""
+    with tempfile.TemporaryDirectory() as empty:
+        words = [*candidate.words(), "--cgroup-manager", "cgroupfs"]
+        words += ["run", "--rm", "--network", "host", "--cgroup-parent", f"/webdyno-{TRIAL}"]
+        done = _run([*words, *_limits(), "--rootfs", empty, "/nothing"])
+    forget_groups(TRIAL)
+    if done.returncode == NOT_FOUND:
+        return None
+    complaint = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+    return complaint.removeprefix("Error: ").removeprefix("OCI runtime error: ")[:SHOWN_LETTERS]
+
+
+def _limits() -> list[str]:
+    """Give the flags that keep a container's limits within ours."""
+    most = {"nofile": (resource.RLIMIT_NOFILE, OPEN_FILES)}
+    most["nproc"] = (resource.RLIMIT_NPROC, PROCESSES)
+    words = []
+    for name, (which, at_most) in most.items():
+        hard = resource.getrlimit(which)[1]
+        count = at_most if hard == resource.RLIM_INFINITY else min(hard, at_most)
+        words += ["--ulimit", f"{name}={count}:{count}"]
+    return words
+
+
+def _docker_has(name: str) -> bool:
+    if shutil.which("docker") is None:
+        return False
+    return _run(["docker", "image", "inspect", "--", name]).returncode == 0
+
+
+def _run(words: Sequence[str]) -> CompletedProcess[str]:
+    return run_program(words, within_s=WITHIN_S)
+
+
+def _end(done: CompletedProcess[str]) -> str:
+    return last_lines(done.stderr or done.stdout, SHOWN_LINES)

@@ -1,0 +1,255 @@
+"""Applications that are compiled first: of Go, Rust, .NET and Elixir."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from webdyno.systems.layouts.app import FOR_MEASURING, FoundApp
+from webdyno.systems.layouts.files import (
+    MOST_MEMBERS,
+    matching,
+    read_text,
+    read_toml,
+    sources,
+    table,
+)
+
+GO_LISTENS = re.compile(
+    r"ListenAndServe|\bhttp\.Serve(?:TLS)?\(|\bnet\.Listen\("
+    r"|\b(?:app|r|e|router|engine|srv|server|s)\.(?:Listen|Run|Start)\("
+)
+GO_SERVES = re.compile(
+    r'"(?:net/http|github\.com/(?:gin-gonic/gin|labstack/echo[\w/]*|gofiber/fiber[\w/]*'
+    r'|go-chi/chi[\w/]*|valyala/fasthttp))"'
+)
+"""Imports of what serves HTTP."""
+GO_FLAG = re.compile(
+    r"""\b(?:flag|flags|fs|pflag|\w+\.Flags\(\))\.(?:String|Int|Uint)(?:Var)?P?"""
+    r"""\(\s*(?:&[\w.]+,\s*)?"(?P<name>[\w.-]+)",\s*(?:"\w?",\s*)?"?(?P<usual>[\w.:\[\]-]*)"?"""
+)
+GIN = re.compile(r"\.Run\(\)")
+"""Gin's server without an address: it listens on $PORT."""
+ADDRESS = re.compile(r"[\w.\[\]:-]*:\d{1,5}")
+GO_FLAG_NAMES = (
+    *("listen", "listen-addr", "addr", "address", "bind", "http", "http-addr", "port", "p"),
+)
+"""Of flags that say where clients ask, the most saying first."""
+GO_OUTPUTS = ("server", "program", "server.out")
+"""Names for what is built, the first that is no folder."""
+GO_NAMES = ("server", "api", "web", "app", "http", "serve", "httpd", "site", "backend")
+"""Of folders whose program serves, the likeliest first."""
+
+
+def find_go(folder: Path) -> FoundApp | None:
+    """Find the programs of a module, and choose the one that listens."""
+    if not (folder / "go.mod").is_file():
+        return None
+    mains = [path for path in sources(folder) if _is_go_main(path)]
+    folders = sorted({path.parent.relative_to(folder).as_posix() for path in mains})
+    if not folders:
+        return FoundApp("go.mod", doubts=("go.mod has no program: no package main",))
+    out = next(output for output in GO_OUTPUTS if not (folder / output).is_dir())
+    texts = {program: _go_text(folder / program) for program in folders}
+    programs = {program: _go_program(program, text, out) for program, text in texts.items()}
+    if len(folders) == 1:
+        return programs[folders[0]]
+    listening = [program for program in folders if GO_LISTENS.search(texts[program])]
+    listening = listening or [program for program in folders if GO_SERVES.search(texts[program])]
+    likely = listening or [name for name in folders if name.rpartition("/")[2] in GO_NAMES]
+    if len(likely) == 1:
+        app = programs[likely[0]]
+        how = "it alone listens" if listening else "by its name"
+        note = f"of {len(folders)} programs ({', '.join(folders)}) {likely[0]} is taken: {how}"
+        return replace(app, notes=(note, *app.notes))
+    several = likely or folders
+    choices = {program: programs[program] for program in several}
+    return FoundApp("go.mod", several="go.mod has several programs", choices=choices)
+
+
+def _go_program(folder: str, text: str, out: str) -> FoundApp:
+    package = "." if folder == "." else f"./{folder}"
+    build = f"go build -o {out} {package}"
+    flags = {} if '"PORT"' in text else dict(_go_flags(text))
+    flag = next((name for name in GO_FLAG_NAMES if name in flags), None)
+    if flag is None:
+        return FoundApp("go.mod", f"./{out}", build, heeds_port=bool(GIN.search(text)))
+    address = "$PORT" if flags[flag].isdecimal() else "127.0.0.1:$PORT"
+    start, doubts = [f"./{out}", f"-{flag} {address}"], []
+    for name, usual in flags.items():
+        if name != flag and ADDRESS.fullmatch(usual):
+            start.append(f"-{name} 127.0.0.1:0")
+            doubts.append(
+                f"-{name} is another listener, on {usual} unless set: both variants run at the "
+                "same time, so it gets any free port"
+            )
+    return FoundApp("go.mod", " ".join(start), build, doubts=tuple(doubts))
+
+
+def _go_flags(text: str) -> Iterator[tuple[str, str]]:
+    """Give the flags that take an address or a port, with what they are unless given."""
+    for match in GO_FLAG.finditer(text):
+        name, usual = match["name"], match["usual"]
+        if ADDRESS.fullmatch(usual) or (usual.isdecimal() and name in {"port", "p", "http-port"}):
+            yield name, usual
+
+
+def _go_text(folder: Path) -> str:
+    return "\n".join(read_text(path) or "" for path in sorted(folder.glob("*.go")))
+
+
+def _is_go_main(path: Path) -> bool:
+    is_test = path.name.endswith("_test.go")
+    text = read_text(path) or "" if path.suffix == ".go" and not is_test else ""
+    is_left_out = re.search(r"^//go:build ignore|^// \+build ignore", text, re.MULTILINE)
+    return "\npackage main" in f"\n{text}" and not is_left_out
+
+
+CARGO = "Cargo.toml"
+RUST_LISTENS = re.compile(
+    r"TcpListener::bind|HttpServer::new|axum::serve|rocket::build|warp::serve|Server::bind"
+    r"|#\[launch\]|#\[rocket::main\]|poem::Server|salvo::|tide::|\.listen\("
+)
+ROCKET = re.compile(
+    r"rocket::build|#\[launch\]|#\[rocket::main\]|#\[macro_use\] extern crate rocket"
+)
+
+
+def find_rust(folder: Path) -> FoundApp | None:
+    """Find the program that listens."""
+    top = read_toml(folder / CARGO)
+    if top is None:
+        return None
+    packages = [folder, *matching(folder, table(top, "workspace").get("members"))]
+    programs = {
+        name: path
+        for each in packages
+        for name, path in _cargo_programs(each, read_toml(each / CARGO) or {})
+    }
+    has_lock = (folder / "Cargo.lock").is_file()
+    doubts = () if has_lock else ("there is no Cargo.lock: each build may take other versions",)
+    locked = " --locked" if has_lock else ""
+    apps = {
+        name: FoundApp(
+            CARGO,
+            f"./target/release/{name}",
+            f"cargo build --release{locked} --bin {name}",
+            doubts=doubts,
+            notes=("built with --release",),
+        )
+        for name in programs
+    }
+    texts = {name: "\n".join(_cargo_texts(path)) for name, path in programs.items()}
+    chosen = [name for name, text in texts.items() if RUST_LISTENS.search(text)] or list(programs)
+    apps = {name: _listening(apps[name], texts[name]) for name in chosen}
+    if len(chosen) == 1:
+        return apps[chosen[0]]
+    several = f"{CARGO} has several programs" if chosen else ""
+    return FoundApp(CARGO, several=several, choices=apps)
+
+
+def _listening(app: FoundApp, text: str) -> FoundApp:
+    """Give a program of Rocket its port by Rocket's own variables."""
+    if not ROCKET.search(text):
+        return app
+    start = f"ROCKET_ADDRESS=127.0.0.1 ROCKET_PORT=$PORT ROCKET_LOG_LEVEL=critical {app.start}"
+    return replace(app, start=start)
+
+
+def _cargo_programs(folder: Path, manifest: dict[str, Any]) -> Iterator[tuple[str, Path]]:
+    """Give the names of a package's programs, each with its main file."""
+    bins = manifest.get("bin")
+    named = (
+        [binary for binary in bins if isinstance(binary, dict)] if isinstance(bins, list) else []
+    )
+    for binary in named:
+        if isinstance(binary.get("name"), str):
+            usual = f"src/bin/{binary['name']}.rs"
+            main = usual if (folder / usual).is_file() else "src/main.rs"
+            yield binary["name"], folder / str(binary.get("path", main))
+    name = table(manifest, "package").get("name")
+    if not named and isinstance(name, str) and (folder / "src/main.rs").is_file():
+        yield name, folder / "src/main.rs"
+    known = {binary.get("name") for binary in named}
+    for path in sorted((*folder.glob("src/bin/*.rs"), *folder.glob("src/bin/*/main.rs"))):
+        own = path.stem if path.stem != "main" else path.parent.name
+        if own not in known:
+            yield own, path
+
+
+def _cargo_texts(main: Path) -> Iterator[str]:
+    """Give the text of a program, and of the modules next to its main file."""
+    top = main.parent
+    others = [] if top.name == "bin" else sorted(top.rglob("*.rs"))
+    modules = [other for other in others if "bin" not in other.relative_to(top).parts]
+    for path in (main, *modules[:MOST_MEMBERS]):
+        yield read_text(path) or ""
+
+
+DOTNET_WEB = re.compile(r'Sdk="Microsoft\.NET\.Sdk\.Web"')
+ASSEMBLY = re.compile(r"<AssemblyName>([\w.-]+)</AssemblyName>")
+
+
+def find_dotnet(folder: Path) -> FoundApp | None:
+    """Publish the project that serves, and start what that makes."""
+    depths = ("*.csproj", "*/*.csproj", "*/*/*.csproj")
+    projects = [path for depth in depths for path in sorted(folder.glob(depth))][:MOST_MEMBERS]
+    web = {
+        project: text for project in projects if DOTNET_WEB.search(text := read_text(project) or "")
+    }
+    tests = {project for project in web if "test" in project.stem.lower()}
+    apps = {
+        project.stem: _dotnet_app(folder, project, text)
+        for project, text in web.items()
+        if project not in tests
+    }
+    if len(apps) == 1:
+        return next(iter(apps.values()))
+    several = "there are several projects with Microsoft.NET.Sdk.Web"
+    return FoundApp(next(iter(apps)), several=several, choices=apps) if apps else None
+
+
+def _dotnet_app(folder: Path, project: Path, text: str) -> FoundApp:
+    named = ASSEMBLY.search(text)
+    name = named[1] if named else project.stem
+    file = project.relative_to(folder).as_posix()
+    return FoundApp(
+        file,
+        f"ASPNETCORE_URLS=http://127.0.0.1:$PORT dotnet out/{name}.dll",
+        f"dotnet publish {file} --configuration Release --output out --nologo",
+        environment={"ASPNETCORE_ENVIRONMENT": "Production", "DOTNET_CLI_TELEMETRY_OPTOUT": "1"},
+        notes=("what `dotnet publish` makes is started, not `dotnet run`",),
+    )
+
+
+MIX_APP = re.compile(r"\bapp:\s*:(\w+)")
+WANTS_DATABASE = re.compile(r"DATABASE_URL|DATABASE_PATH")
+
+
+def find_elixir(folder: Path) -> FoundApp | None:
+    """Build a release, and start its server."""
+    text = read_text(folder / "mix.exs")
+    if text is None or ":phoenix," not in text or (app := MIX_APP.search(text)) is None:
+        return None
+    steps = ["mix deps.get --only prod", "mix compile"]
+    steps += ["mix assets.deploy"] if "assets.deploy" in text else []
+    build = " && ".join(["export MIX_ENV=prod", *steps, "mix release --quiet --overwrite"])
+    program = f"_build/prod/rel/{app[1]}/bin/{app[1]}"
+    config = read_text(folder / "config/runtime.exs") or ""
+    wants = sorted(set(WANTS_DATABASE.findall(config)))
+    return FoundApp(
+        "mix.exs",
+        f"{program} start",
+        build,
+        environment={
+            "PHX_SERVER": "true",
+            "PHX_HOST": "localhost",
+            "SECRET_KEY_BASE": FOR_MEASURING,
+        },
+        notes=("a release serves it: `mix phx.server` is for development",),
+        doubts=tuple(
+            f"config/runtime.exs wants {want}: environment.{want} gives it" for want in wants
+        ),
+        heeds_port=True,
+    )

@@ -1,0 +1,141 @@
+"""What a Python application needs, and the command that installs it into `.venv`."""
+
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from webdyno.systems.layouts.files import first_of, read_text, read_toml, table
+
+VENV = "python3 -m venv .venv"
+PIP = ".venv/bin/python -m pip install --quiet"
+IN_VENV = f"{VENV} && .venv/bin/pip install --quiet"
+UV, POETRY, PIPENV = "uv", "poetry", "pipenv"
+LOCKS = {"uv.lock": UV, "poetry.lock": POETRY, "Pipfile.lock": PIPENV}
+STEPS = {
+    (UV, True): "uv sync --quiet --frozen",
+    (UV, False): "uv sync --quiet",
+    (POETRY, True): "poetry install --quiet --no-interaction --no-root",
+    (POETRY, False): "poetry install --quiet --no-interaction --no-root",
+    (PIPENV, True): "pipenv sync",
+    (PIPENV, False): "pipenv install",
+}
+"""By tool, and by whether there is a lock file: what installs."""
+IN_PROJECT = {POETRY: "POETRY_VIRTUALENVS_IN_PROJECT=1 ", PIPENV: "PIPENV_VENV_IN_PROJECT=1 "}
+ADDS = {UV: "uv pip install --quiet"}
+"""By tool: how something is added to its `.venv`, where pip isn't in there."""
+REQUIREMENTS = (
+    *("requirements/production.txt", "requirements/prod.txt", "requirements-prod.txt"),
+    *("requirements.txt", "requirements/base.txt", "requirements/requirements.txt"),
+)
+"""Those for production first."""
+WITH_SERVER = re.compile(r"fastapi(?:-slim)?\s*\[[^\]]*(?:standard|all)", re.IGNORECASE)
+NAME = re.compile(r"\s*([A-Za-z0-9][\w.-]*)")
+LOCKED = re.compile(r'^name = "([\w.-]+)"', re.MULTILINE)
+MOST_INCLUDED = 10
+
+
+class Installing(NamedTuple):
+    """How a Python application is installed."""
+
+    by: str
+    """The file that lists what it needs."""
+    build: str
+    adds: str
+    """What installs something further behind it."""
+    needs: frozenset[str]
+    """The packages that are named, in small letters."""
+    notes: tuple[str, ...] = ()
+
+    def with_package(self, name: str) -> "Installing":
+        """Have a package installed as well, if it isn't."""
+        if name in self.needs:
+            return self
+        # "pip install -r requirements.txt" takes further names as they are
+        joined = f" {name}" if self.adds == PIP and self.build.startswith(IN_VENV) else ""
+        return self._replace(
+            build=f"{self.build}{joined}" if joined else f"{self.build} && {self.adds} {name}",
+            notes=(*self.notes, f"{self.by} names no {name}; it is installed with the rest"),
+        )
+
+
+def installing(folder: Path) -> Installing | None:
+    """Give how a Python application is installed; None where no file lists what it needs."""
+    needs = frozenset(_needs(folder))
+    project = read_toml(folder / "pyproject.toml")
+    if (lock := first_of(folder, *LOCKS)) is not None:
+        how = _by_tool(lock, LOCKS[lock], True, needs)
+        has_members = project is not None and table(project, "tool", "uv", "workspace")
+        return how._replace(build=f"{how.build} --all-packages") if has_members else how
+    if (folder / "Pipfile").is_file():
+        return _by_tool("Pipfile", PIPENV, False, needs)
+    if project and table(project, "tool", "poetry"):
+        return _by_tool("pyproject.toml", POETRY, False, needs)
+    if project and "build-system" not in project and table(project, "project"):
+        return _by_tool("pyproject.toml", UV, False, needs)
+    if name := first_of(folder, *REQUIREMENTS):
+        return Installing(name, f"{IN_VENV} -r {name}", PIP, needs)
+    if name := first_of(folder, "pyproject.toml", "setup.py", "setup.cfg"):
+        return Installing(name, f"{IN_VENV} .", PIP, needs)
+    return None
+
+
+def only(name: str, packages: list[str]) -> Installing:
+    """Give how packages are installed that no file lists."""
+    return Installing(name, f"{IN_VENV} {' '.join(packages)}", PIP, frozenset(packages))
+
+
+def _by_tool(by: str, tool: str, locked: bool, needs: frozenset[str]) -> Installing:
+    """Have a tool install; where it isn't on this machine, pip gets it into a folder of its own."""
+    step = STEPS[tool, locked]
+    adds = ADDS.get(tool, PIP)
+    if shutil.which(tool):
+        return Installing(by, f"{IN_PROJECT.get(tool, '')}{step}", adds, needs)
+    first = f"python3 -m venv .tools && .tools/bin/pip install --quiet {tool}"
+    build = f"{first} && {IN_PROJECT.get(tool, '')}.tools/bin/{step}"
+    adds = f".tools/bin/{adds}" if tool in ADDS else adds
+    return Installing(by, build, adds, needs, (f"{tool} isn't installed here: pip gets it",))
+
+
+def _needs(folder: Path) -> Iterator[str]:
+    """Give the names of packages in all files that list some."""
+    for line in _requirements(folder):
+        if WITH_SERVER.search(line):
+            yield "uvicorn"
+        if match := NAME.match(line):
+            yield match[1].lower()
+    for name in ("uv.lock", "poetry.lock"):
+        yield from (name.lower() for name in LOCKED.findall(read_text(folder / name) or ""))
+    for name in ("setup.py", "setup.cfg"):
+        words = re.findall(r"^[ \t]*[\"']?([\w.-]+)", read_text(folder / name) or "", re.MULTILINE)
+        yield from (word.lower() for word in words)
+
+
+def _requirements(folder: Path) -> Iterator[str]:
+    seen = [folder / name for name in REQUIREMENTS if (folder / name).is_file()]
+    for path in seen:
+        for line in (read_text(path) or "").splitlines():
+            included = re.match(r"\s*-(?:r|-requirement)[ =]?\s*(\S+)", line)
+            if included and len(seen) < MOST_INCLUDED:
+                other = path.parent / included[1]
+                seen += [other] if ".." not in included[1] and other not in seen else []
+            yield line
+    project = read_toml(folder / "pyproject.toml") or {}
+    declared = table(project, "project").get("dependencies", [])
+    yield from map(str, declared if isinstance(declared, list) else ())
+    poetry = table(project, "tool", "poetry", "dependencies")
+    pipfile = table(read_toml(folder / "Pipfile") or {}, "packages")
+    for name, version in (*poetry.items(), *pipfile.items()):
+        extras = version.get("extras") if isinstance(version, dict) else None
+        yield f"{name}{extras}" if extras else name
+    yield from _pipfile_lock(folder)
+
+
+def _pipfile_lock(folder: Path) -> Iterator[str]:
+    try:
+        data: Any = json.loads(read_text(folder / "Pipfile.lock") or "{}")
+    except (ValueError, RecursionError):
+        return
+    yield from table(data, "default")

@@ -1,0 +1,190 @@
+"""Applications by what people wrote on how they run, else pages as they are.
+
+That is a Procfile, a Dockerfile, Compose files, or a configuration of nginx.
+"""
+
+import json
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from webdyno.core.errors import UserError
+from webdyno.systems.containers.compose_file import USUAL_FILES, askable, read_compose
+from webdyno.systems.layouts import java, node, php, ruby
+from webdyno.systems.layouts.app import FoundApp
+from webdyno.systems.layouts.compiled import find_go
+from webdyno.systems.layouts.files import first_of, read_text
+from webdyno.systems.layouts.node_start import for_production
+from webdyno.systems.layouts.python import in_venv
+from webdyno.systems.layouts.python_tools import installing
+from webdyno.systems.layouts.variables import given_port
+
+PROCFILE_LINE = re.compile(r"^([\w-]+):[ \t]*(\S.*?)[ \t\r]*$", re.MULTILINE)
+THRUSTER = re.compile(r"\bthrust(?:er)?\b")
+THRUSTER_OFFSET = 32_768
+"""To a port that nobody has: webdyno's own are below that."""
+HEROKU_PHP = re.compile(r"(?:vendor/bin/)?heroku-(?:php|hhvm)-")
+HEEDS = re.compile(r"\bgunicorn\b(?!.*(?:-b|--bind)\b)|\bpuma\b|\brails s|\bnext start\b")
+"""Servers that listen on $PORT unless they are reported another one."""
+
+
+def find_procfile(folder: Path) -> FoundApp | None:
+    """Read the line `web:`; `release:` is run before each start, and no other process is."""
+    lines = dict(PROCFILE_LINE.findall(read_text(folder / "Procfile") or ""))
+    if "web" not in lines:
+        return None
+    start = given_port(lines["web"])
+    if HEROKU_PHP.match(start) and (php_app := php.find_in(folder)):
+        return php_app
+    if out := _program_of_go(folder, start):
+        start = out + start[len(start.split()[0]) :]
+    heeds = bool(HEEDS.search(start))
+    build = _procfile_build(folder, start)
+    app = FoundApp("Procfile", start, build, prepare=lines.get("release"), heeds_port=heeds)
+    app = replace(app, start=for_production(in_venv(start, app.build)))
+    if ruby.is_rails(folder):
+        doubts = tuple(ruby.rails_doubts(folder))
+        app = replace(app, environment=ruby.rails_environment(), doubts=doubts)
+    if app.prepare:
+        prepare = in_venv(app.prepare, app.build)
+        app = replace(app, prepare=prepare, notes=("`release` of Procfile runs before it starts",))
+    others = [name for name in lines if name not in {"web", "release"}]
+    if others:
+        unstarted = f"of Procfile only web is started, without {', '.join(others)}"
+        app = replace(app, notes=(*app.notes, unstarted))
+    return _behind_thruster(app) if THRUSTER.search(start) else app
+
+
+def _behind_thruster(app: FoundApp) -> FoundApp:
+    start = f"HTTP_PORT=$PORT TARGET_PORT=$((PORT + {THRUSTER_OFFSET})) {app.start}"
+    note = "Thruster listens on HTTP_PORT, and its server on TARGET_PORT behind it"
+    return replace(app, start=start, notes=(*app.notes, note))
+
+
+def _program_of_go(folder: Path, start: str) -> str | None:
+    """Give where a program of Go's is to be built: Heroku finds a bare name in `bin`."""
+    program = start.split()[0]
+    if not (folder / "go.mod").is_file() or (folder / program).is_file():
+        return None
+    return program.removeprefix("./") if "/" in program else f"bin/{program}"
+
+
+def _procfile_build(folder: Path, start: str) -> str | None:
+    """Give how it is built: by the files of the first language that has something to build."""
+    if how := installing(folder):
+        return how.build
+    if (out := _program_of_go(folder, start)) is not None:
+        go_app = find_go(folder)
+        package = ((go_app and go_app.build) or "").rpartition(" ")[2]
+        return f"go build -o {out} {package or '.'}"
+    found_by = (find(folder) for find in (ruby.find_in, java.find_in, php.find_in, node.find_in))
+    return next((app.build for app in found_by if app and app.build), None)
+
+
+INSTRUCTION = re.compile(
+    r"^[ \t]*(FROM|ENTRYPOINT|CMD)[ \t]+(\S(?:.*\S)?)[^\S\n]*$", re.MULTILINE | re.IGNORECASE
+)
+COMPOSE_NAME = re.compile(r"(?:docker-)?compose[\w.-]*\.ya?ml")
+
+
+def find_dockerfile(folder: Path) -> FoundApp | None:
+    """Take the image, whose building says what the application needs."""
+    name = first_of(folder, "Containerfile", "Dockerfile")
+    if name is None:
+        return None
+    command = given_port(image_command(read_text(folder / name) or "") or "")
+    alone = f"without a container, where all that it needs is here: --start {shlex.quote(command)}"
+    notes = (alone,) if command else ()
+    return FoundApp(name, image=".", notes=notes, doubts=tuple(_doubts(folder, name)))
+
+
+def _doubts(folder: Path, name: str) -> Iterator[str]:
+    """Say that Compose files aren't read where an image alone is taken."""
+    files = sorted(path.name for path in folder.iterdir() if COMPOSE_NAME.fullmatch(path.name))
+    if files:
+        yield (
+            f"taken is the image of {name} alone; services and variables of {', '.join(files)} "
+            f'aren\'t read: image = "{files[0]}#SERVICE" takes them (between several files a comma)'
+        )
+
+
+def image_command(text: str) -> str | None:
+    """Give what the image of a Dockerfile starts: ENTRYPOINT with CMD behind it, of its last stage.
+
+    An ENTRYPOINT that is a line of shell takes no CMD.
+    """
+    instructions: dict[str, str] = {}
+    for match in INSTRUCTION.finditer(text.replace("\\\n", " ")):
+        word = match[1].upper()
+        instructions = {} if word == "FROM" else {**instructions, word: match[2]}
+    entry, command = (
+        _command_words(instructions.get(instruction, "[]")) for instruction in ("ENTRYPOINT", "CMD")
+    )
+    if isinstance(entry, str):
+        return entry
+    parts = [*entry, *([command] if isinstance(command, str) else command)]
+    return " ".join(parts) or None
+
+
+def _command_words(command: str) -> str | list[str]:
+    """Give the words of an exec form, or a line of shell as it is."""
+    try:
+        words = json.loads(command)
+    except ValueError:
+        return command
+    return list(map(str, words)) if isinstance(words, list) else command
+
+
+def find_compose(folder: Path) -> FoundApp | None:
+    """Take the service that clients ask, where there is only one that it can be."""
+    name = first_of(folder, *USUAL_FILES)
+    if name is None:
+        return None
+    try:
+        project = read_compose([folder / name], name)
+    except UserError as error:
+        return FoundApp(name, doubts=(str(error),))
+    app = FoundApp(name, doubts=tuple(project.notes))
+    services = askable(project.services())
+    choices = {service: replace(app, image=f"{name}#{service}") for service in services}
+    if len(choices) == 1:
+        return next(iter(choices.values()))
+    several = f"{name} has several services that could be asked" if choices else ""
+    return FoundApp(name, several=several, choices=choices)
+
+
+PYTHON_QUEUE = 4
+"""Connections that Python's own server takes at once without fail: it lets five wait."""
+PAGE_FOLDERS = (".", "public", "html", "www", "site", "_site", "dist")
+OTHER_ROOT = "root is {root}, in the place of what nginx.conf names"
+MOST_PATHS = 6
+
+
+def find_nginx(folder: Path) -> FoundApp | None:
+    """Take a configuration of nginx, with the pages next to it."""
+    if not (folder / "nginx.conf").is_file():
+        return None
+    root = _folder_of_pages(folder)
+    notes = (OTHER_ROOT.format(root=root),) if root else ()
+    return FoundApp("nginx.conf", conf="nginx.conf", root=root, notes=notes)
+
+
+def find_pages(folder: Path) -> FoundApp | None:
+    """Have Python's own server give a folder of HTML."""
+    inner = _folder_of_pages(folder)
+    if inner is None:
+        return None
+    names = sorted(path.name for path in (folder / inner).glob("*.html"))
+    server = "python3 -m http.server $PORT --bind 127.0.0.1"
+    return FoundApp(
+        f"{inner}/index.html".removeprefix("./"),
+        server if inner == "." else f"{server} --directory {inner}",
+        paths=("/", *(f"/{name}" for name in names if name != "index.html"))[:MOST_PATHS],
+        connections=PYTHON_QUEUE,
+    )
+
+
+def _folder_of_pages(folder: Path) -> str | None:
+    return next((path for path in PAGE_FOLDERS if (folder / path / "index.html").is_file()), None)

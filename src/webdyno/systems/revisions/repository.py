@@ -1,0 +1,298 @@
+"""A user's Git repository: what its revisions are, and the working tree as one of them."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path, PurePosixPath
+from subprocess import CompletedProcess
+
+from webdyno.config.validation import nearest
+from webdyno.core.errors import OperationError, UserError
+from webdyno.core.format import count, listed_to
+from webdyno.core.text import printable
+from webdyno.host.children import must, run_program
+from webdyno.host.users import ServerUser, caller, home_of
+from webdyno.systems.app import PROJECT_FILE
+
+WITHIN_S = 600.0
+WORKING_TREE = "."
+SHOWN_DIGITS = 10
+NOBODY = {
+    f"GIT_{who}_{what}": value
+    for who in ("AUTHOR", "COMMITTER")
+    for what, value in (("NAME", "webdyno"), ("EMAIL", "webdyno@localhost"), ("DATE", "@0 +0000"))
+}
+"""Who commits the working tree: equal trees make equal commits."""
+LINK = "160000 "
+"""The mode of a submodule among the entries of a tree."""
+WITHOUT_PROJECT_FILE = (
+    *("rm", "--cached", "--quiet", "--ignore-unmatch", "--"),
+    f":(top,glob)**/{PROJECT_FILE}",
+)
+RECORDS_OF_A_RUN = "slots.jsonl"
+UNREAD = (
+    *("*.md", "*.rst", "*.adoc", "LICENSE*", "LICENCE*", "COPYING*", "AUTHORS*", "CHANGELOG*"),
+    *("CHANGES*", "CONTRIBUTING*", "CODEOWNERS", ".gitignore", ".mailmap"),
+)
+"""Names of documentation. Not of folders: what lies in `docs` may well be served. Nor is
+`webdyno.toml` among them: who has just written one wants to see a measurement."""
+MOST_NAMED = 3
+MOST_LETTERS, DIGITS = 60, 7
+"""Of the commits between two revisions: letters of what their authors called them, of hashes."""
+
+
+def run_as(
+    user: ServerUser | None,
+    words: Sequence[str | Path],
+    *,
+    environment: Mapping[str, str] | None = None,
+    given: str = "",
+) -> CompletedProcess[str]:
+    """Run a command to its end as a user, None being ourselves; its exit code is the caller's."""
+    variables = dict(os.environ if user is None else {"PATH": os.environ.get("PATH", os.defpath)})
+    variables |= {"HOME": str(home_of(user)), "LC_ALL": "C.UTF-8", "GIT_TERMINAL_PROMPT": "0"}
+    return run_program(
+        words,
+        within_s=WITHIN_S,
+        given=given,
+        user=user,
+        environment={**variables, **(environment or {})},
+        folder="/",
+    )
+
+
+@dataclass(frozen=True)
+class Revision:
+    """A state of all files."""
+
+    commit: str
+    tree: str
+    """The hash of the files alone: commits with equal files have it in common."""
+    built_from: str
+    """The same of what a build reads: of the working tree without webdyno.toml, which is edited
+    often and says nothing to a build."""
+    has_changes: bool = False
+    """Whether it is the working tree, with changes that nobody has committed."""
+
+    @property
+    def text(self) -> str:
+        """For people."""
+        return self.commit[:SHOWN_DIGITS] + (" with changes" if self.has_changes else "")
+
+
+@dataclass(frozen=True)
+class Commit:
+    """A commit, and what its author called it."""
+
+    hash: str
+    subject: str
+
+    @property
+    def name(self) -> str:
+        """For people."""
+        return f"{self.hash[:SHOWN_DIGITS]} ({printable(self.subject)})"
+
+    @property
+    def short_name(self) -> str:
+        """For people, where several are named in one line."""
+        subject = "".join(
+            character if character.isprintable() else "…"
+            for character in " ".join(self.subject.split())
+        )
+        cut = subject if len(subject) <= MOST_LETTERS else f"{subject[: MOST_LETTERS - 1]}…"
+        return f"{self.hash[:DIGITS]} {cut}"
+
+
+@dataclass(frozen=True)
+class Submodule:
+    """Another repository that a commit wants inside."""
+
+    path: str
+    commit: str
+    is_here: bool
+
+
+@dataclass(frozen=True)
+class Repository:
+    """A repository; everything in it is done as its user."""
+
+    top: Path
+    """The top of its working tree."""
+    user: ServerUser | None
+
+    @classmethod
+    def around(cls, folder: Path, place: str) -> "Repository":
+        """Find the repository that a folder is in; raise UserError where it is in none."""
+        user = caller(folder)
+        git = run_as(user, ["git", "-C", folder, "rev-parse", "--show-toplevel"])
+        if git.returncode:
+            why = git.stderr.strip().removeprefix("fatal: ")
+            raise UserError(f"{place}: {folder} is in no Git repository: {why}")
+        return cls(Path(git.stdout.rstrip("\n")), user)
+
+    def revision(self, name: str, place: str) -> Revision:
+        """Find a revision: a branch, tag, commit, `HEAD~3`, or `.` for the working tree.
+
+        Raise UserError, with names that come near, where there is none.
+        """
+        if name == WORKING_TREE:
+            return self._working_tree(place)
+        wanted = ["rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"]
+        parsed = self._git(*wanted)
+        commit = parsed.stdout.strip()
+        if parsed.returncode or not commit:
+            names = self._git("for-each-ref", "--format=%(refname:short)").stdout.split()
+            raise UserError(f"{place}: {self.top} has no revision {name!r}; {nearest(name, names)}")
+        tree = self._output("rev-parse", f"{commit}^{{tree}}")
+        return Revision(commit, tree, tree)
+
+    def branches(self) -> list[str]:
+        return self._git("for-each-ref", "--format=%(refname:short)", "refs/heads").stdout.split()
+
+    def commit(self, commit: str) -> Commit:
+        """Read what its author called a commit."""
+        return Commit(commit, self._output("show", "--no-patch", "--format=%s", commit))
+
+    def since(self, before: Revision, after: Revision) -> list[Commit]:
+        """List the commits that one revision has and an earlier one lacks, the newest first."""
+        words = ("log", "--format=%H %s", "-z", f"{before.commit}..{after.commit}", "--")
+        lines = filter(None, self._output(*words).split("\0"))
+        return [Commit(*line.split(" ", 1)) for line in lines]
+
+    def commits_between(self, old: Revision, new: Revision) -> str:
+        """Name the commits that one revision has and an earlier one lacks, for people."""
+        commits = self.since(old, new)
+        named = []
+        if new.has_changes:  # which are a commit of webdyno's own
+            named, commits = ["changes that aren't committed"], commits[1:]
+        named += [commit.short_name for commit in commits[:MOST_NAMED]]
+        if len(commits) > MOST_NAMED:
+            named.append(f"{len(commits) - MOST_NAMED} more")
+        newest = commits[0].hash if commits else new.commit
+        between = f"{old.commit[:DIGITS]}..{newest[:DIGITS]}, " if commits else ""
+        return f"{between}{count(len(commits), 'commit')}: {'; '.join(named)}" if named else ""
+
+    def halfway(self, bad: str, cleared: Sequence[str]) -> list[str]:
+        """List the commits that a bad one has and cleared ones lack, the bad one among them.
+
+        Those come first whose answer would halve them best.
+        """
+        excluded = [f"^{commit}" for commit in cleared]
+        lines = self._output("rev-list", "--bisect-all", bad, *excluded).splitlines()
+        return [line.split()[0] for line in lines]
+
+    def changes(self) -> int:
+        """Count the files of the working tree that differ from the last commit."""
+        return len(self._output("status", "--porcelain").splitlines())
+
+    def excluded_from(self, name: str) -> str | None:
+        """Say what a revision lacks that nobody has committed, where that may be a surprise."""
+        if not name.startswith("HEAD") or not self.changes():
+            return None
+        return (
+            "excludes the changes of the working tree that aren't committed; "
+            f"rev:{WORKING_TREE} has them"
+        )
+
+    def changed_files(self, before: Revision, after: Revision) -> list[str]:
+        """List the files that are other, new or gone; of one that was moved both names."""
+        words = ("diff", "--name-only", "--no-renames", "-z", before.commit, after.commit, "--")
+        return sorted(filter(None, self._output(*words).split("\0")))
+
+    def submodules(self, commit: str) -> list[Submodule]:
+        """Name the submodules of a commit, and whether there is a clone of each here."""
+        entries = filter(None, self._output("ls-tree", "-r", "-z", commit).split("\0"))
+        links = [
+            (entry.split()[2], entry.partition("\t")[2])
+            for entry in entries
+            if entry.startswith(LINK)
+        ]
+        return [
+            Submodule(path, pinned, (self.top / path / ".git").exists()) for pinned, path in links
+        ]
+
+    def ignored(self) -> list[str]:
+        """Name files and folders of the working tree that Git ignores; revisions lack them."""
+        words = ("ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z")
+        return sorted(filter(None, self._output(*words).split("\0")))
+
+    def check_out(self, revision: Revision, folder: Path) -> None:
+        """Put a revision's files into a new folder, as a worktree of this repository.
+
+        Its submodules come from their clones here, and are excluded where there are none. Raise
+        OperationError where such a clone lacks what the revision wants of it.
+        """
+        self._put(revision.commit, folder)
+        for submodule in self.submodules(revision.commit):
+            if not submodule.is_here:
+                continue
+            clone = Repository(self.top / submodule.path, self.user)
+            commit = submodule.commit
+            if clone._git("cat-file", "-e", f"{commit}^{{commit}}").returncode:
+                raise OperationError(
+                    f"submodule {submodule.path} has no commit {commit[:SHOWN_DIGITS]} here, which "
+                    f"{revision.text} wants; get it by: git -C {clone.top} fetch"
+                )
+            clone.check_out(Revision(commit, commit, commit), folder / submodule.path)
+
+    def _put(self, commit: str, folder: Path) -> None:
+        # A hook of the user's could do anything, such as asking him something.
+        words = ("-c", "core.hooksPath=/dev/null", "worktree", "add", "--force", "--detach")
+        self._output(*words, "--quiet", str(folder), commit)
+
+    def forget_removed(self) -> None:
+        """Drop what the repository knows of worktrees that are gone."""
+        self._git("worktree", "prune")
+        self._git("submodule", "--quiet", "foreach", "--recursive", "git worktree prune")
+
+    def _working_tree(self, place: str) -> Revision:
+        """Commit the working tree, untracked files included and ignored ones not, to no branch.
+
+        Neither index nor branches are touched: the commit is made by way of another index.
+        """
+        head = self._git("rev-parse", "--verify", "--quiet", "HEAD").stdout.strip()
+        if not head:
+            raise UserError(f"{place}: {self.top} has no commit yet; make a first one")
+        index = Path(self._output("rev-parse", "--absolute-git-dir")) / "webdyno-index"
+        with_index = {"GIT_INDEX_FILE": str(index)}
+        try:
+            self._output("read-tree", "HEAD", environment=with_index)
+            self._output("add", "--all", "--", ":/", *self._own_runs(), environment=with_index)
+            tree = self._output("write-tree", environment=with_index)
+            self._output(*WITHOUT_PROJECT_FILE, environment=with_index)
+            files = self._output("write-tree", environment=with_index)
+        finally:
+            run_as(self.user, ["rm", "-f", index])
+        if tree == self._output("rev-parse", "HEAD^{tree}"):
+            return Revision(head, tree, tree)
+        said = ("commit-tree", tree, "-p", head, "-m", "the working tree, for webdyno")
+        commit = self._output(*said, environment=NOBODY)
+        return Revision(commit, tree, f"{files} with changes", has_changes=True)
+
+    def _own_runs(self) -> list[str]:
+        """Exclude runs of webdyno's: each would make the working tree another one."""
+        words = ("ls-files", "--others", "--exclude-standard", "-z", "--")
+        records = self._output(*words, f":/**/{RECORDS_OF_A_RUN}").split("\0")
+        return [f":(exclude,top,literal){Path(path).parent}" for path in records if "/" in path]
+
+    def _git(self, *words: str, environment: dict[str, str] | None = None) -> CompletedProcess[str]:
+        return run_as(self.user, ["git", "-C", self.top, *words], environment=environment)
+
+    def _output(self, *words: str, environment: dict[str, str] | None = None) -> str:
+        verb = next(word for word in words if not word.startswith(("-", "core.")))
+        return must(self._git(*words, environment=environment), f"git {verb} in {self.top} failed")
+
+
+def nothing_to_measure(changed: Sequence[str]) -> str | None:
+    """Say why two revisions needn't be measured, whose files differ so; None where they must be."""
+    if not changed:
+        return "nothing changed: both are the same"
+    if not all(map(_is_unread, changed)):
+        return None
+    return f"only documentation changed ({listed_to(MOST_NAMED, changed)}): nothing to measure"
+
+
+def _is_unread(path: str) -> bool:
+    name = PurePosixPath(path).name
+    return any(fnmatchcase(name, pattern) for pattern in UNREAD)

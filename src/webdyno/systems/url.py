@@ -1,0 +1,96 @@
+"""`url:http://127.0.0.1:9000`: something that runs already, here or on a machine vouched for."""
+
+import socket
+from contextlib import suppress
+from ipaddress import ip_address
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from webdyno.core.errors import UserError
+from webdyno.systems.target import GeneratedService, TargetSpec
+
+LOCALHOST, IPV4, IPV6 = "localhost", "127.0.0.1", "::1"
+READY_WITHIN_S = 5.0
+LOOPBACK_WITHIN_S = 1.0
+PORTS = {"http": 80, "https": 443}
+SPOKEN = {"http": ("http", "h2c"), "https": ("https", "h2")}
+"""By a URL's scheme: what clients may speak."""
+
+
+class _Place(NamedTuple):
+    """Where it listens, and the name that leads there."""
+
+    address: str
+    called: str = ""
+
+
+def make(spec: TargetSpec) -> GeneratedService:
+    """Have it watched. Whether another machine may be loaded is asked before anything is."""
+    scheme, host, port = _parts(spec)
+    place = _place(host, port, spec)
+    own = {"port": port, "listens_at": place.address, "ready_within_s": READY_WITHIN_S}
+    if place.called:
+        own["called"] = place.called if port == PORTS[scheme] else f"{place.called}:{port}"
+    facts = {"started": "before the run, by somebody else"}
+    return GeneratedService(spec.service(SPOKEN[scheme], own, facts=facts))
+
+
+def _parts(spec: TargetSpec) -> tuple[str, str, int]:
+    try:
+        url = urlsplit(spec.text)
+        port = url.port or PORTS.get(url.scheme, 0)
+    except ValueError:
+        raise UserError(f"{spec.place}: {spec.text} is no URL, such as {_example()}") from None
+    if url.scheme not in SPOKEN or url.username is not None:
+        raise UserError(
+            f"{spec.place}: a variant's URL begins with http:// or https://, such as {_example()}"
+        )
+    if url.path not in {"", "/"} or url.query or url.fragment:
+        raise UserError(
+            f"{spec.place}: a variant's URL ends with its port; what is requested is said by "
+            "--path, or by load.paths in a file"
+        )
+    return url.scheme, url.hostname or "", port
+
+
+def _place(host: str, port: int, spec: TargetSpec) -> _Place:
+    """Give the address that is loaded, one of a name's if it has several."""
+    if host == LOCALHOST:
+        return _Place(_loopback(port))
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return _looked_up(host, port, spec)
+    if address.is_unspecified:
+        raise UserError(
+            f"{spec.place}: {host} is where a server listens, and nobody's address; give "
+            f"{IPV4} for this machine"
+        )
+    return _Place(str(address))
+
+
+def _loopback(port: int) -> str:
+    """Give the address of `localhost` at which something listens, IPv4's where both do."""
+    for address in (IPV4, IPV6):
+        with suppress(OSError), socket.create_connection((address, port), LOOPBACK_WITHIN_S):
+            return address
+    return IPV4
+
+
+def _looked_up(host: str, port: int, spec: TargetSpec) -> _Place:
+    try:
+        called = host.encode("idna").decode()
+        addresses = socket.getaddrinfo(called, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        raise UserError(
+            f"{spec.place}: {host or spec.text} isn't known on this machine; give an address, such "
+            f"as {_example()}"
+        ) from None
+    first, *others = dict.fromkeys(str(address[4][0]) for address in addresses)
+    among = f", one of its {len(others) + 1} addresses" if others else ""
+    spec.notify(f"{host} is measured at {first}{among}")
+    return _Place(first, called)
+
+
+def _example() -> str:
+    return f"url:http://{IPV4}:9000"

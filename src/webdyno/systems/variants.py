@@ -1,0 +1,314 @@
+"""Finds own systems among an experiment's variants; parts of a catalogue take their place."""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from webdyno.config import Catalogue, Draft
+from webdyno.config.toml_file import PlaceOf
+from webdyno.config.validation import LONGEST_SHOWN, build
+from webdyno.core.changes import key_parts
+from webdyno.core.errors import UserError
+from webdyno.core.format import listed
+from webdyno.core.request import header
+from webdyno.core.service import Service
+from webdyno.core.text import SECRET, secret_values
+from webdyno.systems import command
+from webdyno.systems.conf import backends
+from webdyno.systems.kinds import KINDS, OwnKind, is_own, is_revision
+from webdyno.systems.target import (
+    GeneratedCatalogue,
+    GeneratedService,
+    Notify,
+    OwnKeys,
+    Provide,
+    TargetSpec,
+    declared_settings,
+    split_settings,
+)
+
+OWN_SITE = "own"
+"""The site of variants of which nobody knows what they serve."""
+
+
+def understood(
+    keys: Mapping[str, object], stack: str, all_of_them: Sequence[str]
+) -> dict[str, Any]:
+    """Give those of the keys for all own systems that are for one stack.
+
+    What only some kinds understand is for those, if any of them is there.
+    """
+    if not is_own(stack):
+        return {}
+    kinds = [KINDS[system.partition(":")[0]] for system in all_of_them if is_own(system)]
+    kind = KINDS[stack.partition(":")[0]]
+    others = {
+        *(["root"] if not kind.has_root and any(kind.has_root for kind in kinds) else []),
+        *(
+            ["backends"]
+            if not kind.has_backends and any(kind.has_backends for kind in kinds)
+            else []
+        ),
+    }
+    return {key: value for key, value in keys.items() if key not in others}
+
+
+def resolve(
+    draft: Draft,
+    catalogue: Catalogue,
+    folder: Path,
+    notify: Notify,
+    provide: Provide,
+    *,
+    fresh: bool = False,
+) -> tuple[Draft, Catalogue]:
+    """Give an experiment whose variants all are of the catalogue, and that catalogue.
+
+    `folder` is where relative paths begin. What has to be built is built, all revisions where they
+    are to be `fresh`; `provide` installs what that takes. Raise UserError for what can't be,
+    OperationError for what fails.
+    """
+    variants, factors = draft.data.get("variants"), draft.data.get("factors", {})
+    if not isinstance(variants, dict) or not isinstance(factors, dict):
+        return draft, catalogue  # whoever checks it will say so
+    testbed = draft.data.get("testbed")
+    kind = testbed.get("kind") if isinstance(testbed, dict) else None
+    spoken = _spoken(draft.data)
+    host = _host_in(draft.data)
+    resolver = _Resolver(
+        draft.place, folder, notify, provide, catalogue.services, kind, spoken, host, fresh
+    )
+    new_variants, new_factors = dict(variants), dict(factors)
+    for name, variant in variants.items():
+        if not isinstance(variant, dict):
+            continue
+        keys = resolver.keys(("variants", name), variant)
+        for key, levels in _levels_of_stack(name, factors):
+            place = draft.place(("factors", key))
+            new_factors[key] = [resolver.name(level, variant, keys, place) for level in levels]
+        if is_own(variant.get("stack")):
+            place = draft.place(("variants", name, "stack"))
+            own = {"stack": resolver.name(variant["stack"], variant, keys, place)}
+            kept = {key: value for key, value in variant.items() if key not in OwnKeys.model_fields}
+            declared, given = split_settings(variant.get("settings"))
+            new_variants[name] = {**kept, **({"settings": given} if declared else {}), **own}
+    resolver.demand_backends()
+    if (generated := resolver.generated.path) is None:
+        return draft, catalogue
+    data = {**draft.data, "variants": new_variants, **({"factors": new_factors} if factors else {})}
+    if "site" not in data and all(_is_own_variant(variant) for variant in variants.values()):
+        data["site"] = OWN_SITE
+    if any(_is_revision_variant(variant) for variant in variants.values()):
+        data.setdefault("same_bodies", False)
+    return replace(draft, data=data), catalogue.joined_by([generated])
+
+
+def _spoken(data: Mapping[str, Any]) -> str:
+    """Give what clients speak: the first level where that is varied."""
+    levels = data.get("factors", {}).get("load.protocol")
+    first = levels[0] if isinstance(levels, list) and levels else None
+    return str(first or _protocol_in(data) or "http")
+
+
+def _protocol_in(table: Mapping[str, Any]) -> str | None:
+    load = table.get("load")
+    spoken = load.get("protocol") if isinstance(load, dict) else None
+    return spoken if isinstance(spoken, str) else None
+
+
+def _host_in(table: Mapping[str, Any]) -> str:
+    """Give the host that requests ask for: the load's, else that of the first one with headers."""
+    requests = table.get("requests")
+    places = [table.get("load"), *(requests if isinstance(requests, list) else [])]
+    for entry in places:
+        headers = entry.get("headers") if isinstance(entry, dict) else None
+        host = header(headers, "host") if isinstance(headers, dict) else None
+        if isinstance(host, str) and not SECRET.search(host):
+            return host
+    return ""
+
+
+def _is_own_variant(variant: object) -> bool:
+    return isinstance(variant, dict) and is_own(variant.get("stack"))
+
+
+def _is_revision_variant(variant: Any) -> bool:  # noqa: ANN401 (TOML)
+    return _is_own_variant(variant) and is_revision(variant["stack"])
+
+
+def _levels_of_stack(
+    variant: str, factors: Mapping[str, object]
+) -> Iterator[tuple[str, list[Any]]]:
+    for key, levels in factors.items():
+        of_stack = key_parts(key) == ("variants", variant, "stack")
+        if of_stack and isinstance(levels, list) and any(map(is_own, levels)):
+            yield key, levels
+
+
+@dataclass
+class _Resolver:
+    """Turns own systems into parts of a catalogue, each once."""
+
+    place: PlaceOf
+    folder: Path
+    notify: Notify
+    provide: Provide
+    services: Mapping[str, Service]
+    testbed: object
+    """The kind of the experiment's testbed, as it is written."""
+    protocol: str
+    """What clients speak, unless a variant says otherwise."""
+    host: str
+    """What they ask for, unless a variant says otherwise."""
+    fresh: bool
+    """Whether revisions are built again."""
+    known: list[tuple[TargetSpec, GeneratedService]] = field(default_factory=list, init=False)
+    """What was requested so far, wherever that was, and what became of it."""
+    backends: dict[str, str] = field(default_factory=dict, init=False)
+    """Where each is given, by the name of the host that it answers for."""
+    passes_on_to: dict[str, None] = field(default_factory=dict, init=False)
+    """Hosts that configurations name."""
+
+    def __post_init__(self) -> None:
+        self.generated = GeneratedCatalogue(self.services)
+
+    def keys(self, where: tuple[str, ...], variant: Mapping[str, Any]) -> OwnKeys:
+        """Read what a variant says of its own system; none of that makes sense for other stacks."""
+        given = {key: variant[key] for key in OwnKeys.model_fields if key in variant}
+        if given and not is_own(variant.get("stack")):
+            key = next(iter(given))
+            raise UserError(
+                f"{self.place((*where, key))}: {key} is for a system of your own, such as stack = "
+                f'"cmd:./server --port $PORT"; a stack of the catalog has settings'
+            )
+        keys = build(OwnKeys, given, lambda inner: self.place((*where, *inner)))
+        command.check_services(
+            keys.services, self.services, lambda role: self.place((*where, "services", *role))
+        )
+        for host in keys.backends:
+            self.backends.setdefault(host, self.place((*where, "backends", host)))
+        return keys
+
+    def demand_backends(self) -> None:
+        """Raise UserError for a backend that no configuration passes requests on to."""
+        for host, place in self.backends.items():
+            if backends.called(host, place) not in self.passes_on_to:
+                known = listed(self.passes_on_to) or "none"
+                raise UserError(
+                    f"{place}: nothing passes requests on to {host}; hosts that are named: {known}"
+                )
+
+    def name(self, stack: str, variant: Mapping[str, Any], keys: OwnKeys, place: str) -> str:
+        """Give the name in the catalogue of a stack that a user wrote."""
+        if not is_own(stack):
+            return stack
+        word, _, text = stack.partition(":")
+        kind = KINDS[word]
+        if "\0" in stack:
+            raise UserError(f"{place.rstrip(':')}: {stack!r:.{LONGEST_SHOWN}} has a NUL in it")
+        if not text.strip():
+            raise UserError(
+                f"{place.rstrip(':')}: nothing stands behind {word}:, "
+                f"docs/how-to/compare-my-app.md shows what can"
+            )
+        if kind.runs_already and (fixed := {"memory", "cpus"}.intersection(variant)):
+            raise UserError(
+                f"{place}: {' and '.join(sorted(fixed))} can't be given to what runs already; "
+                "let webdyno start it, with cmd:"
+            )
+        if kind.runs_already:
+            self._refuse_network(place)
+        if keys.root and not kind.has_root:
+            raise UserError(f"{place}: root is for a configuration, conf:FILE, and this is {stack}")
+        if keys.services and not kind.has_services:
+            raise UserError(
+                f"{place}: services stand behind a command, a revision or a container (cmd:, rev:, "
+                f"image:), and this is {stack}"
+            )
+        if (keys.setup or keys.prepare) and not kind.by_line:
+            key = "setup" if keys.setup else "prepare"
+            raise UserError(
+                f"{place}: {key} is for what stands behind a command or a revision (cmd:, rev:), "
+                f"and this is {stack}"
+            )
+        if keys.backends and not kind.has_backends:
+            raise UserError(
+                f"{place}: backends are for a configuration, conf:FILE, and this is {stack}"
+            )
+        secret_values(keys.environment.values(), os.environ)
+        folder = self._folder_of(keys, place)
+        declared, _ = split_settings(variant.get("settings"))
+        if declared and not kind.takes_settings:
+            able = ", ".join(f"{word}:" for word, value in KINDS.items() if value.takes_settings)
+            raise UserError(
+                f"{place}: settings can be declared for a command or a configuration ({able}), and "
+                f"this is {stack}"
+            )
+        spec = TargetSpec(
+            written=stack,
+            text=text.strip(),
+            keys=keys,
+            folder=folder,
+            place=place,
+            notify=self.notify,
+            services=self.services,
+            testbed=self.testbed,
+            provide=self.provide,
+            protocol=_protocol_in(variant) or self.protocol,
+            host=_host_in(variant) or self.host,
+            fresh=self.fresh,
+            settings=declared_settings(
+                declared, lambda where: f"{place}: settings.{'.'.join(map(str, where))}"
+            ),
+        )
+        made = self._make(kind, spec)
+        self.passes_on_to |= dict.fromkeys(made.passes_on_to)
+        behind, names = dict(made.behind), {}
+        for role, system in made.backends.items():
+            names[role], of_backend = self._backend(system, spec)
+            behind |= of_backend
+        service = self.generated.service(word, text, made)
+        return self.generated.stack(service, str(made.service["title"]), behind, names)
+
+    def _refuse_network(self, place: str) -> None:
+        if self.testbed == "netns":
+            raise UserError(
+                f"{place}: what runs already isn't in the network of --testbed netns; let webdyno "
+                "start it, with cmd:"
+            )
+
+    def _make(self, kind: OwnKind, spec: TargetSpec) -> GeneratedService:
+        """Make what is requested, once for all variants that are alike."""
+        same = replace(spec, place="")
+        made = next((made for known, made in self.known if known == same), None)
+        if made is None:
+            made = kind.make(spec)
+            self.known.append((same, made))
+        return made
+
+    def _folder_of(self, keys: OwnKeys, place: str) -> Path:
+        folder = (self.folder / (keys.dir or ".")).resolve()
+        if not folder.is_dir():
+            raise UserError(f"{place}: there is no folder {folder}, in which it is to run")
+        return folder
+
+    def _backend(self, system: str, spec: TargetSpec) -> tuple[str, Mapping[str, str]]:
+        """Give the service that a backend becomes, and what of the catalogue is behind that.
+
+        It has the variables of the configuration that it stands behind.
+        """
+        word, _, text = system.partition(":")
+        kind = KINDS[word]
+        if kind.runs_already:
+            self._refuse_network(spec.place)
+        keys = OwnKeys(environment=spec.keys.environment)
+        behind = replace(spec, written=system, text=text.strip(), keys=keys, settings={})
+        made = self._make(kind, replace(behind, protocol="http", host=""))
+        if made.backends:
+            raise UserError(
+                f"{spec.place}: the backend {system} has backends of its own; name one that stands "
+                "alone, such as cmd:COMMAND"
+            )
+        return self.generated.service(word, text, made), made.behind

@@ -1,0 +1,357 @@
+"""Lines of logs as requests, whichever program wrote them."""
+
+import json
+import re
+from functools import lru_cache
+from typing import Any
+from urllib.parse import unquote_to_bytes
+
+from webdyno.traffic.access import (
+    AT_EDGE,
+    CASE_BLIND,
+    QUOTED,
+    Access,
+    NoRequest,
+    address_of,
+    client,
+    common_time,
+    forwarded,
+    moment,
+    moment_of,
+    request_line,
+    stamp,
+    took_after_line,
+    took_in_bounds,
+    took_of_caddy,
+    took_of_json,
+    took_of_number,
+)
+from webdyno.traffic.balancers import (
+    iso_time,
+    read_haproxy,
+    read_load_balancer,
+    read_nginx_proxy_manager,
+)
+
+_ENVELOPES = {"log": "time", "MESSAGE": "", "message": "@timestamp", "line": "timestamp"}
+"""Keys under which docker, journald, Filebeat and Loki keep a line, and the key of its time."""
+_METHOD = ("request_method", "method", "http_method", "RequestMethod", "requestMethod")
+_METHOD_AND_TARGET = "request"
+_TARGET = ("request_uri", "uri", "path", "url", "RequestPath", "requestUrl", "ClientRequestURI")
+_STATUS = ("status", "status_code", "DownstreamStatus", "response_code", "EdgeResponseStatus")
+_TIME = (
+    *("StartUTC", "StartLocal", "start_time", "EdgeStartTimestamp"),
+    *("msec", "time_iso8601", "time_local", "@timestamp", "timestamp", "time", "ts"),
+)
+_BYTES = (
+    *("body_bytes_sent", "bytes_sent", "DownstreamContentSize", "responseSize", "bytes", "size"),
+    "EdgeResponseBytes",
+)
+_ADDRESS = (
+    *("remote_addr", "remote_ip", "client_ip", "clientip", "client", "ip", "ClientHost"),
+    *("remoteIp", "ClientIP", "downstream_remote_address"),
+)
+_AGENT = ("http_user_agent", "user_agent", "agent", "userAgent", "request_User-Agent")
+_FORWARDED = ("http_x_forwarded_for", "x_forwarded_for", "request_X-Forwarded-For", "xff")
+
+
+def read_json(text: bytes, before: bytes) -> Access:
+    """Read an object, before which something else may stand; raise NoRequest.
+
+    It is a request of nginx, Caddy, Traefik, Envoy, Google or Cloudflare, or the envelope of a line
+    in any format.
+    """
+    try:
+        fields = json.loads(text)
+    except (ValueError, RecursionError):
+        raise NoRequest("is no JSON") from None
+    if not isinstance(fields, dict):
+        raise NoRequest("is no JSON object")
+    for key, time in _ENVELOPES.items():
+        if isinstance(line := fields.get(key), str) and "status" not in fields:
+            begins = f"{fields.get(time)} " if time in fields else ""
+            return read_line(f"{begins}{line}".encode(errors="replace"))
+    try:
+        if isinstance(fields.get("request"), dict):
+            return _caddy(fields, before)
+        nested = fields.get("httpRequest")
+        return _named(fields | nested if isinstance(nested, dict) else fields, before)
+    except (KeyError, ValueError, TypeError, OverflowError):
+        raise NoRequest("lacks time, method, path or status, or has a wrong one") from None
+
+
+def _caddy(fields: dict[str, Any], before: bytes) -> Access:
+    """Read Caddy's JSON, or its console format, whose time and logger stand before the object."""
+    if str(fields.get("logger", "")).startswith("http.log.error") or b"http.log.error" in before:
+        raise NoRequest("reports an error, whose request has a line of its own")
+    request = fields["request"]
+    headers = request.get("headers")
+    address = request.get("client_ip") or request.get("remote_ip") or request.get("remote_addr")
+    behind = request.get("client_ip") not in {None, request.get("remote_ip")}
+    who, remarks = client(
+        _plain(address), b"" if behind else _plain(_header(headers, "X-Forwarded-For"))
+    )
+    return Access(
+        moment(fields["ts"]) if "ts" in fields else _stamped(before),
+        who,
+        _plain(_header(headers, "User-Agent")),
+        _text(request["method"]),
+        _text(request["uri"]),
+        int(fields["status"]),
+        _length(fields.get("size")),
+        took_s=took_of_caddy(fields.get("duration")),
+        remarks=remarks,
+    )
+
+
+def _named(fields: dict[str, Any], before: bytes) -> Access:
+    """Read the names that nginx, Traefik, Envoy and others have for the same things."""
+    method, target = _first(fields, _METHOD), _first(fields, _TARGET)
+    if method is None:
+        request_words = request_line(_text(fields[_METHOD_AND_TARGET]))
+    else:
+        request_words = _text(method), _text(target)
+    address, remarks = client(_plain(_first(fields, _ADDRESS)), _plain(_first(fields, _FORWARDED)))
+    nth = fields.get("connection_requests")
+    time = _first(fields, _TIME)
+    return Access(
+        _stamped(before) if time is None else moment(time),
+        address,
+        _plain(_first(fields, _AGENT)),
+        *request_words,
+        int(_first(fields, _STATUS)),
+        _length(_first(fields, _BYTES)),
+        None if nth in {None, ""} else int(nth) == 1,
+        took_of_json(fields),
+        remarks,
+    )
+
+
+def _first(fields: dict[str, Any], names: tuple[str, ...]) -> Any:  # noqa: ANN401 (what JSON has)
+    return next((fields[name] for name in names if name in fields), None)
+
+
+def _header(headers: object, name: str) -> object:
+    values = headers.get(name) if isinstance(headers, dict) else None
+    return values[0] if isinstance(values, list) and values else values
+
+
+def _stamped(before: bytes) -> float:
+    time_s = stamp(before)
+    if time_s is None:
+        raise ValueError
+    return time_s
+
+
+def _plain(value: object) -> bytes:
+    return b"" if value in (None, "-") else str(value).encode(errors="replace")
+
+
+def _text(value: object) -> bytes:
+    if not isinstance(value, str) or not value:
+        raise ValueError
+    return value.encode(errors="replace")
+
+
+def _length(value: object) -> int | None:
+    if value is None:
+        return None
+    number = int(str(value)) if value not in {"", "-"} else 0
+    if not 0 <= number < 2**62:
+        raise ValueError
+    return number
+
+
+_COMMON = re.compile(
+    rb"\[(\d\d/[^\]]{15,36}|\d{4}-\d\d-\d\d[T ][^\]]{8,24})\] " + QUOTED + rb" (\d{3}) (\d{1,18}|-)"
+    rb"(?: " + QUOTED + rb" " + QUOTED + rb")?"
+    rb"([^\r\n]*)"
+)
+_ENVOY = re.compile(
+    rb"\[(\d{4}-\d\d-\d\dT[^\]]{8,24})\] " + QUOTED + rb" (\d{1,3}) [A-Za-z,-]+ "
+    rb'(?:\S+ \S+ "[^"]*" )?\d+ (\d{1,18}) \d+ (-|\d{1,9}) ' + QUOTED + rb" " + QUOTED
+)
+_FIRST_QUOTED = re.compile(rb'\s*"([^"]*)"')
+MOST_WORDS = 64
+"""Before the time, from its end, that are looked at."""
+_UVICORN = re.compile(rb"(\S+):\d+ - " + QUOTED + rb" (\d{3})\b")
+_NEEDED = ("date", "time", "cs-method", "cs-uri-stem", "sc-status")
+_HIT = "Hit"
+_MS = 1e-3
+READ = (
+    "common and combined format, JSON of nginx, Caddy, Traefik and Envoy, Nginx Proxy Manager, "
+    "HAProxy, IIS, CloudFront, Amazon's load balancers, HAR"
+)
+
+
+def read_common(line: bytes) -> Access | None:
+    """Read a line, whatever a container, a cluster or syslog put before it; None for others."""
+    match = _COMMON.search(line)
+    if match is None or match[1][2:3] != b"/":  # Envoy writes ISO 8601, as some of nginx's do
+        envoy = _ENVOY.search(line)
+        if envoy or match is None:
+            return _envoy(envoy) if envoy else None
+    time, request, status, length, _, agent, rest = match.groups()
+    request_words = request_line(request)
+    first_quoted = _FIRST_QUOTED.match(rest) if agent and rest else None
+    address, remarks = client(
+        _client(line[: match.start()]), first_quoted[1] if first_quoted else b""
+    )
+    return Access(
+        common_time(time) if time[2:3] == b"/" else iso_time(time),
+        address,
+        agent or b"",
+        *request_words,
+        int(status),
+        0 if length == b"-" else int(length),
+        took_s=took_after_line(rest) if rest else None,
+        remarks=remarks,
+    )
+
+
+@lru_cache(maxsize=65536)
+def _client(head: bytes) -> bytes:
+    """Find the client in what stands before the time: `client identity user`, or more before it.
+
+    The last address is it, as prefixes and virtual hosts stand before the client, and of a list
+    as X-Forwarded-For has it the first. A client's name is known by its place alone.
+    """
+    words = head.replace(b"\0", b"").split()[-MOST_WORDS:]
+    if len(words) == 3 and (known := address_of(words[0])):
+        return known
+    for place in range(len(words) - 1, -1, -1):
+        if known := address_of(words[place]):
+            begins = place
+            while begins and words[begins - 1].endswith(b","):
+                begins -= 1
+            return forwarded(b" ".join(words[begins : place + 1])) or known
+    if len(words) > 3 and words[-2] == b"-":
+        return words[-3]
+    return words[0] if len(words) == 3 or words[1:2] == [b"-"] else b""
+
+
+def _envoy(match: re.Match[bytes]) -> Access:
+    """Read Envoy's own format and Istio's: its times are milliseconds, the client is forwarded."""
+    time, request, status, length, behind_ms, listed, agent = match.groups()
+    request_words = request_line(request)
+    address, remarks = client(b"", listed)
+    return Access(
+        iso_time(time),
+        address,
+        agent,
+        *request_words,
+        int(status),
+        int(length),
+        took_s=0.0 if behind_ms == b"-" else took_in_bounds(int(behind_ms) / 1e3),
+        remarks=remarks,
+    )
+
+
+def read_uvicorn(line: bytes) -> Access | None:
+    """Read uvicorn's line, where something before it has the time."""
+    match = _UVICORN.search(line)
+    if match is None:
+        return None
+    address, request, status = match.groups()
+    request_words = request_line(request)
+    time_s = stamp(line[: match.start()])
+    if time_s is None:
+        raise NoRequest("has no time")
+    return Access(time_s, address, b"", *request_words, int(status), None)
+
+
+class W3c:
+    """W3C's extended format (IIS, CloudFront): reads the lines that follow a `#Fields:` line."""
+
+    def __init__(self) -> None:
+        self.fields: list[str] = []
+        self._iis = False
+        self._tabs = False
+
+    def comment(self, line: bytes) -> None:
+        """Take a line that begins with #: it may name the fields of those that follow."""
+        if line.startswith(b"#Software:"):
+            self._iis = b"Internet Information" in line
+        if line.startswith(b"#Fields:"):
+            self.fields = line[len(b"#Fields:") :].decode(errors="replace").split()
+            self._tabs = "x-edge-location" in self.fields
+
+    def read(self, line: bytes) -> Access:
+        """Give a line's request; raise NoRequest where it has none."""
+        lacking = [name for name in _NEEDED if name not in self.fields]
+        if lacking:
+            raise NoRequest(f"follows a line #Fields: that doesn't name {', '.join(lacking)}")
+        text = line.decode(errors="surrogateescape").rstrip("\r\n")
+        values = text.split("\t" if self._tabs else " ")
+        if len(values) != len(self.fields):
+            raise NoRequest(f"has {len(values)} values, and #Fields: names {len(self.fields)}")
+        try:
+            return self._access(dict(zip(self.fields, values, strict=True)))
+        except (ValueError, OverflowError):
+            raise NoRequest("has a wrong time, status or length") from None
+
+    def _access(self, values: dict[str, str]) -> Access:
+        query = values.get("cs-uri-query", "-")
+        target = values["cs-uri-stem"] + ("" if query == "-" else f"?{query}")
+        remarks = [AT_EDGE] * (values.get("x-edge-result-type") == _HIT) + [CASE_BLIND] * self._iis
+        listed = _bytes(values.get("x-forwarded-for", values.get("X-Forwarded-For", "")))
+        address, by_proxy = client(
+            _bytes(values.get("c-ip", "")), unquote_to_bytes(listed.replace(b"+", b" "))
+        )
+        return Access(
+            moment_of(f"{values['date']}T{values['time']}"),
+            address,
+            _bytes(values.get("cs(User-Agent)", "")),
+            _bytes(values["cs-method"]),
+            _bytes(target),
+            int(values["sc-status"]),
+            None if (sent := values.get("sc-bytes", "-")) == "-" else int(sent),
+            took_s=self._took_s(values),
+            remarks=(*remarks, *by_proxy),
+        )
+
+    def _took_s(self, values: dict[str, str]) -> float | None:
+        """CloudFront has seconds, of which the first byte's are nearest to the server's; IIS ms."""
+        written = values.get("time-to-first-byte") or values.get("time-taken")
+        return took_of_number(written, 1.0 if self._tabs else _MS)
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode(errors="surrogateescape")
+
+
+class Lines:
+    """Reads the lines of one log: some formats name their fields as they go."""
+
+    def __init__(self) -> None:
+        self._w3c = W3c()
+
+    def read(self, line: bytes) -> Access | None:
+        """Give a line's request; raise NoRequest where it has none."""
+        if line.startswith(b"#"):
+            self._w3c.comment(line)
+            return None
+        return self._w3c.read(line) if self._w3c.fields else read_line(line)
+
+
+READERS = (
+    read_common,
+    read_nginx_proxy_manager,
+    read_haproxy,
+    read_load_balancer,
+    read_uvicorn,
+)
+"""Of formats that name no fields; the first that knows a line reads it."""
+
+
+def read_line(line: bytes) -> Access:
+    """Read a line of a format that names no fields; raise NoRequest."""
+    if line.startswith(b"{"):
+        return read_json(line, b"")
+    for read in READERS:
+        if access := read(line):
+            return access
+    begins = line.find(b"{")
+    if begins > 0 and line.rstrip().endswith(b"}"):
+        return read_json(line[begins:], line[:begins])
+    raise NoRequest("is in none of the formats that are read")

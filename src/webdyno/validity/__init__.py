@@ -1,0 +1,251 @@
+"""The validity rules: each one small and pure, each message with cause and fix."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+from webdyno.core.judgement import ExcludedSlot, ValidityWarning
+from webdyno.core.metrics import METRICS, metrics_of_kind
+from webdyno.core.records import PilotRecord, RoundRecord, SessionRecord, SlotRecord, StopRecord
+from webdyno.evidence.log_ratios import counts_apart
+from webdyno.evidence.noise import half_width
+from webdyno.evidence.point_data import PointData, RunData, derived
+from webdyno.validity import (
+    client,
+    counters,
+    keepalive,
+    network,
+    over_time,
+    preflight,
+    responses,
+    run,
+    servers,
+    site_rules,
+    state,
+)
+from webdyno.validity.rule import INTERFERENCE_TOLERATED, TIMING, Rule, SlotRule
+
+SLOT_RULES: dict[str, SlotRule] = {
+    rule.name: rule
+    for rule in (
+        *responses.RULES,
+        *servers.SLOT_RULES,
+        *keepalive.RULES,
+        *client.RULES,
+        *network.SLOT_RULES,
+        *servers.HOST_RULES,
+        counters.UNCOUNTED,
+    )
+}
+"""Rules that each slot keeps or breaks by itself, by name."""
+
+FIRST_RULES: tuple[Rule, ...] = (
+    run.SESSIONS,
+    run.INCIDENT,
+    preflight.PREFLIGHT,
+    site_rules.FEW_READS,
+)
+"""Those that are reported before them."""
+LAST_RULES: tuple[Rule, ...] = (
+    keepalive.RETRIED,
+    network.LINK_LIMITED,
+    state.STATE_GROWS,
+    *over_time.TRENDS,
+    *servers.COUNT_RULES,
+    *run.START_RULES,
+    *over_time.LATER_RULES,
+    servers.CHEAP_BY_QUEUEING,
+    run.FEW_SAMPLES,
+    run.FEW_ROUNDS,
+)
+"""Those that are reported after them."""
+
+WRONG_RESPONSES = (
+    "non-2xx",
+    "wrong-body",
+    "truncated",
+    "malformed",
+    "timeouts",
+    "resets",
+    "refused",
+)
+FOLLOWS_FROM = {
+    "non-2xx": ("wrong-status",),
+    "wrong-body": ("different-body",),
+    "malformed": ("no-response",),
+    "truncated": ("no-response",),
+    "resets": ("no-response",),
+    "no-responses": ("wrong-status", "different-body", "no-response", "incident", *WRONG_RESPONSES),
+    "few-samples": ("wrong-status", "no-response", "no-responses", *WRONG_RESPONSES),
+}
+"""By rule: those that explain it, if they make the same variant's figures invalid."""
+SAME_WITH_CAUSE = {over_time.TRENDS[0].name: state.STATE_GROWS.name}
+"""By rule: the one that reports the same of a variant, and what it comes from."""
+SHORT_RUN = "few-rounds"
+
+
+def all_rules() -> tuple[Rule, ...]:
+    """Give the rules of runs that are measured in slots, in the order of their reports."""
+    return (*FIRST_RULES, *SLOT_RULES.values(), *LAST_RULES)
+
+
+@derived
+def warnings_of(data: PointData, rules: tuple[Rule, ...] | None = None) -> list[ValidityWarning]:
+    """Apply rules to what was measured, and give causes; what makes it invalid comes first."""
+    warnings = [warning for rule in rules or all_rules() for warning in rule.warnings(data)]
+    causes = without_consequences(warnings, data.measure.decide_on)
+    return sorted(causes, key=lambda warning: warning.severity != "invalid")
+
+
+def without_consequences(
+    warnings: Sequence[ValidityWarning], decide_on: str
+) -> list[ValidityWarning]:
+    """Exclude what has its cause among the warnings.
+
+    That a run is short isn't worth a word where it has no verdict for another reason: more of it
+    would show the same.
+    """
+    causes = {
+        (warning.rule, warning.variant) for warning in warnings if warning.severity == "invalid"
+    }
+    warned = {(warning.rule, warning.variant) for warning in warnings}
+    invalidated = any(_invalidates(warning, decide_on) for warning in warnings)
+    return [
+        warning
+        for warning in warnings
+        if not (warning.rule == SHORT_RUN and invalidated)
+        and not any(
+            (cause, warning.variant) in causes for cause in FOLLOWS_FROM.get(warning.rule, ())
+        )
+        and (SAME_WITH_CAUSE.get(warning.rule), warning.variant) not in warned
+    ]
+
+
+def _invalidates(warning: ValidityWarning, metric: str) -> bool:
+    return warning.severity == "invalid" and (not warning.metrics or metric in warning.metrics)
+
+
+@derived
+def excluded_slots(data: PointData, *, lasting: bool = False) -> list[ExcludedSlot]:
+    """List the slots that break a rule, and those that hold a stall which a long look counts.
+
+    Those that had interference count all the same where intervals are no narrower without them.
+    With `lasting` only rules count whose causes don't pass by themselves.
+    """
+    broken = [
+        excluded
+        for rule in SLOT_RULES.values()
+        if not lasting or rule.tolerated < INTERFERENCE_TOLERATED
+        for excluded in rule.excluded(data.slots)
+    ]
+    return _where_that_narrows(data, broken) + [
+        ExcludedSlot(
+            round=slot.round,
+            slot=slot.slot,
+            variant=slot.variant,
+            rule="stall",
+            metrics=metrics_of_kind(TIMING, data.slots),
+        )
+        for look in data.looks
+        if look.stalls and counts_apart(data, look)
+        for slot in data.of_variant(look.variant)
+        if client.holds_stall(slot, look.stalls.length_s)
+    ]
+
+
+def _where_that_narrows(data: PointData, excluded: Sequence[ExcludedSlot]) -> list[ExcludedSlot]:
+    """Keep slots that had interference for the metrics whose intervals are no wider with them."""
+    interference = [slot for slot in excluded if only_interference(slot)]
+    others = [slot for slot in excluded if not only_interference(slot)]
+
+    def narrows(metric: str) -> bool:
+        rule = METRICS[metric]
+        without, with_them = (
+            half_width(without_slots(data, out, metric), rule) for out in (excluded, others)
+        )
+        return without < with_them
+
+    asked = {metric for slot in interference for metric in slot.metrics}
+    narrowed = set(filter(narrows, asked))
+    return others + [
+        slot.replace(metrics=metrics)
+        for slot in interference
+        if (metrics := [metric for metric in slot.metrics if metric in narrowed])
+    ]
+
+
+def only_interference(excluded: ExcludedSlot) -> bool:
+    """Return whether a slot was excluded for what could be bounded as well."""
+    rule = SLOT_RULES.get(excluded.rule)
+    return rule is not None and rule.has_bias_bound
+
+
+def excluded_words(data: PointData) -> str:
+    """Name the rules that slots were excluded by, with their number: `steal 3, non-2xx 1`."""
+    rules = Counter(slot.rule for slot in excluded_slots(data))
+    return ", ".join(f"{rule} {many}" for rule, many in rules.most_common())
+
+
+def rule_of_most(excluded: Iterable[ExcludedSlot], metric: str = "") -> str:
+    """Name the rule that left most slots out (of a metric); empty where none was."""
+    rules = Counter(
+        slot.rule for slot in excluded if not metric or not slot.metrics or metric in slot.metrics
+    )
+    return rules.most_common(1)[0][0] if rules else ""
+
+
+@derived
+def valid_for(data: PointData, metric: str) -> PointData:
+    """Keep the slots that count for a metric."""
+    return without_slots(data, excluded_slots(data), metric)
+
+
+def without_slots(data: PointData, excluded: Iterable[ExcludedSlot], metric: str) -> PointData:
+    """Exclude those of the slots that don't count for a metric."""
+    return data.without(
+        (slot.round, slot.slot) for slot in excluded if not slot.metrics or metric in slot.metrics
+    )
+
+
+def counting_share(points: Iterable[PointData]) -> float | None:
+    """Give the share of the time of pilots and rounds that was spent in windows that count.
+
+    Slots that are excluded from every metric don't count. Rounds that don't count, for an
+    adjustment's sake, took time all the same. None before the first round has ended.
+    """
+    counted_s = took_s = 0.0
+    for data in points:
+        broken = {(slot.round, slot.slot) for slot in excluded_slots(data) if not slot.metrics}
+        counted_s += sum(
+            slot.load.measured_s for slot in data.slots if (slot.round, slot.slot) not in broken
+        )
+        took_s += used_s(data)
+    return counted_s / took_s if took_s else None
+
+
+def used_s(data: PointData | RunData) -> float:
+    """Give how much of its time is used up: what pilots and finished rounds took."""
+    return sum(
+        record.took_s for record in data.records if isinstance(record, RoundRecord | PilotRecord)
+    )
+
+
+def spent_s(run: RunData) -> float:
+    """Give how long a run has measured in all its sessions, with all that happened in between.
+
+    That is longer than what finished rounds took: one may have been cut.
+    """
+    spent, session = 0.0, list[datetime]()
+    for record in run.records:
+        match record:
+            case SessionRecord():
+                spent, session = spent + _span_s(session), []
+            case PilotRecord() | SlotRecord():
+                session.append(record.started_at)
+            case StopRecord():
+                session.append(record.stopped_at)
+    return spent + _span_s(session)
+
+
+def _span_s(moments: Sequence[datetime]) -> float:
+    return (max(moments) - min(moments)).total_seconds() if moments else 0.0

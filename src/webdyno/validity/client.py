@@ -1,0 +1,384 @@
+"""Whether the client could do what was asked of it: a saturated one measures itself."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from math import inf, sqrt
+from statistics import median
+
+from webdyno.core.crossing import is_at_least
+from webdyno.core.format import duration, latency, number, percent
+from webdyno.core.load_result import LoadResult, Window
+from webdyno.core.machine import Limit
+from webdyno.core.metrics import throughput_rps
+from webdyno.core.readings import Readings
+from webdyno.core.records import SlotRecord
+from webdyno.evidence.point_data import PointData
+from webdyno.validity.rule import INTERFERENCE_TOLERATED, LATENCY, TIMING, SlotRule, readings_of
+
+BUSY_LIMIT = 0.85
+"""Share of its time that the client's busiest thread may be on the CPU."""
+
+WAITING_LIMIT = 1 - BUSY_LIMIT
+"""Share of its time that a thread of the client may be ready and wait for a CPU."""
+
+SEND_DELAY_LIMIT, SEND_DELAY_FLOOR_US = 0.05, 500.0
+"""Open loop: the send delay's 99th percentile may reach this share of the latency's, and in any
+case this much beyond its budget: one late wake-up in a hundred says nothing about the client."""
+
+NEAR, STALE = 0.9, 1.1
+"""From `NEAR` times the ceiling on it may be the ceiling that is measured. Throughput above `STALE`
+times the ceiling shows that the calibration isn't true any more, so it says nothing."""
+
+TIME_LEFT_BELOW = 0.85
+"""Share of the time that the busiest of the servers' CPUs is busy: below, it isn't what lacks."""
+
+RATE_TOLERANCE = 0.02
+CHANCE = 3.0
+"""Standard deviations of a Poisson count that random arrivals may be off by chance."""
+
+STILL_LIMIT = 0.02
+"""Share of a slot in which the client may stall: it moves the throughput by as much."""
+
+GONE_LIMIT = 0.25
+"""Share of a slot whose windows may measure nothing because the client stalled: the rest was
+measured next to a client, and servers, that were just beginning again."""
+
+STALL_SHARE, FEWEST_EXPECTED = 0.1, 20
+"""A window stalled that has less than this share of the responses that the rest of the slot lets
+expect, where that is enough of them to report."""
+EXCUSING_SHARE = 0.5
+"""Of a stall, for which another cause has to be seen, or else it is the servers' own."""
+FEWEST_WINDOWS = 3
+"""Of a slot, whose median says what is usual."""
+STALL_RESPONSE_TIMES = 5
+"""How many latencies a window must last for that: responses may come in bursts that far apart.
+"""
+
+
+def _busiest(slots: Sequence[SlotRecord]) -> str:
+    busiest = max(slot.load.client.busy for slot in slots)
+    return (
+        f"the client's busiest thread was on the CPU for up to {percent(busiest)} of the time "
+        f"(limit {percent(BUSY_LIMIT)}), so the server could have been faster than measured"
+    )
+
+
+MORE_CLIENT_CPUS = (
+    "Give the client more CPUs (--server-cores 1), or decide on server CPU per request "
+    "(--set measure.decide_on=server_cpu_us)."
+)
+
+CLIENT_LIMITED = SlotRule(
+    name="client-limited",
+    broken=lambda slot: slot.load.client.busy > BUSY_LIMIT and not slot.load.client.busy_waits,
+    what=_busiest,
+    fix=MORE_CLIENT_CPUS,
+    invalidates=TIMING,
+    censors=True,
+)
+
+
+def reaches_ceiling(slot: SlotRecord, limit: Limit) -> bool:
+    """Whether a slot's throughput is the most that `doctor --calibrate` found, for this reason."""
+    ceiling = slot.readings.ceiling if slot.readings else None
+    share = _ceiling_share(slot)
+    return ceiling is not None and ceiling.limited_by == limit and NEAR < share < STALE
+
+
+def _ceiling_share(slot: SlotRecord) -> float:
+    """Give the slot's throughput as a share of the ceiling."""
+    ceiling = slot.readings.ceiling if slot.readings else None
+    return (
+        (throughput_rps([slot]) or 0.0) / ceiling.throughput_rps
+        if ceiling and ceiling.throughput_rps
+        else 0.0
+    )
+
+
+def _highest(slots: Sequence[SlotRecord]) -> str:
+    known = [readings.ceiling for readings in readings_of(slots) if readings.ceiling]
+    return (
+        f"it answered up to {percent(max(map(_ceiling_share, slots)))} of the "
+        f"{number(round(known[0].throughput_rps))} req/s that this client reaches against "
+        "a server that does nothing (webdyno doctor --calibrate)"
+    )
+
+
+CLIENT_CEILING = SlotRule(
+    name="client-ceiling",
+    broken=lambda slot: reaches_ceiling(slot, "client"),
+    what=_highest,
+    fix=MORE_CLIENT_CPUS,
+    invalidates=TIMING,
+    censors=True,
+)
+
+
+def _waited(slot: SlotRecord) -> bool:
+    if slot.readings is None or slot.readings.shared_cpus:
+        return False
+    return (slot.readings.client_waiting or 0.0) > WAITING_LIMIT
+
+
+def _most_waiting(slots: Sequence[SlotRecord]) -> str:
+    waiting = max(readings.client_waiting or 0.0 for readings in readings_of(slots))
+    return (
+        f"a thread of the client waited for a CPU up to {percent(waiting)} of the time (limit "
+        f"{percent(WAITING_LIMIT)}): something else had it, or a CPU quota held it back"
+    )
+
+
+CLIENT_CPU_STARVED = SlotRule(
+    name="client-cpu-starved",
+    broken=_waited,
+    what=_most_waiting,
+    fix="Stop other programs on the client's CPUs, or lift its container's CPU quota.",
+    invalidates=TIMING,
+    tolerated=INTERFERENCE_TOLERATED,
+    has_bias_bound=True,
+)
+
+
+def _still_s(slot: SlotRecord) -> float:
+    """By its own clock, and by what the probes saw."""
+    seen_s = slot.readings.stopped.client_s if slot.readings and slot.readings.stopped else 0.0
+    return max(seen_s, slot.load.client.stalled_s)
+
+
+def _gone_s(load: LoadResult) -> float:
+    """In windows that measure nothing, as the client stalled in them."""
+    if not load.client.excluded_windows:
+        return 0.0
+    return sum(window.length_s for window in load.counted_windows if window.stalled)
+
+
+def still_share(slot: SlotRecord) -> float:
+    """Give the share of the time that counts in which the client stalled.
+
+    Windows that measure nothing for that reason don't count.
+    """
+    gone_s = _gone_s(slot.load)
+    left_s = slot.load.measured_s - gone_s
+    return min(max(_still_s(slot) - gone_s, 0.0) / left_s, 1.0) if left_s > 0 else 1.0
+
+
+def _stalled_for_long(slot: SlotRecord) -> bool:
+    gone_s = _gone_s(slot.load)
+    return still_share(slot) > STILL_LIMIT or gone_s > GONE_LIMIT * slot.load.measured_s
+
+
+CLIENT_STALLED = SlotRule(
+    name="client-stalled",
+    broken=_stalled_for_long,
+    what=lambda slots: (
+        f"the load generator stalled for up to {duration(max(map(_still_s, slots)))} of a "
+        "slot, and sent nothing in that time: it was stopped, or had no CPU"
+    ),
+    fix="Look for what stops programs here: a debugger, a suspended machine, other programs on "
+    "the client's CPUs.",
+    invalidates=TIMING,
+    tolerated=INTERFERENCE_TOLERATED,
+    has_bias_bound=True,
+)
+
+
+def stalled_s(slot: SlotRecord) -> float:
+    """Give the length of the slot's windows in which next to nothing was answered."""
+    return sum(window.length_s for window in slot.load.counted_windows if _stalled(window, slot))
+
+
+def _stalled(window: Window, slot: SlotRecord) -> bool:
+    usual_us = slot.load.latency_us.p50
+    if not usual_us or window.length_s < STALL_RESPONSE_TIMES * usual_us / 1e6:
+        return False
+    others = [other for other in slot.load.counted_windows if other is not window]
+    others_s = sum(other.length_s for other in others)
+    if not others_s:
+        return False
+    expected = sum(other.completed for other in others) / others_s * window.length_s
+    return expected >= FEWEST_EXPECTED and window.completed < STALL_SHARE * expected
+
+
+def own_stall_s(slot: SlotRecord) -> float:
+    """Give the length of the slot's windows without responses that only the servers explain.
+
+    None where the slot's own readings name another cause for half of it: the load generator
+    stalled, the hypervisor or other programs had the servers' CPUs, or a signal stopped them.
+    """
+    quiet_s = stalled_s(slot)
+    return quiet_s if _elsewhere_s(slot) < EXCUSING_SHARE * quiet_s else 0.0
+
+
+def holds_stall(slot: SlotRecord, stall_s: float) -> bool:
+    """Whether a slot lacks at least half of what one stall of this length takes, and not elsewhere.
+
+    Stalls may be shorter than windows, and lie in two of them.
+    """
+    if own_stall_s(slot) > 0:
+        return True
+    windows = slot.load.counted_windows
+    if len(windows) < FEWEST_WINDOWS:
+        return False
+    usual = median(window.completed / window.length_s for window in windows)
+    lacks_s = [window.length_s - window.completed / usual for window in windows] if usual else [0.0]
+    most_s = max(sum(pair) for pair in pairwise([*lacks_s, 0.0]))
+    return most_s >= stall_s / 2 and _elsewhere_s(slot) < EXCUSING_SHARE * most_s
+
+
+def _elsewhere_s(slot: SlotRecord) -> float:
+    """Give the longest time for which one other cause can have stopped the responses."""
+    if slot.readings is None:
+        return _still_s(slot)
+    host = slot.readings.host
+    servers = host.servers
+    cpus = servers.total_s / host.took_s if host.took_s else 0.0
+    stopped_s = slot.readings.stopped.servers_s if slot.readings.stopped else 0.0
+    causes_s = [_still_s(slot), stopped_s]
+    if cpus:
+        others_s = (servers.busy_s - slot.servers.cpu_s) / cpus
+        causes_s += [servers.steal_s / cpus, min(others_s, _waited_for_cpu_s(slot.readings))]
+    return max(causes_s)
+
+
+def _waited_for_cpu_s(readings: Readings) -> float:
+    """Give for how long servers wanted a CPU: those that sleep don't mind who has theirs."""
+    waited = [service.waited_for_cpu_s for service in readings.services.values()]
+    known = [share for share in waited if share is not None]
+    return sum(known) if known and len(known) == len(waited) else inf
+
+
+MACHINE_STALLED = SlotRule(
+    name="machine-stalled",
+    broken=lambda slot: stalled_s(slot) > 0 and own_stall_s(slot) == 0,
+    what=lambda slots: (
+        f"for {duration(max(map(stalled_s, slots)))} of a slot next to nothing was answered, "
+        "as the load generator or the machine stalled"
+    ),
+    fix="Look for what stops programs here: a suspended machine, a frozen container, a "
+    "debugger, other programs on the servers' CPUs.",
+    invalidates=TIMING,
+    tolerated=INTERFERENCE_TOLERATED,
+)
+
+
+def _lagged(slot: SlotRecord) -> bool:
+    delay, response = slot.load.send_delay_us, slot.load.latency_us.p99
+    if slot.load.loop != "open" or not delay.p99 or not response:
+        return False
+    return delay.p99 > max(SEND_DELAY_LIMIT * response, delay.budget + SEND_DELAY_FLOOR_US)
+
+
+def _longest_delay(slots: Sequence[SlotRecord]) -> str:
+    worst = max(slot.load.send_delay_us.p99 or 0.0 for slot in slots)
+    return (
+        f"requests left up to {latency(worst)} after they were due (99th percentile), more than "
+        f"{percent(SEND_DELAY_LIMIT)} of the latency"
+    )
+
+
+SEND_DELAY = SlotRule(
+    name="send-delay",
+    broken=_lagged,
+    what=_longest_delay,
+    fix="Lower the arrival rate, or give the client more CPUs (--server-cores 1).",
+    invalidates=LATENCY,
+    has_bias_bound=True,
+)
+
+
+def _missed(slot: SlotRecord) -> bool:
+    """Whether an open loop's requests were not answered as fast as they were due.
+
+    Those that are answered in the drain were due in the window as well, those carried into it
+    weren't. What keeps up only by a queue that grows shows in the last window, unless that begins
+    before the first responses come.
+    """
+    load = slot.load
+    if not load.offered_rps:
+        return False
+    answered = load.requests.completed + load.requests.drained - load.requests.carried
+    # Requests of a flow or burst come together: chance does more than to as many that come alone.
+    together = load.due_together or 1
+    if _off(answered, load.offered_rps * load.measured_s, together):
+        return True
+    last, usual_us = (
+        load.counted_windows[-1] if load.counted_windows else None,
+        load.latency_us.p50,
+    )
+    if last is None or usual_us is None or last.at_s < usual_us / 1e6:
+        return False
+    of_last = load.offered_rps if load.last_offered_rps is None else load.last_offered_rps
+    due = of_last * last.length_s
+    return last.completed < due and _off(last.completed, due, together)
+
+
+def _off(count: int, expected: float, together: int) -> bool:
+    by_chance = CHANCE * sqrt(expected * together)
+    return abs(count - expected) > max(RATE_TOLERANCE * expected, by_chance)
+
+
+def _rates(slots: Sequence[SlotRecord]) -> str:
+    worst = min(
+        slots, key=lambda slot: (throughput_rps([slot]) or 0.0) / (slot.load.offered_rps or 1)
+    )
+    rates = (
+        f"{number(worst.load.offered_rps or 0)} req/s were offered, but "
+        f"{number(_answered_rps(worst))} were answered"
+    )
+    return f"{rates}: late ones came in addition" if _is_surplus(worst) else rates
+
+
+def _is_surplus(slot: SlotRecord) -> bool:
+    """Whether more was answered than was due: what had been due before came late."""
+    return _answered_rps(slot) > (slot.load.offered_rps or inf)
+
+
+def _answered_rps(slot: SlotRecord) -> float:
+    """Give the last window's throughput where all was answered in the end, else the slot's."""
+    over_all = throughput_rps([slot]) or 0.0
+    last = slot.load.counted_windows[-1] if slot.load.counted_windows else None
+    return min(over_all, last.completed / last.length_s) if last and last.length_s else over_all
+
+
+def _more_at_a_time(slots: Sequence[SlotRecord]) -> str:
+    """Say what to do where the servers' CPUs had time left: requests waited for something else."""
+    busiest = [readings.host.busiest_server_cpu for readings in readings_of(slots)]
+    known = [share for share in busiest if share is not None]
+    if not known or max(known) > TIME_LEFT_BELOW:
+        return ""
+    return (
+        "The servers' CPUs had time left: give the load more connections (-c 256) or the server "
+        "more workers, or lower the arrival rate."
+    )
+
+
+OFFERED_RATE = SlotRule(
+    name="offered-rate",
+    broken=_missed,
+    what=_rates,
+    fix="Lower the arrival rate below what every variant can answer; `webdyno capacity` finds it.",
+    special_fix=lambda slots: (
+        "Client or servers stalled before: look for what else uses their CPUs."
+        if all(map(_is_surplus, slots))
+        else _more_at_a_time(slots)
+    ),
+)
+
+RULES = (
+    CLIENT_LIMITED,
+    CLIENT_CPU_STARVED,
+    CLIENT_STALLED,
+    MACHINE_STALLED,
+    SEND_DELAY,
+    OFFERED_RATE,
+    CLIENT_CEILING,
+)
+
+
+def client_was_the_limit(data: PointData, variant: str) -> bool:
+    """Whether in most rounds the load generator ended a variant's search upwards."""
+    rounds = [
+        [slot.trial for slot in this_round.of(variant) if slot.trial] for this_round in data.rounds
+    ]
+    ended = [is_at_least(trials) for trials in rounds if trials]
+    return sum(ended) > len(ended) / 2

@@ -1,0 +1,232 @@
+"""Whether connections were kept as asked: opening them is a good part of a small request's cost."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from webdyno.core.format import count, number
+from webdyno.core.judgement import ExcludedSlot, ValidityWarning
+from webdyno.core.metrics import responses
+from webdyno.core.records import SlotRecord
+from webdyno.evidence.point_data import PointData
+from webdyno.statistics.interval import welch
+from webdyno.validity.rule import RunRule, SlotRule, note
+
+CLOSED_LIMIT = 0.02
+"""Share of responses after which the server may close although the connection was to be kept.
+
+Usual settings stay below it: nginx closes after 1000 requests, Apache after 100, and Apache's event
+MPM some more when all its threads are busy.
+"""
+
+REPORTED_LIMIT = 0.005
+"""Share of responses from which on it is reported: what opening connections costs can be seen
+then."""
+
+ALIKE = 0.8
+"""Variants close connections alike where the smallest share of responses is this much of the
+largest."""
+
+NEARLY_ALIKE = 1 / 3
+"""Below that they aren't alike, however much the shares of single slots vary,"""
+FEWEST_SLOTS = 4
+"""… nor with fewer slots of each that show how much they do."""
+
+SAME = (
+    "Ask all variants for the same: --set load.keepalive=never (a connection for each request) or "
+    "--set load.keepalive=50."
+)
+
+ALL_CLOSED = 0.9
+"""Share of responses from which on a server keeps no connection; some are closed after the slot."""
+
+HELD_LIMIT = 0.99
+"""Share of the idle connections that must be open: one may just be opened again at the end."""
+
+
+def _closed_share(slots: Sequence[SlotRecord]) -> float:
+    """Give the share of responses after which the server closed a kept connection."""
+    kept = [slot for slot in slots if slot.load.keepalive.requested != "never"]
+    closed = sum(slot.load.all_of_it.server_closed or 0 for slot in kept)
+    return closed / max(sum(responses(slot) for slot in kept), 1)
+
+
+def _closed_early(slot: SlotRecord) -> bool:
+    return _closed_share([slot]) > CLOSED_LIMIT
+
+
+def _closed(slots: Sequence[SlotRecord]) -> str:
+    closed = sum(slot.load.all_of_it.server_closed or 0 for slot in slots)
+    return (
+        f"the server closed {count(closed, 'connection')} that should have been kept, "
+        f"{_one_in(_closed_share(slots))}"
+    )
+
+
+def _one_in(share: float) -> str:
+    return f"one in {number(1 / share)} responses"
+
+
+def _retried(data: PointData) -> Iterator[ValidityWarning]:
+    """Note variants whose servers closed kept connections just as they were used again."""
+    for variant in data.experiment.variants:
+        slots = data.of_variant(variant)
+        retried = sum(slot.load.all_of_it.retried or 0 for slot in slots)
+        if retried:
+            yield note(
+                "retried",
+                variant,
+                f"{count(retried, 'request')} at {number(sum(map(responses, slots)))} responses "
+                "met a kept connection that the server had just closed, and were sent once more",
+                "Browsers do so, too, and its time is in the figures. To have none, open a "
+                "connection for each request: --set load.keepalive=never.",
+            )
+
+
+def _reused(slot: SlotRecord) -> int:
+    return slot.load.all_of_it.connections.reused_requests or 0
+
+
+def _kept_on(slot: SlotRecord) -> bool:
+    return slot.load.keepalive.requested == "never" and bool(
+        slot.load.all_of_it.connections.reused_requests
+    )
+
+
+def _let_go(slot: SlotRecord) -> bool:
+    idle = slot.load.idle_connections
+    return idle is not None and idle.held < HELD_LIMIT * idle.requested
+
+
+def _fewest_held(slots: Sequence[SlotRecord]) -> str:
+    counts = [idle for slot in slots if (idle := slot.load.idle_connections)]
+    fewest = min(counts, key=lambda idle: idle.held)
+    return (
+        f"only {number(fewest.held)} of {number(fewest.requested)} idle connections were kept open"
+    )
+
+
+@dataclass(frozen=True)
+class _KeptAlike(SlotRule):
+    """Servers that close connections equally often are alike: what it costs is in all figures.
+
+    So do two revisions of a program, or two servers that are set up alike. Whether a variant closes
+    too many is known by all its slots: connections that were opened together reach a server's limit
+    together, which is more than usual in one slot and less in the others.
+    """
+
+    def excluded(self, slots: Sequence[SlotRecord]) -> list[ExcludedSlot]:
+        """List the slots that break the rule, unless the variants are alike."""
+        if _are_alike(slots):
+            return []
+        closing = _closing(slots)
+        return super().excluded([slot for slot in slots if slot.variant in closing])
+
+    def warnings(self, data: PointData) -> list[ValidityWarning]:
+        """Report variants that close connections; notes where they are alike, or close few."""
+        if _are_alike(data.slots):
+            return [self._alike(list(_by_variant(data.slots).values()))]
+        closing = _closing(data.slots)
+        shares = {
+            variant: share
+            for variant, slots in _by_variant(data.slots).items()
+            if variant not in closing and (share := _closed_share(slots)) > REPORTED_LIMIT
+        }
+        notes = [
+            note(
+                self.name,
+                variant,
+                f"{_closed(data.of_variant(variant))}; its figures include that",
+                SAME,
+            )
+            for variant in shares
+        ]
+        warnings = [warning for warning in super().warnings(data) if warning.variant in closing]
+        return [*warnings, *notes]
+
+    def _alike(self, variants: Sequence[Sequence[SlotRecord]]) -> ValidityWarning:
+        shares = sorted({_one_in(_closed_share(slots)) for slots in variants})
+        if all(_closed_share(slots) >= ALL_CLOSED for slots in variants):
+            what = "no variant keeps connections: each request opened its own"
+            fix = "Say so in the experiment: --set load.keepalive=never."
+        else:
+            what = f"the variants close kept connections alike, after {' or '.join(shares)}"
+            fix = SAME
+        return ValidityWarning(
+            rule=self.name,
+            severity="note",
+            variant=None,
+            what=f"{what}, and that is in all figures",
+            fix=fix,
+        )
+
+
+def _by_variant(slots: Sequence[SlotRecord]) -> dict[str, list[SlotRecord]]:
+    by_variant: dict[str, list[SlotRecord]] = {}
+    for slot in slots:
+        by_variant.setdefault(slot.variant, []).append(slot)
+    return by_variant
+
+
+def _closing(slots: Sequence[SlotRecord]) -> set[str]:
+    """Name the variants that close too many connections."""
+    return {
+        variant
+        for variant, mine in _by_variant(slots).items()
+        if _closed_share(mine) > CLOSED_LIMIT
+    }
+
+
+def _are_alike(slots: Sequence[SlotRecord]) -> bool:
+    """Whether all variants close kept connections, each about as often as the others.
+
+    How often may vary from slot to slot, as with servers that close what is idle whenever their
+    threads are busy: variants that aren't surely unlike are alike then.
+    """
+    by_share = sorted(_by_variant(slots).values(), key=_closed_share)
+    if not by_share:
+        return False
+    least, most = by_share[0], by_share[-1]
+    low, high = _closed_share(least), _closed_share(most)
+    if low <= REPORTED_LIMIT or low < NEARLY_ALIKE * high:
+        return False
+    return low >= ALIKE * high or not _surely_unlike(least, most)
+
+
+def _surely_unlike(least: Sequence[SlotRecord], most: Sequence[SlotRecord]) -> bool:
+    """Whether the shares of two variants' slots differ by more than chance."""
+    shares = [np.array([_closed_share([slot]) for slot in mine]) for mine in (most, least)]
+    if min(map(len, shares)) < FEWEST_SLOTS:
+        return True
+    return welch(shares[0], shares[1], 0.95).low > 0
+
+
+KEEP_ALIVE = _KeptAlike(
+    name="keep-alive",
+    broken=_closed_early,
+    what=_closed,
+    fix=SAME,
+)
+
+RETRIED = RunRule("retried", _retried)
+
+UNWANTED_KEEP_ALIVE = SlotRule(
+    name="unwanted-keep-alive",
+    broken=_kept_on,
+    what=lambda slots: (
+        f"{count(sum(map(_reused, slots)), 'request')} "
+        "went over a connection used before, although each was to open its own"
+    ),
+    fix="Use another load generator, or ask for keep-alive.",
+)
+
+IDLE_CONNECTIONS = SlotRule(
+    name="idle-connections",
+    broken=_let_go,
+    what=_fewest_held,
+    fix="Raise the server's limits of connections, workers and open files, or hold fewer: "
+    "--set load.idle_connections=N.",
+)
+
+RULES = (KEEP_ALIVE, UNWANTED_KEEP_ALIVE, IDLE_CONNECTIONS)

@@ -1,0 +1,326 @@
+"""Whether the servers stayed as they were, over slots and rounds and in the long looks.
+
+A trend over a round, or inside its slots, means that they hadn't settled. A closed loop shows it by
+its rate. That of an open loop is its timetable's, which rises and falls in all slots alike: there
+it is the requests that a second of the servers' CPU time answers.
+
+Of what long looks saw, what stalls or drifts can still be measured; only who serves no more makes a
+run invalid.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from math import expm1, log
+from statistics import fmean
+
+import numpy as np
+
+from webdyno.core.format import count, duration, number, percent
+from webdyno.core.judgement import ValidityWarning
+from webdyno.core.long_look import Failing, LongLook
+from webdyno.core.metrics import server_cpu_us, throughput_rps
+from webdyno.core.records import SlotRecord
+from webdyno.core.units import memory_words
+from webdyno.evidence.long_look import (
+    MORE_OPEN,
+    drift_words,
+    failing_words,
+    look_words,
+    slow_words,
+    stall_words,
+)
+from webdyno.evidence.point_data import PointData, Round
+from webdyno.evidence.stalls import gone
+from webdyno.statistics.interval import Estimate, estimate, fitted_line
+from webdyno.validity.client import own_stall_s
+from webdyno.validity.rule import RunRule, note
+from webdyno.validity.writes import left_behind
+
+TREND_ALPHA = 0.01
+"""Of "there is a trend" by chance, in any variant: five times as strict as a verdict."""
+LARGEST_CHANGE = 20.0
+"""Of ln(throughput); beyond it throughput is a billion times another, and records are damaged."""
+THIRD_IN_LATENCIES = 20
+"""How long a third of a slot must be to be judged, in mean latency: a slot's first responses
+come a service time after its beginning, which takes as much as that off its first third."""
+FAILS_SHARE = 0.01
+"""Who fails so many requests to the end isn't what was measured before."""
+LENGTHS_S = {"2m": 120.0, "10m": 600.0, "1h": 3_600.0, "4h": 14_400.0}
+LONGEST = "24h"
+MUCH_LONGER = 3
+LOG_FIX = (
+    "Look in the server's log for what it does then: garbage collection, compaction, rotation of "
+    "logs, a lock."
+)
+
+
+@dataclass(frozen=True)
+class Trend:
+    """A rule about variants whose throughput rises or falls in round after round."""
+
+    name: str
+    change: Callable[[Round, str], float | None]
+    """Change of ln(throughput), or of `work_rate`, of a variant in a round; None where it can't be
+    reported."""
+    noted: float
+    """Changes of the throughput up to this aren't worth a word."""
+    over: str
+    fix: str
+    fix_of_writes: str = ""
+    """Where the throughput falls and requests write; `fix` where this is empty."""
+    seen: float = 1.0
+    """Share of the time that the values are of over which the change was seen."""
+
+    def warnings(self, data: PointData) -> list[ValidityWarning]:
+        """Report the variants that have one.
+
+        Each round gives one change; their t interval says whether they have a direction in common.
+        """
+        variants = list(data.experiment.variants)
+        trends = (
+            self._of_variant(data, variant, TREND_ALPHA / len(variants)) for variant in variants
+        )
+        return [warning for warning in trends if warning is not None]
+
+    def sure_change(
+        self, data: PointData, variant: str, alpha: float = TREND_ALPHA
+    ) -> Estimate | None:
+        """Give the change of ln(throughput) or ln(`work_rate`), where it is sure and matters."""
+        changes = [
+            d for this_round in data.rounds if (d := self.change(this_round, variant)) is not None
+        ]
+        if len(changes) < 2:
+            return None
+        mean = estimate(np.array(changes), 1 - alpha)
+        large = abs(expm1(min(mean.centre, LARGEST_CHANGE))) > self.noted
+        return mean if large and mean.excludes_zero() else None
+
+    def _of_variant(self, data: PointData, variant: str, alpha: float) -> ValidityWarning | None:
+        mean = self.sure_change(data, variant, alpha)
+        if mean is None:
+            return None
+        change = expm1(min(mean.centre, LARGEST_CHANGE))
+        direction = "rises" if change > 0 else "falls"
+        by_writes = change < 0 and left_behind(data, variant) is not None
+        return ValidityWarning(
+            rule=self.name,
+            severity="note",
+            variant=variant,
+            what=f"variant {variant}: {pace(data, variant)} {direction} by {percent(abs(change))} "
+            f"from the first to the last {self.over}; how far that can have moved its figures "
+            "counts against the verdict",
+            fix=(by_writes and self.fix_of_writes) or self.fix,
+        )
+
+
+def pace(data: PointData, variant: str) -> str:
+    """Name what a trend of a variant is about."""
+    is_open = any(slot.load.loop == "open" for slot in data.of_variant(variant))
+    return "what a second of its CPU time answers" if is_open else "its throughput"
+
+
+def work_rate(slot: SlotRecord) -> float | None:
+    """Give a slot's throughput, or in an open loop the responses per second of server CPU time."""
+    if slot.load.loop == "closed":
+        return throughput_rps([slot])
+    cost_us = server_cpu_us([slot])
+    return 1e6 / cost_us if cost_us else None
+
+
+def _over_the_round(this_round: Round, variant: str) -> float | None:
+    """Change from the variant's first slot in a round to its last, on the fitted line."""
+    throughputs = {slot.slot: work_rate(slot) for slot in this_round.of(variant)}
+    points = [
+        (position, throughput)
+        for position, throughput in throughputs.items()
+        if throughput is not None
+    ]
+    if len(points) < 2:
+        return None
+    position, logs = (
+        np.array([p for p, _ in points]),
+        np.log([throughput for _, throughput in points]),
+    )
+    return fitted_line(position, logs).slope * float(np.ptp(position))
+
+
+def _inside_slots(this_round: Round, variant: str) -> float | None:
+    """Change from the first third of a slot to the last, the mean of the variant's slots."""
+    changes = [change for slot in this_round.of(variant) if (change := _inside(slot)) is not None]
+    return fmean(changes) if changes else None
+
+
+def _inside(slot: SlotRecord) -> float | None:
+    windows, latency_us = slot.load.counted_windows, slot.load.latency_us.mean
+    if slot.load.loop == "open" or len(windows) < 3 or latency_us is None:
+        return None
+    first, last = windows[0], windows[-1]
+    short = min(first.length_s, last.length_s) < THIRD_IN_LATENCIES * latency_us / 1e6
+    if short or not all((first.completed, last.completed, first.length_s, last.length_s)):
+        return None
+    return log(last.completed / last.length_s) - log(first.completed / first.length_s)
+
+
+TRENDS = (
+    Trend(
+        "trend",
+        _over_the_round,
+        noted=0.02,  # ABBA order cancels what all variants have in common of it
+        over="slot of a round",
+        fix="Warm up longer: --set measure.warmup_s=5.",
+    ),
+    Trend(
+        "slot-trend",
+        _inside_slots,
+        noted=0.05,
+        over="third of its slots",
+        seen=2 / 3,  # from the middle of the first third to that of the last
+        fix="Make slots longer, so that their beginning weighs less: --set measure.slot_s=2.",
+        fix_of_writes="Its requests write: begin with more rows, so that those of a slot weigh "
+        "less, or have all variants write as many: --rate.",
+    ),
+)
+
+
+def _stalls(data: PointData) -> Iterator[ValidityWarning]:
+    yield from _in_slots(data)
+    for look in data.looks:
+        if look.stalls is None:
+            continue
+        share = look.stalls.share
+        yield note(
+            "stalls",
+            look.variant,
+            f"it answers next to nothing for {percent(share.estimate)} of the time "
+            f"({percent(share.low)} to {percent(share.high)}): {stall_words(look)}, seen in "
+            f"{look_words(look)}; nothing else on this machine explains that, so it counts",
+            LOG_FIX,
+        )
+
+
+def _slow(data: PointData) -> Iterator[ValidityWarning]:
+    for look in data.looks:
+        if look.slow:
+            yield note(
+                "slow-stretches",
+                look.variant,
+                f"{slow_words(look.slow, look)}, seen in {look_words(look)}; nothing else on this "
+                "machine explains that, so what it costs counts against the verdict",
+                "Look in the server's log for what it does then: a cache that expires, a "
+                "checkpoint, work in the background.",
+            )
+
+
+def _in_slots(data: PointData) -> Iterator[ValidityWarning]:
+    """Report stalls in slots, where no long look says more of them."""
+    known = {look.variant for look in data.looks if look.stalls}
+    for variant in data.experiment.variants:
+        stalled = [own_stall_s(slot) for slot in data.of_variant(variant) if slot.trial is None]
+        if variant in known or not any(stalled):
+            continue
+        yield note(
+            "stalls",
+            variant,
+            f"for {duration(max(stalled))} of a slot next to nothing was answered, though all was "
+            "well before or after; nothing else on this machine explains that, so it counts",
+            LOG_FIX,
+        )
+
+
+def _drifts(data: PointData) -> Iterator[ValidityWarning]:
+    for look in data.looks:
+        for drift in look.drifts:
+            yield note(
+                "drift",
+                look.variant,
+                f"{drift_words(drift)} in {duration(look.unbroken_s)} of load; how far it moved "
+                "counts against the verdict",
+                f"Measure for longer: --soak {_longer(look)}.",
+            )
+
+
+def _growth(data: PointData) -> Iterator[ValidityWarning]:
+    for look in data.looks:
+        if look.growth is None:
+            continue
+        per_request = look.growth.bytes_per_request
+        yield note(
+            "memory-growth",
+            look.variant,
+            f"its memory grew all through the second half of {duration(look.unbroken_s)} of load, "
+            f"by {memory_words(round(look.growth.bytes_per_s.estimate))} a second: "
+            f"{number(round(per_request.estimate))} bytes per request "
+            f"({number(round(per_request.low))} to {number(round(per_request.high))})",
+            f"See whether it is a cache that fills or a leak: --soak {_longer(look)}.",
+        )
+
+
+def _longer(look: LongLook) -> str:
+    """Give a length by which more can be seen."""
+    return next(
+        (name for name, s in LENGTHS_S.items() if s >= MUCH_LONGER * look.looked_s), LONGEST
+    )
+
+
+def _more_open(data: PointData) -> Iterator[ValidityWarning]:
+    for look in data.looks:
+        if look.more_open is None:
+            continue
+        every = 1 / look.more_open.per_request.estimate
+        yield note(
+            "more-open",
+            look.variant,
+            f"its {MORE_OPEN} became more all through the second half of "
+            f"{duration(look.unbroken_s)} of load, by "
+            f"{number(look.more_open.per_s.estimate)} a second: one for every "
+            f"{number(round(every))} requests",
+            "Look at what the descriptors are (ls -l /proc/PID/fd), before they reach the limit on "
+            "open files.",
+        )
+
+
+def _failing(data: PointData) -> Iterator[ValidityWarning]:
+    for look in data.looks:
+        end = gone(look.failing)
+        if look.failing:
+            yield _of_failures(look, end or max(look.failing, key=lambda failure: failure.failed))
+        if look.died:
+            died = note(
+                "died-later",
+                look.variant,
+                f"{look.died}, after {look_words(look, end.at_s if end else None)}",
+                "Look in the server's log, in the run's folder, for a crash, or for too little "
+                "memory.",
+            )
+            yield died.replace(severity="invalid")
+
+
+def _of_failures(look: LongLook, worst: Failing) -> ValidityWarning:
+    more = f" (and {count(len(look.failing) - 1, 'time')} more)" if len(look.failing) > 1 else ""
+    if worst.by_client:
+        return note(
+            "client-out-of-ports",
+            look.variant,
+            f"{failing_words(worst)}{more}; it is the load generator that could open no more "
+            "connections, so that says nothing of the servers, and nothing after it is counted",
+            "Use keep-alive, or widen net.ipv4.ip_local_port_range.",
+        )
+    failures = note(
+        "fails-later",
+        look.variant,
+        f"{failing_words(worst)}{more}",
+        "Look in the server's log, in the run's folder, for what it has no more of then: open "
+        "files, ports, memory, connections to others.",
+    )
+    invalidates = worst.to_the_end and worst.share >= FAILS_SHARE
+    return failures.replace(severity="invalid") if invalidates else failures
+
+
+LATER_RULES = (
+    RunRule("fails-later", _failing),
+    RunRule("stalls", _stalls),
+    RunRule("slow-stretches", _slow),
+    RunRule("drift", _drifts),
+    RunRule("memory-growth", _growth),
+    RunRule("more-open", _more_open),
+)

@@ -1,0 +1,393 @@
+"""Whether all variants answered the same before the load: different pages can't be compared."""
+
+import html
+import re
+from collections.abc import Iterator, Sequence
+
+from webdyno.core.experiment import Experiment
+from webdyno.core.format import count, latency, number
+from webdyno.core.judgement import ValidityWarning
+from webdyno.core.records import PreflightRecord, Response
+from webdyno.evidence.point_data import PointData
+from webdyno.validity.responses import fix_of_status, leads_to
+from webdyno.validity.rule import RunRule, note, uncomparable
+from webdyno.validity.site_rules import KEEP_RULES, broken_rules
+
+CORRECT = (
+    "See what each sends with `webdyno up` and curl, and correct the site or the server's settings "
+    "until all variants answer alike."
+)
+NO_RESPONSE = "See what it does with `webdyno up` and `curl -v`; its log is in the run's folder."
+LET_IN = (
+    "Correct [[login]] or its [values]: docs/how-to/logins-and-flows.md has what each answer means."
+)
+DIFFERENT = (
+    "Correct it, or say by --ignore what may differ, as a regular expression or a place in JSON: "
+    "--ignore '$.items[*].id'."
+)
+
+MARKUP = re.compile(r"<(script|style)\b.*?(</\1>|$)|<[^>]*(>|$)", re.DOTALL | re.IGNORECASE)
+SOURCE = ("<?php", "<?=")
+"""How files begin that a server should run, not send."""
+
+SEE_BODIES = "See with `webdyno up` and curl whether they are the same page."
+OTHER_BODIES = (
+    "Correct it where that isn't what changed. --same-bodies refuses such revisions, but for what "
+    "--ignore names, such as --ignore '$.items[*].id'."
+)
+
+SIZE_TOLERANCE = 0.05
+"""How much larger one variant's body may be where bodies may differ from one response to the
+next."""
+
+
+def _preflight(data: PointData) -> list[ValidityWarning]:
+    """Give what the checks show; what several rounds show is reported once."""
+    experiment = data.experiment
+    warnings: dict[tuple[str, str | None, str], ValidityWarning] = {}
+    for preflight in data.preflights:
+        for warning in response_differences(preflight, experiment):
+            warnings.setdefault((warning.rule, warning.variant, warning.what), warning)
+    alike = asked_alike(experiment)
+    return [
+        *warnings.values(),
+        *_unlike_but_allowed(data.preflights, alike, experiment),
+        *_asked_differences(experiment),
+        *_unlike_tls(data.preflights, experiment),
+        *_ran_before(data),
+    ]
+
+
+PREFLIGHT = RunRule("preflight", _preflight)
+
+
+def response_differences(
+    preflight: PreflightRecord, experiment: Experiment
+) -> list[ValidityWarning]:
+    """Give what keeps the variants' responses from being compared.
+
+    Variants that are asked for other pages than the baseline are only held to what their site
+    promises.
+    """
+    by_variant = {
+        variant: preflight.responses[variant]
+        for variant in experiment.variants
+        if variant in preflight.responses
+    }
+    alike = {
+        variant: by_variant[variant] for variant in asked_alike(experiment) if variant in by_variant
+    }
+    same_bodies = experiment.same_bodies
+    return [
+        *broken_rules(preflight, experiment),
+        *_unlike_expected(by_variant),
+        *_unlike_each_other(alike, same_bodies=same_bodies),
+    ]
+
+
+def asked_alike(experiment: Experiment) -> list[str]:
+    """Name the baseline and the variants that are asked for the same pages of the same site."""
+    pages = {
+        variant: (experiment.site_of(variant), experiment.load_of(variant).paths)
+        for variant in experiment.variants
+    }
+    baseline, *_ = experiment.variants
+    return [variant for variant in experiment.variants if pages[variant] == pages[baseline]]
+
+
+def _asked_differences(experiment: Experiment) -> Iterator[ValidityWarning]:
+    """Note what differs because the question says so: the verdict is about that, too.
+
+    Of a variant that has less of one thing on purpose that is the question.
+    """
+    baseline, *others = experiment.variants
+    for variant in others:
+        if experiment.asks.means_to_differ(variant):
+            continue
+        if declared := declared_differences(experiment, variant, baseline):
+            yield note(
+                "asked-difference",
+                variant,
+                f"it differs from {baseline} not by its servers alone, as the experiment asks: "
+                f"{'; '.join(declared)}",
+                "Read the verdict as one about all of that together.",
+            )
+
+
+def _unlike_tls(
+    preflights: Sequence[PreflightRecord], experiment: Experiment
+) -> Iterator[ValidityWarning]:
+    """Note variants that agree upon another version of TLS or another cipher than the baseline."""
+    agreed = {
+        variant: next(
+            (own.tls for each in preflights for own in each.responses.get(variant, []) if own.tls),
+            "",
+        )
+        for variant in experiment.variants
+    }
+    baseline, *others = experiment.variants
+    for variant in others:
+        if agreed[variant] and agreed[baseline] and agreed[variant] != agreed[baseline]:
+            yield note(
+                "unlike-tls",
+                variant,
+                f"it agrees upon {agreed[variant]} with a client that leaves the choice to it, "
+                f"{baseline} upon {agreed[baseline]}: what they cost differs by that as well",
+                "Give both the same tls_version and tls_cipher, where they have such settings.",
+            )
+
+
+def _ran_before(data: PointData) -> Iterator[ValidityWarning]:
+    """Note what is watched only: its rounds are no fresh starts, so that they are too alike.
+
+    Of what is on another machine the load alone says.
+    """
+    for variant, trip_s in data.round_trips_s.items():
+        yield note(
+            "other-machine",
+            variant,
+            "it runs on another machine, whose CPU and other work aren't known; its latency "
+            f"includes the network's round trip ({latency(trip_s * 1e6)})",
+            "Measure it on its own machine for CPU per request.",
+        )
+    for variant in data.ran_before:
+        yield note(
+            "ran-before",
+            variant,
+            "it ran before webdyno came and isn't started again in each round, so that this is an "
+            "observation: what differs from start to start (memory layout, caches, what it did "
+            "before) is in the ratio, but not in its interval",
+            "Have webdyno start it, with cmd: instead of url:, for a comparison of fresh starts.",
+        )
+
+
+def declared_differences(experiment: Experiment, variant: str, other: str) -> list[str]:
+    """Say in which settings of site, load and testbed two variants differ: `load.paths.
+
+    /a, not /b`.
+    """
+    both = [_settings_of(experiment, name) for name in (variant, other)]
+    return [
+        f"{key}: {_shown(both[0].get(key))}, not {_shown(both[1].get(key))}"
+        for key in dict.fromkeys((*both[0], *both[1]))
+        if both[0].get(key) != both[1].get(key)
+    ]
+
+
+def _settings_of(experiment: Experiment, variant: str) -> dict[str, object]:
+    load, testbed = experiment.load_of(variant), experiment.testbed_of(variant)
+    return {
+        "site": experiment.site_of(variant),
+        **{f"load.{key}": value for key, value in load},
+        **{f"testbed.{key}": value for key, value in testbed},
+    }
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return "none" if value in (None, {}) else str(value)
+
+
+def _unlike_expected(by_variant: dict[str, list[Response]]) -> Iterator[ValidityWarning]:
+    for variant, responses in by_variant.items():
+        for index, response in enumerate(responses):
+            if response.is_login:
+                yield uncomparable(
+                    "login-failed",
+                    variant,
+                    f"variant {variant} didn't let a user in: {response.path}: {response.error}",
+                    LET_IN,
+                )
+            elif response.status is None:
+                yield uncomparable(
+                    "no-response",
+                    variant,
+                    f"variant {variant} gave no usable response to {response.path}: "
+                    f"{response.error or 'no reason'}",
+                    NO_RESPONSE,
+                )
+            elif not response.has_right_status:
+                statuses = {own[index].status for own in by_variant.values() if index < len(own)}
+                right = response.expected_status or "a status from 200 to 299"
+                yield uncomparable(
+                    "wrong-status",
+                    variant,
+                    f"variant {variant} answered {response.status} to {response.path}, {right} "
+                    f"was expected{leads_to(response) or _begins(response)}",
+                    fix_of_status(response, statuses),
+                )
+            elif _is_source(response):
+                yield uncomparable(
+                    "source-code",
+                    variant,
+                    f"variant {variant} answered {response.path} with the source of a program, not "
+                    f"with what it gives: {_beginning(response)!r:.80}",
+                    "Have the server run such files: set up PHP for it (its module, or PHP-FPM).",
+                )
+            elif response.lacks is not None:
+                yield uncomparable(
+                    "different-body",
+                    variant,
+                    f"variant {variant} answered {response.path} without {response.lacks!r:.60}, "
+                    "which its response should contain; it begins with "
+                    f"{response.body_start!r:.80}",
+                    CORRECT,
+                )
+            elif response.lacks_header is not None:
+                yield uncomparable(
+                    "missing-header",
+                    variant,
+                    f"variant {variant} answered {response.path} without the right header "
+                    f"{response.lacks_header}",
+                    KEEP_RULES,
+                )
+            elif response.expected_sha256 not in {None, response.body_sha256}:
+                expected = (
+                    ""
+                    if response.expected_bytes in {None, response.body_bytes}
+                    else f", {number(response.expected_bytes)} were expected"
+                )
+                yield uncomparable(
+                    "different-body",
+                    variant,
+                    f"variant {variant} answered {response.path} with another body than the site's "
+                    f"({count(response.body_bytes, 'byte')}{expected})",
+                    CORRECT,
+                )
+
+
+def _unlike_each_other(
+    by_variant: dict[str, list[Response]], *, same_bodies: bool
+) -> Iterator[ValidityWarning]:
+    """Compare the variants' responses one by one, in the order in which the load asks for them."""
+    if not by_variant:
+        return
+    baseline, *others = by_variant
+    for variant in others:
+        if any(response.is_login for response in (*by_variant[baseline], *by_variant[variant])):
+            continue
+        if len(by_variant[baseline]) != len(by_variant[variant]):
+            yield uncomparable(
+                "different-body",
+                variant,
+                f"variants {baseline} and {variant} are asked for different numbers of paths: "
+                f"{len(by_variant[baseline])} and {len(by_variant[variant])}",
+                CORRECT,
+            )
+            continue
+        for ours, theirs in zip(by_variant[baseline], by_variant[variant], strict=True):
+            if not (_as_expected(ours) and _as_expected(theirs)):
+                continue
+            paths = " and ".join(dict.fromkeys((ours.path, theirs.path)))
+            if ours.status != theirs.status:
+                yield uncomparable(
+                    "wrong-status",
+                    variant,
+                    f"variants {baseline} and {variant} answered {paths} with different statuses: "
+                    f"{ours.status} and {theirs.status}",
+                    CORRECT,
+                )
+            elif not _may_be_compared(ours, theirs, same_bodies=same_bodies):
+                yield uncomparable(
+                    "different-body",
+                    variant,
+                    f"variants {baseline} and {variant} answered {paths} with different bodies: "
+                    f"{number(ours.body_bytes)} and {count(theirs.body_bytes, 'byte')}"
+                    f"{_diff(baseline, ours, variant, theirs)}",
+                    DIFFERENT,
+                )
+
+
+def _unlike_but_allowed(
+    preflights: Sequence[PreflightRecord], variants: Sequence[str], experiment: Experiment
+) -> Iterator[ValidityWarning]:
+    """Note pages whose bodies differ between variants, where the site doesn't say what is right.
+
+    Pages that also differ from one response to the next of the same variant, as those with a date
+    or a random number do, are what the site's freedom is for, and not worth a word.
+    """
+    baseline, *others = variants
+    for variant in others:
+        unlike: dict[str, str] = {}
+        varying: set[str] = set()
+        sums: dict[tuple[str, int], str] = {}
+        for preflight in preflights:
+            both = (preflight.responses.get(name, []) for name in (baseline, variant))
+            for index, (ours, theirs) in enumerate(zip(*both, strict=False)):
+                paths = " and ".join(dict.fromkeys((ours.path, theirs.path)))
+                free = ours.expected_sha256 is None and theirs.expected_sha256 is None
+                free = free and not theirs.has_rules
+                comparable = _may_be_compared(ours, theirs, same_bodies=experiment.same_bodies)
+                if free and ours.body_sha256 != theirs.body_sha256 and comparable:
+                    sizes = f"{number(ours.body_bytes)} and {count(theirs.body_bytes, 'byte')}"
+                    unlike.setdefault(paths, sizes + _diff(baseline, ours, variant, theirs))
+                for name, response in ((baseline, ours), (variant, theirs)):
+                    if sums.setdefault((name, index), response.body_sha256) != response.body_sha256:
+                        varying.add(paths)
+        differing = {paths: sizes for paths, sizes in unlike.items() if paths not in varying}
+        if differing:
+            paths, sizes = next(iter(differing.items()))
+            more = f", and {count(len(differing) - 1, 'other path')}" if len(differing) > 1 else ""
+            yield note(
+                "unlike-bodies",
+                variant,
+                f"it answered {paths} with another body than {baseline} ({sizes}){more}; the site "
+                "doesn't say which is right, so both count",
+                SEE_BODIES if experiment.same_bodies else OTHER_BODIES,
+            )
+
+
+def _as_expected(response: Response) -> bool:
+    """Whether a response is what its site promises; if not, that has been reported already."""
+    return (
+        response.has_right_status
+        and not response.is_login
+        and response.lacks is None
+        and response.lacks_header is None
+        and response.expected_sha256 in {None, response.body_sha256}
+    )
+
+
+def _is_source(response: Response) -> bool:
+    """Whether a PHP file was sent as it is, where nobody says that this is right."""
+    is_promised = response.expected_sha256 is not None and _as_expected(response)
+    return not is_promised and _beginning(response).lower().startswith(SOURCE)
+
+
+def _beginning(response: Response) -> str:
+    return response.body_start.lstrip("\ufeff \r\n\t")
+
+
+def _may_be_compared(one: Response, other: Response, *, same_bodies: bool) -> bool:
+    """Whether two responses, each of them right, may be measured against each other."""
+    if one.has_rules and other.has_rules:
+        return True
+    free = one.expected_sha256 is None and other.expected_sha256 is None
+    return (free and not same_bodies) or _alike(one, other)
+
+
+def _alike(one: Response, other: Response) -> bool:
+    """Whether two bodies are the same, or of about one size where the site lets them vary."""
+    if one.expected_sha256 or other.expected_sha256:
+        return one.body_sha256 == other.body_sha256
+    smaller, larger = sorted((one.body_bytes, other.body_bytes))
+    return larger <= smaller * (1 + SIZE_TOLERANCE)
+
+
+def _begins(response: Response) -> str:
+    start = " ".join(_in_words(response.body_start).split())
+    return f"; it says {start!r:.160}" if start else ""
+
+
+def _in_words(body: str) -> str:
+    """Give a page's words without its markup, and anything else as it is."""
+    if not body.lstrip().startswith("<"):
+        return body
+    return html.unescape(MARKUP.sub(" ", body))
+
+
+def _diff(baseline: str, ours: Response, variant: str, theirs: Response) -> str:
+    """Show what is other, line by line, where that is on record."""
+    lines = theirs.unlike or ours.unlike
+    return f" (- {baseline}, + {variant}):\n" + "\n".join(lines) if lines else ""

@@ -1,0 +1,223 @@
+"""Whether requests were answered, and rightly: a fast error page is no fast page.
+
+What to do about a status that wasn't expected depends on the status.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
+
+from webdyno.core.format import count, number, upper_first
+from webdyno.core.metrics import responses
+from webdyno.core.records import Response, SlotRecord
+from webdyno.core.request import header
+from webdyno.core.text import split_url
+from webdyno.validity.rule import SlotRule
+
+OK, REDIRECT, BAD_REQUEST, SERVER_ERROR = 200, 300, 400, 500
+NOT_ALLOWED = {401, 403}
+BEHIND = {502, 503, 504}
+NO_SUCH_PAGE = 404
+SEE = "See what it sends with `webdyno up` and curl"
+LOGS = "its log is in the run's folder"
+
+
+def _count(slots: Sequence[SlotRecord], kind: str) -> int:
+    return sum(slot.load.all_of_it.failures.by_kind()[kind] for slot in slots)
+
+
+def _requests(slot: SlotRecord) -> int:
+    """Count requests sent, or where those aren't known, their responses and failures."""
+    whole = slot.load.all_of_it
+    return whole.completed + whole.failures.total if whole.sent is None else whole.sent
+
+
+def _example(slots: Sequence[SlotRecord]) -> str:
+    """The load generator's own words about one of the failures."""
+    samples = [sample for slot in slots for sample in slot.load.all_of_it.failure_samples]
+    return f"; for example {samples[0]}" if samples else ""
+
+
+def _unexpected_status(slots: Sequence[SlotRecord]) -> str:
+    by_status: Counter[str] = Counter()
+    for slot in slots:
+        by_status.update(slot.load.all_of_it.by_status)
+    codes = [code for code, _ in by_status.most_common() if not code.startswith("2")]
+    total = sum(responses(slot) for slot in slots)
+    return (
+        f"{number(_count(slots, 'status'))} of {count(total, 'response')} had an unexpected status "
+        f"({', '.join(codes or by_status)}){_refusal(slots) or _example(slots)}"
+    )
+
+
+def _refusal(slots: Sequence[SlotRecord]) -> str:
+    """Give the server's own words on a limit of its own."""
+    refusal = next((slot.refusal for slot in slots if slot.refusal), "")
+    return f"; its log says: {refusal:.200}" if refusal else ""
+
+
+def _limit_or_overload(slots: Sequence[SlotRecord]) -> str:
+    """Say what to do about statuses that come under load alone, so that curl sees none of them."""
+    if _refusal(slots):
+        return LIMITED
+    statuses = {code for slot in slots for code in slot.load.all_of_it.by_status}
+    wrong = {code for code in statuses if not code.startswith("2")}
+    return OVERLOADED if wrong and wrong <= UNDER_LOAD else ""
+
+
+def _failure_rule(
+    name: str,
+    kind: str,
+    noun: str,
+    fix: str,
+    *,
+    besides: Callable[[SlotRecord], int] = lambda _: 0,
+) -> SlotRule:
+    """Make a rule that forbids one kind of failure; `noun` names one request that failed so.
+
+    `besides` counts those of them that are another rule's.
+    """
+
+    def failed(slot: SlotRecord) -> int:
+        return slot.load.all_of_it.failures.by_kind()[kind] - besides(slot)
+
+    def broken(slot: SlotRecord) -> bool:
+        return failed(slot) > 0
+
+    def what(slots: Sequence[SlotRecord]) -> str:
+        sent = sum(_requests(slot) for slot in slots)
+        return f"{count(sum(map(failed, slots)), noun)} at {number(sent)} requests{_example(slots)}"
+
+    return SlotRule(name, broken, what, fix)
+
+
+UNDER_LOAD = {"429", "503"}
+"""Too many requests; no room for this one now."""
+LIMITED = "Lift that limit (limit_req, limit_conn), or ask for less: --set load.rate_per_s=N."
+OVERLOADED = "Use fewer connections or a lower arrival rate, or give the server more workers."
+NON_2XX = SlotRule(
+    name="non-2xx",
+    broken=lambda slot: bool(slot.load.all_of_it.failures.status),
+    what=_unexpected_status,
+    special_fix=_limit_or_overload,
+    fix="Ask for the page with `webdyno up` and curl, and correct the site, its permissions or the "
+    "path.",
+)
+
+WRONG_BODY = _failure_rule(
+    "wrong-body",
+    "body",
+    "response with an unexpected body",
+    "Look at what it sends with `webdyno up` and curl.",
+)
+
+TRUNCATED = _failure_rule(
+    "truncated",
+    "truncated",
+    "truncated response",
+    "Look in the server's error log, in the run's folder, for crashes, memory limits and write "
+    "timeouts.",
+)
+
+MALFORMED = _failure_rule(
+    "malformed",
+    "malformed",
+    "response that is not HTTP",
+    "Look at the raw response with `webdyno up` and `curl -i --raw`.",
+)
+
+TIMEOUTS = _failure_rule(
+    "timeouts",
+    "timeout",
+    "request without a response in time",
+    "Use fewer connections or a lower arrival rate; raise load.timeout_s if slow responses are "
+    "right.",
+)
+
+RESETS = _failure_rule(
+    "resets",
+    "reset",
+    "connection reset by the server",
+    "Look in the server's error log, in the run's folder, for workers that die and full queues; "
+    "where it only ends kept connections, use --set load.keepalive=never.",
+)
+
+REFUSED = _failure_rule(
+    "refused",
+    "connect",
+    "failed connection attempt",
+    "Check that the server stayed up, and raise its limits of backlog, open files and connections.",
+    # What the client had no port for is no refusal: `ports-used-up`.
+    besides=lambda slot: slot.load.all_of_it.connections.without_port or 0,
+)
+
+NO_RESPONSES = SlotRule(
+    name="no-responses",
+    broken=lambda slot: slot.load.all_of_it.completed == 0,
+    what=lambda slots: f"not one valid response in {count(len(slots), 'slot')}",
+    fix="Ask for the page with `webdyno up` and curl; if it is only slow, make slots longer: "
+    "--set measure.slot_s=5.",
+)
+
+RULES = (NON_2XX, WRONG_BODY, TRUNCATED, MALFORMED, TIMEOUTS, RESETS, REFUSED, NO_RESPONSES)
+
+
+def leads_to(response: Response) -> str:
+    """Say where a redirect leads; nothing of other responses."""
+    place = _location(response)
+    return f"; it leads to {place!r:.200}" if place else ""
+
+
+def fix_of_status(response: Response, of_all: Collection[int | None]) -> str:
+    """Say what to do about a response; `of_all`: the statuses of all variants to this request."""
+    status = response.status or 0
+    itself = (
+        f"to measure this response itself, give the request `status = {status}` in [[requests]]"
+    )
+    if OK <= status < REDIRECT:
+        return f"{upper_first(itself)}, if it is the right one."
+    if REDIRECT <= status < BAD_REQUEST:
+        return f"{_redirected(response)}{itself}."
+    if status in NOT_ALLOWED:
+        return (
+            "Send what it wants to see, such as --set 'load.headers.Cookie=${env:COOKIE}' or "
+            f"load.headers.Authorization, or name another page by --path; {itself}."
+        )
+    if status == NO_SUCH_PAGE:
+        others = len(set(of_all)) > 1
+        have = "that all variants have" if others else "that there is"
+        return f"Name a page {have}, by --path or --site; {itself}."
+    if status in BEHIND:
+        return (
+            f"Start what it passes requests on to, or see why that takes no more of them: {LOGS}."
+        )
+    if status >= SERVER_ERROR:
+        return f"See why its program failed: {LOGS}."
+    return f"{SEE}, and correct it or the request; {itself}."
+
+
+def _location(response: Response) -> str:
+    if not REDIRECT <= (response.status or 0) < BAD_REQUEST:
+        return ""
+    return header(dict(response.headers), "location") or ""
+
+
+def _redirected(response: Response) -> str:
+    """Say how to ask for what a redirect leads to."""
+    place = split_url(_location(response))
+    path = place.path + (f"?{place.query}" if place.query else "")
+    steps = []
+    if place.scheme == "https" and not response.tls:
+        steps.append("speak TLS: --set load.protocol=h2 (or https)")
+    if place.hostname and not _is_local(place.hostname):
+        steps.append(f"say which host is requested: --host {place.hostname}")
+    if path and path != response.path:
+        steps.append(f"ask for where it leads: --path {path:.200}")
+    if header(dict(response.headers), "set-cookie"):
+        steps.append("send the cookie that it sets: --set 'load.headers.Cookie=${env:COOKIE}'")
+    if not steps:
+        return "Ask for the page that it leads to, as redirects aren't followed; "
+    return f"{upper_first('; '.join(steps))}, as redirects aren't followed; "
+
+
+def _is_local(host: str) -> bool:
+    return host == "localhost" or host.startswith("127.") or host == "::1"

@@ -1,0 +1,393 @@
+"""Whether the servers had what they need, did no other work, and counted what was sent to them.
+
+What others do on their CPUs is measured as if servers did it. Who is cheap at a given arrival rate
+may let requests wait for it.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import permutations
+from statistics import median
+from typing import NamedTuple
+
+from webdyno.core.base import Interval
+from webdyno.core.format import count, duration, latency, listed, number, percent, times
+from webdyno.core.judgement import ValidityWarning
+from webdyno.core.metrics import CPU_TIME, METRICS, responses
+from webdyno.core.readings import Readings
+from webdyno.core.records import SlotRecord
+from webdyno.core.units import memory_words
+from webdyno.evidence.cost import cost_rate_rps
+from webdyno.evidence.log_ratios import pair_of
+from webdyno.evidence.point_data import PointData
+from webdyno.statistics.interval import estimate
+from webdyno.validity.rule import (
+    INTERFERENCE_TOLERATED,
+    TIMING,
+    WORK,
+    RunRule,
+    SlotRule,
+    note,
+    readings_of,
+    with_readings,
+)
+
+FOREIGN_LIMIT = 0.1
+"""Share of the servers' CPU time that other programs may take."""
+TICKS_S = 0.02
+"""By how much the host's CPU time, counted in ticks of 10 ms, may be off next to that."""
+STEAL_LIMIT = 0.02
+"""Share of the CPU time of servers and client that the hypervisor may give to others."""
+PRESSURE_LIMIT = 0.05
+"""Share of the slot in which a task may have waited for memory."""
+LEFT_OVER_LIMIT = 0.02
+"""Share of the slot's CPU time that variants which should be idle may use."""
+UNDRAINED_LIMIT = 0.01
+"""Share of the responses that may still be missing after the drain."""
+CONFIDENCE = 0.95
+WAITING = {"p50": "latency_p50_us", "p99": "latency_p99_us"}
+CHEAPER = 0.98
+"""Share of the other's CPU that a cheaper one needs at most: beyond it they count as equal."""
+LONGER, LONGER_US = 1.5, 500.0
+"""So many times as long, with 95% confidence, and so much longer requests wait at least: nobody's
+objective is about less. What the client sent late is none of it."""
+
+
+def foreign_s(slot: SlotRecord) -> float:
+    """Give the CPU time on the servers' CPUs that was surely used by no server nor the client.
+
+    Interrupts' time is the servers' own, whether or not the kernel keeps it apart from theirs; what
+    the other variants' servers used is distinguished (`left-over-work`). A client on the same CPUs
+    used its own.
+    """
+    if slot.readings is None:
+        return 0.0
+    ours_s = slot.servers.cpu_s + sum(slot.readings.other_variants_cpu_s.values())
+    if slot.readings.shared_cpus:
+        ours_s += slot.load.client.cpu_user_s + slot.load.client.cpu_sys_s
+    return max(slot.readings.host.servers.busy_s - ours_s - TICKS_S, 0.0)
+
+
+def foreign_share(slot: SlotRecord) -> float:
+    """Give the same as a share of what the servers' CPUs could do."""
+    total_s = slot.readings.host.servers.total_s if slot.readings else 0.0
+    return foreign_s(slot) / total_s if total_s else 0.0
+
+
+def stolen_share(slot: SlotRecord) -> float:
+    """Give the share of the servers' CPU time that the hypervisor gave to others."""
+    cpus = slot.readings.host.servers if slot.readings else None
+    return cpus.steal_s / cpus.total_s if cpus and cpus.total_s else 0.0
+
+
+def _steal_share(readings: Readings) -> float:
+    sets = (readings.host.servers, readings.host.client)
+    total_s = sum(cpus.total_s for cpus in sets)
+    return sum(cpus.steal_s for cpus in sets) / total_s if total_s else 0.0
+
+
+def memory_waiting(slot: SlotRecord) -> float:
+    """Give the share of the slot in which a task waited for memory."""
+    if slot.readings is None:
+        return 0.0
+    pressure, took_s = slot.readings.host.pressure, slot.readings.host.took_s
+    return min(pressure.memory_s / took_s, 1.0) if pressure and took_s else 0.0
+
+
+def _foreign(slots: Sequence[SlotRecord]) -> str:
+    return (
+        f"other programs took up to {percent(max(map(foreign_share, slots)))} of the servers' "
+        f"CPUs (limit {percent(FOREIGN_LIMIT)})"
+    )
+
+
+OTHER_WORK = SlotRule(
+    name="other-work",
+    broken=lambda slot: foreign_share(slot) > FOREIGN_LIMIT,
+    what=_foreign,
+    fix="Stop other programs on this machine (`top` shows them); declare a database that your "
+    "application uses as a service of the variant.",
+    invalidates=TIMING,
+    tolerated=INTERFERENCE_TOLERATED,
+    has_bias_bound=True,
+)
+
+STEAL = SlotRule(
+    name="steal",
+    broken=with_readings(lambda readings: _steal_share(readings) > STEAL_LIMIT),
+    what=lambda slots: (
+        f"the hypervisor gave up to {percent(max(map(_steal_share, readings_of(slots))))} of the "
+        f"CPU time to other machines (limit {percent(STEAL_LIMIT)})"
+    ),
+    fix="Run at a quieter time or on a machine of your own.",
+    invalidates=TIMING,
+    tolerated=INTERFERENCE_TOLERATED,
+    has_bias_bound=True,
+)
+
+MEMORY_PRESSURE = SlotRule(
+    name="memory-pressure",
+    broken=lambda slot: memory_waiting(slot) > PRESSURE_LIMIT,
+    what=lambda slots: (
+        "programs waited for memory during up to "
+        f"{percent(max(map(memory_waiting, slots)))} of a slot"
+    ),
+    fix="Free memory on this machine, or give the servers fewer workers.",
+    tolerated=INTERFERENCE_TOLERATED,
+    has_bias_bound=True,
+)
+
+HOST_RULES = (OTHER_WORK, STEAL, MEMORY_PRESSURE)
+
+
+def _limit_reached(readings: Readings) -> bool:
+    """Whether the kernel had to take memory back; not every kernel counts how often it did."""
+    memory = readings.memory
+    return memory is not None and (
+        memory.oom_kills > 0 or memory.reclaims > 0 or memory.peak_bytes >= memory.limit_bytes
+    )
+
+
+def _killed_for_memory(slots: Sequence[SlotRecord]) -> str:
+    uses = [readings.memory for readings in readings_of(slots) if readings.memory]
+    killed = sum(use.oom_kills for use in uses)
+    limit = memory_words(max(use.limit_bytes for use in uses))
+    deaths = f", and the kernel killed {number(killed)} of its processes" if killed else ""
+    return f"its memory limit of {limit} was reached{deaths}"
+
+
+MEMORY_LIMIT = SlotRule(
+    name="memory-limit",
+    broken=with_readings(_limit_reached),
+    what=_killed_for_memory,
+    fix="Raise the memory limit, or give the services fewer workers.",
+)
+
+
+def left_over_s(slot: SlotRecord) -> float:
+    """Give the CPU time of the variants that should have been idle."""
+    return sum(slot.readings.other_variants_cpu_s.values()) if slot.readings else 0.0
+
+
+def left_over_share(slot: SlotRecord) -> float:
+    """Give the same as a share of the servers' CPU time in the slot."""
+    total_s = slot.readings.host.servers.total_s if slot.readings else 0.0
+    return left_over_s(slot) / total_s if total_s else 0.0
+
+
+def _busy_others(slots: Sequence[SlotRecord]) -> str:
+    names = {
+        name
+        for readings in readings_of(slots)
+        for name, cpu_s in readings.other_variants_cpu_s.items()
+        if cpu_s > 0
+    }
+    return (
+        f"{', '.join(sorted(names))} went on working, without load, with up to "
+        f"{percent(max(map(left_over_share, slots)))} of the servers' CPUs"
+    )
+
+
+LEFT_OVER = SlotRule(
+    name="left-over-work",
+    broken=lambda slot: left_over_share(slot) > LEFT_OVER_LIMIT,
+    what=_busy_others,
+    fix="Use fewer connections or a lower arrival rate, or turn off what they do by themselves.",
+    invalidates=WORK,
+    has_bias_bound=True,
+)
+
+
+def _undrained(slot: SlotRecord) -> int:
+    return (slot.load.requests.unanswered or 0) - slot.load.requests.drained
+
+
+UNDRAINED = SlotRule(
+    name="undrained",
+    broken=lambda slot: _undrained(slot) > UNDRAINED_LIMIT * max(responses(slot), 1),
+    what=lambda slots: (
+        f"{count(sum(map(_undrained, slots)), 'request')} still had no response when the slot's "
+        "drain was over, and went on using the server in the next slot"
+    ),
+    fix="Use fewer connections or a lower arrival rate, or raise load.timeout_s.",
+)
+
+
+def stopped_s(slot: SlotRecord) -> float:
+    """Give the seconds in which somebody had stopped processes of the servers."""
+    return slot.readings.stopped.servers_s if slot.readings and slot.readings.stopped else 0.0
+
+
+SERVERS_STOPPED = SlotRule(
+    name="servers-stopped",
+    broken=lambda slot: stopped_s(slot) > 0,
+    what=lambda slots: (
+        f"processes of its servers were stopped for {duration(sum(map(stopped_s, slots)))}, by a "
+        "signal or a debugger, and answered nothing in that time"
+    ),
+    fix="Leave the servers alone while webdyno runs.",
+    invalidates=WORK,
+    tolerated=INTERFERENCE_TOLERATED,
+    has_bias_bound=True,
+)
+
+SLOT_RULES = (MEMORY_LIMIT, LEFT_OVER, UNDRAINED, SERVERS_STOPPED)
+
+
+def counted_by_front(slot: SlotRecord) -> int | None:
+    """Give the requests that the server counted to which clients talk; None if it doesn't."""
+    if slot.readings is None or slot.readings.front not in slot.readings.status:
+        return None
+    return slot.readings.status[slot.readings.front].requests
+
+
+def _miscounted(data: PointData) -> Iterator[ValidityWarning]:
+    """Compare the servers' own counts with the load's."""
+    for variant in data.experiment.variants:
+        load = data.experiment.load_of(variant)
+        if load.slow_readers is not None or load.idle_connections:
+            continue  # the load's own count leaves their requests out
+        slots = data.of_variant(variant)
+        pairs = [(slot, n) for slot in slots if (n := counted_by_front(slot)) is not None]
+        off = [(slot, n) for slot, n in pairs if not _accounted_for(slot, n)]
+        if off:
+            sent = sum(slot.load.all_of_it.sent or 0 for slot, _ in off)
+            yield note(
+                "request-count",
+                variant,
+                f"the server counted {count(sum(n for _, n in off), 'request')} where the load "
+                f"generator sent {number(sent)} in {len(off)} of {count(len(slots), 'slot')}",
+                "Look for who else asks the server, such as monitoring; where it counted less, for "
+                "what keeps requests from reaching it.",
+            )
+
+
+def _accounted_for(slot: SlotRecord, counted: int) -> bool:
+    """Whether the difference can be requests that the server never read to their end."""
+    whole = slot.load.all_of_it
+    if whole.sent is None:
+        return True
+    return abs(counted - whole.sent) <= (slot.load.requests.unanswered or 0) + whole.failures.total
+
+
+def _waited(data: PointData) -> Iterator[ValidityWarning]:
+    """Find services all of whose workers were taken, or in whose queue connections stood."""
+    for variant in data.experiment.variants:
+        connections = data.experiment.load_of(variant).connections
+        by_role = {
+            (role, status.workers): status
+            for readings in readings_of(data.of_variant(variant))
+            for role, status in readings.status.items()
+            if status.workers is not None
+            and status.most_busy is not None
+            and (status.most_waiting or connections > status.workers == status.most_busy)
+        }
+        for (role, workers), status in by_role.items():
+            queue = (
+                f"; up to {count(status.most_waiting, 'connection')} stood in its queue"
+                if status.most_waiting
+                else ""
+            )
+            yield note(
+                "workers-all-busy",
+                variant,
+                f"{number(status.most_busy or 0)} of {count(workers or 0, 'worker')} of {role} had "
+                f"a request at the same time, with {number(connections)} connections: further "
+                f"requests waited for one{queue}",
+                f"Use fewer connections, or give {role} more workers.",
+            )
+
+
+COUNT_RULES = (RunRule("request-count", _miscounted), RunRule("workers-all-busy", _waited))
+
+
+class Wait(NamedTuple):
+    """A percentile of latency that is longer than another variant's."""
+
+    percentile: str
+    mine_us: float
+    others_us: float
+
+    @property
+    def words(self) -> str:
+        return f"{self.percentile} {latency(self.mine_us)} against {latency(self.others_us)}"
+
+
+class Queueing(NamedTuple):
+    """A variant that needs less CPU than another one, and keeps requests waiting longer.
+
+    Who gathers requests and works on many at a time saves CPU on each; so does who sleeps in
+    between. Failed requests have rules of their own, which refuse the figures.
+    """
+
+    variant: str
+    other: str
+    cpu: Interval
+    waits: Sequence[Wait]
+
+    @property
+    def longest(self) -> float:
+        """How many times as long they wait."""
+        return max(wait.mine_us / wait.others_us for wait in self.waits)
+
+
+def _cheap_by_queueing(data: PointData) -> Iterator[ValidityWarning]:
+    """Report it of each such variant, next to the other one whose requests wait least."""
+    worst: dict[str, Queueing] = {}
+    for variant, other in permutations(data.experiment.variants, 2):
+        queueing = _queueing(data, variant, other)
+        if queueing and (variant not in worst or queueing.longest > worst[variant].longest):
+            worst[variant] = queueing
+    yield from map(_queueing_warning, worst.values())
+
+
+def _queueing(data: PointData, variant: str, other: str) -> Queueing | None:
+    rate_rps, others_rps = (cost_rate_rps(data.experiment, name) for name in (variant, other))
+    if rate_rps is None or rate_rps != others_rps:
+        return None
+    cpu = _ratio(data, variant, other, CPU_TIME)
+    waits = list(longer_waits(data, variant, other))
+    return Queueing(variant, other, cpu, waits) if cpu and cpu.high < CHEAPER and waits else None
+
+
+def longer_waits(
+    data: PointData, variant: str, other: str, confidence: float = CONFIDENCE
+) -> Iterator[Wait]:
+    """Give the percentiles at which a variant's requests wait longer than another one's."""
+    for percentile, metric in WAITING.items():
+        ratio = _ratio(data, variant, other, metric, confidence)
+        if ratio is None or ratio.low < LONGER:
+            continue
+        mine_us, others_us = (
+            median(data.values(name, METRICS[metric]).values()) for name in (variant, other)
+        )
+        late_us = _sent_late_us(data, variant, percentile) - _sent_late_us(data, other, percentile)
+        if mine_us - others_us - max(late_us, 0.0) >= LONGER_US:
+            yield Wait(percentile, mine_us, others_us)
+
+
+def _sent_late_us(data: PointData, variant: str, percentile: str) -> float:
+    """Give how late the client sent requests, in the median of slots."""
+    late_us = [
+        getattr(slot.load.send_delay_us, percentile) or 0.0 for slot in data.of_variant(variant)
+    ]
+    return median(late_us) if late_us else 0.0
+
+
+def _ratio(
+    data: PointData, variant: str, other: str, metric: str, confidence: float = CONFIDENCE
+) -> Interval | None:
+    d = pair_of(data, variant, other, METRICS[metric]).d
+    return estimate(d, confidence).ratio(confidence) if len(d) > 1 else None
+
+
+def _queueing_warning(queueing: Queueing) -> ValidityWarning:
+    return note(
+        CHEAP_BY_QUEUEING.name,
+        queueing.variant,
+        f"it needs {times(queueing.cpu)} the CPU of {queueing.other}, but requests wait longer: "
+        f"{listed(wait.words for wait in queueing.waits)}",
+        "Compare what both can take at the latency that you need: `webdyno capacity` with --slo.",
+    )
+
+
+CHEAP_BY_QUEUEING = RunRule("cheap-by-queueing", _cheap_by_queueing)

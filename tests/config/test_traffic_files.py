@@ -1,0 +1,386 @@
+"""HAR files and request files."""
+
+import json
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from webdyno.config.requests.entries import open_secrets
+from webdyno.config.requests.given import read_har, read_request_file
+from webdyno.core.errors import UserError
+from webdyno.core.request import WrittenRequest
+from webdyno.traffic.log import LogSelection
+from webdyno.traffic.privacy import Privacy
+from webdyno.traffic.read import read_logs
+from webdyno.traffic.traffic import Manner, traffic_of
+
+
+def har(*requests: Mapping[str, object], status: int = 200) -> str:
+    entries = [{"request": it, "response": {"status": status}, "time": 1.5} for it in requests]
+    return json.dumps({"log": {"version": "1.2", "entries": entries}})
+
+
+PAGE = {
+    "method": "GET",
+    "url": "https://shop.example/?q=1",
+    "headers": [
+        {"name": ":authority", "value": "shop.example"},
+        {"name": "Host", "value": "shop.example"},
+        {"name": "If-None-Match", "value": '"x"'},
+        {"name": "Accept", "value": "*/*"},
+    ],
+}
+
+
+def test_a_har_file_gives_the_page_s_own_requests_with_how_often_they_came(tmp_path: Path) -> None:
+    other = {"method": "GET", "url": "https://tracker.example/x", "headers": []}
+    posted = {
+        "method": "POST",
+        "url": "https://shop.example/cart",
+        "headers": [{"name": "Content-Type", "value": "application/json"}],
+        "postData": {"mimeType": "application/json", "text": '{"id": 7}'},
+    }
+    (tmp_path / "a.har").write_text(har(PAGE, other, posted, PAGE))
+    entries, reported = read_har(tmp_path / "a.har")
+    assert entries == [
+        {
+            "path": "/?q=1",
+            "method": "GET",
+            "headers": {"Accept": "*/*"},
+            "status": 200,
+            "weight": 2.0,
+        },
+        {
+            "path": "/cart",
+            "method": "POST",
+            "headers": {"Content-Type": "application/json"},
+            "status": 200,
+            "body": '{"id": 7}',
+            "weight": 1.0,
+        },
+    ]
+    assert reported
+    assert "1 request excluded: 1 to others than shop.example" in reported
+    for entry in entries:
+        WrittenRequest.model_validate(entry)
+
+
+def entry(url: str, status: int = 200, method: str = "GET", **more: object) -> dict[str, object]:
+    response = {"status": status, "bodySize": -1}
+    for name in ("content", "_fetchedViaServiceWorker"):
+        if name in more:
+            response[name] = more.pop(name)  # type: ignore[assignment]
+    return {
+        "startedDateTime": "2026-11-22T10:15:03.131Z",
+        "request": {"method": method, "url": url, "headers": more.pop("headers", [])},
+        "response": response,
+        **more,
+    }
+
+
+SHOP = "https://shop.example"
+WAITED: dict[str, Any] = {"timings": {"wait": 30.0}, "connection": "443"}
+RECORDED = [
+    entry("https://ads.example/x", 0),
+    entry(f"{SHOP}/", **WAITED),
+    entry(f"{SHOP}/api?page=1", 304, **WAITED),
+    entry(f"{SHOP}/a.css", _fromCache="disk", timings={"wait": 0.05}),
+    entry(f"{SHOP}/b.css", _fetchType="Memory Cache", timings={"wait": 0.05}),
+    entry(f"{SHOP}/c.js", _fetchedViaServiceWorker=True, _fromCache=None, connection=None),
+    entry("data:image/svg+xml;base64,PHN2Zy8+"),
+    entry("blob:https://shop.example/0b5c-worker"),
+    entry("https://cdn.example/lib.js"),
+    entry(f"{SHOP}/api", 204, "OPTIONS", _resourceType="preflight"),
+    entry(
+        f"{SHOP}/api",
+        204,
+        "OPTIONS",
+        headers=[{"name": "Access-Control-Request-Method", "value": "PUT"}],
+    ),
+    entry(f"{SHOP}/gone", 0),
+    entry("wss://shop.example/ws", 101),
+    entry(f"{SHOP}/events", content={"mimeType": "text/event-stream;charset=utf-8"}),
+    entry(f"{SHOP}/more-events", _resourceType="eventsource"),
+]
+POSTED = entry(f"{SHOP}/cart", 201, "POST", **WAITED)
+POSTED["request"] = {
+    "method": "POST",
+    "url": f"{SHOP}/cart",
+    "headers": [{"name": "content-type", "value": "application/json"}],
+    "postData": {"mimeType": "application/json", "text": '{"id": 7}'},
+}
+WHY = (
+    "13 requests excluded: 2 without a response (blocked, or given up); 3 answered from the "
+    "browser's cache or a service worker; 2 for data:, blob: and the like, which need no "
+    "server; 1 to others than shop.example; 2 as preflight (OPTIONS), which a browser makes by "
+    "itself; 1 over WebSockets; 2 for streams (server-sent events), which have no end"
+)
+
+
+def test_what_a_load_could_not_ask_for_is_excluded_and_reported_by_why(tmp_path: Path) -> None:
+    (tmp_path / "a.har").write_text(json.dumps({"log": {"entries": [*RECORDED, POSTED]}}))
+    entries, reported = read_har(tmp_path / "a.har")
+    assert [(it["method"], it["path"], it.get("status")) for it in entries] == [
+        ("GET", "/", 200),
+        ("GET", "/api?page=1", None),
+        ("POST", "/cart", 201),
+    ]
+    assert reported == f"--traffic {tmp_path / 'a.har'}: {WHY}"
+
+
+def test_traffic_leaves_out_the_same_and_keeps_bodies_if_asked(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "a.har").write_text(json.dumps({"log": {"entries": [*RECORDED, POSTED]}}))
+    wanted = LogSelection(methods=("GET", "POST"))
+    dropped = read_logs([tmp_path / "a.har"], wanted, Privacy("keep", "hash"))
+    assert dropped.excluded == {"with a body, which --bodies keep writes down": 1}
+    log = read_logs([tmp_path / "a.har"], wanted, Privacy("keep", "hash", keeps_bodies=True))
+    assert log.notes == [
+        f"{tmp_path / 'a.har'}: {WHY}",
+        "1 request with a body, which the load's file holds: look it over",
+    ]
+    assert log.took_s.tolist() == [0, 0, 0]
+    requests = traffic_of(log, Manner()).requests
+    assert {key: it for it in requests for key in [it["path"]]} == {
+        "/": {"path": "/"},
+        "/api?page=1": {"path": "/api?page=1"},
+        "/cart": {
+            "path": "/cart",
+            "method": "POST",
+            "status": 201,
+            "headers": {"Content-Type": "application/json"},
+            "body": '{"id": 7}',
+        },
+    }
+
+
+def test_a_har_file_of_which_nothing_is_left_says_what_was_in_it(tmp_path: Path) -> None:
+    (tmp_path / "a.har").write_text(json.dumps({"log": {"entries": RECORDED[3:4]}}))
+    with pytest.raises(
+        UserError, match=r"no request in it that a server answered \(1 answered from"
+    ):
+        read_har(tmp_path / "a.har")
+
+
+def test_an_answer_that_was_not_modified_is_asked_for_in_full(tmp_path: Path) -> None:
+    (tmp_path / "a.har").write_text(har(PAGE, status=304))
+    ((entry,), _) = read_har(tmp_path / "a.har")
+    assert "status" not in entry
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"log": {"entries": []}}', '{"log": 1}'])
+def test_what_is_no_har_file_is_refused_with_its_name(tmp_path: Path, text: str) -> None:
+    (tmp_path / "a.har").write_text(text)
+    with pytest.raises(UserError, match=r"--traffic .*a\.har: "):
+        read_har(tmp_path / "a.har")
+
+
+HTTP_FILE = """
+@host = http://127.0.0.1:8000
+### the front page
+GET {{host}}/
+Accept: text/html
+
+###
+# @name order
+POST {{host}}/orders?dry=1 HTTP/1.1
+Content-Type: application/json
+Authorization: Bearer {{$processEnv TOKEN}}
+# a comment
+
+{
+  "id": 7
+}
+
+###
+http://127.0.0.1:8000/plain
+
+### from a file
+PUT /upload
+
+< ./upload.txt
+"""
+
+
+def test_a_http_file(tmp_path: Path) -> None:
+    (tmp_path / "all.http").write_text(HTTP_FILE)
+    (tmp_path / "upload.txt").write_text("content\n")
+    assert read_request_file(tmp_path / "all.http") == [
+        {
+            "path": "/",
+            "method": "GET",
+            "name": "the front page",
+            "headers": {"Accept": "text/html"},
+        },
+        {
+            "path": "/orders?dry=1",
+            "method": "POST",
+            "name": "order",
+            "headers": {
+                "Content-Type": "application/json",
+                "Authorization": "Bearer ${env:TOKEN}",
+            },
+            "body": '{\n  "id": 7\n}',
+        },
+        {"path": "/plain", "method": "GET"},
+        {"path": "/upload", "method": "PUT", "name": "from a file", "body": "content\n"},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "method", "path"),
+    [
+        ("/a?b", "GET", "/a?b"),
+        ("http://localhost:3000/a HTTP/1.1", "GET", "/a"),
+        ("{{host}}/a", "GET", "/a"),
+        ("DELETE localhost:3000/a", "DELETE", "/a"),
+        ("GET example.com", "GET", "/"),
+    ],
+)
+def test_a_request_s_line(tmp_path: Path, line: str, method: str, path: str) -> None:
+    (tmp_path / "a.http").write_text(line)
+    assert read_request_file(tmp_path / "a.http") == [{"path": path, "method": method}]
+
+
+def test_each_request_may_ask_for_a_host_of_its_own(tmp_path: Path) -> None:
+    text = "GET http://127.0.0.1:80/a\nHost: a.example\n\n###\nGET /b\nhost: b.example\n"
+    (tmp_path / "a.http").write_text(text)
+    hosts = [it["headers"] for it in read_request_file(tmp_path / "a.http")]
+    assert hosts == [{"Host": "a.example"}, {"host": "b.example"}]
+
+
+def test_lines_of_json(tmp_path: Path) -> None:
+    lines = '{"url": "http://x/a?b=1", "weight": 3}\n\n{"path": "/c", "method": "DELETE"}\n'
+    (tmp_path / "requests").write_text(lines)
+    assert read_request_file(tmp_path / "requests") == [
+        {"path": "/a?b=1", "weight": 3},
+        {"path": "/c", "method": "DELETE"},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "reported"),
+    [
+        ("", "there is no request"),
+        ("GET /\nnonsense\n", "a.http:2: 'nonsense' should be a header"),
+        ("GET /a b c", "a.http:1: 'GET /a b c' is no request"),
+        (
+            "GET /\n\n###\nme:x:0:0:/root:/bin/sh\n",
+            "a.http:4: 'me:x:0:0:/root:/bin/sh' is",
+        ),
+        ("hello\n", "a.http:1: 'hello' is no request"),
+        ("GET /{{id}}\n", "has a variable in its path"),
+        ("GET /\nX: {{token}}\n", "a.http:2: nobody knows what {{token}}"),
+        ("PUT /\n\n< gone\n", "gone: there is no such file"),
+        ('{"path": "/"}\n{"path": \n', "a.http:2: is no JSON"),
+    ],
+)
+def test_what_is_not_understood_is_named_with_its_line(
+    tmp_path: Path, text: str, reported: str
+) -> None:
+    (tmp_path / "a.http").write_text(text)
+    with pytest.raises(UserError) as refused:
+        read_request_file(tmp_path / "a.http")
+    assert reported in str(refused.value)
+
+
+@given(st.text(alphabet=st.sampled_from('GET POS/{}:#@< \nx"1é'), max_size=60))
+def test_any_text_is_read_or_refused(text: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "any.http")
+        file.write_text(text, encoding="utf-8")
+        for read in (read_request_file, read_har):
+            with suppress(UserError):
+                assert read(file)
+
+
+USERS = """\
+### the form
+# @login
+# @capture csrf css #login input[name=csrf]
+GET {{host}}/login
+
+###
+# @login
+# @status 302
+POST {{host}}/login
+Content-Type: application/x-www-form-urlencoded
+
+name={{user.name}}
+&password={{$processEnv PW}}%26
+&csrf={{csrf}}
+
+### list
+# @flow buy
+# @think 500ms
+# @capture next css@href a.next
+GET {{host}}/items?page={{user.page}}&q=é
+
+###
+# @flow buy
+# @contains Thank you
+GET {{next}}
+"""
+
+
+def test_logins_and_flows_are_annotations(tmp_path: Path) -> None:
+    (tmp_path / "a.http").write_text(USERS)
+    assert read_request_file(tmp_path / "a.http") == [
+        {
+            "path": "/login",
+            "method": "GET",
+            "name": "the form",
+            "login": True,
+            "capture": {"csrf": {"css": "#login input[name=csrf]"}},
+        },
+        {
+            "path": "/login",
+            "method": "POST",
+            "login": True,
+            "status": 302,
+            "headers": {"Content-Type": "application/x-www-form-urlencoded"},
+            "form": {"name": "{{user.name}}", "password": "${env:PW}&", "csrf": "{{csrf}}"},
+        },
+        {
+            "path": "/items?page={{user.page}}&q=%C3%A9",
+            "method": "GET",
+            "name": "list",
+            "flow": "buy",
+            "think_s": "500ms",
+            "capture": {"next": {"css": "a.next", "attribute": "href"}},
+        },
+        {"path": "{{next}}", "method": "GET", "flow": "buy", "contains": "Thank you"},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("# @capture csrf xpath //a", r"a.http:1: # @capture should be NAME KIND TEXT"),
+        ("# @capture csrf", r"a.http:1: # @capture should be"),
+        ("# @status ok", r"a.http:1: # @status should be a number"),
+        ("# nobody", r"nobody knows what \{\{x\}\} stands for"),
+    ],
+)
+def test_wrong_annotations_are_named(tmp_path: Path, line: str, says: str) -> None:
+    (tmp_path / "a.http").write_text(f"{line}\nPOST /a\n\n{{{{x}}}}\n")
+    with pytest.raises(UserError, match=says):
+        read_request_file(tmp_path / "a.http")
+
+
+def test_passwords_that_a_run_would_keep_are_named() -> None:
+    entries: list[dict[str, object]] = [
+        {"path": "/", "headers": {"Cookie": "a=b", "X": "y"}},
+        {"path": "/", "form": {"password": "hunter2", "size": "M"}},
+        {"path": "/", "json": {"user": {"pin": 1234}}},
+        {"path": "/", "body": "pwd=a&x=b"},
+        {"path": "/", "body": '{"secret": "${env:A}", "otp": "{{otp}}"}'},
+    ]
+    assert open_secrets(entries) == ["Cookie", "password", "pwd", "user.pin"]

@@ -1,0 +1,39 @@
+"""Files are written whole or not at all, and what can't be is reported in one way."""
+
+from pathlib import Path
+
+import pytest
+
+from webdyno.core.errors import OperationError, UserError
+from webdyno.core.files import read_named, replaced, write_whole
+
+
+def test_a_file_is_replaced_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
+    file = tmp_path / "it"
+    write_whole(file, "first")
+    with pytest.raises(ZeroDivisionError), replaced(file) as unfinished:
+        unfinished.write_text("half of it, up to " + str(1 / unfinished.write_text("")))
+    assert [(it.name, it.read_text()) for it in tmp_path.iterdir()] == [("it", "first")]
+
+
+def test_half_a_character_costs_no_file(tmp_path: Path) -> None:
+    write_whole(tmp_path / "it", "a\ud800\r\n")
+    assert (tmp_path / "it").read_bytes() == b"a\\ud800\r\n"
+
+
+def test_what_can_not_be_written_is_named_with_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(OperationError, match=r"gone/it: can't be written: No such file.*; fix it$"):
+        write_whole(tmp_path / "gone/it", "text", "; fix it")
+
+
+def test_what_can_not_be_read_is_named_after_its_place(tmp_path: Path) -> None:
+    (tmp_path / "large").write_bytes(b"12345")
+    for name, said in (
+        ("gone", r"a\.toml:3: .*gone: there is no such file"),
+        ("a\0b", "a.toml:3: .*can't be read: embedded null"),
+        (".", r"a\.toml:3: .* is not a regular file"),
+        ("large", r"a\.toml:3: .*large is larger than"),
+        ("large/it", r"a\.toml:3: .*can't be read: Not a directory"),
+    ):
+        with pytest.raises(UserError, match=said):
+            read_named(tmp_path / name, 4, "a.toml:3")

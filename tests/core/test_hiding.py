@@ -1,0 +1,126 @@
+"""Secrets are hidden in any text, however they are written there."""
+
+import base64
+import html
+import json
+import re
+from collections.abc import Callable
+from urllib.parse import quote, quote_plus
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from webdyno.core.errors import OperationError
+from webdyno.core.hiding import HIDDEN, SECRETS, SHORT, hidden, keep_secret
+from webdyno.core.text import printable, with_secrets
+
+Way = Callable[[str], str]
+ENCODERS: dict[str, Way] = {
+    "plain": str,
+    "url": lambda text: quote(text, safe=""),
+    "url in small letters": lambda text: re.sub("%..", lambda it: it[0].lower(), quote(text)),
+    "form": quote_plus,
+    "json": lambda text: json.dumps(text)[1:-1],
+    "json of PHP": lambda text: json.dumps(text)[1:-1].replace("/", "\\/"),
+    "json as it is": lambda text: json.dumps(text, ensure_ascii=False)[1:-1],
+    "html": html.escape,
+    "base64": lambda text: base64.b64encode(text.encode()).decode(),
+    "base64 of URLs": lambda text: base64.urlsafe_b64encode(text.encode()).decode(),
+}
+SECRET = st.text(
+    st.characters(min_codepoint=32, exclude_categories=["Cs", "Cc"]), min_size=SHORT, max_size=20
+)
+AROUND = st.text("abcxyz,;: ", max_size=5)
+
+
+def known(*secrets: str) -> None:
+    SECRETS.forget()
+    keep_secret(secrets)
+
+
+def shows(said: str, secret: str) -> bool:
+    """Whether half of a secret, or more, is left of it."""
+    half = len(secret) // 2
+    rest = said.replace(HIDDEN, "\0")
+    return any(secret[at : at + half] in rest for at in range(len(secret) - half + 1))
+
+
+@given(SECRET, st.sampled_from(sorted(ENCODERS)), st.sampled_from(sorted(ENCODERS)), AROUND, AROUND)
+def test_no_form_of_a_secret_is_left(
+    secret: str, first: str, second: str, before: str, after: str
+) -> None:
+    if secret in HIDDEN or any(len(set(part)) < 3 for part in (secret, secret[:SHORT])):
+        return
+    known(secret)
+    if "base64" in second and first not in {"plain", "url", "form", "json", "json as it is"}:
+        second = "url"
+    text = ENCODERS[second](before + ENCODERS[first](secret) + after)
+    assert HIDDEN in hidden(text), text
+    whole = ENCODERS[first](f"user:{secret}")
+    assert HIDDEN in hidden(whole), whole
+    if first == second == "plain":
+        assert hidden(text).replace(HIDDEN, "").strip("abcxyz,;: ") == ""
+
+
+@pytest.mark.parametrize(
+    "secret", ["s3cr3t-Zq8vW1", 'pw+s3cr3t&/\\"<é', "a b+c/d==e", "pa%41ss\\n"]
+)
+@pytest.mark.parametrize("way", sorted(ENCODERS))
+@pytest.mark.parametrize("user", ["", "u", "us", "use"])
+def test_every_alignment_and_nesting(secret: str, way: str, user: str) -> None:
+    known(secret)
+    encoded = ENCODERS[way](f"{user}:{secret}:end")
+    assert HIDDEN in hidden(encoded), encoded
+    for outer in ("url", "json", "form", "html"):
+        text = ENCODERS[outer](f"said: {encoded}.")
+        assert HIDDEN in hidden(text), text
+        if "base64" not in way:
+            assert len(hidden(text)) < len(ENCODERS[outer]("said: :end.")) + len(HIDDEN) + 16
+
+
+def test_base64_leaves_no_digit_in_which_bits_of_the_secret_are() -> None:
+    known("s3cr3t-Zq8vW1")
+    for user in ("u", "us", "use"):
+        encoded = ENCODERS["base64"](f"{user}:s3cr3t-Zq8vW1")
+        left, _, rest = hidden(encoded).partition(HIDDEN)
+        assert encoded.startswith(left)
+        assert len(left) <= len(f"{user}:") * 8 // 6
+        assert rest.strip("=") == ""
+
+
+@given(st.text(), SECRET, st.integers(0, 40))
+def test_no_text_shows_a_secret_however_it_is_cut(text: str, secret: str, cut: int) -> None:
+    known(secret)
+    said = hidden((text + secret + text)[: len(text) + cut])
+    if secret not in HIDDEN:
+        assert secret not in said.replace(HIDDEN, "")
+        assert not said.endswith(secret[:-1])
+    if secret not in HIDDEN and secret not in text and "…" not in secret:
+        assert secret[:-1] not in hidden(f"{secret[:-1]}…").replace(HIDDEN, "")
+
+
+def test_short_secrets_are_hidden_alone_and_the_shortest_not_at_all() -> None:
+    known("1234", "abc")
+    assert hidden("pin=1234&abc at 12345 in 2f1234aa") == f"pin={HIDDEN}&abc at 12345 in 2f1234aa"
+    assert hidden("pin%201234") == f"pin%20{HIDDEN}"
+    assert hidden("MTIzNA==") == f"{HIDDEN}=="
+
+
+def test_hundred_thousand_secrets_that_begin_alike_are_found() -> None:
+    known(*(f"password-{number:06d}" for number in range(10_000)))
+    text = "user=7 password-000007\n" * 1000 + "cGFzc3dvcmQtMDA5OTk5"
+    assert "password" not in hidden(text)
+    assert hidden(text).endswith(HIDDEN)
+    assert hidden("password-010000") == "password-010000"
+
+
+def test_what_is_filled_in_is_hidden_in_messages_and_whatever_is_printed() -> None:
+    error = OperationError("the server said: s3cr3t-Zq8vW1")
+    assert str(error).endswith("s3cr3t-Zq8vW1")
+    with_secrets("Bearer ${env:TOKEN}", {"TOKEN": "s3cr3t-Zq8vW1"})
+    assert str(error) == f"the server said: {HIDDEN}"
+    assert printable("\x1b s3cr3t-Zq8vW1") == f"␛ {HIDDEN}"
+    assert hidden(HIDDEN) == HIDDEN
+    keep_secret(["hidden"])
+    assert hidden(HIDDEN) == HIDDEN

@@ -1,0 +1,307 @@
+"""Nothing is installed, and nobody else's catalogue is run, without a yes."""
+
+import os
+import shutil
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from builders import SimulatedVariant, simulated_run
+from e2e.commands import webdyno_here
+from webdyno.config import Catalogue, Draft
+from webdyno.config.catalogue import BUILT_IN
+from webdyno.config.foreign import commands_around_rounds
+from webdyno.config.toml_file import TomlFile
+from webdyno.core.errors import OperationError, UserError
+from webdyno.core.exit_codes import Exit
+from webdyno.core.experiment import State
+from webdyno.core.service import Need, Own
+from webdyno.interfaces.cli.flags import RunFlags
+from webdyno.interfaces.cli.progress import at_terminal
+from webdyno.launch.arrangement import checked_with_own
+from webdyno.launch.caller import Caller
+from webdyno.launch.consent import (
+    agree_to_catalogues,
+    agree_to_foreign,
+    agree_to_own,
+    provide,
+    refuse_secrets_for_others,
+)
+from webdyno.measure.folder import RunFolder
+
+SERVICE = """
+title = "Mine"
+protocol = "http"
+check = ["sh", "-c", "echo checking"]
+start = ["{{ needs.binary }}", "--foreground"]
+needs.binary = { command = ["sh"], apt = "dash" }
+version = { command = ["sh", "-v"], pattern = "(.*)" }
+"""
+STACK = 'title = "t"\nserves = ["static"]\nfront = "m"\n[services.m]\nservice = "mine"\n'
+
+
+class Terminal:
+    """Standard input, with or without somebody who answers."""
+
+    def __init__(self, answer: str | None) -> None:
+        self.answer = answer
+
+    def isatty(self) -> bool:
+        """Whether somebody is there."""
+        return self.answer is not None
+
+    def readline(self) -> str:
+        """What is typed."""
+        return f"{self.answer}\n"
+
+
+@pytest.fixture
+def answers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPatch:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setattr(sys, "stdin", Terminal(None))
+    return monkeypatch
+
+
+def caller(*, yes: bool = False) -> Caller:
+    return at_terminal(RunFlags(yes=yes))
+
+
+def own(folder: Path, **changes: str) -> Catalogue:
+    text = SERVICE
+    for old, new in changes.items():
+        text = text.replace(old, new)
+    for name, content in (("services/mine/service", text), ("stacks/mine/stack", STACK)):
+        path = folder / f"{name}.toml"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+    return Catalogue.load([folder])
+
+
+def agree(catalogue: Catalogue, *, yes: bool = False) -> None:
+    agree_to_catalogues([catalogue.stack("mine")], [catalogue.site("static")], caller(yes=yes))
+
+
+@pytest.mark.usefixtures("answers")
+def test_without_a_terminal_it_is_refused_and_says_what_would_run(tmp_path: Path) -> None:
+    with pytest.raises(UserError) as refusal:
+        agree(own(tmp_path / "mine"))
+    reported = str(refusal.value)
+    for part in ("services/mine", "echo checking", "--foreground", "sh -v", "dash", "add --yes"):
+        assert part in reported
+
+
+@pytest.mark.usefixtures("answers")
+def test_a_long_command_is_shown_to_its_end(tmp_path: Path) -> None:
+    """A line break is none of a comment; of very long ones it says how much is cut."""
+    hidden = f"harmless # {'x' * 500}\\nrm -rf everything"
+    with pytest.raises(UserError, match="xxx ⏎ rm -rf everything"):
+        agree(own(tmp_path / "mine", checking=hidden))
+    with pytest.raises(UserError) as refusal:
+        agree(own(tmp_path / "long", checking="x" * 5_000))
+    file = tmp_path / "long/services/mine/service.toml"
+    assert f"more letters: read {file})" in str(refusal.value)
+
+
+@pytest.mark.usefixtures("answers")
+def test_what_was_agreed_to_is_known_again_wherever_it_lies(tmp_path: Path) -> None:
+    agree(own(tmp_path / "mine"), yes=True)
+    agree(own(tmp_path / "mine"))
+    agree(own(tmp_path / "elsewhere"))
+    with pytest.raises(UserError, match="echo another"):
+        agree(own(tmp_path / "mine", checking="another"))
+
+
+@pytest.mark.usefixtures("answers")
+def test_a_changed_template_is_asked_about_again(tmp_path: Path) -> None:
+    catalogue = own(tmp_path / "mine")
+    agree(catalogue, yes=True)
+    (tmp_path / "mine/services/mine/new.j2").write_text("new")
+    with pytest.raises(UserError):
+        agree(catalogue)
+
+
+@pytest.mark.usefixtures("answers")
+def test_commands_around_rounds_of_a_run_are_asked_for(tmp_path: Path) -> None:
+    run = simulated_run({"nginx": SimulatedVariant(), "apache-event": SimulatedVariant()}, rounds=1)
+    state = State(before_round=["touch before-round-ran"], after_round=["true"])
+    experiment = run.head.experiment.model_copy(update={"state": state})
+    head = run.head.model_copy(update={"experiment": experiment})
+    RunFolder.create(tmp_path / "theirs", head).close()
+    done = webdyno_here("resume", "theirs", folder=tmp_path)
+    assert done.returncode == Exit.USER_ERROR
+    for reported in ("theirs (as ", "state.before_round: touch before-round-ran", "add --yes"):
+        assert reported in done.stderr
+    assert not (tmp_path / "before-round-ran").exists()
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.usefixtures("answers")
+def test_a_pipe_in_the_catalogue_of_a_run_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    run = simulated_run({"nginx": SimulatedVariant(), "apache-event": SimulatedVariant()}, rounds=1)
+    RunFolder.create(tmp_path / "theirs", run.head).close()
+    (tmp_path / "theirs/catalog/stacks/nginx").mkdir(parents=True)
+    os.mkfifo(tmp_path / "theirs/catalog/stacks/nginx/stack.toml")
+    (tmp_path / "theirs/experiment.toml").write_text("")
+    done = webdyno_here("resume", "theirs", folder=tmp_path)
+    assert done.returncode == Exit.USER_ERROR
+    assert "stack.toml is no file and no folder" in done.stderr
+
+
+STATEFUL = """
+title = "Mine"
+question = "Which?"
+site = "static"
+[variants.a]
+stack = "nginx"
+[variants.b]
+stack = "apache-event"
+[state]
+before_round = ["true"]
+"""
+
+
+@pytest.mark.usefixtures("answers")
+@pytest.mark.parametrize("kept", [False, True])
+def test_what_an_experiment_of_one_s_own_runs_is_known_and_what_a_run_kept_is_not(
+    tmp_path: Path, *, kept: bool
+) -> None:
+    (tmp_path / "experiment.toml").write_text(STATEFUL)
+    if kept:
+        (tmp_path / "catalog").mkdir()
+    draft = Draft.of(TomlFile(tmp_path / "experiment.toml"), [])
+    experiment, _ = checked_with_own(draft, Catalogue.load(), tmp_path, caller())
+    parts = commands_around_rounds([experiment.state], tmp_path / "run")
+    if kept:
+        with pytest.raises(UserError, match="before_round: true"):
+            agree_to_foreign(parts, caller())
+        agree_to_foreign(parts, caller(yes=True))
+    agree_to_foreign(parts, caller())
+
+
+@pytest.mark.parametrize("answer", ["y", "n"])
+def test_a_person_is_asked(
+    tmp_path: Path, answers: pytest.MonkeyPatch, answer: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answers.setattr(sys, "stdin", Terminal(answer))
+    answers.setattr("builtins.input", lambda *_: answer)
+    if answer == "y":
+        agree(own(tmp_path / "mine"))
+    else:
+        with pytest.raises(UserError, match="didn't agree"):
+            agree(own(tmp_path / "mine"))
+    assert "echo checking" in capsys.readouterr().err
+
+
+def test_webdynos_own_parts_need_no_yes(answers: pytest.MonkeyPatch) -> None:
+    catalogue = Catalogue.load()
+    answers.delenv("XDG_STATE_HOME")
+    agree_to_catalogues(list(catalogue.stacks.values()), list(catalogue.sites.values()), caller())
+
+
+@pytest.mark.usefixtures("answers")
+def test_copies_of_webdynos_own_parts_need_no_yes_unless_they_were_changed(tmp_path: Path) -> None:
+    """A run's folder keeps such copies, and `resume` works with them."""
+    parts = ("services/php-fpm", "services/php", "services/nginx", "stacks/nginx-phpfpm")
+    for part in (*parts, "sites/spin"):
+        shutil.copytree(BUILT_IN / part, tmp_path / part)
+    catalogue = Catalogue.load([tmp_path])
+    wanted = [catalogue.stack("nginx-phpfpm")], [catalogue.site("spin")]
+    agree_to_catalogues(*wanted, caller())
+    (tmp_path / "services/php/php.ini.j2").write_text("auto_prepend_file = /tmp/x")
+    with pytest.raises(UserError, match="services/php-fpm"):
+        agree_to_catalogues(*wanted, caller())
+
+
+@pytest.mark.skipif(not shutil.which("apt-get"), reason="needs apt-get")
+def test_without_a_terminal_nothing_is_installed(answers: pytest.MonkeyPatch) -> None:
+    def forbidden(*_: object, **__: object) -> None:
+        raise AssertionError("something was run")
+
+    answers.setattr("webdyno.servers.needs.run_program", forbidden)
+    need = Need(command=["no-such-program"], apt="no-such-package")
+    with pytest.raises(
+        OperationError, match=r"nothing was installed.*--yes(.|\n)*apt-get install .*no-such"
+    ):
+        provide([], [], [need], caller())
+    with pytest.raises(AssertionError, match="something was run"):
+        provide([], [], [need], caller(yes=True))
+
+
+@pytest.mark.usefixtures("answers")
+def test_commands_are_agreed_to_for_the_folder_that_they_run_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`./reset.sh` elsewhere is another program."""
+    state = State(before_round=["./reset.sh"])
+    for name in ("mine", "theirs"):
+        (tmp_path / name).mkdir()
+    monkeypatch.chdir(tmp_path / "mine")
+    agree_to_own([], [state], caller())
+    agree_to_foreign(commands_around_rounds([state], tmp_path / "run"), caller())
+    monkeypatch.chdir(tmp_path / "theirs")
+    with pytest.raises(UserError, match=r"reset\.sh"):
+        agree_to_foreign(commands_around_rounds([state], tmp_path / "run"), caller())
+
+
+@pytest.mark.usefixtures("answers")
+def test_what_was_agreed_to_is_nobody_else_s_to_begin(tmp_path: Path) -> None:
+    """As where an agent explains a run whose commands you once typed."""
+    state = State(before_round=["./reset.sh"])
+    agree_to_own([], [state], caller())
+    parts = commands_around_rounds([state], tmp_path)
+    agree_to_foreign(parts, caller())
+    for agent in (caller(), caller(yes=True)):
+        with pytest.raises(UserError, match=r"reset\.sh: is a command.*--allow-commands"):
+            agree_to_foreign(parts, replace(agent, allows_commands=False))
+
+
+def test_where_nothing_can_be_kept_it_goes_on(
+    answers: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As in a home that is read-only, or where there is none."""
+    answers.setenv("XDG_STATE_HOME", "/proc/nowhere")
+    agree_to_own([], [State(before_round=["true"])], caller())
+    answers.setenv("XDG_STATE_HOME", "")
+    answers.setattr(Path, "home", no_home)
+    agree_to_own([], [State(after_round=["true"])], caller())
+    reported = capsys.readouterr().err
+    assert reported.count("what you agreed to can't be kept, and will be asked again") == 2
+    for state in (State(before_round=["true"]), State(after_round=["true"])):
+        agree_to_foreign(commands_around_rounds([state], tmp_path), caller())
+
+
+def no_home() -> Path:
+    raise RuntimeError("Could not determine home directory.")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, whose variables others would get")
+def test_another_one_s_program_gets_no_variable_of_root_s(
+    tmp_path: Path, answers: pytest.MonkeyPatch
+) -> None:
+    """He wrote the run that root explains, and chose what it names."""
+    answers.delenv("SUDO_UID", raising=False)
+    its = own(tmp_path).stack("mine")
+    mine = its.services["m"].service
+    experiment = simulated_run({"a": SimulatedVariant(), "b": SimulatedVariant()}, rounds=1).head
+    plain, asking = (
+        experiment.experiment.replace(title=title) for title in ("t", "${env:ROOTS_TOKEN}")
+    )
+
+    def stack(**keys: object) -> Any:  # noqa: ANN401
+        service = mine.replace(own=Own(written="cmd:x"), **keys)
+        return its.replace(services={"m": its.services["m"].replace(service=service)})
+
+    naming = stack(environment={"TOKEN": "${env:ROOTS_TOKEN}"})
+    for each, asked in ((naming, plain), (stack(), asking)):
+        refuse_secrets_for_others([each], [asked])
+        os.chown(mine.folder, 12345, 12345)
+        with pytest.raises(UserError, match=r"cmd:x runs as user 12345, .* variable ROOTS_TOKEN"):
+            refuse_secrets_for_others([each], [asked])
+        refuse_secrets_for_others([stack()], [plain])
+        with answers.context() as by_sudo:
+            by_sudo.setenv("SUDO_UID", "12345")
+            refuse_secrets_for_others([each], [asked])
+        os.chown(mine.folder, 0, 0)

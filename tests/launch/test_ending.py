@@ -1,0 +1,55 @@
+"""Ctrl-C is never lost."""
+
+import os
+import signal
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from webdyno.launch import ending
+
+
+@pytest.fixture
+def handled(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Handles signals as the command line does, until the test is over."""
+    monkeypatch.setattr(ending, "_asked", [])
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    ending.end_by_signals()
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+class AskedToEndWhenFreed:
+    """What a finished process is to Python, with a Ctrl-C at the wrong moment."""
+
+    def __del__(self) -> None:
+        """Press Ctrl-C."""
+        os.kill(os.getpid(), signal.SIGINT)
+
+
+@pytest.mark.usefixtures("handled")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_both_signals_interrupt(number: int) -> None:
+    ending.interrupt_again()  # nobody has asked yet
+    with pytest.raises(KeyboardInterrupt):
+        os.kill(os.getpid(), number)
+
+
+@pytest.mark.usefixtures("handled")
+def test_one_that_python_dropped_is_raised_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    dropped: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda args: dropped.append(args.exc_type))
+    thing = AskedToEndWhenFreed()
+    del thing
+    assert dropped == [KeyboardInterrupt]
+    with pytest.raises(KeyboardInterrupt):
+        ending.interrupt_again()
+
+
+@pytest.mark.usefixtures("handled")
+def test_what_a_shell_has_ignored_stays_so() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    ending.end_by_signals()
+    assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN

@@ -1,0 +1,80 @@
+"""Streamed responses against a server that notes when it wrote each event."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import pytest
+
+from rig.truth import percentile
+from webdyno.core.load import Load
+from webdyno.core.load_result import Times
+from webdyno.load.interface import Expectation, LoadOrder, Request
+from webdyno.load.loadgen import Loadgen
+
+STREAMER = Path(__file__).with_name("streamer.py")
+FIRST_S, GAP_S, EVENTS = 0.03, 0.01, 5
+SERVER_CPU, *_, CLIENT_CPU = sorted(os.sched_getaffinity(0)) * 2
+BOUND_MS, BOUND_SHARE = 1.0, 0.01
+
+
+@contextmanager
+def streamer() -> Iterator[tuple[str, IO[str], IO[str]]]:
+    """A server on a CPU of its own: its URL, and its pipes."""
+    words = [*("taskset", "-c", str(SERVER_CPU), sys.executable, str(STREAMER))]
+    process = subprocess.Popen(
+        [*words, *map(str, (FIRST_S, GAP_S, EVENTS))],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    with process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            port = json.loads(process.stdout.readline())["port"]
+            yield f"http://127.0.0.1:{port}/", process.stdin, process.stdout
+        finally:
+            process.stdin.close()
+
+
+def assert_near(what: str, reported: Times, noted_s: list[float]) -> None:
+    """Each percentile is within 1 ms + 1% of what the server noted."""
+    for name, percent in (("p50", 50), ("p90", 90), ("p99", 99)):
+        true_ms = percentile(1e3 * np.array(noted_s), percent)
+        reported_ms = getattr(reported, name) / 1e3
+        error_ms = reported_ms - true_ms
+        assert abs(error_ms) <= BOUND_MS + BOUND_SHARE * true_ms, (what, name, reported_ms, true_ms)
+
+
+@pytest.mark.measures
+@pytest.mark.parametrize(
+    "load",
+    [
+        Load(connections=8),
+        Load(loop="open", rate_per_s=100, arrivals="constant", connections=32),
+        Load(loop="open", rate_per_s=100, arrivals="poisson", connections=64, kernel_times=True),
+    ],
+    ids=["closed", "open", "open, random, kernel times"],
+)
+def test_first_events_and_gaps_are_as_the_server_noted_them(load: Load) -> None:
+    request: dict[str, Any] = {"expect": Expectation(200), "events": "sse"}
+    with streamer() as (url, stdin, stdout):
+        with Loadgen([CLIENT_CPU]) as loadgen:
+            order = LoadOrder("a slot", url, (Request("/", **request),), load, 2.0)
+            result = loadgen.slot(order)
+        stdin.close()
+        noted = json.loads(stdout.readline())
+    events = result.events
+    assert events is not None
+    assert events.per_response == EVENTS
+    assert events.responses > 50
+    assert result.failures.total == 0
+    assert_near("first event", events.time_to_first_us, noted["first_s"])
+    assert_near("gap", events.gap_us, noted["gap_s"])

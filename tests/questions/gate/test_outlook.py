@@ -1,0 +1,96 @@
+"""Machines that are too noisy for a gate's limits, known after its first rounds."""
+
+from math import inf
+
+import numpy as np
+import pytest
+
+from builders import SimulatedVariant
+from questions.gate.test_decide import gate_run
+from webdyno.comparison import question_of
+from webdyno.core.measure import Measure
+from webdyno.core.metrics import METRICS
+from webdyno.questions.gate.claims import MeasuredClaim
+from webdyno.questions.gate.notes import needed_rounds, noisy_words
+from webdyno.statistics.bounds import Bound
+
+MEASURE = Measure()
+
+
+def claim(
+    sd: float, metric: str = "server_cpu_us", rounds: int = 200, **more: object
+) -> MeasuredClaim:
+    """A claim of no change; `sd` is that of one variant in a round."""
+    rng = np.random.default_rng(1)
+    baseline, again, head = rng.normal(0, sd, (3, rounds))
+    d = head - (baseline + again) / 2
+    return MeasuredClaim("/", METRICS[metric], 0.05, d=d, again=again - baseline, **more)  # type: ignore[arg-type]
+
+
+def test_more_noise_takes_more_rounds() -> None:
+    rounds = [needed_rounds([claim(sd)], MEASURE, 30)[0].rounds for sd in (0.008, 0.05, 0.2)]
+    assert rounds[0] == MEASURE.min_rounds
+    assert rounds == sorted(rounds)
+    assert rounds[2] > 5 * rounds[1]
+
+
+def test_the_rounds_foreseen_are_those_after_which_a_gate_passes() -> None:
+    """With three rounds seen, half of the gates would pass with a few rounds more or less."""
+    (needed,) = needed_rounds([claim(0.05)], MEASURE, 30)
+    assert 6 < needed.rounds < 40
+    long = claim(0.05, rounds=int(2 * needed.rounds))
+    answer = long.ask(MEASURE.replace(max_rounds=int(2 * needed.rounds)), 0.05, 1)
+    assert answer
+    assert answer.answer == "yes"
+
+
+def test_interference_that_outweighs_the_limit_takes_no_time_away() -> None:
+    (needed,) = needed_rounds([claim(0.01, bound=Bound("all", down=0.1, up=0.1))], MEASURE, 30)
+    assert needed.rounds == inf
+    assert "no time is enough for ±5% here" in (noisy_words([needed], 5.0, 30) or "")
+    (hopeless,) = needed_rounds([claim(0.01, bound=Bound("all", down=3, up=3))], MEASURE, 30)
+    assert (noisy_words([hopeless], 5.0, 30) or "").endswith(
+        "; 30 rounds (3 minutes) show no change"
+    )
+
+
+def test_the_endpoint_that_takes_most_counts_and_metrics_of_a_limited_client_do_not() -> None:
+    found = needed_rounds(
+        [claim(0.01), claim(0.1), claim(0.3, "throughput_rps", limited=True)], MEASURE, 30
+    )
+    assert [it.metric for it in found] == ["server_cpu_us"]
+    assert found[0].rounds > 20
+
+
+def test_one_round_foresees_nothing() -> None:
+    assert needed_rounds([claim(0.1, rounds=1)], MEASURE, 30) == []
+    assert noisy_words([], 5.0, 30) is None
+
+
+def test_what_time_there_is_for_is_said_in_one_sentence() -> None:
+    needed = needed_rounds([claim(0.03), claim(0.15, "throughput_rps")], MEASURE, 30)
+    said = noisy_words(needed, 6.0, 30)
+    assert said
+    assert said.startswith("this machine is noisy: ±5% would take about "), said
+    assert "here, CPU per request alone about " in said
+    assert "; 30 rounds (3 minutes) show ±" in said
+    assert "in server CPU per request and ±" in said
+
+
+def test_however_short_the_time_the_fewest_rounds_are_measured() -> None:
+    run = gate_run(SimulatedVariant(), restart_sd=0.25, budget_s=1.0)
+    said = question_of(run.head.experiment).outlook([run.data.first(3)], 10.0)
+    assert said
+    assert f"; {MEASURE.min_rounds} rounds (" in said
+    assert "(0 minutes)" not in said
+
+
+@pytest.mark.parametrize(("restart_sd", "is_noisy"), [(0.008, False), (0.25, True)])
+def test_it_is_reported_after_three_rounds(restart_sd: float, is_noisy: bool) -> None:
+    run = gate_run(SimulatedVariant(), restart_sd=restart_sd)
+    question = question_of(run.head.experiment)
+    assert question.outlook([run.data.first(1)], 100.0) is None
+    assert question.outlook([run.data.first(2)], 10.0) is None
+    said = question.outlook([run.data.first(3)], 10.0)
+    assert said is not None
+    assert bool(said) is is_noisy, said

@@ -1,0 +1,74 @@
+"""What a gate prints in a terminal, and what its page says."""
+
+import re
+from pathlib import Path
+
+from rich.console import Console
+
+from questions.gate.test_ci import FAIL, OPEN, PASS
+from questions.gate.test_growth import AFTER, BEFORE, profiled
+from report import questions, runs
+from webdyno.core.gate import GateJudgement
+from webdyno.evidence.point_data import RunData
+from webdyno.media.terminal import print_document
+from webdyno.questions.gate.ci import details_markdown
+from webdyno.questions.gate.show import GateWhole, gate_document
+from webdyno.report.brief import summary
+from webdyno.report.result_page import html_page
+from webdyno.report.view import see
+
+
+def printed(found: GateJudgement, width: int = 100) -> str:
+    console = Console(width=width, record=True, markup=False, highlight=False)
+    print_document(console, gate_document(found))
+    return console.export_text()
+
+
+def test_the_answer_comes_first_and_claims_below() -> None:
+    text = printed(FAIL)
+    assert text.startswith("✗ FAIL: 1 of 2 checks worse: /b_c server CPU per request")
+    row = next(line for line in text.splitlines() if "130 µs" in line)
+    assert "+28 to +32%" in row
+    assert row.rstrip().endswith("worse")
+    assert "the working tree vs main (1a2b3c4)" in text
+
+
+def test_a_narrow_terminal_gets_a_list_in_the_place_of_the_table() -> None:
+    text = printed(FAIL, width=60)
+    assert "  Server CPU per request: ✗ worse" in text
+    assert "    baseline: 100 µs; head: 130 µs; change (95% CI): +28 to" in text
+
+
+def test_the_other_answers_have_words_of_their_own() -> None:
+    assert printed(PASS).startswith("✓ PASS: 2 checks within limits")
+    assert printed(OPEN).startswith("? INCONCLUSIVE: 1 of 2 checks inconclusive: ")
+
+
+def test_the_page_of_a_gate_begins_with_its_one_answer(tmp_path: Path) -> None:
+    page = html_page(tmp_path, runs.seen(questions.gated()))
+    reported = re.sub(
+        r"\s+", " ", re.sub(r"<[^>]*>", " ", page.partition('<main id="summary">')[2])
+    )
+    assert reported.startswith(" ✗ FAIL 3 of 3 checks worse: /hello.txt throughput −")
+    assert "Compared head vs baseline; " in reported
+    assert "<title>The working tree against main · fail</title>" in page
+
+
+def test_the_summary_of_a_gate_has_its_answer() -> None:
+    assert "### ✗ FAIL: 3 of 3 checks worse: /hello.txt " in summary(runs.seen(questions.gated()))
+
+
+def test_what_grew_stands_in_the_answer_the_page_and_the_comment_s_details(tmp_path: Path) -> None:
+    run = questions.gated()
+    profiles = {0: profiled(BEFORE, AFTER | {"<b>x</b> (app.js)": 2.0}).whole}
+    view = see(RunData(run.head, run.records, profiles)).view
+    assert isinstance(view.whole, GateWhole)
+    assert "Grew       /hello.txt +" in printed(view.whole.gate)
+    page = html_page(tmp_path, view)
+    assert "What grew at /hello.txt, by 6 profile rounds" in page
+    assert "search (app.js)" in page
+    assert "<b>x</b>" not in page
+    details = details_markdown(view.whole.gate)
+    assert "| search (app.js) |" in details
+    assert "\\<b\\>x" in details
+    assert "all of it" in details

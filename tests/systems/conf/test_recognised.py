@@ -1,0 +1,31 @@
+"""Whose configuration it is, is known by its content or by its file's name."""
+
+from pathlib import Path
+
+import pytest
+
+from webdyno.core.errors import UserError
+from webdyno.systems.conf.configuration import _recognised
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "server"),
+    [
+        ("any", "events {}\nhttp {\n}", "nginx"),
+        ("any", "<VirtualHost *:80>", "apache"),
+        ("Caddyfile", "x.org {\n\ttls internal\n}", "caddy"),
+        ("any", "a.org {\n\tredir https://b.org\n}", "caddy"),
+        ("haproxy.cfg", "\n# nothing yet\n", "haproxy"),
+        ("Caddyfile.dev", "a.org {\n file_servr\n}", "caddy"),
+        ("my-nginx.txt", "location / { }", "nginx"),
+        ("httpd.conf", "Timeout 5", "apache"),
+        ("any", "frontend a\nbackend b", "haproxy"),
+    ],
+)
+def test_content_counts_before_the_name(name: str, text: str, server: str) -> None:
+    assert _recognised(text, Path(name), "x") == server
+
+
+def test_what_is_nobodys_is_refused_at_once() -> None:
+    with pytest.raises(UserError, match="no known server's"):
+        _recognised("\n" * 200_000, Path("x.conf"), "x")

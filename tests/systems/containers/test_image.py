@@ -1,0 +1,111 @@
+"""Containers as variants.
+
+What is refused before Podman is asked, which port, and what is installed.
+"""
+
+import os
+import tomllib
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from webdyno.config import Catalogue
+from webdyno.core.errors import OperationError, UserError
+from webdyno.core.service import Need
+from webdyno.systems.containers.image import Container, asked_port
+from webdyno.systems.containers.podman import Image, full_name, podman, short_names
+from webdyno.systems.target import OwnKeys, TargetSpec
+
+
+def asked(
+    reported: list[str], environment: dict[str, str] | None = None, testbed: str = ""
+) -> TargetSpec:
+    return TargetSpec(
+        written="image:x",
+        text="x",
+        keys=OwnKeys(environment=environment or {}),
+        folder=Path("/"),
+        place="here",
+        notify=reported.append,
+        services=Catalogue.load().services,
+        testbed=testbed,
+        provide=lambda _: None,
+    )
+
+
+@pytest.mark.parametrize(
+    ("exposed", "of_image", "of_service", "of_user", "port", "is_reported"),
+    [
+        ((3000,), {}, {}, {}, 3000, False),
+        ((9000, 8080, 80), {}, {}, {}, 80, True),
+        ((9000, 9001), {}, {}, {}, 9000, True),
+        ((), {}, {}, {}, 8080, True),
+        ((3000,), {"PORT": "1"}, {}, {}, 1, False),
+        ((3000,), {"PORT": "1"}, {"PORT": "2"}, {}, 2, False),
+        ((3000,), {"PORT": "1"}, {"PORT": "2"}, {"PORT": "4"}, 4, False),
+    ],
+)
+def test_the_port_is_what_is_said_or_else_what_is_exposed(
+    exposed: tuple[int, ...],
+    of_image: dict[str, str],
+    of_service: dict[str, str],
+    of_user: dict[str, str],
+    port: int,
+    is_reported: bool,
+) -> None:
+    reported: list[str] = []
+    front = Container("web", Image("0" * 64, exposed, of_image), environment=of_service)
+    assert asked_port(front, asked(reported, of_user)) == port
+    assert bool(reported) == is_reported
+    with pytest.raises(UserError, match="PORT=http is no port"):
+        asked_port(front, asked(reported, {"PORT": "http"}))
+
+
+def test_what_a_compose_file_publishes_comes_before_what_its_image_exposes() -> None:
+    front = Container("web", Image("0" * 64, (80,), {}), ports=(3000,))
+    assert asked_port(front, asked([])) == 3000
+
+
+def test_nothing_is_installed_or_tried_unless_agreed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(needs: Iterable[Need]) -> None:
+        raise OperationError(f"missing: {' '.join(need.apt for need in needs)}")
+
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    with pytest.raises(OperationError, match="missing: podman runc iproute2 util-linux"):
+        podman(refused, lambda _: None)
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    with pytest.raises(OperationError, match="call webdyno by sudo"):
+        podman(refused, lambda _: None)
+
+
+@pytest.mark.parametrize(
+    ("name", "full"),
+    [
+        ("nginx", "docker.io/library/nginx"),
+        ("redis:7@sha256:0", "docker.io/library/redis:7@sha256:0"),
+        ("org/app", "docker.io/org/app"),
+        ("ghcr.io/org/app", "ghcr.io/org/app"),
+        ("host:5000/app", "host:5000/app"),
+        ("localhost/app", "localhost/app"),
+    ],
+)
+def test_names_without_a_registry_are_dockers(name: str, full: str) -> None:
+    assert full_name(name) == full
+
+
+def test_short_names_of_a_dockerfile_mean_dockers_unless_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CONTAINERS_REGISTRIES_CONF", raising=False)
+    main = tmp_path / "etc/registries.conf"
+    main.parent.mkdir()
+    main.write_text('# unqualified-search-registries = ["x"]\n[[registry]]\nlocation = "mine"\n')
+    variables = short_names(tmp_path, [main])
+    written = Path(variables["CONTAINERS_REGISTRIES_CONF"]).read_text()
+    assert tomllib.loads(written) == {
+        "unqualified-search-registries": ["docker.io"],
+        "registry": [{"location": "mine"}],
+    }
+    main.write_text('unqualified-search-registries = ["quay.io"]\n')
+    assert short_names(tmp_path, [main]) == {}

@@ -1,0 +1,175 @@
+"""What `webdyno init` finds out from a folder's files."""
+
+import os
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from systems.layouts.laid_out import laid_out
+from webdyno.core.exit_codes import Exit
+from webdyno.interfaces.cli import run_command_line
+from webdyno.systems.layouts import find_app
+from webdyno.systems.project import project_text
+
+GO = 'package main\nfunc main() { http.HandleFunc("GET /{$}", f); os.Getenv("PORT") }\n'
+
+
+@given(
+    st.sampled_from(
+        [*("Cargo.toml", "pom.xml", "go.mod", "main.go", "manage.py", "urls.py", "build.gradle")]
+    ),
+    st.text(),
+)
+def test_any_text_of_other_languages_is_read_without_a_fault(
+    tmp_path_factory: pytest.TempPathFactory, name: str, text: str
+) -> None:
+    folder = tmp_path_factory.mktemp("other")
+    (folder / name).write_bytes(text.encode(errors="replace"))
+    found = find_app(folder)
+    assert found is None or tomllib.loads(project_text(found, {}))
+
+
+@given(
+    st.sampled_from(
+        [*("Procfile", "package.json", "pyproject.toml", "x.py"), "Dockerfile", "compose.yaml"]
+    ),
+    st.text(),
+)
+def test_any_text_is_read_without_a_fault(
+    tmp_path_factory: pytest.TempPathFactory, name: str, text: str
+) -> None:
+    folder = tmp_path_factory.mktemp("any")
+    (folder / name).write_bytes(text.encode(errors="replace"))
+    found = find_app(folder)
+    assert found is None or tomllib.loads(project_text(found, {}))
+
+
+def test_init_writes_a_file_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = laid_out(tmp_path, {"go.mod": "module m\n", "main.go": GO})
+    assert run_command_line(["init", str(folder)]) == Exit.OK
+    data = tomllib.loads((folder / "webdyno.toml").read_text())
+    assert data == {
+        "app": {"build": "go build -o server .", "start": "./server"},
+        "requests": [{"path": "/"}],
+    }
+    assert run_command_line(["init", str(folder)]) == Exit.USER_ERROR
+    assert "is there already; --force writes over it" in capsys.readouterr().err
+
+
+def test_init_that_cannot_report_says_how_to_say_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_command_line(["init", str(tmp_path)]) == Exit.USER_ERROR
+    assert "say it with --start" in capsys.readouterr().err
+    assert run_command_line(["init", str(tmp_path), "--start", "./s $PORT"]) == Exit.OK
+    assert tomllib.loads((tmp_path / "webdyno.toml").read_text())["app"] == {"start": "./s $PORT"}
+
+
+SEVERAL = {
+    "services": (
+        {"compose.yaml": 'services: {a: {image: x, ports: ["1"]}, b: {image: x, ports: ["2"]}}'},
+        "compose.yaml has several services that could be asked: a, b",
+        {"image": "compose.yaml#b"},
+        "b",
+    ),
+    "programs": (
+        {"go.mod": "module m\n", "cmd/second/main.go": GO, "cmd/first/main.go": GO},
+        "go.mod has several programs: cmd/first, cmd/second",
+        {"build": "go build -o server ./cmd/second", "start": "./server"},
+        "cmd/second",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_which_of_several_is_asked_of_people(
+    tmp_path: Path,
+    name: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    files, question, app, response = SEVERAL[name]
+    laid_out(tmp_path, files)
+    responses = iter(["nothing", response])
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
+    monkeypatch.setattr("builtins.input", lambda _: next(responses))
+    assert run_command_line(["init", str(tmp_path)]) == Exit.OK
+    assert tomllib.loads((tmp_path / "webdyno.toml").read_text())["app"] == app
+    reported = capsys.readouterr().err
+    assert question in reported
+    assert "none of them is called nothing" in reported
+
+
+def test_where_nobody_can_be_asked_it_is_said_what_there_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "services").mkdir()
+    folder = laid_out(tmp_path / "services", SEVERAL["services"][0])
+    assert run_command_line(["init", str(folder)]) == Exit.USER_ERROR
+    assert "compose.yaml#a" in capsys.readouterr().err
+    assert run_command_line(["init", str(folder), "--image=compose.yaml#b"]) == Exit.OK
+    (tmp_path / "programs").mkdir()
+    folder = laid_out(tmp_path / "programs", SEVERAL["programs"][0])
+    assert run_command_line(["init", str(folder)]) == Exit.USER_ERROR
+    how = "init --start ./server --build 'go build -o server ./cmd/first'"
+    assert how in " ".join(capsys.readouterr().err.split())
+
+
+def test_nobody_is_asked_after_a_yes_and_the_build_may_be_said(tmp_path: Path) -> None:
+    folder = laid_out(tmp_path, SEVERAL["services"][0])
+    assert run_command_line(["init", str(folder), "--yes", "--build=make"]) == Exit.OK
+    app = tomllib.loads((folder / "webdyno.toml").read_text())["app"]
+    assert app == {"build": "make", "image": "compose.yaml#a"}
+
+
+def test_flags_give_variables_and_paths(tmp_path: Path) -> None:
+    folder = laid_out(tmp_path, {"go.mod": "module m\n", "main.go": GO})
+    words = ["--env", "MODE=a=b", "--path", "/items", "--path", "/up", "--no-try"]
+    assert run_command_line(["init", str(folder), *words]) == Exit.OK
+    written = tomllib.loads((folder / "webdyno.toml").read_text())
+    assert written["app"]["environment"] == {"MODE": "a=b"}
+    assert written["requests"] == [{"path": "/items"}, {"path": "/up"}]
+
+
+def test_paths_of_the_sources_are_written_where_it_is_not_tried(tmp_path: Path) -> None:
+    routes = 'HandleFunc("GET /v1", f)\nHandleFunc("POST /v1", f)\nHandleFunc("/v1/{id}", f)\n'
+    folder = laid_out(tmp_path, {"go.mod": "module m\n", "main.go": GO + routes})
+    assert run_command_line(["init", str(folder)]) == Exit.OK
+    requests = tomllib.loads((folder / "webdyno.toml").read_text())["requests"]
+    assert requests == [{"path": "/"}, {"path": "/v1"}, {"path": "/v1/1"}]
+
+
+def test_where_nothing_is_found_it_says_what_was_looked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_command_line(["init", str(tmp_path)]) == Exit.USER_ERROR
+    reported = capsys.readouterr().err
+    assert "looked for: Procfile" in reported
+    assert '[app]\nbuild = "make"\nstart = "./server --port $PORT"' in reported
+
+
+def test_a_configuration_alone_makes_a_file(tmp_path: Path) -> None:
+    folder = str(laid_out(tmp_path, {"nginx.conf": "events {}"}))
+    assert run_command_line(["init", folder]) == Exit.OK
+    assert tomllib.loads((tmp_path / "webdyno.toml").read_text()) == {
+        "app": {"conf": "nginx.conf"},
+        "requests": [{"path": "/"}],
+    }
+
+
+@pytest.mark.parametrize("words", [["--start="], ["--image= "], ["--start=a", "--image=b"]])
+def test_a_flag_that_says_nothing_is_refused(tmp_path: Path, words: list[str]) -> None:
+    assert run_command_line(["init", str(tmp_path), *words]) == Exit.USER_ERROR
+    assert not (tmp_path / "webdyno.toml").exists()
+
+
+def test_pipes_and_devices_are_not_waited_for(tmp_path: Path) -> None:
+    """Whoever wrote the folder may have put some there, or links to such."""
+    os.mkfifo(tmp_path / "pipe")
+    for name in ("Procfile", "package.json", "composer.json", "mix.exs", "Gemfile", ".env.example"):
+        (tmp_path / name).symlink_to("pipe")
+    assert find_app(tmp_path) is None

@@ -1,0 +1,365 @@
+"""Layouts of Go, Rust, Java, .NET, Ruby, PHP, Elixir, containers and pages."""
+
+from pathlib import Path
+
+import pytest
+
+from systems.layouts.laid_out import Case, check, choices
+from webdyno.systems.layouts import find_app
+from webdyno.systems.layouts.app import FOR_MEASURING
+
+GO = 'package main\nfunc main() { http.HandleFunc("GET /{$}", f); os.Getenv("PORT") }\n'
+BUNDLE = "bundle config set --local path .bundle && bundle install --quiet"
+PUMA = "puma --bind tcp://127.0.0.1:$PORT config.ru"
+SPRING = "<groupId>org.springframework.boot</groupId>"
+MAVEN = "--quiet --batch-mode -DskipTests"
+RAILS = {"Gemfile": 'gem "rails"\n', "config.ru": "run Rails.application\n"}
+
+CASES = {
+    "Procfile": Case(
+        {"Procfile": "worker: x\nweb: gunicorn a:b\n", "requirements.txt": "gunicorn\n"},
+        ".venv/bin/gunicorn a:b",
+        "python3 -m venv .venv && .venv/bin/pip install --quiet -r requirements.txt",
+        says=("of Procfile only web is started, without worker",),
+    ),
+    "Procfile of a program in Go": Case(
+        {"Procfile": "web: bin/shop\n", "go.mod": "module m\n", "main.go": GO},
+        "bin/shop",
+        "go build -o bin/shop .",
+    ),
+    "Procfile that names a program alone": Case(
+        {"Procfile": "web: shop -v\n", "go.mod": "module m\n", "main.go": "package main\n"},
+        "bin/shop -v",
+        "go build -o bin/shop .",
+    ),
+    "Procfile with a fixed port": Case(
+        {
+            "Procfile": "web: uvicorn main:app --host 0.0.0.0 --port=8000\n",
+            "requirements.txt": "uvicorn\n",
+        },
+        ".venv/bin/uvicorn main:app --host 0.0.0.0 --port=$PORT",
+        "python3 -m venv .venv && .venv/bin/pip install --quiet -r requirements.txt",
+    ),
+    "Procfile with several commands": Case(
+        {"Procfile": "web: flask db upgrade; gunicorn a:b\n", "requirements.txt": "flask\n"},
+        ".venv/bin/flask db upgrade; .venv/bin/gunicorn a:b",
+        "python3 -m venv .venv && .venv/bin/pip install --quiet -r requirements.txt",
+        others={"heeds_port": True, "doubts": ()},
+    ),
+    "Spring Boot that reads PORT, by a Procfile": Case(
+        {
+            "Procfile": "web: java -jar target/x.jar\n",
+            "pom.xml": SPRING,
+            "src/main/resources/application.properties": "server.port=${PORT:5000}\n",
+        },
+        "java -jar target/x.jar",
+        f"mvn {MAVEN} package",
+        others={"doubts": ()},
+    ),
+    "Rails with Thruster and a line that ends": Case(
+        {
+            "Procfile": "release: bin/rails db:migrate\nweb: bundle exec thrust bin/rails server\n",
+            **RAILS,
+        },
+        "HTTP_PORT=$PORT TARGET_PORT=$((PORT + 32768)) bundle exec thrust bin/rails server",
+        BUNDLE,
+        says=("`release` of Procfile runs before it starts", "Thruster listens on HTTP_PORT"),
+        environment={"RAILS_ENV": "production"},
+        others={"prepare": "bin/rails db:migrate"},
+    ),
+    "Rails": Case(
+        {
+            **RAILS,
+            "app/assets/x.css": "",
+            "config/database.yml": "default:\n  adapter: sqlite3\n\nproduction:\n  sqlite3\n",
+            "config/credentials.yml.enc": "",
+            "config/routes.rb": '  root "a#b"\n  get "up" => "x"\n  resources :items\n',
+        },
+        f"bundle exec {PUMA}",
+        f"{BUNDLE} && bin/rails assets:precompile",
+        ("/", "/up", "/items"),
+        ("RAILS_ENV is production", "Git ignores config/master.key"),
+        {"RAILS_ENV": "production", "SECRET_KEY_BASE": FOR_MEASURING},
+        {"prepare": "bin/rails db:prepare"},
+    ),
+    "Rails with PostgreSQL and Redis": Case(
+        {
+            **RAILS,
+            "Gemfile": 'gem "rails"\ngem "pg"\ngem "redis"\n',
+            "config/database.yml": "test:\n  adapter: sqlite3\n\nproduction:\n  adapter: pg\n",
+            "config/cable.yml": "url: <%= ENV.fetch('REDIS_URL') %>\n",
+        },
+        f"bundle exec {PUMA}",
+        BUNDLE,
+        others={
+            "services": {"db": "postgresql", "cache": "redis"},
+            "setup": "bin/rails db:prepare",
+            "prepare": None,
+        },
+    ),
+    "Rack": Case(
+        {"config.ru": "case x\nwhen '/items' then 1\nend\n"},
+        PUMA,
+        environment={"RACK_ENV": "production"},
+    ),
+    "Sinatra": Case(
+        {"app.rb": "require 'sinatra'\nget('/') { 1 }\n", "Gemfile": 'gem "sinatra"\n'},
+        "bundle exec ruby app.rb -p $PORT -o 127.0.0.1 -e production",
+        BUNDLE,
+    ),
+    "Laravel": Case(
+        {
+            "composer.json": {"require": {"php": "^8", "laravel/framework": "^12"}},
+            "package.json": {"scripts": {"dev": "vite", "build": "vite build"}},
+            "public/index.php": "",
+            ".env.example": "DB_CONNECTION=sqlite\n",
+        },
+        "PHP_CLI_SERVER_WORKERS=$(nproc) php artisan serve --no-reload --host=127.0.0.1 "
+        "--port=$PORT",
+        "composer install --quiet --no-dev --no-interaction --optimize-autoloader"
+        " && cp -n .env.example .env && touch database/database.sqlite",
+        says=("in production PHP-FPM is behind nginx",),
+        environment={"APP_ENV": "production", "APP_DEBUG": "false"},
+        others={"prepare": "php artisan migrate --force --quiet"},
+    ),
+    "PHP without packages, with a database that files of SQL fill": Case(
+        {
+            "composer.json": {"require": {"php": ">=8.1", "ext-pdo_mysql": "*"}},
+            "public/index.php": "<?php $router->get('/entries', f);",
+            "src/Database.php": "<?php new PDO('mysql:host=' . getenv('DB_HOST'));"
+            " getenv('DB_USERNAME');",
+            "database/schema.sql": "",
+            "database/seed.sql": "",
+        },
+        "DB_USERNAME=$DB_USER PHP_CLI_SERVER_WORKERS=$(nproc) php -S 127.0.0.1:$PORT -t public "
+        "public/index.php",
+        others={
+            "services": {"db": "mariadb"},
+            "setup": "export DB_USERNAME=$DB_USER && mariadb --user=$MYSQL_USER $MYSQL_DATABASE "
+            "<database/schema.sql && mariadb --user=$MYSQL_USER $MYSQL_DATABASE "
+            "<database/seed.sql",
+        },
+    ),
+    "Symfony": Case(
+        {
+            "composer.json": {"require": {"symfony/framework-bundle": "7.*"}},
+            "public/index.php": "",
+        },
+        "PHP_CLI_SERVER_WORKERS=$(nproc) php -S 127.0.0.1:$PORT -t public public/index.php",
+        "composer install --quiet --no-dev --no-interaction --optimize-autoloader",
+        environment={"APP_ENV": "prod"},
+    ),
+    "Phoenix": Case(
+        {
+            "mix.exs": "app: :shop,\n{:phoenix, x}\nassets.deploy\n",
+            "config/runtime.exs": 'System.get_env("DATABASE_URL")',
+        },
+        "_build/prod/rel/shop/bin/shop start",
+        "export MIX_ENV=prod && mix deps.get --only prod && mix compile && mix assets.deploy"
+        " && mix release --quiet --overwrite",
+        says=("config/runtime.exs wants DATABASE_URL", "`mix phx.server` is for development"),
+        environment={"PHX_SERVER": "true"},
+    ),
+    "Go": Case(
+        {"go.mod": "module m\n", "cmd/web/main.go": GO}, "./server", "go build -o server ./cmd/web"
+    ),
+    "Go with several programs": Case(
+        {
+            "go.mod": "module m\n",
+            "cmd/migrate/main.go": "package main\nfunc main() {}\n",
+            "cmd/api/main.go": 'package main\nvar a = flag.String("admin", ":9090", "x")\n'
+            'var l = flag.String("listen", ":8080", "x")\nfunc main() { s.ListenAndServe() }\n',
+        },
+        "./server -listen 127.0.0.1:$PORT -admin 127.0.0.1:0",
+        "go build -o server ./cmd/api",
+        says=(
+            "of 2 programs (cmd/api, cmd/migrate) cmd/api is taken: it alone listens",
+            "-admin is another listener, on :9090 unless set",
+        ),
+    ),
+    "Gin, which listens on $PORT by itself": Case(
+        {"go.mod": "module m\n", "main.go": "package main\nfunc main() { r.Run() }\n"},
+        "./server",
+        "go build -o server .",
+        others={"heeds_port": True, "doubts": ()},
+    ),
+    "Go next to a folder named like its program": Case(
+        {"go.mod": "module m\n", "main.go": GO, "server/http.go": "package server\n"},
+        "./program",
+        "go build -o program .",
+    ),
+    "Go that reads an address": Case(
+        {
+            "go.mod": "module m\n",
+            "main.go": 'package main\nvar a = os.Getenv("LISTEN_ADDR")\nvar b = Getenv("DB_ADDR")',
+        },
+        "LISTEN_ADDR=127.0.0.1:$PORT ./server",
+        "go build -o server .",
+    ),
+    "a Cargo workspace": Case(
+        {
+            "Cargo.toml": '[workspace]\nmembers = ["crates/*"]\n',
+            "Cargo.lock": "",
+            "crates/api/Cargo.toml": '[package]\nname = "a"\n[[bin]]\nname = "shopd"\n',
+            "crates/api/src/main.rs": 'let l = TcpListener::bind("0.0.0.0:3000");\n',
+            "crates/tool/Cargo.toml": '[package]\nname = "tool"\n',
+            "crates/tool/src/main.rs": "fn main() {}\n",
+        },
+        "./target/release/shopd",
+        "cargo build --release --locked --bin shopd",
+        says=("it binds 0.0.0.0:3000 in crates/api/src/main.rs:1", "built with --release"),
+    ),
+    "Rocket, with a program in src/bin": Case(
+        {
+            "Cargo.toml": '[package]\nname = "x"\n',
+            "src/bin/web.rs": "#[launch]\nfn rocket() {}\n",
+            "src/bin/tool.rs": "fn main() {}\n",
+        },
+        "ROCKET_ADDRESS=127.0.0.1 ROCKET_PORT=$PORT ROCKET_LOG_LEVEL=critical ./target/release/web",
+        "cargo build --release --bin web",
+        says=("there is no Cargo.lock",),
+    ),
+    "Spring Boot with Maven's wrapper": Case(
+        {
+            "mvnw": "",
+            "pom.xml": "<project><parent><artifactId>x</artifactId><version>3</version></parent>"
+            f"{SPRING}<artifactId>shop</artifactId><version>1.0</version></project>",
+        },
+        "java -jar target/shop-1.0.jar --server.address=127.0.0.1 --server.port=$PORT",
+        f"sh ./mvnw {MAVEN} package",
+        says=("a JVM gets faster for many seconds", "mvnw builds it"),
+    ),
+    "a war of Spring Boot in a module of Maven": Case(
+        {
+            "pom.xml": f"<packaging>pom</packaging>{SPRING}"
+            "<module>lib</module><module>web</module>",
+            "lib/pom.xml": SPRING,
+            "web/pom.xml": f"{SPRING}<packaging>war</packaging>"
+            "<build>spring-boot-maven-plugin<finalName>shop</finalName></build>",
+        },
+        "java -jar web/target/shop.war --server.address=127.0.0.1 --server.port=$PORT",
+        f"mvn {MAVEN} --projects web --also-make package",
+    ),
+    "Spring Boot with Gradle's wrapper": Case(
+        {
+            "gradlew": "",
+            "settings.gradle": "rootProject.name = 'shop'",
+            "build.gradle": "id 'org.springframework.boot' version '3'\nversion = '1.0'\n",
+        },
+        "java -jar build/libs/shop-1.0.jar --server.address=127.0.0.1 --server.port=$PORT",
+        "sh ./gradlew --quiet --no-daemon bootJar",
+    ),
+    "Quarkus with Gradle": Case(
+        {"build.gradle.kts": 'plugins { id("io.quarkus") }\n'},
+        "java -Dquarkus.http.host=127.0.0.1 -Dquarkus.http.port=$PORT -jar "
+        "build/quarkus-app/quarkus-run.jar",
+        "gradle --quiet --no-daemon quarkusBuild",
+    ),
+    "Ktor": Case(
+        {"build.gradle.kts": "io.ktor\n", "settings.gradle.kts": 'rootProject.name = "shop"'},
+        "build/install/shop/bin/shop",
+        "gradle --quiet --no-daemon installDist",
+        says=("nothing here mentions PORT",),
+    ),
+    "ASP.NET Core": Case(
+        {
+            "src/Shop/Shop.csproj": '<Project Sdk="Microsoft.NET.Sdk.Web">',
+            "src/Lib/Lib.csproj": '<Project Sdk="Microsoft.NET.Sdk">',
+            "tests/Shop.Tests.csproj": '<Project Sdk="Microsoft.NET.Sdk.Web">',
+        },
+        "ASPNETCORE_URLS=http://127.0.0.1:$PORT dotnet out/Shop.dll",
+        "dotnet publish src/Shop/Shop.csproj --configuration Release --output out --nologo",
+    ),
+    "a library with a Dockerfile": Case(
+        {"go.mod": "module m\n", "Dockerfile": "FROM x\nCMD serve\n"},
+        says=("--start serve",),
+        others={"image": "."},
+    ),
+    "Dockerfile of several stages": Case(
+        {
+            "Containerfile": 'FROM a AS built\nCMD make\nfrom b\nCMD ["x"]\n'
+            'entrypoint ["./server", \\\n "--port"]\nCMD ["80"]\n'
+        },
+        says=("--start './server --port $PORT'",),
+        others={"image": "."},
+    ),
+    "Dockerfile with a line of shell": Case(
+        {"Dockerfile": 'FROM x\nENTRYPOINT exec ./server\nCMD ["80"]\n'},
+        says=("--start 'exec ./server'",),
+        others={"image": "."},
+    ),
+    "Compose files next to a Dockerfile": Case(
+        {"Dockerfile": "FROM x\n", "compose.prod.yaml": "services: {}", "compose.yaml": ""},
+        says=("compose.prod.yaml, compose.yaml aren't read",),
+        others={"image": "."},
+    ),
+    "Compose file with one open service": Case(
+        {"compose.yml": 'services: {data: {image: x}, web: {build: ., ports: ["80:80"]}}'},
+        others={"image": "compose.yml#web"},
+    ),
+    "nginx.conf": Case({"nginx.conf": "events {}"}, others={"conf": "nginx.conf"}),
+    "nginx.conf with pages": Case(
+        {"nginx.conf": "events {}", "html/index.html": ""},
+        others={"conf": "nginx.conf", "root": "html"},
+    ),
+    "pages": Case(
+        {"public/index.html": "", "public/about.html": ""},
+        "python3 -m http.server $PORT --bind 127.0.0.1 --directory public",
+        paths=("/", "/about.html"),
+        others={"connections": 4},
+    ),
+    "a folder with the application": Case(
+        {"README.md": "", "backend/go.mod": "module m\n", "backend/main.go": GO},
+        "./server",
+        "go build -o server .",
+        others={"dir": "backend", "by": "backend/go.mod"},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_layout_is_known(tmp_path: Path, name: str) -> None:
+    check(tmp_path, CASES[name])
+
+
+REFUSED = {
+    "a war alone": (
+        {"pom.xml": "<packaging>war</packaging>"},
+        "needs a servlet container: build an image with one, and webdyno init --image .",
+    ),
+    "a program of Java": ({"pom.xml": "<project/>"}, "neither Spring Boot, Quarkus"),
+    "a library of Go": ({"go.mod": "module m\n"}, "go.mod has no program"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_why_it_cannot_start_is_said(tmp_path: Path, name: str) -> None:
+    files, why = REFUSED[name]
+    for file, text in files.items():
+        (tmp_path / file).write_text(text)
+    found = find_app(tmp_path)
+    assert found
+    assert not found.is_whole
+    assert why in found.doubts[0]
+
+
+def test_of_several_folders_you_choose(tmp_path: Path) -> None:
+    found = choices(
+        tmp_path,
+        {
+            "api/go.mod": "module m\n",
+            "api/main.go": GO,
+            "web/package.json": '{"scripts": {"start": "node x"}}',
+            "web/Dockerfile": "FROM x\n",
+            "docs/index.html": "",
+        },
+    )
+    assert {name: it.dir for name, it in found.items()} == {"api": "api", "web": "web"}
+
+
+def test_nothing_known_is_nothing_found(tmp_path: Path) -> None:
+    assert find_app(tmp_path) is None
+    (tmp_path / "compose.yaml").write_text("services: {}\n")
+    compose = find_app(tmp_path)
+    assert compose
+    assert compose.start is None

@@ -1,0 +1,64 @@
+"""Which programs an application takes, and what to change where it doesn't start."""
+
+from pathlib import Path
+
+import pytest
+
+from systems.layouts.laid_out import laid_out
+from webdyno.systems.layouts import missing_tools, remedies
+from webdyno.systems.layouts.app import FoundApp
+from webdyno.systems.layouts.variables import given_port
+
+LINES = {
+    "cd a && exec env A=b C=$((PORT + 1)) node x; POETRY=1 .tools/bin/uv sync": ["node"],
+    "export MIX_ENV=prod && mix release | cat": ["mix", "cat"],
+    "A=$(nproc) php -S $PORT": ["php"],
+    "./server": [],
+    "python3 -m venv .venv && .venv/bin/pip install x": ["python3"],
+}
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_programs_that_are_not_here_are_named(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shutil.which", lambda _: None)
+    assert missing_tools(FoundApp("x", line)) == LINES[line]
+
+
+SAID = {
+    "ModuleNotFoundError: No module named 'yaml'": "yaml is in no file of requirements",
+    "Error: Cannot find module 'express'": "express isn't there",
+    "KeyError: 'DATABASE_URL'": "--env DATABASE_URL=VALUE",
+    "django.core.exceptions.ImproperlyConfigured: Set the SECRET_KEY environment variable": (
+        "--env SECRET_KEY=VALUE"
+    ),
+    "panic: JWT_SECRET is not set": "--env JWT_SECRET=VALUE",
+    "dial tcp 127.0.0.1:5432: connect: connection refused": "a database perhaps",
+    "/bin/sh: 1: tsc: not found": "tsc isn't installed here",
+    "it listens on 0.0.0.0:3000 and not on 127.0.0.1:1": (
+        'in the place of 0.0.0.0:3000 in m.go:1: http.ListenAndServe("127.0.0.1:"'
+    ),
+}
+
+
+@pytest.mark.parametrize("said", SAID)
+def test_what_to_change_is_said(tmp_path: Path, said: str) -> None:
+    laid_out(tmp_path, {"m.go": 'http.ListenAndServe("0.0.0.0:3000", nil)\n', "Dockerfile": ""})
+    found = list(remedies(said, FoundApp("go.mod", "./server"), tmp_path))
+    assert any(SAID[said] in it for it in found), found
+    assert ("a container has its ports to itself: --image ." in found) == ("listens on" in said)
+
+
+@pytest.mark.parametrize(
+    ("line", "given"),
+    {
+        "rails server -p 3000 -b 0.0.0.0": "rails server -p $PORT -b 0.0.0.0",
+        "gunicorn a:b --bind 0.0.0.0:8000": "gunicorn a:b --bind 0.0.0.0:$PORT",
+        "puma -b tcp://0.0.0.0:9292": "puma -b tcp://0.0.0.0:$PORT",
+        "PORT=3000 node x": "PORT=$PORT node x",
+        "java -jar x.jar --server.port=8080": "java -jar x.jar --server.port=$PORT",
+        "serve --workers 2 --port ${PORT:-80}": "serve --workers 2 --port ${PORT:-80}",
+        "sleep 80": "sleep 80",
+    }.items(),
+)
+def test_a_fixed_port_on_a_command_line_gives_way(line: str, given: str) -> None:
+    assert given_port(line) == given

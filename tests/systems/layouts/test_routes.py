@@ -1,0 +1,143 @@
+"""What can be asked of an application, by its sources, an OpenAPI document, or a page's links."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from systems.layouts.laid_out import laid_out
+from webdyno.systems.layouts.app import FoundApp
+from webdyno.systems.layouts.routes import (
+    known_routes,
+    links_of,
+    prefixes_of_sources,
+    routes_of_openapi,
+    routes_of_sources,
+)
+
+SOURCES = {
+    "app.py": '@app.get("/items/{item_id}")\n@app.route("/u/<int:n>")\n@app.post("/items")\n',
+    "s.js": "app.get('/a/:id', f)\nrouter.delete('/a/:id', f)\nx.get('https://e.org/')\n",
+    "m.go": 'HandleFunc("GET /{$}", f)\nHandleFunc("PUT /go/{id}", f)\ne.GET("/echo", f)\n',
+    "m.rs": '.route("/rs/:slug", get(f))\n#[get("/actix")]\n',
+    "src/main/java/org/samples/C.java": '@GetMapping("/boot")\n@PostMapping("/boot")\n'
+    '@RequestMapping(value = "/all")\n',
+    "web.php": "Route::get('/php', f);\n",
+    "r.ex": 'get "/ex", C, :x\n',
+    "P.cs": 'app.MapGet("/cs", f);\n',
+}
+ASKED = {
+    *("/items/1", "/u/1", "/a/1", "/", "/echo", "/actix", "/boot", "/all", "/php", "/ex", "/cs"),
+}
+EXCLUDED = {
+    "POST /items": "writes",
+    "DELETE /a/:id": "writes",
+    "PUT /go/{id}": "writes",
+    "POST /boot": "writes",
+    "GET /rs/:slug": "no example for slug",
+}
+
+
+def test_routes_of_sources_are_filled_or_excluded(tmp_path: Path) -> None:
+    routes = routes_of_sources(laid_out(tmp_path, SOURCES))
+    assert {it.filled for it in routes if it.filled} == ASKED
+    assert {it.label: it.lacks for it in routes if not it.filled} == EXCLUDED
+
+
+@pytest.mark.parametrize(
+    ("said", "prefixes"),
+    [
+        ('r.Route("/api", func(r chi.Router) {', ["/api"]),
+        ("app.use('/api/v1', router)", ["/api/v1"]),
+        ('app.register_blueprint(shop, url_prefix="/shop/")', ["/shop"]),
+        ('@RequestMapping(path = "/orders")', ["/orders"]),
+        ('v1 := r.Group("/api"); v1.Group("/v1")', ["/api", "/v1", "/api/v1", "/v1/api"]),
+        ('app.use(express.static("/public"))', []),
+    ],
+)
+def test_what_groups_of_routes_stand_below_is_found(
+    tmp_path: Path, said: str, prefixes: list[str]
+) -> None:
+    assert prefixes_of_sources(laid_out(tmp_path, {"main.go": said})) == prefixes
+
+
+DOCUMENT: dict[str, Any] = {
+    "openapi": "3.1.0",
+    "servers": [{"url": "https://example.org/v2/"}],
+    "components": {
+        "parameters": {"id": {"name": "id", "in": "path", "schema": {"type": "integer"}}}
+    },
+    "paths": {
+        "/items/{id}": {
+            "parameters": [{"$ref": "#/components/parameters/id"}],
+            "get": {},
+            "delete": {},
+        },
+        "/by/{kind}": {
+            "get": {"parameters": [{"name": "kind", "in": "path", "schema": {"enum": ["a b"]}}]}
+        },
+        "/find": {
+            "get": {
+                "parameters": [
+                    {"name": "q", "in": "query", "required": True, "example": "tea & more"},
+                    {"name": "page", "in": "query", "schema": {"default": 1}},
+                ]
+            }
+        },
+        "/tagged": {"get": {"parameters": [{"name": "X-Tag", "in": "header", "required": True}]}},
+        "/slug/{slug}": {"get": {}},
+        "/me": {"get": {"security": [{"bearer": []}]}},
+        "/open": {"get": {"security": []}},
+    },
+}
+
+
+def test_routes_of_openapi_take_examples_and_say_what_they_lack(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/openapi.json").write_text(json.dumps(DOCUMENT))
+    by, routes = known_routes(FoundApp("x"), tmp_path)
+    assert by == "docs/openapi.json"
+    assert [it.filled for it in routes if it.filled and not it.lacks] == [
+        *("/v2/items/1", "/v2/by/a%20b", "/v2/find?q=tea%20%26%20more", "/v2/open"),
+    ]
+    assert {it.label: it.lacks for it in routes if it.lacks} == {
+        "DELETE /v2/items/{id}": "writes",
+        "GET /v2/tagged": "no example for X-Tag",
+        "GET /v2/slug/{slug}": "no example for slug",
+        "GET /v2/me": "needs a login",
+    }
+
+
+def test_a_document_of_swagger_in_yaml_is_read() -> None:
+    text = "swagger: '2.0'\nbasePath: /api\npaths:\n  /x:\n    get: {}\n"
+    assert [it.filled for it in routes_of_openapi(text)] == ["/api/x"]
+
+
+PAGE = b"""<a href="/a?x=1&amp;y=2">a</a> <a href="b">b</a> <a href='https://other.org/c'>c</a>
+<a href="/logout">d</a> <a href="#top">e</a> <a href="mailto:x@y">f</a> <a href="/p/">g</a>
+<a href="/del" data-method="delete">h</a> <a>i</a> <a href="/a b">j</a> <a href="/a?x=1&y=2">k</a>
+"""
+
+
+def test_links_of_the_same_server_that_change_nothing_are_taken() -> None:
+    assert links_of(PAGE, "/p/") == ["/a?x=1&y=2", "/p/b", "/a%20b"]
+
+
+@pytest.mark.parametrize("ending", ["json", "yaml"])
+@given(st.data())
+def test_any_document_is_read_without_a_fault(ending: str, data: st.DataObject) -> None:
+    leaves = st.none() | st.integers() | st.text(max_size=5)
+    names = st.sampled_from([*("openapi", "paths", "/a/{b}", "get", "parameters", "schema", "in")])
+    tree = st.recursive(
+        leaves, lambda it: st.lists(it, max_size=3) | st.dictionaries(names, it), max_leaves=15
+    )
+    text = json.dumps({"openapi": "3", "paths": {"/x": data.draw(tree)}, "servers": None})
+    routes_of_openapi(text if ending == "json" else f"# {data.draw(st.text())!r}\n{text}")
+
+
+@given(st.binary())
+def test_any_page_is_read_without_a_fault(page: bytes) -> None:
+    links_of(page, "/")

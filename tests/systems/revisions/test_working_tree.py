@@ -1,0 +1,55 @@
+"""The working tree as a revision: what has it built again, and what doesn't."""
+
+import os
+from pathlib import Path
+
+from e2e.own import commit, git
+from webdyno.host.building import DONE
+from webdyno.systems.revisions.builds import _written_since
+from webdyno.systems.revisions.repository import Repository, Revision
+
+
+def working_tree(folder: Path) -> Revision:
+    return Repository.around(folder, "rev:.").revision(".", "rev:.")
+
+
+def test_an_edit_of_the_projects_file_alone_builds_nothing_again(tmp_path: Path) -> None:
+    git(tmp_path, "init", "--quiet", "--initial-branch=main", ".")
+    (tmp_path / "server.py").write_text("1\n")
+    commit(tmp_path)
+    clean = working_tree(tmp_path)
+    (tmp_path / "webdyno.toml").write_text('[app]\nstart = "./a"\n')
+    before = working_tree(tmp_path)
+    (tmp_path / "webdyno.toml").write_text('[app]\nstart = "./b"\n')
+    after = working_tree(tmp_path)
+    assert before.tree != after.tree
+    assert before.built_from == after.built_from
+    # A build is a folder that a server writes into: of two revisions each has its own.
+    assert before.built_from != clean.built_from
+    (tmp_path / "server.py").write_text("2\n")
+    assert working_tree(tmp_path).built_from != after.built_from
+    assert Repository.around(tmp_path, "x").branches() == ["main"]
+
+
+def test_a_run_excludes_its_own_folder_alone_whatever_that_is_called(tmp_path: Path) -> None:
+    git(tmp_path, "init", "--quiet", "--initial-branch=main", ".")
+    (tmp_path / "server.py").write_text("1\n")
+    commit(tmp_path)
+    clean = working_tree(tmp_path)
+    (tmp_path / "*").mkdir()
+    (tmp_path / "*/slots.jsonl").write_text("")
+    assert working_tree(tmp_path).tree == clean.tree
+    (tmp_path / "server.py").write_text("2\n")
+    changed = working_tree(tmp_path)
+    assert changed.has_changes
+    (tmp_path / "slots.jsonl").write_text("")
+    assert working_tree(tmp_path).tree not in {clean.tree, changed.tree}
+
+
+def test_files_that_a_server_wrote_are_named_whatever_they_are_called(tmp_path: Path) -> None:
+    (tmp_path / "files").mkdir()
+    (tmp_path / DONE).touch()
+    os.utime(tmp_path / DONE, (0, 0))
+    for name in ("a\nb", "c d", "x.log"):
+        (tmp_path / "files" / name).write_text("")
+    assert _written_since(None, tmp_path) == r"'a\nb', c d"

@@ -1,0 +1,82 @@
+"""Short files that would take all time or memory: each is read, or refused, at once.
+
+What takes for ever shows by itself: these tests would not end.
+"""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from webdyno.config.requests.personal import parsed_json, without_personal
+from webdyno.core.errors import UserError
+from webdyno.systems.conf import nginx_read
+from webdyno.systems.containers.compose_file import read_compose, variables_of
+from webdyno.systems.layouts import django, python_tools, recipes, ruby
+from webdyno.systems.layouts.routes import routes_of_openapi
+
+MANY = 200_000
+"""Characters, as many as are read of a source."""
+
+
+def test_merged_tables_of_merged_tables() -> None:
+    """Of forty, each of the one before twice, YAML would make a table of 2^40."""
+    doubled = "".join(f"a{i}: &a{i} {{<<: [*a{i - 1}, *a{i - 1}]}}\n" for i in range(1, 40))
+    assert routes_of_openapi(f"openapi: 3.0.0\na0: &a0 {{k: v}}\n{doubled}") == []
+    document = "openapi: 3.0.0\nx: &x {get: {}}\npaths: {/a: *x, /b: {<<: *x}}\n"
+    assert [route.path for route in routes_of_openapi(document)] == ["/a", "/b"]
+
+
+def test_variables_of_variables(tmp_path: Path) -> None:
+    (file := tmp_path / ".env").write_text(
+        "A0=xxxxxxxxxx\n" + "".join(f"A{i}=${{A{i - 1}}}${{A{i - 1}}}\n" for i in range(1, 60))
+    )
+    with pytest.raises(UserError, match="have them name fewer others"):
+        variables_of(file, "here")
+    file.write_text(f"LONG={'x' * 100_000}\n")
+    compose = tmp_path / "compose.yaml"
+    compose.write_text(f"services: {{a: {{command: '{'$LONG' * 10_000}'}}}}\n")
+    with pytest.raises(UserError, match="have them name fewer others"):
+        read_compose([compose], "here")
+    file.write_text("A=1\nB=${A}2\nA=3\n")
+    assert variables_of(file, "here") == {"A": "3", "B": "12"}
+
+
+@pytest.mark.parametrize("text", ["\n", " ", "CMD x ", "path(", "@app.cli.command(\n"])
+def test_sources_of_one_thing(text: str) -> None:
+    source = text * (MANY // len(text)) + "y"
+    for module in (ruby, django, recipes, python_tools):
+        for pattern in vars(module).values():
+            if isinstance(pattern, re.Pattern):
+                for _ in pattern.finditer(source):
+                    pass
+
+
+def test_instructions_are_read_as_ever() -> None:
+    text = 'FROM a AS b \n  cmd  ["x"]\t\r\nCMD\nENTRYPOINT y'
+    found = [match.groups() for match in recipes.INSTRUCTION.finditer(text)]
+    assert found == [("FROM", "a AS b"), ("cmd", '["x"]'), ("ENTRYPOINT", "y")]
+
+
+def test_blocks_that_never_begin() -> None:
+    """As `map` is a word of comments and paths, too."""
+    nginx_read._DEFINED_BY_BLOCK.findall("map " * MANY)
+
+
+def test_bodies_without_end() -> None:
+    def named(field: str) -> str:
+        return f"${{{field}}}"
+
+    long = b"a" * MANY * 5
+    assert without_personal(long, "text/plain", named) == long
+    assert without_personal(b"to a.b@c.d " + long, "text/plain", named).startswith(b"to ${email} ")
+    lines = b"name=a\n\n" * MANY
+    assert without_personal(lines, "multipart/form-data", named) == lines
+    form = b'--x\r\nContent-Disposition: form-data; name="password"\r\n\r\n4711\r\n--x--\r\n'
+    assert b'name="password"\r\n\r\n${password}\r\n--x--' in without_personal(
+        form, "multipart/form-data; boundary=x", named
+    )
+    for depth in (150, 300, 600, 900):
+        nested = "[" * depth + "]" * depth
+        assert without_personal(nested.encode(), "application/json", named) == nested.encode()
+        assert (parsed_json(nested) is None) == (depth > 200)

@@ -1,0 +1,358 @@
+"""Own systems become parts of a catalogue, wherever an experiment names them."""
+
+import socket
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from webdyno.config import Catalogue, CommandLine, Draft
+from webdyno.core.errors import UserError
+from webdyno.core.experiment import Experiment
+from webdyno.measure.profiling import sampled_experiment
+from webdyno.servers.layout import filled_variables
+from webdyno.servers.render import RenderedJob
+from webdyno.servers.service_graph import resolve_stack
+from webdyno.systems.variants import resolve
+
+CMD = "cmd:./server --port $PORT"
+
+
+def resolved(folder: Path, variants: dict[str, Any], **more: object) -> tuple[Draft, Catalogue]:
+    draft = Draft.of(
+        CommandLine({"title": "t", "question": "q", "variants": variants, **more}, {}), []
+    )
+    return resolve(draft, Catalogue.load(), folder, lambda _: None, lambda _: None)
+
+
+def test_a_command_becomes_a_stack(tmp_path: Path) -> None:
+    variants = {"a": {"stack": CMD, "environment": {"X": "{{ 1 }}"}}, "b": {"stack": CMD}}
+    draft, catalogue = resolved(tmp_path, variants)
+    experiment = draft.checked(catalogue)
+    first, second = (catalogue.stack(variant.stack) for variant in experiment.variants.values())
+    assert first != second
+    assert experiment.site == "own"
+    service = first.services["web"].service
+    assert service.start == ["/bin/sh", "-c", "./server --port $PORT"]
+    assert service.environment["PORT"] == "{{ server.port }}"
+    assert "{{ 1 }}" not in service.environment["X"]
+    assert service.own is not None
+    assert service.own.folder == str(tmp_path)
+
+
+def test_programs_name_their_functions_where_they_are_sampled_and_only_there(
+    tmp_path: Path,
+) -> None:
+    variants = {"a": {"stack": CMD, "environment": {"NODE_OPTIONS": "--no-warnings"}}}
+    draft, catalogue = resolved(tmp_path, variants | {"b": {"stack": CMD}})
+    experiment = draft.checked(catalogue)
+    sampled = sampled_experiment(experiment, catalogue)
+    options = "--perf-basic-prof --interpreted-frames-native-stack"
+    for name, own in {"a": f"--no-warnings {options}", "b": options}.items():
+        assert _environment(experiment, catalogue, name).get("PYTHONPERFSUPPORT") is None
+        there = _environment(sampled, catalogue, name)
+        assert (there["NODE_OPTIONS"], there["PYTHONPERFSUPPORT"]) == (own, "1")
+    assert _environment(experiment, catalogue, "a")["NODE_OPTIONS"] == "--no-warnings"
+
+
+def test_samples_decide_on_cpu_time_where_a_gate_counts_instructions(tmp_path: Path) -> None:
+    draft, catalogue = resolved(tmp_path, {"a": {"stack": CMD}, "b": {"stack": CMD}})
+    experiment = draft.checked(catalogue).with_measure(decide_on="instructions")
+    sampled = sampled_experiment(experiment, catalogue)
+    assert experiment.counts_instructions
+    assert not sampled.counts_instructions
+    assert sampled.measure.decide_on == "server_cpu_us"
+
+
+def _environment(experiment: Experiment, catalogue: Catalogue, variant: str) -> Mapping[str, str]:
+    """Give the variables with which a variant's program is started."""
+    stack = catalogue.stack(experiment.variants[variant].stack)
+    site = catalogue.site(experiment.site_of(variant))
+    roles = resolve_stack(stack, site, experiment.settings_of(variant), 1).roles
+    (role,) = roles
+    filled = RenderedJob({"environment": role.service.environment}, {})
+    return filled_variables(role, filled)
+
+
+@pytest.mark.parametrize(
+    "variant",
+    [
+        {"stack": "conf:\0"},
+        {"stack": "conf:nginx:a\0b"},
+        {"stack": "image:\0"},
+        {"stack": "rev:a\0"},
+        {"stack": CMD, "dir": "\0"},
+        {"stack": "conf:a", "root": "a\0"},
+    ],
+)
+def test_a_nul_is_refused(tmp_path: Path, variant: dict[str, Any]) -> None:
+    with pytest.raises(UserError, match="NUL"):
+        resolved(tmp_path, {"a": variant, "b": {"stack": "nginx"}})
+
+
+def test_a_command_has_the_settings_that_are_declared_for_it(tmp_path: Path) -> None:
+    settings: dict[str, Any] = {
+        "workers": {"type": "whole", "min": 1, "max": 16},
+        "fast": {"type": "switch", "default": True},
+    }
+    variants = {
+        "a": {
+            "stack": f"{CMD} --workers $WORKERS",
+            "settings": {**settings, "log_level": {"type": "choice", "choices": ["info", "off"]}},
+        },
+        "b": {"stack": f"{CMD} --workers $WORKERS", "settings": settings},
+    }
+    draft, catalogue = resolved(tmp_path, variants)
+    experiment = draft.checked(catalogue)
+    assert experiment.variants["a"].settings == {}
+    service = catalogue.stack(experiment.variants["a"].stack).services["web"].service
+    workers, level = service.settings["workers"], service.settings["log_level"]
+    assert (workers.default, level.default) == (1, "info")
+    assert workers.tune
+    assert service.environment["WORKERS"] == "{{ settings['workers'] }}"
+    assert service.environment["LOG_LEVEL"] == "{{ settings['log_level'] }}"
+    assert "lower" in service.environment["FAST"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("nginx.conf", "worker_processes ${settings.workers};\nhttp { server { listen 80; } }\n"),
+        (
+            "apache.conf",
+            "<VirtualHost *:80>\nThreadsPerChild ${settings.workers}\n</VirtualHost>\n",
+        ),
+        (
+            "haproxy.cfg",
+            "global\n nbthread ${settings.workers}\nfrontend f\n bind :80\n mode http\n",
+        ),
+    ],
+)
+def test_a_configuration_has_places_for_the_settings_that_are_declared_for_it(
+    tmp_path: Path, name: str, text: str
+) -> None:
+    (tmp_path / name).write_text(text)
+    settings = {"workers": {"type": "whole", "min": 1, "max": 16, "default": 2}}
+    variants = {"a": {"stack": f"conf:{name}", "settings": settings}, "b": {"stack": "nginx"}}
+    draft, catalogue = resolved(tmp_path, variants, site="static")
+    variant = draft.checked(catalogue).variants["a"]
+    service = next(iter(catalogue.stack(variant.stack).services.values())).service
+    assert service.settings["workers"].default == 2
+    template = (service.folder / next(iter(service.files.values()))).read_text()
+    assert "{{ settings['workers'] }}" in template
+    assert "${settings" not in template
+
+
+@pytest.mark.parametrize(
+    ("place", "settings", "says"),
+    [
+        ("1", {"workers": {"type": "whole", "min": 1, "max": 9}}, "has no place in"),
+        ("${settings.workers}", {"x": {"type": "switch"}}, "no such setting is declared"),
+    ],
+)
+def test_settings_and_places_belong_together(
+    tmp_path: Path, place: str, settings: dict[str, Any], says: str
+) -> None:
+    (tmp_path / "n.conf").write_text(f"worker_processes {place};\nhttp {{ server {{ }} }}\n")
+    variants = {"a": {"stack": "conf:n.conf", "settings": settings}, "b": {"stack": "nginx"}}
+    with pytest.raises(UserError, match=says):
+        resolved(tmp_path, variants, site="static")
+
+
+def test_declared_settings_are_changed_like_others(tmp_path: Path) -> None:
+    workers = {"type": "whole", "min": 1, "max": 16}
+    variants = {
+        "a": {"stack": CMD, "settings": {"workers": workers}},
+        "b": {"stack": "nginx", "settings": {"workers": 3}},
+    }
+    draft, catalogue = resolved(tmp_path, variants, site="static")
+    assert draft.checked(catalogue).variants["b"].settings == {"workers": 3}
+
+
+@pytest.mark.parametrize(
+    ("stack", "setting", "says"),
+    [
+        (CMD, {"workers": {"type": "whole"}}, "min"),
+        (CMD, {"port": {"type": "whole", "min": 1, "max": 2}}, "PORT has a meaning already"),
+        (CMD, {"Workers": {"type": "whole", "min": 1, "max": 2}}, "Workers"),
+        (CMD, {"mode": {"type": "word"}}, "type"),
+        ("image:app", {"n": {"type": "switch"}}, "settings can be declared for a command"),
+    ],
+)
+def test_a_declaration_that_is_wrong_is_reported(
+    stack: str, setting: dict[str, Any], says: str, tmp_path: Path
+) -> None:
+    with pytest.raises(UserError, match=says):
+        resolved(tmp_path, {"a": {"stack": stack, "settings": setting}, "b": {"stack": CMD}})
+
+
+def test_the_catalogue_and_own_systems_stand_side_by_side(tmp_path: Path) -> None:
+    draft, catalogue = resolved(
+        tmp_path, {"a": {"stack": "nginx"}, "b": {"stack": CMD}}, site="static"
+    )
+    assert [*draft.checked(catalogue).variants] == ["a", "b"]
+
+
+def test_levels_of_a_stack_may_be_own_systems(tmp_path: Path) -> None:
+    draft, catalogue = resolved(
+        tmp_path,
+        {"a": {"stack": CMD}, "b": {"stack": CMD}},
+        factors={"variants.b.stack": [CMD, "cmd:other"]},
+    )
+    (levels,) = draft.checked(catalogue).factors.values()
+    assert all(level in catalogue.stacks for level in levels)
+
+
+def test_an_experiment_of_the_catalogue_stays_as_it_is(tmp_path: Path) -> None:
+    draft, _ = resolved(tmp_path, {"a": {"stack": "nginx"}, "b": {"stack": "node"}})
+    assert draft.data["variants"]["a"] == {"stack": "nginx"}
+    assert "site" not in draft.data
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "::1"])
+def test_localhost_is_the_loopback_address_at_which_something_listens(
+    tmp_path: Path, address: str
+) -> None:
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    with socket.create_server((address, 0), family=family) as listener:
+        url = f"url:http://localhost:{listener.getsockname()[1]}"
+        draft, catalogue = resolved(tmp_path, {"a": {"stack": url}, "b": {"stack": CMD}})
+    stack = catalogue.stack(draft.checked(catalogue).variants["a"].stack)
+    own = stack.services["web"].service.own
+    assert own is not None
+    assert own.listens_at == address
+
+
+def test_what_runs_already_is_not_in_a_network_of_ours(tmp_path: Path) -> None:
+    variants = {"a": {"stack": "url:http://127.0.0.1:9"}, "b": {"stack": CMD}}
+    with pytest.raises(UserError, match="isn't in the network of --testbed netns"):
+        resolved(tmp_path, variants, testbed={"kind": "netns"})
+
+
+@pytest.mark.parametrize(
+    ("variant", "says"),
+    [
+        ({"stack": "nginx", "dir": "."}, "dir is for a system of your own"),
+        ({"stack": CMD, "dir": "none"}, "there is no folder .*none"),
+        ({"stack": CMD, "dir": 5}, "dir should be text"),
+        ({"stack": CMD, "environment": {"1": "x"}}, "is no name of a variable"),
+        ({"stack": CMD, "ready": "x"}, "a path starts with /"),
+        ({"stack": CMD, "root": "."}, "root is for a configuration"),
+        ({"stack": "url:http://127.0.0.1:9", "memory": "1GB"}, "memory can't be given to"),
+        ({"stack": CMD, "dri": "."}, "unknown key variants.b.dri"),
+        ({"stack": CMD, "settings": {"workers": 1}}, "has no setting 'workers'"),
+        ({"stack": "cmx:x"}, "there is no stack 'cmx:x'"),
+    ],
+)
+def test_what_makes_no_sense_is_reported(
+    tmp_path: Path, variant: dict[str, Any], says: str
+) -> None:
+    with pytest.raises(UserError, match=says):
+        _checked(tmp_path, {"a": {"stack": CMD}, "b": variant})
+
+
+def _checked(folder: Path, variants: dict[str, Any]) -> None:
+    draft, catalogue = resolved(folder, variants, site="own")
+    draft.checked(catalogue)
+
+
+def test_backends_are_services_of_their_own_for_each_variant(tmp_path: Path) -> None:
+    (tmp_path / "nginx.conf").write_text("server { listen 80; proxy_pass http://app:3000; }")
+    conf: dict[str, Any] = {"stack": "conf:nginx.conf"}
+    variants = {
+        "a": {**conf, "backends": {"app": CMD}},
+        "b": {**conf, "backends": {"app:3000": f"{CMD} --other"}, "environment": {"X": "1"}},
+    }
+    draft, catalogue = resolved(tmp_path, variants)
+    experiment = draft.checked(catalogue)
+    first, second = (catalogue.stack(variant.stack) for variant in experiment.variants.values())
+    assert list(first.services) == ["web", "app"]
+    assert first.services["app"].service.start[-1] == CMD.removeprefix("cmd:")
+    backend = second.services["app-3000"].service
+    assert backend.start[-1].endswith("--other")
+    assert backend.environment["X"] == "1"
+
+
+@pytest.mark.parametrize(
+    ("variant", "says"),
+    [
+        ({"stack": CMD, "backends": {"app": CMD}}, "backends are for a configuration"),
+        ({"backends": {"other": CMD, "app": CMD}}, "nothing passes requests on to other; .*: app"),
+        ({"backends": {"app": "nginx"}}, "a backend is a command"),
+    ],
+)
+def test_a_backend_that_makes_no_sense_is_reported(
+    tmp_path: Path, variant: dict[str, Any], says: str
+) -> None:
+    (tmp_path / "nginx.conf").write_text("server { listen 80; proxy_pass http://app:3000; }")
+    with pytest.raises(UserError, match=says):
+        resolved(tmp_path, {"a": {"stack": "conf:nginx.conf", **variant}, "b": {"stack": CMD}})
+
+
+def test_services_of_the_catalogue_stand_behind_a_command(tmp_path: Path) -> None:
+    services, prepare = {"db": "mariadb", "my-cache": "redis"}, "fill $DB_NAME"
+    variants = {
+        "a": {
+            "stack": CMD,
+            "services": services,
+            "prepare": prepare,
+            "settings": {"buffer_pool_mb": 64, "db_listen": "unix"},
+        },
+        "b": {"stack": CMD},
+    }
+    draft, catalogue = resolved(tmp_path, variants)
+    experiment = draft.checked(catalogue)
+    first, second = (catalogue.stack(variant.stack) for variant in experiment.variants.values())
+    assert list(second.services) == ["web"]
+    assert {role: it.service.name for role, it in first.services.items() if role != "web"} == (
+        services
+    )
+    web = first.services["web"].service
+    assert web.initialise == [["/bin/sh", "-c", prepare]]
+    assert web.environment["MY_CACHE_PORT"]
+    roles = {it.name: it for it in resolve_stack(first, None, {}, 1).roles}
+    assert list(roles)[-1] == "web"
+    assert {roles[role].settings["listen"] for role in services} == {"tcp"}
+
+
+def test_a_service_of_a_users_catalogue_stands_behind_a_command(tmp_path: Path) -> None:
+    service = tmp_path / "services/lines"
+    service.mkdir(parents=True)
+    (service / "service.toml").write_text(
+        'title = "x"\nprotocol = "lines"\nstart = ["x"]\ncredentials.TOKEN = "{{ secrets.x }}"\n'
+    )
+    variants = {"a": {"stack": CMD, "services": {"db": "lines"}}, "b": {"stack": CMD}}
+    draft = Draft.of(CommandLine({"title": "t", "question": "q", "variants": variants}, {}), [])
+    given = Catalogue.load([tmp_path])
+    draft, catalogue = resolve(draft, given, tmp_path, lambda _: None, lambda _: None)
+    stack = catalogue.stack(draft.checked(catalogue).variants["a"].stack)
+    assert "secrets.x" in stack.services["web"].service.environment["DB_TOKEN"]
+    assert stack.settings == {}
+
+
+@pytest.mark.parametrize(
+    ("variant", "says"),
+    [
+        ({"services": {"db": "mariadbb"}}, "no service 'mariadbb'; did you mean mariadb"),
+        (
+            {"services": {"db": "nginx"}},
+            "nginx serves sites itself.* are mariadb, memcached, postgresql, redis",
+        ),
+        ({"services": {"web": "redis"}}, "web is your own program"),
+        ({"services": {"a b": "redis"}}, "is no name for a role"),
+        ({"stack": "url:http://127.0.0.1:9", "services": {"db": "redis"}}, "services stand behind"),
+        ({"stack": "image:x", "prepare": "true"}, "prepare is for what stands behind"),
+        ({"stack": "nginx", "services": {"db": "redis"}}, "services is for a system of your own"),
+        ({"services": {"db": "redis"}, "environment": {"DB_HOST": "x"}}, r"\$DB_HOST names"),
+        (
+            {"services": {"db": "redis"}, "settings": {"db_port": {"type": "switch"}}},
+            r"\$DB_PORT names a service behind it",
+        ),
+    ],
+)
+def test_a_service_that_cannot_stand_behind_is_reported(
+    tmp_path: Path, variant: dict[str, Any], says: str
+) -> None:
+    with pytest.raises(UserError, match=says):
+        resolved(tmp_path, {"a": {"stack": CMD}, "b": {"stack": CMD, **variant}})

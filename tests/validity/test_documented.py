@@ -1,0 +1,55 @@
+"""Each rule has a row in docs/reference/warnings.md, each bound its derivation in method.md."""
+
+from pathlib import Path
+
+import pytest
+
+from webdyno.comparison.bias import CAUSES
+from webdyno.comparison.capacity import OWN_RULES
+from webdyno.validity import SLOT_RULES, all_rules
+from webdyno.validity.over_time import TRENDS
+
+DOCS = Path(__file__).parents[2] / "docs"
+WARNINGS = (DOCS / "reference/warnings.md").read_text(encoding="utf-8")
+METHOD = (DOCS / "validation/method.md").read_text(encoding="utf-8")
+OF_SLOTS, OF_SEARCHES = WARNINGS.split("\n## Capacity searches\n")
+
+
+def rows(text: str) -> dict[str, list[str]]:
+    """By rule: cause, what happens, what to do."""
+    lines = [line for line in text.splitlines() if line.startswith("| `")]
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    found = {name: rest for first, *rest in cells for name in first.split("`")[1::2]}
+    assert len(found) == sum(first.count("`") // 2 for first, *_ in cells)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        (OF_SLOTS, {rule.name for rule in all_rules()}),
+        (OF_SEARCHES, {rule.name for rule in OWN_RULES}),
+    ],
+    ids=["slots", "searches"],
+)
+def test_each_rule_has_a_row_with_cause_effect_and_fix(text: str, names: set[str]) -> None:
+    found = rows(text)
+    assert names <= set(found)
+    for name, said in found.items():
+        assert len(said) == 3, name
+        assert all(said), name
+
+
+@pytest.mark.parametrize("name", SLOT_RULES)
+def test_the_row_says_what_the_rule_does(name: str) -> None:
+    _, does, _ = rows(OF_SLOTS)[name]
+    rule = SLOT_RULES[name]
+    assert ("bounded" in does) == rule.has_bias_bound
+    assert ("lower bound" in does) == rule.censors
+    assert ("refused" in does) == (not rule.has_bias_bound and not rule.censors)
+
+
+def test_each_bound_is_derived() -> None:
+    derived = METHOD.split("\n## Bias bounds\n")[1].split("\n## ")[0]
+    for name in [*(cause.name for cause in CAUSES), *(it.name for it in TRENDS), "send-delay"]:
+        assert f"`{name}`" in derived, name
