@@ -23,7 +23,7 @@ from webdyno.core.load import Load, SlowReaders
 from webdyno.core.measure import Measure
 from webdyno.core.metrics import METRICS, DecidingMetric
 from webdyno.core.registry import question_keys
-from webdyno.core.request import Request
+from webdyno.core.request import WrittenRequest
 from webdyno.core.session import Capture, Values
 from webdyno.core.setting import SettingValue
 from webdyno.core.testbed import RoleHosts, ServiceHost, TestbedSettings
@@ -38,7 +38,7 @@ TABLES: dict[str, type[BaseModel]] = {
     "": Experiment,
     "load": Load,
     "load.slow_readers": SlowReaders,
-    "requests": Request,
+    "requests": WrittenRequest,
     "requests.capture.NAME": Capture,
     "values.NAME": Values,
     "state": State,

@@ -35,7 +35,7 @@ FILES: dict[str, TypeAdapter[Any]] = {
 """`report --format json`, a gate's gate.json, run.json, a line of slots.jsonl and of a history."""
 
 
-FILES_NAMED = {"Load": "replay_file", "Request": "body_file"}
+FILES_NAMED = {"Load": "replay_file", "WrittenRequest": "body_file"}
 """By definition: keys that are replaced by what a file holds, before an experiment is checked."""
 NAMED = "A file that holds it, relative to this one."
 EXPERIMENT, PROJECT = TypeAdapter(Experiment), TypeAdapter(App)

@@ -39,7 +39,7 @@ ALLOWED = {
     "measure/repeat.py": "the catalogue of a run whose folder was just made",
     "servers/prepared.py": "a folder of the cache that its maker made a moment ago",
     "servers/programs.py": "a folder of the cache, as are its logs",
-    "servers/running.py": "a link in a workspace, which is ours alone",
+    "servers/starting.py": "a link in a workspace, which is ours alone",
 }
 """By file: why links can't lead what it writes elsewhere."""
 WRITES = {

@@ -32,4 +32,6 @@ def line_diff(
 
 
 def _moved(line: str, by: int) -> str:
-    return _PLACE.sub(lambda at: f"-{int(at[1]) + by}{at[2]} +{int(at[3]) + by}{at[4]}", line)
+    return _PLACE.sub(
+        lambda place: f"-{int(place[1]) + by}{place[2]} +{int(place[3]) + by}{place[4]}", line
+    )
