@@ -16,7 +16,9 @@ from webdyno.config import Catalogue, CommandLine, read_experiment
 from webdyno.config.foreign import foreign_parts
 from webdyno.core.errors import OperationError, UserError
 from webdyno.core.experiment import Experiment
+from webdyno.core.session import Values
 from webdyno.host.users import others_may_change, owner_of
+from webdyno.launch.consent import refuse_files_for_others
 from webdyno.measure.folder import RunFolder
 from webdyno.measure.point import commands_user
 from webdyno.measure.repeat import keep_for_repeating, kept_catalogue
@@ -161,3 +163,23 @@ def test_what_only_we_may_change_is_not_copied(tmp_path: Path) -> None:
         changed.chmod(mode)
         assert others_may_change(tmp_path / "run")
         changed.chmod(before)
+
+
+def test_it_reads_no_file_of_root_s(his: Path, tmp_path: Path) -> None:
+    """He names it in [values], and a server of his is sent what is in it."""
+    values = {"u": Values(file=str(tmp_path / "credentials"))}
+    asking = duel(Catalogue.load()).replace(values=values)
+    refuse_files_for_others(Catalogue.load(), [asking])
+    (mine := tmp_path / "mine").mkdir()
+    keep_for_repeating(mine, duel(Catalogue.load()), Catalogue.load())
+    refuse_files_for_others(kept_catalogue(mine), [asking])
+    with pytest.raises(UserError, match=r"values\.u: the run is somebody else's, and reads .*cred"):
+        refuse_files_for_others(kept_catalogue(his), [asking])
+    keep_for_repeating(again := tmp_path / "again", duel(kept_catalogue(his)), kept_catalogue(his))
+    assert kept_catalogue(again).of_others, "as where root explains it"
+
+
+def test_without_what_it_was_made_of_his_run_is_refused(his: Path) -> None:
+    shutil.rmtree(his / "catalog")
+    with pytest.raises(UserError, match="somebody else's run, without its part"):
+        kept_catalogue(his)

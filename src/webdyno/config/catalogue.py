@@ -38,6 +38,8 @@ class Catalogue:
     """Files; an experiment is read when it is asked for."""
     kept_in: Path | None = None
     """The folder of it that a run kept, whose owner wrote it; None where no run did."""
+    of_others: bool = False
+    """Whether that run belongs to somebody else."""
 
     @classmethod
     def load(cls, extra_dirs: Iterable[Path] = ()) -> "Catalogue":
@@ -107,6 +109,7 @@ class Catalogue:
             sites={**self.sites, **sites},
             experiments={**self.experiments, **experiments},
             kept_in=self.kept_in,
+            of_others=self.of_others,
         )
 
 

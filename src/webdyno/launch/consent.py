@@ -227,6 +227,22 @@ def refuse_secrets_for_others(stacks: Sequence[Stack], experiments: Iterable[Exp
             )
 
 
+def refuse_files_for_others(catalogue: Catalogue, experiments: Iterable[Experiment]) -> None:
+    """Raise UserError where users' values are read from files, and the run is somebody else's.
+
+    He chose the names of files that he may not read, and the servers that are sent what is in them.
+    """
+    if not catalogue.of_others:
+        return
+    for experiment in experiments:
+        for name, values in experiment.values.items():
+            if values.file is not None:
+                raise UserError(
+                    f"values.{name}: the run is somebody else's, and reads {values.file}, which "
+                    "you may read: run webdyno as he, or copy the run"
+                )
+
+
 def provide(
     stacks: Sequence[Stack], sites: Sequence[Site], tools: Iterable[Need], caller: Caller
 ) -> None:

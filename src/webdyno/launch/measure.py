@@ -21,6 +21,7 @@ from webdyno.launch.caller import Caller
 from webdyno.launch.consent import (
     agree_to_foreign,
     provide,
+    refuse_files_for_others,
     refuse_other_machines,
     refuse_reading,
     refuse_secrets_for_others,
@@ -265,6 +266,7 @@ def _provide(
     vouched = vouched_targets(stacks, sites, caller)
     around = commands_around_rounds((each.state for each in there), folder, catalogue.kept_in)
     refuse_secrets_for_others(stacks, there)
+    refuse_files_for_others(catalogue, there)
     agree_to_foreign([*foreign_parts(stacks, sites), *around], caller)
     if not on_hosts:  # those look themselves
         provide(stacks, sites, tools, caller)

@@ -104,27 +104,31 @@ def kept_catalogue(folder: Path) -> Catalogue:
     """
     kept = folder / CATALOGUE_FOLDER
     if not kept.is_dir():
+        if folder.stat().st_uid not in trusted_users():
+            raise UserError(f"{folder}: somebody else's run, without its part of the catalog")
         return Catalogue.load()
     if not (folder / EXPERIMENT_FILE).is_file():
         raise UserError(f"{folder}: this run was ended before it began; remove it and begin again")
     size = sum(path.stat().st_size for path in checked_files(kept).values())
     if size > MOST_KEPT_BYTES:
         raise UserError(f"{kept} has more than {MOST_KEPT_BYTES // MIB} MiB, the most that is read")
+    of_others = False
     if others_may_change(kept):
-        kept = _out_of_reach(folder.absolute())
+        kept, of_others = _out_of_reach(folder.absolute())
         checked_files(kept)
-    return replace(Catalogue.load([kept]), kept_in=kept)
+    return replace(Catalogue.load([kept]), kept_in=kept, of_others=of_others)
 
 
 @cache
-def _out_of_reach(folder: Path) -> Path:
+def _out_of_reach(folder: Path) -> tuple[Path, bool]:
     """Copy the catalogue of a run to where nobody else gets at it, and leave it its owner's.
 
-    Nothing gets into it that he may not read.
+    Nothing gets into it that he may not read. Give the copy, and whether he is somebody else.
     """
     with reading(folder / CATALOGUE_FOLDER), folder_inside(folder) as run:
         kept = os.open(CATALOGUE_FOLDER, FOLDER | os.O_NOFOLLOW, dir_fd=run)
         try:
+            of_others = any(os.fstat(part).st_uid not in trusted_users() for part in (run, kept))
             owner = _stranger(run) or _stranger(kept)
             workspace = Workspace()
             atexit.register(workspace.remove)
@@ -133,7 +137,7 @@ def _out_of_reach(folder: Path) -> Path:
         finally:
             os.close(kept)
     hand_over(copy, owner)
-    return copy
+    return copy, of_others
 
 
 def _stranger(folder: int) -> ServerUser | None:
