@@ -87,3 +87,17 @@ def test_rounds_that_are_not_there_are_not_looked_for(folder: Path) -> None:
     assert (
         files_of(folder, replace(point, data=PointData.of(point.data.head, records)), "nginx") == {}
     )
+
+
+@pytest.mark.parametrize("where", ["rounds", "000-002", "apache-event", "nginx"])
+def test_links_to_folders_of_who_reads_are_not_followed(folder: Path, where: str) -> None:
+    """The report lies in the folder of who made them: of root's it would show him anything."""
+    (conf,) = (folder / "rounds/000-002").glob("apache-event/nginx/nginx.conf")
+    conf.write_text("a secret of who reads it\n")
+    linked = next(part for part in conf.parents if part.name == where)
+    linked.rename(folder.parent / f"elsewhere-{where}")
+    linked.symlink_to(folder.parent / f"elsewhere-{where}")
+    view = runs.seen(comparisons.decided())
+    assert conf.exists()
+    assert files_of(folder, view.points[0], "apache-event") == {}
+    assert "a secret" not in html_page(folder, view)

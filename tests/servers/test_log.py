@@ -60,3 +60,12 @@ def test_no_part_of_a_secret_is_left_where_a_log_is_cut(tmp_path: Path) -> None:
         said = hidden("\n".join([*shown_lines(log), refusal_in(tmp_path)]))
         assert not any(part in said for part in ("correct", "orse-b", "battery", "staple")), place
         assert "limiting requests" in said
+
+
+def test_a_link_in_the_place_of_a_log_is_not_followed(tmp_path: Path) -> None:
+    """What is shown is put on record, where root goes on with a run of somebody else."""
+    (tmp_path / "secret").write_text("limiting connections: a secret\n")
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run/nginx.log").symlink_to(tmp_path / "secret")
+    assert shown_lines(tmp_path / "run/nginx.log") == []
+    assert refusal_in(tmp_path / "run") == ""

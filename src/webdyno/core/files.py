@@ -93,23 +93,26 @@ MOST_LINKS = 40
 
 
 @contextmanager
-def folder_inside(folder: Path, below: Path | None = None) -> Iterator[int]:
+def folder_inside(folder: Path, below: Path | None = None, *, makes: bool = True) -> Iterator[int]:
     """Open a folder, to name files in it; `below`, and those that lead there from it, are made.
+
+    Not so without `makes`.
 
     Raise NotADirectoryError where one of the latter is a link, also if it leads to a folder; as
     root also where a link of another user's is on the way to the folder, who may have put it there
     a moment ago.
     """
     place = folder if below is None else below
-    if below is not None:
+    if below is not None and makes:
         below.mkdir(parents=True, exist_ok=True)
     there = _opened_folder(place)
     try:
         for part in folder.relative_to(place).parts:
             if part == "..":
                 raise NotADirectoryError(errno.ENOTDIR, f"{folder} leads out of {place}")
-            with suppress(FileExistsError):
-                os.mkdir(part, dir_fd=there)
+            if makes:
+                with suppress(FileExistsError):
+                    os.mkdir(part, dir_fd=there)
             try:
                 inner = os.open(part, FOLDER | os.O_NOFOLLOW, dir_fd=there)
             except NotADirectoryError:
@@ -231,6 +234,15 @@ def opened(file: Path, *, follow: bool = False, named: str = "") -> io.FileIO:
     return io.FileIO(descriptor)
 
 
+def opened_inside(file: Path, below: Path | None = None) -> io.FileIO:
+    """Open a file of a folder that somebody else may be changing, such as a log of his run.
+
+    As `opened` has it; raise OSError also where links lead there, as `folder_inside` does.
+    """
+    with folder_inside(file.parent, below, makes=False) as folder:
+        return opened(Path(f"/proc/self/fd/{folder}", file.name), named=str(file))
+
+
 def _irregular(named: object) -> UserError:
     return UserError(f"{named} is not a regular file; put one there")
 
@@ -245,12 +257,21 @@ def read_named(file: Path, most_bytes: int, place: str = "") -> bytes:
         return read_given(file, most_bytes, follow=True, named=named)
 
 
-def read_given(file: Path, most_bytes: int, *, follow: bool = False, named: str = "") -> bytes:
+def read_given(
+    file: Path,
+    most_bytes: int,
+    *,
+    follow: bool = False,
+    named: str = "",
+    below: Path | None = None,
+) -> bytes:
     """Read a file that somebody else may have made, such as one of a run's folder.
 
-    As `opened` has it; raise UserError for a file of more than `most_bytes` as well.
+    As `opened` has it; raise UserError for a file of more than `most_bytes` as well. None of the
+    folders `below` which it lies may be a link: raise OSError for one.
     """
-    with opened(file, follow=follow, named=named) as given:
+    opens = opened_inside(file, below) if below else opened(file, follow=follow, named=named)
+    with opens as given:
         content = bytearray()
         while part := given.read(min(MIB, most_bytes + 1 - len(content))):
             content += part

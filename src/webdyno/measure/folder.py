@@ -219,7 +219,9 @@ class RunFolder:
                 continue
             if path.suffix == WITHOUT:
                 with suppress(OSError):
-                    said = read_given(path, MOST_WORDS_BYTES).decode(errors="replace")
+                    said = read_given(path, MOST_WORDS_BYTES, below=self.path).decode(
+                        errors="replace"
+                    )
                     yield int(number), said.strip()
             elif (path / HEAD_FILE).exists():
                 profile = RunFolder.open(path)
@@ -269,7 +271,8 @@ class RunFolder:
         """
         file, kept = stacks_file(self.path, variant), Counter[str]()
         with reading(file), suppress(FileNotFoundError):
-            kept = read_stacks(read_given(file, MOST_STACKS_BYTES).decode(errors="replace"))
+            given = read_given(file, MOST_STACKS_BYTES, below=self.path)
+            kept = read_stacks(given.decode(errors="replace"))
         kept.update(stacks)
         write_whole(file, written_stacks(kept), below=self.path)
 

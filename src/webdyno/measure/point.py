@@ -17,7 +17,7 @@ from webdyno.comparison import Stop, decide, next_variants, question_of
 from webdyno.config import Catalogue
 from webdyno.core.errors import OperationError
 from webdyno.core.experiment import Experiment, State
-from webdyno.core.files import folder_inside, open_here, opened, reading, writing
+from webdyno.core.files import open_here, opened_inside, reading, writing
 from webdyno.core.format import count, duration
 from webdyno.core.machine import Calibration
 from webdyno.core.point import Point
@@ -360,9 +360,7 @@ def _environment(user: ServerUser) -> dict[str, str]:
 
 def _end(log: Path) -> str:
     """Give the last lines of a log; whoever wrote it may have put a link there."""
-    with reading(log), folder_inside(log.parent) as folder:
-        content = opened(Path(f"/proc/self/fd/{folder}", log.name), named=str(log))
-    with content as file:
+    with reading(log), opened_inside(log) as file:
         file.seek(max(0, os.fstat(file.fileno()).st_size - READ_BYTES))
         lines = file.read().decode(errors="replace").splitlines()[-SHOWN_LINES:]
     return "\n".join(f"    {line}" for line in lines)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from webdyno.comparison import question_of
 from webdyno.core import format as text
 from webdyno.core.errors import UserError
-from webdyno.core.files import MIB, read_given
+from webdyno.core.files import MIB, everything_below, read_given
 from webdyno.core.judgement import EndpointFigures, Judgement, VariantFacts
 from webdyno.core.line_diff import line_diff
 from webdyno.core.load_result import TlsUse
@@ -323,17 +323,21 @@ def files_of(folder: Path, point: PointView, variant: str) -> dict[str, str]:
     ):
         root = round_path(folder, point.number, round_number) / variant_folder(variant)
         if root.is_dir():
-            return dict(_readable(root))
+            return dict(_readable(root, folder))
     return {}
 
 
-def _readable(root: Path) -> Iterator[tuple[str, str]]:
-    """Give the files of a variant that can be compared, by `role/file`; no links, nothing large."""
-    for path in sorted(root.glob("*/**/*")):
-        if path.name in _NO_CONFIGURATION or not path.is_file():
+def _readable(root: Path, folder: Path) -> Iterator[tuple[str, str]]:
+    """Give the files of a variant that can be compared, by `role/file`; nothing large.
+
+    Nor what links in the run's folder lead to: who reads may see more than who made them, and the
+    report lies in that folder.
+    """
+    for path in sorted(everything_below(root)):
+        if path.name in _NO_CONFIGURATION or path.parent == root:
             continue
         with suppress(UserError, OSError):
-            content = read_given(path, LARGEST_FILE_BYTES).decode(errors="replace")
+            content = read_given(path, LARGEST_FILE_BYTES, below=folder).decode(errors="replace")
             yield str(path.relative_to(root)), content
 
 

@@ -88,7 +88,7 @@ def flame_figure(run: Path, point: PointView) -> Figure | None:
 
 def _kept(run: Path, variant: str) -> Counter[str]:
     try:
-        kept = read_given(stacks_file(run, variant), MOST_STACKS_BYTES)
+        kept = read_given(stacks_file(run, variant), MOST_STACKS_BYTES, below=run)
     except (UserError, OSError):
         return Counter()
     return read_stacks(kept.decode(errors="replace"))

@@ -4,13 +4,16 @@ Lines that say the same are shown once, the first of them. What a server says of
 configuration that it refuses is reported in the lines of the user's file.
 """
 
+import os
 import re
 from collections.abc import Sequence
+from io import FileIO
 from pathlib import Path
-from typing import BinaryIO
 
 from pydantic import ValidationError
 
+from webdyno.core.errors import UserError
+from webdyno.core.files import opened_inside
 from webdyno.core.origin import ORIGINS, Origins
 
 READ_BYTES = 32_768
@@ -59,12 +62,12 @@ FIXES = {
 def shown_lines(log: Path) -> list[str]:
     """Give the first and the last lines of a log that say something new; none if there is none."""
     try:
-        with log.open("rb") as file:
+        with opened_inside(log) as file:
             text = file.read(READ_BYTES)
-            end = max(len(text), log.stat().st_size - READ_BYTES)
+            end = max(len(text), os.fstat(file.fileno()).st_size - READ_BYTES)
             is_cut = end > len(text)
             later = CUT + _whole_lines_from(file, end) if is_cut else file.read(READ_BYTES)
-    except OSError:
+    except (OSError, UserError):  # UserError: a link, which whoever owns the run has put there
         return []
     return folded(_lines(text + later))
 
@@ -82,16 +85,17 @@ def exhaustion_in(folder: Path) -> str:
 def _last_line(folder: Path, saying: re.Pattern[str]) -> str:
     for log in sorted(folder.glob("*.log")):
         try:
-            with log.open("rb") as file:
-                lines = _lines(_whole_lines_from(file, log.stat().st_size - READ_BYTES))
-        except OSError:
+            with opened_inside(log) as file:
+                size = os.fstat(file.fileno()).st_size
+                lines = _lines(_whole_lines_from(file, size - READ_BYTES))
+        except (OSError, UserError):
             continue
         if match := next((line for line in reversed(lines) if saying.search(line)), ""):
             return match.strip()
     return ""
 
 
-def _whole_lines_from(file: BinaryIO, place: int) -> bytes:
+def _whole_lines_from(file: FileIO, place: int) -> bytes:
     """Read on from a place, without a line that begins before: half a secret isn't known as one."""
     file.seek(max(0, place - 1))
     read = file.read(READ_BYTES + 1)
