@@ -3,10 +3,10 @@
 use rustix::net::RecvFlags;
 use sha2::Digest;
 
+use super::Room;
 use super::patience::Patience;
 use super::seen::Seen;
 use super::trouble::{Kind, Trouble};
-use super::Room;
 use crate::engine::plan::Ready;
 use crate::engine::reasons;
 use crate::engine::socket::Got;

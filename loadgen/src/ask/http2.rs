@@ -60,7 +60,9 @@ fn begin(
         }
         if !waits(more, &connection, patience)? {
             let seconds = patience.timeout_s();
-            return Err(Kind::Late.with(format!("HTTP/2 didn't begin within {seconds} s (--timeout)")));
+            return Err(
+                Kind::Late.with(format!("HTTP/2 didn't begin within {seconds} s (--timeout)"))
+            );
         }
     }
 }

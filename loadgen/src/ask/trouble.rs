@@ -70,9 +70,9 @@ impl Trouble {
             http2::Trouble::Reset => Kind::Reset,
             http2::Trouble::Failed(Failure::Malformed) => Kind::Malformed,
             http2::Trouble::Failed(_) => Kind::Cut,
-            http2::Trouble::Refused
-            | http2::Trouble::Unanswered
-            | http2::Trouble::Unprocessed => Kind::Closed,
+            http2::Trouble::Refused | http2::Trouble::Unanswered | http2::Trouble::Unprocessed => {
+                Kind::Closed
+            }
         };
         kind.with(why)
     }

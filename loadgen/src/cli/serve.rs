@@ -87,11 +87,7 @@ fn outcome(engine: &mut Engine, line: &[u8]) -> Result<String, OrderError> {
 }
 
 /// Tells each response, as a line that its body follows; gives how many there are.
-fn trace(
-    engine: &mut Engine,
-    plan: &Arc<Plan>,
-    accepts_within: Duration,
-) -> Result<usize, String> {
+fn trace(engine: &mut Engine, plan: &Arc<Plan>, accepts_within: Duration) -> Result<usize, String> {
     let tell = |answer: &TracedAnswer, body: &[u8]| {
         print([text(answer).as_bytes(), b"\n", body].concat()).map_err(|stop| stop.message)
     };
