@@ -47,7 +47,7 @@ pub fn main(args: &Args) -> Result<u8, Stop> {
     for _ in 1..cpus.len() {
         listeners.push(listener(address).map_err(fail)?);
     }
-    print(&format!("http://{address}/\n"))?;
+    print(format!("http://{address}/\n"))?;
     thread::scope(|scope| {
         let threads: Vec<_> = listeners
             .iter()
