@@ -63,7 +63,7 @@ def give(folder: Path) -> None:
 
 
 def service_file(run: Path) -> Path:
-    return run / "systems/catalog/services/nginx/service.toml"
+    return run / "catalog/services/nginx/service.toml"
 
 
 def test_what_was_agreed_to_is_what_runs(his: Path) -> None:
@@ -73,7 +73,7 @@ def test_what_was_agreed_to_is_what_runs(his: Path) -> None:
     before = template.read_text()
     text = service_file(his).read_text()
     service_file(his).write_text(f'before_start = [["/bin/sh", "-c", "id"]]\n{text}')
-    (his / "systems/catalog/services/nginx/nginx.conf.j2").write_text("load_module his.so;\n")
+    (his / "catalog/services/nginx/nginx.conf.j2").write_text("load_module his.so;\n")
     assert kept_catalogue(his) == agreed_to
     assert template.read_text() == before
     assert not foreign_parts([agreed_to.stack("nginx")], [agreed_to.site("static")])
@@ -88,7 +88,7 @@ def test_he_gets_at_nothing_that_was_agreed_to(his: Path) -> None:
 
 def test_links_of_his_lead_to_nothing_of_root_s(his: Path, tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("a secret")
-    template = his / "systems/catalog/services/nginx/nginx.conf.j2"
+    template = his / "catalog/services/nginx/nginx.conf.j2"
     template.unlink()
     template.symlink_to(tmp_path / "secret")
     with pytest.raises(UserError, match="leads out of"):
