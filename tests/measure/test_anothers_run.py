@@ -19,6 +19,7 @@ from webdyno.core.experiment import Experiment
 from webdyno.core.session import Values
 from webdyno.host.users import others_may_change, owner_of
 from webdyno.launch.consent import refuse_files_for_others
+from webdyno.launch.dispatch import begun_in
 from webdyno.measure.folder import RunFolder
 from webdyno.measure.point import commands_user
 from webdyno.measure.repeat import keep_for_repeating, kept_catalogue
@@ -183,3 +184,9 @@ def test_without_what_it_was_made_of_his_run_is_refused(his: Path) -> None:
     shutil.rmtree(his / "catalog")
     with pytest.raises(UserError, match="somebody else's run, without its part"):
         kept_catalogue(his)
+
+
+def test_his_fleets_are_not_gone_on_with(his: Path) -> None:
+    """An experiment of his names files of root's, and hosts are sent what is in them."""
+    with pytest.raises(UserError, match="belongs to somebody else"):
+        begun_in(his)

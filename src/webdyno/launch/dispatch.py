@@ -90,7 +90,14 @@ def spread_over_hosts(asked: Arrangement, out: Path | None) -> Dispatch:
 
 
 def begun_in(folder: Path) -> Dispatch:
-    """Give what was begun in a folder, to go on with it."""
+    """Give what was begun in a folder, to go on with it.
+
+    Raise UserError where that is somebody else's: his experiment names files, which hosts are sent.
+    """
+    from webdyno.measure.repeat import kept_catalogue
+
+    if kept_catalogue(folder).of_others:
+        raise UserError(f"{folder} belongs to somebody else: run webdyno as he, or copy it")
     if (folder / FLEET_FILE).exists():
         return _replicates(folder, read_head(FleetHead, folder / FLEET_FILE))
     return _spread(folder, read_head(SpreadHead, folder / SPREAD_FILE), spread_in(folder))
