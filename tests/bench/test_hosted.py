@@ -82,7 +82,15 @@ def test_only_cis_with_bounds_have_a_width() -> None:
     def claim(metric: str, low: float, high: float) -> GateClaim:
         worse = Interval(low=low, estimate=1.0, high=high, confidence=0.95)
         known = {"endpoint": "/", "metric": metric, "tolerance": 0.05, "answer": "inconclusive"}
-        rest = {"why": "", "worse": worse, "noise": None, "baseline": 1.0, "head": 1.0, "rounds": 6}
+        rest = {
+            "why": "",
+            "worse": worse,
+            "noise": None,
+            "baseline": 1.0,
+            "head": 1.0,
+            "rounds": 6,
+            "because": "wide-interval",
+        }
         return GateClaim.model_validate({**known, **rest})
 
     claims = [claim("server_cpu_us", 0.99, 1.01), claim("throughput_rps", 1e-12, 1e12)]

@@ -13,6 +13,7 @@ import gates
 import stalls
 import starts
 import truth
+import webdyno
 from bench import outcomes
 from rig import lab
 from rig.lab import Outcome, append, read
@@ -126,7 +127,7 @@ def test_what_is_asked_the_python_api_knows() -> None:
         *(truth.Case("open", "1.05", each).asked for each in truth.NEIGHBOURS),
     ]
     for call in calls:
-        named = set(signature(getattr(api, call.name)).parameters)
+        named = set(signature(getattr(webdyno, call.name)).parameters)
         assert set(call.having(output="x").arguments) <= named | set(api.Systems.__annotations__)
     asked = decisive.asked("redis redis --site keys --path /get --generator redis-benchmark")
     systems = {"system": "redis", "baseline": "redis", "site": "keys", "paths": ["/get"]}

@@ -16,14 +16,16 @@ from importlib import import_module
 from typing import Any
 
 MODULES = (
-    *("cli.compare", "cli.run", "cli.gate", "cli.resume", "cli.up", "cli.experiment_flags"),
-    *("cli.result", "cli.progress", "cli.explain", "cli.machines", "lab.systems", "lab.gate"),
-    *("lab.explain", "lab.measure", "lab.tune", "run.session", "run.repeat", "run.budget"),
-    *("run.explain", "judge", "judge.sweep", "report.view", "report.brief", "report.terminal"),
-    *("report.questions.gate", "own.variants", "own.project", "revisions.repository"),
-    "host.this_machine",
-    *("definitions.traffic", "generator.ab", "generator.httperf", "generator.redis_benchmark"),
-    *("generator.wrk", "generator.split_and_merge"),
+    *("interfaces.cli.run", "interfaces.cli.resume", "interfaces.cli.up"),
+    *("interfaces.cli.experiment_flags", "interfaces.cli.result", "interfaces.cli.progress"),
+    *("interfaces.cli.machines", "questions.compare.command", "questions.gate.command"),
+    *("questions.gate.experiment", "questions.gate.show", "questions.explain.command"),
+    *("questions.explain.explain", "questions.explain.experiments", "questions.tune.tune"),
+    *("launch.arrangement", "launch.measure", "measure.session", "measure.repeat"),
+    *("measure.budget", "comparison", "comparison.sweep", "report.view", "report.brief"),
+    *("media.terminal", "systems.variants", "systems.project", "systems.revisions.repository"),
+    *("host.this_machine", "config.requests.given", "load.ab", "load.httperf"),
+    *("load.redis_benchmark", "load.wrk", "load.split_and_merge"),
 )
 """What commands import once they are called; what only few of them need they import themselves."""
 LARGEST_ORDER = 2**17

@@ -37,7 +37,7 @@ def packages(tmp_path: Path) -> Path:
     package.mkdir(parents=True)
     (package / "__init__.py").write_text(PACKAGE)
     shutil.copytree(BUILT_IN / "stacks/nginx", package / "catalog/stacks/slow-nginx")
-    shutil.copytree(BUILT_IN / "stacks/apache-event", package / "systems/catalog/stacks/nginx")
+    shutil.copytree(BUILT_IN / "stacks/apache-event", package / "catalog/stacks/nginx")
     install(folder, ENTRY_POINTS)
     program = folder / "sloth"
     program.write_text("#!/bin/sh\necho sloth 1.0\n")

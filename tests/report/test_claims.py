@@ -85,10 +85,10 @@ def test_how_many_hold_is_said_in_a_sentence() -> None:
     holds, untold = ROWS
     shown = holds.reported[0].model_copy(update={"outcome": Outcome.SHOWN})
     assert claim_sentence(ROWS) == "Of 2 claims 1 holds here, none do not; 1 stays open."
-    assert claim_sentence([holds, holds.model_copy(update={"told": [shown]})]) == (
+    assert claim_sentence([holds, holds.model_copy(update={"reported": [shown]})]) == (
         "Of 1 claim 1 holds here, none do not; none stay open."
     )
-    assert claim_sentence([untold.model_copy(update={"told": [shown]})]).startswith(
+    assert claim_sentence([untold.model_copy(update={"reported": [shown]})]).startswith(
         "Nothing here is"
     )
 

@@ -25,13 +25,13 @@ def roles(fastcgi: str) -> list[Role]:
     return resolve_stack(stack, FRONTPAGE, {"fastcgi": fastcgi}, server_cpus=1).roles
 
 
-def placement(**hosts: str) -> Placement:
-    addresses = {role: (host, 80) for role, host in hosts.items()}
-    return Placement(frozenset(), addresses, b"", "x")
+def placement(*mine: str) -> Placement:
+    addresses = dict.fromkeys(("nginx", "phpfpm", "mariadb"), ("10.0.0.1", 80))
+    return Placement(frozenset(mine), addresses, b"", "x")
 
 
-TOGETHER = placement(nginx="10.0.0.1", phpfpm="10.0.0.1", mariadb="10.0.0.1")
-APART = placement(nginx="10.0.0.1", phpfpm="10.0.0.2", mariadb="10.0.0.1")
+TOGETHER = placement("nginx", "phpfpm", "mariadb")
+APART = placement("phpfpm")
 
 
 def test_by_tcp_takes_a_network_of_its_own() -> None:

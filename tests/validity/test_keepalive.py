@@ -26,7 +26,7 @@ def test_closing_what_should_be_kept_is_reported(
     asked: str | int, closed: int, fires: bool
 ) -> None:
     change = load_with(
-        keepalive={"asked": asked, "server_closed": closed}, connections={"reused_requests": 0}
+        keepalive={"requested": asked, "server_closed": closed}, connections={"reused_requests": 0}
     )
     found = found_in(run_with(change))
     reported = found.get("keep-alive")
@@ -40,15 +40,15 @@ def test_closing_what_should_be_kept_is_reported(
 
 
 def test_a_server_with_a_usual_limit_is_measured_and_reported() -> None:
-    closed = load_with(keepalive={"asked": "always", "server_closed": 180})
+    closed = load_with(keepalive={"requested": "always", "server_closed": 180})
     reported = found_in(run_with(closed))["keep-alive"]
     assert (reported.severity, reported.variant) == ("note", "apache")
     assert "one in 1" in reported.what
 
 
 def test_connections_that_reach_a_limit_together_are_no_early_closing() -> None:
-    bunched = run_with(load_with(keepalive={"asked": "always", "server_closed": 600}))
-    usual = run_with(load_with(keepalive={"asked": "always", "server_closed": 60})).records
+    bunched = run_with(load_with(keepalive={"requested": "always", "server_closed": 600}))
+    usual = run_with(load_with(keepalive={"requested": "always", "server_closed": 60})).records
     odd = [
         theirs if isinstance(theirs, SlotRecord) and number % 2 else ours
         for number, (ours, theirs) in enumerate(zip(bunched.records, usual, strict=True))
@@ -61,8 +61,8 @@ def test_connections_that_reach_a_limit_together_are_no_early_closing() -> None:
 
 @pytest.mark.parametrize(("other", "alike"), [(2_000, True), (1_700, True), (1_000, False)])
 def test_variants_that_close_equally_often_are_alike(other: int, alike: bool) -> None:
-    records = run_with(load_with(keepalive={"asked": "always", "server_closed": 2_000})).records
-    change = load_with(keepalive={"asked": "always", "server_closed": other})
+    records = run_with(load_with(keepalive={"requested": "always", "server_closed": 2_000})).records
+    change = load_with(keepalive={"requested": "always", "server_closed": other})
     run = run_with(change, variant="nginx")
     changed = [
         theirs if isinstance(theirs, SlotRecord) and theirs.variant == "apache" else ours
@@ -83,9 +83,11 @@ def test_variants_whose_shares_vary_are_alike_unless_they_surely_differ(
 ) -> None:
     """As Apache's event MPM, which closes idle connections whenever its threads are busy."""
     few, many = (3_000, 100) if varies else (1_550, 1_550)
-    most = run_with(load_with(keepalive={"asked": "always", "server_closed": 2_000})).records
+    most = run_with(load_with(keepalive={"requested": "always", "server_closed": 2_000})).records
     theirs = [
-        run_with(load_with(keepalive={"asked": "always", "server_closed": closed}), variant="nginx")
+        run_with(
+            load_with(keepalive={"requested": "always", "server_closed": closed}), variant="nginx"
+        )
         for closed in (few, many)
     ]
     records = [
@@ -108,7 +110,7 @@ def test_requests_that_were_sent_once_more_are_reported_and_measured() -> None:
 
 
 def test_servers_that_keep_no_connection_are_alike_only_if_all_are() -> None:
-    change = load_with(keepalive={"asked": "always", "server_closed": 20_000})
+    change = load_with(keepalive={"requested": "always", "server_closed": 20_000})
     one = run_with(change)
     assert found_in(one)["keep-alive"].severity == "invalid"
     records = [change(it) if isinstance(it, SlotRecord) else it for it in one.records]
@@ -118,7 +120,7 @@ def test_servers_that_keep_no_connection_are_alike_only_if_all_are() -> None:
 
 
 def test_keeping_what_should_be_closed_is_reported() -> None:
-    change = load_with(keepalive={"asked": "never"}, connections={"reused_requests": 10})
+    change = load_with(keepalive={"requested": "never"}, connections={"reused_requests": 10})
     assert "240 requests" in found_in(run_with(change))["unwanted-keep-alive"].what
 
 

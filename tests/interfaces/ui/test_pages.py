@@ -16,6 +16,7 @@ from starlette.testclient import TestClient
 from report import comparisons, sweeps
 from webdyno.config import Catalogue
 from webdyno.core.errors import OperationError, UserError
+from webdyno.core.run import FORMAT
 from webdyno.interfaces.ui.app import make_app, snapshot
 from webdyno.interfaces.ui.guard import Addresses
 from webdyno.interfaces.ui.runs import Runs, state_of
@@ -241,7 +242,7 @@ def test_what_lies_in_a_run_s_folder_is_no_report(client: TestClient, root: Path
 def test_one_bad_folder_invalidates_no_list(client: TestClient, root: Path) -> None:
     good = (root / "before/run.json").read_text()
     bad = {
-        "digits": good.replace('"format": 3', f'"format": {"9" * 5000}'),
+        "digits": good.replace(f'"format": {FORMAT}', f'"format": {"9" * 5000}'),
         "naive": good.replace('"started_at": "', '"started_at": "2026-01-01T00:00:00", "x": "'),
         "deep": "[" * 100_000,
     }

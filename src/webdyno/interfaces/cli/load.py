@@ -74,8 +74,10 @@ class LoadFlags:
     expect_status: Annotated[
         Sequence[int], Parameter(help="STATUS: valid ones [default: any 2xx]")
     ] = ()
-    expect_bytes: Annotated[int | None, Parameter(help="BYTES: length of a valid body.")] = None
-    expect_sha256: Annotated[str | None, Parameter(help="HEX: SHA-256 of a valid body.")] = None
+    expect_bytes: Annotated[
+        int | None, Parameter(help="BYTES: length of a valid body; --expect-sha256 HEX.")
+    ] = None
+    expect_sha256: Annotated[str | None, Parameter(show=False)] = None
     ramp_up: Annotated[str | None, Parameter(help="DURATION: load before, discarded.")] = None
     conn_ramp: Annotated[
         str | None, Parameter(help="DURATION: in which connections begin, one by one.")
@@ -154,7 +156,7 @@ class LoadFlags:
     ] = None
     cacert: Annotated[Path | None, Parameter(help="FILE: certificates to trust, as PEM.")] = None
     tls_verify: Annotated[
-        str | None, Parameter(help="HOW: on or off: check the server's certificate [default: on]")
+        str | None, Parameter(help="HOW: check the server's certificate [default: on]")
     ] = None
     cert: Annotated[
         Path | None, Parameter(help="FILE: the client's certificate, as PEM; --key FILE.")
