@@ -180,7 +180,7 @@ def apart_alone(data: PointData, variant: str, other: str) -> float:
     """How far (ln) a ratio may be from the one on a machine without others' work.
 
     Others cost programs more than their time, by cold caches and queues, and different programs
-    differently: an assumed share of what they cost in time, seen in few runs and not calibrated
+    differently: a share of what they cost in time that held in 11 of 12 runs of two programs
     (docs/validation/noise.md). Of one program, in two revisions or with other settings, it is next
     to nothing.
     """

@@ -26,7 +26,7 @@ from webdyno.report.metrics_table import SHOWN
 from webdyno.report.show import PointView
 from webdyno.report.words import SIGNS
 from webdyno.validity import excluded_words, valid_for
-from webdyno.validity.servers import foreign_share, stolen_share
+from webdyno.validity.host import foreign_share, stolen_share
 
 NOISE = "Noise"
 """What a line says of what others did on the machine."""

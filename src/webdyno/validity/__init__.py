@@ -13,6 +13,7 @@ from webdyno.evidence.point_data import PointData, RunData, derived
 from webdyno.validity import (
     client,
     counters,
+    host,
     keepalive,
     network,
     over_time,
@@ -33,7 +34,7 @@ SLOT_RULES: dict[str, SlotRule] = {
         *keepalive.RULES,
         *client.RULES,
         *network.SLOT_RULES,
-        *servers.HOST_RULES,
+        *host.HOST_RULES,
         counters.UNCOUNTED,
     )
 }

@@ -1,7 +1,6 @@
 """Whether the servers had what they need, did no other work, and counted what was sent to them.
 
-What others do on their CPUs is measured as if servers did it. Who is cheap at a given arrival rate
-may let requests wait for it.
+Who is cheap at a given arrival rate may let requests wait for it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,7 +21,6 @@ from webdyno.evidence.point_data import PointData
 from webdyno.statistics.interval import estimate
 from webdyno.validity.rule import (
     INTERFERENCE_TOLERATED,
-    TIMING,
     WORK,
     RunRule,
     SlotRule,
@@ -31,14 +29,6 @@ from webdyno.validity.rule import (
     with_readings,
 )
 
-FOREIGN_LIMIT = 0.1
-"""Share of the servers' CPU time that other programs may take."""
-TICKS_S = 0.02
-"""By how much the host's CPU time, counted in ticks of 10 ms, may be off next to that."""
-STEAL_LIMIT = 0.02
-"""Share of the CPU time of servers and client that the hypervisor may give to others."""
-PRESSURE_LIMIT = 0.05
-"""Share of the slot in which a task may have waited for memory."""
 LEFT_OVER_LIMIT = 0.02
 """Share of the slot's CPU time that variants which should be idle may use."""
 UNDRAINED_LIMIT = 0.01
@@ -50,93 +40,6 @@ CHEAPER = 0.98
 LONGER, LONGER_US = 1.5, 500.0
 """So many times as long, with 95% confidence, and so much longer requests wait at least: nobody's
 objective is about less. What the client sent late is none of it."""
-
-
-def foreign_s(slot: SlotRecord) -> float:
-    """Give the CPU time on the servers' CPUs that was surely used by no server nor the client.
-
-    Interrupts' time is the servers' own, whether or not the kernel keeps it apart from theirs; what
-    the other variants' servers used is distinguished (`left-over-work`). A client on the same CPUs
-    used its own.
-    """
-    if slot.readings is None:
-        return 0.0
-    ours_s = slot.servers.cpu_s + sum(slot.readings.other_variants_cpu_s.values())
-    if slot.readings.shared_cpus:
-        ours_s += slot.load.client.cpu_user_s + slot.load.client.cpu_sys_s
-    return max(slot.readings.host.servers.busy_s - ours_s - TICKS_S, 0.0)
-
-
-def foreign_share(slot: SlotRecord) -> float:
-    """Give the same as a share of what the servers' CPUs could do."""
-    total_s = slot.readings.host.servers.total_s if slot.readings else 0.0
-    return foreign_s(slot) / total_s if total_s else 0.0
-
-
-def stolen_share(slot: SlotRecord) -> float:
-    """Give the share of the servers' CPU time that the hypervisor gave to others."""
-    cpus = slot.readings.host.servers if slot.readings else None
-    return cpus.steal_s / cpus.total_s if cpus and cpus.total_s else 0.0
-
-
-def _steal_share(readings: Readings) -> float:
-    sets = (readings.host.servers, readings.host.client)
-    total_s = sum(cpus.total_s for cpus in sets)
-    return sum(cpus.steal_s for cpus in sets) / total_s if total_s else 0.0
-
-
-def memory_waiting(slot: SlotRecord) -> float:
-    """Give the share of the slot in which a task waited for memory."""
-    if slot.readings is None:
-        return 0.0
-    pressure, took_s = slot.readings.host.pressure, slot.readings.host.took_s
-    return min(pressure.memory_s / took_s, 1.0) if pressure and took_s else 0.0
-
-
-def _foreign(slots: Sequence[SlotRecord]) -> str:
-    return (
-        f"other programs took up to {percent(max(map(foreign_share, slots)))} of the servers' "
-        f"CPUs (limit {percent(FOREIGN_LIMIT)})"
-    )
-
-
-OTHER_WORK = SlotRule(
-    name="other-work",
-    broken=lambda slot: foreign_share(slot) > FOREIGN_LIMIT,
-    what=_foreign,
-    fix="Stop other programs on this machine (`top` shows them); declare a database that your "
-    "application uses as a service of the variant.",
-    invalidates=TIMING,
-    tolerated=INTERFERENCE_TOLERATED,
-    has_bias_bound=True,
-)
-
-STEAL = SlotRule(
-    name="steal",
-    broken=with_readings(lambda readings: _steal_share(readings) > STEAL_LIMIT),
-    what=lambda slots: (
-        f"the hypervisor gave up to {percent(max(map(_steal_share, readings_of(slots))))} of the "
-        f"CPU time to other machines (limit {percent(STEAL_LIMIT)})"
-    ),
-    fix="Run at a quieter time or on a machine of your own.",
-    invalidates=TIMING,
-    tolerated=INTERFERENCE_TOLERATED,
-    has_bias_bound=True,
-)
-
-MEMORY_PRESSURE = SlotRule(
-    name="memory-pressure",
-    broken=lambda slot: memory_waiting(slot) > PRESSURE_LIMIT,
-    what=lambda slots: (
-        "programs waited for memory during up to "
-        f"{percent(max(map(memory_waiting, slots)))} of a slot"
-    ),
-    fix="Free memory on this machine, or give the servers fewer workers.",
-    tolerated=INTERFERENCE_TOLERATED,
-    has_bias_bound=True,
-)
-
-HOST_RULES = (OTHER_WORK, STEAL, MEMORY_PRESSURE)
 
 
 def _limit_reached(readings: Readings) -> bool:
