@@ -27,7 +27,8 @@ from rig.shares import share_words
 from webdyno.core.gate import GateAnswer
 from webdyno.core.measure import Measure
 from webdyno.core.metrics import METRICS
-from webdyno.questions.gate.claims import MeasuredClaim, answer_claims, gate_answer
+from webdyno.questions.gate.claims import MeasuredClaim, answer_claims
+from webdyno.questions.gate.decide import gate_answer
 from webdyno.questions.gate.settings import DEFAULT_TOLERANCES
 from webdyno.statistics.interval import Logs
 

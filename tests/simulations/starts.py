@@ -19,8 +19,8 @@ import numpy as np
 from webdyno.core.gate import GateAnswer
 from webdyno.core.measure import Measure
 from webdyno.core.metrics import CPU_TIME, METRICS, THROUGHPUT
-from webdyno.questions.gate.claims import MeasuredClaim, answer_claims, gate_answer
-from webdyno.questions.gate.decide import TIMES_THE_ROUNDS
+from webdyno.questions.gate.claims import MeasuredClaim, answer_claims
+from webdyno.questions.gate.decide import TIMES_THE_ROUNDS, gate_answer
 from webdyno.questions.gate.settings import DEFAULT_TOLERANCES
 from webdyno.validity.run import FEWEST_STARTS, how_starts_differ
 

@@ -17,7 +17,8 @@ from webdyno.questions.gate.ci import (
     gitlab_load_performance,
     junit,
 )
-from webdyno.questions.gate.claims import gate_answer, gate_headline
+from webdyno.questions.gate.claims import gate_headline
+from webdyno.questions.gate.decide import gate_answer
 
 
 def claim(

@@ -149,17 +149,6 @@ def _unless_worse(claim: MeasuredClaim, measure: Measure, among: int) -> Answere
     )
 
 
-def gate_answer(answers: Sequence[ClaimAnswer]) -> GateAnswer:
-    """Put the answers together: one worse fails; all not worse pass (95% confidence)."""
-    answered = [answer for answer in answers if answer != "not asked"]
-    if "worse" in answered:
-        return GateAnswer.FAIL
-    if "invalid" in answered:
-        return GateAnswer.INVALID
-    passes = answered and all(answer == "not worse" for answer in answered)
-    return GateAnswer.PASS if passes else GateAnswer.INCONCLUSIVE
-
-
 def claims_of(
     data: PointData, endpoint: str, gate: GateSettings, most_rounds: int
 ) -> list[MeasuredClaim]:

@@ -15,7 +15,7 @@ from webdyno.comparison.question import Loading, Question
 from webdyno.comparison.stop import Stop
 from webdyno.core.base import Interval
 from webdyno.core.experiment import Experiment
-from webdyno.core.format import count, latency, listed, percent
+from webdyno.core.format import count, percent
 from webdyno.core.gate import (
     ClaimAnswer,
     ClaimBecause,
@@ -24,7 +24,7 @@ from webdyno.core.gate import (
     GateClaim,
     GateJudgement,
 )
-from webdyno.core.judgement import OneSidedAnswer, ValidityWarning
+from webdyno.core.judgement import OneSidedAnswer
 from webdyno.core.measure import Measure
 from webdyno.core.metrics import CPU_TIME
 from webdyno.core.records import PreflightRecord
@@ -35,7 +35,6 @@ from webdyno.questions.gate.claims import (
     answer_claims,
     claims_of,
     confirmed,
-    gate_answer,
     gate_headline,
 )
 from webdyno.questions.gate.growth import growth_at
@@ -55,12 +54,11 @@ from webdyno.questions.gate.notes import (
     statement_notes,
 )
 from webdyno.questions.gate.settings import GateSettings
+from webdyno.questions.gate.waits import made_to_wait
 from webdyno.statistics.one_sided import RISK
 from webdyno.statistics.order_statistics import exceeded_by_largest
-from webdyno.validity import used_s, valid_for
-from webdyno.validity.rule import uncomparable
+from webdyno.validity import used_s
 from webdyno.validity.run import FEW_SAMPLES, FEWEST_STARTS, variants_whose_starts_differ
-from webdyno.validity.servers import LONGER, LONGER_US, WAITING, Wait, longer_waits
 
 TIMES_THE_ROUNDS = 2
 """So many times the rounds distinguish two states that lie 20% apart well enough for a tolerance of
@@ -74,7 +72,6 @@ REPORTING_ROUNDS, REPORTING_S = 3, 25.0
 """After so many rounds at an endpoint, or two and so long a time, the noise is known well enough to
 say what can't be known in the time given."""
 FAILS_ELSEWHERE = "the gate fails at another endpoint, whatever comes of this one"
-LONGER_RULE = "waits-longer"
 
 
 class GateQuestion(Question):
@@ -259,6 +256,17 @@ class GateQuestion(Question):
         return list(filter(None, [self._lacking(measured, rounds)]))
 
 
+def gate_answer(answers: Sequence[ClaimAnswer]) -> GateAnswer:
+    """Put the answers together: one worse fails; all not worse pass (95% confidence)."""
+    answered = [answer for answer in answers if answer != "not asked"]
+    if "worse" in answered:
+        return GateAnswer.FAIL
+    if "invalid" in answered:
+        return GateAnswer.INVALID
+    passes = answered and all(answer == "not worse" for answer in answered)
+    return GateAnswer.PASS if passes else GateAnswer.INCONCLUSIVE
+
+
 def _invalidating(
     answered: AnsweredClaim,
     warnings: Sequence[EndpointWarning],
@@ -390,39 +398,3 @@ def _because(answered: AnsweredClaim, among: int) -> tuple[ClaimBecause, str]:
         most = percent(expm1(differs))
         return "baseline-differs", f"two copies of baseline differ by up to {most}"
     return "wide-interval", f"inconclusive after {count(len(claim.d), 'round')}"
-
-
-def made_to_wait(data: PointData, gate: GateSettings) -> ValidityWarning | None:
-    """Report a head that keeps requests waiting; it invalidates a pass on CPU time.
-
-    CPU time that is saved while requests wait is no saving. Head keeps them waiting, at an arrival
-    rate, where they wait longer than those of both copies of the baseline. All endpoints and
-    percentiles share the risk that this is only bad luck.
-    """
-    if data.experiment.load.offered_rps is None or CPU_TIME not in gate.worse_than:
-        return None
-    waits = list(_waits(data, gate))
-    if not waits:
-        return None
-    baseline, _, head = data.experiment.variants
-    percentile = waits[0].percentile
-    warning = uncomparable(
-        LONGER_RULE,
-        head,
-        f"requests of {head} wait longer than those of {baseline}: "
-        f"{listed(wait.words for wait in waits)} (more than {LONGER:g} times as long, and "
-        f"{latency(LONGER_US)})",
-        f"If that may be, give latency a limit of its own: --fail-if '{percentile} > +100%'.",
-    )
-    return warning.replace(metrics=[CPU_TIME])
-
-
-def _waits(data: PointData, gate: GateSettings) -> Iterator[Wait]:
-    """Give those that are longer than with both copies, but for what has a limit of its own."""
-    baseline, again, head = data.experiment.variants
-    confidence = 1 - RISK / (gate.endpoints * len(WAITING))
-    valid = valid_for(data, WAITING["p50"])
-    than_again = [wait.percentile for wait in longer_waits(valid, head, again, confidence)]
-    for wait in longer_waits(valid, head, baseline, confidence):
-        if wait.percentile in than_again and WAITING[wait.percentile] not in gate.worse_than:
-            yield wait
