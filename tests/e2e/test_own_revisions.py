@@ -158,7 +158,7 @@ environment.SAYS = "${{env:MINE}}"
     logs = [it.read_text() for it in files if it.name == "web.log"]
     assert logs
     assert set(logs) == {"with …hidden…\n"}
-    builds = Path(environment(repository)["XDG_CACHE_HOME"]) / "webdyno/systems/revisions"
+    builds = Path(environment(repository)["XDG_CACHE_HOME"]) / "webdyno/revisions"
     assert [it.read_text() for it in builds.glob("*/build.log")] == ["with …hidden…\n"]
 
 

@@ -180,7 +180,7 @@ Authorization = "Bearer ${{env:SHOP_PASSWORD}}"
     assert done.returncode in {1, 3, 4}, done.stdout + done.stderr
     texts = all_texts(shop / "ci", done)
     check_hidden((SECRET,), *texts)
-    builds = Path(environment(shop)["XDG_CACHE_HOME"]) / "webdyno/systems/revisions"
+    builds = Path(environment(shop)["XDG_CACHE_HOME"]) / "webdyno/revisions"
     check_hidden((SECRET,), *(log.read_bytes() for log in builds.glob("*/build.log")))
     check_hidden((SECRET,), gate_comment_in(shop / "ci").body("webdyno", "").encode(), *texts)
     assert (shop / "ci/junit.xml").exists()
