@@ -56,12 +56,8 @@ def header(headers: Mapping[str, str], name: str) -> str | None:
     return next((value for key, value in headers.items() if key.lower() == name.lower()), None)
 
 
-def host_name(headers: Mapping[str, str]) -> str:
-    """Give the name that a Host header asks for, without a port; empty without one."""
-    return host_name_of(header(headers, "host") or "")
-
-
 def host_name_of(host: str) -> str:
+    """Return the name in what a Host header says, without a port."""
     return re.sub(r":[0-9]*$", "", host)
 
 

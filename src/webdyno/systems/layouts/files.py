@@ -62,7 +62,7 @@ def matching(folder: Path, patterns: object) -> list[Path]:
             continue
         try:
             members += sorted(folder.glob(text))
-        except (ValueError, NotImplementedError):
+        except ValueError:
             continue
     return members[:MOST_MEMBERS]
 
