@@ -59,7 +59,7 @@ fn pipes_and_devices_are_refused() {
     for file in [&*pipe.display().to_string(), "/dev/zero"] {
         for args in [
             &["run", "-D", &format!("@{file}"), url][..],
-            &["run", "--request-file", file],
+            &["run", "--traffic", file],
             &["run", "--times", file, url],
             &["run", "--replay", file, url],
             &["run", "--cacert", file, url],
