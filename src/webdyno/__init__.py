@@ -16,9 +16,14 @@ if TYPE_CHECKING:
     from webdyno.core.gate import GateAnswer
     from webdyno.core.judgement import ValidityWarning, Verdict
     from webdyno.interfaces.python.api import open_run, resume, run_experiment
-    from webdyno.interfaces.python.capacity_result import CapacityResult
-    from webdyno.interfaces.python.gate_result import GateResult, GateRun
-    from webdyno.interfaces.python.result import Chart, Result, Rows
+    from webdyno.interfaces.python.result import (
+        CapacityResult,
+        Chart,
+        GateResult,
+        GateRun,
+        Result,
+        Rows,
+    )
     from webdyno.questions.capacity.call import capacity
     from webdyno.questions.compare.call import compare
     from webdyno.questions.explain.call import explain, try_advice
@@ -51,9 +56,9 @@ __all__ = [
 
 _MODULES: dict[str, tuple[str, ...]] = {
     "webdyno.interfaces.python.api": ("open_run",),
-    "webdyno.interfaces.python.capacity_result": ("CapacityResult",),
-    "webdyno.interfaces.python.gate_result": ("GateResult", "GateRun"),
-    "webdyno.interfaces.python.result": ("Chart", "Result", "Rows"),
+    "webdyno.interfaces.python.result": (
+        *("CapacityResult", "Chart", "GateResult", "GateRun", "Result", "Rows"),
+    ),
     "webdyno.core.gate": ("GateAnswer",),
     "webdyno.core.base": ("Interval",),
     "webdyno.core.judgement": ("ValidityWarning", "Verdict"),

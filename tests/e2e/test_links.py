@@ -13,8 +13,7 @@ from webdyno.cluster.remote_hosts import keep_files
 from webdyno.core.errors import OperationError
 from webdyno.core.files import append_text, open_here, replaced, write_whole
 from webdyno.host.users import open_log, server_user
-from webdyno.interfaces.python.gate_result import GateRun
-from webdyno.interfaces.python.results import result_in
+from webdyno.interfaces.python.result import GateRun, result_in
 from webdyno.measure.folder import RunFolder
 from webdyno.questions.gate.command import leave_behind
 from webdyno.traffic.twin import Twin, write_twin

@@ -109,7 +109,7 @@ _QUESTIONS = {
         "GateQuestion",
         _GATE,
         whole=f"{_OWN}.gate.show:GateWhole",
-        result="webdyno.interfaces.python.gate_result:GateRun",
+        result="webdyno.interfaces.python.result:GateRun",
     ),
     "ranking": _own("ranking", "RankingSettings", "RankingQuestion"),
     "halving": _own("tune", "HalvingSettings", "HalvingQuestion", _TUNE),

@@ -8,8 +8,9 @@ goes on.
 import logging
 import sys
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
@@ -25,11 +26,11 @@ from webdyno.config.validation import read_value
 from webdyno.core.changes import key_parts
 from webdyno.core.errors import UserError
 from webdyno.core.experiment import Experiment
+from webdyno.core.load import Load
+from webdyno.core.measure import Measure
 from webdyno.core.text import printable
 from webdyno.core.units import Budget
-from webdyno.interfaces.python.keywords import keyword_hints, several
-from webdyno.interfaces.python.result import Result
-from webdyno.interfaces.python.results import result_in
+from webdyno.interfaces.python.result import Result, result_in
 from webdyno.launch.arrangement import (
     NOTHING_MORE,
     Arrangement,
@@ -154,7 +155,7 @@ class CallOptions:
         """Read them; raise TypeError for one that there isn't, as Python does."""
         if unknown := options.keys() - known.__annotations__.keys():
             hints = {
-                hint for name in unknown for hint in keyword_hints(name, known.__annotations__)
+                hint for name in unknown for hint in _keyword_hints(name, known.__annotations__)
             }
             raise TypeError(
                 "; ".join([f"there is no keyword {', '.join(sorted(unknown))}", *sorted(hints)])
@@ -211,6 +212,22 @@ class CallOptions:
         if time is None:
             return None
         return read_value(_BUDGET, f"{time}", self.caller.spelled("--time", time))
+
+
+def several(given: Any) -> list[Any]:  # noqa: ANN401 (texts, paths, levels)
+    """Return what a keyword has as a list, where it may have one thing as well."""
+    is_one = isinstance(given, str | bytes) or not isinstance(given, Iterable)
+    return [given] if is_one else list(given)
+
+
+def _keyword_hints(unknown: str, known: Iterable[str]) -> Iterator[str]:
+    """Say what an unknown keyword is meant to be: a setting, or a keyword whose name comes near."""
+    for table, model in (("load", Load), ("measure", Measure)):
+        if unknown in model.model_fields:
+            yield f'{unknown} is a setting: settings={{"{table}.{unknown}": …}}'
+            return
+    if near := get_close_matches(unknown, list(known)):
+        yield f"did you mean {' or '.join(near)}?"
 
 
 def _caller(options: Mapping[str, Any]) -> Caller:

@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Any
 from webdyno.core.base import Interval
 from webdyno.core.errors import OperationError, UserError
 from webdyno.core.files import write_whole
+from webdyno.core.gate import GateAnswer, GateClaim, GateJudgement
 from webdyno.core.judgement import Comparison, Judgement, ValidityWarning, VariantValue, Verdict
+from webdyno.core.metrics import CAPACITY
 from webdyno.core.records import SlotRecord
+from webdyno.core.registry import imported, question_parts
 from webdyno.core.run import RunHead
 from webdyno.core.several_runs import SweepComparison
 from webdyno.measure.folder import RunFolder
@@ -263,12 +266,85 @@ class Result:
             yield dict(point.point.levels), point.judgement
 
 
+class CapacityResult(Result):
+    """How much one or two systems can take while objectives hold."""
+
+    @property
+    def capacities(self) -> dict[str, Interval]:
+        """By variant: requests per second, with the interval.
+
+        Variants of fewer than two rounds lack.
+        """
+        return {
+            variant.variant: variant.interval
+            for variant in self.judgement.variants
+            if variant.metric == CAPACITY and variant.interval is not None
+        }
+
+
+class GateRun(Result):
+    """What was measured for a gate."""
+
+    @cached_property
+    def gate(self) -> "GateResult":
+        """The answer, which is one for all endpoints."""
+        whole: Any = self._seen.view.whole
+        return GateResult(whole.gate, self)
+
+
+@dataclass(frozen=True)
+class GateResult:
+    """Whether head is worse than the baseline by more than is tolerated."""
+
+    judgement: GateJudgement
+    """All of the answer."""
+    run: Result | None
+    """What was measured; None where no change was left to be measured."""
+
+    @property
+    def answer(self) -> GateAnswer:
+        """`pass`, `fail`, `inconclusive`, or `invalid` where nothing can be believed."""
+        return self.judgement.answer
+
+    @property
+    def passed(self) -> bool:
+        """Whether head is not worse (95% confidence)."""
+        return self.answer is GateAnswer.PASS
+
+    @property
+    def headline(self) -> str:
+        """The answer in one sentence."""
+        return self.judgement.headline
+
+    def claims(self) -> Rows:
+        """Give a row for each endpoint and metric: how many times worse head is (`low`, `high`).
+
+        Shares (`tolerance`, `noise`) are of 1; `baseline` and `head` are in the metric's unit.
+        """
+        return Rows(map(_claim_row, self.judgement.claims))
+
+    def _repr_html_(self) -> str:
+        """Show the answer in a notebook."""
+        from webdyno.media.page import answer_html
+
+        return answer_html(f"{self.answer}: {self.headline}", self.claims())
+
+
+def result_in(folder: RunFolder) -> Result:
+    """Return what came of a run, as its question has it."""
+    experiment = folder.head.experiment
+    if own := question_parts(experiment.asks.key).result:
+        result: Result = imported(own)(folder)
+        return result
+    return (CapacityResult if experiment.capacity else Result)(folder)
+
+
 def _ratio_row(comparison: Comparison) -> Row:
     return {
         "metric": comparison.metric,
         "variant": comparison.a,
         "baseline": comparison.b,
-        **ends_of("ratio", comparison.ratio),
+        **_ends_of("ratio", comparison.ratio),
         "worst_case_low": comparison.worst_case.low if comparison.worst_case else None,
         "worst_case_high": comparison.worst_case.high if comparison.worst_case else None,
         "verdict": str(comparison.verdict),
@@ -281,12 +357,27 @@ def _value_row(value: VariantValue, units: Mapping[str, str]) -> Row:
         "metric": value.metric,
         "unit": units.get(value.metric, ""),
         "variant": value.variant,
-        **ends_of("value", value.interval),
+        **_ends_of("value", value.interval),
         "rounds": len(value.by_round),
     }
 
 
-def ends_of(name: str, interval: Interval | None) -> Row:
+def _claim_row(claim: GateClaim) -> Row:
+    return {
+        "endpoint": claim.endpoint,
+        "metric": claim.metric,
+        "answer": claim.answer,
+        "tolerance": claim.tolerance,
+        **_ends_of("worse", claim.worse),
+        "noise": claim.noise,
+        "baseline": claim.baseline,
+        "head": claim.head,
+        "rounds": claim.rounds,
+        "why": claim.why,
+    }
+
+
+def _ends_of(name: str, interval: Interval | None) -> Row:
     """Give the columns of an interval."""
     if interval is None:
         return {name: None, "low": None, "high": None, "confidence": None}

@@ -3,9 +3,8 @@
 from typing import Unpack
 
 from webdyno.config import CommandLine
-from webdyno.interfaces.python.api import CallOptions, Systems, Texts
-from webdyno.interfaces.python.capacity_result import CapacityResult
-from webdyno.interfaces.python.keywords import several
+from webdyno.interfaces.python.api import CallOptions, Systems, Texts, several
+from webdyno.interfaces.python.result import CapacityResult
 from webdyno.launch.arrangement import (
     USUAL_OBJECTIVES,
 )

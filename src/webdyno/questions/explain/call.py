@@ -3,8 +3,7 @@
 from pathlib import Path
 from typing import Unpack
 
-from webdyno.interfaces.python.api import CallOptions, Options, Texts
-from webdyno.interfaces.python.keywords import several
+from webdyno.interfaces.python.api import CallOptions, Options, Texts, several
 from webdyno.interfaces.python.result import Result
 from webdyno.questions.explain.explain import (
     AskedExplanation,

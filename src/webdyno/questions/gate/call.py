@@ -3,9 +3,8 @@
 from typing import Unpack
 
 from webdyno.core.gate import GateJudgement
-from webdyno.interfaces.python.api import CallOptions, Options, Texts
-from webdyno.interfaces.python.gate_result import GateResult, GateRun
-from webdyno.interfaces.python.keywords import several
+from webdyno.interfaces.python.api import CallOptions, Options, Texts, several
+from webdyno.interfaces.python.result import GateResult, GateRun
 from webdyno.launch.measure import (
     measure_again,
 )

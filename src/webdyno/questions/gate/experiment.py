@@ -107,7 +107,7 @@ def measured_gate(
     asked: AskedGate, catalogue: Catalogue, output: Path, caller: Caller
 ) -> GateJudgement:
     """Ask a gate and give its answer; raise KeyboardInterrupt where it was interrupted."""
-    from webdyno.interfaces.python.gate_result import GateRun
+    from webdyno.interfaces.python.result import GateRun
     from webdyno.launch.measure import measure_or_go_on
 
     arranged = asked_gate(asked, catalogue, caller)

@@ -2,8 +2,7 @@
 
 from typing import Unpack
 
-from webdyno.interfaces.python.api import CallOptions, Systems, Texts
-from webdyno.interfaces.python.keywords import several
+from webdyno.interfaces.python.api import CallOptions, Systems, Texts, several
 from webdyno.interfaces.python.result import Result
 from webdyno.launch.measure import (
     measure_or_go_on,
