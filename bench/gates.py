@@ -73,8 +73,8 @@ CASES = (
     Case("3% more", 0.03, 15),
     Case("7% more", 0.07, 15),
     Case("10% more", 0.1, 15),
-    Case("no change, noisy neighbour", 0.0, 30, neighbour=True),
-    Case("10% more, noisy neighbour", 0.1, 30, neighbour=True),
+    Case("no change next to bursts", 0.0, 30, neighbour=True),
+    Case("10% more next to bursts", 0.1, 30, neighbour=True),
 )
 
 

@@ -27,8 +27,8 @@ from webdyno.launch.consent import (
     agree_to_catalogues,
     agree_to_foreign,
     agree_to_own,
+    agree_to_secrets,
     provide,
-    refuse_secrets_for_others,
 )
 from webdyno.measure.folder import RunFolder
 
@@ -278,10 +278,10 @@ def no_home() -> Path:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, whose variables others would get")
-def test_another_one_s_program_gets_no_variable_of_root_s(
+def test_another_one_s_program_gets_variables_of_root_s_by_a_yes(
     tmp_path: Path, answers: pytest.MonkeyPatch
 ) -> None:
-    """He wrote the run that root explains, and chose what it names."""
+    """He wrote the repository that root measures, and chose what its file names."""
     answers.delenv("SUDO_UID", raising=False)
     its = own(tmp_path).stack("mine")
     mine = its.services["m"].service
@@ -295,13 +295,25 @@ def test_another_one_s_program_gets_no_variable_of_root_s(
         return its.replace(services={"m": its.services["m"].replace(service=service)})
 
     naming = stack(environment={"TOKEN": "${env:ROOTS_TOKEN}"})
+    alone = caller()
     for each, asked in ((naming, plain), (stack(), asking)):
-        refuse_secrets_for_others([each], [asked])
+        agree_to_secrets([each], [asked], alone)
         os.chown(mine.folder, 12345, 12345)
-        with pytest.raises(UserError, match=r"cmd:x runs as user 12345, .* variable ROOTS_TOKEN"):
-            refuse_secrets_for_others([each], [asked])
-        refuse_secrets_for_others([stack()], [plain])
+        with pytest.raises(UserError, match=r"cmd:x runs as user 12345, .*ROOTS_TOKEN .*--yes"):
+            agree_to_secrets([each], [asked], alone)
+        agree_to_secrets([stack()], [plain], alone)
+        agree_to_secrets([each], [asked], caller(yes=True))
         with answers.context() as by_sudo:
             by_sudo.setenv("SUDO_UID", "12345")
-            refuse_secrets_for_others([each], [asked])
+            agree_to_secrets([each], [asked], alone)
         os.chown(mine.folder, 0, 0)
+
+
+def test_a_run_of_somebody_else_is_sent_no_variable_of_yours(tmp_path: Path) -> None:
+    """Whatever is loaded, such as a server of his that runs already; a yes changes nothing."""
+    its = own(tmp_path).stack("mine")
+    experiment = simulated_run({"a": SimulatedVariant(), "b": SimulatedVariant()}, rounds=1).head
+    asking = experiment.experiment.replace(title="${env:MY_TOKEN}")
+    with pytest.raises(UserError, match=r"the run is somebody else's, .* MY_TOKEN"):
+        agree_to_secrets([its], [asking], caller(yes=True), of_others=True)
+    agree_to_secrets([its], [asking], caller())

@@ -206,25 +206,47 @@ def _round_trip_words(own: Own) -> str:
     return f"each latency has the network's round trip in it, {latency(trip_s * 1e6)} here"
 
 
-def refuse_secrets_for_others(stacks: Sequence[Stack], experiments: Iterable[Experiment]) -> None:
-    """Raise UserError where programs that run as another user would get variables of root's.
+def agree_to_secrets(
+    stacks: Sequence[Stack],
+    experiments: Iterable[Experiment],
+    caller: Caller,
+    *,
+    of_others: bool = False,
+) -> None:
+    """Ask before programs that run as another user get variables of root's.
 
-    They stand in a run of his, which root goes on with or explains: he chose their names.
+    A repository of his names them, or a run that he may have written (`of_others`). Raise UserError
+    where nobody agrees, and of such a run whatever is answered.
     """
-    from webdyno.host.users import owner_of, uid_of
+    from webdyno.host.users import programs_user, uid_of
 
-    services = [role.service for stack in stacks for role in stack.services.values()]
     asked = [experiment.model_dump_json() for experiment in experiments]
-    for service in services:
-        other = owner_of(service.folder) if service.own else None
-        texts = [*service.environment.values(), *asked]
-        variables = [name for text in texts for name in SECRET.findall(text)]
-        if other and variables and os.environ.get("SUDO_UID") != str(uid_of(other)):
+    for service in (role.service for stack in stacks for role in stack.services.values()):
+        texts = [*(service.environment.values() if service.own else ()), *asked]
+        variables = [*dict.fromkeys(name for text in texts for name in SECRET.findall(text))]
+        if not variables:
+            continue
+        named = ", ".join(f"{name} (${{env:{name}}})" for name in variables)
+        if of_others:
             raise UserError(
-                f"{service.where} runs as {other.name}, whose run names the variable "
-                f"{variables[0]} of yours (${{env:{variables[0]}}}): run webdyno as {other.name}, "
-                "or copy the run"
+                f"the run is somebody else's, and sends variables of yours to {service.where}: "
+                f"{named}; copy the run, which makes it yours"
             )
+        own = service.own
+        folder = Path((own and own.folder) or service.folder)
+        other = programs_user(service.folder, folder) if own and folder.is_dir() else None
+        if other is None or os.environ.get("SUDO_UID") == str(uid_of(other)):
+            continue
+        lines = f"{service.where} runs as {other.name}, and gets variables of yours: {named}"
+        if not caller.yes:
+            if caller.is_alone:
+                raise UserError(
+                    f"{lines}; run webdyno as {other.name}, or add {caller.spelled('--yes')} to "
+                    "agree; nothing was run"
+                )
+            caller.notify(lines)
+            if not caller.ask("send them?", usual=False):
+                raise UserError("nothing was run, since you didn't agree")
 
 
 def refuse_files_for_others(catalogue: Catalogue, experiments: Iterable[Experiment]) -> None:

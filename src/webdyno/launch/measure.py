@@ -20,11 +20,11 @@ from webdyno.host.users import others_may_change
 from webdyno.launch.caller import Caller
 from webdyno.launch.consent import (
     agree_to_foreign,
+    agree_to_secrets,
     provide,
     refuse_files_for_others,
     refuse_other_machines,
     refuse_reading,
-    refuse_secrets_for_others,
     vouched_targets,
     without_unlike,
 )
@@ -265,7 +265,7 @@ def _provide(
     refuse_other_machines(stacks, caller, anywhere=on_hosts)
     vouched = vouched_targets(stacks, sites, caller)
     around = commands_around_rounds((each.state for each in there), folder, catalogue.kept_in)
-    refuse_secrets_for_others(stacks, there)
+    agree_to_secrets(stacks, there, caller, of_others=catalogue.of_others)
     refuse_files_for_others(catalogue, there)
     agree_to_foreign([*foreign_parts(stacks, sites), *around], caller)
     if not on_hosts:  # those look themselves
@@ -295,7 +295,7 @@ def _agree_again(
     for each in there:
         _refuse_open_ports(each, kept)
     refuse_other_machines(stacks, caller, anywhere=experiment.testbed.kind == "cluster")
-    refuse_secrets_for_others(stacks, there)
+    agree_to_secrets(stacks, there, caller, of_others=kept.of_others)
     agree_to_foreign(foreign_parts(stacks, sites), caller)
 
 
