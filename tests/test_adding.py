@@ -154,7 +154,7 @@ from webdyno.load.interface import LoadOrder
 from webdyno.core.load import Load
 from webdyno.core.load_result import Failures, KeepAliveResult, LoadResult, Requests
 from webdyno.formats.facts import Tool, patterns
-from webdyno.formats.run import Run
+from webdyno.load.instrument import Run
 
 SLOTH = Tool(
     name="sloth",

@@ -27,10 +27,10 @@ from webdyno.launch.progress_lines import LineProgress
 from webdyno.load.interface import GeneratorError
 from webdyno.measure.backend import HostLost, LoadOutcome, Questions
 from webdyno.measure.folder import RunFolder
+from webdyno.measure.point import Stopwatch
 from webdyno.measure.repeat import keep_for_repeating
 from webdyno.measure.round import run_round
 from webdyno.measure.session import _open_points, begin_run, measure_run
-from webdyno.measure.stopwatch import Stopwatch
 
 HERE = "127.0.0.1"
 CATALOGUE = Catalogue.load()

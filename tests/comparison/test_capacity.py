@@ -13,7 +13,7 @@ from webdyno.core.experiment import Experiment
 from webdyno.core.judgement import Verdict
 from webdyno.core.metrics import CAPACITY
 from webdyno.core.records import SlotRecord
-from webdyno.planning.look_length import doubtful
+from webdyno.measure.long_look import doubtful
 
 
 def rules(run: SimulatedRun) -> dict[str, str]:

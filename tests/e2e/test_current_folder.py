@@ -22,9 +22,8 @@ from report import comparisons
 from variants import further
 from waiting import wait_until
 from webdyno.core.command import commands
-from webdyno.host.python import from_no_folder, python_file, python_module
+from webdyno.host.python import from_no_folder, python_file, python_module, words_of
 from webdyno.interfaces.ui.app import make_app  # noqa: F401 (what pages import is known then)
-from webdyno.measure.child import words_of
 
 SOURCES = Path(webdyno.__file__).parent
 HOME = SOURCES.parents[1]

@@ -21,7 +21,7 @@ from webdyno.core.request import FORM_TYPE
 from webdyno.load.interface import LoadOrder
 from webdyno.load.loadgen import Loadgen
 from webdyno.measure.folder import RunFolder
-from webdyno.measure.requests import planned_requests, planned_users
+from webdyno.measure.planned import planned_requests, planned_users
 from webdyno.servers.sockets import free_port
 
 SHOP = Path(__file__).with_name("shop.py")

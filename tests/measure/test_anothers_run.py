@@ -21,8 +21,8 @@ from webdyno.host.users import others_may_change, owner_of
 from webdyno.launch.consent import refuse_files_for_others
 from webdyno.launch.dispatch import begun_in
 from webdyno.measure.folder import RunFolder
-from webdyno.measure.point import commands_user
 from webdyno.measure.repeat import keep_for_repeating, kept_catalogue
+from webdyno.measure.variant import commands_user
 
 HE = 12345
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give files to others")

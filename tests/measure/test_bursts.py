@@ -15,8 +15,7 @@ from webdyno.measure import pilot_looks
 from webdyno.measure.pilot_looks import PIECE_S, WINDOW_S, PilotLook
 from webdyno.measure.planned import PlannedVariant
 from webdyno.measure.point import RunningPoint
-from webdyno.planning.bursts import HOW
-from webdyno.planning.pilot import Needs
+from webdyno.planning.pilot import HOW, Needs
 
 SLOW, FAST = (38, 40, 42, 40), (80, 78, 82, 80)
 """Responses in windows."""
@@ -54,7 +53,6 @@ class Server:
 @pytest.fixture
 def look(monkeypatch: pytest.MonkeyPatch) -> Looking:
     """Look at a server; continuous load showed `slow` answers."""
-    monkeypatch.setattr(pilot_looks, "prepared", lambda *_: nullcontext())
     monkeypatch.setattr(pilot_looks, "RunningRound", lambda *_: nullcontext())
 
     def run(

@@ -15,8 +15,8 @@ from webdyno.core.load import Load
 from webdyno.core.records import IncidentRecord, StopRecord
 from webdyno.core.request import WrittenRequest
 from webdyno.load.interface import Expectation
+from webdyno.measure.planned import planned_requests, secrets_of
 from webdyno.measure.redact import hide_in_files, line_of, names_in, without_secrets
-from webdyno.measure.requests import planned_requests, secrets_of
 
 SITE = Catalogue.load().site("static")
 VARIANTS = {"a": {"stack": "nginx"}, "b": {"stack": "nginx"}}

@@ -14,13 +14,13 @@ from webdyno.core.experiment import Experiment, Level
 from webdyno.core.load import Load
 from webdyno.core.point import plan_points
 from webdyno.launch.progress_lines import LineProgress
-from webdyno.measure import session, stopwatch
+from webdyno.measure import point as point_module
+from webdyno.measure import session
 from webdyno.measure.backend import PointTestbed
 from webdyno.measure.folder import RunFolder
 from webdyno.measure.local_backend import Agent
 from webdyno.measure.planned import PlannedVariant
-from webdyno.measure.point import RunningPoint
-from webdyno.measure.stopwatch import Stopwatch
+from webdyno.measure.point import RunningPoint, Stopwatch
 
 NOWHERE = PointTestbed(Agent([], {}), Agent([], {}))
 BASE = Experiment.model_validate(
@@ -137,7 +137,7 @@ def test_the_time_of_pilots_is_counted_once(
         now_s[0] += 3
         point.has_stopped = number == 1
 
-    monkeypatch.setattr(stopwatch, "time", SimpleNamespace(monotonic=lambda: now_s[0]))
+    monkeypatch.setattr(point_module, "time", SimpleNamespace(monotonic=lambda: now_s[0]))
     monkeypatch.setattr(session, "look_first", look_first)
     monkeypatch.setattr(session, "run_pilots", run_pilots)
     monkeypatch.setattr(session, "run_round", run_round)

@@ -12,7 +12,8 @@ from webdyno.config import Catalogue
 from webdyno.core.errors import OperationError, UserError
 from webdyno.core.experiment import State
 from webdyno.measure.folder import RunFolder
-from webdyno.measure.point import RunningPoint, commands_user, in_state, prepared
+from webdyno.measure.point import RunningPoint
+from webdyno.measure.variant import RunningRound, commands_user, in_state
 
 
 def test_commands_run_in_order_around_the_round_and_are_logged(tmp_path: Path) -> None:
@@ -78,7 +79,7 @@ def test_in_another_one_s_folder_root_runs_them_as_that_one(
             progress=Mock(),
             commands_user=commands_user(Catalogue.load(), folder.path),
         )
-        with prepared(point, 1):
+        with RunningRound(point, 1):
             said = folder.round_log(point.number, 1, "state.log").read_text()
     assert said.splitlines()[1:] == ["12345", "12345", "[]"]
 

@@ -32,8 +32,7 @@ from webdyno.measure import session
 from webdyno.measure.backend import PointTestbed, Slot, SlotUsage, StartedVariant
 from webdyno.measure.folder import RunFolder
 from webdyno.measure.planned import PlannedVariant, plan_variants
-from webdyno.measure.point import RunningPoint
-from webdyno.measure.stopwatch import Stopwatch
+from webdyno.measure.point import RunningPoint, Stopwatch
 from webdyno.questions.gate.settings import GateSettings
 from webdyno.questions.ranking.settings import RankingSettings
 

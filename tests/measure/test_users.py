@@ -16,7 +16,7 @@ from webdyno.core.session import Values
 from webdyno.load.interface import LoadOrder, Users
 from webdyno.load.loadgen import order_json
 from webdyno.load.split_and_merge import split_order
-from webdyno.measure.requests import engine_values, planned_requests, planned_users
+from webdyno.measure.planned import engine_values, planned_requests, planned_users
 
 ENVIRONMENT = {"PW": "a&b"}
 VARIANTS = {"a": {"stack": "nginx"}, "b": {"stack": "nginx"}}

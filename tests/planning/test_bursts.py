@@ -5,7 +5,7 @@ import pytest
 
 from builders import pilot_record
 from webdyno.measure.pilot_looks import WINDOW_S
-from webdyno.planning.bursts import HOW, bursts_may_end, gain, in_bursts, looked_s, worth
+from webdyno.planning.pilot import HOW, bursts_may_end, gain, in_bursts, looked_s, worth
 from webdyno.statistics.interval import Logs
 from webdyno.statistics.steady import Series
 

@@ -15,7 +15,7 @@ from webdyno.core.records import IncidentRecord, LongLookRecord, Record, StopRec
 from webdyno.evidence.long_look import look_at, look_words
 from webdyno.evidence.look_records import thinned_samples
 from webdyno.evidence.stalls import all_stalls_of
-from webdyno.planning.look_length import lacking_looks, left_s, part_s
+from webdyno.measure.long_look import lacking_looks, left_s, part_s
 
 VARIANTS = {"nginx": SimulatedVariant(), "apache": SimulatedVariant()}
 STOP = StopRecord(round=8, stopped_at=START, reason="precision", why="known")

@@ -19,8 +19,8 @@ from webdyno.core.text import Wording
 from webdyno.evidence.point_data import PointData
 from webdyno.fleet.decide import judge_fleet, judge_machine
 from webdyno.measure.folder import RunFolder
+from webdyno.measure.long_look import lacking_looks
 from webdyno.planning.adjustments import due_adjustment
-from webdyno.planning.look_length import lacking_looks
 from webdyno.planning.settings import slot_settings, slots_per_variant
 from webdyno.questions.explain.decide import advice_evidence
 from webdyno.validity import used_s

@@ -17,7 +17,7 @@ from webdyno.core.experiment import Experiment
 from webdyno.core.measure import Measure
 from webdyno.core.records import LongLookRecord
 from webdyno.evidence.long_look import look_at
-from webdyno.planning.look_length import why_over
+from webdyno.measure.long_look import why_over
 
 PART_S, PARTS = 4.0, 20
 LOOK_S = PART_S * PARTS

@@ -10,7 +10,7 @@ import pytest
 from webdyno.config import Catalogue, CommandLine, Draft
 from webdyno.core.errors import UserError
 from webdyno.core.experiment import Experiment
-from webdyno.measure.profiling import sampled_experiment
+from webdyno.measure.planned import sampled_experiment
 from webdyno.servers.layout import filled_variables
 from webdyno.servers.render import RenderedJob
 from webdyno.servers.service_graph import resolve_stack

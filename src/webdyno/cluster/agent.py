@@ -26,8 +26,8 @@ from webdyno.core.run import CATALOGUE_FOLDER, EXPERIMENT_FILE, ROUNDS_FOLDER
 from webdyno.core.testbed import TestbedSettings
 from webdyno.host.children import ending_with_us, interrupt
 from webdyno.host.netns import open_testbed
+from webdyno.host.python import words_of
 from webdyno.load.loadgen import find_loadgen
-from webdyno.measure.child import words_of
 from webdyno.measure.folder import HEAD_FILE, LOCK_FILE, RunFolder
 from webdyno.measure.records_file import RECORDS_FILE
 

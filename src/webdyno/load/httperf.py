@@ -12,9 +12,8 @@ from webdyno.core.load_result import (
     Times,
 )
 from webdyno.core.request import WrittenRequest, header
-from webdyno.formats.run import Run
 from webdyno.formats.tools.httperf import HTTPERF
-from webdyno.load.instrument import Done, Instrument, only_plain, us
+from webdyno.load.instrument import Done, Instrument, Run, only_plain, us
 from webdyno.load.interface import LoadOrder
 
 

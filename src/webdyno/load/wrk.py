@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from webdyno.core.load import Load
 from webdyno.core.load_result import Failures, KeepAliveResult, LoadResult, Requests
 from webdyno.core.request import WrittenRequest
-from webdyno.formats.run import Run
 from webdyno.formats.tools.wrk import WRK
 from webdyno.load.instrument import (
     Done,
     Instrument,
+    Run,
     header_flags,
     only_closed,
     printed_times,

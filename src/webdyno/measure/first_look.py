@@ -18,14 +18,13 @@ from webdyno.core.experiment import Experiment
 from webdyno.core.point import plan_points
 from webdyno.core.records import PreflightRecord, Response
 from webdyno.measure.backend import Questions
-from webdyno.measure.giving_up import give_up
 from webdyno.measure.local_backend import Agent, OpenTestbeds
 from webdyno.measure.pilot import is_before_pilots
 from webdyno.measure.planned import MOST_CERTIFIED, PlannedVariant, plan_variants
-from webdyno.measure.point import RunningPoint, commands_user, in_state, prepared
+from webdyno.measure.point import RunningPoint
 from webdyno.measure.preflight import with_differences
-from webdyno.measure.round import run_preflight
-from webdyno.measure.variant import RunningRound
+from webdyno.measure.round import give_up, run_preflight
+from webdyno.measure.variant import RunningRound, commands_user, in_state
 from webdyno.servers.service import StackDied
 from webdyno.validity.preflight import response_differences
 
@@ -47,7 +46,7 @@ def look_first(point: RunningPoint) -> None:
     """
     variants = point.racing()
     logger.debug("looks at all variants of point %d before the pilots", point.number)
-    with prepared(point, 0), RunningRound(point, 0) as running:
+    with RunningRound(point, 0) as running:
         for variant in variants:
             try:
                 running.start(variant)

@@ -21,7 +21,6 @@ from webdyno.core.pilot import ColdFigures, FreshStart, Pilot
 from webdyno.core.records import PilotRecord
 from webdyno.evidence.point_data import PointData
 from webdyno.load.interface import GeneratorError, LoginError, program
-from webdyno.measure.giving_up import refuse_login
 from webdyno.measure.pilot_looks import (
     PIECE_S,
     WINDOW_S,
@@ -33,10 +32,10 @@ from webdyno.measure.pilot_looks import (
     series_of_continuous,
 )
 from webdyno.measure.planned import PlannedVariant
-from webdyno.measure.point import RunningPoint, prepared, rng_of
+from webdyno.measure.point import RunningPoint, rng_of
+from webdyno.measure.round import refuse_login
 from webdyno.measure.variant import RunningRound
-from webdyno.planning.bursts import in_bursts
-from webdyno.planning.pilot import FEWEST_ROUNDS, Needs, settle
+from webdyno.planning.pilot import FEWEST_ROUNDS, Needs, in_bursts, settle
 from webdyno.planning.settings import (
     FIRST_AFTER_PILOT,
     pilots,
@@ -174,7 +173,7 @@ def _look_at(point: RunningPoint, variant: PlannedVariant) -> PilotRecord:
     for left in reversed(range(FRESH_STARTS)):
         start_began = time.monotonic()
         logger.debug("pilot of %s at point %d", variant.name, point.number)
-        with prepared(point, 0), RunningRound(point, 0) as running:
+        with RunningRound(point, 0) as running:
             up = running.start(variant)
             running.get_ready(variant)
             start_s = time.monotonic() - start_began

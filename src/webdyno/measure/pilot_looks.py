@@ -18,10 +18,9 @@ from webdyno.core.load_result import LoadResult
 from webdyno.core.measure import Measure
 from webdyno.core.pilot import BURST_PAUSE_S, BURST_S, BurstsLook
 from webdyno.measure.planned import PlannedVariant
-from webdyno.measure.point import RunningPoint, prepared
+from webdyno.measure.point import RunningPoint
 from webdyno.measure.variant import RunningRound
-from webdyno.planning.bursts import HOW, bursts_may_end, looked_s, worth
-from webdyno.planning.pilot import Needs
+from webdyno.planning.pilot import HOW, Needs, bursts_may_end, looked_s, worth
 from webdyno.statistics.steady import Series, windows_to_join
 from webdyno.statistics.steady_starts import Step, next_step
 
@@ -248,7 +247,7 @@ def _in_bursts(
     For long enough then to be held against `looks`.
     """
     bursts, after = list[PilotLook](), PilotLook()
-    with prepared(point, 0), RunningRound(point, 0) as running:
+    with RunningRound(point, 0) as running:
         load = _started(running, variant)
         rests = False
         while len(bursts) < most and not bursts_may_end(_rates(bursts), rests=rests):
@@ -262,7 +261,7 @@ def _in_bursts(
 def _continuous(point: RunningPoint, variant: PlannedVariant, load_s: float) -> PilotLook:
     """Start a variant, and load it for so long without a break."""
     seen = PilotLook()
-    with prepared(point, 0), RunningRound(point, 0) as running:
+    with RunningRound(point, 0) as running:
         _started(running, variant).watch(seen, load_s)
     return seen
 

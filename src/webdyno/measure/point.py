@@ -1,23 +1,17 @@
 """A point of an experiment while it is being measured: what every round there works with."""
 
 import logging
-import os
-import subprocess
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+import time
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import partial
 from math import inf
-from pathlib import Path
 from random import Random
-from typing import IO, Protocol
+from typing import Protocol, Self
 
 from webdyno.comparison import Stop, decide, next_variants, question_of
-from webdyno.config import Catalogue
 from webdyno.core.errors import OperationError
-from webdyno.core.experiment import Experiment, State
-from webdyno.core.files import open_here, opened_inside, reading, writing
+from webdyno.core.experiment import Experiment
 from webdyno.core.format import count, duration
 from webdyno.core.machine import Calibration
 from webdyno.core.point import Point
@@ -32,12 +26,10 @@ from webdyno.core.records import (
     StopRecord,
 )
 from webdyno.evidence.point_data import PointData
-from webdyno.host.children import ending_with_us, in_session
-from webdyno.host.users import ServerUser, home_of, programs_user
+from webdyno.host.users import ServerUser
 from webdyno.measure.backend import HostLost, LinkCut, PointTestbed
 from webdyno.measure.folder import RunFolder
 from webdyno.measure.planned import PlannedVariant
-from webdyno.measure.stopwatch import Stopwatch
 from webdyno.planning.adjustments import due_adjustment
 from webdyno.planning.fitting import next_round_s
 from webdyno.planning.settings import slots_per_variant
@@ -48,8 +40,6 @@ logger = logging.getLogger(__name__)
 LONG_LOGINS_S = 5.0
 """Of all users at one start: worth a word, as a run has a dozen starts or more."""
 FEW_USERS = 8
-SHOWN_LINES = 15
-READ_BYTES = 16_384
 
 
 class Progress(Protocol):
@@ -87,6 +77,50 @@ class Progress(Protocol):
 
     def notice(self, text: str) -> None:
         """Something happened that the user should read."""
+
+
+class Stopwatch:
+    """Counts seconds while it runs, which is from `with` to its end.
+
+    One that is a part of a whole has the whole count as well.
+    """
+
+    def __init__(self, used_s: float = 0.0, whole: "Stopwatch | None" = None) -> None:
+        self._used_s, self._whole = used_s, whole
+        self._began_s: float | None = None
+        self.limit_s = inf
+        """Seconds that may be used up in all; a point's own limit is its experiment's."""
+
+    @property
+    def used_s(self) -> float:
+        """What was counted so far, up to now where it runs."""
+        running_s = 0.0 if self._began_s is None else time.monotonic() - self._began_s
+        return self._used_s + running_s
+
+    @property
+    def left_s(self) -> float:
+        """What limits leave, its own and that of the whole."""
+        whole_s = inf if self._whole is None else self._whole.left_s
+        return min(self.limit_s - self.used_s, whole_s)
+
+    def leave_out(self, took_s: float) -> None:
+        """Take seconds off that don't count."""
+        self._used_s -= took_s
+        if self._whole is not None:
+            self._whole.leave_out(took_s)
+
+    def __enter__(self) -> Self:
+        """Begin to count."""
+        self._began_s = time.monotonic()
+        if self._whole is not None:
+            self._whole.__enter__()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Count no more."""
+        self._used_s, self._began_s = self.used_s, None
+        if self._whole is not None:
+            self._whole.__exit__()
 
 
 @dataclass
@@ -282,85 +316,3 @@ class RunningPoint:
 def rng_of(seed: int | None, point: int, *part: object) -> Random:
     """Give the random source of a part of a point: a resumed run draws what it would have drawn."""
     return Random("/".join(map(str, (seed, point, *part))))
-
-
-def prepared(point: RunningPoint, number: int) -> AbstractContextManager[None]:
-    """Put the user's own things into the state that every round begins with, and back after it."""
-    log = point.folder.round_log(point.number, number, "state.log")
-    return in_state(point.experiment.state, log, point.commands_user)
-
-
-def commands_user(catalogue: Catalogue, folder: Path) -> ServerUser | None:
-    """Give as whom an experiment's own commands run, in a run's folder; None: ourselves.
-
-    One that goes back to a run of somebody else has his commands, wherever it is measured.
-    """
-    return programs_user(catalogue.kept_in or folder, folder)
-
-
-@contextmanager
-def in_state(state: State, log: Path, user: ServerUser | None) -> Iterator[None]:
-    """Run the commands before, and in any case those after; raise OperationError where one fails.
-
-    They run in the folder that webdyno was called in, as `user`; None is ourselves. What they say
-    is in `log`.
-    """
-    run_all = partial(_run_all, state.within_s, log, user)
-    run_all("before_round", state.before_round)
-    try:
-        yield
-    except BaseException:
-        with suppress(OperationError):  # what failed first is what has to be reported
-            run_all("after_round", state.after_round)
-        raise
-    run_all("after_round", state.after_round)
-
-
-def _run_all(
-    within_s: float, log: Path, user: ServerUser | None, key: str, commands: Sequence[str]
-) -> None:
-    for command in commands:
-        _run(key, command, within_s, log, user)
-
-
-def _run(key: str, command: str, within_s: float, log: Path, user: ServerUser | None) -> None:
-    with _appended(log) as output:
-        output.write(f"{key}: {command}\n".encode())
-        output.flush()
-        # It ends when webdyno does, even by kill -9.
-        words = [*ending_with_us("KILL"), "sh", "-c", command]
-        environment = _environment(user) if user else None
-        # Nothing that it started in the background outlives it.
-        with in_session(words, output=output, user=user, environment=environment) as process:
-            try:
-                code = process.wait(within_s)
-            except subprocess.TimeoutExpired:
-                raise OperationError(
-                    f"state.{key}: {command!r} did not end within {within_s:g} s (state.within_s); "
-                    f"what it said is in {log}"
-                ) from None
-    if code != 0:
-        raise OperationError(
-            f"state.{key}: {command!r} ended with exit code {code}; the end of {log}:\n{_end(log)}"
-        )
-
-
-def _appended(log: Path) -> IO[bytes]:
-    """Open a log of a run, whose folder may be somebody else's."""
-    with writing(log):
-        log.parent.mkdir(parents=True, exist_ok=True)
-        return open_here(log, os.O_WRONLY | os.O_APPEND)
-
-
-def _environment(user: ServerUser) -> dict[str, str]:
-    """Give the variables of another user's commands; those of our shell may hold secrets."""
-    path, name = os.environ.get("PATH", os.defpath), user.name
-    return {"PATH": path, "HOME": str(home_of(user)), "USER": name, "LOGNAME": name}
-
-
-def _end(log: Path) -> str:
-    """Give the last lines of a log; whoever wrote it may have put a link there."""
-    with reading(log), opened_inside(log) as file:
-        file.seek(max(0, os.fstat(file.fileno()).st_size - READ_BYTES))
-        lines = file.read().decode(errors="replace").splitlines()[-SHOWN_LINES:]
-    return "\n".join(f"    {line}" for line in lines)

@@ -1,7 +1,4 @@
-"""One round: all variants start, the pre-flight check, warm-ups, then slots in balanced order.
-
-Where costs are asked for, each is left alone after its slots, then holds connections.
-"""
+"""One round: all variants start, the pre-flight check, warm-ups, then slots in balanced order."""
 
 import logging
 import time
@@ -9,24 +6,22 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from random import Random
-from statistics import median
 from typing import NamedTuple
 
-from webdyno.comparison import Stop
-from webdyno.core.experiment import OWN_GENERATOR
+from webdyno.comparison import Stop, question_of
+from webdyno.core.errors import OperationError
 from webdyno.core.format import duration
-from webdyno.core.load import Load
+from webdyno.core.judgement import ValidityWarning
 from webdyno.core.pilot import SlotSettings
-from webdyno.core.records import PreflightRecord, RestRecord, RoundRecord
+from webdyno.core.records import PreflightRecord, RoundRecord
 from webdyno.core.replay import unpacked
 from webdyno.load.interface import GeneratorError, LoadOrder, LoginError
-from webdyno.measure.backend import CourseTracing, Questions, SlotUsage
+from webdyno.measure.backend import Questions
 from webdyno.measure.capacity import search_capacities
-from webdyno.measure.giving_up import give_up, refuse_login
-from webdyno.measure.instructions import count_instructions
+from webdyno.measure.costs import count_instructions, look_at_rest
 from webdyno.measure.planned import PlannedVariant
-from webdyno.measure.point import RunningPoint, prepared, rng_of
-from webdyno.measure.preflight import with_differences
+from webdyno.measure.point import RunningPoint, rng_of
+from webdyno.measure.preflight import login_refused, with_differences
 from webdyno.measure.variant import OutOfTime, Phase, RunningRound
 from webdyno.planning.settings import slot_settings, slots_per_variant
 from webdyno.servers.service import StackDied
@@ -37,18 +32,6 @@ logger = logging.getLogger(__name__)
 LONGEST_COUNT_S, LEAST_COUNT_S = 60.0, 0.1
 """Longest slot of those that end after a number of requests, unless `slot_s` is given; and the
 least that a limit of time makes of it."""
-MOST_SETTLING_S = 1.0
-"""After the load, until work that was left over is done; what goes on then is no rest of it."""
-HELD = 256
-"""Connections: as many as servers hold by default; one may hold fewer."""
-NOBODY_RPS = 0.001
-"""The slowest arrival rate: evenly spaced, the first request is due after eight minutes."""
-ANSWER_WITHIN_S = 1.0
-"""What isn't answered by then is no connection that is held."""
-OPENING_S = 0.5
-"""Until connections are open and the one request on each is answered."""
-READINGS = 10
-"""Of memory; those of the second half count."""
 
 
 class PlannedSlot(NamedTuple):
@@ -84,7 +67,7 @@ def run_round(point: RunningPoint, number: int) -> None:
     times = slot_settings(point.data)
     slots = [] if searched else plan_slots(variants, order, times, rng)
     point.progress.round_begins(point.data.point, number, len(slots))
-    with prepared(point, number), RunningRound(point, number) as running:
+    with RunningRound(point, number) as running:
         for variant in rng.sample(variants, len(variants)):
             running.start(variant)
         preflight = run_preflight(variants, running)
@@ -100,7 +83,7 @@ def run_round(point: RunningPoint, number: int) -> None:
             count_instructions(running, variants, times)
             rest_s = point.experiment.measure.rest_s
             if rest_s and point.left_s > 2 * rest_s * len(variants):
-                _look_at_rest(running, rng.sample(variants, len(variants)), rest_s)
+                look_at_rest(running, rng.sample(variants, len(variants)), rest_s)
         except OutOfTime:
             why = f"{duration(point.experiment.measure.budget_s)} were over in round {number}"
             point.keep_stop(Stop("time", f"{why}, which doesn't count"))
@@ -275,69 +258,30 @@ def _ramp_up_s(variant: PlannedVariant, times: SlotSettings) -> float:
     return 0.0 if variant.load.count is not None else times.ramp_up_s[variant.name]
 
 
-def _look_at_rest(running: RunningRound, variants: Sequence[PlannedVariant], rest_s: float) -> None:
-    """Leave each variant alone, then have it hold connections, and put on record what it used.
+def give_up(point: RunningPoint, number: int, differences: Sequence[ValidityWarning]) -> None:
+    """Stop the point, or go on without the variants that answer otherwise, if enough stay."""
+    unlike = {
+        difference.variant: difference.what
+        for difference in reversed(differences)
+        if difference.variant is not None
+    }
+    staying = len(point.racing()) - len(unlike)
+    if not question_of(point.experiment).spares_variants or staying < 2 or len(unlike) > staying:
+        point.keep_stop(Stop("different-responses", differences[0].what))
+        return
+    for variant, what in unlike.items():
+        point.keep_incident(number, variant, OperationError(what))
+        point.progress.notice(f"{what}: the run continues without it")
 
-    Of variants on other machines nothing can be read. Where servers died meanwhile, that is put on
-    record, and StackDied raised.
+
+def refuse_login(point: RunningPoint, number: int, failed: LoginError) -> None:
+    """Put on record that a variant didn't let a user in, and give up as the pre-flight check does.
+
+    That check has one user log in; whether the others' passwords are right is known only now.
     """
-    for variant in variants:
-        if running.up[variant.name].is_elsewhere:
-            continue
-        with running.deaths_on_record(variant):
-            running.point.keep(_seen_at_rest(running, variant, rest_s))
-
-
-def _seen_at_rest(running: RunningRound, variant: PlannedVariant, rest_s: float) -> RestRecord:
-    running.waits_for_rest(MOST_SETTLING_S)
-    started_at, tracing = datetime.now(UTC), CourseTracing(rest_s / READINGS)
-    used = running.point.testbed.rest(variant.name, rest_s, tracing)
-    look = RestRecord(
-        round=running.number,
-        variant=variant.name,
-        started_at=started_at,
-        rested_s=used.readings.host.took_s,
-        # Interrupts of a CPU that nobody uses are the clock's.
-        cpu_s=used.servers.cpu_user_s + used.servers.cpu_sys_s,
-        wake_ups=sum(service.switches_voluntary for service in used.readings.services.values()),
-        memory_bytes=_memory_bytes(used),
-    )
-    return _with_held(look, running, variant, rest_s)
-
-
-def _with_held(
-    look: RestRecord, running: RunningRound, variant: PlannedVariant, rest_s: float
-) -> RestRecord:
-    """Add what connections take, where the load generator can hold some next to a load."""
-    is_plain = variant.load.protocol == "http" and variant.users is None
-    if running.point.experiment.generator != OWN_GENERATOR or not is_plain:
-        return look
-    name = f"round {running.number}, {variant.name} with open connections"
-    order = running.order(_holding(variant), name, rest_s, ramp_up_s=OPENING_S)
-    slot = running.point.testbed.slot(variant.name, order, CourseTracing(rest_s / READINGS))
-    held = slot.load.idle_connections
-    return look.replace(
-        held=held.held if held else 0, memory_with_held_bytes=_memory_bytes(slot.used)
-    )
-
-
-def _holding(variant: PlannedVariant) -> PlannedVariant:
-    """Give it with open connections and no other load; what is asked for stays."""
-    load = variant.load
-    resting = Load(
-        paths=load.paths,
-        headers=load.headers,
-        timeout_s=min(load.timeout_s, ANSWER_WITHIN_S),
-        loop="open",
-        rate_per_s=NOBODY_RPS,
-        arrivals="constant",
-        connections=1,
-        idle_connections=HELD,
-    )
-    return replace(variant, load=resting)
-
-
-def _memory_bytes(used: SlotUsage) -> int | None:
-    later = used.course[len(used.course) // 2 :]
-    known = [sample.memory_bytes for sample in later if sample.memory_bytes is not None]
-    return round(median(known)) if known else None
+    (variant,) = (each for each in point.variants if each.name == failed.variant)
+    assert variant.users is not None  # noqa: S101 (they logged in)
+    responses = {variant.name: [login_refused(variant.users, failed)]}
+    refused = PreflightRecord(round=number, responses=responses, facts={}, ran_before=[])
+    point.keep(refused)
+    give_up(point, number, response_differences(refused, point.experiment))

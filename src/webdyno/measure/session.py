@@ -28,15 +28,21 @@ from webdyno.measure.calibration import load_calibration
 from webdyno.measure.first_look import is_before_look, look_first
 from webdyno.measure.folder import RunFolder
 from webdyno.measure.local_backend import LocalBackend
-from webdyno.measure.long_look import look_fits, run_long_looks
+from webdyno.measure.long_look import (
+    doubtful,
+    lacking_looks,
+    left_s,
+    look_fits,
+    look_parts_of,
+    run_long_looks,
+)
 from webdyno.measure.pilot import run_pilots
 from webdyno.measure.planned import plan_variants
-from webdyno.measure.point import Progress, RunningPoint, commands_user
+from webdyno.measure.point import Progress, RunningPoint, Stopwatch
 from webdyno.measure.redact import hide_in_files
 from webdyno.measure.repeat import keep_for_repeating, kept_catalogue
 from webdyno.measure.round import run_round
-from webdyno.measure.stopwatch import Stopwatch
-from webdyno.planning.look_length import doubtful, lacking_looks, left_s, look_parts_of
+from webdyno.measure.variant import commands_user
 from webdyno.validity import used_s
 
 logger = logging.getLogger(__name__)

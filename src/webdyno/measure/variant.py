@@ -4,22 +4,32 @@ Started, loaded, and what was measured put on record.
 """
 
 import logging
+import os
+import subprocess
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
 from statistics import fmean
-from typing import Literal, Self
+from types import TracebackType
+from typing import IO, Literal, Self
 from uuid import uuid4
 
 from webdyno.comparison import question_of
+from webdyno.config import Catalogue
 from webdyno.core.errors import OperationError
+from webdyno.core.experiment import State
+from webdyno.core.files import open_here, opened_inside, reading, writing
 from webdyno.core.format import duration
 from webdyno.core.machine import Ceiling
 from webdyno.core.pilot import SlotSettings
 from webdyno.core.records import AdjustmentRecord, SlotRecord
 from webdyno.core.request import may_be_compressed
+from webdyno.host.children import ending_with_us, in_session
+from webdyno.host.users import ServerUser, home_of, programs_user
 from webdyno.load.interface import GeneratorError, LoadOrder
 from webdyno.measure.backend import LinkCut, StartedVariant, Tracing
 from webdyno.measure.planned import PlannedVariant
@@ -28,6 +38,9 @@ from webdyno.servers.log import IN_USE, refusal_in
 from webdyno.servers.service import StackDied
 
 logger = logging.getLogger(__name__)
+
+SHOWN_LINES = 15
+READ_BYTES = 16_384
 
 SILENT_LIMIT_S = 1.0
 """Ten heartbeats are sent in that time, and the kernel sends a lost one again after 0.2 s."""
@@ -47,7 +60,10 @@ Phase = Literal["warmup", "measure", "trial"]
 
 
 class RunningRound:
-    """A round's servers and load generators, until it ends."""
+    """A round's servers and load generators, until it ends.
+
+    The user's own things are in the state that every round begins with, and are put back after it.
+    """
 
     def __init__(self, point: RunningPoint, number: int) -> None:
         self.point, self.number = point, number
@@ -57,12 +73,22 @@ class RunningRound:
         """Variants that were loaded since they were started: their users are logged in."""
         self._starts: dict[str, str] = {}
         """By variant: a name for its latest start, at which its users log in."""
+        self._exits = ExitStack()
 
     def __enter__(self) -> Self:
+        point = self.point
+        log = point.folder.round_log(point.number, self.number, "state.log")
+        self._exits.enter_context(in_state(point.experiment.state, log, point.commands_user))
+        self._exits.callback(point.testbed.end)
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.point.testbed.end()
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._exits.__exit__(kind, error, trace)
 
     def start(self, variant: PlannedVariant) -> StartedVariant:
         """Start a variant's servers, again where they run.
@@ -272,3 +298,79 @@ def ceiling_of(point: RunningPoint, variant: PlannedVariant) -> Ceiling | None:
         return None
     body_bytes = fmean(known, variant.shares)
     return calibration.ceiling(body_bytes, load.connections, load.keepalive)
+
+
+def commands_user(catalogue: Catalogue, folder: Path) -> ServerUser | None:
+    """Give as whom an experiment's own commands run, in a run's folder; None: ourselves.
+
+    One that goes back to a run of somebody else has his commands, wherever it is measured.
+    """
+    return programs_user(catalogue.kept_in or folder, folder)
+
+
+@contextmanager
+def in_state(state: State, log: Path, user: ServerUser | None) -> Iterator[None]:
+    """Run the commands before, and in any case those after; raise OperationError where one fails.
+
+    They run in the folder that webdyno was called in, as `user`; None is ourselves. What they say
+    is in `log`.
+    """
+    run_all = partial(_run_all, state.within_s, log, user)
+    run_all("before_round", state.before_round)
+    try:
+        yield
+    except BaseException:
+        with suppress(OperationError):  # what failed first is what has to be reported
+            run_all("after_round", state.after_round)
+        raise
+    run_all("after_round", state.after_round)
+
+
+def _run_all(
+    within_s: float, log: Path, user: ServerUser | None, key: str, commands: Sequence[str]
+) -> None:
+    for command in commands:
+        _run(key, command, within_s, log, user)
+
+
+def _run(key: str, command: str, within_s: float, log: Path, user: ServerUser | None) -> None:
+    with _appended(log) as output:
+        output.write(f"{key}: {command}\n".encode())
+        output.flush()
+        # It ends when webdyno does, even by kill -9.
+        words = [*ending_with_us("KILL"), "sh", "-c", command]
+        environment = _environment(user) if user else None
+        # Nothing that it started in the background outlives it.
+        with in_session(words, output=output, user=user, environment=environment) as process:
+            try:
+                code = process.wait(within_s)
+            except subprocess.TimeoutExpired:
+                raise OperationError(
+                    f"state.{key}: {command!r} did not end within {within_s:g} s (state.within_s); "
+                    f"what it said is in {log}"
+                ) from None
+    if code != 0:
+        raise OperationError(
+            f"state.{key}: {command!r} ended with exit code {code}; the end of {log}:\n{_end(log)}"
+        )
+
+
+def _appended(log: Path) -> IO[bytes]:
+    """Open a log of a run, whose folder may be somebody else's."""
+    with writing(log):
+        log.parent.mkdir(parents=True, exist_ok=True)
+        return open_here(log, os.O_WRONLY | os.O_APPEND)
+
+
+def _environment(user: ServerUser) -> dict[str, str]:
+    """Give the variables of another user's commands; those of our shell may hold secrets."""
+    path, name = os.environ.get("PATH", os.defpath), user.name
+    return {"PATH": path, "HOME": str(home_of(user)), "USER": name, "LOGNAME": name}
+
+
+def _end(log: Path) -> str:
+    """Give the last lines of a log; whoever wrote it may have put a link there."""
+    with reading(log), opened_inside(log) as file:
+        file.seek(max(0, os.fstat(file.fileno()).st_size - READ_BYTES))
+        lines = file.read().decode(errors="replace").splitlines()[-SHOWN_LINES:]
+    return "\n".join(f"    {line}" for line in lines)

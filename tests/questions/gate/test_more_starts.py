@@ -7,7 +7,7 @@ from webdyno.comparison import decide, question_of
 from webdyno.core.gate import BASELINE, BASELINE_AGAIN, HEAD
 from webdyno.core.measure import Measure
 from webdyno.core.records import SlotRecord, StopRecord
-from webdyno.planning.look_length import lacking_looks
+from webdyno.measure.long_look import lacking_looks
 from webdyno.planning.settings import slot_settings, slots_per_variant
 from webdyno.questions.compare.settings import CompareSettings
 from webdyno.questions.gate.decide import WINDOW_S, short_window_s

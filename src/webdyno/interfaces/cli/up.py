@@ -77,9 +77,8 @@ def up(
         refuse_other_machines,
         vouched_targets,
     )
-    from webdyno.measure.planned import load_on
+    from webdyno.measure.planned import first_request, load_on, planned_requests
     from webdyno.measure.preflight import ask_all
-    from webdyno.measure.requests import first_request, planned_requests
     from webdyno.media.console import plain_console
     from webdyno.servers.starting import open_stack
     from webdyno.systems.names import NamedSystem

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from webdyno.core.errors import OperationError, UserError
 from webdyno.host.children import ending_with_us, interrupt
-from webdyno.measure.child import words_of
+from webdyno.host.python import words_of
 
 logger = logging.getLogger(__name__)
 

@@ -127,7 +127,7 @@ def measure_advice(
 
 def measure_samples(asked: AskedExplanation, caller: Caller) -> MeasuredRun:
     """Measure again while the servers' CPUs are sampled."""
-    from webdyno.measure.profiling import sampled_experiment
+    from webdyno.measure.planned import sampled_experiment
 
     sampled = sampled_experiment(asked.experiment(), asked.catalogue)
     path = asked.folder / PROFILE

@@ -22,7 +22,7 @@ from webdyno.evidence.point_data import PointData
 from webdyno.launch.caller import Caller
 from webdyno.launch.measure import measure_again, measure_on
 from webdyno.measure.folder import HEAD_FILE, RunFolder
-from webdyno.measure.profiling import sampled_experiment
+from webdyno.measure.planned import sampled_experiment
 from webdyno.media import document as doc
 from webdyno.planning.settings import slot_settings
 from webdyno.questions.gate.show import HEADLINES

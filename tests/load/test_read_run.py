@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from webdyno.formats.facts import Tool
-from webdyno.formats.run import Unreadable, read_run
 from webdyno.formats.tools.ab import AB
 from webdyno.formats.tools.httperf import HTTPERF
 from webdyno.formats.tools.wrk import WRK
+from webdyno.load.instrument import Unreadable, read_run
 
 RECORDED = Path(__file__).parents[1] / "audit/outputs"
 
