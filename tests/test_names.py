@@ -15,8 +15,8 @@ PROTOCOLS = {
     "passed_on": "by a server's configurations to other machines",
     "probe": "of what is read before and after each slot",
     **dict.fromkeys(
-        ("capacity", "compare", "explain", "gate", "resume", "tune"),
-        "of what is asked: a command, and a call from Python",
+        ("capacity", "compare", "explain", "gate", "report", "resume", "tune"),
+        "of what is asked: a command, a call from Python, a tool for agents",
     ),
 }
 

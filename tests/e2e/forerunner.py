@@ -16,9 +16,9 @@ from importlib import import_module
 from typing import Any
 
 MODULES = (
-    *("interfaces.cli.run", "interfaces.cli.resume", "interfaces.cli.up"),
-    *("interfaces.cli.experiment_flags", "interfaces.cli.result", "interfaces.cli.progress"),
-    *("interfaces.cli.machines", "questions.compare.command", "questions.gate.command"),
+    *("interfaces.cli.run", "interfaces.cli.serving", "interfaces.cli.experiment_flags"),
+    *("interfaces.cli.result", "interfaces.cli.progress", "interfaces.cli.cluster"),
+    *("questions.compare.command", "questions.gate.command"),
     *("questions.gate.experiment", "questions.gate.show", "questions.explain.command"),
     *("questions.explain.explain", "questions.explain.experiments", "questions.tune.tune"),
     *("launch.arrangement", "launch.measure", "measure.session", "measure.repeat"),

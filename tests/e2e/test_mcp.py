@@ -13,7 +13,7 @@ from e2e.commands import WEBDYNO, environment, left_behind
 from e2e.own import CMD, SERVER, make_repository
 from report import comparisons
 from webdyno.core.errors import OperationError
-from webdyno.interfaces.cli.mcp import mcp
+from webdyno.interfaces.cli.serving import mcp
 
 if TYPE_CHECKING:  # all of this takes a while to import, in each worker
     from mcp.client import Client
@@ -161,7 +161,7 @@ def test_what_is_too_long_is_reported(tmp_path: Path) -> None:
 
 
 def test_what_controls_a_terminal_reaches_no_agent(tmp_path: Path) -> None:
-    from webdyno.interfaces.mcp.server import Answer
+    from webdyno.interfaces.mcp import Answer
 
     colored = "\x1b[31mred\x9b"
     answer = Answer.model_validate(

@@ -27,23 +27,26 @@ _OTHERS = (
         READ,
         "Judge runs again and write reports; nothing is measured.",
         "webdyno.interfaces.cli.report:report",
-        tool="webdyno.interfaces.mcp.tools:report_tool",
+        tool="webdyno.interfaces.mcp:report",
     ),
     CommandParts(
         "diff",
         READ,
         "Show what changed between two runs of the same experiment; nothing is measured.",
-        "webdyno.interfaces.cli.diff:diff",
+        "webdyno.interfaces.cli.report:diff",
     ),
     CommandParts(
         "resume",
         READ,
         "Continue a run after Ctrl-C, a crash or a full disk.",
-        "webdyno.interfaces.cli.resume:resume",
+        "webdyno.interfaces.cli.run:resume",
         (f"{_API}:resume",),
     ),
     CommandParts(
-        "ui", READ, "Show the runs of a folder on a local web page.", "webdyno.interfaces.cli.ui:ui"
+        "ui",
+        READ,
+        "Show the runs of a folder on a local web page.",
+        "webdyno.interfaces.cli.serving:ui",
     ),
     CommandParts(
         "init",
@@ -79,7 +82,7 @@ _OTHERS = (
         "up",
         ALSO,
         "Start one system, print its URL, and keep it up until Ctrl-C.",
-        "webdyno.interfaces.cli.up:up",
+        "webdyno.interfaces.cli.serving:up",
     ),
     CommandParts(
         "load",
@@ -97,7 +100,7 @@ _OTHERS = (
         "mcp",
         ALSO,
         "Offer compare, gate, capacity, explain and report as tools to an agent.",
-        "webdyno.interfaces.cli.mcp:mcp",
+        "webdyno.interfaces.cli.serving:mcp",
     ),
 )
 """Commands that ask no question of their own."""

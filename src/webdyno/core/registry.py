@@ -25,7 +25,7 @@ class CommandParts(NamedTuple):
     calls: tuple[str, ...] = ()
     """The functions of the Python API that do the same."""
     tool: str | None = None
-    """What makes a tool for agents of it."""
+    """What an agent calls: a function of `interfaces.mcp.Measuring` and the agent's arguments."""
 
 
 class QuestionParts(NamedTuple):
@@ -56,14 +56,14 @@ def _own(
     )
 
 
-_TOOLS = "webdyno.interfaces.mcp.tools"
+_TOOLS = "webdyno.interfaces.mcp"
 _COMPARE = CommandParts(
     "compare",
     MEASURE,
     "Compare systems under the same load: a verdict for two, ranks for more.",
     "webdyno.questions.compare.command:compare",
     ("webdyno.questions.compare.call:compare",),
-    f"{_TOOLS}:compare_tool",
+    f"{_TOOLS}:compare",
 )
 _CAPACITY = CommandParts(
     "capacity",
@@ -71,7 +71,7 @@ _CAPACITY = CommandParts(
     "Find the highest load that systems carry while objectives hold.",
     "webdyno.questions.capacity.command:capacity",
     ("webdyno.questions.capacity.call:capacity",),
-    f"{_TOOLS}:capacity_tool",
+    f"{_TOOLS}:capacity",
 )
 _TUNE = CommandParts(
     "tune",
@@ -86,7 +86,7 @@ _GATE = CommandParts(
     "Fail if HEAD is slower than BASE by more than a limit.",
     "webdyno.questions.gate.command:gate",
     ("webdyno.questions.gate.call:gate",),
-    f"{_TOOLS}:gate_tool",
+    f"{_TOOLS}:gate",
 )
 _EXPLAIN = CommandParts(
     "explain",
@@ -94,7 +94,7 @@ _EXPLAIN = CommandParts(
     "Find the bottleneck of a run: measure each system again with less of one resource.",
     "webdyno.questions.explain.command:explain",
     ("webdyno.questions.explain.call:explain", "webdyno.questions.explain.call:try_advice"),
-    f"{_TOOLS}:explain_tool",
+    f"{_TOOLS}:explain",
 )
 
 

@@ -11,18 +11,19 @@ from urllib.error import HTTPError
 from urllib.parse import quote
 from urllib.request import Request, urlopen
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from webdyno.config.validation import first_fault
 from webdyno.core.base import Foreign
 from webdyno.core.errors import OperationError, UserError
 from webdyno.core.files import read_named
 from webdyno.core.hiding import keep_secret
-from webdyno.interfaces.comments import comment_in
+from webdyno.core.registry import COMMENT, imported
 
 ANSWERS_WITHIN_S = 30.0
 PER_PAGE, MOST_PAGES = 100, 30
 MOST_ANSWER_BYTES = 16 * 2**20
+_ENTRIES: TypeAdapter[list[dict[str, Any]]] = TypeAdapter(list[dict[str, Any]])
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class Api:
     """Where the token came from, for messages."""
 
     def call(self, method: str, path: str, sent: Mapping[str, object] | None = None) -> Any:  # noqa: ANN401 (JSON)
-        """Call it and give the answer; raise OperationError where it refuses or isn't there."""
+        """Return its answer; raise OperationError where it refuses or isn't there."""
         what = f"{method} {self.root}{path}"
         request = Request(  # noqa: S310 (the job's own API)
             f"{self.root}{path}",
@@ -52,14 +53,16 @@ class Api:
             raise OperationError(f"{what}: {getattr(error, 'reason', error)}") from None
 
     def pages(self, path: str) -> Iterator[Mapping[str, Any]]:
-        """Give all entries of a list, page by page."""
+        """Return all entries of a list, page by page."""
         joined = "&" if "?" in path else "?"
         for page in range(1, MOST_PAGES + 1):
-            entries = self.call("GET", f"{path}{joined}per_page={PER_PAGE}&page={page}")
-            if not isinstance(entries, list) or not all(
-                isinstance(entry, dict) for entry in entries
-            ):
-                raise OperationError(f"GET {self.root}{path}: answers no list, as a forge would")
+            answer = self.call("GET", f"{path}{joined}per_page={PER_PAGE}&page={page}")
+            try:
+                entries = _ENTRIES.validate_python(answer)
+            except ValidationError:
+                raise OperationError(
+                    f"GET {self.root}{path}: answers no list, as a forge would"
+                ) from None
             yield from entries
             if len(entries) < PER_PAGE:
                 return
@@ -93,10 +96,10 @@ class Discussion(Protocol):
         """Find the comment of an earlier gate; nobody else's that begins alike."""
 
     def add(self, body: str) -> str:
-        """Post a comment; give its address."""
+        """Post a comment; return its address."""
 
     def rewrite(self, earlier: PostedComment, body: str) -> str:
-        """Replace a comment; give its address."""
+        """Replace a comment; return its address."""
 
 
 MOST_EVENT_BYTES = 16 * 2**20
@@ -104,7 +107,7 @@ COLLEAGUES = {"OWNER", "MEMBER", "COLLABORATOR"}
 
 
 def github_discussion(environment: Mapping[str, str]) -> "PullRequest | str":
-    """Give the pull request of a job, from the event that began it; or say why none is commented.
+    """Return the pull request of a job, from the event that began it; or why none is commented.
 
     https://docs.github.com/actions/reference/events-that-trigger-workflows has the events. A job of
     `pull_request` from a fork may not write; `workflow_run`, which follows it in the repository
@@ -161,12 +164,12 @@ class PullRequest:
         return None
 
     def add(self, body: str) -> str:
-        """Post a comment; give its address."""
+        """Post a comment; return its address."""
         where = f"/repos/{self.repository}/issues/{self.number}/comments"
         return str(self.api.call("POST", where, {"body": body})["html_url"])
 
     def rewrite(self, earlier: PostedComment, body: str) -> str:
-        """Replace a comment; give its address."""
+        """Replace a comment; return its address."""
         where = f"/repos/{self.repository}/issues/comments/{earlier.number}"
         return str(self.api.call("PATCH", where, {"body": body})["html_url"])
 
@@ -190,7 +193,7 @@ class _Pull(Foreign):
 
     @property
     def repository(self) -> str:
-        """Name the repository that it comes from; empty where that is gone."""
+        """The repository that it comes from; empty where that is gone."""
         return self.head.repo.full_name if self.head.repo else ""
 
 
@@ -238,7 +241,7 @@ GITLAB_TOKEN = "WEBDYNO_GITLAB_TOKEN"  # noqa: S105 (a variable's name)
 
 
 def gitlab_discussion(environment: Mapping[str, str]) -> "MergeRequest | str":
-    """Give the merge request of a job; or say why none is commented."""
+    """Return the merge request of a job; or why none is commented."""
     number = environment.get("CI_MERGE_REQUEST_IID", "")
     if not number:
         return "this pipeline has no merge request"
@@ -272,16 +275,26 @@ class MergeRequest:
         return None
 
     def add(self, body: str) -> str:
-        """Post a note; give its address."""
+        """Post a note; return its address."""
         return self._address(self.api.call("POST", self.where, {"body": body})["id"])
 
     def rewrite(self, earlier: PostedComment, body: str) -> str:
-        """Replace a note; give its address."""
+        """Replace a note; return its address."""
         self.api.call("PUT", f"{self.where}/{earlier.number}", {"body": body})
         return earlier.page
 
     def _address(self, number: int) -> str:
         return f"{self.page}#note_{number}"
+
+
+class Comment(Protocol):
+    """What a reviewer reads of a run's folder, by the question that was asked."""
+
+    def marker(self, name: str) -> str:
+        """Return the comment's first line, which no reader sees, by which it is found again."""
+
+    def body(self, name: str, job_page: str) -> str:
+        """Return the rest as Markdown; `job_page` is where the job of its measurement is shown."""
 
 
 MOST_LETTERS = 60_000
@@ -291,31 +304,27 @@ MOST_LETTERS = 60_000
 def post_comment(folder: Path, name: str, environment: Mapping[str, str] = os.environ) -> str:
     """Post an answer to the pull request of this CI job, or rewrite what was posted before.
 
-    `name` distinguishes several of one pull request. Give what was done, for people. Raise
+    `name` distinguishes several of one pull request. Return what was done, for people. Raise
     UserError where the folder has nothing to be posted or this is no CI job known here,
     OperationError where the forge refuses.
     """
-    comment = comment_in(folder)
+    comment: Comment = imported(COMMENT)(folder)
     discussion = _discussion(environment)
     if isinstance(discussion, str):
         return f"no comment: {discussion}"
     marker = comment.marker(name)
-    body = _cut(f"{marker}\n{comment.body(name, discussion.job_page)}")
+    body = f"{marker}\n{comment.body(name, discussion.job_page)}"
+    if len(body) > MOST_LETTERS:
+        # An open <details> would swallow what forges put below the comment.
+        body = f"{body[:MOST_LETTERS]}\n\n… cut; the report has all of it.\n\n</details>\n"
     earlier = discussion.own_comment(marker)
     if earlier is None:
         return f"commented: {discussion.add(body)}"
     return f"comment updated: {discussion.rewrite(earlier, body)}"
 
 
-def _cut(body: str) -> str:
-    if len(body) <= MOST_LETTERS:
-        return body
-    # An open <details> would swallow what forges put below the comment.
-    return f"{body[:MOST_LETTERS]}\n\n… cut; the report has all of it.\n\n</details>\n"
-
-
 def _discussion(environment: Mapping[str, str]) -> Discussion | str:
-    """Find the pull request; or say why there is none to comment."""
+    """Return the pull request; or why there is none to comment."""
     if environment.get("GITHUB_ACTIONS") == "true":
         return github_discussion(environment)
     if environment.get("GITLAB_CI") == "true":

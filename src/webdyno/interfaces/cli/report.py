@@ -1,4 +1,4 @@
-"""`webdyno report`: verdict and files made again from the folders of runs."""
+"""`webdyno report` and `webdyno diff`: what runs say, from their folders; nothing is measured."""
 
 import shutil
 import tempfile
@@ -10,6 +10,7 @@ from cyclopts import Parameter
 
 from webdyno.core.errors import OperationError, UserError
 from webdyno.core.exit_codes import Exit
+from webdyno.interfaces.cli.flags import TEXT, Format, is_json
 
 if TYPE_CHECKING:  # pydantic and numpy take a while to import
     from webdyno.measure.folder import RunFolder
@@ -81,7 +82,7 @@ def report(
 
         webdyno report performance.jsonl --format html
     """
-    from webdyno.interfaces.cli.reported import SOURCES
+    from webdyno.interfaces.cli.cluster import is_fleet, is_spread, report_fleet, show_spread
     from webdyno.measure.folder import RunFolder
 
     if not runs:
@@ -91,9 +92,14 @@ def report(
     formats = _formats(format_)
     if output is not None and not formats:
         raise UserError(f"-o {output}: say with --format what is written, such as --format html")
-    for source in SOURCES:
-        if source.has(runs):
-            return source.report(runs, formats, output)
+    if runs[0].is_file():
+        return _history(runs, formats, output)
+    if is_fleet(runs):
+        return report_fleet(runs, formats, output)
+    if is_spread(runs[0]):
+        if formats:
+            raise UserError(f"{runs[0]} has a run for each point: give the folder of one of them")
+        return show_spread(runs[0])
     return _of_run(RunFolder.open(runs[0]), formats, output, verbose=verbose)
 
 
@@ -113,6 +119,32 @@ def _formats(given: str) -> list[str]:
         if name not in FORMATS:
             raise UserError(f"--format {given}: there is no format {name!r}; {', '.join(FORMATS)}")
     return list(dict.fromkeys(formats))
+
+
+def _history(files: Sequence[Path], formats: Sequence[str], output: Path | None) -> Exit:
+    """Print what the file of a history says changed and when; write the page with its curves."""
+    from webdyno.core.command import command
+    from webdyno.core.files import write_whole
+    from webdyno.history.file import read_history
+    from webdyno.history.levels import curves_of
+    from webdyno.history.show import history_document, history_page
+    from webdyno.media.console import notify, plain_console
+    from webdyno.media.terminal import print_document
+
+    file = files[0]
+    if len(files) > 1:
+        raise UserError(f"{file}: is the history of one program; give it alone")
+    if unable := [name for name in formats if name != "html"]:
+        raise UserError(f"--format {unable[0]}: a history is written as html")
+    history = read_history(file)
+    curves = curves_of(history)
+    print_document(plain_console(), history_document(history, curves))
+    if formats:
+        page = output or file.with_suffix(".html")
+        again = command("report", file, "--format", "html", "-o", page)
+        write_whole(page, history_page(history, curves, again))
+        notify(f"written: {page}")
+    return Exit.OK
 
 
 def _of_run(
@@ -232,3 +264,40 @@ WRITERS: Mapping[str, Writer] = {
     "charts": _charts,
     "autobench": _autobench,
 }
+
+
+def diff(
+    before: Annotated[Path, Parameter(help="RUN: folder of the earlier run.")],
+    after: Annotated[Path, Parameter(help="RUN: folder of the later run.")],
+    *,
+    format_: Format = TEXT,
+) -> Exit:
+    """Show what changed between two runs of the same experiment; nothing is measured.
+
+    The exit code goes by the deciding metric of all variants.
+
+    For example
+
+        webdyno run static-hello -o before
+
+        webdyno run static-hello -o after
+
+        webdyno diff before after
+    """
+    from webdyno.comparison.runs import compare_sweeps
+    from webdyno.interfaces.cli.result import exit_of_difference, working_on
+    from webdyno.measure.folder import RunFolder
+    from webdyno.media.console import plain_console
+    from webdyno.media.terminal import print_document
+    from webdyno.report.run_comparison import comparison_document
+
+    as_json = is_json(format_)
+    runs = [RunFolder.open(path) for path in (before, after)]
+    with working_on("reading and judging", *runs):
+        compared = compare_sweeps(*(run.data() for run in runs))
+    console = plain_console()
+    if as_json:
+        console.out(compared.model_dump_json(indent=2), highlight=False)
+    else:
+        print_document(console, comparison_document(runs[1].head, compared))
+    return exit_of_difference(compared.verdict)

@@ -1,10 +1,10 @@
-"""`webdyno run`: an experiment from its file to a verdict and a report."""
+"""`webdyno run`: an experiment from its file to a verdict; `webdyno resume` continues a run."""
 
-import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
@@ -15,11 +15,14 @@ from webdyno.core.exit_codes import Exit
 from webdyno.interfaces.cli.experiment_flags import AS_WRITTEN, ExperimentFlags
 from webdyno.interfaces.cli.flags import (
     PLAIN_NEW_RUN,
+    PLAIN_RUN,
     STUDY,
+    USUAL_TIME,
     ExplainToo,
     NewRunFlags,
     Output,
     RunFlags,
+    TimeFlag,
 )
 
 if TYPE_CHECKING:  # pydantic takes a while to import
@@ -91,7 +94,7 @@ def run(
         wanted = within_budget(wanted, catalogue, caller)
     name = Path(experiment).stem
     if on_hosts:
-        from webdyno.interfaces.cli.machines import measure_and_show_all
+        from webdyno.interfaces.cli.cluster import measure_and_show_all
         from webdyno.launch.arrangement import Arrangement
         from webdyno.launch.dispatch import replicates_on_hosts, spread_over_hosts
 
@@ -171,7 +174,7 @@ def _repeat(wanted: Sequence["Publication"], budget_s: float, folder: Path, how:
     repeated = Repetition(
         folder,
         catalogue,
-        ends=time.monotonic() + budget_s,
+        ends=monotonic() + budget_s,
         caller=at_terminal(how),
         show=partial(show_measured, show=show_result),
     )
@@ -227,3 +230,33 @@ def _reported(wanted: Sequence["Publication"], folder: Path) -> dict[str, "RunHe
     names = [name for study in wanted for name in study.experiments]
     there = [name for name in names if (folder / name / PAGE_FILE).exists()]
     return {name: RunFolder.open(folder / name).head for name in there}
+
+
+def resume(
+    run: Annotated[Path, Parameter(help="RUN: folder of a run.")],
+    *,
+    time: TimeFlag = USUAL_TIME,
+    how: RunFlags = PLAIN_RUN,
+) -> Exit:
+    """Continue a run after Ctrl-C, a crash or a full disk.
+
+    Finished rounds aren't repeated. Everything comes from the run's folder, its part of the catalog
+    included. On another machine, or with other versions of servers and tools, the run is refused.
+    --time counts from now on, and measures even if the run had ended.
+
+    For example
+
+        webdyno resume runs/2026-11-21-093000-static-hello
+
+        webdyno resume runs/2026-11-21-093000-static-hello --time 5m
+    """
+    from webdyno.interfaces.cli.cluster import is_fleet, is_spread, measure_and_show_all
+    from webdyno.interfaces.cli.result import go_on_and_show, sweeps_afterwards
+
+    if is_fleet([run]) or is_spread(run):
+        from webdyno.launch.dispatch import begun_in
+
+        if time.given is not None:
+            raise UserError("--time is for a single run: give the folder of a host's")
+        return measure_and_show_all(begun_in(run), how)
+    return go_on_and_show(run, how, time.seconds, afterwards=sweeps_afterwards(how))

@@ -36,8 +36,7 @@ from webdyno.core.format import duration, percent
 from webdyno.core.records import SlotRecord
 from webdyno.evidence.point_data import PointData
 from webdyno.interfaces.ui.guard import REPORT, REPORTS, Addresses, Defect, Guard
-from webdyno.interfaces.ui.runs import Runs, page_of, seen, state_of
-from webdyno.interfaces.ui.starting import Starter
+from webdyno.interfaces.ui.runs import Runs, Starter, page_of, seen, state_of
 from webdyno.measure.folder import RunFolder
 from webdyno.measure.records_file import RECORDS_FILE
 from webdyno.media.document import Document

@@ -1,20 +1,21 @@
-"""The server: each tool is a question that webdyno answers, measured in a process of its own.
+"""webdyno as tools for agents, by the Model Context Protocol (https://modelcontextprotocol.io).
 
-An agent rephrases what it reads. So an answer has the verdict as one word, the sentence that may be
-made of it, and the scope: "inconclusive" must not become "slightly faster".
+Each tool is a question that webdyno answers, measured in a process of its own. An agent rephrases
+what it reads. So an answer has the verdict as one word, the sentence that may be made of it, and
+the scope: "inconclusive" must not become "slightly faster".
 """
 
 import errno
 import logging
 import signal
-from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import datetime
 from importlib.metadata import version
 from itertools import count
 from pathlib import Path
 from subprocess import DEVNULL, PIPE
-from typing import Any, NamedTuple
+from types import MethodType
+from typing import Annotated, Any
 
 import anyio
 from anyio.abc import Process
@@ -53,28 +54,26 @@ MAY_SAY = {
 """What an answer supports. A gate's other answers read like the verdicts of that name."""
 
 
-class AnswerWarning(BaseModel):
-    """What is wrong with a measurement, and what to do."""
-
-    what: str
-    fix: str
-
-    @model_validator(mode="before")
-    @classmethod
-    def _is_printable(cls, given: object) -> object:
-        return printable_within(given)
-
-
-class Answer(BaseModel):
-    """What was found, how sure it is, and what was not tested."""
+class _Printable(BaseModel):
+    """Texts without characters that control a terminal: servers may have sent some."""
 
     model_config = ConfigDict(use_attribute_docstrings=True)
 
     @model_validator(mode="before")
     @classmethod
-    def _is_printable(cls, given: object) -> object:
-        """Return it without characters that control a terminal: servers may have sent some."""
+    def _keep_printable(cls, given: object) -> object:
         return printable_within(given)
+
+
+class AnswerWarning(_Printable):
+    """What is wrong with a measurement, and what to do."""
+
+    what: str
+    fix: str
+
+
+class Answer(_Printable):
+    """What was found, how sure it is, and what was not tested."""
 
     answer: str
     """The verdict: faster, slower, equivalent, inconclusive, invalid, incomplete, measured; of a
@@ -97,14 +96,18 @@ class Answer(BaseModel):
 
 
 def answer_of(result: Result) -> Answer:
-    """Give the answer of a run."""
+    """Return the answer of a run."""
     gate = result.gate if isinstance(result, GateRun) else None
-    answer = gate.answer if gate else _verdict(result)
+    answer: Verdict | GateAnswer | None = None
+    may_say = "Each point has an answer of its own: quote them with their intervals."
+    if gate or len(result.points) == 1:
+        answer = gate.answer if gate else result.verdict
+        may_say = MAY_SAY.get(answer) or MAY_SAY[Verdict(str(answer))]
     page = result.path / PAGE_FILE
     return Answer(
         answer=answer or "several",
         headline=gate.headline if gate else result.headline,
-        may_say=_may_say(answer),
+        may_say=may_say,
         not_tested=result.scope,
         rows=(gate.claims() if gate else result.ratios()) or result.values(),
         warnings=[AnswerWarning(what=warning.what, fix=warning.fix) for warning in result.warnings],
@@ -114,32 +117,18 @@ def answer_of(result: Result) -> Answer:
     )
 
 
-def answer_without_run(headline: str) -> Answer:
-    """Give the answer of a gate that had nothing to measure: it passes, and says why."""
-    return Answer(
-        answer=GateAnswer.PASS,
-        headline=headline,
-        may_say="Nothing that is measured has changed, so nothing was measured.",
-    )
+def answer_in(folder: Path) -> Answer:
+    """Return the answer of a run's folder."""
+    try:
+        return answer_of(open_run(folder))
+    except (UserError, OperationError) as error:
+        raise ToolError(printable(str(error))) from None
 
 
 def runs_below(folder: Path) -> list[Path]:
-    """Give the runs in a folder, itself included, the first made first."""
+    """Return the runs in a folder, itself included, the first made first."""
     heads = sorted(folder.rglob(HEAD_FILE), key=lambda path: path.stat().st_mtime)
     return [head.parent for head in heads]
-
-
-def _verdict(result: Result) -> Verdict | None:
-    try:
-        return result.verdict
-    except UserError:  # several points
-        return None
-
-
-def _may_say(answer: Verdict | GateAnswer | None) -> str:
-    if answer is None:
-        return "Each point has an answer of its own: quote them with their intervals."
-    return MAY_SAY.get(answer) or MAY_SAY[Verdict(str(answer))]
 
 
 ENDS_WITHIN_S = 30.0
@@ -153,10 +142,8 @@ class Measuring:
         self._busy = anyio.Lock()
         self._allow_commands = allow_commands
 
-    async def measure(
-        self, call: str, time: str | None, asked: Mapping[str, object], context: Context
-    ) -> tuple[Path, list[str]]:
-        """Make one call of the Python API; give the folder, and the headlines that it printed.
+    async def measure(self, call: str, context: Context, **asked: object) -> tuple[Path, list[str]]:
+        """Make one call of the Python API; return the folder, and the headlines that it printed.
 
         Each line of progress is reported. Raise ToolError with what webdyno said where it fails, or
         while another measurement goes on. A call that is given up is interrupted, which keeps what
@@ -166,9 +153,9 @@ class Measuring:
             raise ToolError("another measurement is in progress; two at once distort each other")
         async with self._busy:
             folder = folder_under_runs(call, datetime.now().astimezone())
-            given = {**asked, "time": time, "output": folder, "report": True}
-            known = {key: value for key, value in given.items() if value not in (None, [], {})}
-            words = words_of(call, known, allow_commands=self._allow_commands)
+            given = {key: value for key, value in asked.items() if value not in (None, [], {})}
+            given |= {"output": folder, "report": True}
+            words = words_of(call, given, allow_commands=self._allow_commands)
             try:
                 process = await anyio.open_process(
                     [*ending_with_us("TERM"), *words],
@@ -182,14 +169,14 @@ class Measuring:
                 raise ToolError(f"no measurement can be begun: {error.strerror}{fix}") from None
             logger.debug("process %d is the %s in %s", process.pid, call, folder)
             try:
-                return folder, await _followed(process, context)
+                return folder, await _pass_on(process, context)
             finally:
                 with anyio.CancelScope(shield=True):
-                    await _ended(process)
+                    await _end(process)
 
 
-async def _followed(process: Process, context: Context) -> list[str]:
-    """Report what a process says until it ends; give what it printed."""
+async def _pass_on(process: Process, context: Context) -> list[str]:
+    """Report what a process says until it ends; return the lines that it printed."""
     printed: list[str] = []
     messages: list[str] = []
     step = count(1)
@@ -212,8 +199,8 @@ async def _followed(process: Process, context: Context) -> list[str]:
     return printed
 
 
-async def _ended(process: Process) -> None:
-    """Press Ctrl-C where it goes on, and wait for it to clean up."""
+async def _end(process: Process) -> None:
+    """Press Ctrl-C where it runs on, and wait for it to clean up."""
     if process.returncode is not None:
         return
     with suppress(ProcessLookupError):
@@ -250,6 +237,91 @@ COMMANDS = {
     ),
 }
 """By whether commands are allowed."""
+System = Annotated[str, Field(description="nginx, cmd:COMMAND, rev:REVISION, conf:FILE, url:URL")]
+Paths = Annotated[list[str] | None, Field(description="Paths to request, such as /search?q=a")]
+Time = Annotated[str | None, Field(description="The longest to measure, such as 60s or 5m")]
+Settings = Annotated[
+    dict[str, Any] | None,
+    Field(description='Settings by dotted key, such as {"load.connections": 16}'),
+]
+
+
+async def compare(
+    measuring: Measuring,
+    context: Context,
+    system: System,
+    baseline: System,
+    paths: Paths = None,
+    time: Time = None,
+    settings: Settings = None,
+) -> Answer:
+    """Compare a system with a baseline under the same load: throughput, latency, CPU."""
+    systems = {"system": system, "baseline": baseline}
+    folder, _ = await measuring.measure(
+        "compare", context, **systems, paths=paths, time=time, settings=settings
+    )
+    return answer_in(folder)
+
+
+async def gate(
+    measuring: Measuring,
+    context: Context,
+    base: Annotated[str, Field(description="Git revision of the baseline")] = "origin/main",
+    head: Annotated[str, Field(description="Revision to judge; . is the working tree")] = ".",
+    fail_if: Annotated[
+        list[str] | None, Field(description="Limits, such as 'cpu > +3%'; else webdyno's")
+    ] = None,
+    paths: Paths = None,
+    time: Time = None,
+) -> Answer:
+    """Return whether a revision is worse than its baseline by more than the limits allow."""
+    folder, headlines = await measuring.measure(
+        "gate", context, base=base, head=head, fail_if=fail_if, paths=paths, time=time
+    )
+    if runs_below(folder):
+        return answer_in(folder)
+    return Answer(
+        answer=GateAnswer.PASS,
+        headline=" ".join(headlines),
+        may_say="Nothing that is measured has changed, so nothing was measured.",
+    )
+
+
+async def capacity(
+    measuring: Measuring,
+    context: Context,
+    system: System,
+    baseline: Annotated[str | None, Field(description="A second system to compare")] = None,
+    slo: Annotated[
+        list[str] | None, Field(description="Objectives, such as p99<50ms or failures<0.1%")
+    ] = None,
+    paths: Paths = None,
+    time: Time = None,
+) -> Answer:
+    """Find the highest load that one or two systems carry while objectives hold."""
+    systems = {"system": system, "baseline": baseline}
+    folder, _ = await measuring.measure(
+        "capacity", context, **systems, slo=slo, paths=paths, time=time
+    )
+    return answer_in(folder)
+
+
+async def explain(
+    measuring: Measuring,
+    context: Context,
+    run: Annotated[str, Field(description="Folder of a comparison, as its answer names it")],
+    time: Time = None,
+) -> list[Answer]:
+    """Find the bottleneck of a run: measure each variant again with less of one resource."""
+    folder, _ = await measuring.measure("explain", context, folder=run, time=time)
+    return [answer_in(path) for path in runs_below(folder)]
+
+
+def report(_: Measuring, run: Annotated[str, Field(description="Folder of a run")]) -> Answer:
+    """Judge a run again from its records; nothing is measured."""
+    return answer_in(Path(run))
+
+
 MEASURES = ToolAnnotations(
     # It starts servers and loads them; a system that runs already may change its data.
     read_only_hint=False,
@@ -260,16 +332,8 @@ MEASURES = ToolAnnotations(
 READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 
 
-class AgentTool(NamedTuple):
-    """What a command makes for agents of what it does."""
-
-    answers: Callable[..., object]
-    """Its name, arguments and docstring are what an agent reads."""
-    annotations: ToolAnnotations = MEASURES
-
-
 def make_server(*, allow_commands: bool) -> MCPServer:
-    """Give the server with its tools, which may run the commands that are named or not."""
+    """Return the server with its tools, which may run the commands that are named or not."""
     server = MCPServer(
         "webdyno",
         instructions=INSTRUCTIONS.format(commands=COMMANDS[allow_commands]),
@@ -279,14 +343,8 @@ def make_server(*, allow_commands: bool) -> MCPServer:
     measuring = Measuring(allow_commands=allow_commands)
     for command in commands().values():
         if command.tool:
-            tool: AgentTool = imported(command.tool)(measuring)
-            server.tool(annotations=tool.annotations)(tool.answers)
+            tool = imported(command.tool)
+            annotations = READS if tool is report else MEASURES
+            # Bound, so that an agent sees the arguments that it gives.
+            server.tool(command.name, annotations=annotations)(MethodType(tool, measuring))
     return server
-
-
-def answer_in(folder: Path) -> Answer:
-    """Give the answer of a run's folder."""
-    try:
-        return answer_of(open_run(folder))
-    except (UserError, OperationError) as error:
-        raise ToolError(printable(str(error))) from None
