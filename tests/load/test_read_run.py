@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from webdyno.formats.facts import Tool
-from webdyno.formats.tools.ab import AB
-from webdyno.formats.tools.httperf import HTTPERF
+from webdyno.formats.tools.classics import AB, HTTPERF
 from webdyno.formats.tools.wrk import WRK
 from webdyno.load.instrument import Unreadable, read_run
 

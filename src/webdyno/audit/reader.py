@@ -16,8 +16,7 @@ from webdyno.formats.lines import NumberedLine
 from webdyno.formats.output import Command, Output
 from webdyno.formats.sheets import AnySheet, sheet_headed_by
 from webdyno.formats.tools import after_all, opened_by, tools
-from webdyno.formats.tools.ab import LABELS
-from webdyno.formats.tools.redis import redis_quiet
+from webdyno.formats.tools.classics import AB_LABELS, redis_quiet
 
 MOST_JSON_CHARACTERS = 200_000
 """The longest of them, k6's with many metrics, has a tenth; what is longer is something else."""
@@ -114,7 +113,7 @@ NEAR_LINES = 5
 COMMAND_WITHIN_LINES = 60
 """A command belongs to an output that begins at most so many lines below it."""
 _SHAPES = {
-    "text": re.compile(rf"(?!(?:{'|'.join(LABELS)}):)\S.*[^:]$"),
+    "text": re.compile(rf"(?!(?:{'|'.join(AB_LABELS)}):)\S.*[^:]$"),
     "count": re.compile(r"\d{1,18}$"),
     "bytes": re.compile(r"\d{1,18} bytes$"),
     "seconds": re.compile(r"\d{1,9}(?:\.\d{1,9})? seconds$"),
@@ -342,5 +341,5 @@ def _repaired(lines: Iterable[NumberedLine]) -> Iterator[NumberedLine]:
 def _shape(text: str) -> str | None:
     """Say what kind of value a label lacks; None for a line that is no lonely label."""
     if text[-1] == ":":
-        return LABELS.get(text[:-1])
+        return AB_LABELS.get(text[:-1])
     return "percent" if text[-1] == "%" and _PERCENT.match(text) else None

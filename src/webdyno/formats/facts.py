@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from webdyno.core.units import TIMES_S
 from webdyno.formats.lines import NumberedLine
 from webdyno.formats.output import Loop, Output
-from webdyno.formats.values import COUNT, NUMBER, as_count, as_float, url_figures
+from webdyno.formats.values import COUNT, NUMBER, Fields, as_count, as_float, url_figures
 
 MOST_ROWS = 100
 """Rows of percentiles, statuses or errors that are kept of one output."""
@@ -180,7 +180,7 @@ class Tool:
     """Texts without which there is too little to speak of an output."""
     more: Callable[[Facts, Figures], Figures | None] = lambda *_: {}
     """Gives figures that follow from those read; None when these are too few for an output."""
-    read_json: Callable[[Mapping[str, Any]], Figures | None] | None = None
+    read_json: Callable[[Fields], Figures | None] | None = None
     """Gives the figures of its JSON; None when that is the JSON of something else."""
     bytes_step: int = 1024
     """What kB is to it."""
@@ -220,7 +220,7 @@ class Tool:
         self, parsed: Mapping[str, Any], first_line: int, last_line: int
     ) -> Output | None:
         """Give the output that an object in JSON is; None when it is something else."""
-        figures = self.read_json(parsed) if self.read_json else None
+        figures = self.read_json(Fields(parsed)) if self.read_json else None
         lines = {"first_line": first_line, "last_line": last_line}
         return None if figures is None else self._output(lines | figures)
 

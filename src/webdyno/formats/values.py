@@ -6,7 +6,7 @@ matches the beginning of a longer number.
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Self
 
 _ENDS = r"(?![.,]?\d)"
 
@@ -62,45 +62,54 @@ def amount(value: object, scale: float = 1) -> float | None:
     return value * scale if 0 <= value < MOST else None
 
 
-def whole_amount(value: object) -> int | None:
-    """Give a count in JSON; some tools write counts with decimals."""
-    number = amount(value)
-    return None if number is None else int(number)
+class Fields(dict[str, Any]):
+    """An object in JSON that anybody may have made: what isn't there, or is none, is None."""
 
+    @classmethod
+    def of(cls, value: object) -> Self:
+        """Return the fields of an object; none of anything else."""
+        return cls(value if isinstance(value, dict) else {})
 
-def by_status_group(fields: Mapping[str, object], key: str) -> dict[str, int]:
-    """Give the responses of each group of statuses, such as `2xx`, that has any.
+    def inside(self, *path: str) -> "Fields":
+        """Return the object at the end of a path of keys; an empty one where there is none."""
+        inner = self
+        for key in path:
+            inner = Fields.of(inner.get(key))
+        return inner
 
-    `key`: what `fields` call a group, whose digit is in the place of `{}`.
-    """
-    groups = ((f"{digit}xx", whole_amount(fields.get(key.format(digit)))) for digit in "12345")
-    return {group: responses for group, responses in groups if responses}
+    def objects(self, key: str) -> "list[Fields]":
+        """Return the objects of a list."""
+        value = self.get(key)
+        return [Fields.of(each) for each in value] if isinstance(value, list) else []
 
+    def amount(self, *path: str, scale: float = 1) -> float | None:
+        """Return a measurement, times a unit."""
+        *outer, key = path
+        return amount(self.inside(*outer).get(key), scale)
 
-def whole_amounts(given: object) -> dict[str, int]:
-    """Give name → count, of an object in JSON."""
-    rows = given if isinstance(given, dict) else {}
-    return {
-        name: number for name, given in rows.items() if (number := whole_amount(given)) is not None
-    }
+    def count(self, *path: str) -> int | None:
+        """Return a count; some tools write counts with decimals."""
+        number = self.amount(*path)
+        return None if number is None else int(number)
 
+    def counts(self, key: str) -> dict[str, int]:
+        """Return the counts of an object by name."""
+        rows = self.inside(key)
+        counts = {name: rows.count(name) for name in rows}
+        return {name: number for name, number in counts.items() if number is not None}
 
-def amounts_at(given: object, names: Mapping[float, str], scale: float = 1) -> dict[float, float]:
-    """Give the measurements that an object in JSON has under some names, such as percentiles."""
-    rows = given if isinstance(given, dict) else {}
-    return {
-        key: number
-        for key, name in names.items()
-        if (number := amount(rows.get(name), scale)) is not None
-    }
+    def counts_by_status_group(self, key: str) -> dict[str, int]:
+        """Return the responses of each group of statuses, such as `2xx`, that has any.
 
+        `key`: that of a group, whose digit is in the place of `{}`.
+        """
+        groups = {f"{digit}xx": self.count(key.format(digit)) for digit in "12345"}
+        return {group: responses for group, responses in groups.items() if responses}
 
-def inside(parsed: Mapping[str, Any], *path: str) -> object:
-    """Give what stands at the end of a path of keys; None where one is missing."""
-    value: object = parsed
-    for key in path:
-        value = value.get(key) if isinstance(value, dict) else None
-    return value
+    def amounts_at(self, names: Mapping[float, str], scale: float = 1) -> dict[float, float]:
+        """Return the measurements under some names, such as percentiles."""
+        amounts = {key: self.amount(name, scale=scale) for key, name in names.items()}
+        return {key: number for key, number in amounts.items() if number is not None}
 
 
 def url_figures(url: object) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from webdyno.core.load import Load
 from webdyno.core.load_result import Bytes, Failures, KeepAliveResult, LoadResult, Requests, Times
 from webdyno.core.request import WrittenRequest, may_be_compressed, with_headers
 from webdyno.formats.output import Output
-from webdyno.formats.tools.ab import AB
+from webdyno.formats.tools.classics import AB
 from webdyno.load.instrument import (
     Done,
     Instrument,

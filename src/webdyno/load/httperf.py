@@ -12,7 +12,7 @@ from webdyno.core.load_result import (
     Times,
 )
 from webdyno.core.request import WrittenRequest, header
-from webdyno.formats.tools.httperf import HTTPERF
+from webdyno.formats.tools.classics import HTTPERF
 from webdyno.load.instrument import Done, Instrument, Run, only_plain, us
 from webdyno.load.interface import LoadOrder
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from webdyno.core.load import Load
 from webdyno.core.load_result import Failures, KeepAliveResult, LoadResult, Requests
 from webdyno.core.request import WrittenRequest
-from webdyno.formats.tools.redis import REDIS
+from webdyno.formats.tools.classics import REDIS
 from webdyno.load.instrument import Done, Instrument, Run, only_closed, printed_times
 from webdyno.load.interface import GeneratorError, LoadOrder
 

@@ -1,7 +1,7 @@
-"""What is known of load generators' outputs: a file for each tool, or for tools that print alike.
+"""What is known of load generators' outputs, a file for each family of tools.
 
-A tool is added by a file here that has its `Tool`, with everything that its text and JSON say, or
-by a package that is installed next to webdyno.
+A tool is added by its `Tool` in any file here, with everything that its text and JSON say, or by a
+package that is installed next to webdyno.
 """
 
 import pkgutil

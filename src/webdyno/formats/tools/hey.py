@@ -4,11 +4,9 @@ ghz's statuses are names such as `OK` and `Unavailable`.
 """
 
 import re
-from collections.abc import Mapping
-from typing import Any
 
 from webdyno.formats.facts import Facts, Figures, Tool, in_bytes, non_2xx, patterns
-from webdyno.formats.values import amount, inside, whole_amount, whole_amounts
+from webdyno.formats.values import Fields
 
 CUT_OFF = "aborted due to deadline"
 """What oha calls the requests under way when the time is up: those are no failures. They are in its
@@ -71,49 +69,49 @@ def _oha(facts: Facts, figures: Figures) -> Figures | None:
     return document | _counts(facts.by_status, facts.errors)
 
 
-def _oha_json(parsed: Mapping[str, Any]) -> Figures | None:
-    summary, statuses = parsed.get("summary"), parsed.get("statusCodeDistribution")
-    if not isinstance(summary, dict) or not isinstance(statuses, dict):
+def _oha_json(parsed: Fields) -> Figures | None:
+    summary = parsed.inside("summary")
+    if not summary or "statusCodeDistribution" not in parsed:
         return None
-    percentiles, by_status = parsed.get("latencyPercentiles"), whole_amounts(statuses)
+    percentiles = parsed.inside("latencyPercentiles")
+    by_status = parsed.counts("statusCodeDistribution")
     return {
-        **{name: amount(summary.get(key), scale) for name, key, scale in _OHA_KEYS},
+        **{name: summary.amount(key, scale=scale) for name, key, scale in _OHA_KEYS},
         "percentiles_ms": {
             float(name[1:]): time_ms
-            for name, value in (percentiles if isinstance(percentiles, dict) else {}).items()
-            if _PERCENTILE.match(name) and (time_ms := amount(value, 1000)) is not None
+            for name in percentiles
+            if _PERCENTILE.match(name)
+            and (time_ms := percentiles.amount(name, scale=1000)) is not None
         },
         "by_status": by_status,
-        **_counts(by_status, whole_amounts(parsed.get("errorDistribution"))),
+        **_counts(by_status, parsed.counts("errorDistribution")),
     }
 
 
-def _ghz_counted(statuses: dict[str, int]) -> Figures:
+def _ghz_counts(statuses: dict[str, int]) -> Figures:
     failed = sum(number for name, number in statuses.items() if name != RIGHT)
     return {"failed": failed, "by_status": {}}  # they are none of HTTP's
 
 
-def _ghz_json(parsed: Mapping[str, Any]) -> Figures | None:
+def _ghz_json(parsed: Fields) -> Figures | None:
     if "rps" not in parsed or "statusCodeDistribution" not in parsed or "average" not in parsed:
         return None
-    rows = parsed.get("latencyDistribution")
     return {
-        "requests": whole_amount(parsed.get("count")),
-        "duration_s": amount(parsed.get("total"), 1e-9),
-        "throughput_rps": amount(parsed.get("rps")),
-        "min_ms": amount(parsed.get("fastest"), 1e-6),
-        "mean_ms": amount(parsed.get("average"), 1e-6),
-        "max_ms": amount(parsed.get("slowest"), 1e-6),
-        "concurrency": whole_amount(inside(parsed, "options", "concurrency")),
+        "requests": parsed.count("count"),
+        "duration_s": parsed.amount("total", scale=1e-9),
+        "throughput_rps": parsed.amount("rps"),
+        "min_ms": parsed.amount("fastest", scale=1e-6),
+        "mean_ms": parsed.amount("average", scale=1e-6),
+        "max_ms": parsed.amount("slowest", scale=1e-6),
+        "concurrency": parsed.count("options", "concurrency"),
         "percentiles_ms": {
             percent: time_ms
-            for row in (rows if isinstance(rows, list) else ())
-            if isinstance(row, dict)
-            and (percent := amount(row.get("percentage"))) is not None
-            and (time_ms := amount(row.get("latency"), 1e-6)) is not None
+            for row in parsed.objects("latencyDistribution")
+            if (percent := row.amount("percentage")) is not None
+            and (time_ms := row.amount("latency", scale=1e-6)) is not None
         },
-        "errors": whole_amounts(parsed.get("errorDistribution")),
-        **_ghz_counted(whole_amounts(parsed.get("statusCodeDistribution"))),
+        "errors": parsed.counts("errorDistribution"),
+        **_ghz_counts(parsed.counts("statusCodeDistribution")),
     }
 
 
@@ -186,6 +184,6 @@ GHZ = Tool(
         *("Name:", "Response time histogram", "Latency distribution"),
         *("Status code dist", "Error dist"),
     ),
-    more=lambda facts, _: _ghz_counted(facts.by_status),
+    more=lambda facts, _: _ghz_counts(facts.by_status),
     read_json=_ghz_json,
 )

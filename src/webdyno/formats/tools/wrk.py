@@ -1,39 +1,129 @@
-"""wrk, and what was made after it: wrk2, which looks the same but keeps to a rate, zrk and rewrk.
+"""wrk and what prints like it: autocannon, wrk2, zrk and rewrk.
 
-rewrk doesn't look at statuses, and its "percentiles" are means of what lies above them.
+autocannon prints boxes, and tables before version 3. wrk2 looks the same as wrk but keeps to a
+rate. rewrk doesn't look at statuses, and its "percentiles" are means of what lies above them.
 """
 
-from collections.abc import Mapping
-from typing import Any
-
 from webdyno.formats.facts import Facts, Figures, Tool, in_ms, non_2xx, patterns
-from webdyno.formats.values import (
-    amount,
-    amounts_at,
-    inside,
-    url_figures,
-    whole_amount,
-    whole_amounts,
+from webdyno.formats.values import Fields, as_count, as_float, url_figures
+
+PRECISE_THOUSANDS = 50
+"""It rounds counts to thousands: from so many on that is an error of 1 % at most."""
+
+BOX_PERCENTILES = {2.5: "p2_5", 50.0: "p50", 97.5: "p97_5", 99.0: "p99"}
+AUTOCANNON_PERCENTILES = {50.0: "p50", 90.0: "p90", 99.0: "p99", 99.9: "p99_9"}
+
+
+def _autocannon(facts: Facts, figures: Figures) -> Figures:
+    answered = facts.integer("responses_2xx"), facts.integer("non_2xx")
+    return {
+        "requests": _requests(facts.texts["sent"], answered),
+        "failed": _rounded(facts.texts.get("errors", "0")),
+        "failed_timeout": _rounded(facts.texts.get("timeouts", "0")),
+        "non_2xx": figures.get("non_2xx", 0),  # it says nothing of what did not happen
+        "pipelining": facts.integer("pipelining") or 1,
+        "percentiles_ms": facts.percentiles_ms | facts.times_ms(BOX_PERCENTILES),
+    }
+
+
+def _rounded(text: str) -> int | None:
+    if text.endswith("k"):
+        thousands = as_count(text[:-1])
+        return None if thousands is None else 1000 * thousands
+    return as_count(text)
+
+
+def _requests(sent: str, answered: tuple[int | None, int | None]) -> int | None:
+    if None not in answered:
+        return sum(each or 0 for each in answered)
+    thousands = as_float(sent.removesuffix("k")) or 0
+    return _rounded(sent) if not sent.endswith("k") or thousands >= PRECISE_THOUSANDS else None
+
+
+def _autocannon_json(parsed: Fields) -> Figures | None:
+    latency, requests = parsed.inside("latency"), parsed.inside("requests")
+    if not latency or not requests or "non2xx" not in parsed:
+        return None
+    by_status = parsed.counts_by_status_group("{}xx")
+    return {
+        "concurrency": parsed.count("connections"),
+        "pipelining": parsed.count("pipelining"),
+        "requests": requests.count("total"),
+        "throughput_rps": requests.amount("average"),
+        "duration_s": parsed.amount("duration"),
+        "failed": parsed.count("errors"),
+        "failed_timeout": parsed.count("timeouts"),
+        "non_2xx": non_2xx(by_status) if by_status else parsed.count("non2xx"),
+        "by_status": by_status,
+        "total_bytes": parsed.count("throughput", "total"),
+        "mean_ms": latency.amount("average"),
+        "max_ms": latency.amount("max"),
+        "percentiles_ms": latency.amounts_at(AUTOCANNON_PERCENTILES),
+        **url_figures(parsed.get("url")),
+    }
+
+
+AUTOCANNON = Tool(
+    name="autocannon",
+    opening=r"Running \d+ requests test @ |[│|] Stat\s+[│|] 2\.5%|Stat\s+Avg\s+Stdev\s+Max$|"
+    r"\d+ 2xx responses, \d+ non 2xx|\d+k? requests in \d[\d.]*s, \d[\d.]* [kMGT]?B read",
+    looks_like="wrk",
+    sure_by=r"\d+ connections(?: with \d+ pipelining factor)?$",
+    restart=r"Running \d+ requests test @ |[│|] Stat\s+[│|] 2\.5%\s+[│|] 50%",
+    patterns=patterns(
+        r"Running (?P<asked>NUM ?s) test @ (?P<url>\S+)",
+        r"Running INT requests test @ (?P<url>\S+)",
+        r"Running \S+ (?:requests )?warmup @ ",
+        r"(?P<concurrency>INT) connections(?: with (?P<pipelining>INT) pipelining factor)?$",
+        r"[│|] Latency\s+[│|] NUM ms\s+[│|] (?P<p50>NUM ms)\s+[│|] (?P<p97_5>NUM ms)\s+"
+        r"[│|] (?P<p99>NUM ms)\s+[│|] (?P<mean>NUM ms)\s+[│|] NUM ms\s+[│|] (?P<max>NUM ms)",
+        r"[│|] Req/Sec\s+[│|](?: NUM\s+[│|]){4} (?P<throughput_rps>NUM)\s+[│|]",
+        r"[│|] Bytes/Sec\s+[│|](?: NUM [kMGT]?B\s+[│|]){4} (?P<transfer>NUM [kMGT]?B)\s+[│|]",
+        r"[│|] (?P<status>[1-5]\d\d)\s+[│|] (?P<count>INT)\s+[│|]$",
+        r"[│|] (?P<percent>\d{1,2}(?:\.\d{1,3})?)\s+[│|] (?P<at>NUM)\s+[│|]$",
+        r"Latency \(ms\)\s+(?P<mean>NUM)\s+NUM\s+(?P<max>NUM)$",
+        r"Req/Sec\s+(?P<throughput_rps>NUM)\s+NUM\s+NUM$",
+        r"Bytes/Sec\s+(?P<transfer>NUM [kMGT]?B)\s+NUM [kMGT]?B\s+NUM [kMGT]?B$",
+        r"(?P<responses_2xx>INT) 2xx responses, (?P<non_2xx>INT) non 2xx responses",
+        r"(?P<sent>(?:INT)k?) requests in (?P<duration_s>NUM)s, (?P<read>NUM [kMGT]?B) read",
+        r"(?P<errors>(?:INT)k?) errors \((?P<timeouts>(?:INT)k?) timeouts\)",
+    ),
+    chatter=(
+        *("┌", "├", "└", "│ Stat", "│ Code", "│ Percentile", "Req/Bytes counts", "# of samples:"),
+        "Stat ",
+    ),
+    needed=("sent",),
+    more=_autocannon,
+    read_json=_autocannon_json,
+    bytes_step=1000,
 )
 
-PERCENTILES = {50.0: "p50", 75.0: "p75", 90.0: "p90", 99.0: "p99", 99.9: "p99_9", 99.99: "p99_99"}
-KINDS = ("connect", "read", "write", "timeout", "deadline")
+
+ZRK_PERCENTILES = {
+    50.0: "p50",
+    75.0: "p75",
+    90.0: "p90",
+    99.0: "p99",
+    99.9: "p99_9",
+    99.99: "p99_99",
+}
+ZRK_ERRORS = ("connect", "read", "write", "timeout", "deadline")
 
 
 def _wrk(facts: Facts, figures: Figures) -> Figures:
     wrk2 = {"tool": "wrk2", "loop": "open"} if "calibration" in facts.texts else {}
-    under_way = _under_way(facts, figures.get("mean_ms"))
-    return wrk2 | _counted(facts, figures) | {"under_way": under_way}
+    under_way = _wrk_under_way(facts, figures.get("mean_ms"))
+    return wrk2 | _failures(facts, figures) | {"under_way": under_way}
 
 
-def _counted(facts: Facts, figures: Figures) -> Figures:
+def _failures(facts: Facts, figures: Figures) -> Figures:
     """Add failures up; none of these tools says anything of what did not happen."""
     kinds = ("failed_connect", "failed_receive", "failed_timeout", "failed_write", "late")
     failed = sum(facts.integer(kind) or 0 for kind in kinds)
     return {"failed": failed, "non_2xx": figures.get("non_2xx", 0)}
 
 
-def _under_way(facts: Facts, mean_ms: float | None) -> float | None:
+def _wrk_under_way(facts: Facts, mean_ms: float | None) -> float | None:
     """Requests under way by Little's law, from the median: wrk adds late responses to its mean.
 
     Without percentiles the median is at least the mean less the deviation.
@@ -45,38 +135,34 @@ def _under_way(facts: Facts, mean_ms: float | None) -> float | None:
     return None if rate is None or median_ms is None else rate * median_ms / 1000
 
 
-def _zrk_json(parsed: Mapping[str, Any]) -> Figures | None:
+def _zrk_json(parsed: Fields) -> Figures | None:
     if "zrk_version" not in parsed:
         return None
-    errors, statuses = (
-        whole_amounts(parsed.get("errors")),
-        whole_amounts(parsed.get("status_codes")),
-    )
+    errors, statuses = parsed.counts("errors"), parsed.counts("status_codes")
     by_status = {status: number for status, number in statuses.items() if number}
     return {
-        "concurrency": whole_amount(inside(parsed, "config", "connections")),
-        "time_limit_s": amount(inside(parsed, "config", "duration_s")),
-        "demanded_rps": _mean(parsed.get("target_rate"), parsed.get("target_rate_end")),
-        "requests": whole_amount(parsed.get("requests")),
-        "duration_s": amount(parsed.get("duration_s")),
-        "throughput_rps": amount(parsed.get("achieved_rate")),
-        "total_bytes": whole_amount(parsed.get("bytes")),
+        "concurrency": parsed.count("config", "connections"),
+        "time_limit_s": parsed.amount("config", "duration_s"),
+        "demanded_rps": _mean_rate(parsed.amount("target_rate"), parsed.amount("target_rate_end")),
+        "requests": parsed.count("requests"),
+        "duration_s": parsed.amount("duration_s"),
+        "throughput_rps": parsed.amount("achieved_rate"),
+        "total_bytes": parsed.count("bytes"),
         "by_status": by_status,
         "non_2xx": non_2xx(by_status),
-        "failed": sum(errors.get(kind, 0) for kind in KINDS),
+        "failed": sum(errors.get(kind, 0) for kind in ZRK_ERRORS),
         "failed_connect": errors.get("connect"),
         "failed_receive": errors.get("read"),
         "failed_timeout": errors.get("timeout"),
-        "mean_ms": amount(inside(parsed, "latency_us", "mean"), 0.001),
-        "max_ms": amount(inside(parsed, "latency_us", "max"), 0.001),
-        "percentiles_ms": amounts_at(parsed.get("latency_us"), PERCENTILES, 0.001),
-        **url_figures(inside(parsed, "target", "url")),
+        "mean_ms": parsed.amount("latency_us", "mean", scale=0.001),
+        "max_ms": parsed.amount("latency_us", "max", scale=0.001),
+        "percentiles_ms": parsed.inside("latency_us").amounts_at(ZRK_PERCENTILES, 0.001),
+        **url_figures(parsed.inside("target").get("url")),
     }
 
 
-def _mean(first: object, last: object) -> float | None:
+def _mean_rate(start: float | None, end: float | None) -> float | None:
     """Give the mean of a ramp's rates; both are the same without a ramp."""
-    start, end = amount(first), amount(last)
     return start if start is None or end is None else (start + end) / 2
 
 
@@ -126,7 +212,7 @@ ZRK = Tool(
     ),
     chatter=("latency (coord", "Detailed Percentile", "3xx (redirect)", "peak schedule lag"),
     loop="open",
-    more=_counted,
+    more=_failures,
     read_json=_zrk_json,
 )
 
