@@ -5,22 +5,20 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
+from webdyno.audit.prose import UnreadPart, outside
 from webdyno.audit.reader import AuditedText, read_items
 from webdyno.audit.rules import (
     AuditRule,
     Evidence,
     Violation,
     client,
-    connections,
     figures,
     responses,
-    samples,
     tables,
     under_way,
     variants,
 )
 from webdyno.audit.tables import TextTable
-from webdyno.audit.unread import UnreadPart, outside
 from webdyno.core.base import Model
 from webdyno.formats.lines import NumberedLine
 from webdyno.formats.output import Command, Output
@@ -32,15 +30,13 @@ Severity = Literal["serious", "note"]
 OUTPUT_RULES: tuple[AuditRule[Output], ...] = (
     *responses.RULES,
     *client.OUTPUT_RULES,
-    *connections.OUTPUT_RULES,
     *under_way.OUTPUT_RULES,
     *figures.RULES,
-    *samples.RULES,
+    *responses.SAMPLE_RULES,
 )
 DOCUMENT_RULES: tuple[AuditRule[AuditedText], ...] = (
     *variants.RULES,
     *tables.RULES,
-    *connections.DOCUMENT_RULES,
     *under_way.DOCUMENT_RULES,
     *client.DOCUMENT_RULES,
 )

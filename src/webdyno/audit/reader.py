@@ -8,9 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from webdyno.audit.commands import find_command, is_another, joined, prints_for
-from webdyno.audit.prose import Hint, hints
+from webdyno.audit.prose import FIGURES, Hint, UnreadFinder, UnreadPart, hints
 from webdyno.audit.tables import TableReader, TextTable
-from webdyno.audit.unread import FIGURES, UnreadFinder, UnreadPart
 from webdyno.formats.facts import Facts, Tool
 from webdyno.formats.lines import NumberedLine
 from webdyno.formats.output import Command, Output

@@ -158,7 +158,7 @@ def _headline(audit: "Audit") -> Text:
 
 def _unread_words(part: "Read") -> str:
     """Name lines that were not read: where, and what they seem to be."""
-    from webdyno.audit.unread import FIGURES
+    from webdyno.audit.prose import FIGURES
     from webdyno.formats.tools import tools
 
     what = f"output of {part.kind}"
