@@ -42,7 +42,7 @@ from rig.truth import (
     bound_ms,
     true_percentiles,
 )
-from webdyno.host.awake import never_idle
+from webdyno.host.machine import never_idle
 
 EXAMPLES = """\
   all delays and clients, 3 rounds (15 minutes; twice that at most, where samples are repeated)

@@ -33,7 +33,7 @@ from rig.options import count
 from rig.process import BenchError
 from rig.script import Script, progress
 from webdyno.cluster.dispatch import Dispatcher, Work, finished_runs, judged_machines
-from webdyno.cluster.orders import AgentExit, Piece
+from webdyno.cluster.host import AgentExit, Piece
 from webdyno.core.machine import Machine
 from webdyno.core.run import RunHead
 from webdyno.fleet.decide import judge_fleet

@@ -29,7 +29,7 @@ from rig.options import seconds
 from rig.process import BenchError, run_pinned
 from rig.samples import Ratio, median_interval
 from rig.script import Script, progress
-from webdyno.host.awake import never_idle, polling_when_idle, takes_latency_limits
+from webdyno.host.machine import never_idle, polling_when_idle, takes_latency_limits
 
 EXAMPLES = """\
   everything, 15 rounds of a second each (9 minutes), against the engine of a revision

@@ -3,7 +3,7 @@
 import os
 import time
 
-from webdyno.probes.host import Stat
+from webdyno.probes.cpu import Stat
 from webdyno.validity.host import STEAL_LIMIT
 
 WOKEN_WITHIN_S = 0.001

@@ -8,7 +8,7 @@ from sources import MODULES, SOURCE, tree_of
 BY_PROTOCOL = {
     "measure/local_backend.py",
     "cluster/ray_hosts.py",
-    "cluster/remote_hosts.py",
+    "cluster/backend.py",
     "cluster/role_agent.py",
 }
 """What these do is said by the protocols that they implement."""

@@ -20,7 +20,7 @@ from webdyno.config.validation import written_value
 from webdyno.core.base import Interval
 from webdyno.core.judgement import Comparison, Judgement, Verdict
 from webdyno.core.long_look import Growth
-from webdyno.host.python import words_of
+from webdyno.host.children import words_of
 from webdyno.measure.folder import RunFolder
 
 WEBDYNO = Path(sys.executable).parent / "webdyno"

@@ -11,7 +11,7 @@ import truth
 from webdyno.config import Catalogue, CommandLine, read_experiment
 from webdyno.core.records import RoundRecord, SlotRecord
 from webdyno.core.run import RunHead
-from webdyno.launch.progress_lines import LineProgress
+from webdyno.launch.caller import LineProgress
 from webdyno.measure.folder import RunFolder
 from webdyno.measure.session import begin_run, measure_run
 

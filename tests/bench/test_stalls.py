@@ -12,7 +12,7 @@ from rig.lab import Outcome
 from webdyno.core.base import Interval
 from webdyno.core.judgement import Verdict
 from webdyno.core.long_look import Growth
-from webdyno.launch.progress_lines import LineProgress
+from webdyno.launch.caller import LineProgress
 
 
 def stalled(case: str, verdict: Verdict, warnings: tuple[str, ...] = ()) -> Outcome:

@@ -8,7 +8,7 @@ import pytest
 
 from e2e.commands import environment, left_behind
 from webdyno.cluster import agent
-from webdyno.cluster.orders import Piece
+from webdyno.cluster.host import Piece
 from webdyno.config import Catalogue, CommandLine, read_experiment
 from webdyno.evidence.point_data import RunData
 from webdyno.measure.folder import RunFolder

@@ -13,9 +13,8 @@ import pytest
 
 from webdyno.cluster import role_agent
 from webdyno.cluster.agent import parcel_of
-from webdyno.cluster.backend import ClusterBackend
+from webdyno.cluster.backend import ClusterBackend, keep_files
 from webdyno.cluster.host import Order, RemoteAgent, Reply, carried_out, remote_agent
-from webdyno.cluster.remote_hosts import keep_files
 from webdyno.cluster.role_agent import AgentProcess, RoleAgent
 from webdyno.config import Catalogue, CommandLine, read_experiment
 from webdyno.core.errors import OperationError, UserError
@@ -23,7 +22,7 @@ from webdyno.core.experiment import Experiment
 from webdyno.core.load import Load
 from webdyno.core.machine import CpuSplit
 from webdyno.core.records import IncidentRecord, RoundRecord, SlotRecord
-from webdyno.launch.progress_lines import LineProgress
+from webdyno.launch.caller import LineProgress
 from webdyno.load.interface import GeneratorError
 from webdyno.measure.backend import HostLost, LoadOutcome, Questions
 from webdyno.measure.folder import RunFolder

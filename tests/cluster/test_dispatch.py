@@ -16,7 +16,7 @@ from webdyno.cluster.dispatch import (
     missing_runs,
     work_at_points,
 )
-from webdyno.cluster.orders import AgentExit, Piece
+from webdyno.cluster.host import AgentExit, Piece
 from webdyno.core.experiment import Experiment
 from webdyno.core.measure import Measure
 from webdyno.core.point import plan_points

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from e2e.commands import webdyno_here
-from webdyno.cluster.launch import addresses_of, ssh_hosts, start_cluster
-from webdyno.cluster.orders import NodeAnswer
+from webdyno.cluster.node import NodeAnswer, addresses_of, ssh_hosts, start_cluster
 from webdyno.core.errors import UserError
 
 Ssh = Callable[[str], Path]

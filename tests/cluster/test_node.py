@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from webdyno.cluster import node
-from webdyno.cluster.orders import StartNode, StopNode
+from webdyno.cluster.node import StartNode, StopNode
 
 SAYS_READY = "print('ready', flush=True); time.sleep(600)"
 DEAF = f"import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); {SAYS_READY}"

@@ -12,7 +12,7 @@ from webdyno.comparison import judge
 from webdyno.config import Catalogue, CommandLine, read_experiment
 from webdyno.core.judgement import Verdict
 from webdyno.core.records import AdjustmentRecord
-from webdyno.launch.progress_lines import LineProgress
+from webdyno.launch.caller import LineProgress
 from webdyno.measure import pilot
 from webdyno.measure.folder import RunFolder
 from webdyno.measure.session import begin_run, measure_run

@@ -14,7 +14,7 @@ from e2e.commands import PATIENCE_S, environment, started_webdyno, webdyno
 from waiting import wait_until
 from webdyno.core.exit_codes import Exit
 from webdyno.host.users import server_user
-from webdyno.servers.programs import SYSTEM_CACHE
+from webdyno.servers.needs import SYSTEM_CACHE
 
 SERVICE = """
 title = "Slow to build"

@@ -10,10 +10,10 @@ from e2e.commands import QUICK, left_behind, run_rounds, webdyno, webdyno_here
 from webdyno.comparison import judge
 from webdyno.config import Catalogue, CommandLine, read_experiment
 from webdyno.core.records import InstructionsRecord, RestRecord
-from webdyno.launch.progress_lines import LineProgress
+from webdyno.launch.caller import LineProgress
 from webdyno.measure.folder import RunFolder
 from webdyno.measure.session import begin_run, measure_run
-from webdyno.probes.instructions import Event, InstructionCounter
+from webdyno.probes.profile import Event, InstructionCounter
 
 SLOW = """
 import asyncio, sys

@@ -22,12 +22,12 @@ from report import comparisons
 from variants import further
 from waiting import wait_until
 from webdyno.core.command import commands
-from webdyno.host.python import from_no_folder, python_file, python_module, words_of
+from webdyno.host.children import from_no_folder, python_file, python_module, words_of
 from webdyno.interfaces.ui.app import make_app  # noqa: F401 (what pages import is known then)
 
 SOURCES = Path(webdyno.__file__).parent
 HOME = SOURCES.parents[1]
-STARTS_PYTHON = SOURCES / "host/python.py"
+STARTS_PYTHON = SOURCES / "host/children.py"
 IN_SOMEBODY_S_FOLDER = ("dyno", "action.yml", "comment/action.yml", "ci/gitlab.yml")
 """Scripts that run in a folder of other people's."""
 TRAP = 'open({mark!r}, "a").write(__name__ + "\\n")\nraise ImportError("from the current folder")\n'
@@ -134,7 +134,7 @@ def test_processes_that_webdyno_starts(trap: Path, words: list[str]) -> None:
 POOL = """
 import multiprocessing
 from concurrent.futures import ProcessPoolExecutor
-from webdyno.host.python import from_no_folder
+from webdyno.host.children import from_no_folder
 
 if __name__ == "__main__":
     with from_no_folder(), ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:

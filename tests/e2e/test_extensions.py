@@ -10,7 +10,7 @@ import pytest
 from e2e.commands import QUICK, environment
 from test_adding import SLOTH
 from webdyno.config.catalogue import BUILT_IN
-from webdyno.host.python import python_module
+from webdyno.host.children import python_module
 
 PACKAGE = f"""{SLOTH}
 

@@ -11,11 +11,11 @@ from webdyno.core.exit_codes import Exit
 from webdyno.core.gate import BASELINE, BASELINE_AGAIN, HEAD
 from webdyno.core.metrics import INSTRUCTIONS
 from webdyno.core.records import SlotRecord
-from webdyno.launch.progress_lines import LineProgress
+from webdyno.launch.caller import LineProgress
 from webdyno.measure.folder import RunFolder
 from webdyno.measure.session import begin_run, measure_run, resume_run
-from webdyno.probes import instructions
-from webdyno.probes.instructions import Event
+from webdyno.probes import profile
+from webdyno.probes.profile import Event
 from webdyno.questions.gate.decide import GateQuestion
 
 CPU_CLOCK, NOTHING_LIKE_IT = Event(1, 1), Event(1, 10_000)
@@ -26,8 +26,8 @@ NGINX = {"stack": "nginx"}
 
 def count_by(event: Event, patch: pytest.MonkeyPatch) -> None:
     """Have the kernel count something else."""
-    real = instructions.open_counter
-    patch.setattr(instructions, "open_counter", lambda _, thread: real(event, thread))
+    real = profile.open_counter
+    patch.setattr(profile, "open_counter", lambda _, thread: real(event, thread))
 
 
 def test_a_gates_slots_have_them_and_it_answers(

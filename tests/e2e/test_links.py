@@ -9,7 +9,7 @@ import pytest
 
 from e2e.commands import webdyno_here
 from report import comparisons, questions
-from webdyno.cluster.remote_hosts import keep_files
+from webdyno.cluster.backend import keep_files
 from webdyno.core.errors import OperationError
 from webdyno.core.files import append_text, open_here, replaced, write_whole
 from webdyno.host.users import open_log, server_user

@@ -22,7 +22,7 @@ from webdyno.load.interface import LoadOrder
 from webdyno.load.loadgen import Loadgen
 from webdyno.measure.folder import RunFolder
 from webdyno.measure.planned import planned_requests, planned_users
-from webdyno.servers.sockets import free_port
+from webdyno.servers.service_graph import free_port
 
 SHOP = Path(__file__).with_name("shop.py")
 PASSWORD = "pw+s3cr3t&"  # noqa: S105

@@ -31,8 +31,8 @@ from e2e.commands import (
 from e2e.own import CMD, SERVER, check_refusal, commit
 from webdyno.core.records import PreflightRecord
 from webdyno.measure.folder import RunFolder
-from webdyno.servers import certificates
-from webdyno.servers.sockets import free_port
+from webdyno.servers import service_graph
+from webdyno.servers.service_graph import free_port
 
 
 def test_a_second_port_that_is_fixed_is_named_as_the_cause(home: Path) -> None:
@@ -267,7 +267,7 @@ def test_commands_and_revisions_are_asked_over_tls(repository: Path) -> None:
 
 
 def test_what_runs_already_is_asked_over_tls(home: Path, open_folder: Path) -> None:
-    made = certificates.certificate("127.0.0.1", "ec")
+    made = service_graph.certificate("127.0.0.1", "ec")
     file = open_folder / "mine.pem"
     file.write_text(made.certificate + made.key)
     port = free_port(socket.socket, [])

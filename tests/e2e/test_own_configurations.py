@@ -10,7 +10,7 @@ from e2e.commands import FEW, run_rounds, statuses, webdyno
 from variants import further
 from webdyno.core.records import PreflightRecord
 from webdyno.measure.folder import RunFolder
-from webdyno.servers import certificates
+from webdyno.servers import service_graph
 
 NGINX = """
 user nginx;
@@ -182,7 +182,7 @@ def test_a_certificate_that_can_be_read_is_kept(open_folder: Path, name: str) ->
     caddy = CADDY.replace("file_server", f"file_server\ntls {home}/mine.pem {home}/mine.pem")
     haproxy = HAPROXY.replace("/etc/haproxy/mine.pem", f"{home}/mine.pem")
     (home / "mine.conf").write_text({"caddy": caddy, "haproxy": haproxy}[name])
-    made = certificates.certificate("192.0.2.1", "ec")
+    made = service_graph.certificate("192.0.2.1", "ec")
     (home / "mine.pem").write_text(made.certificate + made.key)
     variant, root = f"conf:{name}:mine.conf", ("--root=public",) if name == "caddy" else ()
     words = ("compare", variant, variant, *root, *FEW, "--set=load.protocol=https")

@@ -11,7 +11,7 @@ import pytest
 from e2e.commands import FEW, run_rounds, started_webdyno, statuses, webdyno
 from e2e.own import CMD, SERVER, check_refusal, commit, git
 from webdyno.measure.folder import RunFolder
-from webdyno.servers.sockets import free_port
+from webdyno.servers.service_graph import free_port
 
 ONLY_IPV6 = """
 import http.server, socket, sys

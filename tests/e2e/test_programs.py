@@ -13,7 +13,7 @@ from webdyno.load.interface import LoadOrder, program
 from webdyno.measure.planned import plan_variants
 from webdyno.measure.preflight import ask_all
 from webdyno.measure.site_rules import broken_rule
-from webdyno.servers.programs import build_program, unbuilt
+from webdyno.servers.needs import build_program, unbuilt
 from webdyno.servers.running import RunningStack
 from webdyno.servers.starting import open_stack
 from webdyno.validity.preflight import response_differences

@@ -11,8 +11,8 @@ import pytest
 
 from waiting import wait_until
 from webdyno.core.testbed import TestbedSettings
-from webdyno.host import awake
-from webdyno.host.awake import kept_awake, sleep_cost
+from webdyno.host import machine
+from webdyno.host.machine import kept_awake, sleep_cost
 from webdyno.host.netns import open_testbed
 
 CPU = max(os.sched_getaffinity(0))
@@ -20,10 +20,10 @@ ENGINE = Path("/nonexistent/loadgen")
 DRIVER = """
 import sys, time
 from pathlib import Path
-from webdyno.host import awake
+from webdyno.host import machine
 if sys.argv[1] == "spinner":
-    awake.LATENCY_DEVICE = Path("/nonexistent/device")
-with awake.kept_awake([int(sys.argv[2])]) as means:
+    machine.LATENCY_DEVICE = Path("/nonexistent/device")
+with machine.kept_awake([int(sys.argv[2])]) as means:
     print(means, flush=True)
     time.sleep(60)
 """
@@ -32,7 +32,7 @@ with awake.kept_awake([int(sys.argv[2])]) as means:
 def holders() -> int:
     """Count the open latency devices of this process."""
     links = [link for link in Path("/proc/self/fd").iterdir() if link.is_symlink()]
-    return sum(link.readlink() == awake.LATENCY_DEVICE for link in links)
+    return sum(link.readlink() == machine.LATENCY_DEVICE for link in links)
 
 
 def spinners(parent: int) -> list[psutil.Process]:
@@ -41,11 +41,11 @@ def spinners(parent: int) -> list[psutil.Process]:
 
 
 def no_device(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(awake, "LATENCY_DEVICE", Path("/nonexistent/device"))
+    monkeypatch.setattr(machine, "LATENCY_DEVICE", Path("/nonexistent/device"))
 
 
 def test_cpus_are_awake_for_as_long_as_a_testbed_is_open() -> None:
-    before, by_kernel = holders(), awake.takes_latency_limits()
+    before, by_kernel = holders(), machine.takes_latency_limits()
     with open_testbed(TestbedSettings(keep_awake=True), ENGINE) as testbed:
         assert holders() == before + by_kernel
         assert len(spinners(os.getpid())) == (0 if by_kernel else len(testbed.split.client))
@@ -82,7 +82,7 @@ def test_nothing_outlives_a_killed_webdyno(means: str) -> None:
         assert driver.stdout is not None
         driver.stdout.readline()
         held = spinners(driver.pid)
-        assert bool(held) == (means == "spinner" or not awake.takes_latency_limits())
+        assert bool(held) == (means == "spinner" or not machine.takes_latency_limits())
         driver.send_signal(signal.SIGKILL)
         driver.wait()
     wait_until(lambda: not any(spinner.is_running() for spinner in held))

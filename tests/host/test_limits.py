@@ -8,8 +8,13 @@ from pathlib import Path
 import pytest
 
 from webdyno.core.errors import OperationError, UserError
-from webdyno.host.control_group import ControlGroup, forget_groups
-from webdyno.host.limits import CpuLimit, MemoryLimit, MemoryReading
+from webdyno.host.control_group import (
+    ControlGroup,
+    CpuLimit,
+    MemoryLimit,
+    MemoryReading,
+    forget_groups,
+)
 from webdyno.host.this_machine import Testbed
 from webdyno.host.workspace import Workspace
 
@@ -54,8 +59,8 @@ def test_who_takes_too_much_is_killed_and_counted(tmp_path: Path) -> None:
 
 
 def test_a_limit_that_nothing_can_keep_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("webdyno.host.limits.mounts", list)
-    monkeypatch.setattr("webdyno.host.limits.mount_point", lambda: None)
+    monkeypatch.setattr("webdyno.host.control_group.mounts", list)
+    monkeypatch.setattr("webdyno.host.control_group.mount_point", lambda: None)
     with pytest.raises(OperationError, match="a memory limit was requested and can't be kept here"):
         MemoryLimit.impose("test", None, 32 * MIB)
 

@@ -3,7 +3,7 @@
 import os
 import socket
 
-from webdyno.host.listening import addresses
+from webdyno.host.server_process import addresses
 
 
 def test_an_ipv4_address_of_a_socket_for_both_kinds_is_one() -> None:

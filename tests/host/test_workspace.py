@@ -11,9 +11,9 @@ import pytest
 
 from ordinary_user import NOBODY, SYSTEM_PYTHON, needs_ordinary_user
 from webdyno.core.errors import OperationError
-from webdyno.host import removal, workspace
-from webdyno.host.removal import remove_tree
+from webdyno.host import warden, workspace
 from webdyno.host.users import ServerUser, hand_over, open_log, server_user
+from webdyno.host.warden import remove_tree
 from webdyno.host.workspace import LOCK, Workspace, home_folder, open_lock, others_running, sweep
 
 
@@ -195,7 +195,7 @@ def test_an_ordinary_user_removes_folders_that_were_made_read_only(open_folder: 
         os.chown(path, NOBODY, NOBODY)
     script = "import runpy, sys; runpy.run_path(sys.argv[1])['remove_tree'](sys.argv[2])"
     subprocess.run(
-        [SYSTEM_PYTHON, "-I", "-S", "-c", script, removal.__file__, left],
+        [SYSTEM_PYTHON, "-I", "-S", "-c", script, warden.__file__, left],
         user=NOBODY,
         group=NOBODY,
         extra_groups=[],
@@ -240,13 +240,13 @@ def test_what_another_run_removes_at_the_same_time_is_no_fault(
     with Workspace() as made:
         left = made.path.parent / "left"
         (left / "folder").mkdir(parents=True)
-        empty = removal._empty
+        empty = warden._empty
 
         def race(top: int) -> None:
             empty(top)
             left.rmdir()
 
-        monkeypatch.setattr(removal, "_empty", race)
+        monkeypatch.setattr(warden, "_empty", race)
         assert sweep() == []
         monkeypatch.undo()
     assert not left.exists()

@@ -27,7 +27,7 @@ from manners import (
 from webdyno.core.load import HttpProtocol, Load
 from webdyno.load.asking import Conversation, NoResponse
 from webdyno.load.interface import Expectation, Request, ServerResponse
-from webdyno.servers.sockets import free_port
+from webdyno.servers.service_graph import free_port
 
 WITHIN_S = 5.0
 

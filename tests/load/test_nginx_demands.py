@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from webdyno.load.loadgen import find_loadgen
-from webdyno.servers.certificates import certificate
-from webdyno.servers.sockets import free_port
+from webdyno.servers.service_graph import certificate, free_port
 
 CONFIG = """\
 {user}

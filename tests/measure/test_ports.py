@@ -11,7 +11,7 @@ from webdyno.config import Catalogue, CommandLine, read_experiment
 from webdyno.core.experiment import Experiment
 from webdyno.core.records import AdjustmentRecord, IncidentRecord
 from webdyno.host.netns import open_testbed
-from webdyno.launch.progress_lines import LineProgress
+from webdyno.launch.caller import LineProgress
 from webdyno.load.interface import program
 from webdyno.load.loadgen import find_loadgen
 from webdyno.measure.backend import PointTestbed
@@ -21,7 +21,7 @@ from webdyno.measure.point import RunningPoint
 from webdyno.measure.session import begin_run
 from webdyno.measure.variant import RunningRound
 from webdyno.servers import layout
-from webdyno.servers.sockets import free_port
+from webdyno.servers.service_graph import free_port
 
 
 @pytest.fixture

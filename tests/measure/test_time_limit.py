@@ -26,7 +26,7 @@ from webdyno.core.readings import Readings
 from webdyno.core.records import Response
 from webdyno.core.variant import Variant
 from webdyno.evidence.point_data import PointData
-from webdyno.launch.progress_lines import LineProgress
+from webdyno.launch.caller import LineProgress
 from webdyno.load.interface import LoadOrder
 from webdyno.measure import session
 from webdyno.measure.backend import PointTestbed, Slot, SlotUsage, StartedVariant

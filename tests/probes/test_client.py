@@ -8,7 +8,7 @@ import time
 import psutil
 import pytest
 
-from webdyno.probes.client import ClientReading
+from webdyno.probes.cpu import ClientReading
 
 SPIN = "while True: pass"
 

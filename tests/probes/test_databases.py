@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from webdyno.probes.databases import MOST_STATEMENTS, DatabaseCounts, read, used_between
+from webdyno.probes.status import MOST_STATEMENTS, DatabaseCounts, read, used_between
 
 JOIN = "SELECT title\n  FROM book"
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from webdyno.probes.host import BUILT_WITH, says_so
+from webdyno.probes.cpu import BUILT_WITH, says_so
 
 OTHER = b"# CONFIG_PARAVIRT_TIME_ACCOUNTING is not set\n"
 

@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from webdyno.probes.network import NetworkReading, drops_by_listener, drops_since
-from webdyno.probes.proc_files import counters, number_after
+from webdyno.probes.scene import counters, number_after
 
 SNMP = """\
 Ip: Forwarding DefaultTTL

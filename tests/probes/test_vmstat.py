@@ -15,7 +15,7 @@ from webdyno.core.readings import HostUse
 from webdyno.host.this_machine import Testbed
 from webdyno.load.interface import Expectation, LoadOrder, Request
 from webdyno.load.loadgen import Loadgen
-from webdyno.probes.host import Stat
+from webdyno.probes.cpu import Stat
 from webdyno.probes.slot import SlotProbe
 from webdyno.servers.running import RunningStack
 from webdyno.servers.starting import open_stack

@@ -14,7 +14,7 @@ from webdyno.host.server_process import PLAIN_ENVIRONMENT
 from webdyno.host.this_machine import Testbed
 from webdyno.host.users import uid_of
 from webdyno.host.workspace import Workspace
-from webdyno.servers.commands import CommandError, run_checked, version_output
+from webdyno.servers.output import CommandError, run_checked, version_output
 
 
 def run(script: str) -> None:
@@ -48,7 +48,7 @@ import sys
 from webdyno.host.server_process import PLAIN_ENVIRONMENT
 from webdyno.host.this_machine import Testbed
 from webdyno.host.workspace import Workspace
-from webdyno.servers.commands import run_checked
+from webdyno.servers.output import run_checked
 testbed = Testbed()
 with Workspace() as workspace:
     run_checked(

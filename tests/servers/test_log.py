@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from webdyno.core.hiding import hidden, keep_secret
-from webdyno.servers.log import READ_BYTES, SHOWN_LINES, folded, refusal_in, shown_lines
+from webdyno.servers.output import READ_BYTES, SHOWN_LINES, folded, refusal_in, shown_lines
 
 WHY = "10:00:00 [error] 7#7: *1 connect() to unix:/run/php.sock failed (2: No such file)"
 AFTER = "10:00:{n:02} [error] 7#7: *{n} no live upstreams while connecting to upstream"

@@ -6,14 +6,15 @@ from webdyno.config import Catalogue
 from webdyno.core.errors import UserError
 from webdyno.core.service import Service
 from webdyno.core.setting import ChoiceSetting
-from webdyno.servers.layout import Placement
-from webdyno.servers.open_ports import (
+from webdyno.servers.service_graph import (
     WITHOUT_PASSWORD,
+    Placement,
+    Role,
     is_asked_from_elsewhere,
     on_ports,
     refuse_open_port,
+    resolve_stack,
 )
-from webdyno.servers.service_graph import Role, resolve_stack
 
 CATALOGUE = Catalogue.load()
 FRONTPAGE = CATALOGUE.site("frontpage")

@@ -6,7 +6,7 @@ import socket
 import pytest
 
 from webdyno.core.errors import OperationError
-from webdyno.servers.sockets import demand_port, free_port
+from webdyno.servers.service_graph import demand_port, free_port
 
 
 def test_a_free_port_can_be_listened_on() -> None:
@@ -19,10 +19,10 @@ def test_no_port_is_given_twice() -> None:
     lowest_free = free_port()
     with pytest.MonkeyPatch.context() as patch:
         # So few ports that two draws meet at once, unless they know of each other.
-        patch.setattr("webdyno.servers.sockets.LOWEST", lowest_free)
-        patch.setattr("webdyno.servers.sockets._first_local_port", lambda: 0)
-        patch.setattr("webdyno.servers.sockets.MOST_PORTS", 3)
-        patch.setattr("webdyno.servers.sockets._can_listen", lambda *_: None)
+        patch.setattr("webdyno.servers.service_graph.LOWEST", lowest_free)
+        patch.setattr("webdyno.servers.service_graph._first_local_port", lambda: 0)
+        patch.setattr("webdyno.servers.service_graph.MOST_PORTS", 3)
+        patch.setattr("webdyno.servers.service_graph._can_listen", lambda *_: None)
         for _ in range(3):
             taken.add(free_port(taken=taken))
     assert len(taken) == 3

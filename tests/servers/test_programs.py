@@ -19,8 +19,8 @@ from webdyno.host.users import server_user, uid_of
 from webdyno.interfaces.cli.flags import RunFlags
 from webdyno.interfaces.cli.progress import at_terminal
 from webdyno.launch.consent import provide
-from webdyno.servers import programs
-from webdyno.servers.programs import build_program, built_program, folder_of_program, unbuilt
+from webdyno.servers import needs
+from webdyno.servers.needs import build_program, built_program, folder_of_program, unbuilt
 from webdyno.servers.starting import ask_versions, open_stack
 
 SERVICE = """
@@ -55,7 +55,7 @@ http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
 @pytest.fixture
 def cache(open_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Kept programs of tests lie apart from those that people have."""
-    monkeypatch.setattr(programs, "SYSTEM_CACHE", open_folder)
+    monkeypatch.setattr(needs, "SYSTEM_CACHE", open_folder)
     monkeypatch.setenv("XDG_CACHE_HOME", str(open_folder))
     return open_folder / "webdyno" / "programs"
 
@@ -128,7 +128,7 @@ def test_it_is_built_again_when_something_changed(
     elif change == "command":
         (mine / "service.toml").write_text(SERVICE.replace("pwd >made", "pwd >made; true"))
     else:
-        monkeypatch.setattr(programs, "_needs", lambda _: {"python": "/usr/bin/env"})
+        monkeypatch.setattr(needs, "_needs", lambda _: {"python": "/usr/bin/env"})
         assert unbuilt([catalogue().stack("it")])
         return
     service, other, reported = built(catalogue())

@@ -6,7 +6,7 @@ import pytest
 
 from webdyno.config import Catalogue
 from webdyno.core.errors import UserError
-from webdyno.servers.versions import locked_versions
+from webdyno.servers.output import locked_versions
 
 FILES = {
     "requirements.txt": ("uvicorn[standard]==0.38.0 \\\n    --hash=sha256:00\n", "uvicorn"),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from webdyno.servers.log import hint, other_port_in_use
+from webdyno.servers.output import hint, other_port_in_use
 
 OWN = 12_345
 

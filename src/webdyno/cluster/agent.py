@@ -19,14 +19,13 @@ from importlib.metadata import version
 from pathlib import Path, PurePosixPath
 from statistics import median
 
-from webdyno.cluster.orders import AgentExit, LinkFacts, Piece
+from webdyno.cluster.host import AgentExit, LinkFacts, Piece
 from webdyno.core.experiment import Experiment
 from webdyno.core.machine import Machine
 from webdyno.core.run import CATALOGUE_FOLDER, EXPERIMENT_FILE, ROUNDS_FOLDER
 from webdyno.core.testbed import TestbedSettings
-from webdyno.host.children import ending_with_us, interrupt
+from webdyno.host.children import ending_with_us, interrupt, words_of
 from webdyno.host.netns import open_testbed
-from webdyno.host.python import words_of
 from webdyno.load.loadgen import find_loadgen
 from webdyno.measure.folder import HEAD_FILE, LOCK_FILE, RunFolder
 from webdyno.measure.records_file import RECORDS_FILE

@@ -31,8 +31,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from webdyno.cluster.host import Runner
-from webdyno.cluster.orders import AgentExit, Piece
+from webdyno.cluster.host import AgentExit, Piece, Runner
 from webdyno.core.errors import OperationError
 from webdyno.core.experiment import Experiment
 from webdyno.core.files import open_here
@@ -40,8 +39,7 @@ from webdyno.core.point import only_at, plan_points
 from webdyno.core.records import RECORD
 from webdyno.evidence.point_data import RunData
 from webdyno.fleet.decide import JudgedMachine, judge_machine
-from webdyno.host.children import end_with_parent
-from webdyno.host.python import from_no_folder
+from webdyno.host.children import end_with_parent, from_no_folder
 from webdyno.measure.backend import HostLost
 from webdyno.measure.folder import HEAD_FILE, RunFolder
 from webdyno.measure.records_file import RECORDS_FILE

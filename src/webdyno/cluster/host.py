@@ -5,22 +5,64 @@ gives orders calls its methods, and who carries them out has them.
 """
 
 import logging
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from types import SimpleNamespace
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
-from webdyno.cluster.orders import AgentExit, LinkFacts, Piece
+from webdyno.core.base import Amount, Model
 from webdyno.core.errors import OperationError, UserError
 from webdyno.core.machine import Machine
+from webdyno.core.readings import CpuUse, StoppedUse
+from webdyno.core.records import ServerUse
 from webdyno.core.several_runs import Difference
 from webdyno.evidence.differences import machine_differences
-from webdyno.measure.backend import ClientsHost, HostLost, ServersHost, StartedVariant, Surroundings
-from webdyno.servers.layout import Placement
+from webdyno.measure.backend import (
+    ClientsHost,
+    ClientUse,
+    HostLost,
+    ServersHost,
+    SlotUsage,
+    StartedVariant,
+    Surroundings,
+)
+from webdyno.probes.profile import Counted
+from webdyno.probes.stacks import Profile
+from webdyno.servers.service_graph import Placement
 
 logger = logging.getLogger(__name__)
+
+Number = TypeVar("Number", int, float)
+
+
+class LinkFacts(Model):
+    """What lies between two hosts, as seen from one of them."""
+
+    round_trip_us: Amount
+    """Of a byte there and back, the median of many."""
+    rate_bits_per_s: Amount
+    """Of one TCP connection."""
+
+
+class Piece(NamedTuple):
+    """A part of a file of a run that goes on, on another host."""
+
+    file: PurePosixPath
+    """Inside the run's folder."""
+    start_bytes: int
+    data: bytes
+
+
+class AgentExit(NamedTuple):
+    """How the run there ended."""
+
+    code: int
+    """What its process ended with."""
+    said: str
+    """The end of what it printed."""
 
 
 class Runner(Protocol):
@@ -216,3 +258,83 @@ def _link(one: Host, other: Host) -> LinkFacts:
     for _ in answering:
         pass
     return facts
+
+
+def merged_servers(used: Sequence[SlotUsage]) -> SlotUsage:
+    """Put together what the hosts of one variant's services used; the front's comes last.
+
+    CPU time adds up. Of what only makes sense for one machine (network, samples, pressure) the
+    front's is reported.
+    """
+    front = used[-1].readings
+    readings = [usage.readings for usage in used]
+    cpus = _added([reading.host.servers for reading in readings])
+    stopped = [reading.stopped.servers_s for reading in readings if reading.stopped]
+    return SlotUsage(
+        servers=ServerUse(
+            cpu_user_s=sum(usage.servers.cpu_user_s for usage in used),
+            cpu_sys_s=sum(usage.servers.cpu_sys_s for usage in used),
+            interrupts_s=sum(usage.servers.interrupts_s for usage in used),
+            means=used[-1].servers.means,
+        ),
+        readings=front.replace(
+            services={role: use for each in readings for role, use in each.services.items()},
+            status={role: value for each in readings for role, value in each.status.items()},
+            other_variants_cpu_s=_summed(reading.other_variants_cpu_s for reading in readings),
+            host=front.host.replace(servers=cpus),
+            stopped=StoppedUse(servers_s=max(stopped, default=0.0)),
+        ),
+        profile=_profiles([usage.profile for usage in used if usage.profile]),
+        system_calls=_summed(usage.system_calls for usage in used if usage.system_calls) or None,
+        instructions=_counted([usage.instructions for usage in used if usage.instructions]),
+        course=used[-1].course,
+        server_cpus=used[-1].server_cpus,
+    )
+
+
+def merged_uses(uses: Sequence[ClientUse]) -> ClientUse | None:
+    """Put together what was read of hosts that make load: each is watched for its own limits."""
+    if not uses:
+        return None
+    return ClientUse(
+        cpu=_added([use.cpu for use in uses]),
+        waiting=_most(use.waiting for use in uses),
+        stopped_s=max(use.stopped_s for use in uses),
+        silent_s=_most(use.silent_s for use in uses),
+    )
+
+
+def _most(values: Iterable[float | None]) -> float | None:
+    return max((value for value in values if value is not None), default=None)
+
+
+def _added(parts: Sequence[CpuUse]) -> CpuUse:
+    return CpuUse(**_summed(part.model_dump() for part in parts))
+
+
+def _profiles(profiles: Sequence[Profile]) -> Profile | None:
+    if not profiles:
+        return None
+    stacks = Counter(_summed(profile.stacks for profile in profiles))
+    return Profile(
+        _summed(profile.cpu_s for profile in profiles),
+        stacks,
+        _summed(profile.functions_s for profile in profiles),
+    )
+
+
+def _counted(counted: Sequence[Counted]) -> Counted | None:
+    """Add instructions up; where one host can't count them, nobody knows."""
+    known = [each.instructions for each in counted if each.instructions is not None]
+    if len(known) < len(counted):
+        return next(each for each in counted if each.instructions is None)
+    return Counted(sum(known)) if counted else None
+
+
+def _summed(parts: Iterable[Mapping[str, Number]]) -> dict[str, Number]:
+    """Add figures up by their names."""
+    sums: dict[str, Number] = {}
+    for part in parts:
+        for name, number in part.items():
+            sums[name] = sums.get(name, 0) + number
+    return sums

@@ -19,8 +19,15 @@ from ray.exceptions import RayError, RayTaskError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from webdyno.cluster import agent
-from webdyno.cluster.host import Order, RemoteAgent, Reply, remote_agent
-from webdyno.cluster.orders import AgentExit, LinkFacts, Piece
+from webdyno.cluster.host import (
+    AgentExit,
+    LinkFacts,
+    Order,
+    Piece,
+    RemoteAgent,
+    Reply,
+    remote_agent,
+)
 from webdyno.cluster.role_agent import AgentProcess
 from webdyno.core.errors import OperationError, UserError
 from webdyno.core.machine import Machine

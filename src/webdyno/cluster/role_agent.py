@@ -37,9 +37,9 @@ from webdyno.core.experiment import Experiment
 from webdyno.core.point import plan_points
 from webdyno.core.records import Response
 from webdyno.core.run import CATALOGUE_FOLDER, EXPERIMENT_FILE
+from webdyno.host.children import python_module
 from webdyno.host.machine import allowed_cpus, physical_cores, whole_split
 from webdyno.host.netns import open_testbed
-from webdyno.host.python import python_module
 from webdyno.host.this_machine import Testbed
 from webdyno.host.workspace import Workspace
 from webdyno.load.interface import GeneratorError, LoadOrder
@@ -47,9 +47,8 @@ from webdyno.load.loadgen import find_loadgen
 from webdyno.measure.backend import LoadOutcome, Questions, StartedVariant, Surroundings
 from webdyno.measure.local_backend import Agent, OpenTestbeds, surroundings_on
 from webdyno.measure.planned import PlannedVariant, plan_variants, variants_of_all_points
-from webdyno.servers.layout import Placement
-from webdyno.servers.needs import install_packages, missing_packages
-from webdyno.servers.programs import build_program, unbuilt
+from webdyno.servers.needs import build_program, install_packages, missing_packages, unbuilt
+from webdyno.servers.service_graph import Placement
 
 EVERY_S = 0.1
 CONNECTED_WITHIN_S = 0.5

@@ -255,7 +255,7 @@ class Service(Model):
     query: Arguments = []
     """Answers SQL that is given to it with the rows' values, divided by `|`, a line for each."""
     counts: Arguments = []
-    """Prints what a database counts itself, as lines of JSON: see `webdyno.probes.databases`."""
+    """Prints what a database counts itself, as lines of JSON: see `webdyno.probes.status`."""
     facts: dict[str, Text] = {}
     """What the pre-flight check says of it: name, and value as a template."""
     own: Own | None = None

@@ -1,11 +1,17 @@
-"""Control groups of the kernel: they count and end whole trees of processes, orphans included."""
+"""Control groups of the kernel, which count, limit and end whole trees of processes."""
 
 import logging
 import os
 import time
-from contextlib import suppress
+from collections.abc import Mapping
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass
+from math import ceil
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple, Self
+
+from webdyno.core.errors import OperationError
+from webdyno.core.readings import MemoryLimitUse
 
 logger = logging.getLogger(__name__)
 
@@ -130,3 +136,192 @@ def mounts() -> list[Mount]:
 
 def mount_point() -> Path | None:
     return next((Path(mount.path) for mount in mounts() if mount.kind == "cgroup2"), None)
+
+
+PERIOD_US = 5_000
+"""Period of a quota. It is short because a process that has used up its share stalls until
+the next one, which should be shorter than anything that is measured."""
+LEAST_QUOTA_US = 1_000
+"""The kernel takes no smaller one (`min_cfs_quota_period` in kernel/sched/core.c)."""
+OF_SWAP = {"memory.swap.max", "memory.memsw.limit_in_bytes"}
+"""Files that are missing where there is no swap, or swap isn't accounted for."""
+
+Settings = Mapping[str, str]
+"""What is written into the files of a group."""
+
+
+@dataclass(frozen=True)
+class GroupLimit:
+    """A control group whose processes together get so much and no more.
+
+    Version 2 of the control groups keeps it where that has the controller, else version 1. It goes
+    with the stack's other groups.
+    """
+
+    folder: Path
+    means: Literal["cgroup-v2", "cgroup-v1"]
+    """What keeps it."""
+
+    def entries(self) -> list[Path]:
+        """Give the files that a process writes "0" into so that the limit holds for it.
+
+        None where being in the stack's control group is enough.
+        """
+        return [self.folder / "cgroup.procs"] if self.means == "cgroup-v1" else []
+
+    @classmethod
+    def _by_version_2(
+        cls, group: ControlGroup | None, controller: str, settings: Settings
+    ) -> Self | None:
+        """Limit the group of a stack."""
+        mount = mount_point()
+        if group is None or mount is None:
+            return None
+        try:
+            if not _has(mount, controller):
+                return None
+            (mount / "cgroup.subtree_control").write_text(f"+{controller}")
+            _write(group.path, settings)
+        except OSError:
+            return None
+        return cls(group.path, "cgroup-v2")
+
+    @classmethod
+    def _by_version_1(cls, name: str, controller: str, settings: Settings) -> Self | None:
+        """Make a group of a stack's name that is limited."""
+        kinds = (
+            mount for mount in mounts() if mount.kind == "cgroup" and controller in mount.options
+        )
+        if (mount := next(kinds, None)) is None or os.geteuid() != 0:
+            return None
+        folder = Path(mount.path) / f"webdyno-{name}"
+        try:
+            folder.mkdir()
+            _write(folder, settings)
+        except OSError:
+            with suppress(OSError):
+                folder.rmdir()
+            return None
+        return cls(folder, "cgroup-v1")
+
+
+def _has(mount: Path, controller: str) -> bool:
+    return controller in (mount / "cgroup.controllers").read_text().split()
+
+
+def _write(folder: Path, settings: Settings) -> None:
+    for file, text in settings.items():
+        with suppress(OSError) if file in OF_SWAP else nullcontext():
+            (folder / file).write_text(text)
+
+
+class CpuLimit(GroupLimit):
+    """A limit on the CPU time of a group of processes."""
+
+    @classmethod
+    def impose(cls, name: str, group: ControlGroup | None, cpus: float) -> "CpuLimit":
+        """Limit a group to so many CPUs' time, or one that is made by that name.
+
+        Raise OperationError where this machine has no means to do it.
+        """
+        period_us = max(PERIOD_US, ceil(LEAST_QUOTA_US / cpus))  # the shortest that takes the quota
+        quota_us = round(cpus * period_us)
+        limit = cls._by_version_2(
+            group, "cpu", {"cpu.max": f"{quota_us} {period_us}"}
+        ) or cls._by_version_1(
+            name, "cpu", {"cpu.cfs_period_us": f"{period_us}", "cpu.cfs_quota_us": f"{quota_us}"}
+        )
+        if limit is None:
+            raise OperationError(
+                "a share of a CPU was requested and can't be kept here: that takes root and the "
+                "kernel's control groups with the cpu controller; run as root, or ask for whole "
+                "CPUs"
+            )
+        return limit
+
+    @classmethod
+    def possible(cls) -> bool:
+        """Whether this machine has the means, and we may use them."""
+        if os.geteuid() != 0:
+            return False
+        mount = mount_point()
+        with suppress(OSError):
+            if mount is not None and _has(mount, "cpu"):
+                return True
+        quota = {"cpu.cfs_period_us": f"{PERIOD_US}", "cpu.cfs_quota_us": f"{PERIOD_US}"}
+        tried = cls._by_version_1(f"trial-{os.getpid()}", "cpu", quota)
+        if tried is not None:
+            tried.folder.rmdir()
+        return tried is not None
+
+
+class MemoryReading(NamedTuple):
+    """The state of a limit at a moment; counts are since the servers' start."""
+
+    limit_bytes: int
+    peak_bytes: int
+    oom_kills: int
+    """Processes that the kernel killed because the limit was reached."""
+    reclaims: int
+    """How often the limit was hit and memory had to be taken back."""
+
+    def since(self, earlier: "MemoryReading") -> MemoryLimitUse:
+        return MemoryLimitUse(
+            limit_bytes=self.limit_bytes,
+            peak_bytes=self.peak_bytes,
+            oom_kills=self.oom_kills - earlier.oom_kills,
+            reclaims=self.reclaims - earlier.reclaims,
+        )
+
+
+class MemoryLimit(GroupLimit):
+    """A limit on the memory of all services of a stack together, page cache included."""
+
+    @classmethod
+    def impose(cls, name: str, group: ControlGroup | None, limit_bytes: int) -> "MemoryLimit":
+        """Limit the group of a stack.
+
+        Raise OperationError where this machine has no means to do it.
+        """
+        most = f"{limit_bytes}"
+        limit = cls._by_version_2(
+            group, "memory", {"memory.max": most, "memory.swap.max": "0"}
+        ) or cls._by_version_1(
+            name,
+            "memory",
+            {"memory.limit_in_bytes": most, "memory.memsw.limit_in_bytes": most},
+        )
+        if limit is None:
+            raise OperationError(
+                "a memory limit was requested and can't be kept here: that takes root and the "
+                "kernel's control groups with the memory controller; run as root, or exclude the "
+                "limit"
+            )
+        return limit
+
+    def reading(self) -> MemoryReading:
+        """Read the limit's counters; raise OSError when the group is gone."""
+        if self.means == "cgroup-v2":
+            events = _table(self.folder / "memory.events")
+            peak = self.folder / "memory.peak"  # since Linux 5.19
+            return MemoryReading(
+                limit_bytes=_number(self.folder / "memory.max"),
+                peak_bytes=_number(peak if peak.exists() else self.folder / "memory.current"),
+                oom_kills=events["oom_kill"],
+                reclaims=events["max"],
+            )
+        return MemoryReading(
+            limit_bytes=_number(self.folder / "memory.limit_in_bytes"),
+            peak_bytes=_number(self.folder / "memory.max_usage_in_bytes"),
+            oom_kills=_table(self.folder / "memory.oom_control").get("oom_kill", 0),
+            reclaims=_number(self.folder / "memory.failcnt"),
+        )
+
+
+def _number(path: Path) -> int:
+    return int(path.read_text())
+
+
+def _table(path: Path) -> dict[str, int]:
+    pairs = (line.split() for line in path.read_text().splitlines())
+    return {key: int(value) for key, value in pairs}

@@ -22,7 +22,7 @@ from webdyno.core.errors import OperationError
 from webdyno.core.machine import Machine
 from webdyno.core.testbed import TestbedSettings
 from webdyno.host import netns_agent
-from webdyno.host.python import python_file
+from webdyno.host.children import python_file
 from webdyno.host.this_machine import Testbed
 from webdyno.host.users import ServerUser
 

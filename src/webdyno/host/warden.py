@@ -29,6 +29,84 @@ import sys
 import time
 from collections.abc import Callable
 
+FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+PASSES = 3
+"""Number of attempts where something is still being written."""
+
+
+def remove_tree(path: str | os.PathLike[str]) -> None:
+    """Remove a folder with all that is in it; nothing where it isn't there.
+
+    Folders in it are first moved up to its top, so that no path becomes too long and nothing
+    recurses. No symbolic link is followed. Raise OSError for what can't be removed.
+    """
+    try:
+        top = _opened(os.fspath(path), None)
+    except FileNotFoundError:
+        return
+    try:
+        for _ in range(PASSES):
+            _empty(top)
+            if not os.listdir(top):  # noqa: PTH208 (by descriptor)
+                break
+    finally:
+        os.close(top)
+    with contextlib.suppress(FileNotFoundError):  # two runs may remove what a third one left
+        os.rmdir(path)  # noqa: PTH106 (nothing needless is imported)
+
+
+def _empty(top: int) -> None:
+    folders = _without_files(top)
+    while folders:
+        name = folders.pop()
+        try:
+            folder = _opened(name, top)
+        except FileNotFoundError:
+            continue
+        try:
+            for inner in _without_files(folder):
+                moved = os.urandom(16).hex()
+                with contextlib.suppress(FileNotFoundError):
+                    _move(inner, folder, moved, top)
+                    folders.append(moved)
+        finally:
+            os.close(folder)
+        with contextlib.suppress(FileNotFoundError):
+            os.rmdir(name, dir_fd=top)
+
+
+def _without_files(folder: int) -> list[str]:
+    """Remove everything but folders from a folder, and name those."""
+    folders = []
+    for name in os.listdir(folder):
+        try:
+            os.unlink(name, dir_fd=folder)
+        except IsADirectoryError:
+            folders.append(name)
+        except FileNotFoundError:
+            pass
+    return folders
+
+
+def _move(name: str, source: int, moved: str, target: int) -> None:
+    try:
+        os.rename(name, moved, src_dir_fd=source, dst_dir_fd=target)
+    except PermissionError:  # of the folder itself, whose `..` changes
+        os.close(_opened(name, source))
+        os.rename(name, moved, src_dir_fd=source, dst_dir_fd=target)
+
+
+def _opened(name: str, parent: int | None) -> int:
+    """Open a folder that we may read and change, made so where it is ours and wasn't."""
+    place = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
+    try:
+        with contextlib.suppress(PermissionError):
+            os.chmod(f"/proc/self/fd/{place}", 0o700)  # noqa: PTH101 (a link would be followed)
+        return os.open(f"/proc/self/fd/{place}", FOLDER & ~os.O_NOFOLLOW)
+    finally:
+        os.close(place)
+
+
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 KILL_WITHIN_S = 10.0
@@ -201,11 +279,8 @@ class Warden:
             pass  # another service's warden was quicker; the group of this one is still there
         except OSError:
             return
-        import runpy
-
-        removal = runpy.run_path(os.path.join(os.path.dirname(__file__), "removal.py"))  # noqa: PTH118, PTH120
         with contextlib.suppress(OSError):  # the next workspace's maker says what stays
-            removal["remove_tree"](workspace["path"])
+            remove_tree(workspace["path"])
         for procs in self.order["groups_to_join"]:
             group = os.path.dirname(procs)  # noqa: PTH120
             done_within(KILL_WITHIN_S, remove_group, group)

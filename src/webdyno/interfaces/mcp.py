@@ -32,8 +32,7 @@ from webdyno.core.judgement import Verdict
 from webdyno.core.registry import imported
 from webdyno.core.run import PAGE_FILE, folder_under_runs
 from webdyno.core.text import printable, printable_within
-from webdyno.host.children import ending_with_us
-from webdyno.host.python import words_of
+from webdyno.host.children import ending_with_us, words_of
 from webdyno.interfaces.python.api import open_run
 from webdyno.interfaces.python.result import GateRun, Result
 from webdyno.measure.folder import HEAD_FILE

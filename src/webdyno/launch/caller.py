@@ -1,14 +1,21 @@
 """Whoever has something measured: how they hear of it and are asked, and what they agreed to."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol, Self
 
 from webdyno.core.command import keyword_of, spelled
+from webdyno.core.format import count, duration, factor_names, latency, level, number, percent
+from webdyno.core.point import Point
+from webdyno.core.records import LongLookRecord, PilotRecord, RoundRecord, SlotRecord
 from webdyno.core.run import RunHead
+from webdyno.launch.ending import interrupt_again
 from webdyno.measure.point import Progress
+
+if TYPE_CHECKING:  # numpy takes a while to import
+    from webdyno.evidence.point_data import PointData
 
 logger = logging.getLogger(__name__)
 
@@ -64,3 +71,123 @@ class Caller:
     def spelled(self, flag: str, value: object = True) -> str:
         """Spell a flag as this caller gives it: `--site static`, or `site='static'`."""
         return spelled(flag, value, by_keyword=self.by_keyword)
+
+
+class LineProgress:
+    """Reports a run as it goes on."""
+
+    a_line_each = True
+    """Whether pilots and rounds have lines; else they are shown in another way."""
+
+    def __init__(
+        self,
+        head: RunHead,
+        notify: Callable[[str], None],
+        *,
+        quiet: bool = False,
+        verbose: bool = False,
+    ) -> None:
+        self.notice = notify
+        self._quiet, self._verbose = quiet, verbose
+        self._factors = list(factor_names(head.experiment.factors).values())
+        self._round = ""
+
+    def __enter__(self) -> Self:
+        """Begin to report."""
+        if self._factors and not self._quiet:
+            self.notice(f"each line: {', '.join(self._factors)} · round")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Report no more."""
+
+    def pilot_begins(self, point: Point, variant: str) -> None:  # noqa: ARG002
+        """A variant is looked at alone."""
+        interrupt_again()
+
+    def pilot_ends(self, record: PilotRecord) -> None:
+        """Report what was found."""
+        pilot = record.found
+        if record.bursts and record.bursts.summary:
+            self.notice(f"{record.variant}: {record.bursts.summary}")
+        if self.a_line_each and not self._quiet:
+            self.notice(
+                f"pilot: {record.variant}  {record.took_s:.1f} s  {_warmup_words(pilot.warmup_s)}"
+            )
+
+    def round_begins(self, point: Point, round_number: int, slots: int) -> None:  # noqa: ARG002
+        """Remember which one it is."""
+        interrupt_again()
+        self._round = round_name(point, round_number)
+
+    def slot_begins(self, variant: str, phase: str) -> None:  # noqa: ARG002
+        """A variant comes under load."""
+        interrupt_again()
+
+    def slot_ends(self, record: SlotRecord) -> None:
+        """Report it where all is reported."""
+        if self._verbose:
+            self.notice(f"  {slot_words(record)}")
+
+    def answers(self, data: "PointData", looks_s: Sequence[float]) -> None:
+        """Give the answer of the rounds, before the long looks, and how long those take."""
+        if self._quiet:
+            return
+        from webdyno.comparison import question_of
+
+        so_far, in_all = question_of(data.experiment).so_far(data), duration(sum(looks_s))
+        self.notice(f"{so_far}; now {in_all} of load without restarts, for stalls and leaks")
+
+    def long_look_begins(self, point: Point, variant: str, look_s: float) -> None:  # noqa: ARG002
+        """A variant comes under load for so long."""
+        interrupt_again()
+
+    def long_look_goes_on(self, part: LongLookRecord) -> None:
+        """Report it in one line."""
+        if self._verbose:
+            from webdyno.evidence.look_course import course_of
+            from webdyno.evidence.stalls import stalls_of
+            from webdyno.report.around_rounds import part_words
+
+            for figures in course_of([part], stalls_of(part)):
+                self.notice(f"  {part.variant}, part {part.part + 1}: {part_words(figures)}")
+
+    def long_look_ends(self, parts: Sequence[LongLookRecord]) -> None:
+        """Say what was seen."""
+        if self.a_line_each and not self._quiet:
+            from webdyno.evidence.long_look import look_at, look_in_short
+
+            look = look_at(*parts)
+            self.notice(f"over time: {look.variant}  {look_in_short(look)}")
+
+    def round_ends(self, this_round: RoundRecord, data: "PointData") -> None:
+        """Report how sure the answer is by now."""
+        if self.a_line_each and not self._quiet:
+            from webdyno.comparison import question_of
+
+            so_far = question_of(data.experiment).so_far(data)
+            self.notice(f"{self._round}  {this_round.took_s:.1f} s  {so_far}")
+
+
+def _warmup_words(warmup_s: float) -> str:
+    return f"warm-up {duration(warmup_s)}" if warmup_s else "no warm-up needed"
+
+
+def slot_words(record: SlotRecord) -> str:
+    """Report a slot in one line."""
+    load, failed = record.load, record.load.failures.total
+    cpu_us = record.servers.cpu_s / max(load.all_of_it.completed, 1) * 1e6
+    words = (
+        f"{record.variant}, {record.phase}: {number(load.throughput_rps)} req/s, "
+        f"{latency(cpu_us)} server CPU per request, client {percent(load.client.busy)} busy"
+    )
+    if failed:
+        words += f", {count(failed, 'failed request')}"
+    retried = load.all_of_it.retried
+    return f"{words}, {count(retried, 'request')} retried" if retried else words
+
+
+def round_name(point: Point, round_number: int) -> str:
+    """Name a round, of several points by the levels alone: `64, always · round 3`."""
+    levels = ", ".join(map(level, point.levels.values()))
+    return f"{levels} · round {round_number}" if levels else f"round {round_number}"

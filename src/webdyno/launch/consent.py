@@ -272,8 +272,13 @@ def provide(
 
     One question asks for all of that. Raise OperationError when it fails or isn't agreed to.
     """
-    from webdyno.servers.needs import find, install_packages, missing_packages
-    from webdyno.servers.programs import build_program, unbuilt
+    from webdyno.servers.needs import (
+        build_program,
+        find,
+        install_packages,
+        missing_packages,
+        unbuilt,
+    )
 
     packages = missing_packages(stacks, sites)
     packages += [tool.apt for tool in tools if find(tool) is None]

@@ -15,14 +15,14 @@ from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Annotated, NamedTuple, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
-from webdyno.cluster.orders import FLEET_FILE, SPREAD_FILE, FleetHead, SpreadHead
 from webdyno.config import Catalogue, read_experiment
 from webdyno.config.toml_file import TomlFile
 from webdyno.config.validation import first_fault
+from webdyno.core.base import Model
 from webdyno.core.command import command
 from webdyno.core.errors import OperationError, UserError
 from webdyno.core.experiment import Experiment
@@ -40,12 +40,30 @@ if TYPE_CHECKING:  # Ray is an extra, and takes a second to import
     from webdyno.cluster.dispatch import Dispatcher, HostRun, Work
     from webdyno.cluster.host import Host
 
+FLEET_FILE = "fleet.json"
+SPREAD_FILE = "spread.json"
 Head = TypeVar("Head", bound=BaseModel)
 
 REPORTED_APART = 20
 """Of so many hosts each is said of by itself, and gets a report of its own."""
 ROUND = b'{"kind":"round"'
 """How the record of a finished round begins; see `measure.redact.line_of`."""
+
+
+class FleetHead(Model):
+    """`fleet.json` of a fleet's folder."""
+
+    name: str
+    """Of the experiment."""
+    replicates: Annotated[int, Field(ge=1)]
+    """How many hosts are to run it."""
+
+
+class SpreadHead(Model):
+    """`spread.json` of a folder with the points of an experiment, spread over hosts."""
+
+    name: str
+    """Of the experiment."""
 
 
 class Dispatch(NamedTuple):

@@ -31,8 +31,7 @@ from webdyno.launch.consent import (
 from webdyno.load.interface import program
 from webdyno.measure.folder import HEAD_FILE, RunFolder
 from webdyno.servers.needs import needs_of
-from webdyno.servers.open_ports import refuse_open_port
-from webdyno.servers.service_graph import Role, resolve_stack
+from webdyno.servers.service_graph import Role, refuse_open_port, resolve_stack
 
 if TYPE_CHECKING:
     from webdyno.measure.backend import Backend

@@ -28,7 +28,7 @@ from webdyno.core.machine import Calibration, Delay, Limit, Machine, MeasuredCei
 from webdyno.core.measure import Measure
 from webdyno.core.metrics import counted_responses
 from webdyno.core.testbed import TestbedSettings
-from webdyno.host.awake import exact_timers
+from webdyno.host.machine import exact_timers
 from webdyno.host.netns import open_testbed
 from webdyno.host.server_process import PLAIN_ENVIRONMENT, ServerProcess
 from webdyno.host.this_machine import Testbed
@@ -39,7 +39,7 @@ from webdyno.load.loadgen import Loadgen, find_loadgen, loadgen_version
 from webdyno.probes.cpu import tree_cpu
 from webdyno.probes.network import NetworkReading
 from webdyno.servers.ready import Address, wait_for_listener
-from webdyno.servers.sockets import free_port
+from webdyno.servers.service_graph import free_port
 from webdyno.statistics.interval import t_quantile
 from webdyno.validity.client import BUSY_LIMIT
 from webdyno.validity.network import LINK_LIMIT

@@ -16,8 +16,7 @@ from webdyno.core.experiment import Experiment
 from webdyno.core.point import PointPlan, plan_points
 from webdyno.core.records import Response
 from webdyno.core.testbed import TestbedSettings
-from webdyno.host.control_group import ControlGroup, forget_groups
-from webdyno.host.limits import CpuLimit
+from webdyno.host.control_group import ControlGroup, CpuLimit, forget_groups
 from webdyno.host.netns import open_testbed
 from webdyno.host.this_machine import Testbed
 from webdyno.host.workspace import Workspace
@@ -42,15 +41,12 @@ from webdyno.measure.folder import RunFolder
 from webdyno.measure.planned import PlannedVariant, variants_of_all_points
 from webdyno.measure.preflight import ask_all, ask_as_user
 from webdyno.measure.site_rules import broken_rule
-from webdyno.probes.client import ClientWatch
-from webdyno.probes.cpu import server_cpu
-from webdyno.probes.instructions import InstructionCounter, check_counted
-from webdyno.probes.profile import Profiler, SystemCalls
+from webdyno.probes.cpu import ClientWatch, server_cpu
+from webdyno.probes.profile import InstructionCounter, Profiler, SystemCalls, check_counted
 from webdyno.probes.scene import Sampler
 from webdyno.probes.slot import Course, SlotProbe, all_pids
-from webdyno.servers.layout import Placement
 from webdyno.servers.running import RunningStack
-from webdyno.servers.sockets import free_port
+from webdyno.servers.service_graph import Placement, free_port
 from webdyno.servers.starting import ask_versions, open_stack
 
 LOOK_S = 0.05

@@ -29,7 +29,7 @@ from webdyno.measure.planned import PlannedVariant
 from webdyno.measure.point import RunningPoint, rng_of
 from webdyno.measure.variant import RunningRound, ceiling_of
 from webdyno.planning.settings import slot_settings
-from webdyno.servers.log import exhaustion_in
+from webdyno.servers.output import exhaustion_in
 from webdyno.servers.service import StackDied
 
 SEEN_STALLS = 4

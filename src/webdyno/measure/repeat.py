@@ -25,7 +25,6 @@ from webdyno.core.files import (
 )
 from webdyno.core.run import CATALOGUE_FOLDER, EXPERIMENT_FILE
 from webdyno.core.service import Service
-from webdyno.host.copies import copy_opened
 from webdyno.host.users import (
     ServerUser,
     hand_over,
@@ -34,7 +33,7 @@ from webdyno.host.users import (
     owner_of,
     trusted_users,
 )
-from webdyno.host.workspace import Workspace
+from webdyno.host.workspace import Workspace, copy_opened
 from webdyno.measure.planned import PlannedVariant, variants_of_all_points
 
 MOST_KEPT_BYTES = 5 * 2**30

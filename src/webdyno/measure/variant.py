@@ -34,7 +34,7 @@ from webdyno.load.interface import GeneratorError, LoadOrder
 from webdyno.measure.backend import LinkCut, StartedVariant, Tracing
 from webdyno.measure.planned import PlannedVariant
 from webdyno.measure.point import RunningPoint, rng_of
-from webdyno.servers.log import IN_USE, refusal_in
+from webdyno.servers.output import IN_USE, refusal_in
 from webdyno.servers.service import StackDied
 
 logger = logging.getLogger(__name__)

@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from webdyno.core.readings import NetworkUse
-from webdyno.probes.proc_files import PROC, counters
-from webdyno.probes.scene import Scene
+from webdyno.probes.scene import PROC, Scene, counters
 
 PORT_RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
 RECEIVED_BYTES, RECEIVED_PACKETS, SENT_BYTES, SENT_PACKETS = 0, 1, 8, 9
@@ -41,7 +40,7 @@ Listener = tuple[int, int]
 """Local port, and the kernel's number of the socket."""
 
 
-def probe(scene: Scene) -> Generator[None, None, NetworkUse]:
+def network_use(scene: Scene) -> Generator[None, None, NetworkUse]:
     """Report what the servers' network carried, and which connections the listeners dropped.
 
     A testbed or a stack with namespaces of its own has nobody else in them, so that their own

@@ -1,9 +1,11 @@
-"""What a probe is, and what it may look at."""
+"""What a probe is, what it may look at, and how it reads files of /proc."""
 
+import os
 import threading
 import time
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from webdyno.core.base import Model
 from webdyno.host.this_machine import Testbed
@@ -66,3 +68,48 @@ class Scene:
 Probe = Callable[[Scene], Generator[None, None, Part]]
 """Reads what it wants before the slot, yields while the load goes on, reads again, and returns what
 has happened in between; None where that isn't known."""
+
+
+PROC = Path("/proc")
+USUAL_FILE_BYTES = 1 << 16
+
+
+def read_quickly(path: str) -> bytes:
+    """Read a file of /proc that is small as a rule; three times as quick as with a file object."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        text = part = os.read(descriptor, USUAL_FILE_BYTES)
+        while len(part) == USUAL_FILE_BYTES:
+            part = os.read(descriptor, USUAL_FILE_BYTES)
+            text += part
+        return text
+    finally:
+        os.close(descriptor)
+
+
+def number_after(name: bytes, text: bytes) -> int:
+    """Give the number behind a name in a text such as /proc/PID/status; 0 if it isn't there."""
+    place = text.find(name)
+    return int(text[place + len(name) :].split(None, 1)[0]) if place >= 0 else 0
+
+
+def counters(text: str, protocol: str) -> dict[str, int]:
+    """Read counters of a protocol from the text of /proc/net/snmp or /proc/net/netstat.
+
+    There each protocol has a line of names and one of values.
+    """
+    names, values = (
+        line.split()[1:] for line in text.splitlines() if line.startswith(f"{protocol}:")
+    )
+    return {name: int(value) for name, value in zip(names, values, strict=True)}
+
+
+STOPPED = (b"T", b"t")
+"""By a signal, and by a debugger: proc(5), /proc/PID/stat."""
+
+
+def is_stopped(pid: int) -> bool:
+    try:
+        return read_quickly(f"/proc/{pid}/stat").rpartition(b")")[2].split(None, 1)[0] in STOPPED
+    except (OSError, IndexError):
+        return False

@@ -15,25 +15,27 @@ from webdyno.core.long_look import ServerSample
 from webdyno.core.readings import Readings
 from webdyno.core.records import ServerUse
 from webdyno.host.this_machine import Testbed
-from webdyno.probes import blocked, client, databases, host, network, processes, status
-from webdyno.probes.client import ClientReading
-from webdyno.probes.cpu import idle_variants_cpu, server_cpu
-from webdyno.probes.host import Stat, interrupts_kept_apart
-from webdyno.probes.proc_files import read_quickly
+from webdyno.probes import cpu, network, processes, status
+from webdyno.probes.cpu import (
+    ClientReading,
+    Stat,
+    interrupts_kept_apart,
+    server_cpu,
+)
 from webdyno.probes.processes import is_stopped, service_pids
-from webdyno.probes.scene import Part, Probe, Sampler, Scene
+from webdyno.probes.scene import Part, Probe, Sampler, Scene, read_quickly
 from webdyno.servers.running import RunningStack
 
 PROBES: dict[str, Probe] = {
-    "databases": databases.probe,
-    "status": status.probe,
-    "other_variants_cpu_s": idle_variants_cpu,
+    "databases": status.database_use,
+    "status": status.status_counts,
+    "other_variants_cpu_s": cpu.idle_variants_cpu,
     "memory": processes.memory_limit,
-    "services": processes.probe,
-    "network": network.probe,
+    "services": processes.service_use,
+    "network": network.network_use,
     "stopped": processes.stopped,
-    "client_waiting": client.probe,
-    "host": host.probe,
+    "client_waiting": cpu.client_waiting,
+    "host": cpu.host_use,
 }
 """By the name of their part of the readings. What costs most is read farthest from the load: in
 this order before the slot, in the opposite one after it."""
@@ -62,7 +64,7 @@ class SlotProbe:
         """`stacks` are all variants that are up on the testbed, `variant` names the loaded one."""
         others = {name: stack for name, stack in stacks.items() if name != variant}
         self._scene = Scene(stacks[variant], others, testbed, client_pid)
-        self._probes = PROBES | ({BLOCKED: blocked.probe} if sees_blocked else {})
+        self._probes = PROBES | ({BLOCKED: processes.blocked_threads} if sees_blocked else {})
         self._interrupts_apart = interrupts_kept_apart()
         self._running: dict[str, Generator[None, None, Part]] = {}
         self._parts: dict[str, Any] = {}

@@ -13,7 +13,6 @@ from webdyno.core.files import folder_inside, write_whole, writing
 from webdyno.core.service import PERF_NAMES, Service
 from webdyno.core.stack import Site
 from webdyno.core.text import with_secrets
-from webdyno.host.copies import copy_own
 from webdyno.host.netns import CLIENT, Namespace
 from webdyno.host.server_process import PLAIN_ENVIRONMENT
 from webdyno.host.this_machine import Testbed
@@ -25,15 +24,19 @@ from webdyno.host.users import (
     programs_user,
     uid_of,
 )
-from webdyno.host.workspace import Workspace
-from webdyno.servers.certificates import certificate
-from webdyno.servers.needs import needs_of, paths_of_needs
-from webdyno.servers.programs import folder_of_program
+from webdyno.host.workspace import Workspace, copy_own
+from webdyno.servers.needs import folder_of_program, needs_of, paths_of_needs
 from webdyno.servers.ready import Address
 from webdyno.servers.render import Job, RenderedJob, fill_in, service_job, without_empty
 from webdyno.servers.service import RunningService
-from webdyno.servers.service_graph import Role
-from webdyno.servers.sockets import HOST, free_port, own_network_host
+from webdyno.servers.service_graph import (
+    HOST,
+    Placement,
+    Role,
+    certificate,
+    free_port,
+    own_network_host,
+)
 
 CERTIFICATE_FILE, KEY_FILE = "certificate.pem", "key.pem"
 BOTH_FILE = "key-and-certificate.pem"
@@ -51,20 +54,6 @@ class Secrets(dict[str, str]):
     def __missing__(self, name: str) -> str:
         self[name] = hmac.digest(self._seed, name.encode(), "sha256").hex()[:32]
         return self[name]
-
-
-@dataclass(frozen=True)
-class Placement:
-    """A stack whose services are on several hosts, as one of them sees it."""
-
-    mine: frozenset[str]
-    """The roles that run here."""
-    addresses: Mapping[str, tuple[str, int]]
-    """Host and port of every role."""
-    seed: bytes
-    """What passwords are made from."""
-    name: str
-    """Of the folder by which the site's files are found, the same on all hosts."""
 
 
 @dataclass(frozen=True)

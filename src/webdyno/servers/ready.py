@@ -15,8 +15,7 @@ from webdyno.core.load import HttpProtocol, Load
 from webdyno.core.service import BAD_REQUEST
 from webdyno.load.asking import Conversation, NoResponse
 from webdyno.load.interface import ServerResponse
-from webdyno.servers.certificates import SECURE
-from webdyno.servers.sockets import NewSocket, tcp
+from webdyno.servers.service_graph import SECURE, NewSocket, tcp
 
 POLL_S = 0.005
 LOOK_S = 0.1

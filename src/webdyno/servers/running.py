@@ -10,10 +10,8 @@ from typing import NamedTuple
 from webdyno.core.service import BAD_REQUEST, OK, SERVER_ERROR, Own
 from webdyno.core.stack import Site, Stack
 from webdyno.core.units import memory_words
-from webdyno.host.control_group import ControlGroup, trees
-from webdyno.host.limits import CpuLimit, MemoryLimit, MemoryReading
-from webdyno.host.listening import FoundProcess
-from webdyno.host.server_process import ServerProcess
+from webdyno.host.control_group import ControlGroup, CpuLimit, MemoryLimit, MemoryReading, trees
+from webdyno.host.server_process import FoundProcess, ServerProcess
 from webdyno.host.this_machine import Testbed
 from webdyno.servers.prepared import FILLED, PreparedSite, preload
 from webdyno.servers.ready import (

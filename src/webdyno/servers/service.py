@@ -11,17 +11,23 @@ from pathlib import Path
 from webdyno.core.errors import OperationError, UserError
 from webdyno.core.files import write_whole
 from webdyno.core.format import indented
-from webdyno.host.listening import FoundProcess, addresses
-from webdyno.host.server_process import ServerProcess
+from webdyno.host.server_process import FoundProcess, ServerProcess, addresses
 from webdyno.host.this_machine import Testbed
 from webdyno.host.users import name_of
 from webdyno.host.workspace import Workspace
-from webdyno.servers.commands import WITHIN_S, CommandError, run_checked
-from webdyno.servers.log import hint, other_port_in_use, refused, shown_lines
+from webdyno.servers.output import (
+    WITHIN_S,
+    CommandError,
+    hint,
+    other_port_in_use,
+    refused,
+    run_checked,
+    shown_lines,
+    version_of,
+)
 from webdyno.servers.ready import START_WITHIN_S, Address, wait_for_listener
 from webdyno.servers.render import RenderedJob, without_empty
 from webdyno.servers.service_graph import Role
-from webdyno.servers.versions import version_of
 
 logger = logging.getLogger(__name__)
 

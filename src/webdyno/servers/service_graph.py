@@ -1,16 +1,25 @@
-"""Resolves which services a stack runs for a site, in which order and with which settings."""
+"""Which services a stack runs for a site, with which settings, and where they listen."""
 
-from collections.abc import Mapping
+import errno
+import random
+import socket
+import tempfile
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
-from typing import cast
+from pathlib import Path
+from typing import NamedTuple, cast
 
-from webdyno.core.errors import UserError
+import psutil
+
+from webdyno.core.errors import OperationError, UserError
 from webdyno.core.load import HttpProtocol
 from webdyno.core.service import Service
 from webdyno.core.setting import Setting, SettingValue, in_figures
 from webdyno.core.stack import RoleDefinition, Site, Stack
-from webdyno.servers.certificates import SECURE
+from webdyno.core.testbed import OWN_NETWORKS
+from webdyno.host.children import must, run_program
 
 
 @dataclass(frozen=True)
@@ -46,6 +55,20 @@ class Role:
         A user's own configuration may have hosts with TLS besides the one that is asked.
         """
         return self.speaks in SECURE or (self.service.own is not None and bool(self.service.files))
+
+
+@dataclass(frozen=True)
+class Placement:
+    """A stack whose services are on several hosts, as one of them sees it."""
+
+    mine: frozenset[str]
+    """The roles that run here."""
+    addresses: Mapping[str, tuple[str, int]]
+    """Host and port of every role."""
+    seed: bytes
+    """What passwords are made from."""
+    name: str
+    """Of the folder by which the site's files are found, the same on all hosts."""
 
 
 @dataclass(frozen=True)
@@ -124,3 +147,187 @@ def _start_order(stack: Stack) -> list[str]:
     except CycleError as error:
         circle = " -> ".join(error.args[1])
         raise UserError(f"stack {stack.name}: services link in a circle: {circle}") from None
+
+
+WITHOUT_PASSWORD = {"fastcgi": "run PHP"}
+"""What clients of a protocol may do as the servers' user, since it knows no password."""
+
+
+def refuse_open_port(role: Role, stack: Stack, *, is_private: bool) -> None:
+    """Raise UserError where any account of this machine could have the servers' user run code.
+
+    `is_private`: no other account reaches the network that the servers are in.
+    """
+    may = WITHOUT_PASSWORD.get(role.service.protocol)
+    if may is None or is_private or role.by_socket:
+        return
+    targets = stack.exposed_settings().items()
+    setting = next(
+        (name for name, target in targets if (role.name, "listen") in target.sets), "listen"
+    )
+    raise UserError(
+        f"stack {stack.name}: {role.service.title} would listen on TCP where any account of this "
+        f"machine could {may} as the servers' user, since its protocol knows no password; "
+        f"measure in a network of its own (--testbed netns, as root), or leave {setting} at unix"
+    )
+
+
+def is_asked_from_elsewhere(role: Role, roles: Sequence[Role], placement: Placement) -> bool:
+    """Whether a service that links to a role is on another host than that role.
+
+    As far as this host is concerned: one of both runs here. Hosts of a test may share an address.
+    """
+    clients = [client.name for client in roles if role.name in client.links.values()]
+    is_mine = role.name in placement.mine
+    return any((client in placement.mine) != is_mine for client in clients)
+
+
+def on_ports(roles: Sequence[Role], placement: Placement) -> list[Role]:
+    """Have services listen on ports, by which other hosts reach them.
+
+    Those that let clients run code keep their Unix sockets unless another host asks them.
+    """
+    return [
+        role
+        if role.service.protocol in WITHOUT_PASSWORD
+        and not is_asked_from_elsewhere(role, roles, placement)
+        else role.on_a_port()
+        for role in roles
+    ]
+
+
+SECURE = frozenset({"https", "h2"})
+"""Protocols that are spoken over TLS."""
+
+_KEYS: dict[str, tuple[str, ...]] = {
+    "ec": ("ec", "-pkeyopt", "ec_paramgen_curve:P-256"),
+    "rsa": ("rsa:2048",),
+}
+DAYS = 30
+WITHIN_S = 60.0
+INSTALL = (
+    "TLS needs a certificate, which the program openssl makes; on Debian: apt-get install openssl"
+)
+
+
+class Certificate(NamedTuple):
+    """A certificate with its key, as PEM."""
+
+    certificate: str
+    key: str
+
+
+@cache
+def certificate(host: str, kind: str) -> Certificate:
+    """Make a self-signed certificate for an address; raise OperationError where openssl can't.
+
+    `kind` is ec, on the curve P-256 as most certificates are today, or rsa, of 2048 bits.
+    """
+    with tempfile.TemporaryDirectory(prefix="webdyno-certificate-") as folder:
+        files = Certificate(f"{folder}/certificate.pem", f"{folder}/key.pem")
+        words = [
+            *("openssl", "req", "-x509", "-nodes", "-newkey", *_KEYS[kind]),
+            *("-keyout", files.key, "-out", files.certificate, "-days", str(DAYS)),
+            *("-subj", f"/CN={host}", "-addext", f"subjectAltName=IP:{host}"),
+        ]
+        made = run_program(words, within_s=WITHIN_S, install=INSTALL)
+        must(made, "openssl couldn't make a certificate")
+        return Certificate(Path(files.certificate).read_text(), Path(files.key).read_text())
+
+
+HOST = "127.0.0.1"
+LOWEST = 10_240
+MOST_PORTS = 1000
+"""Ports are drawn from at least so many, even where outgoing connections leave fewer."""
+TRIES = 200
+NETWORK_FROM = 16
+"""Addresses before this one belong to the testbed that has a network of its own."""
+
+NewSocket = Callable[[], socket.socket]
+"""Makes a TCP socket; on some testbeds in another network namespace than ours."""
+
+
+def free_port(
+    new_socket: NewSocket = socket.socket, taken: Container[int] = (), host: str = HOST
+) -> int:
+    """Give a port that nobody listens on and that no outgoing connection will be given.
+
+    `taken` are ports that were given away already, though nobody may listen on them yet.
+
+    The kernel takes ports of outgoing connections from its local port range; a port below that
+    can't be taken by the load's own connections between now and the server's start. It is drawn
+    at random, so that stacks which start at the same time don't meet. `new_socket` makes sockets
+    where the port is to be free, at the address `host`.
+    """
+    highest = max(LOWEST + MOST_PORTS, _first_local_port()) - 1
+    for _ in range(TRIES):
+        port = random.SystemRandom().randint(LOWEST, highest)
+        if port not in taken and _can_listen(port, new_socket, host) is None:
+            return port
+    raise OperationError(f"found no free port on {host} between {LOWEST} and {highest}")
+
+
+def tcp(host: str, new_socket: NewSocket = socket.socket) -> socket.socket:
+    """Make a socket that can be connected to an address.
+
+    An IPv6 address have servers alone that ran before, on this machine.
+    """
+    return socket.socket(socket.AF_INET6) if ":" in host else new_socket()
+
+
+def own_network_host() -> str:
+    """Draw an address for servers that have a network of their own, at random as ports are.
+
+    It isn't the client's.
+    """
+    offset = random.SystemRandom().randrange(NETWORK_FROM, OWN_NETWORKS.num_addresses - 1)
+    return str(OWN_NETWORKS[offset])
+
+
+def demand_port(port: int) -> int:
+    """Give the port back if it is free, else raise OperationError that says who holds it."""
+    fault = _can_listen(port)
+    if fault is None:
+        return port
+    if fault.errno == errno.EADDRINUSE:
+        raise OperationError(
+            f"port {port} is in use{_holder(port)}; stop that or choose another --port"
+        )
+    raise OperationError(f"can't listen on port {port}: {fault.strerror}; choose another --port")
+
+
+def _can_listen(
+    port: int, new_socket: NewSocket = socket.socket, host: str = HOST
+) -> OSError | None:
+    with new_socket() as probe:
+        # As servers do it: connections that linger after their end don't block the port.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+            probe.listen(1)
+        except OSError as error:
+            return error
+    return None
+
+
+def _holder(port: int) -> str:
+    try:
+        connections = psutil.net_connections("tcp")
+    except (psutil.Error, OSError):
+        return ""
+    for connection in connections:
+        listens = connection.status == psutil.CONN_LISTEN and connection.laddr[1:] == (port,)
+        if listens and connection.pid is not None:
+            try:
+                name = psutil.Process(connection.pid).name()
+            except psutil.Error:
+                break
+            return f" by {name} (process {connection.pid})"
+    return ""
+
+
+def _first_local_port() -> int:
+    try:
+        return int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    except (OSError, ValueError):
+        return 32_768

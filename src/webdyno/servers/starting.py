@@ -17,21 +17,26 @@ from webdyno.core.errors import OperationError, UserError
 from webdyno.core.format import indented
 from webdyno.core.setting import SettingValue
 from webdyno.core.stack import Site, Stack
-from webdyno.host.control_group import ControlGroup, forget_groups
-from webdyno.host.copies import copy_own
-from webdyno.host.limits import MemoryLimit
+from webdyno.host.control_group import ControlGroup, MemoryLimit, forget_groups
 from webdyno.host.netns import SharedNetwork
 from webdyno.host.this_machine import Testbed
 from webdyno.host.users import ServerUser, hand_over, make_private
-from webdyno.host.workspace import Workspace, home_folder, open_folder
-from webdyno.servers.layout import Deployment, Placement, lay_out, testbed_of
-from webdyno.servers.open_ports import is_asked_from_elsewhere, on_ports, refuse_open_port
+from webdyno.host.workspace import Workspace, copy_own, home_folder, open_folder
+from webdyno.servers.layout import Deployment, lay_out, testbed_of
 from webdyno.servers.prepared import FILLED, prepare_site, site_view
 from webdyno.servers.ready import FirstRequest
 from webdyno.servers.running import Bounds, RunningStack
 from webdyno.servers.service import StackDied
-from webdyno.servers.service_graph import ResolvedStack, Role, resolve_stack
-from webdyno.servers.sockets import demand_port
+from webdyno.servers.service_graph import (
+    Placement,
+    ResolvedStack,
+    Role,
+    demand_port,
+    is_asked_from_elsewhere,
+    on_ports,
+    refuse_open_port,
+    resolve_stack,
+)
 
 LINK_KEPT_FOR_S = 86_400.0
 

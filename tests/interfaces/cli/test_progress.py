@@ -11,7 +11,7 @@ from webdyno.core.point import Point
 from webdyno.core.records import Record, RoundRecord, SlotRecord
 from webdyno.evidence.point_data import PointData
 from webdyno.interfaces.cli.report import diff, report
-from webdyno.launch.progress_lines import LineProgress, round_name, slot_words
+from webdyno.launch.caller import LineProgress, round_name, slot_words
 from webdyno.media.console import notify
 
 

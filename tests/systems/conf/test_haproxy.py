@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from webdyno.core.errors import UserError
-from webdyno.servers.certificates import certificate
+from webdyno.servers.service_graph import certificate
 from webdyno.systems.conf.haproxy import relocate
 from webdyno.systems.conf.passing import elsewhere
 from webdyno.systems.conf.relocation import (

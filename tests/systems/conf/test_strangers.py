@@ -14,8 +14,8 @@ from systems.conf.strangers_elsewhere import of_others
 from webdyno.config import Catalogue
 from webdyno.core.errors import UserError
 from webdyno.core.service import Need
-from webdyno.servers.certificates import certificate
 from webdyno.servers.needs import find
+from webdyno.servers.service_graph import certificate
 from webdyno.systems.conf import configuration
 from webdyno.systems.target import GeneratedService, OwnKeys, TargetSpec
 

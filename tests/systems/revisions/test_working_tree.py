@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from e2e.own import commit, git
-from webdyno.host.building import DONE
+from webdyno.host.this_machine import DONE
 from webdyno.systems.revisions.builds import _written_since
 from webdyno.systems.revisions.repository import Repository, Revision
 

@@ -20,7 +20,7 @@ from webdyno.media.console import notify, plain_console, print_table
 
 if TYPE_CHECKING:  # Ray is an extra, and takes a second to import
     from webdyno.cluster.host import CheckedHost
-    from webdyno.cluster.launch import LaunchResult, SshHost
+    from webdyno.cluster.node import LaunchResult, SshHost
     from webdyno.interfaces.cli.flags import RunFlags
     from webdyno.launch.dispatch import Dispatch
 
@@ -69,7 +69,7 @@ def cluster(
         return _check(hosts[0] if hosts else None)
     if not hosts:
         raise UserError(f"cluster {what} takes the hosts: user@10.0.0.1 user@10.0.0.2, head first")
-    from webdyno.cluster.launch import ssh_hosts
+    from webdyno.cluster.node import ssh_hosts
 
     named = ssh_hosts(hosts, python or sys.executable)
     return _up(named, port) if what == "up" else _down(named)
@@ -102,7 +102,7 @@ def _check(head: str | None) -> Exit:
 
 def _up(hosts: Sequence["SshHost"], port: int) -> Exit:
     """Start a cluster; say of each host, and how to go on."""
-    from webdyno.cluster.launch import addresses_of, start_cluster
+    from webdyno.cluster.node import addresses_of, start_cluster
 
     addresses = addresses_of(hosts)
     given = os.environ.get("RAY_AUTH_TOKEN")
@@ -138,7 +138,7 @@ And in the end, from here:
 
 def _down(hosts: Sequence["SshHost"]) -> Exit:
     """Stop a cluster; say of each host what was there."""
-    from webdyno.cluster.launch import addresses_of, stop_cluster
+    from webdyno.cluster.node import addresses_of, stop_cluster
 
     ended = list(map(_report_end, stop_cluster(addresses_of(hosts))))
     return Exit.OK if all(ended) else Exit.FAILED
@@ -172,14 +172,14 @@ def _row(looked: "CheckedHost") -> tuple[str, ...]:
 
 def is_fleet(paths: Sequence[Path]) -> bool:
     """Whether these are several runs, or a folder that has one for each host."""
-    from webdyno.cluster.orders import FLEET_FILE
+    from webdyno.launch.dispatch import FLEET_FILE
 
     return len(paths) > 1 or (paths[0] / FLEET_FILE).exists()
 
 
 def is_spread(path: Path) -> bool:
     """Whether it is a folder that has a run for each point of an experiment."""
-    from webdyno.cluster.orders import SPREAD_FILE
+    from webdyno.launch.dispatch import SPREAD_FILE
 
     return (path / SPREAD_FILE).exists()
 

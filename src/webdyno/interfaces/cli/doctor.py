@@ -96,7 +96,7 @@ def _install(names: Sequence[str], catalogue: "Catalogue", *, yes: bool) -> None
     from webdyno.interfaces.cli.progress import at_terminal
     from webdyno.launch.consent import agree_to_catalogues, provide
     from webdyno.media.console import plain_console
-    from webdyno.servers.programs import unbuilt
+    from webdyno.servers.needs import unbuilt
 
     wanted = [catalogue.stack(name) for name in names] or list(catalogue.stacks.values())
     sites = {site.name: site for stack in wanted for site in catalogue.sites_for(stack)}
@@ -269,7 +269,7 @@ def _limit_checks(machine: "Machine") -> Iterator[Check]:
 
 def _sleep(machine: "Machine") -> Check:
     """Report what a sleep costs the client here, and what it would on CPUs that are kept awake."""
-    from webdyno.host.awake import kept_awake, sleep_cost
+    from webdyno.host.machine import kept_awake, sleep_cost
 
     cpu = machine.split.client[-1]
     usual = sleep_cost(cpu)
@@ -305,7 +305,7 @@ def _cpu_accounting() -> Check:
 
 
 def _instructions() -> Check:
-    from webdyno.probes.instructions import why_uncounted
+    from webdyno.probes.profile import why_uncounted
 
     if why := why_uncounted():
         return Check("instructions", "not counted", why)
@@ -322,8 +322,7 @@ def _engine() -> Check:
 
 
 def _package_checks(catalogue: "Catalogue") -> Iterator[Check]:
-    from webdyno.servers.needs import missing_packages
-    from webdyno.servers.programs import unbuilt
+    from webdyno.servers.needs import missing_packages, unbuilt
 
     for stack in catalogue.stacks.values():
         missing = missing_packages([stack])

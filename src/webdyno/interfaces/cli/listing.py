@@ -65,7 +65,7 @@ def _list_stacks(catalogue: "Catalogue") -> None:
 
 def _with_versions(stack: "Stack") -> str:
     """Give a stack's title, and what the lock files of its programs pin."""
-    from webdyno.servers.versions import locked_versions
+    from webdyno.servers.output import locked_versions
 
     locked = [
         version

@@ -20,8 +20,7 @@ from webdyno.core.point import Point
 from webdyno.core.records import RoundRecord, SlotRecord
 from webdyno.core.run import RunHead
 from webdyno.interfaces.cli.flags import RunFlags, Verbosity
-from webdyno.launch.caller import Caller
-from webdyno.launch.progress_lines import LineProgress
+from webdyno.launch.caller import Caller, LineProgress
 from webdyno.media.console import notify, plain_console, print_notice
 
 if TYPE_CHECKING:  # numpy takes a while to import

@@ -1,7 +1,7 @@
 """One call of the Python API as a process of its own.
 
 `python -m webdyno.interfaces.python CALL ARGUMENTS`: the arguments are a JSON object. What is
-reported goes to standard error, the answer to standard output. `webdyno.host.python` gives these
+reported goes to standard error, the answer to standard output. `webdyno.host.children` gives these
 words to who starts it.
 """
 

@@ -38,7 +38,7 @@ from webdyno.launch.arrangement import (
     arranged,
     checked_with_own,
 )
-from webdyno.launch.caller import AskPerson, Caller
+from webdyno.launch.caller import AskPerson, Caller, LineProgress
 from webdyno.launch.consent import refuse_reading
 from webdyno.launch.measure import (
     MeasuredRun,
@@ -48,7 +48,6 @@ from webdyno.launch.measure import (
     what_is_kept,
     within_budget,
 )
-from webdyno.launch.progress_lines import LineProgress
 from webdyno.measure.folder import RunFolder
 
 logger = logging.getLogger(__name__)

@@ -14,8 +14,7 @@ from threading import Lock
 from typing import Literal, NamedTuple
 
 from webdyno.core.errors import OperationError, UserError
-from webdyno.host.children import ending_with_us, interrupt
-from webdyno.host.python import words_of
+from webdyno.host.children import ending_with_us, interrupt, words_of
 from webdyno.measure.folder import HEAD_FILE, RunFolder, is_held
 from webdyno.measure.records_file import RECORDS_FILE
 from webdyno.report.result_page import html_page

@@ -10,7 +10,7 @@ from webdyno.core.request import header
 from webdyno.core.stack import Site
 from webdyno.host.children import must, run_program
 from webdyno.load.interface import ServerResponse
-from webdyno.probes.databases import DatabaseCounts, read_counts
+from webdyno.probes.status import DatabaseCounts, read_counts
 from webdyno.servers.service import RunningService
 
 WITHIN_S = 30.0

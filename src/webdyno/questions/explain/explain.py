@@ -74,7 +74,7 @@ class AskedExplanation:
 
 def measure_limits(asked: AskedExplanation, caller: Caller) -> Iterator[MeasuredRun]:
     """Measure each variant next to itself with less of one thing, in a folder of its own."""
-    from webdyno.host.limits import CpuLimit
+    from webdyno.host.control_group import CpuLimit
     from webdyno.questions.explain.experiments import limits_experiment
 
     experiment = asked.experiment(len(asked.all_variants))

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from webdyno.core.errors import UserError
 from webdyno.core.text import SECRET
-from webdyno.host.python import python_file
+from webdyno.host.children import python_file
 from webdyno.systems.command import variables_of_services
 from webdyno.systems.containers import container_names
 from webdyno.systems.containers.compose import ComposeService, compose_files, compose_services

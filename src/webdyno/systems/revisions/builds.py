@@ -15,10 +15,9 @@ from webdyno.core.errors import OperationError, UserError
 from webdyno.core.format import duration, listed_to
 from webdyno.core.hiding import hidden
 from webdyno.core.text import with_secrets
-from webdyno.host.building import DONE, KEPT_FOR_S, run_build
 from webdyno.host.children import must
 from webdyno.host.server_process import PLAIN_ENVIRONMENT
-from webdyno.host.this_machine import Testbed
+from webdyno.host.this_machine import DONE, KEPT_FOR_S, Testbed, run_build
 from webdyno.host.users import ServerUser, home_of
 from webdyno.host.workspace import home_folder, open_folder, open_lock
 from webdyno.systems.app import PROJECT_FILE
