@@ -29,8 +29,15 @@ class AuditRule(Generic[Evidence]):
     """How to measure it, with the command."""
 
     def also(self, check: Callable[[Other], Iterator[Violation]]) -> "AuditRule[Other]":
-        """Give the same rule for evidence of another kind."""
+        """Make the same rule of another check."""
         return AuditRule(self.name, check, self.why, self.instead)
+
+
+def rule(
+    name: str, *, why: str, instead: str
+) -> Callable[[Callable[[Evidence], Iterator[Violation]]], AuditRule[Evidence]]:
+    """Make a rule of the function that checks it."""
+    return lambda check: AuditRule(name, check, why, instead)
 
 
 def numeral(value: float, digits: int = 3) -> str:

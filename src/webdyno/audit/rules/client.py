@@ -11,7 +11,7 @@ from webdyno.audit.prose import (
     RanOut,
 )
 from webdyno.audit.reader import AuditedText
-from webdyno.audit.rules import AuditRule, Violation, numeral
+from webdyno.audit.rules import Violation, numeral, rule
 from webdyno.audit.rules.under_way import THINKING
 from webdyno.formats.output import Command, Output
 
@@ -42,7 +42,14 @@ def _few_per_connection(requests: int, connections: int, what: str) -> str | Non
     )
 
 
-def _few(output: Output) -> Iterator[Violation]:
+@rule(
+    "few-requests-per-connection",
+    why="Most of the run is opening connections and waiting for the last ones; queues, caches "
+    "and worker processes never get to a steady state.",
+    instead="webdyno load URL -c 64 --time 30s runs for a time instead; webdyno compare nginx "
+    "apache-prefork warms up first and repeats with fresh starts.",
+)
+def few_requests_per_connection(output: Output) -> Iterator[Violation]:
     if output.demanded_rps or output.tool in THINKING:
         return  # connections that wait for their turn are no start and no end
     if output.requests and output.concurrency:
@@ -51,7 +58,14 @@ def _few(output: Output) -> Iterator[Violation]:
             yield Violation(output.where("requests", "concurrency"), what)
 
 
-def _pipelined(output: Output) -> Iterator[Violation]:
+@rule(
+    "pipelining",
+    why="Browsers and HTTP clients wait for a response before they ask again. Many requests in one "
+    "packet cost a server far less, so the rate is one that no user sees.",
+    instead="webdyno load URL -c 256 --time 30s sends one request at a time over each connection; "
+    "measure every variant so.",
+)
+def pipelining(output: Output) -> Iterator[Violation]:
     depth = output.pipelining or 1
     if depth > 1 and output.tool != "redis-benchmark":
         option = output.command.pipelined_by if output.command else None
@@ -61,7 +75,14 @@ def _pipelined(output: Output) -> Iterator[Violation]:
         yield Violation(output.command.line if option and output.command else line, what)
 
 
-def _keepalive_refused(output: Output) -> Iterator[Violation]:
+@rule(
+    "keepalive-refused",
+    why="ab speaks HTTP/1.0: a response without Content-Length ends with its connection, so a "
+    "dynamic page pays for a new connection each time and a static one doesn't.",
+    instead="webdyno load URL --keepalive always speaks HTTP/1.1 and counts how many "
+    "requests were sent over kept connections.",
+)
+def keepalive_refused(output: Output) -> Iterator[Violation]:
     kept, whole = output.keepalive_requests, output.requests
     if kept is None or not whole or not output.keepalive_requested or kept >= KEPT * whole:
         return
@@ -69,7 +90,14 @@ def _keepalive_refused(output: Output) -> Iterator[Violation]:
     yield Violation(output.where("keepalive_requests"), what)
 
 
-def _syn_lost(output: Output) -> Iterator[Violation]:
+@rule(
+    "syn-retransmission",
+    why="The server's queue for new connections was full (or packets were lost), and the "
+    "kernel's timer is in the figures: mean, p99 and rate are about the queue's length.",
+    instead="Raise the server's backlog and net.core.somaxconn, or keep connections open: "
+    "webdyno load URL -c 200 --keepalive always counts connect times apart.",
+)
+def syn_retransmission(output: Output) -> Iterator[Violation]:
     longest, usual = output.connect_max_ms, output.connect_median_ms
     if longest is None:
         return
@@ -83,7 +111,14 @@ def _syn_lost(output: Output) -> Iterator[Violation]:
             return
 
 
-def _one_at_a_time(output: Output) -> Iterator[Violation]:
+@rule(
+    "one-at-a-time",
+    why="The next connection begins when the last has ended. That says how long one client "
+    "waits, and nothing of many clients at once.",
+    instead="webdyno load URL -c 100 --time 30s for connections side by side, or --conn-rate RATE "
+    "for ones that come at a rate.",
+)
+def one_at_a_time(output: Output) -> Iterator[Violation]:
     several = (output.connections or 0) > 1
     if several and (output.most_connections == 1 or _always_one_request(output)):
         what = f"{numeral(output.connections or 0)} connections, one after the other"
@@ -95,34 +130,6 @@ def _always_one_request(output: Output) -> bool:
     if output.most_connections is not None or not output.throughput_rps or not output.mean_ms:
         return False
     return ONE[0] <= output.throughput_rps * output.mean_ms / 1000 <= ONE[1]
-
-
-FEW_REQUESTS = AuditRule(
-    "few-requests-per-connection",
-    _few,
-    why="Most of the run is opening connections and waiting for the last ones; queues, caches "
-    "and worker processes never get to a steady state.",
-    instead="webdyno load URL -c 64 --time 30s runs for a time instead; webdyno compare nginx "
-    "apache-prefork warms up first and repeats with fresh starts.",
-)
-
-ONE_AT_A_TIME = AuditRule(
-    "one-at-a-time",
-    _one_at_a_time,
-    why="The next connection begins when the last has ended. That says how long one client "
-    "waits, and nothing of many clients at once.",
-    instead="webdyno load URL -c 100 --time 30s for connections side by side, or --conn-rate RATE "
-    "for ones that come at a rate.",
-)
-
-PIPELINING = AuditRule(
-    "pipelining",
-    _pipelined,
-    why="Browsers and HTTP clients wait for a response before they ask again. Many requests in one "
-    "packet cost a server far less, so the rate is one that no user sees.",
-    instead="webdyno load URL -c 256 --time 30s sends one request at a time over each connection; "
-    "measure every variant so.",
-)
 
 
 def ran_out(output: Output) -> Mapping[str, int]:
@@ -141,21 +148,35 @@ def ran_out(output: Output) -> Mapping[str, int]:
     return counts
 
 
-def _client_limit(output: Output) -> Iterator[Violation]:
+@rule(
+    "client-limit",
+    why="The load that was requested was never put on the server: these requests were not "
+    "sent, and the rest is what the client could do.",
+    instead="Keep connections open (webdyno load URL --keepalive always), add addresses to "
+    "connect from (--source ADDRESS) for ports, and raise `ulimit -n` for descriptors.",
+)
+def client_limit(output: Output) -> Iterator[Violation]:
     line = output.where("out_of_descriptors", "failed", "gave_up", "by_status")
     for what, count in ran_out(output).items():
         times = f" {numeral(count)} times" if count > 1 else ""
         yield Violation(line, f"the client ran out of {what}{times}")
 
 
-def _said_to_run_out(document: AuditedText) -> Iterator[Violation]:
+@client_limit.also
+def client_limit_in_logs(document: AuditedText) -> Iterator[Violation]:
     """Name lines next to outputs, as k6 and siege log errors; a proxy may say the same."""
     if any(True for _ in document.web_outputs):
         for seen in document.of(RanOut):
             yield Violation(seen.line, f"somebody ran out of {seen.what}", serious=False)
 
 
-def _first_million(output: Output) -> Iterator[Violation]:
+@rule(
+    "first-million",
+    why="What came later is in the throughput alone: a server that broke in the last minute "
+    "looks well.",
+    instead="webdyno load URL -c 64 --time 30s counts each response, whatever their number.",
+)
+def first_million(output: Output) -> Iterator[Violation]:
     if not output.first_counted or not output.requests:
         return
     what = f"{output.tool} keeps the first {numeral(output.first_counted)} responses of "
@@ -164,7 +185,13 @@ def _first_million(output: Output) -> Iterator[Violation]:
     yield Violation(output.where("by_status"), what, serious=False)
 
 
-def _other_command(output: Output) -> Iterator[Violation]:
+@rule(
+    "other-command",
+    why="The output isn't of this command, so its settings aren't known; they were not used.",
+    instead="Keep command and output together: webdyno run keeps every setting in the run's "
+    "folder.",
+)
+def other_command(output: Output) -> Iterator[Violation]:
     command = output.other_command
     if not command:
         return
@@ -180,7 +207,13 @@ def _other_command(output: Output) -> Iterator[Violation]:
     yield Violation(line, what, serious=False)
 
 
-def _unread_options(document: AuditedText) -> Iterator[Violation]:
+@rule(
+    "unread-option",
+    why="It may change what is sent, how fast, or over how many connections. This was not "
+    "looked at, and what depends on it is no more than a note.",
+    instead="webdyno load URL -c 64 --time 30s --format json writes down every setting.",
+)
+def unread_option(document: AuditedText) -> Iterator[Violation]:
     """Name the options that nobody here knows: what they change was not looked at."""
     joined = (each.command for each in document.of(Output))
     for command in sorted(
@@ -192,54 +225,8 @@ def _unread_options(document: AuditedText) -> Iterator[Violation]:
             yield Violation(command.line, what, serious=False, tool=command.tool)
 
 
-CLIENT_LIMIT = AuditRule(
-    "client-limit",
-    _client_limit,
-    why="The load that was requested was never put on the server: these requests were not "
-    "sent, and the rest is what the client could do.",
-    instead="Keep connections open (webdyno load URL --keepalive always), add addresses to "
-    "connect from (--source ADDRESS) for ports, and raise `ulimit -n` for descriptors.",
-)
-
-OUTPUT_RULES = (
-    CLIENT_LIMIT,
-    AuditRule(
-        "first-million",
-        _first_million,
-        why="What came later is in the throughput alone: a server that broke in the last minute "
-        "looks well.",
-        instead="webdyno load URL -c 64 --time 30s counts each response, whatever their number.",
-    ),
-    AuditRule(
-        "other-command",
-        _other_command,
-        why="The output isn't of this command, so its settings aren't known; they were not used.",
-        instead="Keep command and output together: webdyno run keeps every setting in the run's "
-        "folder.",
-    ),
-    FEW_REQUESTS,
-    PIPELINING,
-    AuditRule(
-        "keepalive-refused",
-        _keepalive_refused,
-        why="ab speaks HTTP/1.0: a response without Content-Length ends with its connection, so a "
-        "dynamic page pays for a new connection each time and a static one doesn't.",
-        instead="webdyno load URL --keepalive always speaks HTTP/1.1 and counts how many "
-        "requests were sent over kept connections.",
-    ),
-    AuditRule(
-        "syn-retransmission",
-        _syn_lost,
-        why="The server's queue for new connections was full (or packets were lost), and the "
-        "kernel's timer is in the figures: mean, p99 and rate are about the queue's length.",
-        instead="Raise the server's backlog and net.core.somaxconn, or keep connections open: "
-        "webdyno load URL -c 200 --keepalive always counts connect times apart.",
-    ),
-    ONE_AT_A_TIME,
-)
-
-
-def _few_in_commands(document: AuditedText) -> Iterator[Violation]:
+@few_requests_per_connection.also
+def few_requests_in_commands(document: AuditedText) -> Iterator[Violation]:
     for command in document.of(Command):
         if command.requests and command.concurrency:
             asks = "the command asks for"
@@ -248,7 +235,8 @@ def _few_in_commands(document: AuditedText) -> Iterator[Violation]:
                 yield Violation(command.line, what, tool=command.tool)
 
 
-def _pipelining_commands(document: AuditedText) -> Iterator[Violation]:
+@pipelining.also
+def pipelining_in_commands(document: AuditedText) -> Iterator[Violation]:
     for command in document.of(Command):
         if (command.pipelining or 1) > 1 and command.tool != "redis-benchmark":
             what = f"the command asks for pipelining (`{command.pipelined_by}`)"
@@ -258,7 +246,8 @@ def _pipelining_commands(document: AuditedText) -> Iterator[Violation]:
         yield Violation(setting.line, what)
 
 
-def _sequential_commands(document: AuditedText) -> Iterator[Violation]:
+@one_at_a_time.also
+def one_at_a_time_in_commands(document: AuditedText) -> Iterator[Violation]:
     """Without a rate httperf opens a connection when the last one is done."""
     for command in document.of(Command):
         if command.tool == "httperf" and (command.connections or 0) > 1 and not command.open_loop:
@@ -268,7 +257,12 @@ def _sequential_commands(document: AuditedText) -> Iterator[Violation]:
             )
 
 
-def _different_loops(document: AuditedText) -> Iterator[Violation]:
+@rule(
+    "different-loops",
+    why="The programs that are compared don't do the same work.",
+    instead="webdyno compare node nginx-phpfpm --site spin has both count equally far.",
+)
+def different_loops(document: AuditedText) -> Iterator[Violation]:
     loops = [loop for loop in document.of(CountedLoop) if loop.turns > 0]
     for n, loop in enumerate(loops[1:], start=1):
         first = next((each for each in loops[:n] if each.variable == loop.variable), None)
@@ -280,7 +274,15 @@ def _different_loops(document: AuditedText) -> Iterator[Violation]:
             )
 
 
-def _one_cached_url(document: AuditedText) -> Iterator[Violation]:
+@rule(
+    "one-url-from-a-cache",
+    why="After the first request the page comes from memory: that measures the cache's best "
+    "case, without the application and without a miss.",
+    instead="webdyno load --traffic urls.jsonl --zipf 0.8 asks for many pages, the first "
+    "most often; webdyno compare nginx-phpfpm-cache nginx-phpfpm --site wordpress shows what "
+    "the cache is worth.",
+)
+def one_url_from_a_cache(document: AuditedText) -> Iterator[Violation]:
     outputs = list(document.web_outputs)
     caches = document.of(PageCache)
     if not caches or not outputs:
@@ -293,46 +295,38 @@ def _one_cached_url(document: AuditedText) -> Iterator[Violation]:
     yield Violation(outputs[0].where("path"), f"{what}{cache.line})")
 
 
-def _busy_client(document: AuditedText) -> Iterator[Violation]:
+@rule(
+    "busy-client",
+    why="The client was saturated (httperf always takes what it can get): the rate may be "
+    "the client's, and what it took the server lacked.",
+    instead="webdyno load URL watches its own threads and ends with exit code 1 where it was "
+    "the limit; webdyno compare nginx apache-event gives the servers CPUs of their own.",
+)
+def busy_client(document: AuditedText) -> Iterator[Violation]:
     for seen in document.of(ClientCpu):
         if CLIENT_BUSY_PERCENT <= seen.percent <= 100:
             what = f"{seen.tool} took {numeral(seen.percent)}% of a processor"
             yield Violation(seen.line, what, tool=seen.tool)
 
 
+OUTPUT_RULES = (
+    client_limit,
+    first_million,
+    other_command,
+    few_requests_per_connection,
+    pipelining,
+    keepalive_refused,
+    syn_retransmission,
+    one_at_a_time,
+)
+
 DOCUMENT_RULES = (
-    FEW_REQUESTS.also(_few_in_commands),
-    PIPELINING.also(_pipelining_commands),
-    ONE_AT_A_TIME.also(_sequential_commands),
-    AuditRule(
-        "different-loops",
-        _different_loops,
-        why="The programs that are compared don't do the same work.",
-        instead="webdyno compare node nginx-phpfpm --site spin has both count equally far.",
-    ),
-    AuditRule(
-        "one-url-from-a-cache",
-        _one_cached_url,
-        why="After the first request the page comes from memory: that measures the cache's best "
-        "case, without the application and without a miss.",
-        instead="webdyno load --traffic urls.jsonl --zipf 0.8 asks for many pages, the first "
-        "most often; webdyno compare nginx-phpfpm-cache nginx-phpfpm --site wordpress shows what "
-        "the cache is worth.",
-    ),
-    AuditRule(
-        "busy-client",
-        _busy_client,
-        why="The client was saturated (httperf always takes what it can get): the rate may be "
-        "the client's, and what it took the server lacked.",
-        instead="webdyno load URL watches its own threads and ends with exit code 1 where it was "
-        "the limit; webdyno compare nginx apache-event gives the servers CPUs of their own.",
-    ),
-    CLIENT_LIMIT.also(_said_to_run_out),
-    AuditRule(
-        "unread-option",
-        _unread_options,
-        why="It may change what is sent, how fast, or over how many connections. This was not "
-        "looked at, and what depends on it is no more than a note.",
-        instead="webdyno load URL -c 64 --time 30s --format json writes down every setting.",
-    ),
+    few_requests_in_commands,
+    pipelining_in_commands,
+    one_at_a_time_in_commands,
+    different_loops,
+    one_url_from_a_cache,
+    busy_client,
+    client_limit_in_logs,
+    unread_option,
 )

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from webdyno.audit.rules import AuditRule, Violation, numeral
+from webdyno.audit.rules import Violation, numeral, rule
 from webdyno.formats.output import Output
 
 AGREE = 0.02
@@ -50,6 +50,8 @@ LINK_FULL = (0.92, 0.955)
 """Share of a link's bits that can be a response's bytes: 1448 (with timestamps) of 1538 on the
 wire are 94.1%."""
 OUR_OWN = {"localhost", "::1"}
+
+
 _MISSED = (
     "The client or the server could not keep up: from here on times grow as long as the run "
     "lasts, and say how long it was."
@@ -60,7 +62,13 @@ _LESS = (
 )
 
 
-def _rate(output: Output) -> Iterator[Violation]:
+@rule(
+    "throughput-times-time",
+    why="One of the three is not from this run, or was mistyped.",
+    instead="Keep the tool's output with the figures: webdyno run keeps every slot in the "
+    "run's folder and makes the report from it.",
+)
+def throughput_times_time(output: Output) -> Iterator[Violation]:
     rate, took_s = output.throughput_rps, output.duration_s
     requests = output.requests if output.rated_requests is None else output.rated_requests
     if not rate or not took_s or not requests:
@@ -79,7 +87,13 @@ def _unsampled_s(output: Output) -> float:
     return SAMPLED_S.get(output.tool, ROUNDING_S)
 
 
-def _transfer(output: Output) -> Iterator[Violation]:
+@rule(
+    "transfer-times-time",
+    why="One of the three is not from this run, or was mistyped.",
+    instead="webdyno load URL --format json gives bytes, time and throughput from one and the "
+    "same run.",
+)
+def transfer_times_time(output: Output) -> Iterator[Violation]:
     speed, took_s, total = output.transfer_kib_s, output.duration_s, output.total_bytes
     if not speed or not took_s or not total or output.tool == "httperf":
         return  # httperf's Net I/O counts requests, too
@@ -90,7 +104,12 @@ def _transfer(output: Output) -> Iterator[Violation]:
         yield Violation(output.where("transfer_kib_s"), f"{what}and {numeral(total)} are reported")
 
 
-def _document(output: Output) -> Iterator[Violation]:
+@rule(
+    "document-size",
+    why="Most responses were not the document that the output names.",
+    instead="webdyno load URL --expect-bytes BYTES --fail-if 'failures > 0' checks each response.",
+)
+def document_size(output: Output) -> Iterator[Violation]:
     response, document = output.response_bytes, output.document_bytes
     if response is None or not document or output.failed_length:
         return
@@ -107,7 +126,14 @@ def _document(output: Output) -> Iterator[Violation]:
     yield Violation(output.where("document_bytes"), f"{what}{numeral(document)}: it was {how}")
 
 
-def _counts(output: Output) -> Iterator[Violation]:
+@rule(
+    "counts-differ",
+    why="Responses are missing or counted twice: one of the counts is not from this run, or "
+    "was mistyped.",
+    instead="webdyno load URL --format json counts each request once, by status or kind of "
+    "failure.",
+)
+def counts_differ(output: Output) -> Iterator[Violation]:
     if not output.by_status or not output.requests:
         return
     answered = sum(output.by_status.values())
@@ -123,7 +149,14 @@ def _counts(output: Output) -> Iterator[Violation]:
         yield Violation(output.where("by_status"), f"{what}{numeral(output.requests)} are reported")
 
 
-def _longest(output: Output) -> Iterator[Violation]:
+@rule(
+    "longest-response",
+    why="No response takes longer than the run that it is of: throughput, time and count can't "
+    "all be from one run.",
+    instead="webdyno load URL --time 30s --format json gives length, throughput and the "
+    "longest response of one run.",
+)
+def longest_response(output: Output) -> Iterator[Violation]:
     longest_ms, took_s = output.max_ms, output.took_s
     if longest_ms is None or not took_s:
         return
@@ -132,14 +165,26 @@ def _longest(output: Output) -> Iterator[Violation]:
         yield Violation(output.where("max_ms"), f"{what}{numeral(took_s)} s")
 
 
-def _histogram(output: Output) -> Iterator[Violation]:
+@rule(
+    "longest-response",
+    why="Histogram and report can't be of the same responses, or one of them is wrong.",
+    instead="webdyno load URL --time 30s --format json gives percentiles and histogram of the "
+    "same responses.",
+)
+def histogram_beyond_longest(output: Output) -> Iterator[Violation]:
     above_ms, longest_ms = output.longest_above_ms, output.max_ms
     if above_ms is not None and longest_ms is not None and above_ms > longest_ms:
         what = f"the histogram has responses above {numeral(above_ms)} ms, and the longest took "
         yield Violation(output.where("max_ms", "heads"), f"{what}{numeral(longest_ms)} ms")
 
 
-def _mean_between(output: Output) -> Iterator[Violation]:
+@rule(
+    "mean-out-of-range",
+    why="A mean lies between the shortest and the longest: some requests were counted with "
+    "another time than they took, such as failed ones with none.",
+    instead="webdyno load URL --time 30s --format json gives the times of valid responses alone.",
+)
+def mean_out_of_range(output: Output) -> Iterator[Violation]:
     mean_ms, least_ms, most_ms = output.mean_ms, output.min_ms, output.max_ms
     if mean_ms is None or output.tool in DERIVED_MEANS:
         return
@@ -150,7 +195,12 @@ def _mean_between(output: Output) -> Iterator[Violation]:
         yield Violation(output.where("mean_ms"), f"{what}longest {numeral(most_ms)} ms")
 
 
-def _length(output: Output) -> Iterator[Violation]:
+@rule(
+    "run-length",
+    why="The throughput is of a stop, a stall or a clock, and not of the run that was asked for.",
+    instead="webdyno load URL --time 30s shows when a run ended early, and why.",
+)
+def run_length(output: Output) -> Iterator[Violation]:
     asked_s, took_s = output.time_limit_s, output.duration_s
     if not asked_s or took_s is None or output.tool in COUNTED_RUNS:
         return
@@ -165,7 +215,12 @@ def _length(output: Output) -> Iterator[Violation]:
         yield Violation(output.where("duration_s"), what, serious=serious)
 
 
-def _rate_missed(output: Output) -> Iterator[Violation]:
+@rule(
+    "rate-missed",
+    why=_MISSED,
+    instead=_LESS,
+)
+def rate_missed(output: Output) -> Iterator[Violation]:
     asked, got = output.demanded_rps, output.throughput_rps
     calls = output.command.calls_per_connection if output.command else None
     if output.tool == "httperf" and asked:
@@ -176,7 +231,13 @@ def _rate_missed(output: Output) -> Iterator[Violation]:
     yield Violation(output.where("throughput_rps"), what, serious=output.tool != "autobench")
 
 
-def _dropped(output: Output) -> Iterator[Violation]:
+@rule(
+    "rate-missed",
+    why="What was not sent is missing in throughput, failures and percentiles: they are of a "
+    "lighter load than the script requested.",
+    instead=_LESS,
+)
+def dropped_iterations(output: Output) -> Iterator[Violation]:
     if not output.dropped:
         return
     whole = output.dropped + (output.requests or 0)
@@ -184,7 +245,12 @@ def _dropped(output: Output) -> Iterator[Violation]:
     yield Violation(output.where("dropped"), what, output.dropped > DROPPED * whole)
 
 
-def _queue_grew(output: Output) -> Iterator[Violation]:
+@rule(
+    "rate-missed",
+    why=_MISSED,
+    instead=_LESS,
+)
+def growing_queue(output: Output) -> Iterator[Violation]:
     mean, took_s = output.mean_ms, output.duration_s
     if output.loop != "open" or mean is None or not took_s:
         return
@@ -198,7 +264,13 @@ def _queue_grew(output: Output) -> Iterator[Violation]:
         yield Violation(output.where("mean_ms"), what)
 
 
-def _link(output: Output) -> Iterator[Violation]:
+@rule(
+    "link-limited",
+    why="The link sets the rate: whatever serves this document will look alike.",
+    instead="Compare CPU per request, which a full link leaves as it is: webdyno compare "
+    "nginx apache-event --path /100KB.txt reports it next to the throughput.",
+)
+def link_limited(output: Output) -> Iterator[Violation]:
     if not output.transfer_kib_s or _is_local(output.host):
         return
     mbit = output.transfer_kib_s * 1024 * 8 / 1e6
@@ -211,7 +283,14 @@ def _link(output: Output) -> Iterator[Violation]:
             yield Violation(output.where("transfer_kib_s"), what, serious=output.host is not None)
 
 
-def _same_machine(output: Output) -> Iterator[Violation]:
+@rule(
+    "same-machine",
+    why="Client and server share processors: what one takes the other lacks, and a client "
+    "that is saturated makes fast servers look alike.",
+    instead="webdyno compare nginx apache-prefork gives each its own CPUs, says when the "
+    "client is saturated, and reports the server's CPU per request.",
+)
+def same_machine(output: Output) -> Iterator[Violation]:
     if _is_local(output.host):
         what = f"the client asked {output.host}: it ran on the server's machine"
         yield Violation(output.where("host"), what, serious=False)
@@ -222,87 +301,17 @@ def _is_local(host: str | None) -> bool:
 
 
 RULES = (
-    AuditRule(
-        "throughput-times-time",
-        _rate,
-        why="One of the three is not from this run, or was mistyped.",
-        instead="Keep the tool's output with the figures: webdyno run keeps every slot in the "
-        "run's folder and makes the report from it.",
-    ),
-    AuditRule(
-        "transfer-times-time",
-        _transfer,
-        why="One of the three is not from this run, or was mistyped.",
-        instead="webdyno load URL --format json gives bytes, time and throughput from one and the "
-        "same run.",
-    ),
-    AuditRule(
-        "counts-differ",
-        _counts,
-        why="Responses are missing or counted twice: one of the counts is not from this run, or "
-        "was mistyped.",
-        instead="webdyno load URL --format json counts each request once, by status or kind of "
-        "failure.",
-    ),
-    AuditRule(
-        "longest-response",
-        _longest,
-        why="No response takes longer than the run that it is of: throughput, time and count can't "
-        "all be from one run.",
-        instead="webdyno load URL --time 30s --format json gives length, throughput and the "
-        "longest response of one run.",
-    ),
-    AuditRule(
-        "longest-response",
-        _histogram,
-        why="Histogram and report can't be of the same responses, or one of them is wrong.",
-        instead="webdyno load URL --time 30s --format json gives percentiles and histogram of the "
-        "same responses.",
-    ),
-    AuditRule(
-        "mean-out-of-range",
-        _mean_between,
-        why="A mean lies between the shortest and the longest: some requests were counted with "
-        "another time than they took, such as failed ones with none.",
-        instead="webdyno load URL --time 30s --format json gives the times of valid responses "
-        "alone.",
-    ),
-    AuditRule(
-        "run-length",
-        _length,
-        why="The throughput is of a stop, a stall or a clock, and not of the run that was asked "
-        "for.",
-        instead="webdyno load URL --time 30s shows when a run ended early, and why.",
-    ),
-    AuditRule(
-        "document-size",
-        _document,
-        why="Most responses were not the document that the output names.",
-        instead="webdyno load URL --expect-bytes BYTES --fail-if 'failures > 0' checks each "
-        "response.",
-    ),
-    AuditRule("rate-missed", _rate_missed, why=_MISSED, instead=_LESS),
-    AuditRule(
-        "rate-missed",
-        _dropped,
-        why="What was not sent is missing in throughput, failures and percentiles: they are of a "
-        "lighter load than the script requested.",
-        instead=_LESS,
-    ),
-    AuditRule("rate-missed", _queue_grew, why=_MISSED, instead=_LESS),
-    AuditRule(
-        "link-limited",
-        _link,
-        why="The link sets the rate: whatever serves this document will look alike.",
-        instead="Compare CPU per request, which a full link leaves as it is: webdyno compare "
-        "nginx apache-event --path /100KB.txt reports it next to the throughput.",
-    ),
-    AuditRule(
-        "same-machine",
-        _same_machine,
-        why="Client and server share processors: what one takes the other lacks, and a client "
-        "that is saturated makes fast servers look alike.",
-        instead="webdyno compare nginx apache-prefork gives each its own CPUs, says when the "
-        "client is saturated, and reports the server's CPU per request.",
-    ),
+    throughput_times_time,
+    transfer_times_time,
+    counts_differ,
+    longest_response,
+    histogram_beyond_longest,
+    mean_out_of_range,
+    run_length,
+    document_size,
+    rate_missed,
+    dropped_iterations,
+    growing_queue,
+    link_limited,
+    same_machine,
 )

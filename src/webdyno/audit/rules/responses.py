@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from webdyno.audit.rules import AuditRule, Violation, numeral
+from webdyno.audit.rules import Violation, numeral, rule
 from webdyno.audit.rules.client import ran_out
 from webdyno.formats.output import Output
 
@@ -32,7 +32,18 @@ _APACHE_NOT_FOUND = (
 )
 
 
-def _non_2xx(output: Output) -> Iterator[Violation]:
+CHECKED = (
+    "webdyno load URL --expect-status 200 --expect-bytes BYTES --fail-if 'failures > 0' checks "
+    "each response and counts only right ones"
+)
+
+
+@rule(
+    "non-2xx",
+    why="Error pages are short and cheap: throughput and latency are theirs, not the page's.",
+    instead=f"Look at the page with curl first; {CHECKED}.",
+)
+def non_2xx(output: Output) -> Iterator[Violation]:
     if not output.non_2xx:
         return
     whole = max(output.requests or 0, output.non_2xx)
@@ -49,7 +60,14 @@ KEPT_CONNECTIONS = {"wrk", "wrk2", "zrk"}
 """Tools that open all connections at the start and send each many requests."""
 
 
-def _failures(output: Output) -> Iterator[Violation]:
+@rule(
+    "failures",
+    why="Requests that fail early make a server look fast. Ones that time out are missing in "
+    "the percentiles. What is left is no fair sample.",
+    instead="webdyno load URL --timeout 5s reports refused, reset, cut-off and late responses "
+    "apart; use fewer connections or a lower --rate until there are none.",
+)
+def failures(output: Output) -> Iterator[Violation]:
     connects = None if output.tool in KEPT_CONNECTIONS else output.failed_connect
     kinds = {
         "failed to connect": connects,
@@ -78,7 +96,14 @@ def _failures(output: Output) -> Iterator[Violation]:
     yield Violation(line, what, worst > TOLERATED * whole)
 
 
-def _failed_connections(output: Output) -> Iterator[Violation]:
+@rule(
+    "failed-connections",
+    why="A connection that fails is one of the load's users, and counts once however many "
+    "requests it would have sent: the run had fewer connections than it says.",
+    instead="Raise `ulimit -n` of client and server and the server's backlog; webdyno load "
+    "URL -c 400 says how many connections failed, and why.",
+)
+def failed_connections(output: Output) -> Iterator[Violation]:
     failed = output.failed_connect
     if output.tool not in KEPT_CONNECTIONS or not failed:
         return
@@ -89,7 +114,12 @@ def _failed_connections(output: Output) -> Iterator[Violation]:
     yield Violation(output.where("failed_connect"), f"{what}: the others carried all the load")
 
 
-def _failed_checks(output: Output) -> Iterator[Violation]:
+@rule(
+    "failed-checks",
+    why="The script itself found these responses wrong; throughput and latency count them.",
+    instead=f"Look at one such response with curl; {CHECKED}.",
+)
+def failed_checks(output: Output) -> Iterator[Violation]:
     failed, checks = output.failed_checks, output.checks
     if not failed or not checks:
         return
@@ -97,13 +127,25 @@ def _failed_checks(output: Output) -> Iterator[Violation]:
     yield Violation(output.where("failed_checks"), what, failed > TOLERATED * checks)
 
 
-def _unchecked(output: Output) -> Iterator[Violation]:
+@rule(
+    "unchecked-status",
+    why="An error page is counted like the page.",
+    instead=f"{CHECKED}.",
+)
+def unchecked_status(output: Output) -> Iterator[Violation]:
     if output.tool == "rewrk" and output.requests:
         what = "rewrk looks at no status: whether these responses were the page isn't known"
         yield Violation(output.where("requests"), what, serious=False)
 
 
-def _failed_length(output: Output) -> Iterator[Violation]:
+@rule(
+    "failed-by-length",
+    why="ab compares lengths with its first response. A page that varies fails by that, and an "
+    "empty, cut-off or wrong response is counted just the same: ab can't distinguish them, and "
+    "-l makes it count empty responses as successes.",
+    instead=f"{CHECKED}; for a page that varies leave --expect-bytes out.",
+)
+def failed_by_length(output: Output) -> Iterator[Violation]:
     failed, whole, document = output.failed_length, output.requests, output.document_bytes
     if not failed or not whole:
         return
@@ -122,25 +164,47 @@ def _failed_length(output: Output) -> Iterator[Violation]:
         yield Violation(line, f"{what} ({numeral(document)} bytes)", serious=False)
 
 
-def _error_page(output: Output) -> Iterator[Violation]:
+@rule(
+    "error-page-length",
+    why="It may be chance. If not, an error page came with status 200.",
+    instead="webdyno load URL --expect-sha256 HASH checks the bodies' content.",
+)
+def error_page_length(output: Output) -> Iterator[Violation]:
     if output.non_2xx or not (page := _page_of_that_length(output)):
         return
     what = f"the document's {numeral(output.document_bytes or 0)} bytes are the length of {page}"
     yield Violation(output.where("document_bytes"), what, serious=False)
 
 
-def _none(output: Output) -> Iterator[Violation]:
+@rule(
+    "no-responses",
+    why="There is nothing here to conclude from, whatever else is printed.",
+    instead="Ask for the page with curl; webdyno load URL --timeout 5s says what failed.",
+)
+def no_responses(output: Output) -> Iterator[Violation]:
     if output.requests == 0:
         yield Violation(output.where("requests"), "not one request was answered")
 
 
-def _gave_up(output: Output) -> Iterator[Violation]:
+@rule(
+    "gave-up",
+    why="The run was not finished: the figures of such runs are missing where a server was worst.",
+    instead="webdyno load URL --timeout 5s counts such requests as failures and continues.",
+)
+def gave_up(output: Output) -> Iterator[Violation]:
     if output.gave_up:
         what = f"{output.tool} gave up after {numeral(output.requests or 0)} requests: "
         yield Violation(output.where("gave_up"), what + output.gave_up)
 
 
-def _errors_percent(output: Output) -> Iterator[Violation]:
+@rule(
+    "sweep-errors",
+    why="From the first errors on, a sweep shows what the client's timeout lets through, and "
+    "no longer how fast the server answers.",
+    instead="webdyno load URL --conn-rate RATE --requests-per-conn 10 counts each kind of "
+    "failure, and lateness from when a request was due.",
+)
+def sweep_errors(output: Output) -> Iterator[Violation]:
     if not output.errors_percent:
         return
     what = f"at {numeral(output.demanded_rps or 0)} requests/s errors were "
@@ -156,7 +220,15 @@ AB_DEFAULT_REQUESTS = 50_000
 """`ab -t` without -n stops after so many requests, whatever the time is."""
 
 
-def _tail(output: Output) -> Iterator[Violation]:
+@rule(
+    "thin-tail",
+    why="A percentile with few samples above it is one or two odd requests, and another run "
+    "gives another.",
+    instead="webdyno load URL --time 60s for more of them (p99 with 95% confidence takes 299 "
+    "requests without a miss); webdyno compare nginx apache-event says which percentiles have "
+    "too few.",
+)
+def thin_tail(output: Output) -> Iterator[Violation]:
     if not output.requests:
         return
     beyond = {
@@ -173,7 +245,14 @@ def _tail(output: Output) -> Iterator[Violation]:
         yield Violation(output.where("requests"), what, serious=False)
 
 
-def _closed_loop(output: Output) -> Iterator[Violation]:
+@rule(
+    "closed-loop",
+    why="Each connection waits for its response before it asks again, so while the server "
+    "stalls nobody asks: the percentiles exclude the waiting that users would have had.",
+    instead="webdyno load URL --rate RATE --poisson asks by a timetable and counts from when "
+    "a request was due.",
+)
+def closed_loop(output: Output) -> Iterator[Violation]:
     if output.loop != "closed" or not output.percentiles_ms or output.concurrency == 1:
         return
     highest = max((p for p in output.percentiles_ms if p < 100), default=0.0)
@@ -183,7 +262,14 @@ def _closed_loop(output: Output) -> Iterator[Violation]:
     yield Violation(output.where("percentiles_ms"), what, serious=False)
 
 
-def _short(output: Output) -> Iterator[Violation]:
+@rule(
+    "short-run",
+    why="Servers take seconds to start workers, fill caches and compile; a short run "
+    "measures that, and one incident moves everything.",
+    instead="webdyno load URL --time 30s; webdyno compare nginx apache-prefork warms up, and "
+    "repeats until the interval is narrow.",
+)
+def short_run(output: Output) -> Iterator[Violation]:
     took_s = output.duration_s
     if took_s is None or took_s >= SHORT_S:
         return
@@ -195,139 +281,31 @@ def _short(output: Output) -> Iterator[Violation]:
     yield Violation(output.where("duration_s"), what, serious=False)
 
 
-def _reply_rate(output: Output) -> Iterator[Violation]:
+@rule(
+    "few-rate-samples",
+    why="httperf takes one sample each 5 s; minimum, maximum and deviation of a handful say "
+    "nothing of how steady the server is.",
+    instead="webdyno load URL --rate RATE --time 60s --format csv -o windows.csv gives a row "
+    "per second.",
+)
+def few_rate_samples(output: Output) -> Iterator[Violation]:
     if output.reply_rate_samples is not None and output.reply_rate_samples < 6:
         what = f"the reply rate's spread is from {numeral(output.reply_rate_samples)} samples"
         yield Violation(output.where("reply_rate_samples"), what, serious=False)
 
 
-def _only_rates(output: Output) -> Iterator[Violation]:
+@rule(
+    "only-throughput",
+    why="Without the run's length and its failures there is nothing to check it by.",
+    instead="Keep the whole output: redis-benchmark prints all of it without -q, and "
+    "webdyno load URL --format json does for HTTP.",
+)
+def only_throughput(output: Output) -> Iterator[Violation]:
     if output.requests is None and output.duration_s is None and output.demanded_rps is None:
         what = (
             f"{output.path or output.tool}: throughput, but neither length nor number of requests"
         )
         yield Violation(output.first_line, what, serious=False)
-
-
-CHECKED = (
-    "webdyno load URL --expect-status 200 --expect-bytes BYTES --fail-if 'failures > 0' checks "
-    "each response and counts only right ones"
-)
-
-RULES = (
-    AuditRule(
-        "failed-connections",
-        _failed_connections,
-        why="A connection that fails is one of the load's users, and counts once however many "
-        "requests it would have sent: the run had fewer connections than it says.",
-        instead="Raise `ulimit -n` of client and server and the server's backlog; webdyno load "
-        "URL -c 400 says how many connections failed, and why.",
-    ),
-    AuditRule(
-        "failed-checks",
-        _failed_checks,
-        why="The script itself found these responses wrong; throughput and latency count them.",
-        instead=f"Look at one such response with curl; {CHECKED}.",
-    ),
-    AuditRule(
-        "unchecked-status",
-        _unchecked,
-        why="An error page is counted like the page.",
-        instead=f"{CHECKED}.",
-    ),
-    AuditRule(
-        "non-2xx",
-        _non_2xx,
-        why="Error pages are short and cheap: throughput and latency are theirs, not the page's.",
-        instead=f"Look at the page with curl first; {CHECKED}.",
-    ),
-    AuditRule(
-        "failures",
-        _failures,
-        why="Requests that fail early make a server look fast. Ones that time out are missing in "
-        "the percentiles. What is left is no fair sample.",
-        instead="webdyno load URL --timeout 5s reports refused, reset, cut-off and late responses "
-        "apart; use fewer connections or a lower --rate until there are none.",
-    ),
-    AuditRule(
-        "no-responses",
-        _none,
-        why="There is nothing here to conclude from, whatever else is printed.",
-        instead="Ask for the page with curl; webdyno load URL --timeout 5s says what failed.",
-    ),
-    AuditRule(
-        "gave-up",
-        _gave_up,
-        why="The run was not finished: the figures of such runs are missing where a server was "
-        "worst.",
-        instead="webdyno load URL --timeout 5s counts such requests as failures and continues.",
-    ),
-    AuditRule(
-        "failed-by-length",
-        _failed_length,
-        why="ab compares lengths with its first response. A page that varies fails by that, and an "
-        "empty, cut-off or wrong response is counted just the same: ab can't distinguish them, and "
-        "-l makes it count empty responses as successes.",
-        instead=f"{CHECKED}; for a page that varies leave --expect-bytes out.",
-    ),
-    AuditRule(
-        "error-page-length",
-        _error_page,
-        why="It may be chance. If not, an error page came with status 200.",
-        instead="webdyno load URL --expect-sha256 HASH checks the bodies' content.",
-    ),
-    AuditRule(
-        "sweep-errors",
-        _errors_percent,
-        why="From the first errors on, a sweep shows what the client's timeout lets through, and "
-        "no longer how fast the server answers.",
-        instead="webdyno load URL --conn-rate RATE --requests-per-conn 10 counts each kind of "
-        "failure, and lateness from when a request was due.",
-    ),
-)
-
-SAMPLE_RULES = (
-    AuditRule(
-        "thin-tail",
-        _tail,
-        why="A percentile with few samples above it is one or two odd requests, and another run "
-        "gives another.",
-        instead="webdyno load URL --time 60s for more of them (p99 with 95% confidence takes 299 "
-        "requests without a miss); webdyno compare nginx apache-event says which percentiles have "
-        "too few.",
-    ),
-    AuditRule(
-        "closed-loop",
-        _closed_loop,
-        why="Each connection waits for its response before it asks again, so while the server "
-        "stalls nobody asks: the percentiles exclude the waiting that users would have had.",
-        instead="webdyno load URL --rate RATE --poisson asks by a timetable and counts from when "
-        "a request was due.",
-    ),
-    AuditRule(
-        "short-run",
-        _short,
-        why="Servers take seconds to start workers, fill caches and compile; a short run "
-        "measures that, and one incident moves everything.",
-        instead="webdyno load URL --time 30s; webdyno compare nginx apache-prefork warms up, and "
-        "repeats until the interval is narrow.",
-    ),
-    AuditRule(
-        "few-rate-samples",
-        _reply_rate,
-        why="httperf takes one sample each 5 s; minimum, maximum and deviation of a handful say "
-        "nothing of how steady the server is.",
-        instead="webdyno load URL --rate RATE --time 60s --format csv -o windows.csv gives a row "
-        "per second.",
-    ),
-    AuditRule(
-        "only-throughput",
-        _only_rates,
-        why="Without the run's length and its failures there is nothing to check it by.",
-        instead="Keep the whole output: redis-benchmark prints all of it without -q, and "
-        "webdyno load URL --format json does for HTTP.",
-    ),
-)
 
 
 def _page_of_that_length(output: Output) -> str | None:
@@ -351,3 +329,25 @@ def _apache(output: Output) -> Iterator[tuple[str, int]]:
     # Up to 2.4.41 it names the path, without the query.
     for path in ("", f" {(output.path or '').partition('?')[0]}"):
         yield "Apache's 404 page for this path", len(_APACHE_NOT_FOUND.format(path=path))
+
+
+RULES = (
+    failed_connections,
+    failed_checks,
+    unchecked_status,
+    non_2xx,
+    failures,
+    no_responses,
+    gave_up,
+    failed_by_length,
+    error_page_length,
+    sweep_errors,
+)
+
+SAMPLE_RULES = (
+    thin_tail,
+    closed_loop,
+    short_run,
+    few_rate_samples,
+    only_throughput,
+)

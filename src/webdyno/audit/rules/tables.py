@@ -6,7 +6,7 @@ from itertools import combinations, pairwise
 from statistics import median
 
 from webdyno.audit.reader import AuditedText
-from webdyno.audit.rules import AuditRule, Violation, numeral
+from webdyno.audit.rules import Violation, numeral, rule
 from webdyno.audit.tables import TextColumn, TextTable, as_number
 from webdyno.formats.output import Output
 
@@ -16,6 +16,9 @@ DIFFERENT = 1.2
 ERROR_PAGE_SIZE = 0.03
 TABLES_COMPARED = 4
 """Tables before the present one that it is compared with."""
+
+
+_KEEP = "webdyno run writes summary.csv and the report from the same records: nothing is retyped."
 
 
 def _nearby(document: AuditedText) -> Iterator[tuple[TextTable, TextTable]]:
@@ -42,7 +45,13 @@ def _copies(before: TextTable, table: TextTable) -> list[TextColumn]:
     return equal if len(equal) < len(pairs) else []  # all equal: the table is shown twice
 
 
-def _copied_between(document: AuditedText) -> Iterator[Violation]:
+@rule(
+    "copied-column",
+    why="Two quantities are never equal to the last digit in every row: one column was "
+    "pasted over, and what it should have shown is lost.",
+    instead=_KEEP,
+)
+def copied_between_tables(document: AuditedText) -> Iterator[Violation]:
     for before, table in _nearby(document):
         for column in _copies(before, table):
             what = (
@@ -51,7 +60,12 @@ def _copied_between(document: AuditedText) -> Iterator[Violation]:
             yield Violation(table.first_line, f"{what}the table in line {before.first_line}")
 
 
-def _copied_within(document: AuditedText) -> Iterator[Violation]:
+@rule(
+    "copied-column",
+    why="Two measurements are never equal to the last digit in every row: one was pasted over.",
+    instead=_KEEP,
+)
+def copied_within_table(document: AuditedText) -> Iterator[Violation]:
     for table in document.of(TextTable):
         for a, b in combinations(table.measured, 2):
             if a.values == b.values and not _both_count(a, b):
@@ -89,7 +103,13 @@ def _sizes(rates: TextTable, speeds: TextTable) -> dict[str, float]:
     return sizes
 
 
-def _different_sizes(document: AuditedText) -> Iterator[Violation]:
+@rule(
+    "different-documents",
+    why="The columns are about documents of different size: their throughputs can't be compared.",
+    instead="webdyno compare nginx apache-prefork --site static --path /100KB.txt serves one "
+    "document from both, and gives no verdict while the bodies differ.",
+)
+def documents_differ_by_column(document: AuditedText) -> Iterator[Violation]:
     for rates, speeds in _rate_and_speed(document):
         for (a, a_bytes), (b, b_bytes) in pairwise(_sizes(rates, speeds).items()):
             if max(a_bytes, b_bytes) > DIFFERENT * min(a_bytes, b_bytes):
@@ -98,7 +118,12 @@ def _different_sizes(document: AuditedText) -> Iterator[Violation]:
                 yield Violation(rates.first_line, f"{what}{rates.first_line})")
 
 
-def _error_pages(document: AuditedText) -> Iterator[Violation]:
+@rule(
+    "error-page-column",
+    why="The whole column seems to have measured the error page.",
+    instead="webdyno load URL --expect-status 200 --fail-if 'failures > 0' notices at once.",
+)
+def error_page_column(document: AuditedText) -> Iterator[Violation]:
     failing = [
         output
         for output in document.of(Output)
@@ -130,7 +155,14 @@ def _both_ways(document: AuditedText) -> Iterator[TextTable]:
             yield turned
 
 
-def _failures(document: AuditedText) -> Iterator[Violation]:
+@rule(
+    "failures-column",
+    why="Failed requests are cheap or late, and the row's throughput and latency are of what "
+    "is left.",
+    instead="webdyno load URL --expect-status 200 --fail-if 'failures > 0' counts each kind of "
+    "failure apart.",
+)
+def failures_column(document: AuditedText) -> Iterator[Violation]:
     """Say in which rows of a column of failures too many failed."""
     for table in _both_ways(document):
         requests = _headed(table, _REQUESTS)
@@ -186,7 +218,12 @@ def _share(
     return value / whole if whole and value <= whole else None
 
 
-def _statuses(document: AuditedText) -> Iterator[Violation]:
+@rule(
+    "status-column",
+    why="Error pages are short and cheap: the times in these rows are theirs, not the page's.",
+    instead="webdyno load URL --expect-status 200 --fail-if 'failures > 0' notices at once.",
+)
+def status_column(document: AuditedText) -> Iterator[Violation]:
     """Say how many rows of a column of status codes are no success."""
     for table in document.of(TextTable):
         column = next((each for each in table.columns if _STATUS.search(each.heading)), None)
@@ -202,7 +239,13 @@ def _statuses(document: AuditedText) -> Iterator[Violation]:
             )
 
 
-def _rows_as_sides(document: AuditedText) -> Iterator[Violation]:
+@rule(
+    "different-documents",
+    why="The rows are about responses of different size: their throughputs can't be compared.",
+    instead="webdyno compare nginx apache-prefork --site static --path /100KB.txt serves one "
+    "document from both, and gives no verdict while the bodies differ.",
+)
+def documents_differ_by_row(document: AuditedText) -> Iterator[Violation]:
     """Compare bytes per response of the rows, where each row is a variant."""
     for table in document.of(TextTable):
         requests, received = _headed(table, _REQUESTS), _headed(table, _BYTES)
@@ -271,55 +314,12 @@ _STATUS = re.compile(
     r"^(?:http[ _-]?)?(?:status|response)?[ _-]?(?:status|code)(?:[ _-]code)?s?$", re.IGNORECASE
 )
 
-_KEEP = "webdyno run writes summary.csv and the report from the same records: nothing is retyped."
-
 RULES = (
-    AuditRule(
-        "failures-column",
-        _failures,
-        why="Failed requests are cheap or late, and the row's throughput and latency are of what "
-        "is left.",
-        instead="webdyno load URL --expect-status 200 --fail-if 'failures > 0' counts each kind of "
-        "failure apart.",
-    ),
-    AuditRule(
-        "status-column",
-        _statuses,
-        why="Error pages are short and cheap: the times in these rows are theirs, not the page's.",
-        instead="webdyno load URL --expect-status 200 --fail-if 'failures > 0' notices at once.",
-    ),
-    AuditRule(
-        "different-documents",
-        _rows_as_sides,
-        why="The rows are about responses of different size: their throughputs can't be compared.",
-        instead="webdyno compare nginx apache-prefork --site static --path /100KB.txt serves one "
-        "document from both, and gives no verdict while the bodies differ.",
-    ),
-    AuditRule(
-        "copied-column",
-        _copied_between,
-        why="Two quantities are never equal to the last digit in every row: one column was "
-        "pasted over, and what it should have shown is lost.",
-        instead=_KEEP,
-    ),
-    AuditRule(
-        "copied-column",
-        _copied_within,
-        why="Two measurements are never equal to the last digit in every row: one was pasted over.",
-        instead=_KEEP,
-    ),
-    AuditRule(
-        "different-documents",
-        _different_sizes,
-        why="The columns are about documents of different size: their throughputs can't be "
-        "compared.",
-        instead="webdyno compare nginx apache-prefork --site static --path /100KB.txt serves one "
-        "document from both, and gives no verdict while the bodies differ.",
-    ),
-    AuditRule(
-        "error-page-column",
-        _error_pages,
-        why="The whole column seems to have measured the error page.",
-        instead="webdyno load URL --expect-status 200 --fail-if 'failures > 0' notices at once.",
-    ),
+    failures_column,
+    status_column,
+    documents_differ_by_row,
+    copied_between_tables,
+    copied_within_table,
+    documents_differ_by_column,
+    error_page_column,
 )

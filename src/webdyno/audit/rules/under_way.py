@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from webdyno.audit.reader import AuditedText
-from webdyno.audit.rules import AuditRule, Violation, numeral
+from webdyno.audit.rules import Violation, numeral, rule
 from webdyno.audit.tables import TextColumn, TextTable
 from webdyno.formats.facts import in_ms
 from webdyno.formats.output import Output
@@ -59,7 +59,14 @@ def _connections(output: Output) -> str:
     return words
 
 
-def _too_many(output: Output) -> Iterator[Violation]:
+@rule(
+    "too-many-under-way",
+    why="A connection has one request under way for each of its streams, unless requests are "
+    "pipelined: either they were, or the figures are not from one run.",
+    instead="webdyno load URL -c 256 --time 30s never pipelines, and gives rate and latencies "
+    "of the same requests.",
+)
+def too_many_under_way(output: Output) -> Iterator[Violation]:
     if output.loop == "open" or not output.concurrency or output.tool == "locust":
         return
     if output.tool == "h2load" and output.streams is None and not output.pipelining:
@@ -76,7 +83,15 @@ def _too_many(output: Output) -> Iterator[Violation]:
         )
 
 
-def _too_few(output: Output) -> Iterator[Violation]:
+@rule(
+    "too-few-under-way",
+    why="In a closed loop each connection waits for a response nearly all the time. Here most of "
+    "them waited for the client, its link or a new connection, so the throughput says little of "
+    "the server.",
+    instead="webdyno load URL -c 256 --time 30s says when the client is saturated; use fewer "
+    "connections, or clients on several machines.",
+)
+def too_few_under_way(output: Output) -> Iterator[Violation]:
     if not _kept_busy(output) or output.mean_ms is None or output.throughput_rps is None:
         return
     # wrk's mean contains waiting that it adds: the true one is smaller still.
@@ -129,7 +144,8 @@ def _columns(table: TextTable) -> _Columns | None:
     return _Columns(connections, rate, headed(_MEAN), headed(_MEDIAN), headed(_HIGH))
 
 
-def _in_rows(document: AuditedText) -> Iterator[Violation]:
+@too_few_under_way.also
+def too_few_in_tables(document: AuditedText) -> Iterator[Violation]:
     """Say where a row has far fewer under way than connections, if its load was a closed loop."""
     for table in document.of(TextTable):
         columns = _columns(table)
@@ -195,26 +211,9 @@ _TIME_UNIT = re.compile(r"(?:^|[^a-zµ])(ms|us|µs|s)\b(?!/)")
 _GROUPED = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d{1,9})?\s?[kKM]?$")
 _NUMBER = re.compile(r"(\d{1,12}(?:\.\d{1,9})?)\s?([kKM]?)$")
 
-TOO_FEW = AuditRule(
-    "too-few-under-way",
-    _too_few,
-    why="In a closed loop each connection waits for a response nearly all the time. Here most of "
-    "them waited for the client, its link or a new connection, so the throughput says little of "
-    "the server.",
-    instead="webdyno load URL -c 256 --time 30s says when the client is saturated; use fewer "
-    "connections, or clients on several machines.",
-)
-
 OUTPUT_RULES = (
-    AuditRule(
-        "too-many-under-way",
-        _too_many,
-        why="A connection has one request under way for each of its streams, unless requests are "
-        "pipelined: either they were, or the figures are not from one run.",
-        instead="webdyno load URL -c 256 --time 30s never pipelines, and gives rate and latencies "
-        "of the same requests.",
-    ),
-    TOO_FEW,
+    too_many_under_way,
+    too_few_under_way,
 )
 
-DOCUMENT_RULES = (TOO_FEW.also(_in_rows),)
+DOCUMENT_RULES = (too_few_in_tables,)

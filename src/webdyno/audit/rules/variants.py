@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 
 from webdyno.audit.reader import AuditedText
-from webdyno.audit.rules import AuditRule, Violation, numeral
+from webdyno.audit.rules import Violation, numeral, rule
 from webdyno.formats.output import Command, Output
 
 RESPONSES_DIFFER, HEADS_DIFFER = 1.5, 150
@@ -14,7 +14,15 @@ RESPONSES_DIFFER, HEADS_DIFFER = 1.5, 150
 SAME_SIZE = 0.02
 """Documents that differ less may be one page with another date in it."""
 
-Variants = dict[str, list[Output]]
+_DUEL = (
+    "webdyno compare nginx apache-prefork --site static --path /100KB.txt puts one load on both, "
+    "in turns"
+)
+_settings_rule = rule(
+    "different-settings",
+    why="The variants differ in more than the server, so they are measured, too.",
+    instead=f"{_DUEL}, and lists what else differs between them.",
+)
 
 
 def _subjects(document: AuditedText) -> Iterator[list[Output]]:
@@ -22,44 +30,50 @@ def _subjects(document: AuditedText) -> Iterator[list[Output]]:
     by_path: dict[str, list[Output]] = defaultdict(list)
     for output in document.web_outputs:
         if output.document_bytes is not None or output.throughput_rps is not None:
-            by_path[_known(output.path) or ""].append(output)
+            by_path[_readable(output.path) or ""].append(output)
     yield from by_path.values()
 
 
-def _known(text: str | None) -> str | None:
-    """Give a name, unless it was made unreadable: `********`, `<server>`, `HOST`."""
-    if not text or "**" in text or "xxx" in text.lower() or text.startswith("<"):
+def _readable(text: str | None) -> str | None:
+    """Return a name, unless it was made unreadable: `********`, `<server>`, `HOST`."""
+    if not text or "**" in text or "xxx" in text.lower() or text[0] == "<" or text.isupper():
         return None
-    return None if text.isupper() else text
+    return text
 
 
 def _variant(output: Output) -> str | None:
-    """Name the variant of an output: its server, and where it listens, as far as they are known.
+    """Return the variant of an output: its server and where it listens, as far as they are known.
 
     Two addresses may have servers of one name, and one name may be measured twice.
     """
-    host = _known(output.host)
+    host = _readable(output.host)
     place = f"{f'[{host}]' if ':' in host else host}:{output.port or 80}" if host else None
     if output.server and place and output.port:
         return f"{output.server} at {place}"
     return output.server or place
 
 
-def _variants(outputs: list[Output]) -> Variants:
-    variants: Variants = defaultdict(list)
+def _by_variant(outputs: list[Output]) -> dict[str, list[Output]]:
+    variants = defaultdict[str, list[Output]](list)
     for output in outputs:
         if variant := _variant(output):
             variants[variant].append(output)
     return variants
 
 
-def _named(variant: str | None, other: str | None) -> str:
+def _short_name(variant: str | None, other: str | None) -> str:
     """Name a variant shortly: by its server alone where the other one has another server."""
     server, _, _ = (variant or "").partition(" at ")
     return server if server != (other or "").partition(" at ")[0] else variant or ""
 
 
-def _different_documents(document: AuditedText) -> Iterator[Violation]:
+@rule(
+    "different-documents",
+    why="The two variants did not do the same work. Bytes decide the throughput of static files, "
+    "and a page of another length was made by other code.",
+    instead=f"{_DUEL}, and gives no verdict while the bodies differ.",
+)
+def different_documents(document: AuditedText) -> Iterator[Violation]:
     reported: set[tuple[object, ...]] = set()
     for outputs in _subjects(document):
         sized = [each for each in outputs if each.document_bytes is not None and _variant(each)]
@@ -72,8 +86,8 @@ def _different_documents(document: AuditedText) -> Iterator[Violation]:
                 continue
             reported.add(key)
             one, other = _variant(before), _variant(after)
-            what = f"{_named(one, other)} (line {before.where('document_bytes')}) served "
-            what += f"{numeral(a)} bytes and {_named(other, one)} {numeral(b)}, a factor of "
+            what = f"{_short_name(one, other)} (line {before.where('document_bytes')}) served "
+            what += f"{numeral(a)} bytes and {_short_name(other, one)} {numeral(b)}, a factor of "
             factor = numeral(max(a, b) / max(1, min(a, b)))
             yield Violation(after.where("document_bytes"), f"{what}{factor}", tool=after.tool)
 
@@ -87,7 +101,8 @@ def _response(output: Output) -> float | None:
     return output.response_bytes
 
 
-def _different_responses(document: AuditedText) -> Iterator[Violation]:
+@different_documents.also
+def different_responses(document: AuditedText) -> Iterator[Violation]:
     reported: set[tuple[str, str]] = set()
     for outputs in _subjects(document):
         sized = [(each, size) for each in outputs if (size := _response(each)) and _variant(each)]
@@ -97,30 +112,38 @@ def _different_responses(document: AuditedText) -> Iterator[Violation]:
             if not apart or before.tool != after.tool or (one, other) in reported:
                 continue
             reported |= {(one, other), (other, one)}
-            what = f"{_named(one, other) or one} (line {before.first_line}) answered with "
-            what += f"{numeral(a)} bytes, heads included, and {_named(other, one) or other} with "
+            what = f"{_short_name(one, other) or one} (line {before.first_line}) answered with "
+            what += (
+                f"{numeral(a)} bytes, heads included, and {_short_name(other, one) or other} with "
+            )
             yield Violation(
                 after.first_line, f"{what}{numeral(b)}", serious=one != other, tool=after.tool
             )
 
 
-def _unknown_sizes(document: AuditedText) -> Iterator[Violation]:
-    """Name the variants that nothing is known of the size of whose responses."""
+@rule(
+    "unknown-sizes",
+    why="Whether the variants served the same document was not looked at: an empty or wrong "
+    "response is fast.",
+    instead=f"{_DUEL}, and gives no verdict while the bodies differ.",
+)
+def unknown_sizes(document: AuditedText) -> Iterator[Violation]:
     for outputs in _subjects(document):
-        variants = _variants(outputs)
+        variants = _by_variant(outputs)
         for variant, mine in variants.items() if len(variants) > 1 else ():
-            if not any(_has_size(each) for each in mine):
+            sizes = ((each.document_bytes, each.body_bytes, each.response_bytes) for each in mine)
+            if all(size is None for each in sizes for size in each):
                 what = f"{variant}: no size of its responses is given"
                 yield Violation(mine[0].first_line, what, serious=False, tool=mine[0].tool)
 
 
-def _has_size(output: Output) -> bool:
-    sizes = (output.document_bytes, output.body_bytes, output.response_bytes)
-    return any(size is not None for size in sizes)
-
-
-def _pipelining_differs(document: AuditedText) -> Iterator[Violation]:
-    """Say where one variant of a tool's runs was pipelined and another one wasn't."""
+@rule(
+    "different-settings",
+    why="Requests that are sent together share packets and system calls: the variant with "
+    "pipelining looks many times faster by that alone.",
+    instead=f"{_DUEL}, and never pipelines.",
+)
+def pipelining_differs(document: AuditedText) -> Iterator[Violation]:
     by_tool: dict[str, list[tuple[int, int]]] = defaultdict(list)
     for output in document.of(Output):
         if output.pipelining is not None:
@@ -136,7 +159,7 @@ def _pipelining_differs(document: AuditedText) -> Iterator[Violation]:
             yield Violation(max(deep[1], plain[1]), what, tool=tool)
 
 
-def _differing(
+def _check_setting(
     name: str, setting: Callable[[Output], object]
 ) -> Callable[[AuditedText], Iterator[Violation]]:
     """Make a check that two variants have at least one value of a setting in common."""
@@ -145,29 +168,32 @@ def _differing(
         for outputs in _subjects(document):
             variants = [
                 (variant, {value for each in mine if (value := setting(each)) is not None}, mine)
-                for variant, mine in _variants(outputs).items()
+                for variant, mine in _by_variant(outputs).items()
             ]
             known = [each for each in variants if each[1]]
             for (variant, values, mine), (other, others, theirs) in pairwise(known):
                 if values & others:
                     continue
-                what = (
-                    f"{_named(variant, other)} (line {mine[0].first_line}) was measured with "
-                    f"{name} "
-                )
-                what += f"{_listed(values)}, {_named(other, variant)} with {_listed(others)}"
+                what = f"{_short_name(variant, other)} (line {mine[0].first_line}) was measured "
+                what += f"with {name} {_setting_words(values)}, "
+                what += f"{_short_name(other, variant)} with {_setting_words(others)}"
                 yield Violation(theirs[0].first_line, what, tool=theirs[0].tool)
 
     return check
 
 
-def _listed(values: set[object]) -> str:
+def _setting_words(values: set[object]) -> str:
     shown = sorted(values, key=lambda value: value if isinstance(value, int) else 0)[:5]
     words = ["on" if value is True else "off" if value is False else str(value) for value in shown]
     return ", ".join(words) + (", …" if len(values) > len(shown) else "")
 
 
-def _copied_outputs(document: AuditedText) -> Iterator[Violation]:
+@rule(
+    "copied-output",
+    why="Two runs never give the same figures to the last digit: one was copied.",
+    instead="webdyno run keeps every slot in the run's folder and makes the report from it.",
+)
+def copied_output(document: AuditedText) -> Iterator[Violation]:
     seen: dict[tuple[object, ...], Output] = {}
     for output in document.of(Output):
         figures = (output.throughput_rps, output.duration_s, output.mean_ms, output.total_bytes)
@@ -175,61 +201,18 @@ def _copied_outputs(document: AuditedText) -> Iterator[Violation]:
             continue
         first = seen.setdefault(figures, output)
         if first is not output and _variant(first) != _variant(output):
-            what = (
-                f"the same figures as in line {first.first_line}, for {_variant(output)} instead "
-            )
-            yield Violation(output.first_line, f"{what}of {_variant(first)}", tool=output.tool)
+            what = f"the same figures as in line {first.first_line}, for {_variant(output)} "
+            what += f"instead of {_variant(first)}"
+            yield Violation(output.first_line, what, tool=output.tool)
 
-
-_SETTINGS: tuple[tuple[str, Callable[[Output], object]], ...] = (
-    ("connections at once:", lambda output: output.concurrency),
-    ("keep-alive", lambda output: output.keepalive_requested),
-    ("the loop", lambda output: output.loop),
-)
-
-_DUEL = (
-    "webdyno compare nginx apache-prefork --site static --path /100KB.txt puts one load on both, "
-    "in turns"
-)
-
-DIFFERENT_DOCUMENTS = AuditRule(
-    "different-documents",
-    _different_documents,
-    why="The two variants did not do the same work. Bytes decide the throughput of static files, "
-    "and a page of another length was made by other code.",
-    instead=f"{_DUEL}, and gives no verdict while the bodies differ.",
-)
 
 RULES = (
-    DIFFERENT_DOCUMENTS,
-    DIFFERENT_DOCUMENTS.also(_different_responses),
-    AuditRule(
-        "unknown-sizes",
-        _unknown_sizes,
-        why="Whether the variants served the same document was not looked at: an empty or wrong "
-        "response is fast.",
-        instead=f"{_DUEL}, and gives no verdict while the bodies differ.",
-    ),
-    AuditRule(
-        "different-settings",
-        _pipelining_differs,
-        why="Requests that are sent together share packets and system calls: the variant with "
-        "pipelining looks many times faster by that alone.",
-        instead=f"{_DUEL}, and never pipelines.",
-    ),
-    *(
-        AuditRule(
-            "different-settings",
-            _differing(name, setting),
-            why="The variants differ in more than the server, so they are measured, too.",
-            instead=f"{_DUEL}, and lists what else differs between them.",
-        )
-        for name, setting in _SETTINGS
-    ),
-    AuditRule(
-        "copied-output",
-        _copied_outputs,
-        why="Two runs never give the same figures to the last digit: one was copied.",
-        instead="webdyno run keeps every slot in the run's folder and makes the report from it.",
-    ),
+    different_documents,
+    different_responses,
+    unknown_sizes,
+    pipelining_differs,
+    _settings_rule(_check_setting("connections at once:", lambda output: output.concurrency)),
+    _settings_rule(_check_setting("keep-alive", lambda output: output.keepalive_requested)),
+    _settings_rule(_check_setting("the loop", lambda output: output.loop)),
+    copied_output,
 )
