@@ -17,7 +17,7 @@ from webdyno.host.users import make_private
 from webdyno.host.workspace import Workspace
 from webdyno.load.asking import Conversation
 from webdyno.measure.site_rules import RULES
-from webdyno.measure.site_rules.program import BrokenRule, CheckedProgram, RunningDatabase
+from webdyno.measure.checked_program import BrokenRule, CheckedProgram, RunningDatabase
 from webdyno.servers.layout import Deployment, lay_out
 from webdyno.servers.prepared import site_view
 from webdyno.servers.service_graph import resolve_services

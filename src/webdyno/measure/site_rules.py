@@ -1,16 +1,31 @@
-"""Rules of sites whose pages are made of a database's rows.
+"""The rules of sites: what a program has to do for its answer, checked before it is measured.
 
-`db`, `queries` and `updates`: rows of the table `world`, each read by its key. `fortunes`: all
-rows, one more, sorted, escaped and shown in a table. `crud`: items by REST, with pages, ETags,
-checks and changes.
+A site's pages say what a single response is (`paths` in its `site.toml`). What shows only over
+several requests, or in the database, is here: a function for each rule, which raises BrokenRule in
+words for people. A rule that a site names in `rules` is an entry of RULES.
 """
 
+import hashlib
 import json
-from collections.abc import Iterable
-from html.parser import HTMLParser
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from random import Random
 from typing import Any
 
-from webdyno.measure.site_rules.program import BrokenRule, CheckedProgram, Database, ProgramResponse
+from webdyno.core.load import Load
+from webdyno.core.stack import Rule, Site
+from webdyno.load.asking import Conversation, NoResponse
+from webdyno.measure.checked_program import (
+    BrokenRule,
+    CheckedProgram,
+    Database,
+    Page,
+    ProgramResponse,
+    database_of,
+)
+from webdyno.servers.running import RunningStack
+
+MESSAGE = {"message": "Hello, World!"}
+SIZES_BYTES = (0, 1, 65_537, 10_000_000)
 
 ROWS = 10_000
 TIMES = 20
@@ -103,12 +118,12 @@ def _rows(answer: ProgramResponse, count: int) -> list[tuple[int, int]]:
 
 
 def _pair(answer: ProgramResponse, row: Any) -> tuple[int, int]:  # noqa: ANN401 (JSON)
-    keys = {"id", "randomNumber"}
-    if not isinstance(row, dict) or row.keys() != keys:
-        raise BrokenRule(f"{answer.to}: a row has the keys id and randomNumber, unlike {row!r:.80}")
-    if not all(type(row[key]) is int and 1 <= row[key] <= ROWS for key in keys):
-        raise BrokenRule(f"{answer.to}: id and randomNumber are from 1 to {ROWS}: {row!r:.80}")
-    return row["id"], row["randomNumber"]
+    match row:
+        case {"id": number, "randomNumber": value} if len(row) == 2:
+            if all(type(each) is int and 1 <= each <= ROWS for each in (number, value)):
+                return number, value
+            raise BrokenRule(f"{answer.to}: id and randomNumber are from 1 to {ROWS}: {row!r:.80}")
+    raise BrokenRule(f"{answer.to}: a row has the keys id and randomNumber, unlike {row!r:.80}")
 
 
 def _refuse_same(rows: Iterable[tuple[int, int]], requests: str) -> None:
@@ -151,17 +166,13 @@ def fortunes(program: CheckedProgram) -> None:
         program.known.rows(REMOVE)
 
 
-def _held_fortunes(program: CheckedProgram) -> list[tuple[int, str]]:
-    # A message may have a | in it, which divides values.
-    rows = program.known.rows("SELECT id, message FROM fortune")
-    return [(int(number), "|".join(message)) for number, *message in rows]
-
-
 def _check_page(program: CheckedProgram) -> None:
-    held = _held_fortunes(program)
+    rows = program.known.rows("SELECT id, message FROM fortune")
+    # A message may have a | in it, which divides values.
+    held = [(int(number), "|".join(message)) for number, *message in rows]
     with program.reading(1, f"GET {PATH}", one_row_each=False):
         answer = program.ask(PATH).with_status(200)
-    page = _Page()
+    page = Page()
     page.feed(answer.said.body.decode("utf-8", "replace"))
     page.close()
     if page.begin.lower() != "doctype html":
@@ -181,11 +192,7 @@ def _check_page(program: CheckedProgram) -> None:
             "of the database for each request"
         )
     if sorted(shown) == sorted(right) and shown != right:
-        place = next(
-            place
-            for place, (one, other) in enumerate(zip(shown, right, strict=True))
-            if one != other
-        )
+        place = [one == other for one, other in zip(shown, right, strict=True)].index(False)
         raise BrokenRule(
             f"{answer.to} isn't sorted by message, by code points: row {place + 1} should be "
             f"{right[place][1]!r:.60}, and is {shown[place][1]!r:.60}"
@@ -198,47 +205,17 @@ def _check_page(program: CheckedProgram) -> None:
         )
 
 
-class _Page(HTMLParser):
-    """Reads a page's table: the texts of its cells, entities resolved."""
-
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
-        self.begin = ""
-        self.rows: list[list[str]] = []
-        self.tags: set[str] = set()
-        self._is_cell = False
-
-    def handle_decl(self, decl: str) -> None:
-        self.begin = self.begin or decl
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:  # noqa: ARG002
-        self.tags.add(tag)
-        if tag == "tr":
-            self.rows.append([])
-        if tag in {"td", "th"} and self.rows:
-            self.rows[-1].append("")
-            self._is_cell = True
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag in {"td", "th"}:
-            self._is_cell = False
-
-    def handle_data(self, data: str) -> None:
-        if self._is_cell:
-            self.rows[-1][-1] += data
-
-
 def crud(program: CheckedProgram) -> None:
     """Lists, single items, and what changes them."""
-    _lists(program)
-    _single(program)
-    number = _created(program)
-    _refusals(program, number)
-    _changed(program, number)
-    _deleted(program, number)
+    _check_lists(program)
+    _check_item(program)
+    number = _create_item(program)
+    _check_refusals(program, number)
+    _change_item(program, number)
+    _delete_item(program, number)
 
 
-def _lists(program: CheckedProgram) -> None:
+def _check_lists(program: CheckedProgram) -> None:
     items = _held_items(program, "TRUE")
     for text, page in (("", 1), ("?page=0", 1), ("?page=-1", 1), ("?page=3", 3)):
         answer = program.ask(f"/items{text}").with_status(200)
@@ -251,7 +228,7 @@ def _lists(program: CheckedProgram) -> None:
         _compare_json(answer, answer.json(), right)
 
 
-def _single(program: CheckedProgram) -> None:
+def _check_item(program: CheckedProgram) -> None:
     path, (item,) = "/items/1", _held_items(program, "id = 1")
     with program.reading(TIMES_AN_ITEM, f"{TIMES_AN_ITEM} times GET {path}", one_row_each=False):
         for _ in range(TIMES_AN_ITEM):
@@ -259,13 +236,16 @@ def _single(program: CheckedProgram) -> None:
             _compare_json(answer, answer.json(), item)
     tag = f'"{item["version"]}"'
     _demand_tag(answer, tag)
-    _not_modified(program, path, tag)
+    unchanged = program.ask(path, headers={"If-None-Match": tag})
+    unchanged.with_status(304, f"its If-None-Match is {tag}, the item's version")
+    if unchanged.said.body:
+        raise BrokenRule(f"{unchanged.to}: a response with status 304 has no body")
     other = program.ask(path, headers={"If-None-Match": '"other"'})
     other.with_status(200, "its If-None-Match names another version")
     _missing(program, f"/items/{UNKNOWN}")
 
 
-def _created(program: CheckedProgram) -> int:
+def _create_item(program: CheckedProgram) -> int:
     given = {"name": LONGEST, "price": 0}
     answer = _send(program, "POST", "/items", given).with_status(201)
     item = answer.json()
@@ -280,7 +260,7 @@ def _created(program: CheckedProgram) -> int:
     return number
 
 
-def _refusals(program: CheckedProgram, number: int) -> None:
+def _check_refusals(program: CheckedProgram, number: int) -> None:
     for method, path in (("POST", "/items"), ("PUT", f"/items/{number}")):
         for what, body in WRONG:
             answer = _send(program, method, path, body).with_status(400, f"the body is {what}")
@@ -288,7 +268,7 @@ def _refusals(program: CheckedProgram, number: int) -> None:
                 raise BrokenRule(f'{answer.to} with {what} should give {{"error": "…"}}')
 
 
-def _changed(program: CheckedProgram, number: int) -> None:
+def _change_item(program: CheckedProgram, number: int) -> None:
     path, tag = f"/items/{number}", program.ask(f"/items/{number}").header("ETag") or ""
     given = {"name": "changed", "price": 12}
     answer = _send(program, "PUT", path, given).with_status(200)
@@ -304,20 +284,13 @@ def _changed(program: CheckedProgram, number: int) -> None:
     _missing(program, f"/items/{UNKNOWN}", "PUT", given)
 
 
-def _deleted(program: CheckedProgram, number: int) -> None:
+def _delete_item(program: CheckedProgram, number: int) -> None:
     path = f"/items/{number}"
     answer = program.ask(path, method="DELETE").with_status(204)
     if _held_items(program, f"id = {number}"):
         raise BrokenRule(f"{answer.to} leaves the item in the database")
     _missing(program, path)
     _missing(program, path, "DELETE")
-
-
-def _not_modified(program: CheckedProgram, path: str, tag: str) -> None:
-    answer = program.ask(path, headers={"If-None-Match": tag})
-    answer.with_status(304, f"its If-None-Match is {tag}, the item's version")
-    if answer.said.body:
-        raise BrokenRule(f"{answer.to}: a response with status 304 has no body")
 
 
 def _missing(
@@ -346,7 +319,6 @@ def _send(
 
 
 def _held_items(program: CheckedProgram, where: str) -> list[dict[str, Any]]:
-    """Give items that the database holds."""
     items = f"SELECT id, name, price, version FROM item WHERE {where} ORDER BY id"  # noqa: S608
     sql = f"SELECT row_to_json(it) FROM ({items}) it"  # noqa: S608
     return [json.loads("|".join(row)) for row in program.known.rows(sql)]
@@ -361,3 +333,61 @@ def _compare_json(answer: ProgramResponse, given: Any, right: dict[str, Any]) ->
     raise BrokenRule(
         f"{answer.to}: {unlike} should be {right[unlike]!r:.100}, and is {given.get(unlike)!r:.100}"
     )
+
+
+__all__ = ["RULES", "broken_rule"]
+
+
+def json_object(program: CheckedProgram) -> None:
+    """The object and nothing else."""
+    answer = program.ask("/json").with_status(200)
+    if (given := answer.json()) != MESSAGE:
+        raise BrokenRule(f"{answer.to} should give {MESSAGE}, and gives {given!r:.80}")
+
+
+def upload(program: CheckedProgram) -> None:
+    """Length and sum of whatever was sent."""
+    for size_bytes in SIZES_BYTES:
+        body = Random(size_bytes).randbytes(size_bytes)
+        headers = {"Content-Type": "application/octet-stream"}
+        answer = program.ask("/upload", method="POST", headers=headers, body=body)
+        given = answer.with_status(200, f"{size_bytes:,} bytes were sent").json()
+        right = {"bytes": size_bytes, "sha256": hashlib.sha256(body).hexdigest()}
+        if given != right:
+            raise BrokenRule(
+                f"{answer.to} with {size_bytes:,} bytes should give {right}, and gives "
+                f"{given!r:.120}"
+            )
+
+
+RULES: Mapping[Rule, Callable[[CheckedProgram], None]] = {
+    "json": json_object,
+    "db": db,
+    "queries": queries,
+    "updates": updates,
+    "fortunes": fortunes,
+    "crud": crud,
+    "upload": upload,
+}
+
+
+def broken_rule(
+    stack: RunningStack, site: Site, load: Load, client_entry: Sequence[str]
+) -> str | None:
+    """Say which rule of its site a running stack breaks, and how; None if it keeps them all.
+
+    Where the site's database is on another host, or is one that can't be asked, nothing is checked.
+    """
+    database = database_of(stack.services(), site)
+    if site.services and database is None:
+        return None
+    with Conversation(stack.url, load, client_entry) as conversation:
+        program = CheckedProgram(conversation, database)
+        for rule in site.rules:
+            try:
+                RULES[rule](program)
+            except BrokenRule as broken:
+                return str(broken)
+            except NoResponse as none:
+                return f"{program.last} got no response: {none}"
+    return None

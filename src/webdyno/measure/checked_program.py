@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from html.parser import HTMLParser
 from typing import Any, Protocol
 
 from webdyno.core.request import header
@@ -107,6 +108,36 @@ class ProgramResponse:
         return self.said.body[:SHOWN_LETTERS].decode("utf-8", "replace")
 
 
+class Page(HTMLParser):
+    """Reads a page's table: the texts of its cells, entities resolved."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.begin = ""
+        self.rows: list[list[str]] = []
+        self.tags: set[str] = set()
+        self._is_cell = False
+
+    def handle_decl(self, decl: str) -> None:
+        self.begin = self.begin or decl
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:  # noqa: ARG002
+        self.tags.add(tag)
+        if tag == "tr":
+            self.rows.append([])
+        if tag in {"td", "th"} and self.rows:
+            self.rows[-1].append("")
+            self._is_cell = True
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in {"td", "th"}:
+            self._is_cell = False
+
+    def handle_data(self, data: str) -> None:
+        if self._is_cell:
+            self.rows[-1][-1] += data
+
+
 @dataclass
 class CheckedProgram:
     """A program that runs."""
@@ -166,9 +197,8 @@ def _reads_between(before: DatabaseCounts, after: DatabaseCounts) -> dict[str, t
     done = {}
     for statement in after.statements:
         calls, rows = known.get(statement.text, (0, 0))
-        is_own = (
-            statement.text.lstrip().upper().startswith(READING) and CATALOG not in statement.text
-        )
+        reads = statement.text.lstrip().upper().startswith(READING)
+        is_own = reads and CATALOG not in statement.text
         if statement.calls > calls and is_own:
             done[statement.text] = (statement.calls - calls, (statement.rows or 0) - rows)
     return done
