@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
+from webdyno.formats.values import Fields
 from webdyno.traffic.access import (
     AT_EDGE,
     CASE_BLIND,
@@ -26,12 +27,79 @@ from webdyno.traffic.access import (
     took_of_json,
     took_of_number,
 )
-from webdyno.traffic.balancers import (
-    iso_time,
-    read_haproxy,
-    read_load_balancer,
-    read_nginx_proxy_manager,
+
+_PROXY_MANAGER = re.compile(
+    rb'\[(\d\d/[^\]]{15,36})\] (?:[^"\[\]]{1,60} )?(\d{3}) - ([A-Z]{1,20}) \S+ \S+ '
+    + QUOTED
+    + rb" \[Client ([^\]\s]+)\] \[Length (\d{1,18}|-)\] \[Gzip [^\]]*\] (?:\[Sent-to [^\]]*\] )?"
+    + QUOTED
 )
+_HAPROXY = re.compile(
+    rb"(\S+):\d+ \[(\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d\.\d{1,6})\] \S+ \S+ "
+    rb"(?:-?\d+/){3}(-?\d{1,9})/\+?-?\d+ (-?\d{1,3}) \+?(\d{1,18}) \S+ \S+ \S{4} \S+ \S+ "
+    rb'([^"]*)"([^"\r\n]*)"?'
+)
+_ALB = re.compile(
+    rb"(?:[a-z0-9]{2,5} )?(\d{4}-\d\d-\d\dT\S{8,24}) \S+ (\S+):\d+ \S+ -?[\d.]+ (-?[\d.]{1,12}) "
+    rb"-?[\d.]+ (\d{3}|-) (?:\d{3}|-) \d+ (\d{1,18}) " + QUOTED + rb" " + QUOTED
+)
+
+
+def iso_time(text: bytes) -> float:
+    """Read a time in ISO 8601; raise NoRequest where it is none."""
+    try:
+        return moment_of(text.decode())
+    except (ValueError, OverflowError):
+        raise NoRequest("has a time that there never was") from None
+
+
+def _whole(number: bytes) -> int:
+    return 0 if number == b"-" else int(number)
+
+
+def read_nginx_proxy_manager(line: bytes) -> Access | None:
+    """Read a line of Nginx Proxy Manager's `proxy` or `standard` format."""
+    match = _PROXY_MANAGER.search(line)
+    if match is None:
+        return None
+    time, status, method, target, address, length, agent = match.groups()
+    return Access(common_time(time), address, agent, method, target, int(status), _whole(length))
+
+
+def read_haproxy(line: bytes) -> Access | None:
+    """Read HAProxy's `option httplog`, with or without what syslog puts before it."""
+    match = _HAPROXY.search(line)
+    if match is None:
+        return None
+    address, time, server_ms, status, length, captured, request = match.groups()
+    return Access(
+        common_time(time),
+        address,
+        captured,
+        *request_line(request),
+        int(status),
+        int(length),
+        # The server's own time is -1 where none was asked.
+        took_s=took_in_bounds(int(server_ms) / 1e3),
+    )
+
+
+def read_load_balancer(line: bytes) -> Access | None:
+    """Read a line of Amazon's Application or Classic Load Balancer."""
+    match = _ALB.match(line)
+    if match is None:
+        return None
+    time, address, target_s, status, length, request, agent = match.groups()
+    return Access(
+        iso_time(time),
+        address,
+        agent,
+        *request_line(request),
+        _whole(status),
+        int(length),
+        took_s=took_of_number(target_s.decode()),
+    )
+
 
 _ENVELOPES = {"log": "time", "MESSAGE": "", "message": "@timestamp", "line": "timestamp"}
 """Keys under which docker, journald, Filebeat and Loki keep a line, and the key of its time."""
@@ -62,30 +130,26 @@ def read_json(text: bytes, before: bytes) -> Access:
     in any format.
     """
     try:
-        fields = json.loads(text)
-    except (ValueError, RecursionError):
-        raise NoRequest("is no JSON") from None
-    if not isinstance(fields, dict):
-        raise NoRequest("is no JSON object")
+        fields = Fields(json.loads(text))
+    except (ValueError, TypeError, RecursionError):
+        raise NoRequest("is no JSON object") from None
     for key, time in _ENVELOPES.items():
         if isinstance(line := fields.get(key), str) and "status" not in fields:
             begins = f"{fields.get(time)} " if time in fields else ""
             return read_line(f"{begins}{line}".encode(errors="replace"))
     try:
-        if isinstance(fields.get("request"), dict):
-            return _caddy(fields, before)
-        nested = fields.get("httpRequest")
-        return _named(fields | nested if isinstance(nested, dict) else fields, before)
+        if request := fields.inside("request"):
+            return _caddy(fields, request, before)
+        return _flat(fields | fields.inside("httpRequest"), before)
     except (KeyError, ValueError, TypeError, OverflowError):
         raise NoRequest("lacks time, method, path or status, or has a wrong one") from None
 
 
-def _caddy(fields: dict[str, Any], before: bytes) -> Access:
+def _caddy(fields: Fields, request: Fields, before: bytes) -> Access:
     """Read Caddy's JSON, or its console format, whose time and logger stand before the object."""
     if str(fields.get("logger", "")).startswith("http.log.error") or b"http.log.error" in before:
         raise NoRequest("reports an error, whose request has a line of its own")
-    request = fields["request"]
-    headers = request.get("headers")
+    headers = request.inside("headers")
     address = request.get("client_ip") or request.get("remote_ip") or request.get("remote_addr")
     behind = request.get("client_ip") not in {None, request.get("remote_ip")}
     who, remarks = client(
@@ -104,7 +168,7 @@ def _caddy(fields: dict[str, Any], before: bytes) -> Access:
     )
 
 
-def _named(fields: dict[str, Any], before: bytes) -> Access:
+def _flat(fields: dict[str, Any], before: bytes) -> Access:
     """Read the names that nginx, Traefik, Envoy and others have for the same things."""
     method, target = _first(fields, _METHOD), _first(fields, _TARGET)
     if method is None:
@@ -131,8 +195,8 @@ def _first(fields: dict[str, Any], names: tuple[str, ...]) -> Any:  # noqa: ANN4
     return next((fields[name] for name in names if name in fields), None)
 
 
-def _header(headers: object, name: str) -> object:
-    values = headers.get(name) if isinstance(headers, dict) else None
+def _header(headers: Fields, name: str) -> object:
+    values = headers.get(name)
     return values[0] if isinstance(values, list) and values else values
 
 
@@ -176,8 +240,6 @@ MOST_WORDS = 64
 """Before the time, from its end, that are looked at."""
 _UVICORN = re.compile(rb"(\S+):\d+ - " + QUOTED + rb" (\d{3})\b")
 _NEEDED = ("date", "time", "cs-method", "cs-uri-stem", "sc-status")
-_HIT = "Hit"
-_MS = 1e-3
 READ = (
     "common and combined format, JSON of nginx, Caddy, Traefik and Envoy, Nginx Proxy Manager, "
     "HAProxy, IIS, CloudFront, Amazon's load balancers, HAR"
@@ -192,7 +254,6 @@ def read_common(line: bytes) -> Access | None:
         if envoy or match is None:
             return _envoy(envoy) if envoy else None
     time, request, status, length, _, agent, rest = match.groups()
-    request_words = request_line(request)
     first_quoted = _FIRST_QUOTED.match(rest) if agent and rest else None
     address, remarks = client(
         _client(line[: match.start()]), first_quoted[1] if first_quoted else b""
@@ -201,9 +262,9 @@ def read_common(line: bytes) -> Access | None:
         common_time(time) if time[2:3] == b"/" else iso_time(time),
         address,
         agent or b"",
-        *request_words,
+        *request_line(request),
         int(status),
-        0 if length == b"-" else int(length),
+        _whole(length),
         took_s=took_after_line(rest) if rest else None,
         remarks=remarks,
     )
@@ -233,16 +294,15 @@ def _client(head: bytes) -> bytes:
 def _envoy(match: re.Match[bytes]) -> Access:
     """Read Envoy's own format and Istio's: its times are milliseconds, the client is forwarded."""
     time, request, status, length, behind_ms, listed, agent = match.groups()
-    request_words = request_line(request)
     address, remarks = client(b"", listed)
     return Access(
         iso_time(time),
         address,
         agent,
-        *request_words,
+        *request_line(request),
         int(status),
         int(length),
-        took_s=0.0 if behind_ms == b"-" else took_in_bounds(int(behind_ms) / 1e3),
+        took_s=took_in_bounds(_whole(behind_ms) / 1e3),
         remarks=remarks,
     )
 
@@ -253,47 +313,50 @@ def read_uvicorn(line: bytes) -> Access | None:
     if match is None:
         return None
     address, request, status = match.groups()
-    request_words = request_line(request)
     time_s = stamp(line[: match.start()])
     if time_s is None:
         raise NoRequest("has no time")
-    return Access(time_s, address, b"", *request_words, int(status), None)
+    return Access(time_s, address, b"", *request_line(request), int(status), None)
 
 
-class W3c:
-    """W3C's extended format (IIS, CloudFront): reads the lines that follow a `#Fields:` line."""
+class Lines:
+    """Reads the lines of one log.
+
+    Those of W3C's extended format (IIS, CloudFront) have the fields that a `#Fields:` line names.
+    """
 
     def __init__(self) -> None:
-        self.fields: list[str] = []
-        self._iis = False
-        self._tabs = False
+        self._fields: list[str] = []
+        self._iis = self._tabs = False
 
-    def comment(self, line: bytes) -> None:
-        """Take a line that begins with #: it may name the fields of those that follow."""
+    def read(self, line: bytes) -> Access | None:
+        """Return a line's request, None for a comment; raise NoRequest where it has none."""
+        if not line.startswith(b"#"):
+            return self._read_w3c(line) if self._fields else read_line(line)
         if line.startswith(b"#Software:"):
             self._iis = b"Internet Information" in line
         if line.startswith(b"#Fields:"):
-            self.fields = line[len(b"#Fields:") :].decode(errors="replace").split()
-            self._tabs = "x-edge-location" in self.fields
+            self._fields = line[len(b"#Fields:") :].decode(errors="replace").split()
+            self._tabs = "x-edge-location" in self._fields
+        return None
 
-    def read(self, line: bytes) -> Access:
-        """Give a line's request; raise NoRequest where it has none."""
-        lacking = [name for name in _NEEDED if name not in self.fields]
+    def _read_w3c(self, line: bytes) -> Access:
+        lacking = [name for name in _NEEDED if name not in self._fields]
         if lacking:
             raise NoRequest(f"follows a line #Fields: that doesn't name {', '.join(lacking)}")
         text = line.decode(errors="surrogateescape").rstrip("\r\n")
         values = text.split("\t" if self._tabs else " ")
-        if len(values) != len(self.fields):
-            raise NoRequest(f"has {len(values)} values, and #Fields: names {len(self.fields)}")
+        if len(values) != len(self._fields):
+            raise NoRequest(f"has {len(values)} values, and #Fields: names {len(self._fields)}")
         try:
-            return self._access(dict(zip(self.fields, values, strict=True)))
+            return self._access(dict(zip(self._fields, values, strict=True)))
         except (ValueError, OverflowError):
             raise NoRequest("has a wrong time, status or length") from None
 
     def _access(self, values: dict[str, str]) -> Access:
         query = values.get("cs-uri-query", "-")
         target = values["cs-uri-stem"] + ("" if query == "-" else f"?{query}")
-        remarks = [AT_EDGE] * (values.get("x-edge-result-type") == _HIT) + [CASE_BLIND] * self._iis
+        remarks = [AT_EDGE] * (values.get("x-edge-result-type") == "Hit") + [CASE_BLIND] * self._iis
         listed = _bytes(values.get("x-forwarded-for", values.get("X-Forwarded-For", "")))
         address, by_proxy = client(
             _bytes(values.get("c-ip", "")), unquote_to_bytes(listed.replace(b"+", b" "))
@@ -306,49 +369,25 @@ class W3c:
             _bytes(target),
             int(values["sc-status"]),
             None if (sent := values.get("sc-bytes", "-")) == "-" else int(sent),
-            took_s=self._took_s(values),
+            # CloudFront has seconds, of which the first byte's are nearest to the server's; IIS ms.
+            took_s=took_of_number(
+                values.get("time-to-first-byte") or values.get("time-taken"),
+                1.0 if self._tabs else 1e-3,
+            ),
             remarks=(*remarks, *by_proxy),
         )
-
-    def _took_s(self, values: dict[str, str]) -> float | None:
-        """CloudFront has seconds, of which the first byte's are nearest to the server's; IIS ms."""
-        written = values.get("time-to-first-byte") or values.get("time-taken")
-        return took_of_number(written, 1.0 if self._tabs else _MS)
 
 
 def _bytes(text: str) -> bytes:
     return text.encode(errors="surrogateescape")
 
 
-class Lines:
-    """Reads the lines of one log: some formats name their fields as they go."""
-
-    def __init__(self) -> None:
-        self._w3c = W3c()
-
-    def read(self, line: bytes) -> Access | None:
-        """Give a line's request; raise NoRequest where it has none."""
-        if line.startswith(b"#"):
-            self._w3c.comment(line)
-            return None
-        return self._w3c.read(line) if self._w3c.fields else read_line(line)
-
-
-READERS = (
-    read_common,
-    read_nginx_proxy_manager,
-    read_haproxy,
-    read_load_balancer,
-    read_uvicorn,
-)
-"""Of formats that name no fields; the first that knows a line reads it."""
-
-
 def read_line(line: bytes) -> Access:
-    """Read a line of a format that names no fields; raise NoRequest."""
+    """Read a line of a format that names no fields, the first that knows it; raise NoRequest."""
     if line.startswith(b"{"):
         return read_json(line, b"")
-    for read in READERS:
+    proxies = read_nginx_proxy_manager, read_haproxy, read_load_balancer
+    for read in (read_common, *proxies, read_uvicorn):
         if access := read(line):
             return access
     begins = line.find(b"{")
