@@ -16,7 +16,7 @@ from webdyno.load.interface import Expectation, LoadOrder, Request
 from webdyno.load.loadgen import Loadgen
 from webdyno.measure.backend import CourseTracing, PointTestbed
 from webdyno.measure.local_backend import Agent, VariantTestbed
-from webdyno.measure.long_look import recorded
+from webdyno.measure.long_look import record_of
 from webdyno.measure.planned import PlannedVariant
 from webdyno.systems.variants import resolve
 
@@ -84,7 +84,7 @@ def look(folder: Path, look_s: float, how: str) -> Iterator[str]:
         )
         yield "begins"
         slot = PointTestbed(agent, agent).slot(VARIANT, order, CourseTracing(2 * WINDOW_S))
-        yield recorded(slot, variant, WINDOW_S, RAMP_UP_S).model_dump_json()
+        yield record_of(slot, variant, WINDOW_S, RAMP_UP_S).model_dump_json()
         as_slot = SlotRecord(
             round=1,
             slot=0,

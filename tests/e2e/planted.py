@@ -14,7 +14,7 @@ from webdyno.load.interface import Expectation, LoadOrder, Request
 from webdyno.load.loadgen import Loadgen
 from webdyno.measure.backend import CourseTracing, PointTestbed
 from webdyno.measure.local_backend import Agent, VariantTestbed
-from webdyno.measure.long_look import recorded, with_failures
+from webdyno.measure.long_look import record_of, with_failures
 from webdyno.measure.planned import PlannedVariant
 from webdyno.systems.variants import resolve
 
@@ -149,7 +149,7 @@ def look(folder: Path, look_s: float, load: Load, *words: str) -> LongLookRecord
             window_s=WINDOW_S,
         )
         slot = PointTestbed(agent, agent).slot(VARIANT, order, CourseTracing(2 * WINDOW_S))
-        return with_failures(recorded(slot, variant, WINDOW_S, RAMP_UP_S), agent, kept)
+        return with_failures(record_of(slot, variant, WINDOW_S, RAMP_UP_S), agent, kept)
     finally:
         agent.end()
 

@@ -54,11 +54,11 @@ def test_files_are_asked_for_by_zipfs_law(tmp_path: Path) -> None:
 def test_the_preflight_check_looks_at_some_of_very_many(tmp_path: Path) -> None:
     catalogue = own_catalogue(tmp_path / "own")
     variant = plan_variants(read_experiment(CommandLine(ASKED, {}), [], catalogue), catalogue)[0]
-    certified = [asked.path for asked in variant.certified]
+    preflight_requests = [asked.path for asked in variant.preflight_requests]
     assert len(variant.asked) == FILES
-    assert len(certified) == MOST_CERTIFIED
-    assert certified[:2] == ["/many/1.txt", "/many/101.txt"]
-    assert {asked.expect.body_bytes for asked in variant.certified} == {4096}
+    assert len(preflight_requests) == MOST_CERTIFIED
+    assert preflight_requests[:2] == ["/many/1.txt", "/many/101.txt"]
+    assert {asked.expect.body_bytes for asked in variant.preflight_requests} == {4096}
 
 
 def own_catalogue(folder: Path) -> Catalogue:

@@ -65,7 +65,9 @@ def check_responses(running: RunningStack, experiment: Experiment) -> None:
     planned, _ = plan_variants(experiment, CATALOGUE)
     testbed = Testbed()
     broken = broken_rule(running, planned.site, planned.load, testbed.client_entry())
-    responses = ask_all(running.url, planned.certified, planned.load, testbed.client_entry())
+    responses = ask_all(
+        running.url, planned.preflight_requests, planned.load, testbed.client_entry()
+    )
     reported = PreflightRecord(
         round=0,
         responses={"one": responses, "two": responses},

@@ -188,7 +188,7 @@ def test_a_connection_closed_without_an_answer_is_known_as_such(protocol: HttpPr
     def close(connection: socket.socket) -> None:
         connection.recv(65_536)
 
-    assert no_response(close, protocol).refused
+    assert no_response(close, protocol).was_refused
 
 
 def test_a_stream_that_is_reset_is_known_as_such_unless_it_was_refused() -> None:
@@ -196,7 +196,7 @@ def test_a_stream_that_is_reset_is_known_as_such_unless_it_was_refused() -> None
     assert reset.trouble == "reset"
     assert "INTERNAL_ERROR" in str(reset)
     refused = no_response(resetting(REFUSED_STREAM), "h2c")
-    assert (refused.trouble, refused.refused) == ("closed", True)
+    assert (refused.trouble, refused.was_refused) == ("closed", True)
 
 
 def test_another_protocol_is_named() -> None:
@@ -208,7 +208,7 @@ def test_another_protocol_is_named() -> None:
 def test_nobody_listening_has_refused_no_connection() -> None:
     with pytest.raises(NoResponse, match="refused") as caught, talk(9) as conversation:
         conversation.ask("GET", "/", {})
-    assert (caught.value.trouble, caught.value.refused) == ("connect", False)
+    assert (caught.value.trouble, caught.value.was_refused) == ("connect", False)
 
 
 def test_a_server_that_starts_is_asked_once_when_it_accepts() -> None:

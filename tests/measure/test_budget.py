@@ -22,7 +22,7 @@ from webdyno.measure.budget import (
     point_s,
     reduce_levels,
     refuse_too_short,
-    spread,
+    widest_gaps_first,
 )
 from webdyno.systems.variants import resolve
 
@@ -35,9 +35,9 @@ FACTORS = st.dictionaries(
 
 
 def test_the_middle_comes_first_then_the_ends() -> None:
-    assert spread(1) == [0]
-    assert spread(2) == [0, 1]
-    assert spread(5) == [2, 4, 0, 1, 3]
+    assert widest_gaps_first(1) == [0]
+    assert widest_gaps_first(2) == [0, 1]
+    assert widest_gaps_first(5) == [2, 4, 0, 1, 3]
     assert levels_within({"connections": POWERS}, 3) == {"connections": [1, 16, 512]}
     assert levels_within({"connections": POWERS}, 2) == {"connections": [16, 512]}
 
@@ -81,7 +81,7 @@ def test_factors_take_turns_the_first_one_first() -> None:
 
 @given(st.integers(1, 300))
 def test_every_level_has_its_turn_once(count: int) -> None:
-    assert sorted(spread(count)) == list(range(count))
+    assert sorted(widest_gaps_first(count)) == list(range(count))
 
 
 @given(FACTORS, st.integers(-1, 200))

@@ -63,7 +63,7 @@ def look(monkeypatch: pytest.MonkeyPatch) -> Looking:
         within_s: float = inf,
         **asked: object,
     ) -> BurstsLook | None:
-        monkeypatch.setattr(pilot_looks, "_started", server.start)
+        monkeypatch.setattr(pilot_looks, "_start", server.start)
         monkeypatch.setattr(pilot_looks, "_pause", server.pause)
         measure = Measure.model_validate(asked)
         point = SimpleNamespace(experiment=SimpleNamespace(measure=measure))

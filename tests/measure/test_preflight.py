@@ -18,7 +18,7 @@ from webdyno.measure.preflight import (
     MOST_SEARCHED_BYTES,
     Undecodable,
     ask_all,
-    decoded,
+    decode_body,
     without_ignored,
 )
 
@@ -115,16 +115,16 @@ def test_bodies_that_are_cut_off_or_never_end_are_no_pages(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with pytest.raises(Undecodable, match="cut off"):
-        decoded(ENCODED["gzip"][:-9], "gzip", {"gzip"})
+        decode_body(ENCODED["gzip"][:-9], "gzip", {"gzip"})
     monkeypatch.setattr(preflight, "MOST_DECODED_BYTES", 1000)
-    assert len(decoded(gzip.compress(bytes(999)), "gzip", {"gzip"})) == 999
+    assert len(decode_body(gzip.compress(bytes(999)), "gzip", {"gzip"})) == 999
     with pytest.raises(Undecodable, match="very many"):
-        decoded(gzip.compress(bytes(1_000_000)), "gzip", {"gzip"})
+        decode_body(gzip.compress(bytes(1_000_000)), "gzip", {"gzip"})
 
 
 def test_an_encoding_that_nobody_asked_for_is_no_answer() -> None:
     with pytest.raises(Undecodable, match="'gzip', which nobody asked for"):
-        decoded(gzip.compress(b"page"), "gzip", {"identity"})
+        decode_body(gzip.compress(b"page"), "gzip", {"identity"})
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,8 @@ from webdyno.host.this_machine import Testbed
 from webdyno.host.users import make_private
 from webdyno.host.workspace import Workspace
 from webdyno.load.asking import Conversation
-from webdyno.measure.site_rules import RULES
 from webdyno.measure.checked_program import BrokenRule, CheckedProgram, RunningDatabase
+from webdyno.measure.site_rules import RULES
 from webdyno.servers.layout import Deployment, lay_out
 from webdyno.servers.prepared import site_view
 from webdyno.servers.service_graph import resolve_services

@@ -264,7 +264,7 @@ class _Reader:
         tool, self.tool = self.tool, None
         if not tool:
             return
-        if output := tool.output(self.facts):
+        if output := tool.output_of(self.facts):
             yield self._with_command(output)
         elif len(self.facts.texts) >= FEWEST_OF_A_CUT_OUTPUT:
             yield UnreadPart(tool.name, self.facts.first_line, self.facts.last_line)

@@ -208,13 +208,13 @@ class Tool:
                 return {k: v for k, v in match.groupdict().items() if v is not None}
         return None
 
-    def output(self, facts: Facts) -> Output | None:
+    def output_of(self, facts: Facts) -> Output | None:
         """Give the output that the facts are; None when there is too little to speak of one."""
         if not facts.texts.keys() >= set(self.needed):
             return None
         figures = facts.figures(self.bytes_step)
         more = self.more(facts, figures)
-        return None if more is None else self._output(figures | more)
+        return None if more is None else self._make_output(figures | more)
 
     def json_output(
         self, parsed: Mapping[str, Any], first_line: int, last_line: int
@@ -222,9 +222,9 @@ class Tool:
         """Give the output that an object in JSON is; None when it is something else."""
         figures = self.read_json(Fields(parsed)) if self.read_json else None
         lines = {"first_line": first_line, "last_line": last_line}
-        return None if figures is None else self._output(lines | figures)
+        return None if figures is None else self._make_output(lines | figures)
 
-    def _output(self, figures: Figures) -> Output:
+    def _make_output(self, figures: Figures) -> Output:
         usual: Figures = {"tool": self.name, "loop": self.loop}
         return Output(**usual | figures)
 

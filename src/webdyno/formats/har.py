@@ -119,9 +119,9 @@ def har_entries(text: str, place: str) -> list[HarEntry]:
 def own_requests(entries: Sequence[HarEntry], place: str) -> OwnRequests:
     """Keep what the first one's server answered; raise UserError where it is nothing."""
     kept, excluded = list[tuple[int, HarEntry]](), Counter[str]()
-    origin = next((_origin(entry) for entry in entries if not _excluded(entry)), None)
+    origin = next((_origin(entry) for entry in entries if not _why_excluded(entry)), None)
     for number, entry in enumerate(entries):
-        why = _excluded(entry)
+        why = _why_excluded(entry)
         if why is None and _origin(entry) != origin:
             why = f"to others than {origin}"
         if why is None:
@@ -139,7 +139,7 @@ def own_requests(entries: Sequence[HarEntry], place: str) -> OwnRequests:
     return OwnRequests(kept, note if excluded else None)
 
 
-def _excluded(entry: HarEntry) -> str | None:
+def _why_excluded(entry: HarEntry) -> str | None:
     """Say why an entry is no request that a load could make; None where it is one."""
     request, response = entry.request, entry.response
     scheme = request.url.partition(":")[0].lower()

@@ -62,14 +62,14 @@ def _of_autobench(line: NumberedLine, row: dict[str, str]) -> Iterator[Output]:
         }
         if demanded_rps is not None and figures["throughput_rps"] is not None:
             figures |= {"host": host.removeprefix("_") or None, "demanded_rps": demanded_rps}
-            yield _output(line, tool="autobench", loop="open", **figures)
+            yield _row_output(line, tool="autobench", loop="open", **figures)
 
 
 def _of_redis(line: NumberedLine, row: dict[str, str]) -> Iterator[Output]:
     if (throughput_rps := as_float(row.get("rps"))) is None:
         return
     percentiles = {percent: as_float(row.get(name)) for percent, name in REDIS_PERCENTILES.items()}
-    yield _output(
+    yield _row_output(
         line,
         tool="redis-benchmark",
         path=row["test"],
@@ -79,7 +79,7 @@ def _of_redis(line: NumberedLine, row: dict[str, str]) -> Iterator[Output]:
     )
 
 
-def _output(line: NumberedLine, **figures: Any) -> Output:  # noqa: ANN401 (Output's attributes)
+def _row_output(line: NumberedLine, **figures: Any) -> Output:  # noqa: ANN401 (Output's attributes)
     usual: Figures = {"first_line": line.number, "last_line": line.number, "loop": "closed"}
     return Output(**usual | figures)
 
@@ -178,7 +178,7 @@ class TotalSheet:
         if requests is None:
             return None
         figures |= {"requests": requests, "failed": failed, "percentiles_ms": percentiles}
-        return _output(line, tool=form.tool, **figures)
+        return _row_output(line, tool=form.tool, **figures)
 
 
 def _cells(text: str) -> list[str]:

@@ -87,7 +87,7 @@ class ApacheBench(Instrument):
             failures=failures,
             bytes=_bytes(output),
             keepalive=KeepAliveResult(
-                requested=order.load.keepalive, server_closed=_closed(order.load, run)
+                requested=order.load.keepalive, server_closed=_closed_connections(order.load, run)
             ),
             throughput_rps=run.throughput_rps,
             service_time_us=printed_times(output),
@@ -120,7 +120,7 @@ def _bytes(output: Output) -> Bytes:
     return Bytes(head=output.total_bytes - output.body_bytes, body=output.body_bytes)
 
 
-def _closed(load: Load, run: Run) -> int | None:
+def _closed_connections(load: Load, run: Run) -> int | None:
     """Count responses after which the connection was not kept: ab counts the others, with -k."""
     if load.keepalive == "never":
         return 0

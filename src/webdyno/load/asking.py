@@ -25,12 +25,12 @@ class NoResponse(Exception):  # noqa: N818 (it becomes a line of the pre-flight 
         self.came_bytes, self.took_s = response.came_bytes, response.took_s
 
     @property
-    def refused(self) -> bool:
+    def was_refused(self) -> bool:
         """Whether it accepted the connection, and ended it without a whole response."""
         return self.trouble not in {"connect", "late", "long"}
 
     @property
-    def unfinished(self) -> str:
+    def what_came(self) -> str:
         """How much came in which time of a response that has no end; empty for others."""
         has_no_end = self.trouble in {"late", "long"} and self.came_bytes
         return f"{size(self.came_bytes)} after {self.took_s:.3g} s" if has_no_end else ""

@@ -59,7 +59,7 @@ class Httperf(Instrument):
             f"--num-calls={load.keepalive}",
             f"--timeout={load.timeout_s:g}",
             *(["--no-host-hdr"] if header(headers, "host") else []),
-            *([f"--add-header={_escaped(headers)}"] if headers else []),
+            *([f"--add-header={_header_text(headers)}"] if headers else []),
         ]
 
     def result(self, order: LoadOrder, run: Run, done: Done, cpus: int) -> LoadResult:  # noqa: ARG002
@@ -95,7 +95,7 @@ class Httperf(Instrument):
         )
 
 
-def _escaped(headers: Mapping[str, str]) -> str:
+def _header_text(headers: Mapping[str, str]) -> str:
     r"""Write headers as httperf takes them: lines with their ends as `\n`."""
     lines = (f"{name}: {value}" for name, value in headers.items())
     return "".join(line.replace("\\", "\\\\") + "\\n" for line in lines)

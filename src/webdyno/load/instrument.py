@@ -56,7 +56,7 @@ def read_run(tool: Tool, text: str, needed: Iterable[str] = ()) -> Run:
             facts.add(line, texts)
     if facts.contradicted:
         raise Unreadable(f"it says different things about {', '.join(sorted(facts.contradicted))}")
-    output = tool.output(facts)
+    output = tool.output_of(facts)
     if output is None:
         raise Unreadable("it has no figures")
     if output.requests == 0 and output.throughput_rps is None:  # ab has none of nothing

@@ -125,7 +125,7 @@ class Loadgen:
         answer = self._answer(order, self._order(order), patience_s)
         logger.debug("the load engine has answered")
         try:
-            return LoadResult.model_validate(answer | _offered(order))
+            return LoadResult.model_validate(answer | _offered_load(order))
         except ValidationError as error:
             raise GeneratorError(
                 f"the load engine's answer to slot {order.id} is not of the agreed form: {error}"
@@ -167,7 +167,7 @@ class Loadgen:
             while line:
                 line = line[stdin.write(line) :]
         except BrokenPipeError:
-            raise self._died() from None
+            raise self._end_error() from None
         return self._next_line(order, patience_s)
 
     def _next_line(self, order: LoadOrder, patience_s: float) -> dict[str, Any]:
@@ -217,10 +217,10 @@ class Loadgen:
             if not selector.select(patience_s):
                 raise GeneratorError(f"the load engine did not answer within {patience_s:.0f} s")
         if not (came := os.read(stdout.fileno(), 1 << 20)):
-            raise self._died()
+            raise self._end_error()
         self._unread += came
 
-    def _died(self) -> GeneratorError:
+    def _end_error(self) -> GeneratorError:
         code = self._running.wait()
         return GeneratorError(f"the load engine ended unexpectedly (exit code {code})")
 
@@ -243,7 +243,7 @@ def _response(answer: Mapping[str, Any], body: bytes) -> ServerResponse:
     )
 
 
-def _offered(order: LoadOrder) -> dict[str, float | None]:
+def _offered_load(order: LoadOrder) -> dict[str, float | None]:
     together = order.load.burst * max(many for many, _ in order.flows())
     offered: dict[str, float | None] = {
         "offered_rps": order.offered_rps(),

@@ -126,13 +126,13 @@ def merged_results(results: Sequence[LoadResult]) -> LoadResult:
         measured_s=fmean(result.measured_s for result in results),
         tail_s=max(result.tail_s for result in results),
         drain_s=max(result.drain_s for result in results),
-        requests=_added([result.requests for result in results]),
+        requests=_sum_counts([result.requests for result in results]),
         by_status=_statuses(result.by_status for result in results),
-        failures=_added([result.failures for result in results]),
+        failures=_sum_counts([result.failures for result in results]),
         failure_samples=_samples(result.failure_samples for result in results),
-        bytes=_added([result.bytes for result in results]),
-        connections=_added([result.connections for result in results]),
-        idle_connections=_added_where_known(result.idle_connections for result in results),
+        bytes=_sum_counts([result.bytes for result in results]),
+        connections=_sum_counts([result.connections for result in results]),
+        idle_connections=_sum_known_counts(result.idle_connections for result in results),
         keepalive=KeepAliveResult(
             requested=first.keepalive.requested,
             server_closed=_of_all(sum, (result.keepalive.server_closed for result in results)),
@@ -148,7 +148,7 @@ def merged_results(results: Sequence[LoadResult]) -> LoadResult:
         client=_clients([result.client for result in results]),
         windows=_windows([result.windows for result in results]),
         whole=_wholes([result.all_of_it for result in results]) if first.whole else None,
-        tls=_added_where_known(result.tls for result in results),
+        tls=_sum_known_counts(result.tls for result in results),
         events=_events([result.events for result in results if result.events]),
         endpoints=_endpoints(list(chain.from_iterable(result.endpoints for result in results))),
         printed="\n".join(result.printed for result in results if result.printed) or None,
@@ -177,17 +177,17 @@ def _of_all(
     return of(known) if len(known) == len(asked) else None
 
 
-def _added(parts: Sequence[Counts]) -> Counts:
+def _sum_counts(parts: Sequence[Counts]) -> Counts:
     kind = type(parts[0])
     return kind.model_validate(
         {name: _of_all(sum, (getattr(part, name) for part in parts)) for name in kind.model_fields}
     )
 
 
-def _added_where_known(parts: Iterable[Counts | None]) -> Counts | None:
+def _sum_known_counts(parts: Iterable[Counts | None]) -> Counts | None:
     """Give counts of what not all clients had to do, such as holding idle connections."""
     known = [part for part in parts if part is not None]
-    return _added(known) if known else None
+    return _sum_counts(known) if known else None
 
 
 def _statuses(parts: Iterable[dict[str, int]]) -> dict[str, int]:
@@ -279,10 +279,10 @@ def _wholes(parts: Sequence[Whole]) -> Whole:
         sent=_of_all(sum, (part.sent for part in parts)),
         completed=sum(part.completed for part in parts),
         by_status=_statuses(part.by_status for part in parts),
-        failures=_added([part.failures for part in parts]),
+        failures=_sum_counts([part.failures for part in parts]),
         failure_samples=_samples(part.failure_samples for part in parts),
-        bytes=_added([part.bytes for part in parts]),
-        connections=_added([part.connections for part in parts]),
+        bytes=_sum_counts([part.bytes for part in parts]),
+        connections=_sum_counts([part.connections for part in parts]),
         server_closed=_of_all(sum, (part.server_closed for part in parts)),
         retried=_of_all(sum, (part.retried for part in parts)),
     )

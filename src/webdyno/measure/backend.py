@@ -208,7 +208,7 @@ class PointTestbed:
         began = time.monotonic()
         if order.users is not None:
             try:
-                with self._explained(variant):
+                with self._explain_failure(variant):
                     self.clients.log_in(variant, order)
             except LoginError as failed:
                 failed.variant = variant
@@ -256,11 +256,11 @@ class PointTestbed:
             self.servers.end()
 
     def _load(self, variant: str, order: LoadOrder) -> LoadOutcome:
-        with self._explained(variant):
+        with self._explain_failure(variant):
             return self.clients.load(variant, order)
 
     @contextmanager
-    def _explained(self, variant: str) -> Iterator[None]:
+    def _explain_failure(self, variant: str) -> Iterator[None]:
         """The death of a variant's servers explains a failure, and is raised instead."""
         try:
             yield

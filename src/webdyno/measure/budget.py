@@ -255,7 +255,7 @@ def levels_within(
 def _by_worth(levels: Sequence[Level], first: Sequence[Level]) -> list[int]:
     """Give the numbers of all levels, those that matter most before the others."""
     wanted = [levels.index(level) for level in first]
-    return wanted + [n for n in spread(len(levels)) if n not in wanted]
+    return wanted + [n for n in widest_gaps_first(len(levels)) if n not in wanted]
 
 
 def _can_grow(
@@ -265,7 +265,7 @@ def _can_grow(
     return kept[key] < len(factors[key]) and more <= most_points
 
 
-def spread(count: int) -> list[int]:
+def widest_gaps_first(count: int) -> list[int]:
     """Give the numbers below `count` in the order of their worth: the middle, both ends, quarters.
 
     Each next one halves the widest gap that is left.

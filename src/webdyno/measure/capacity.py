@@ -348,15 +348,20 @@ def capacity_sweeps(
     if rates := rates_around(capacities_rps):
         load = experiment.load.replace(**asked.of_load, rate_per_s=rates[0])
         there = experiment.replace(load=load)
-        yield "rates", _varied(there, "rates", "load.rate_per_s", rates, "latency_p99_us", each_s)
+        yield (
+            "rates",
+            _with_factor(there, "rates", "load.rate_per_s", rates, "latency_p99_us", each_s),
+        )
     numbers = connections_up_to(experiment.load.connections)
     yield (
         "connections",
-        _varied(experiment, "connections", "load.connections", numbers, "throughput_rps", each_s),
+        _with_factor(
+            experiment, "connections", "load.connections", numbers, "throughput_rps", each_s
+        ),
     )
 
 
-def _varied(
+def _with_factor(
     experiment: Experiment,
     name: str,
     factor: str,

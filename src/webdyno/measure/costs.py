@@ -44,7 +44,7 @@ def count_instructions(
         slot_s = times.ramp_up_s[variant.name] + times.window_s
         if _is_due(running, variant.name, slot_s) and _is_here(running, variant):
             with running.deaths_on_record(variant):
-                running.point.keep(_counted(running, variant, times))
+                running.point.keep(_instructions_of(running, variant, times))
 
 
 def _is_due(running: RunningRound, variant: str, slot_s: float) -> bool:
@@ -61,7 +61,7 @@ def _is_here(running: RunningRound, variant: PlannedVariant) -> bool:
     return not running.up[variant.name].is_elsewhere and not variant.stack.runs_already
 
 
-def _counted(
+def _instructions_of(
     running: RunningRound, variant: PlannedVariant, times: SlotSettings
 ) -> InstructionsRecord:
     testbed, started_at = running.point.testbed, datetime.now(UTC)

@@ -51,7 +51,7 @@ def look_first(point: RunningPoint) -> None:
             try:
                 running.start(variant)
             except StackDied as death:
-                if not point.goes_on_without(point.failed):
+                if not point.goes_on_without(point.failed_variants):
                     raise
                 point.progress.notice(f"{death.what}: the run continues without it")
         preflight = run_preflight(

@@ -161,7 +161,7 @@ class Agent(ServersHost, ClientsHost):
         slot, self._slot = self._slot, None
         if slot is None:
             raise RuntimeError("no slot has begun")
-        return slot.used()
+        return slot.end()
 
     def slot_fails(self) -> None:
         slot, self._slot = self._slot, None
@@ -271,7 +271,7 @@ class _SlotWatch:
         if self._profiler is not None:
             self._profiler.pids.update(self._stack.pids())
 
-    def used(self) -> SlotUsage:
+    def end(self) -> SlotUsage:
         """End, and give what was read."""
         self._see_processes()
         self._exits.close()
@@ -373,7 +373,7 @@ class OpenTestbeds:
     def _variant_testbed(self, settings: TestbedSettings, generator: str) -> VariantTestbed:
         key = (settings, generator)
         if key not in self._open:
-            testbed = self._testbed(settings)
+            testbed = self._open_testbed(settings)
             entry = [*self._with_cpu_time(settings), *testbed.client_entry()]
             new_generator = partial(program(generator).new, testbed.split.client, entry)
             self._open[key] = VariantTestbed(testbed, new_generator)
@@ -389,7 +389,7 @@ class OpenTestbeds:
         limit = CpuLimit.impose(workspace.name, group, settings.client_cpus)
         return ["sh", "-c", 'echo 0 >"$0" && exec "$@"', str(limit.folder / "cgroup.procs")]
 
-    def _testbed(self, settings: TestbedSettings) -> Testbed:
+    def _open_testbed(self, settings: TestbedSettings) -> Testbed:
         if settings not in self._testbeds:
             testbed = self._exits.enter_context(open_testbed(settings, find_loadgen()))
             self._testbeds[settings] = self._as_host(testbed.vouching_for(self._vouched))

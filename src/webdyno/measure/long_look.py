@@ -217,16 +217,16 @@ def _part(
         turn=number,
     )
     slot = point.testbed.slot(variant.name, order, CourseTracing(SAMPLED_WINDOWS * window_s))
-    record = recorded(slot, variant, window_s, ramp_up_s)
+    record = record_of(slot, variant, window_s, ramp_up_s)
     logs = point.folder.round_folder(point.number, running.number, variant.name)
     record = with_failures(record, point.testbed.servers, logs)
     record = thinned_samples(record, happened_in(record))
     if not searched or not rate_rps:
         return record
-    return record.replace(trial=_confirmed(point, variant, slot, searched, rate_rps))
+    return record.replace(trial=_trial_in(point, variant, slot, searched, rate_rps))
 
 
-def _confirmed(
+def _trial_in(
     point: RunningPoint,
     variant: PlannedVariant,
     slot: Slot,
@@ -248,7 +248,7 @@ def _confirmed(
     return trial_of(slot.load, rate_rps, searched.objectives, client_limited=limited)
 
 
-def recorded(
+def record_of(
     slot: Slot, variant: PlannedVariant, window_s: float, ramp_up_s: float
 ) -> LongLookRecord:
     """Give what is kept of a stretch."""

@@ -93,7 +93,7 @@ def run_pilots(point: RunningPoint) -> None:
     order = rng_of(point.experiment.measure.seed, point.number, "pilot")
     done, wanted = (
         pilots(point.data),
-        set(question_of(point.experiment).piloted_variants) - point.failed,
+        set(question_of(point.experiment).piloted_variants) - point.failed_variants,
     )
     for variant in order.sample(point.variants, len(point.variants)):
         if variant.name in done or variant.name not in wanted:
@@ -104,7 +104,7 @@ def run_pilots(point: RunningPoint) -> None:
             record = _look_at(point, variant)
         except StackDied as death:
             point.keep_incident(0, variant.name, death)
-            if not point.goes_on_without(point.failed):
+            if not point.goes_on_without(point.failed_variants):
                 point.has_stopped = True
                 return
             point.progress.notice(f"{death.what}: the run continues without it")
@@ -276,7 +276,7 @@ def _cold(seen: PilotLook, pilot: Pilot, ready_s: float, until_ready_s: float) -
     reached = np.flatnonzero(throughput.logs >= steady + np.log(FULL_THROUGHPUT))
     if seen.failed or not len(reached):
         return ColdFigures(first_response_s=ready_s, full_throughput_s=None, cpu_s=None)
-    windows = (int(reached[0]) + 1) * seen.joined
+    windows = (int(reached[0]) + 1) * seen.joined_windows
     cpu_s = until_ready_s + sum(seen.cpu_s[:windows]) if seen.cpu_s else None
     return ColdFigures(
         first_response_s=ready_s, full_throughput_s=ready_s + windows * WINDOW_S, cpu_s=cpu_s

@@ -51,7 +51,7 @@ class PilotLook:
     """Whether there were failures instead of responses."""
 
     @property
-    def joined(self) -> int:
+    def joined_windows(self) -> int:
         return windows_to_join(self.responses)
 
     @property
@@ -66,7 +66,7 @@ class PilotLook:
 
     def series(self, joined: int | None = None) -> list[Series]:
         """Give ln of the throughput, and of CPU time per response where that is known."""
-        joined = joined or self.joined
+        joined = joined or self.joined_windows
         throughput = Series.of_counts(self.responses, WINDOW_S, joined)
         whole = len(throughput.logs) * joined
         if not whole or len(self.cpu_s) < whole or not sum(self.cpu_s):
@@ -122,7 +122,9 @@ class PilotLoad:
         """Begin the load some more times, each after a pause."""
         self.works_on |= not self.running.waits_for_rest(REST_S)
         latency_s = seen.latency_s or 0.0
-        wanted_s = max(LOAD_START_S, LOAD_START_RESPONSES * latency_s, 4 * seen.joined * WINDOW_S)
+        wanted_s = max(
+            LOAD_START_S, LOAD_START_RESPONSES * latency_s, 4 * seen.joined_windows * WINDOW_S
+        )
         length_s = min(wanted_s, most_s)
         begun = [PilotLook() for _ in range(LOAD_STARTS)]
         for start in begun:
@@ -170,7 +172,7 @@ def series_of(
     looks: Sequence[PilotLook], starts: Sequence[PilotLook]
 ) -> tuple[list[list[Series]], list[list[Series]]]:
     """Give the series of fresh starts, and of starts of load in windows as long as the last's."""
-    joined = looks[-1].joined
+    joined = looks[-1].joined_windows
     return [each.series() for each in looks], [each.series(joined) for each in starts]
 
 
@@ -248,7 +250,7 @@ def _in_bursts(
     """
     bursts, after = list[PilotLook](), PilotLook()
     with RunningRound(point, 0) as running:
-        load = _started(running, variant)
+        load = _start(running, variant)
         rests = False
         while len(bursts) < most and not bursts_may_end(_rates(bursts), rests=rests):
             bursts.append(PilotLook())
@@ -262,11 +264,11 @@ def _continuous(point: RunningPoint, variant: PlannedVariant, load_s: float) -> 
     """Start a variant, and load it for so long without a break."""
     seen = PilotLook()
     with RunningRound(point, 0) as running:
-        _started(running, variant).watch(seen, load_s)
+        _start(running, variant).watch(seen, load_s)
     return seen
 
 
-def _started(running: RunningRound, variant: PlannedVariant) -> PilotLoad:
+def _start(running: RunningRound, variant: PlannedVariant) -> PilotLoad:
     running.start(variant)
     running.point.testbed.clients.get_ready(variant.name)
     return PilotLoad(running, variant)
@@ -286,7 +288,7 @@ def _rates(looks: Sequence[PilotLook]) -> list[float]:
 
 
 def _worth(after: PilotLook, continuous: Sequence[PilotLook]) -> str:
-    joined = max(look.joined for look in [after, *continuous])
+    joined = max(look.joined_windows for look in [after, *continuous])
     return worth(after.series(joined), [look.series(joined) for look in continuous])
 
 

@@ -55,7 +55,7 @@ class PlannedVariant:
     """Who asks; None where connections ask alike."""
 
     @property
-    def certified(self) -> tuple[Request, ...]:
+    def preflight_requests(self) -> tuple[Request, ...]:
         """What the pre-flight check asks for.
 
         All of it, or of very many paths some, spread evenly; of users all.
@@ -177,7 +177,7 @@ def planned_users(
         return None
     login = tuple(
         replace(
-            _planned(
+            _plan_request(
                 written,
                 written.path,
                 load,
@@ -223,11 +223,11 @@ def _spelled_out(
     weight = written.weight / len(paths)
     for path in paths:
         expect = _expectation(written, path, site)
-        request = _planned(written, path, load, expect, environment)
+        request = _plan_request(written, path, load, expect, environment)
         yield replace(request, weight=weight, endpoint=endpoint)
 
 
-def _planned(
+def _plan_request(
     written: WrittenRequest,
     path: str,
     load: Load,

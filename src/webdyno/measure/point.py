@@ -179,7 +179,7 @@ class RunningPoint:
         return sum(isinstance(record, RoundRecord) for record in self.data.records)
 
     @property
-    def failed(self) -> set[str]:
+    def failed_variants(self) -> set[str]:
         """Name the variants that failed, where the run goes on without them."""
         if not question_of(self.experiment).spares_variants:
             return set()

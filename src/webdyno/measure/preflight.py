@@ -87,17 +87,17 @@ def ask_all(
 
 
 def _written_down(said: ServerResponse, asked: Request, ignored: Sequence[str]) -> Response:
-    blank = unanswered(asked)
+    blank = blank_response(asked)
     if said.trouble is not None:
         is_slow = said.trouble == "late" and said.came_bytes
         return blank.replace(error=f"{said.failure}{SLOW if is_slow else ''}")
     try:
-        return described(blank, said, asked, ignored)
+        return describe_response(blank, said, asked, ignored)
     except (zlib.error, Undecodable) as error:
         return blank.replace(error=str(error) or type(error).__name__)
 
 
-def unanswered(asked: Request) -> Response:
+def blank_response(asked: Request) -> Response:
     """Report what a response should be, before there is one."""
     return Response(
         path=asked.label or asked.path,
@@ -110,7 +110,7 @@ def unanswered(asked: Request) -> Response:
     )
 
 
-def described(
+def describe_response(
     blank: Response,
     said: ServerResponse,
     asked: Request,
@@ -118,7 +118,7 @@ def described(
 ) -> Response:
     """Report what a server said; raise Undecodable or zlib.error where its body can't be read."""
     encoding = (header(dict(said.headers), "content-encoding") or "").strip().lower()
-    body = decoded(said.body, encoding, accepted_encodings(asked.headers))
+    body = decode_body(said.body, encoding, accepted_encodings(asked.headers))
     contains = asked.expect.contains
     lacks = contains is not None and contains.encode() not in body
     if asked.expect.body_sha256 is None:
@@ -156,7 +156,7 @@ class Undecodable(Exception):  # noqa: N818 (it becomes a line of the pre-flight
     """A body that can't be looked into; the message says why."""
 
 
-def decoded(body: bytes, encoding: str, accepted: Collection[str]) -> bytes:
+def decode_body(body: bytes, encoding: str, accepted: Collection[str]) -> bytes:
     """Take a body out of its Content-Encoding; raise Undecodable or zlib.error if that fails."""
     if encoding in {"", "identity"}:
         return body
@@ -200,14 +200,14 @@ def with_differences(responses: Mapping[str, list[Response]]) -> dict[str, list[
     first, *_ = responses.values() or [[]]
     return {
         variant: [
-            _compared(first[place].body if place < len(first) else None, response)
+            _compare_body(first[place].body if place < len(first) else None, response)
             for place, response in enumerate(mine)
         ]
         for variant, mine in responses.items()
     }
 
 
-def _compared(baseline: bytes | None, response: Response) -> Response:
+def _compare_body(baseline: bytes | None, response: Response) -> Response:
     body = response.body
     if baseline is None or body == baseline:
         return response.replace(body=b"")
@@ -333,10 +333,10 @@ def ask_as_user(
     try:
         traced = list(generator.trace(replace(order, count=len(order.flows()))))
     except GeneratorError as error:
-        return [unanswered(requests[0]).replace(error=str(error))]
+        return [blank_response(requests[0]).replace(error=str(error))]
     for said in traced:
         if said.is_login and said.failure is not None:
-            blank = unanswered(users.login[said.number])
+            blank = blank_response(users.login[said.number])
             return [blank.replace(error=_without_address(said.failure, url), is_login=True)]
     captured = {value for said in traced for value in said.captured.values()}
     longest_first = sorted(captured, key=len, reverse=True)
@@ -350,7 +350,7 @@ def ask_as_user(
 
 def login_refused(users: Users, failed: LoginError) -> Response:
     """Describe a login that failed when all users made theirs."""
-    blank = unanswered(users.login[failed.step - 1])
+    blank = blank_response(users.login[failed.step - 1])
     why = _without_address(failed.why, "http")
     return blank.replace(path=f"{blank.path}, of user {failed.user}", error=why, is_login=True)
 
@@ -363,7 +363,7 @@ def _without_address(failure: str, url: str) -> str:
 def _response(
     url: str, asked: Request, said: ServerResponse | None, ignored: Sequence[str]
 ) -> Response:
-    blank = unanswered(asked)
+    blank = blank_response(asked)
     if said is None:
         return blank.replace(error="a request before it in its flow failed")
     if not said.status:
@@ -376,7 +376,7 @@ def _response(
     if expect.contains and PLACE.search(expect.contains):  # the load generator has looked for it
         asked = replace(asked, expect=replace(expect, contains=None))
     try:
-        response = described(blank, replace(said, headers=hidden), asked, ignored)
+        response = describe_response(blank, replace(said, headers=hidden), asked, ignored)
     except (zlib.error, Undecodable) as error:
         return blank.replace(error=str(error))
     is_capture = said.failure is not None and response.has_right_status and response.lacks is None

@@ -61,10 +61,10 @@ def _words(value: object) -> Iterator[str]:
 
 def without_secrets(record: M, names: frozenset[str]) -> M:
     """Give a record without secrets in any of its texts, but where a text is one of the names."""
-    return cast("M", _cleaned(record, names)) if SECRETS.known else record
+    return cast("M", _clean(record, names)) if SECRETS.known else record
 
 
-def _cleaned(value: Any, names: frozenset[str]) -> Any:  # noqa: ANN401
+def _clean(value: Any, names: frozenset[str]) -> Any:  # noqa: ANN401
     match value:
         case Enum():
             return value
@@ -72,15 +72,15 @@ def _cleaned(value: Any, names: frozenset[str]) -> Any:  # noqa: ANN401
             return value if value in names else hidden(value)
         case BaseModel():
             known = names | _literals(type(value))
-            cleaned = {name: _cleaned(inner, known) for name, inner in value}
+            cleaned = {name: _clean(inner, known) for name, inner in value}
             changed = {name: its for name, its in cleaned.items() if its != getattr(value, name)}
             return value.model_copy(update=changed) if changed else value
         case dict():
             return _if_changed(
-                value, {_cleaned(k, names): _cleaned(inner, names) for k, inner in value.items()}
+                value, {_clean(k, names): _clean(inner, names) for k, inner in value.items()}
             )
         case list() | tuple() if value and not isinstance(value[0], int | float):
-            return _if_changed(value, type(value)(_cleaned(inner, names) for inner in value))
+            return _if_changed(value, type(value)(_clean(inner, names) for inner in value))
     return value
 
 

@@ -89,7 +89,7 @@ def run_round(point: RunningPoint, number: int) -> None:
             point.keep_stop(Stop("time", f"{why}, which doesn't count"))
             return
         except StackDied as death:
-            point.has_stopped = not point.goes_on_without(point.failed)
+            point.has_stopped = not point.goes_on_without(point.failed_variants)
             if not point.has_stopped:
                 point.progress.notice(f"{death.what}: the run continues without it")
             return
@@ -170,7 +170,7 @@ def run_preflight(
             variant.name,
             up[variant.name].url,
             Questions(
-                variant.certified,
+                variant.preflight_requests,
                 variant.load,
                 point.experiment.ignore,
                 variant.users,
@@ -199,13 +199,13 @@ def _measure(
 ) -> None:
     rest_s = min(times.rest_s * len(running.up), max(running.point.left_s, 0.0))
     for slot in slots:
-        rest_s = _rested(running, rest_s)
+        rest_s = _wait_for_rest(running, rest_s)
         order = _slot_order(running, slot, times, rng)
         running.measure(slot.position, slot.variant, slot.phase, order)
         time.sleep(slot.pause_s)
 
 
-def _rested(running: RunningRound, most_s: float) -> float:
+def _wait_for_rest(running: RunningRound, most_s: float) -> float:
     """Wait until all servers rest, and give how long they may take before later slots.
 
     One wait may take what others leave: a compiler that works on after a warm-up needs most of it
@@ -235,10 +235,10 @@ def _slot_order(
     order = running.order(
         variant, name, times.window_s, ramp_up_s=ramp_s + ramp_up_s, turn=slot.turn
     )
-    return replayed(replace(order, connection_ramp_s=ramp_s))
+    return with_replay(replace(order, connection_ramp_s=ramp_s))
 
 
-def replayed(order: LoadOrder) -> LoadOrder:
+def with_replay(order: LoadOrder) -> LoadOrder:
     """Give an order with a stretch of the log that its load replays, if it does.
 
     Its seed draws it; variants that replay the same log have the same stretch in their windows.

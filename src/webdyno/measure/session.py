@@ -225,7 +225,7 @@ def _take_turns(points: Sequence[RunningPoint], seed: int | None, backend: Backe
             return
         turn += 1
         for point in Random(f"{seed}/round {turn}").sample(going, len(going)):
-            number, known_to_fail = point.finished_rounds + 1, point.failed
+            number, known_to_fail = point.finished_rounds + 1, point.failed_variants
             began_s = point.used_s
             with point.watch:
                 try:
@@ -261,7 +261,7 @@ def _take_turns(points: Sequence[RunningPoint], seed: int | None, backend: Backe
                         raise
                     point.progress.notice(f"{cut}; round {number} is begun again")
                 except OperationError as error:
-                    if not point.goes_on_without(point.failed - known_to_fail):
+                    if not point.goes_on_without(point.failed_variants - known_to_fail):
                         raise
                     point.progress.notice(f"{error}\nthe run continues without it")
             took_s = point.used_s - began_s

@@ -202,7 +202,7 @@ class RunningRound:
         if self.point.left_s < self._takes_s(variant, order):
             raise OutOfTime
         with self.deaths_on_record(variant):
-            record = self._measured(position, variant, phase, order, complete)
+            record = self._measure_slot(position, variant, phase, order, complete)
             if not may_die:
                 self.point.testbed.servers.check_alive(variant.name)
         return record
@@ -222,7 +222,7 @@ class RunningRound:
         is_in = variant.name in self._loaded and not variant.resets
         return load_s + (0.0 if is_in else self.point.logins_s.get(variant.name, 0.0))
 
-    def _measured(
+    def _measure_slot(
         self,
         position: int,
         variant: PlannedVariant,
@@ -334,7 +334,7 @@ def _run_all(
 
 
 def _run(key: str, command: str, within_s: float, log: Path, user: ServerUser | None) -> None:
-    with _appended(log) as output:
+    with _open_log(log) as output:
         output.write(f"{key}: {command}\n".encode())
         output.flush()
         # It ends when webdyno does, even by kill -9.
@@ -355,7 +355,7 @@ def _run(key: str, command: str, within_s: float, log: Path, user: ServerUser | 
         )
 
 
-def _appended(log: Path) -> IO[bytes]:
+def _open_log(log: Path) -> IO[bytes]:
     """Open a log of a run, whose folder may be somebody else's."""
     with writing(log):
         log.parent.mkdir(parents=True, exist_ok=True)

@@ -172,7 +172,7 @@ def _left_over(data: PointData, now: SlotSettings, *, again: bool) -> Iterator[_
 def _worth_giving_up(data: PointData) -> float:
     """Give the change of throughput for which the rounds so far are given up."""
     ratios = [
-        abs(log(comparison.ratio.estimate)) for comparison in _asked(data) if comparison.ratio
+        abs(log(comparison.ratio.estimate)) for comparison in _comparisons(data) if comparison.ratio
     ]
     return max(WORTH_AN_ADJUSTMENT, expm1(WORTH_OF_RATIO * min(ratios, default=0.0)))
 
@@ -182,11 +182,11 @@ def _hangs_on_a_trend(data: PointData) -> bool:
     trends = {rule.name for rule in TRENDS}
     return any(
         any(bias.cause in trends for bias in comparison.biases) and _takes_away(comparison)
-        for comparison in _asked(data)
+        for comparison in _comparisons(data)
     )
 
 
-def _asked(data: PointData) -> list[Comparison]:
+def _comparisons(data: PointData) -> list[Comparison]:
     """Make the comparisons that are requested, of what is valid so far; none of too little."""
     valid = valid_for(data, data.measure.decide_on)
     if min((len(valid.of_variant(variant)) for variant in data.experiment.variants), default=0) < 2:

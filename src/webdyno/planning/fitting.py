@@ -56,7 +56,9 @@ def next_round_s(data: PointData, slots: int) -> float:
     return last.took_s + more * last.took_s / max(last.slots, 1)
 
 
-def fitted(settings: SlotSettings, data: PointData, pilots: Mapping[str, Pilot]) -> SlotSettings:
+def fit_settings(
+    settings: SlotSettings, data: PointData, pilots: Mapping[str, Pilot]
+) -> SlotSettings:
     """Give settings with which the fewest rounds that bring an answer end within a limit.
 
     What the user set stays. Once that many rounds are done, those after them are like the last.

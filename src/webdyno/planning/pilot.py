@@ -284,8 +284,8 @@ def worth(after_bursts: Sequence[Series], continuous: Sequence[Sequence[Series]]
     kinds = zip(after_bursts, *continuous, strict=False)
     throughput, *cost = [
         gain(
-            seen[0] if not kind else _turned(seen[0]),
-            [_turned(burst) if kind else burst for burst in seen[1:]],
+            seen[0] if not kind else _inverse(seen[0]),
+            [_inverse(burst) if kind else burst for burst in seen[1:]],
         )
         for kind, seen in enumerate(kinds)
     ]
@@ -299,7 +299,7 @@ def worth(after_bursts: Sequence[Series], continuous: Sequence[Sequence[Series]]
     return ""
 
 
-def _turned(series: Series) -> Series:
+def _inverse(series: Series) -> Series:
     """Turn CPU per request into requests per CPU time."""
     return Series(series.window_s, -series.logs)
 

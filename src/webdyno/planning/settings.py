@@ -11,7 +11,7 @@ from webdyno.core.experiment import Experiment
 from webdyno.core.pilot import Pilot, SlotSettings
 from webdyno.core.records import AdjustmentRecord, PilotRecord
 from webdyno.evidence.point_data import PointData, derived
-from webdyno.planning.fitting import fitted
+from webdyno.planning.fitting import fit_settings
 from webdyno.planning.pilot import FEWEST_ROUNDS, WARMUP_SHARE
 from webdyno.validity import used_s
 
@@ -37,18 +37,18 @@ COUNTED_S = 0.3
 def slot_settings(data: PointData) -> SlotSettings:
     """Give the settings of a point's next round, from what is on record of that point.
 
-    Variants that may be equal have equal ones: see `_evened`. Where samples are taken all warm up
+    Variants that may be equal have equal ones: see `_even_out`. Where samples are taken all warm up
     in a slot of their own, in which their system calls are counted.
     """
-    adjusted = _adjusted(data)
-    settings = _evened(adjusted or _found_settings(data), data.experiment)
+    adjusted = _adjustment(data)
+    settings = _even_out(adjusted or _found_settings(data), data.experiment)
     if adjusted is None and data.measure.slot_s is None:
         settings = _as_asked(_quick(settings, data), data)
-    settings = fitted(settings, data, pilots(data))
+    settings = fit_settings(settings, data, pilots(data))
     return _with_time_to_count(settings) if data.experiment.profile else settings
 
 
-def _adjusted(data: PointData) -> SlotSettings | None:
+def _adjustment(data: PointData) -> SlotSettings | None:
     """Give the settings of the last adjustment that has any: they hold until the next one."""
     for record in reversed(data.records):
         if isinstance(record, AdjustmentRecord) and record.settings is not None:
@@ -65,7 +65,7 @@ def _with_time_to_count(settings: SlotSettings) -> SlotSettings:
     return settings.replace(warmup_s=warmup_s)
 
 
-def _evened(settings: SlotSettings, experiment: Experiment) -> SlotSettings:
+def _even_out(settings: SlotSettings, experiment: Experiment) -> SlotSettings:
     """Give variants that are measured alike what the one needs that needs most.
 
     A pilot may find that one of two equal servers has to warm up, and the other not. PointData so,

@@ -306,10 +306,10 @@ def _ask(
             raise UntrustedServer(str(none)) from None
         if none.trouble == "reset":
             return _Response(time.monotonic(), is_reset=True)
-        if not (none.refused or none.unfinished):
+        if not (none.was_refused or none.what_came):
             return None
         unread = str(none) if none.trouble == "malformed" else ""
-        return _Response(time.monotonic(), unfinished=none.unfinished, unread=unread)
+        return _Response(time.monotonic(), unfinished=none.what_came, unread=unread)
     return _Response(time.monotonic(), said.status, said.body)
 
 

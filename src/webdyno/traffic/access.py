@@ -111,7 +111,7 @@ def address_of(word: bytes) -> bytes:
     return bare
 
 
-def forwarded(listed: bytes) -> bytes:
+def forwarded_client(listed: bytes) -> bytes:
     """Give the client of `X-Forwarded-For: client, proxy, …`; empty where it is no such list."""
     addresses = [address_of(word.strip()) for word in listed.split(b",")]
     return addresses[0] if all(addresses) else b""
@@ -119,7 +119,7 @@ def forwarded(listed: bytes) -> bytes:
 
 def client(address: bytes, listed: bytes) -> tuple[bytes, Sequence[str]]:
     """Give who asked: a proxy's X-Forwarded-For counts before the proxy's own address."""
-    behind = forwarded(listed) if listed not in _NOBODY else b""
+    behind = forwarded_client(listed) if listed not in _NOBODY else b""
     return (behind, (FORWARDED,)) if behind else (address_of(address) or address, ())
 
 

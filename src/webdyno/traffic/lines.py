@@ -16,7 +16,7 @@ from webdyno.traffic.access import (
     address_of,
     client,
     common_time,
-    forwarded,
+    forwarded_client,
     moment,
     moment_of,
     request_line,
@@ -156,7 +156,7 @@ def _caddy(fields: Fields, request: Fields, before: bytes) -> Access:
         _plain(address), b"" if behind else _plain(_header(headers, "X-Forwarded-For"))
     )
     return Access(
-        moment(fields["ts"]) if "ts" in fields else _stamped(before),
+        moment(fields["ts"]) if "ts" in fields else _time_before(before),
         who,
         _plain(_header(headers, "User-Agent")),
         _text(request["method"]),
@@ -179,7 +179,7 @@ def _flat(fields: dict[str, Any], before: bytes) -> Access:
     nth = fields.get("connection_requests")
     time = _first(fields, _TIME)
     return Access(
-        _stamped(before) if time is None else moment(time),
+        _time_before(before) if time is None else moment(time),
         address,
         _plain(_first(fields, _AGENT)),
         *request_words,
@@ -200,7 +200,7 @@ def _header(headers: Fields, name: str) -> object:
     return values[0] if isinstance(values, list) and values else values
 
 
-def _stamped(before: bytes) -> float:
+def _time_before(before: bytes) -> float:
     time_s = stamp(before)
     if time_s is None:
         raise ValueError
@@ -285,7 +285,7 @@ def _client(head: bytes) -> bytes:
             begins = place
             while begins and words[begins - 1].endswith(b","):
                 begins -= 1
-            return forwarded(b" ".join(words[begins : place + 1])) or known
+            return forwarded_client(b" ".join(words[begins : place + 1])) or known
     if len(words) > 3 and words[-2] == b"-":
         return words[-3]
     return words[0] if len(words) == 3 or words[1:2] == [b"-"] else b""

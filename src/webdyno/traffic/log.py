@@ -188,7 +188,7 @@ class LogBuilder:
 
     def _id(self, access: Access) -> int | None:
         """Give the number of what was requested; None, and count it, where that can't be."""
-        target = self.privacy.asked(access.target)
+        target = self.privacy.distinct_target(access.target)
         logged = access.method, target, access.body, access.content_type
         if logged in self._as_logged:
             number = self._as_logged[logged]

@@ -77,7 +77,7 @@ class Privacy:
         """Give a short name for a client, of which nobody can say who it was."""
         return blake2b(name, digest_size=8, key=self._salt).digest()
 
-    def asked(self, target: bytes) -> bytes:
+    def distinct_target(self, target: bytes) -> bytes:
         """Give what of a target distinguishes requests: without its query, if that is dropped."""
         before, mark, query = target.partition(b"?")
         if not mark:

@@ -109,7 +109,7 @@ def opened_log(path: Path) -> Iterator[Any]:
         else:
             check_is_file(path)
             file = stack.enter_context(path.open("rb"))
-        yield stack.enter_context(_unpacked(file, path))
+        yield stack.enter_context(_unpack(file, path))
 
 
 def check_is_file(path: Path) -> None:
@@ -121,7 +121,7 @@ def check_is_file(path: Path) -> None:
     raise UserError(f"{path}: there is no such file")
 
 
-def _unpacked(file: Any, path: Path) -> AbstractContextManager[Any]:  # noqa: ANN401
+def _unpack(file: Any, path: Path) -> AbstractContextManager[Any]:  # noqa: ANN401
     begins = file.peek(_MAGIC_BYTES)[:_MAGIC_BYTES]
     for magic, (kind, command) in _ELSEWHERE.items():
         if begins.startswith(magic):

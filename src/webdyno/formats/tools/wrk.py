@@ -18,15 +18,15 @@ def _autocannon(facts: Facts, figures: Figures) -> Figures:
     answered = facts.integer("responses_2xx"), facts.integer("non_2xx")
     return {
         "requests": _requests(facts.texts["sent"], answered),
-        "failed": _rounded(facts.texts.get("errors", "0")),
-        "failed_timeout": _rounded(facts.texts.get("timeouts", "0")),
+        "failed": _rounded_count(facts.texts.get("errors", "0")),
+        "failed_timeout": _rounded_count(facts.texts.get("timeouts", "0")),
         "non_2xx": figures.get("non_2xx", 0),  # it says nothing of what did not happen
         "pipelining": facts.integer("pipelining") or 1,
         "percentiles_ms": facts.percentiles_ms | facts.times_ms(BOX_PERCENTILES),
     }
 
 
-def _rounded(text: str) -> int | None:
+def _rounded_count(text: str) -> int | None:
     if text.endswith("k"):
         thousands = as_count(text[:-1])
         return None if thousands is None else 1000 * thousands
@@ -37,7 +37,9 @@ def _requests(sent: str, answered: tuple[int | None, int | None]) -> int | None:
     if None not in answered:
         return sum(each or 0 for each in answered)
     thousands = as_float(sent.removesuffix("k")) or 0
-    return _rounded(sent) if not sent.endswith("k") or thousands >= PRECISE_THOUSANDS else None
+    return (
+        _rounded_count(sent) if not sent.endswith("k") or thousands >= PRECISE_THOUSANDS else None
+    )
 
 
 def _autocannon_json(parsed: Fields) -> Figures | None:
