@@ -12,7 +12,7 @@ import pytest
 
 from e2e.commands import PATIENCE_S, environment, started_webdyno, webdyno
 from waiting import wait_until
-from webdyno.core.exit_codes import Exit
+from webdyno.core.errors import Exit
 from webdyno.host.users import server_user
 from webdyno.servers.needs import SYSTEM_CACHE
 

@@ -25,8 +25,7 @@ from e2e.commands import (
 from e2e.own import CMD, make_repository
 from variants import further
 from webdyno.config import Catalogue, CommandLine, Draft
-from webdyno.core.errors import UserError
-from webdyno.core.exit_codes import Exit
+from webdyno.core.errors import Exit, UserError
 from webdyno.core.metrics import responses
 from webdyno.core.records import SlotRecord
 from webdyno.core.setting import SettingValue

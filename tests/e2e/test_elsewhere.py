@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from e2e.commands import FEW, PATIENCE_S, WEBDYNO, environment, left_behind, slots
-from webdyno.core.exit_codes import Exit
+from webdyno.core.errors import Exit
 from webdyno.core.records import PreflightRecord
 from webdyno.host.netns import Sides
 from webdyno.measure.folder import RunFolder

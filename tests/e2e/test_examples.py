@@ -8,7 +8,7 @@ import pytest
 
 from e2e.commands import QUICK, run_rounds, webdyno_here
 from variants import further
-from webdyno.core.exit_codes import Exit
+from webdyno.core.errors import Exit
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 NAMES = ("express", *map(further, ("go", "fastapi", "flask", "rack")))

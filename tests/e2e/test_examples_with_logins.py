@@ -8,7 +8,7 @@ import pytest
 
 from e2e.commands import FEW, run_rounds, slots, statuses, webdyno
 from e2e.test_examples import made
-from webdyno.core.exit_codes import Exit
+from webdyno.core.errors import Exit
 from webdyno.core.metrics import responses
 from webdyno.measure.folder import RunFolder
 

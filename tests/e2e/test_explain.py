@@ -17,7 +17,7 @@ from e2e.commands import (
     webdyno,
     webdyno_here,
 )
-from webdyno.core.exit_codes import Exit
+from webdyno.core.errors import Exit
 from webdyno.core.records import SlotRecord
 from webdyno.measure.folder import RunFolder
 

@@ -9,7 +9,7 @@ import pytest
 from e2e.commands import PATIENCE_S, left_behind, started_webdyno, wait_for, webdyno
 from e2e.own import make_repository
 from variants import further
-from webdyno.core.exit_codes import Exit
+from webdyno.core.errors import Exit
 
 SHOP = """
 import http.server, json, os, sys

@@ -17,7 +17,7 @@ from e2e.commands import (
     webdyno_here,
 )
 from e2e.own import commit, git
-from webdyno.core.exit_codes import Exit
+from webdyno.core.errors import Exit
 from webdyno.core.records import SlotRecord
 from webdyno.history.file import read_history
 from webdyno.measure.folder import RunFolder

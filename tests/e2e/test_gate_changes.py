@@ -14,7 +14,7 @@ from e2e import forked
 from e2e.commands import WEBDYNO, environment, left_behind, webdyno
 from e2e.own import git
 from e2e.test_explain import written_for_perf
-from webdyno.core.exit_codes import Exit
+from webdyno.core.errors import Exit
 
 NODE = """
 const http = require('http')

@@ -11,7 +11,7 @@ import pytest
 from e2e.commands import FEW, QUICK, left_behind, run_rounds, statuses, webdyno, webdyno_here
 from e2e.own import SERVER, make_repository
 from variants import further
-from webdyno.core.exit_codes import Exit
+from webdyno.core.errors import Exit
 from webdyno.measure.folder import RunFolder
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from e2e.commands import INTERRUPTED, PATIENCE_S, environment, left_behind, wait_for
 from webdyno import open_run
-from webdyno.core.exit_codes import Exit
+from webdyno.core.errors import Exit
 from webdyno.host.children import words_of
 
 PAGE = Path(__file__).parents[2] / "docs/reference/python.md"

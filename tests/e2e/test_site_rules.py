@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from e2e.commands import FEW, webdyno
-from webdyno.core.exit_codes import Exit
+from webdyno.core.errors import Exit
 
 PROGRAM = """
 import http.server, json, sys

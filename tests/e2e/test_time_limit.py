@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from e2e.commands import left_behind, webdyno, webdyno_here
-from webdyno.core.exit_codes import Exit
+from webdyno.core.errors import Exit
 from webdyno.core.records import PilotRecord, RoundRecord, SlotRecord, StopRecord
 from webdyno.measure.folder import RunFolder
 

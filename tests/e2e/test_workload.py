@@ -12,7 +12,7 @@ from e2e.commands import QUICK, run_rounds, webdyno, webdyno_here
 from traffic.made import BEGIN_S, line
 from variants import further
 from webdyno.config import Catalogue
-from webdyno.core.exit_codes import Exit
+from webdyno.core.errors import Exit
 from webdyno.core.records import SlotRecord
 from webdyno.host.this_machine import Testbed
 from webdyno.measure.folder import RunFolder

@@ -11,8 +11,7 @@ from contextlib import chdir, suppress
 from pathlib import Path
 
 from fuzz.driver import BUSY_S, HANGS_AFTER_S, Said, says
-from webdyno.core.errors import OperationError, UserError
-from webdyno.core.exit_codes import Exit
+from webdyno.core.errors import Exit, OperationError, UserError
 
 MOST_BYTES = 500_000_000
 """Of memory, at most at once."""

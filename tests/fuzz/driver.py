@@ -14,7 +14,7 @@ import pytest
 import webdyno.interfaces.cli
 from webdyno.config import catalogue
 from webdyno.config.catalogue import BUILT_IN
-from webdyno.core.exit_codes import Exit
+from webdyno.core.errors import Exit
 from webdyno.core.experiment import Experiment
 
 BUSY_S, HANGS_AFTER_S = 20, 120

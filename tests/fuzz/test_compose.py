@@ -11,7 +11,7 @@ from fuzz import nasty
 from fuzz.child import read
 from fuzz.driver import check_end, each_case, sweep
 from fuzz.moving import damaged
-from webdyno.core.exit_codes import Exit
+from webdyno.core.errors import Exit
 from webdyno.systems.containers.compose import ComposeService, compose_services
 
 GOOD = """

@@ -24,8 +24,7 @@ from fuzz.driver import Said, check_end, each_case, no_hang, says, seeds, sweep
 from variants import further
 from webdyno.config.catalogue import BUILT_IN, Catalogue
 from webdyno.core.changes import key_parts
-from webdyno.core.errors import UserError
-from webdyno.core.exit_codes import Exit
+from webdyno.core.errors import Exit, UserError
 from webdyno.core.experiment import Experiment
 from webdyno.core.load import Load
 from webdyno.core.measure import Measure

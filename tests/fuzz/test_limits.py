@@ -8,7 +8,7 @@ import pytest
 
 from fuzz.child import MOST_BYTES, alone, read, typed
 from fuzz.driver import DEFECT, Said, check_end
-from webdyno.core.exit_codes import Exit
+from webdyno.core.errors import Exit
 
 pytestmark = pytest.mark.long
 

@@ -15,8 +15,7 @@ from webdyno.config import Catalogue, Draft
 from webdyno.config.catalogue import BUILT_IN
 from webdyno.config.foreign import commands_around_rounds
 from webdyno.config.toml_file import TomlFile
-from webdyno.core.errors import OperationError, UserError
-from webdyno.core.exit_codes import Exit
+from webdyno.core.errors import Exit, OperationError, UserError
 from webdyno.core.experiment import State
 from webdyno.core.service import Need, Own
 from webdyno.interfaces.cli.flags import RunFlags

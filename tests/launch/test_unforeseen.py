@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from webdyno.core.errors import UserError
-from webdyno.core.exit_codes import Exit
+from webdyno.core.errors import Exit, UserError
 from webdyno.interfaces.cli import run_command_line
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from e2e.commands import WEBDYNO, environment, webdyno
 from manners import HELLO, serving
-from webdyno.core.exit_codes import Exit
+from webdyno.core.errors import Exit
 
 FEW_PORTS = (
     'ip link set lo up && echo 50000 50007 >/proc/sys/net/ipv4/ip_local_port_range && exec "$@"'

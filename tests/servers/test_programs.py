@@ -10,8 +10,7 @@ import pytest
 
 from e2e.commands import webdyno_here
 from webdyno.config import Catalogue
-from webdyno.core.errors import OperationError
-from webdyno.core.exit_codes import Exit
+from webdyno.core.errors import Exit, OperationError
 from webdyno.core.service import Service
 from webdyno.core.stack import Stack
 from webdyno.host.this_machine import Testbed

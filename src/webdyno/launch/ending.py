@@ -12,8 +12,7 @@ from pathlib import Path
 from types import FrameType
 
 from webdyno.core.command import as_called
-from webdyno.core.errors import OperationError, UserError
-from webdyno.core.exit_codes import Exit
+from webdyno.core.errors import Exit, OperationError, UserError
 from webdyno.core.hiding import hidden
 from webdyno.core.text import printable
 

@@ -12,7 +12,7 @@ from typing import Protocol, TypeVar
 from webdyno.comparison import question_of
 from webdyno.comparison.judgement import decisive
 from webdyno.core import format as text
-from webdyno.core.exit_codes import Exit
+from webdyno.core.errors import Exit
 from webdyno.core.experiment import Experiment, Level
 from webdyno.core.judgement import Comparison, Judgement, Verdict
 from webdyno.core.run import RunHead

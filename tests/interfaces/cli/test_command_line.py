@@ -9,7 +9,7 @@ import pytest
 
 from e2e.commands import webdyno_here
 from webdyno.core.command import commands
-from webdyno.core.exit_codes import MEANINGS, Exit
+from webdyno.core.errors import MEANINGS, Exit
 from webdyno.core.registry import CommandParts, imported
 
 HEAVY = {

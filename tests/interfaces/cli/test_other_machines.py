@@ -7,8 +7,7 @@ import pytest
 from builders import SimulatedVariant, simulated_run
 from e2e.commands import webdyno_here
 from interfaces.cli.elsewhere import kept_run, project, resolved
-from webdyno.core.errors import UserError
-from webdyno.core.exit_codes import Exit
+from webdyno.core.errors import Exit, UserError
 from webdyno.core.service import Need
 from webdyno.core.stack import Stack
 from webdyno.interfaces.cli.flags import RunFlags

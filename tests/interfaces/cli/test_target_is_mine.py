@@ -12,8 +12,7 @@ from e2e.own import make_repository
 from e2e.test_mcp import with_client
 from interfaces.cli.elsewhere import kept_run, project, resolved
 from webdyno.config import Catalogue
-from webdyno.core.errors import UserError
-from webdyno.core.exit_codes import Exit
+from webdyno.core.errors import Exit, UserError
 from webdyno.core.service import Own
 from webdyno.host.this_machine import Testbed
 from webdyno.interfaces.cli.flags import RunFlags

@@ -2,8 +2,7 @@
 
 import pytest
 
-from webdyno.core.errors import UserError
-from webdyno.core.exit_codes import Exit
+from webdyno.core.errors import Exit, UserError
 from webdyno.core.experiment import Experiment
 from webdyno.questions.capacity.command import capacity
 

@@ -7,7 +7,7 @@ import pytest
 from builders import START, SimulatedRun, SimulatedVariant, simulated_run
 from comparison.searches import Variant, searched
 from webdyno.config import Catalogue
-from webdyno.core.exit_codes import Exit
+from webdyno.core.errors import Exit
 from webdyno.core.experiment import Experiment
 from webdyno.core.records import StopRecord
 from webdyno.interfaces.cli.flags import RunFlags

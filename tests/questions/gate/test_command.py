@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from e2e.own import commit, git
 from evidence.histories import history_of
-from webdyno.core.errors import OperationError, UserError
-from webdyno.core.exit_codes import Exit
+from webdyno.core.errors import Exit, OperationError, UserError
 from webdyno.core.experiment import Experiment
 from webdyno.interfaces.cli import run_command_line
 from webdyno.interfaces.cli.flags import RunFlags

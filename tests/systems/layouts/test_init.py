@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from systems.layouts.laid_out import laid_out
-from webdyno.core.exit_codes import Exit
+from webdyno.core.errors import Exit
 from webdyno.interfaces.cli import run_command_line
 from webdyno.systems.layouts import find_app
 from webdyno.systems.project import project_text

@@ -12,8 +12,7 @@ from cyclopts import App, CycloptsError, Parameter
 
 from webdyno.core.command import DEBUG, commands
 from webdyno.core.debug_log import debug_log
-from webdyno.core.errors import UserError
-from webdyno.core.exit_codes import Exit
+from webdyno.core.errors import Exit, UserError
 from webdyno.launch.ending import end_by_signals, leave_matrices_one_thread, reported_end
 
 STDOUT, STANDARD_STREAMS = 1, 3

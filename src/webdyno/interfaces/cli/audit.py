@@ -16,8 +16,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from webdyno.core.command import as_called
-from webdyno.core.errors import OperationError, UserError
-from webdyno.core.exit_codes import Exit
+from webdyno.core.errors import Exit, OperationError, UserError
 from webdyno.interfaces.cli.flags import TEXT, Format, is_json
 from webdyno.media.console import plain_console
 

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 from webdyno.core.command import command
-from webdyno.core.errors import OperationError, UserError
-from webdyno.core.exit_codes import Exit
+from webdyno.core.errors import Exit, OperationError, UserError
 from webdyno.media.console import notify, plain_console, print_table
 
 if TYPE_CHECKING:  # Ray is an extra, and takes a second to import

@@ -26,8 +26,7 @@ from cyclopts.argument import Argument
 from cyclopts.exceptions import RepeatArgumentError
 
 from webdyno.core.command import DEBUG, command, commands
-from webdyno.core.errors import UserError
-from webdyno.core.exit_codes import MEANINGS
+from webdyno.core.errors import MEANINGS, UserError
 
 WIDTH = 80
 FLAG_COLUMNS = 25

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from webdyno.core.command import command
-from webdyno.core.errors import OperationError, UserError
-from webdyno.core.exit_codes import Exit
+from webdyno.core.errors import Exit, OperationError, UserError
 from webdyno.interfaces.cli.flags import RunFlags, Variables, given_variables
 from webdyno.media.console import notify
 

@@ -11,8 +11,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from webdyno.core.errors import OperationError, UserError
-from webdyno.core.exit_codes import Exit
+from webdyno.core.errors import Exit, OperationError, UserError
 
 logger = logging.getLogger(__name__)
 

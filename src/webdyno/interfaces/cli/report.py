@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from webdyno.core.errors import OperationError, UserError
-from webdyno.core.exit_codes import Exit
+from webdyno.core.errors import Exit, OperationError, UserError
 from webdyno.interfaces.cli.flags import TEXT, Format, is_json
 
 if TYPE_CHECKING:  # pydantic and numpy take a while to import

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from webdyno.config import Catalogue
 from webdyno.core.command import command
-from webdyno.core.errors import UserError
-from webdyno.core.exit_codes import MEANINGS, Exit
+from webdyno.core.errors import MEANINGS, Exit, UserError
 from webdyno.core.experiment import Experiment
 from webdyno.core.files import MIB
 from webdyno.core.format import size

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from webdyno.core.errors import OperationError, UserError
-from webdyno.core.exit_codes import Exit
+from webdyno.core.errors import Exit, OperationError, UserError
 from webdyno.interfaces.cli.flags import (
     NOTHING_OF_OWN,
     CatalogDirs,

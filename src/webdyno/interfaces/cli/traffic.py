@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 from webdyno.core.command import command
-from webdyno.core.errors import UserError
-from webdyno.core.exit_codes import Exit
+from webdyno.core.errors import Exit, UserError
 
 if TYPE_CHECKING:  # pydantic takes a while to import
     from webdyno.traffic.workload import Workload

@@ -10,8 +10,7 @@ import sys
 
 from webdyno.core.command import python_calls
 from webdyno.core.debug_log import debug_log
-from webdyno.core.errors import UserError
-from webdyno.core.exit_codes import Exit
+from webdyno.core.errors import Exit, UserError
 from webdyno.core.registry import imported
 from webdyno.launch.ending import end_by_signals, leave_matrices_one_thread, reported_end
 

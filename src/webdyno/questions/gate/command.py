@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from webdyno.core.errors import UserError
-from webdyno.core.exit_codes import Exit
+from webdyno.core.errors import Exit, UserError
 from webdyno.interfaces.cli.experiment_flags import AS_SET_UP, SetupFlags
 from webdyno.interfaces.cli.flags import (
     PLAIN_RUN,

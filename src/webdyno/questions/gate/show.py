@@ -7,7 +7,7 @@ from math import ceil
 from pathlib import Path
 
 from webdyno.core.command import as_called, command
-from webdyno.core.exit_codes import Exit
+from webdyno.core.errors import Exit
 from webdyno.core.format import MISSING, count, duration, latency, listed, percent, significant
 from webdyno.core.gate import GateAnswer, GateClaim, GateJudgement
 from webdyno.core.judgement import Verdict

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from webdyno.core.exit_codes import Exit
+from webdyno.core.errors import Exit
 from webdyno.interfaces.cli.experiment_flags import (
     NOTHING_SAID,
     AskedFlags,
