@@ -5,8 +5,9 @@ from enum import StrEnum
 from typing import Literal
 
 from webdyno.core.base import Interval, Model
-from webdyno.core.cost import CostAtRate, CostAtRest
 from webdyno.core.explain import (
+    CostAtRate,
+    CostAtRest,
     Effect,
     Elasticity,
     Explanation,

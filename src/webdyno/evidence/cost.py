@@ -3,9 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
-from webdyno.core.cost import THOUSAND_RPS, CostAtRate, CostAtRest
 from webdyno.core.experiment import Experiment
-from webdyno.core.explain import OverRounds
+from webdyno.core.explain import THOUSAND_RPS, CostAtRate, CostAtRest, OverRounds
 from webdyno.core.files import MIB
 from webdyno.core.judgement import Comparison, ValidityWarning, VariantValue
 from webdyno.core.metrics import CPU_TIME

@@ -3,8 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from webdyno.core import format as text
-from webdyno.core.cost import CostAtRate, CostAtRest
-from webdyno.core.explain import OverRounds
+from webdyno.core.explain import CostAtRate, CostAtRest, OverRounds
 from webdyno.media import document as doc
 from webdyno.report.show import PointView
 
