@@ -1,5 +1,6 @@
 """What an experiment can ask: what the settings of all questions extend (`core/registry.py`)."""
 
+from abc import ABC
 from collections.abc import Mapping
 from functools import cache
 from typing import ClassVar, NamedTuple, Protocol, Self, TypeVar
@@ -135,3 +136,17 @@ def comparison() -> QuestionSettings:
 @cache
 def _reader(settings: type[QuestionSettings]) -> TypeAdapter[dict[str, QuestionSettings]]:
     return TypeAdapter(dict[str, settings])  # type: ignore[valid-type]
+
+
+RANKING = "ranking"
+"""The key of the race whose result is ranks."""
+FEWEST_IN_RACE = 3
+
+
+class RaceSettings(QuestionSettings, ABC):
+    """What all races have in common."""
+
+    def check(self, experiment: Asking) -> None:
+        """Raise ValueError where so many variants can't race."""
+        if len(experiment.variants) < FEWEST_IN_RACE:
+            raise ValueError("a race has three variants at least; two are compared without it")

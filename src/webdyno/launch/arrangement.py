@@ -19,7 +19,7 @@ from webdyno.core.experiment import Experiment
 from webdyno.core.load import Load
 from webdyno.core.metrics import INSTRUCTIONS
 from webdyno.core.point import plan_points
-from webdyno.core.race import FEWEST_IN_RACE, RANKING
+from webdyno.core.question import FEWEST_IN_RACE, RANKING
 from webdyno.core.registry import question_keys
 from webdyno.core.request import WrittenRequest
 from webdyno.core.stack import Site, Stack

@@ -6,8 +6,7 @@ from typing import ClassVar
 
 from webdyno.core.command import NAME
 from webdyno.core.experiment import Experiment
-from webdyno.core.question import Asking
-from webdyno.core.race import RaceSettings
+from webdyno.core.question import Asking, RaceSettings
 
 RANKING_BUDGET_S, RANKING_ROUNDS = 900.0, 400
 """Of a ranking, whose later rounds are short: fewer and fewer variants are in them."""

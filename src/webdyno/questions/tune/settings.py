@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from webdyno.core.race import RaceSettings
+from webdyno.core.question import RaceSettings
 
 
 class HalvingSettings(RaceSettings):

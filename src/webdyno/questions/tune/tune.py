@@ -21,8 +21,7 @@ from webdyno.config.validation import shown_value
 from webdyno.core.errors import OperationError, UserError
 from webdyno.core.experiment import Experiment
 from webdyno.core.format import count, duration, percent
-from webdyno.core.question import settings_class
-from webdyno.core.race import FEWEST_IN_RACE, RANKING
+from webdyno.core.question import FEWEST_IN_RACE, RANKING, settings_class
 from webdyno.core.records import RoundRecord
 from webdyno.core.run import folder_under_runs
 from webdyno.core.setting import Setting, SettingValue, TunedVariant, TuningStep
