@@ -34,8 +34,8 @@ from rig.process import BenchError
 from rig.script import Script, progress
 from webdyno.cluster.dispatch import Dispatcher, Work, finished_runs, judged_machines
 from webdyno.cluster.host import AgentExit, Piece
-from webdyno.core.machine import Machine
 from webdyno.core.run import RunHead
+from webdyno.core.testbed import Machine
 from webdyno.fleet.decide import judge_fleet
 from webdyno.fleet.show import fleet_page
 from webdyno.launch.dispatch import RoundNews

@@ -33,7 +33,6 @@ from webdyno.core.load_result import (
     SendDelay,
     Times,
 )
-from webdyno.core.machine import CpuSplit, Machine
 from webdyno.core.measure import Measure
 from webdyno.core.pilot import ColdFigures, Pilot
 from webdyno.core.question import QuestionSettings
@@ -48,6 +47,7 @@ from webdyno.core.records import (
     SlotRecord,
 )
 from webdyno.core.run import RunHead
+from webdyno.core.testbed import CpuSplit, Machine
 from webdyno.core.variant import Variant
 from webdyno.evidence.point_data import PointData, RunData
 from webdyno.measure.folder import RunFolder

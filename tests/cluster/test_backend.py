@@ -20,8 +20,8 @@ from webdyno.config import Catalogue, CommandLine, read_experiment
 from webdyno.core.errors import OperationError, UserError
 from webdyno.core.experiment import Experiment
 from webdyno.core.load import Load
-from webdyno.core.machine import CpuSplit
 from webdyno.core.records import IncidentRecord, RoundRecord, SlotRecord
+from webdyno.core.testbed import CpuSplit
 from webdyno.launch.caller import LineProgress
 from webdyno.load.interface import GeneratorError
 from webdyno.measure.backend import HostLost, LoadOutcome, Questions

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from e2e.commands import QUICK, left_behind, run_rounds, webdyno_here
-from webdyno.core.machine import Calibration
+from webdyno.core.testbed import Calibration
 from webdyno.measure import calibration
 from webdyno.measure.folder import RunFolder
 

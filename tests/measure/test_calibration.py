@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webdyno.core.machine import Calibration, Delay, Limit, MeasuredCeiling
-from webdyno.core.testbed import TestbedSettings
+from webdyno.core.testbed import Calibration, Delay, Limit, MeasuredCeiling, TestbedSettings
 from webdyno.host.this_machine import Testbed
 from webdyno.measure.calibration import (
     calibration_file,

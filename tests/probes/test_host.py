@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from webdyno.core.machine import CpuSplit
+from webdyno.core.testbed import CpuSplit
 from webdyno.probes.cpu import Stat, busiest, host_samples
 from webdyno.probes.scene import USUAL_FILE_BYTES, read_quickly
 

@@ -10,8 +10,8 @@ import pytest
 
 from webdyno.config import Catalogue
 from webdyno.core.load import Load
-from webdyno.core.machine import CpuSplit
 from webdyno.core.readings import HostUse
+from webdyno.core.testbed import CpuSplit
 from webdyno.host.this_machine import Testbed
 from webdyno.load.interface import Expectation, LoadOrder, Request
 from webdyno.load.loadgen import Loadgen

@@ -11,8 +11,8 @@ from validity.broken import readings_with
 from webdyno.comparison import judge
 from webdyno.core.base import Interval
 from webdyno.core.capacity import objective
-from webdyno.core.machine import Ceiling
 from webdyno.core.records import SlotRecord
+from webdyno.core.testbed import Ceiling
 from webdyno.evidence.point_data import PointData
 from webdyno.media.document import Figure
 from webdyno.questions.capacity.charts import trial_rows

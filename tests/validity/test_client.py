@@ -6,9 +6,9 @@ from builders import SimulatedVariant, service_use, simulated_run
 from validity.broken import found_in, load_with, readings_with, run_with
 from webdyno.core.judgement import ValidityWarning
 from webdyno.core.load_result import Window
-from webdyno.core.machine import Ceiling, Limit
 from webdyno.core.readings import CpuUse, StoppedUse
 from webdyno.core.records import SlotRecord
+from webdyno.core.testbed import Ceiling, Limit
 
 
 @pytest.mark.parametrize(("busy", "fires"), [(0.5, False), (0.85, False), (0.86, True)])

@@ -21,9 +21,8 @@ from statistics import median
 
 from webdyno.cluster.host import AgentExit, LinkFacts, Piece
 from webdyno.core.experiment import Experiment
-from webdyno.core.machine import Machine
 from webdyno.core.run import CATALOGUE_FOLDER, EXPERIMENT_FILE, ROUNDS_FOLDER
-from webdyno.core.testbed import TestbedSettings
+from webdyno.core.testbed import Machine, TestbedSettings
 from webdyno.host.children import ending_with_us, interrupt, words_of
 from webdyno.host.netns import open_testbed
 from webdyno.load.loadgen import find_loadgen

@@ -30,7 +30,7 @@ from webdyno.cluster.host import (
 )
 from webdyno.cluster.role_agent import AgentProcess
 from webdyno.core.errors import OperationError, UserError
-from webdyno.core.machine import Machine
+from webdyno.core.testbed import Machine
 from webdyno.load.interface import GeneratorError
 from webdyno.measure.backend import HostLost
 from webdyno.servers.service import StackDied

@@ -7,8 +7,8 @@ from pydantic import field_validator
 
 from webdyno.core.base import Amount, Count, Interval, Model
 from webdyno.core.explain import Explanation
-from webdyno.core.machine import Machine
 from webdyno.core.metrics import MetricName
+from webdyno.core.testbed import Machine
 from webdyno.core.text import Prose
 
 BASELINE, BASELINE_AGAIN, HEAD = "baseline", "baseline again", "head"

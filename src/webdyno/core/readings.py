@@ -9,7 +9,7 @@ from typing import Literal
 from pydantic import ConfigDict, Field
 
 from webdyno.core.base import Amount, Count, Model
-from webdyno.core.machine import Ceiling
+from webdyno.core.testbed import Ceiling
 
 
 class ServiceUse(Model):

@@ -8,9 +8,9 @@ from webdyno.core.base import Amount, Count, Model
 from webdyno.core.capacity import Trial
 from webdyno.core.load_result import LoadResult
 from webdyno.core.long_look import LookEnd, ServerSample, Stall
-from webdyno.core.machine import Machine
 from webdyno.core.pilot import BurstsLook, ColdFigures, FreshStart, Pilot, SlotSettings
 from webdyno.core.readings import Readings
+from webdyno.core.testbed import Machine
 from webdyno.core.text import Prose
 
 StopReason = Literal[

@@ -12,7 +12,7 @@ from pydantic import AwareDatetime
 from webdyno.core.base import Model
 from webdyno.core.command import command
 from webdyno.core.experiment import Experiment
-from webdyno.core.machine import Calibration, Machine
+from webdyno.core.testbed import Calibration, Machine
 
 FORMAT: Literal[4] = 4
 

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 
 from webdyno.core.base import Model
 from webdyno.core.experiment import Experiment
-from webdyno.core.machine import Machine
 from webdyno.core.records import SessionRecord
 from webdyno.core.run import RunHead
 from webdyno.core.several_runs import Difference
+from webdyno.core.testbed import Machine
 
 ABSENT = "not there"
 SAME_MEMORY = 0.01

@@ -8,8 +8,8 @@ from pydantic import AwareDatetime, Field, model_validator
 from webdyno.core.base import ENDLESS, Amount, Interval, Model
 from webdyno.core.format import is_useful
 from webdyno.core.gate import GateJudgement
-from webdyno.core.machine import Machine
 from webdyno.core.metrics import METRICS, MetricName
+from webdyno.core.testbed import Machine
 
 COMMIT = re.compile(r"\((?P<commit>[0-9a-f]{10,}( with changes)?)\)$")
 UNTOLD = {"invalid", "not asked"}

@@ -24,7 +24,7 @@ from typing import NamedTuple
 import psutil
 
 from webdyno.core.errors import OperationError, UserError
-from webdyno.core.machine import CpuSplit, Machine
+from webdyno.core.testbed import CpuSplit, Machine
 from webdyno.host.children import end_with_parent
 
 SYSFS = Path("/sys/devices/system/cpu")

@@ -19,8 +19,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from webdyno.core.errors import OperationError
-from webdyno.core.machine import Machine
-from webdyno.core.testbed import TestbedSettings
+from webdyno.core.testbed import Machine, TestbedSettings
 from webdyno.host import netns_agent
 from webdyno.host.children import python_file
 from webdyno.host.this_machine import Testbed

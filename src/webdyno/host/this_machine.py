@@ -11,7 +11,7 @@ from typing import Protocol, Self, Unpack
 
 from webdyno.core.errors import OperationError, UserError
 from webdyno.core.format import duration, last_lines
-from webdyno.core.machine import CpuSplit, Machine
+from webdyno.core.testbed import CpuSplit, Machine
 from webdyno.host.control_group import ControlGroup, CpuLimit
 from webdyno.host.machine import (
     allowed_cpus,

@@ -17,10 +17,10 @@ from webdyno.core.experiment import Experiment
 from webdyno.core.load import Load
 from webdyno.core.load_result import LoadResult
 from webdyno.core.long_look import ServerSample
-from webdyno.core.machine import Machine
 from webdyno.core.point import PointPlan
 from webdyno.core.readings import CpuUse, Readings, StoppedUse
 from webdyno.core.records import Response, ServerUse
+from webdyno.core.testbed import Machine
 from webdyno.load.interface import GeneratorError, LoadOrder, LoginError, Request, Users
 from webdyno.measure.folder import RunFolder
 from webdyno.measure.planned import PlannedVariant

@@ -24,10 +24,17 @@ from webdyno.core.errors import OperationError
 from webdyno.core.files import state_folder, write_whole, writing
 from webdyno.core.load import Load
 from webdyno.core.load_result import LoadResult
-from webdyno.core.machine import Calibration, Delay, Limit, Machine, MeasuredCeiling, Noise
 from webdyno.core.measure import Measure
 from webdyno.core.metrics import counted_responses
-from webdyno.core.testbed import TestbedSettings
+from webdyno.core.testbed import (
+    Calibration,
+    Delay,
+    Limit,
+    Machine,
+    MeasuredCeiling,
+    Noise,
+    TestbedSettings,
+)
 from webdyno.host.machine import exact_timers
 from webdyno.host.netns import open_testbed
 from webdyno.host.server_process import PLAIN_ENVIRONMENT, ServerProcess

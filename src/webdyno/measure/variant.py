@@ -24,10 +24,10 @@ from webdyno.core.errors import OperationError
 from webdyno.core.experiment import State
 from webdyno.core.files import open_here, opened_inside, reading, writing
 from webdyno.core.format import duration
-from webdyno.core.machine import Ceiling
 from webdyno.core.pilot import SlotSettings
 from webdyno.core.records import AdjustmentRecord, SlotRecord
 from webdyno.core.request import may_be_compressed
+from webdyno.core.testbed import Ceiling
 from webdyno.host.children import ending_with_us, in_session
 from webdyno.host.users import ServerUser, home_of, programs_user
 from webdyno.load.interface import GeneratorError, LoadOrder

@@ -20,9 +20,9 @@ from typing import Literal, Self
 
 import psutil
 
-from webdyno.core.machine import CpuSplit
 from webdyno.core.readings import CpuUse, HostSample, HostUse, PressureUse
 from webdyno.core.records import ServerUse
+from webdyno.core.testbed import CpuSplit
 from webdyno.probes.scene import PROC, Sampler, Scene, is_stopped, read_quickly
 from webdyno.servers.running import RunningStack
 

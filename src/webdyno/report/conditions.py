@@ -12,9 +12,9 @@ from webdyno.core.experiment import Experiment
 from webdyno.core.judgement import Judgement
 from webdyno.core.load import Load
 from webdyno.core.load_result import LoadResult
-from webdyno.core.machine import CpuSplit, Machine
 from webdyno.core.records import PreflightRecord, RoundRecord, SlotRecord
 from webdyno.core.run import RunHead
+from webdyno.core.testbed import CpuSplit, Machine
 from webdyno.core.units import TIME, memory_words
 from webdyno.core.variant import Variant
 from webdyno.evidence.long_look import warnings_words

@@ -8,10 +8,10 @@ from statistics import median
 from webdyno.core.crossing import is_at_least
 from webdyno.core.format import duration, latency, number, percent
 from webdyno.core.load_result import LoadResult, Window
-from webdyno.core.machine import Limit
 from webdyno.core.metrics import throughput_rps
 from webdyno.core.readings import Readings
 from webdyno.core.records import SlotRecord
+from webdyno.core.testbed import Limit
 from webdyno.evidence.point_data import PointData
 from webdyno.validity.rule import INTERFERENCE_TOLERATED, LATENCY, TIMING, SlotRule, readings_of
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:  # rich and pydantic take a while to import
     from rich.console import Console
 
     from webdyno.config import Catalogue
-    from webdyno.core.machine import Calibration, Machine, MeasuredCeiling
+    from webdyno.core.testbed import Calibration, Machine, MeasuredCeiling
 
 BODIES = ("100B", "10KB", "100KB", "1MB")
 CONNECTIONS = ("64",)

@@ -14,10 +14,10 @@ from webdyno.config.validation import shown_value
 from webdyno.core.errors import OperationError
 from webdyno.core.experiment import Experiment
 from webdyno.core.explain import Advice, Resource
-from webdyno.core.machine import CpuSplit
 from webdyno.core.measure import Measure
 from webdyno.core.metrics import CPU_TIME
 from webdyno.core.setting import FACTORS, FOLLOWING_CPUS, Setting, SettingValue, in_figures
+from webdyno.core.testbed import CpuSplit
 from webdyno.core.variant import Variant
 from webdyno.questions.explain.decide import SIGNS, AdviceEvidence
 from webdyno.questions.explain.settings import AdviceSettings, Intervention, LimitsSettings
