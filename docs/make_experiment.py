@@ -17,7 +17,6 @@ from pydantic.fields import FieldInfo
 from sentences import sentences
 
 from webdyno.core.capacity import CapacitySettings
-from webdyno.core.changes import Changes
 from webdyno.core.experiment import Experiment, Level, State
 from webdyno.core.load import Load, SlowReaders
 from webdyno.core.measure import Measure
@@ -28,7 +27,7 @@ from webdyno.core.session import Capture, Values
 from webdyno.core.setting import SettingValue
 from webdyno.core.testbed import RoleHosts, ServiceHost, TestbedSettings
 from webdyno.core.units import Quantity
-from webdyno.core.variant import Variant
+from webdyno.core.variant import Changes, Variant
 from webdyno.questions.compare.settings import OneSidedSettings
 from webdyno.questions.gate.settings import GateSettings
 

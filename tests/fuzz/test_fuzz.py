@@ -23,13 +23,12 @@ from fuzz import nasty
 from fuzz.driver import Said, check_end, each_case, no_hang, says, seeds, sweep
 from variants import further
 from webdyno.config.catalogue import BUILT_IN, Catalogue
-from webdyno.core.changes import key_parts
 from webdyno.core.errors import Exit, UserError
 from webdyno.core.experiment import Experiment
 from webdyno.core.load import Load
 from webdyno.core.measure import Measure
 from webdyno.core.point import plan_points
-from webdyno.core.variant import Variant
+from webdyno.core.variant import Variant, key_parts
 
 PROCESSES = 2
 

@@ -12,14 +12,13 @@ from webdyno.config.requests.entries import with_contents
 from webdyno.config.requests.rows import check_rows
 from webdyno.config.toml_file import KeyPath, PlaceOf
 from webdyno.config.validation import build, nearest
-from webdyno.core.changes import changed_data, key_parts
 from webdyno.core.errors import UserError
 from webdyno.core.experiment import Experiment, Level
 from webdyno.core.load import Load
 from webdyno.core.point import Point
 from webdyno.core.stack import Site, Stack
 from webdyno.core.testbed import TestbedSettings
-from webdyno.core.variant import Variant
+from webdyno.core.variant import Variant, changed_data, key_parts
 from webdyno.load.interface import generator_fault, programs
 
 

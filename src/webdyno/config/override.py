@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 from webdyno.config.toml_file import KeyPath
 from webdyno.config.validation import written_value
-from webdyno.core.changes import key_parts, with_key
 from webdyno.core.errors import UserError
+from webdyno.core.variant import key_parts, with_key
 
 LONGEST_FLAG = 200
 """Letters of a flag that messages show."""

@@ -25,7 +25,6 @@ from pydantic_core import CoreSchema
 
 from webdyno.core.base import Model
 from webdyno.core.capacity import USUAL_MEASURE_OF_SEARCH, CapacitySettings, Objective
-from webdyno.core.changes import Changes, changed
 from webdyno.core.errors import UserError
 from webdyno.core.load import Load, check_requests, check_users, has_users
 from webdyno.core.measure import Measure, MeasureChanges
@@ -46,7 +45,7 @@ from webdyno.core.setting import SettingValue, TunedVariant
 from webdyno.core.testbed import TestbedSettings
 from webdyno.core.text import Name, OneLine
 from webdyno.core.units import Seconds
-from webdyno.core.variant import Variant
+from webdyno.core.variant import Changes, Variant, changed
 
 MOST_POINTS = 1_000
 """Combinations of levels in one experiment."""

@@ -5,11 +5,11 @@ from itertools import product
 from math import prod
 
 from webdyno.core.base import Model
-from webdyno.core.changes import key_parts, with_key
 from webdyno.core.experiment import Experiment, Level
 from webdyno.core.format import levels_text
 from webdyno.core.judgement import Judgement
 from webdyno.core.text import Prose
+from webdyno.core.variant import key_parts, with_key
 
 
 class Point(Model):

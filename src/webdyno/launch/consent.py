@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from webdyno.config import Catalogue
 from webdyno.config.foreign import ForeignPart, commands_around_rounds, foreign_parts
 from webdyno.core.base import Model
-from webdyno.core.changes import key_parts
 from webdyno.core.errors import OperationError, UserError
 from webdyno.core.experiment import Experiment, State
 from webdyno.core.files import append_text, state_folder
@@ -22,6 +21,7 @@ from webdyno.core.point import plan_points
 from webdyno.core.service import Need, Own
 from webdyno.core.stack import Site, Stack
 from webdyno.core.text import SECRET
+from webdyno.core.variant import key_parts
 from webdyno.launch.caller import Caller
 
 if TYPE_CHECKING:

@@ -9,12 +9,12 @@ from typing import Any
 from webdyno.config import Catalogue, Draft
 from webdyno.config.toml_file import PlaceOf
 from webdyno.config.validation import LONGEST_SHOWN, build
-from webdyno.core.changes import key_parts
 from webdyno.core.errors import UserError
 from webdyno.core.format import listed
 from webdyno.core.request import header
 from webdyno.core.service import Service
 from webdyno.core.text import SECRET, secret_values
+from webdyno.core.variant import key_parts
 from webdyno.systems import command
 from webdyno.systems.conf import backends
 from webdyno.systems.kinds import KINDS, OwnKind, is_own, is_revision
