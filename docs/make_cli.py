@@ -12,7 +12,7 @@ from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
 
-from webdyno.core.command import commands
+from webdyno.core.registry import commands
 from webdyno.interfaces.cli import app
 from webdyno.interfaces.cli.help import WIDTH, help_page
 

@@ -68,8 +68,7 @@ _MODULES: dict[str, tuple[str, ...]] = {
 
 def __getattr__(name: str) -> object:
     """Load a public name when it is first used."""
-    from webdyno.core.command import python_calls
-    from webdyno.core.registry import imported
+    from webdyno.core.registry import imported, python_calls
 
     parts = {each: f"{module}:{each}" for module, names in _MODULES.items() for each in names}
     if part := (parts | python_calls()).get(name):

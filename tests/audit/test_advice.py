@@ -7,7 +7,7 @@ import pytest
 
 from webdyno.audit.judge import DOCUMENT_RULES, OUTPUT_RULES
 from webdyno.config import Catalogue
-from webdyno.core.command import commands
+from webdyno.core.registry import commands
 from webdyno.interfaces.cli import app
 
 ADVICE = {rule.instead for rule in OUTPUT_RULES} | {rule.instead for rule in DOCUMENT_RULES}

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders import SimulatedVariant, simulated_run
-from webdyno.core.command import as_called, called_as, command
+from webdyno.core.registry import as_called, called_as, command
 
 HEAD = simulated_run({"a": SimulatedVariant(), "b": SimulatedVariant()}, rounds=1).head
 

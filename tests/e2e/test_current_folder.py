@@ -21,7 +21,7 @@ from e2e.test_mcp import answered, with_client
 from report import comparisons
 from variants import further
 from waiting import wait_until
-from webdyno.core.command import commands
+from webdyno.core.registry import commands
 from webdyno.host.children import from_no_folder, python_file, python_module, words_of
 from webdyno.interfaces.ui.app import make_app  # noqa: F401 (what pages import is known then)
 

@@ -8,7 +8,7 @@ import pytest
 
 from e2e.commands import QUICK, left_behind, started_webdyno, webdyno, webdyno_here
 from waiting import wait_until
-from webdyno.core.command import commands
+from webdyno.core.registry import commands
 
 LINE = re.compile(
     r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} (?P<pid>\d+) webdyno\.(?P<module>[\w.]+): .*"

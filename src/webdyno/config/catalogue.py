@@ -14,7 +14,7 @@ from webdyno.config.toml_file import TomlFile
 from webdyno.config.validation import build, nearest
 from webdyno.core.errors import UserError
 from webdyno.core.experiment import Experiment, Level
-from webdyno.core.extensions import STACKS, installed
+from webdyno.core.registry import STACKS, installed
 from webdyno.core.service import Service
 from webdyno.core.stack import Site, Stack
 from webdyno.core.study import Publication

@@ -10,8 +10,8 @@ from urllib.parse import quote
 from pydantic import AwareDatetime
 
 from webdyno.core.base import Model
-from webdyno.core.command import command
 from webdyno.core.experiment import Experiment
+from webdyno.core.registry import command
 from webdyno.core.testbed import Calibration, Machine
 
 FORMAT: Literal[4] = 4

@@ -7,9 +7,9 @@ from itertools import pairwise
 import altair as alt
 
 from webdyno.core import format as text
-from webdyno.core.command import command
 from webdyno.core.judgement import Verdict
 from webdyno.core.metrics import METRICS
+from webdyno.core.registry import command
 from webdyno.evidence.differences import machine_differences
 from webdyno.history.gates import Curve, PastGate, Plateau
 from webdyno.history.levels import FEWEST, FEWEST_IN_ALL

@@ -25,11 +25,10 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import ToolAnnotations
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from webdyno.core.command import commands
 from webdyno.core.errors import OperationError, UserError
 from webdyno.core.gate import GateAnswer
 from webdyno.core.judgement import Verdict
-from webdyno.core.registry import imported
+from webdyno.core.registry import commands, imported
 from webdyno.core.run import PAGE_FILE, folder_under_runs
 from webdyno.core.text import printable, printable_within
 from webdyno.host.children import ending_with_us, words_of

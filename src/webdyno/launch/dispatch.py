@@ -23,12 +23,12 @@ from webdyno.config import Catalogue, read_experiment
 from webdyno.config.toml_file import TomlFile
 from webdyno.config.validation import first_fault
 from webdyno.core.base import Model
-from webdyno.core.command import command
 from webdyno.core.errors import OperationError, UserError
 from webdyno.core.experiment import Experiment
 from webdyno.core.files import cause_of, read_given, reading, write_whole
 from webdyno.core.format import count
 from webdyno.core.point import plan_points
+from webdyno.core.registry import command
 from webdyno.core.run import EXPERIMENT_FILE
 from webdyno.launch.arrangement import Arrangement
 from webdyno.launch.caller import Caller

@@ -11,9 +11,9 @@ from importlib.metadata import version
 from pathlib import Path
 from types import FrameType
 
-from webdyno.core.command import as_called
 from webdyno.core.errors import Exit, OperationError, UserError
 from webdyno.core.hiding import hidden
+from webdyno.core.registry import as_called
 from webdyno.core.text import printable
 
 SHOWN_LETTERS = 200

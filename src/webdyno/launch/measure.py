@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from webdyno.config import Catalogue
 from webdyno.config.foreign import commands_around_rounds, foreign_parts
-from webdyno.core.command import command
 from webdyno.core.errors import OperationError
 from webdyno.core.experiment import Experiment
 from webdyno.core.format import count, duration
 from webdyno.core.metrics import CAPACITY
 from webdyno.core.point import plan_points
 from webdyno.core.records import SlotRecord
+from webdyno.core.registry import command
 from webdyno.core.service import Need
 from webdyno.core.stack import Site, Stack
 from webdyno.host.users import others_may_change

@@ -14,10 +14,10 @@ from typing import Any, Literal, Protocol, Self, runtime_checkable
 
 from webdyno.core.errors import OperationError, UserError
 from webdyno.core.experiment import OWN_GENERATOR, Experiment
-from webdyno.core.extensions import GENERATORS, installed
 from webdyno.core.load import Load
 from webdyno.core.load_result import LoadResult
 from webdyno.core.metrics import METRICS
+from webdyno.core.registry import GENERATORS, installed
 from webdyno.core.replay import Stretch
 from webdyno.core.request import EventFormat, WrittenRequest, may_be_compressed
 from webdyno.core.service import Need

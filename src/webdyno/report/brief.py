@@ -11,9 +11,9 @@ from pathlib import Path
 
 from webdyno.comparison.comparison import asked_about
 from webdyno.comparison.sentences import MOST_MINUTES
-from webdyno.core.command import command
 from webdyno.core.format import listed, typed_duration
 from webdyno.core.judgement import Verdict
+from webdyno.core.registry import command
 from webdyno.media import document as doc
 from webdyno.media.markdown import markdown
 from webdyno.report.around_rounds import pilot_sections, preflight_of

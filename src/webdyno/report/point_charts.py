@@ -6,10 +6,10 @@ from typing import Any
 import altair as alt
 
 from webdyno.core import format as text
-from webdyno.core.command import command
 from webdyno.core.judgement import Judgement
 from webdyno.core.metrics import throughput_rps
 from webdyno.core.records import SlotRecord
+from webdyno.core.registry import command
 from webdyno.evidence.point_data import PointData
 from webdyno.media.document import Figure
 from webdyno.media.drawing import (

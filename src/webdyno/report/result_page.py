@@ -10,9 +10,9 @@ from pathlib import Path
 from webdyno.comparison.sentences import verdict_word
 from webdyno.comparison.waiting import where_time_goes
 from webdyno.core import format as text
-from webdyno.core.command import command
 from webdyno.core.files import write_whole
 from webdyno.core.judgement import Verdict
+from webdyno.core.registry import command
 from webdyno.core.run import PAGE_FILE, SUMMARY_FILE
 from webdyno.media import document as doc
 from webdyno.media.page import html, make_again

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from e2e.commands import webdyno_here
-from webdyno.core.command import commands
 from webdyno.core.errors import MEANINGS, Exit
-from webdyno.core.registry import CommandParts, imported
+from webdyno.core.registry import CommandParts, commands, imported
 
 HEAVY = {
     *("numpy", "scipy", "jinja2", "altair", "rich.console", "pydantic.main", "tree_sitter"),

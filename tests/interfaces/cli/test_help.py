@@ -7,7 +7,7 @@ import pytest
 
 from e2e.commands import webdyno_here
 from report.approved import assert_as_approved
-from webdyno.core.command import commands
+from webdyno.core.registry import commands
 from webdyno.interfaces.cli import app
 from webdyno.interfaces.cli.help import FIRST_PAGE, GROUPS, RARE
 

@@ -19,7 +19,7 @@ from webdyno import (
     Verdict,
     open_run,
 )
-from webdyno.core.command import python_calls
+from webdyno.core.registry import python_calls
 
 
 def opened(run: SimulatedRun, folder: Path) -> Result:

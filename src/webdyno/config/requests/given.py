@@ -29,9 +29,9 @@ from webdyno.config.requests.entries import (
 )
 from webdyno.config.requests.http_file import LOGIN, requests_of
 from webdyno.config.toml_file import TomlFile
-from webdyno.core.command import spelled
 from webdyno.core.errors import UserError
 from webdyno.core.files import read_named
+from webdyno.core.registry import spelled
 from webdyno.core.request import JSON_TYPE
 from webdyno.core.text import SECRET
 from webdyno.formats.har import HarEntry, body_of, har_entries, own_requests

@@ -9,7 +9,7 @@ import re
 from functools import cache
 from importlib import import_module
 
-from webdyno.core.extensions import AUDIT_FORMATS, installed
+from webdyno.core.registry import AUDIT_FORMATS, installed
 from webdyno.formats.facts import Tool
 
 READABLE = (

@@ -10,9 +10,9 @@ from typing import Literal, get_args
 
 from cyclopts import App, CycloptsError, Parameter
 
-from webdyno.core.command import DEBUG, commands
 from webdyno.core.debug_log import debug_log
 from webdyno.core.errors import Exit, UserError
+from webdyno.core.registry import DEBUG, commands
 from webdyno.launch.ending import end_by_signals, leave_matrices_one_thread, reported_end
 
 STDOUT, STANDARD_STREAMS = 1, 3

@@ -15,8 +15,8 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from webdyno.core.command import as_called
 from webdyno.core.errors import Exit, OperationError, UserError
+from webdyno.core.registry import as_called
 from webdyno.interfaces.cli.flags import TEXT, Format, is_json
 from webdyno.media.console import plain_console
 

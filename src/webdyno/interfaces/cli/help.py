@@ -25,8 +25,8 @@ from cyclopts import (
 from cyclopts.argument import Argument
 from cyclopts.exceptions import RepeatArgumentError
 
-from webdyno.core.command import DEBUG, command, commands
 from webdyno.core.errors import MEANINGS, UserError
+from webdyno.core.registry import DEBUG, command, commands
 
 WIDTH = 80
 FLAG_COLUMNS = 25

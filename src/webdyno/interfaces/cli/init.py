@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from webdyno.core.command import command
 from webdyno.core.errors import Exit, OperationError, UserError
+from webdyno.core.registry import command
 from webdyno.interfaces.cli.flags import RunFlags, Variables, given_variables
 from webdyno.media.console import notify
 

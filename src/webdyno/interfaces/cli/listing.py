@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from webdyno.core.command import command
 from webdyno.core.errors import UserError
+from webdyno.core.registry import command
 from webdyno.interfaces.cli.flags import CatalogDirs
 
 if TYPE_CHECKING:  # pydantic takes a while to import

@@ -122,8 +122,8 @@ def _formats(given: str) -> list[str]:
 
 def _history(files: Sequence[Path], formats: Sequence[str], output: Path | None) -> Exit:
     """Print what the file of a history says changed and when; write the page with its curves."""
-    from webdyno.core.command import command
     from webdyno.core.files import write_whole
+    from webdyno.core.registry import command
     from webdyno.history.file import read_history
     from webdyno.history.levels import curves_of
     from webdyno.history.show import history_document, history_page

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from webdyno.config import Catalogue
-from webdyno.core.command import command
 from webdyno.core.errors import MEANINGS, Exit, UserError
 from webdyno.core.experiment import Experiment
 from webdyno.core.files import MIB
@@ -15,6 +14,7 @@ from webdyno.core.format import size
 from webdyno.core.judgement import Judgement, Verdict
 from webdyno.core.limits import Limit, limit_answers, read_limits
 from webdyno.core.metrics import INSTRUCTIONS
+from webdyno.core.registry import command
 from webdyno.core.run import PAGE_FILE
 from webdyno.interfaces.cli.flags import RunFlags
 from webdyno.interfaces.cli.progress import at_terminal

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from webdyno.core.command import command
 from webdyno.core.errors import Exit, UserError
+from webdyno.core.registry import command
 from webdyno.interfaces.cli.experiment_flags import AS_WRITTEN, ExperimentFlags
 from webdyno.interfaces.cli.flags import (
     PLAIN_NEW_RUN,

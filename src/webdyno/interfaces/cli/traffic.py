@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from webdyno.core.command import command
 from webdyno.core.errors import Exit, UserError
+from webdyno.core.registry import command
 
 if TYPE_CHECKING:  # pydantic takes a while to import
     from webdyno.traffic.workload import Workload

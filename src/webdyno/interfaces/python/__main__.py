@@ -8,10 +8,9 @@ words to who starts it.
 import json
 import sys
 
-from webdyno.core.command import python_calls
 from webdyno.core.debug_log import debug_log
 from webdyno.core.errors import Exit, UserError
-from webdyno.core.registry import imported
+from webdyno.core.registry import imported, python_calls
 from webdyno.launch.ending import end_by_signals, leave_matrices_one_thread, reported_end
 
 

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 from webdyno.comparison.time_spent import SMALL, in_short
 from webdyno.core.base import Interval
-from webdyno.core.command import as_called
 from webdyno.core.explain import CpuPart, Explanation
 from webdyno.core.format import (
     MISSING,
@@ -15,6 +14,7 @@ from webdyno.core.format import (
     significant,
 )
 from webdyno.core.gate import CostGrowth
+from webdyno.core.registry import as_called
 from webdyno.core.text import printable
 from webdyno.media import document as doc
 from webdyno.questions.gate.growth import ALL_ELSE, grown_parts

@@ -6,12 +6,12 @@ from itertools import chain
 from math import ceil
 from pathlib import Path
 
-from webdyno.core.command import as_called, command
 from webdyno.core.errors import Exit
 from webdyno.core.format import MISSING, count, duration, latency, listed, percent, significant
 from webdyno.core.gate import GateAnswer, GateClaim, GateJudgement
 from webdyno.core.judgement import Verdict
 from webdyno.core.metrics import CPU_TIME, METRICS
+from webdyno.core.registry import as_called, command
 from webdyno.core.run import PAGE_FILE, profile_run
 from webdyno.core.text import printable
 from webdyno.media import document as doc

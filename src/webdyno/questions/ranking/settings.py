@@ -4,9 +4,9 @@ import shlex
 from collections.abc import Mapping
 from typing import ClassVar
 
-from webdyno.core.command import NAME
 from webdyno.core.experiment import Experiment
 from webdyno.core.question import Asking, RaceSettings
+from webdyno.core.registry import NAME
 
 RANKING_BUDGET_S, RANKING_ROUNDS = 900.0, 400
 """Of a ranking, whose later rounds are short: fewer and fewer variants are in them."""
