@@ -5,7 +5,7 @@ import re
 from hypothesis import given
 from hypothesis.strategies import lists, sampled_from
 
-from webdyno.core.line_diff import CUT, MOST_COMPARED, line_diff
+from webdyno.core.text import CUT, MOST_COMPARED, line_diff
 
 LINES = lists(sampled_from("abc"), max_size=12)
 PLACE = re.compile(r"@@ -(\d+)(?:,(\d+))? ")

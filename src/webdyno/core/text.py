@@ -1,8 +1,10 @@
-"""Texts: names and titles, secrets in them, and what others wrote, made safe to show."""
+"""Texts: names and titles, secrets in them, what others wrote, and how two of them differ."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import unified_diff
+from itertools import takewhile
 from typing import Annotated
 from urllib.parse import SplitResult, urljoin, urlsplit
 
@@ -119,3 +121,32 @@ def _value(name: str, environment: Mapping[str, str]) -> str:
         raise UserError(f"${{env:{name}}}: the value of {name} should be text in one line")
     keep_secret([value])
     return value
+
+
+MOST_COMPARED = 1_000
+"""Lines of each text, from the first that differ on."""
+CUT = "…"
+_PLACE = re.compile(r"(?<=^@@ )-(\d+)(.*) \+(\d+)(.*)(?= @@$)")
+
+
+def line_diff(
+    before: Sequence[str], after: Sequence[str], names: tuple[str, str] = ("", ""), around: int = 0
+) -> list[str]:
+    """Return a unified diff, its last line CUT where the texts go on beyond what was compared.
+
+    `around`: as many equal lines are shown before and after each that differs.
+    """
+    if list(before) == list(after):
+        return []
+    equal = takewhile(lambda pair: pair[0] == pair[1], zip(before, after, strict=False))
+    begin = max(sum(1 for _ in equal) - around, 0)
+    end = begin + MOST_COMPARED
+    compared = unified_diff(before[begin:end], after[begin:end], *names, n=around, lineterm="")
+    lines = [_moved(line, begin) for line in compared]
+    return [*lines, CUT] if before[end:] or after[end:] else lines
+
+
+def _moved(line: str, by: int) -> str:
+    return _PLACE.sub(
+        lambda place: f"-{int(place[1]) + by}{place[2]} +{int(place[3]) + by}{place[4]}", line
+    )

@@ -19,11 +19,11 @@ import regex
 from webdyno.core.errors import UserError
 from webdyno.core.format import size
 from webdyno.core.hiding import HIDDEN
-from webdyno.core.line_diff import line_diff
 from webdyno.core.load import Load
 from webdyno.core.records import Response
 from webdyno.core.request import JSON_TOP, accepted_encodings, header, steps
 from webdyno.core.session import PLACE
+from webdyno.core.text import line_diff
 from webdyno.load.asking import LONGEST_S, Conversation
 from webdyno.load.interface import (
     Generator,

@@ -15,12 +15,12 @@ from webdyno.core import format as text
 from webdyno.core.errors import UserError
 from webdyno.core.files import MIB, everything_below, read_given
 from webdyno.core.judgement import EndpointFigures, Judgement, VariantFacts
-from webdyno.core.line_diff import line_diff
 from webdyno.core.load_result import TlsUse
 from webdyno.core.metrics import responses
 from webdyno.core.readings import CpuUse, PressureUse, Readings, ServiceUse
 from webdyno.core.records import SlotRecord
 from webdyno.core.run import round_path, variant_folder
+from webdyno.core.text import line_diff
 from webdyno.evidence.point_data import PointData
 from webdyno.report.show import PointView, RunView, first
 
