@@ -16,6 +16,7 @@ from pydantic import BaseModel, JsonValue
 from pydantic.fields import FieldInfo
 from sentences import sentences
 
+from webdyno.core.base import Quantity
 from webdyno.core.capacity import CapacitySettings
 from webdyno.core.experiment import Experiment, Level, State
 from webdyno.core.load import Load, SlowReaders
@@ -26,7 +27,6 @@ from webdyno.core.request import WrittenRequest
 from webdyno.core.session import Capture, Values
 from webdyno.core.setting import SettingValue
 from webdyno.core.testbed import RoleHosts, ServiceHost, TestbedSettings
-from webdyno.core.units import Quantity
 from webdyno.core.variant import Changes, Variant
 from webdyno.questions.compare.settings import OneSidedSettings
 from webdyno.questions.gate.settings import GateSettings

@@ -7,7 +7,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from webdyno.config import Catalogue, read_overrides
 from webdyno.config.toml_file import TomlFile
-from webdyno.core.units import (
+from webdyno.core.base import (
     RATE,
     SHARE,
     SIZE,

@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterator, Sequence
 from statistics import median
 
 from webdyno.core import format as text
+from webdyno.core.base import memory_words
 from webdyno.core.capacity import Trial
 from webdyno.core.explain import CountedResource, ResourceUse, Saturation
 from webdyno.core.load_result import LoadResult
 from webdyno.core.metrics import CAPACITY, METRICS
 from webdyno.core.readings import CpuUse, Readings, ServerStatus
 from webdyno.core.records import SlotRecord
-from webdyno.core.units import memory_words
 from webdyno.evidence.point_data import PointData, derived
 from webdyno.validity.client import client_was_the_limit
 from webdyno.validity.network import LINK_LIMIT, link_share

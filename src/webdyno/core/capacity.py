@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from webdyno.core.base import Count, Model
+from webdyno.core.base import SHARE, TIME, Budget, Count, Delay, Model, Seconds
 from webdyno.core.load import Load
 from webdyno.core.load_result import LoadResult
-from webdyno.core.units import SHARE, TIME, Budget, Delay, Seconds
 
 if TYPE_CHECKING:
     from webdyno.core.histogram import Histogram

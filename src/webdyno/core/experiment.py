@@ -23,7 +23,7 @@ from pydantic import (
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from webdyno.core.base import Model
+from webdyno.core.base import Model, Seconds
 from webdyno.core.capacity import USUAL_MEASURE_OF_SEARCH, CapacitySettings, Objective
 from webdyno.core.errors import UserError
 from webdyno.core.load import Load, check_requests, check_users, has_users
@@ -44,7 +44,6 @@ from webdyno.core.session import ValueName, Values
 from webdyno.core.setting import SettingValue, TunedVariant
 from webdyno.core.testbed import TestbedSettings
 from webdyno.core.text import Name, OneLine
-from webdyno.core.units import Seconds
 from webdyno.core.variant import Changes, Variant, changed
 
 MOST_POINTS = 1_000

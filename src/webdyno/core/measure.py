@@ -8,9 +8,8 @@ from typing import Annotated, Literal, TypedDict
 
 from pydantic import Field, model_validator
 
-from webdyno.core.base import Model
+from webdyno.core.base import SHARE, Budget, Model, Pause, Quantity, Seconds, Soak
 from webdyno.core.metrics import DecidingMetric
-from webdyno.core.units import SHARE, Budget, Pause, Quantity, Seconds, Soak
 
 FIRST_SLOTS = 4
 END_SHARE, MOST_END_S = 0.05, 2.0

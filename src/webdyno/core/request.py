@@ -12,10 +12,9 @@ from urllib.parse import quote
 import regex
 from pydantic import AfterValidator, ConfigDict, Field, JsonValue, model_validator
 
-from webdyno.core.base import Model
+from webdyno.core.base import Model, Pause
 from webdyno.core.session import PLACE, Capture, ValueName
 from webdyno.core.text import Name, with_secrets
-from webdyno.core.units import Pause
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}")
 _HOST = re.compile(r"([A-Za-z0-9_-][\w.-]{0,252}|\[[0-9A-Fa-f:.]{2,45}\])(:\d{1,5})?", re.ASCII)

@@ -10,8 +10,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, model_validator
 
-from webdyno.core.base import Amount, Count, Model
-from webdyno.core.units import RATE, SHARE, TIME, Quantity
+from webdyno.core.base import RATE, SHARE, TIME, Amount, Count, Model, Quantity
 
 OWN_NETWORKS = ip_network("198.18.0.0/15")
 """Where the addresses in networks of ours are from: RFC 2544 sets them aside for benchmarks."""

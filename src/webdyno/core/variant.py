@@ -9,10 +9,9 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import Field, JsonValue, model_validator
 
-from webdyno.core.base import Model
+from webdyno.core.base import Model, Size
 from webdyno.core.request import WrittenPaths
 from webdyno.core.setting import SettingValue
-from webdyno.core.units import Size
 
 Changes = dict[str, JsonValue]
 """Keys of a table with other values; a table within it is changed key by key."""

@@ -14,12 +14,11 @@ from typing import NamedTuple, Self
 import numpy as np
 from scipy.special import chdtri
 
-from webdyno.core.base import Interval
+from webdyno.core.base import Interval, memory_words
 from webdyno.core.format import count, duration, listed, number, percent
 from webdyno.core.long_look import Drift, Failing, LongLook, Slow, Stall, StallCause, Stalls, Unseen
 from webdyno.core.metrics import METRICS
 from webdyno.core.records import LongLookRecord
-from webdyno.core.units import memory_words
 from webdyno.evidence.look_course import (
     FEWEST_READINGS,
     MOST_CHANGE,

@@ -20,7 +20,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from webdyno.core.base import Interval
+from webdyno.core.base import PAGE_BYTES, Interval
 from webdyno.core.histogram import merge_encoded
 from webdyno.core.long_look import (
     Drift,
@@ -34,7 +34,6 @@ from webdyno.core.long_look import (
     Stall,
 )
 from webdyno.core.records import LongLookRecord
-from webdyno.core.units import PAGE_BYTES
 from webdyno.evidence.look_records import (
     LookReadings,
     Windows,

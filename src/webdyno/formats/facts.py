@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, TypeVar
 
-from webdyno.core.units import TIMES_S
+from webdyno.core.base import TIMES_S
 from webdyno.formats.lines import NumberedLine
 from webdyno.formats.output import Loop, Output
 from webdyno.formats.values import COUNT, NUMBER, Fields, as_count, as_float, url_figures

@@ -8,6 +8,7 @@ from statistics import median
 
 from webdyno.comparison.asking import question_of
 from webdyno.core import format as text
+from webdyno.core.base import TIME, memory_words
 from webdyno.core.experiment import Experiment
 from webdyno.core.judgement import Judgement
 from webdyno.core.load import Load
@@ -15,7 +16,6 @@ from webdyno.core.load_result import LoadResult
 from webdyno.core.records import PreflightRecord, RoundRecord, SlotRecord
 from webdyno.core.run import RunHead
 from webdyno.core.testbed import CpuSplit, Machine
-from webdyno.core.units import TIME, memory_words
 from webdyno.core.variant import Variant
 from webdyno.evidence.long_look import warnings_words
 from webdyno.evidence.point_data import RunData

@@ -7,9 +7,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from webdyno.core.base import memory_words
 from webdyno.core.service import BAD_REQUEST, OK, SERVER_ERROR, Own
 from webdyno.core.stack import Site, Stack
-from webdyno.core.units import memory_words
 from webdyno.host.control_group import ControlGroup, CpuLimit, MemoryLimit, MemoryReading, trees
 from webdyno.host.server_process import FoundProcess, ServerProcess
 from webdyno.host.this_machine import Testbed

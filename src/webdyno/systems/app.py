@@ -4,12 +4,11 @@ from typing import Annotated, Self
 
 from pydantic import Field, JsonValue, model_validator
 
-from webdyno.core.base import Model
+from webdyno.core.base import Model, Seconds
 from webdyno.core.files import RoleName
 from webdyno.core.request import WrittenPath
 from webdyno.core.service import Text, Variable
 from webdyno.core.setting import Setting
-from webdyno.core.units import Seconds
 
 PROJECT_FILE = "webdyno.toml"
 """Lies at the top of a repository, or of the part of it that is the program."""

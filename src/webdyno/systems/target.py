@@ -17,14 +17,13 @@ import tomli_w
 
 from webdyno.config.toml_file import PlaceOf
 from webdyno.config.validation import build
-from webdyno.core.base import Model
+from webdyno.core.base import Model, Seconds
 from webdyno.core.errors import UserError
 from webdyno.core.files import RoleName
 from webdyno.core.request import WrittenPath
 from webdyno.core.service import Need, Service, Text, Variable
 from webdyno.core.setting import Setting, SwitchSetting
 from webdyno.core.stack import ANYTHING
-from webdyno.core.units import Seconds
 from webdyno.host.users import caller, home_of, name_of
 from webdyno.host.workspace import Workspace
 from webdyno.systems.app import DeclaredSettings

@@ -15,12 +15,12 @@ from statistics import fmean
 
 import numpy as np
 
+from webdyno.core.base import memory_words
 from webdyno.core.format import count, duration, number, percent
 from webdyno.core.judgement import ValidityWarning
 from webdyno.core.long_look import Failing, LongLook
 from webdyno.core.metrics import server_cpu_us, throughput_rps
 from webdyno.core.records import SlotRecord
-from webdyno.core.units import memory_words
 from webdyno.evidence.long_look import (
     MORE_OPEN,
     drift_words,

@@ -8,13 +8,12 @@ from itertools import permutations
 from statistics import median
 from typing import NamedTuple
 
-from webdyno.core.base import Interval
+from webdyno.core.base import Interval, memory_words
 from webdyno.core.format import count, duration, latency, listed, number, percent, times
 from webdyno.core.judgement import ValidityWarning
 from webdyno.core.metrics import CPU_TIME, METRICS, responses
 from webdyno.core.readings import Readings
 from webdyno.core.records import SlotRecord
-from webdyno.core.units import memory_words
 from webdyno.evidence.cost import cost_rate_rps
 from webdyno.evidence.log_ratios import pair_of
 from webdyno.evidence.point_data import PointData

@@ -14,11 +14,11 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from webdyno.core.base import memory_words
 from webdyno.core.format import confidence_level, listed, number, percent
 from webdyno.core.judgement import ValidityWarning
 from webdyno.core.metrics import server_cpu_us, throughput_rps
 from webdyno.core.records import SlotRecord
-from webdyno.core.units import memory_words
 from webdyno.evidence.point_data import PointData, Round, derived
 from webdyno.statistics.interval import LARGEST_LOG, TINY, Estimate, Logs, fitted_line, t_quantile
 from webdyno.validity.over_time import TRENDS, pace

@@ -236,7 +236,7 @@ def parse_duration_s(text: str, flag: str) -> float:
     from pydantic import TypeAdapter
 
     from webdyno.config.validation import read_value
-    from webdyno.core.units import Budget
+    from webdyno.core.base import Budget
 
     budget: TypeAdapter[float] = TypeAdapter(Budget)
     return read_value(budget, text, flag)
@@ -247,7 +247,7 @@ def parse_size(text: str, flag: str) -> int:
     from pydantic import TypeAdapter
 
     from webdyno.config.validation import read_value
-    from webdyno.core.units import Size
+    from webdyno.core.base import Size
 
     size: TypeAdapter[int] = TypeAdapter(Size)
     return read_value(size, text, flag)

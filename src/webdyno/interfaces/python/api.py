@@ -23,12 +23,12 @@ from webdyno.config.override import FACTORS
 from webdyno.config.requests.given import AskedTraffic
 from webdyno.config.toml_file import KeyPath, TomlFile
 from webdyno.config.validation import read_value
+from webdyno.core.base import Budget
 from webdyno.core.errors import UserError
 from webdyno.core.experiment import Experiment
 from webdyno.core.load import Load
 from webdyno.core.measure import Measure
 from webdyno.core.text import printable
-from webdyno.core.units import Budget
 from webdyno.core.variant import key_parts
 from webdyno.interfaces.python.result import Result, result_in
 from webdyno.launch.arrangement import (

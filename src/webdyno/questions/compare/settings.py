@@ -4,9 +4,9 @@ from typing import Annotated, ClassVar
 
 from pydantic import AfterValidator
 
+from webdyno.core.base import SHARE
 from webdyno.core.question import OneSidedClaim, QuestionSettings
 from webdyno.core.registry import COMPARE
-from webdyno.core.units import SHARE
 
 
 class CompareSettings(QuestionSettings):

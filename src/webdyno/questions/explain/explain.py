@@ -12,12 +12,12 @@ from typing import Any
 
 from webdyno.config import Catalogue
 from webdyno.config.validation import shown_value
+from webdyno.core.base import memory_words
 from webdyno.core.errors import UserError
 from webdyno.core.experiment import OWN_GENERATOR, Experiment
 from webdyno.core.explain import Advice
 from webdyno.core.run import EXPLAIN_FOLDER, variant_folder
 from webdyno.core.setting import SettingValue
-from webdyno.core.units import memory_words
 from webdyno.core.variant import Variant
 from webdyno.launch.caller import Caller
 from webdyno.launch.measure import MeasuredRun, measure_or_go_on
