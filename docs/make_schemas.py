@@ -16,9 +16,9 @@ from sentences import sentences
 
 from webdyno.core.experiment import Experiment
 from webdyno.core.gate import GateJudgement
-from webdyno.core.point import SweepJudgement
 from webdyno.core.records import RECORD
 from webdyno.core.run import RunHead
+from webdyno.core.sweep import SweepJudgement
 from webdyno.history.gates import PastGate
 from webdyno.systems.app import App
 from webdyno.systems.target import OwnKeys

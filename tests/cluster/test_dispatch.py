@@ -19,8 +19,8 @@ from webdyno.cluster.dispatch import (
 from webdyno.cluster.host import AgentExit, Piece
 from webdyno.core.experiment import Experiment
 from webdyno.core.measure import Measure
-from webdyno.core.point import plan_points
 from webdyno.core.records import StopRecord
+from webdyno.core.sweep import plan_points
 from webdyno.measure.backend import HostLost
 from webdyno.measure.folder import RunFolder
 

@@ -13,7 +13,7 @@ from webdyno.core.judgement import Verdict
 from webdyno.core.measure import Measure
 from webdyno.core.records import Record, SlotRecord
 from webdyno.core.request import WrittenRequest
-from webdyno.core.several_runs import Change, RunComparison
+from webdyno.core.sweep import Change, RunComparison
 from webdyno.evidence.point_data import PointData
 from webdyno.statistics.interval import welch
 

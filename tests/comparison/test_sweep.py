@@ -7,10 +7,10 @@ from webdyno.comparison.sweep import judge_sweep
 from webdyno.core.experiment import Level
 from webdyno.core.judgement import Verdict
 from webdyno.core.load import Load
-from webdyno.core.point import SweepJudgement
 from webdyno.core.records import Record
 from webdyno.core.replay import Replay
 from webdyno.core.request import WrittenRequest
+from webdyno.core.sweep import SweepJudgement
 from webdyno.evidence.point_data import RunData
 
 

@@ -27,7 +27,7 @@ from webdyno.core.errors import Exit, UserError
 from webdyno.core.experiment import Experiment
 from webdyno.core.load import Load
 from webdyno.core.measure import Measure
-from webdyno.core.point import plan_points
+from webdyno.core.sweep import plan_points
 from webdyno.core.variant import Variant, key_parts
 
 PROCESSES = 2

@@ -11,7 +11,7 @@ from e2e.commands import webdyno_here
 from webdyno.config import Catalogue
 from webdyno.core.experiment import Experiment
 from webdyno.core.measure import Measure
-from webdyno.core.point import only_at, plan_points
+from webdyno.core.sweep import only_at, plan_points
 from webdyno.launch.dispatch import RoundNews
 from webdyno.measure.repeat import keep_for_repeating
 from webdyno.media.console import notify

@@ -12,7 +12,7 @@ from webdyno.config import Catalogue, CommandLine, Draft
 from webdyno.core.errors import UserError
 from webdyno.core.experiment import Experiment, Level
 from webdyno.core.load import Load
-from webdyno.core.point import plan_points
+from webdyno.core.sweep import plan_points
 from webdyno.measure.budget import (
     OWN_S,
     estimate_text,

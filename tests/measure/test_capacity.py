@@ -6,7 +6,7 @@ from pydantic import ValidationError
 from builders import run_head
 from webdyno.config import Catalogue
 from webdyno.core.experiment import Experiment
-from webdyno.core.point import plan_points
+from webdyno.core.sweep import plan_points
 from webdyno.measure.budget import reduce_levels
 from webdyno.measure.capacity import capacity_sweeps, connections_up_to, rates_around
 

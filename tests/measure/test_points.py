@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from builders import SimulatedVariant, run_head, simulated_run
 from webdyno.core.experiment import Experiment, Level
 from webdyno.core.load import Load
-from webdyno.core.point import plan_points
+from webdyno.core.sweep import plan_points
 from webdyno.launch.caller import LineProgress
 from webdyno.measure import point as point_module
 from webdyno.measure import session

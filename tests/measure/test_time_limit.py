@@ -21,9 +21,9 @@ from webdyno.core.capacity import CapacitySettings
 from webdyno.core.experiment import Experiment
 from webdyno.core.judgement import Verdict
 from webdyno.core.load_result import LoadResult, Window
-from webdyno.core.point import plan_points
 from webdyno.core.readings import Readings
 from webdyno.core.records import Response
+from webdyno.core.sweep import plan_points
 from webdyno.core.variant import Variant
 from webdyno.evidence.point_data import PointData
 from webdyno.launch.caller import LineProgress

@@ -16,9 +16,9 @@ from webdyno.core.base import Interval
 from webdyno.core.judgement import Bias, Comparison, Verdict
 from webdyno.core.load_result import Bytes
 from webdyno.core.metrics import CAPACITY
-from webdyno.core.point import plan_points
 from webdyno.core.records import SlotRecord
 from webdyno.core.study import Claim, ClaimRow, Outcome
+from webdyno.core.sweep import plan_points
 from webdyno.evidence.point_data import RunData
 from webdyno.load.interface import generator_fault
 from webdyno.measure.budget import need_s, reduce_levels

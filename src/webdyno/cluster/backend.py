@@ -21,8 +21,8 @@ from webdyno.config import Catalogue
 from webdyno.core.errors import OperationError, UserError
 from webdyno.core.experiment import Experiment
 from webdyno.core.files import write_whole
-from webdyno.core.point import PointPlan
 from webdyno.core.records import Response
+from webdyno.core.sweep import PointPlan
 from webdyno.core.testbed import RoleHosts
 from webdyno.load.interface import LoadOrder
 from webdyno.load.split_and_merge import merged_results, split_order

@@ -35,8 +35,8 @@ from webdyno.cluster.host import AgentExit, Piece, Runner
 from webdyno.core.errors import OperationError
 from webdyno.core.experiment import Experiment
 from webdyno.core.files import open_here
-from webdyno.core.point import only_at, plan_points
 from webdyno.core.records import RECORD
+from webdyno.core.sweep import only_at, plan_points
 from webdyno.evidence.point_data import RunData
 from webdyno.fleet.decide import JudgedMachine, judge_machine
 from webdyno.host.children import end_with_parent, from_no_folder

@@ -17,7 +17,7 @@ from webdyno.core.base import Amount, Model
 from webdyno.core.errors import OperationError, UserError
 from webdyno.core.readings import CpuUse, StoppedUse
 from webdyno.core.records import ServerUse
-from webdyno.core.several_runs import Difference
+from webdyno.core.sweep import Difference
 from webdyno.core.testbed import Machine
 from webdyno.evidence.differences import machine_differences
 from webdyno.measure.backend import (

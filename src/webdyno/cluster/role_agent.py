@@ -34,9 +34,9 @@ from webdyno.config.toml_file import TomlFile
 from webdyno.core.debug_log import debug_log
 from webdyno.core.errors import OperationError
 from webdyno.core.experiment import Experiment
-from webdyno.core.point import plan_points
 from webdyno.core.records import Response
 from webdyno.core.run import CATALOGUE_FOLDER, EXPERIMENT_FILE
+from webdyno.core.sweep import plan_points
 from webdyno.host.children import python_module
 from webdyno.host.machine import allowed_cpus, physical_cores, whole_split
 from webdyno.host.netns import open_testbed

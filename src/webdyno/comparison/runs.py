@@ -14,7 +14,7 @@ from webdyno.core.experiment import Level
 from webdyno.core.format import lower_first, percent, ratio_range, times, upper_first
 from webdyno.core.judgement import Comparison, Judgement, Metric, Ranking, ValidityWarning, Verdict
 from webdyno.core.metrics import METRICS
-from webdyno.core.several_runs import (
+from webdyno.core.sweep import (
     Change,
     ChangeBecause,
     Difference,

@@ -6,7 +6,7 @@ from webdyno.comparison.asking import judge, question_of
 from webdyno.core.experiment import Experiment
 from webdyno.core.format import count, levels_text
 from webdyno.core.judgement import Comparison, Verdict
-from webdyno.core.point import Point, PointJudgement, SweepJudgement
+from webdyno.core.sweep import Point, PointJudgement, SweepJudgement
 from webdyno.evidence.point_data import RunData
 
 SHOWN_POINTS = 3

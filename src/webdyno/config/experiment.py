@@ -15,8 +15,8 @@ from webdyno.config.validation import build, nearest
 from webdyno.core.errors import UserError
 from webdyno.core.experiment import Experiment, Level
 from webdyno.core.load import Load
-from webdyno.core.point import Point
 from webdyno.core.stack import Site, Stack
+from webdyno.core.sweep import Point
 from webdyno.core.testbed import TestbedSettings
 from webdyno.core.variant import Variant, changed_data, key_parts
 from webdyno.load.interface import generator_fault, programs

@@ -6,7 +6,7 @@ from webdyno.core.base import Model
 from webdyno.core.experiment import Experiment
 from webdyno.core.records import SessionRecord
 from webdyno.core.run import RunHead
-from webdyno.core.several_runs import Difference
+from webdyno.core.sweep import Difference
 from webdyno.core.testbed import Machine
 
 ABSENT = "not there"

@@ -19,7 +19,6 @@ from webdyno.core.histogram import Histogram, merge_encoded
 from webdyno.core.long_look import LongLook
 from webdyno.core.measure import Measure
 from webdyno.core.metrics import MetricRule, TimesOf, latency_of
-from webdyno.core.point import Point, plan_points
 from webdyno.core.records import (
     AdjustmentRecord,
     IncidentRecord,
@@ -32,6 +31,7 @@ from webdyno.core.records import (
     StopRecord,
 )
 from webdyno.core.run import RunHead
+from webdyno.core.sweep import Point, plan_points
 from webdyno.evidence.long_look import look_at
 
 ONLY_POINT = Point(number=0, levels={})

@@ -24,9 +24,8 @@ from webdyno.core.errors import UserError
 from webdyno.core.experiment import Level
 from webdyno.core.judgement import Comparison, Verdict
 from webdyno.core.metrics import METRICS
-from webdyno.core.point import PointPlan, plan_points
 from webdyno.core.run import RunHead
-from webdyno.core.several_runs import Difference
+from webdyno.core.sweep import Difference, PointPlan, plan_points
 from webdyno.evidence.differences import mismatches, surroundings
 from webdyno.evidence.point_data import RunData
 from webdyno.fleet.judgement import AcrossMachines, FleetJudgement, FleetPoint, Replicate, Variety

@@ -3,7 +3,7 @@
 from webdyno.core.base import Count, Interval, Model
 from webdyno.core.experiment import Level
 from webdyno.core.judgement import Verdict
-from webdyno.core.several_runs import Difference
+from webdyno.core.sweep import Difference
 from webdyno.core.text import Prose
 
 

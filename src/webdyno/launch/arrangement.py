@@ -18,11 +18,11 @@ from webdyno.core.errors import UserError
 from webdyno.core.experiment import Experiment
 from webdyno.core.load import Load
 from webdyno.core.metrics import INSTRUCTIONS
-from webdyno.core.point import plan_points
 from webdyno.core.question import FEWEST_IN_RACE, RANKING
 from webdyno.core.registry import question_keys
 from webdyno.core.request import WrittenRequest
 from webdyno.core.stack import Site, Stack
+from webdyno.core.sweep import plan_points
 from webdyno.launch.caller import Caller
 from webdyno.launch.consent import agree_to_own, provide, refuse_commands_of, refuse_own_systems
 from webdyno.systems.names import LONGEST_NAME, NamedSystem, variant_names

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, Self
 
 from webdyno.core.format import count, duration, factor_names, latency, level, number, percent
-from webdyno.core.point import Point
 from webdyno.core.records import LongLookRecord, PilotRecord, RoundRecord, SlotRecord
 from webdyno.core.registry import keyword_of, spelled
 from webdyno.core.run import RunHead
+from webdyno.core.sweep import Point
 from webdyno.launch.ending import interrupt_again
 from webdyno.measure.point import Progress
 

@@ -17,9 +17,9 @@ from webdyno.core.errors import OperationError, UserError
 from webdyno.core.experiment import Experiment, State
 from webdyno.core.files import append_text, state_folder
 from webdyno.core.format import count, latency, number, percent
-from webdyno.core.point import plan_points
 from webdyno.core.service import Need, Own
 from webdyno.core.stack import Site, Stack
+from webdyno.core.sweep import plan_points
 from webdyno.core.text import SECRET
 from webdyno.core.variant import key_parts
 from webdyno.launch.caller import Caller

@@ -27,9 +27,9 @@ from webdyno.core.errors import OperationError, UserError
 from webdyno.core.experiment import Experiment
 from webdyno.core.files import cause_of, read_given, reading, write_whole
 from webdyno.core.format import count
-from webdyno.core.point import plan_points
 from webdyno.core.registry import command
 from webdyno.core.run import EXPERIMENT_FILE
+from webdyno.core.sweep import plan_points
 from webdyno.launch.arrangement import Arrangement
 from webdyno.launch.caller import Caller
 from webdyno.launch.consent import refuse_other_machines, vouched_targets

@@ -11,11 +11,11 @@ from webdyno.core.errors import OperationError
 from webdyno.core.experiment import Experiment
 from webdyno.core.format import count, duration
 from webdyno.core.metrics import CAPACITY
-from webdyno.core.point import plan_points
 from webdyno.core.records import SlotRecord
 from webdyno.core.registry import command
 from webdyno.core.service import Need
 from webdyno.core.stack import Site, Stack
+from webdyno.core.sweep import plan_points
 from webdyno.host.users import others_may_change
 from webdyno.launch.caller import Caller
 from webdyno.launch.consent import (

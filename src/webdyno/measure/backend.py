@@ -17,9 +17,9 @@ from webdyno.core.experiment import Experiment
 from webdyno.core.load import Load
 from webdyno.core.load_result import LoadResult
 from webdyno.core.long_look import ServerSample
-from webdyno.core.point import PointPlan
 from webdyno.core.readings import CpuUse, Readings, StoppedUse
 from webdyno.core.records import Response, ServerUse
+from webdyno.core.sweep import PointPlan
 from webdyno.core.testbed import Machine
 from webdyno.load.interface import GeneratorError, LoadOrder, LoginError, Request, Users
 from webdyno.measure.folder import RunFolder

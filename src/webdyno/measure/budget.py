@@ -12,8 +12,8 @@ from webdyno.core.experiment import Experiment, Level
 from webdyno.core.format import DASH, count, duration, typed_duration
 from webdyno.core.load import Load
 from webdyno.core.pilot import BURST_PAUSE_S, BURST_S
-from webdyno.core.point import plan_points
 from webdyno.core.service import Service
+from webdyno.core.sweep import plan_points
 from webdyno.measure.pilot import needs_pilot
 from webdyno.planning import settings
 from webdyno.planning.fitting import LEAST_WINDOW_S

@@ -15,8 +15,8 @@ from typing import NamedTuple
 from webdyno.comparison import question_of
 from webdyno.config import Catalogue
 from webdyno.core.experiment import Experiment
-from webdyno.core.point import plan_points
 from webdyno.core.records import PreflightRecord, Response
+from webdyno.core.sweep import plan_points
 from webdyno.measure.backend import Questions
 from webdyno.measure.local_backend import Agent, OpenTestbeds
 from webdyno.measure.pilot import is_before_pilots

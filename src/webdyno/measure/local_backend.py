@@ -13,8 +13,8 @@ from pathlib import Path
 
 from webdyno.config import Catalogue
 from webdyno.core.experiment import Experiment
-from webdyno.core.point import PointPlan, plan_points
 from webdyno.core.records import Response
+from webdyno.core.sweep import PointPlan, plan_points
 from webdyno.core.testbed import TestbedSettings
 from webdyno.host.control_group import ControlGroup, CpuLimit, forget_groups
 from webdyno.host.netns import open_testbed

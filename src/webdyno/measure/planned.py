@@ -18,12 +18,12 @@ from webdyno.core.experiment import Experiment
 from webdyno.core.hiding import keep_secret
 from webdyno.core.load import Load
 from webdyno.core.metrics import CPU_TIME, INSTRUCTIONS
-from webdyno.core.point import plan_points
 from webdyno.core.request import SECRET_HEADERS, WrittenRequest, endpoints_of, header, with_headers
 from webdyno.core.service import SERVER_ERROR
 from webdyno.core.session import Row, Values, places
 from webdyno.core.setting import SettingValue
 from webdyno.core.stack import Site, Stack
+from webdyno.core.sweep import plan_points
 from webdyno.core.text import secret_values, with_secrets
 from webdyno.core.variant import Variant
 from webdyno.load.interface import Expectation, Request, Users

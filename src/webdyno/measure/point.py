@@ -13,7 +13,6 @@ from webdyno.comparison import Stop, decide, next_variants, question_of
 from webdyno.core.errors import OperationError
 from webdyno.core.experiment import Experiment
 from webdyno.core.format import count, duration
-from webdyno.core.point import Point
 from webdyno.core.records import (
     AdjustmentRecord,
     IncidentRecord,
@@ -24,6 +23,7 @@ from webdyno.core.records import (
     SlotRecord,
     StopRecord,
 )
+from webdyno.core.sweep import Point
 from webdyno.core.testbed import Calibration
 from webdyno.evidence.point_data import PointData
 from webdyno.host.users import ServerUser

@@ -14,10 +14,10 @@ from pydantic import BaseModel
 from webdyno.core.errors import OperationError
 from webdyno.core.files import MIB, everything_below, replaced
 from webdyno.core.hiding import MOST_ESCAPED, SECRETS, Span, hidden, spared
-from webdyno.core.point import plan_points
 from webdyno.core.records import Record
 from webdyno.core.request import endpoints_of, parts_of
 from webdyno.core.run import RunHead
+from webdyno.core.sweep import plan_points
 
 PART_BYTES = MIB
 M = TypeVar("M", bound=BaseModel)

@@ -15,9 +15,9 @@ from webdyno.config import Catalogue
 from webdyno.core.errors import OperationError, UserError
 from webdyno.core.experiment import Experiment
 from webdyno.core.format import duration
-from webdyno.core.point import PointPlan
 from webdyno.core.records import SessionRecord, StopRecord
 from webdyno.core.run import ROUNDS_FOLDER, RunHead, folder_under_runs, round_path
+from webdyno.core.sweep import PointPlan
 from webdyno.core.testbed import Calibration
 from webdyno.evidence.differences import surroundings
 from webdyno.evidence.point_data import PointData, RunData

@@ -19,8 +19,8 @@ from webdyno.core.files import MIB
 from webdyno.core.judgement import Comparison, VariantValue
 from webdyno.core.long_look import LongLook
 from webdyno.core.metrics import throughput_rps
-from webdyno.core.point import Point
 from webdyno.core.records import SlotRecord
+from webdyno.core.sweep import Point
 from webdyno.evidence.point_data import RunData
 from webdyno.report.around_rounds import pilot_records
 from webdyno.report.show import PointView, RunView

@@ -12,12 +12,12 @@ from webdyno.core import format as text
 from webdyno.core.experiment import Experiment
 from webdyno.core.judgement import Comparison, Verdict
 from webdyno.core.metrics import METRICS
-from webdyno.core.point import PointJudgement
 from webdyno.core.run import RunHead
-from webdyno.core.several_runs import (
+from webdyno.core.sweep import (
     Change,
     Difference,
     PointComparison,
+    PointJudgement,
     RankChanges,
     SweepComparison,
 )

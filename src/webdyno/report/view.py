@@ -13,9 +13,9 @@ from webdyno.comparison.judgement import decisive
 from webdyno.comparison.sweep import judge_sweep
 from webdyno.core import format as text
 from webdyno.core.judgement import Comparison, Judgement, ValidityWarning, VariantValue, Verdict
-from webdyno.core.point import PointJudgement, SweepJudgement
 from webdyno.core.registry import as_called
 from webdyno.core.run import RunHead
+from webdyno.core.sweep import PointJudgement, SweepJudgement
 from webdyno.evidence.point_data import PointData, RunData
 from webdyno.media.document import Callout, Headline
 from webdyno.report.conditions import factor_facts, how_measured

@@ -17,7 +17,7 @@ from webdyno.core import format as text
 from webdyno.core.base import ENDLESS, Interval
 from webdyno.core.judgement import Bias, Comparison, Metric, VariantValue, Verdict
 from webdyno.core.metrics import METRICS
-from webdyno.core.several_runs import Change
+from webdyno.core.sweep import Change
 from webdyno.media.document import Cell, Counts, Headline
 
 SIGNS = {

@@ -15,9 +15,9 @@ from webdyno.core.format import count
 from webdyno.core.judgement import Comparison, Verdict
 from webdyno.core.measure import Measure
 from webdyno.core.metrics import CPU_TIME, THROUGHPUT
-from webdyno.core.point import Point, PointJudgement
 from webdyno.core.records import RoundRecord
 from webdyno.core.study import Claim, ClaimRow, GeneratorAnswer, Outcome
+from webdyno.core.sweep import Point, PointJudgement
 from webdyno.evidence.point_data import PointData, RunData
 
 JUDGED_BY_CPU = "both were client-limited, so by what the servers' CPU per request allows"

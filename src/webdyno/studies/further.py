@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from webdyno.core.base import Interval
 from webdyno.core.judgement import Comparison
-from webdyno.core.point import PointJudgement
 from webdyno.core.records import RoundRecord
 from webdyno.core.study import Claim, Outcome
+from webdyno.core.sweep import PointJudgement
 from webdyno.evidence.point_data import RunData
 from webdyno.studies.claims import (
     FEWEST_ROUNDS,

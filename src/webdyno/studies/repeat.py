@@ -13,8 +13,8 @@ from webdyno.config.catalogue import levels_first
 from webdyno.core.errors import OperationError, UserError
 from webdyno.core.experiment import Level
 from webdyno.core.format import count, duration
-from webdyno.core.point import plan_points
 from webdyno.core.study import ClaimRow, Outcome, Publication
+from webdyno.core.sweep import plan_points
 from webdyno.launch.caller import Caller
 from webdyno.launch.measure import MeasuredRun, measure_again, measure_on
 from webdyno.measure.folder import HEAD_FILE, RunFolder

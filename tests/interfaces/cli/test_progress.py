@@ -7,8 +7,8 @@ import pytest
 from builders import SimulatedRun, SimulatedVariant, simulated_run
 from report import comparisons, runs, sweeps
 from webdyno.comparison import question_of
-from webdyno.core.point import Point
 from webdyno.core.records import Record, RoundRecord, SlotRecord
+from webdyno.core.sweep import Point
 from webdyno.evidence.point_data import PointData
 from webdyno.interfaces.cli.report import diff, report
 from webdyno.launch.caller import LineProgress, round_name, slot_words

@@ -12,8 +12,8 @@ from webdyno.core.experiment import Experiment
 from webdyno.core.gate import BASELINE, BASELINE_AGAIN, HEAD, GateAnswer, GateJudgement
 from webdyno.core.load_result import Window
 from webdyno.core.measure import Measure
-from webdyno.core.point import plan_points
 from webdyno.core.records import SlotRecord
+from webdyno.core.sweep import plan_points
 from webdyno.evidence.point_data import PointData, RunData
 from webdyno.questions.compare.settings import CompareSettings
 from webdyno.questions.gate.claims import change_range, claims_of, limit_words

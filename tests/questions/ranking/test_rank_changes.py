@@ -2,7 +2,7 @@
 
 from builders import SimulatedRun, SimulatedVariant, simulated_run
 from webdyno.comparison.runs import compare_runs
-from webdyno.core.several_runs import RankChanges
+from webdyno.core.sweep import RankChanges
 from webdyno.questions.ranking.settings import RankingSettings
 
 RATES = {"axum": 60_000.0, "bun": 40_000.0, "deno": 40_000.0, "express": 10_000.0}

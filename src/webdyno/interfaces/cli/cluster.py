@@ -286,7 +286,7 @@ def show_spread(folder: Path) -> Exit:
     from webdyno.cluster.dispatch import finished_runs, work_at_points
     from webdyno.comparison.sweep import judge_sweep
     from webdyno.core.judgement import Verdict
-    from webdyno.core.point import plan_points
+    from webdyno.core.sweep import plan_points
     from webdyno.launch.dispatch import spread_in
     from webdyno.media.terminal import print_document
     from webdyno.report.run_comparison import MachinePoint, spread_document

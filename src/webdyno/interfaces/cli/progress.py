@@ -16,9 +16,9 @@ from rich.table import Table
 from rich.text import Text
 
 from webdyno.core.format import count, duration, level, percent
-from webdyno.core.point import Point
 from webdyno.core.records import RoundRecord, SlotRecord
 from webdyno.core.run import RunHead
+from webdyno.core.sweep import Point
 from webdyno.interfaces.cli.flags import RunFlags, Verbosity
 from webdyno.launch.caller import Caller, LineProgress
 from webdyno.media.console import notify, plain_console, print_notice

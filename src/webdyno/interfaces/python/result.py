@@ -15,7 +15,7 @@ from webdyno.core.metrics import CAPACITY
 from webdyno.core.records import SlotRecord
 from webdyno.core.registry import imported, question_parts
 from webdyno.core.run import RunHead
-from webdyno.core.several_runs import SweepComparison
+from webdyno.core.sweep import SweepComparison
 from webdyno.measure.folder import RunFolder
 
 if TYPE_CHECKING:  # numpy takes a while to import
