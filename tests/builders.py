@@ -33,8 +33,8 @@ from webdyno.core.load_result import (
     SendDelay,
     Times,
 )
+from webdyno.core.looks import ColdFigures, Pilot
 from webdyno.core.measure import Measure
-from webdyno.core.pilot import ColdFigures, Pilot
 from webdyno.core.question import QuestionSettings
 from webdyno.core.readings import ServiceUse
 from webdyno.core.records import (

@@ -19,7 +19,7 @@ from webdyno.comparison.judgement import decisive
 from webdyno.config.validation import written_value
 from webdyno.core.base import Interval
 from webdyno.core.judgement import Comparison, Judgement, Verdict
-from webdyno.core.long_look import Growth
+from webdyno.core.looks import Growth
 from webdyno.host.children import words_of
 from webdyno.measure.folder import RunFolder
 

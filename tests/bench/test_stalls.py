@@ -11,7 +11,7 @@ from first_answer import FirstAnswer
 from rig.lab import Outcome
 from webdyno.core.base import Interval
 from webdyno.core.judgement import Verdict
-from webdyno.core.long_look import Growth
+from webdyno.core.looks import Growth
 from webdyno.launch.caller import LineProgress
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from e2e.commands import run_rounds, slots
-from webdyno.core.pilot import BURST_PAUSE_S, BURST_S
+from webdyno.core.looks import BURST_PAUSE_S, BURST_S
 from webdyno.core.records import PilotRecord
 from webdyno.measure.folder import RunFolder
 

@@ -15,7 +15,7 @@ import pytest
 from e2e import pausing
 from e2e.commands import environment
 from variants import further
-from webdyno.core.long_look import Stall
+from webdyno.core.looks import Stall
 from webdyno.core.records import LongLookRecord, SlotRecord
 from webdyno.evidence.long_look import look_at
 from webdyno.evidence.stalls import stalls_of

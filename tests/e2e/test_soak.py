@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from e2e.commands import environment
-from webdyno.core.long_look import LongLook
+from webdyno.core.looks import LongLook
 from webdyno.core.records import LongLookRecord
 from webdyno.evidence.long_look import look_at, warnings_words
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from builders import START, latencies, load_result, server_use
-from webdyno.core.long_look import ServerSample, Stall
+from webdyno.core.looks import ServerSample, Stall
 from webdyno.core.records import LongLookRecord
 
 WINDOW_S = 0.025

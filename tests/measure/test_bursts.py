@@ -9,8 +9,8 @@ from typing import cast
 
 import pytest
 
+from webdyno.core.looks import BURST_PAUSE_S, BURST_S, BurstsLook
 from webdyno.core.measure import Measure
-from webdyno.core.pilot import BURST_PAUSE_S, BURST_S, BurstsLook
 from webdyno.measure import pilot_looks
 from webdyno.measure.pilot_looks import PIECE_S, WINDOW_S, PilotLook
 from webdyno.measure.planned import PlannedVariant

@@ -75,7 +75,7 @@ def test_cpu_time_per_answer_stands_next_to_the_rate() -> None:
 
 
 def test_cold_figures_end_where_the_rate_is_nearly_steady() -> None:
-    from webdyno.core.pilot import Pilot
+    from webdyno.core.looks import Pilot
 
     found = Pilot(
         warmup_s=0.1, ramp_up_s=0.0, window_s=0.5, period_s=None, steady=True, why="level"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from webdyno.config import Catalogue
 from webdyno.core.load import Load
-from webdyno.core.pilot import SlotSettings
+from webdyno.core.looks import SlotSettings
 from webdyno.measure.backend import StartedVariant
 from webdyno.measure.planned import PlannedVariant, plan_variants
 from webdyno.measure.point import RunningPoint, rng_of

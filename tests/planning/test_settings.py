@@ -5,8 +5,8 @@ import pytest
 from builders import SimulatedVariant, pilot_record, point_data, simulated_run
 from planning.test_adjustments import LATENCY_S, PILOTS, VARIANTS, measured, pilot
 from webdyno.core.load import Load
+from webdyno.core.looks import SlotSettings
 from webdyno.core.measure import Measure
-from webdyno.core.pilot import SlotSettings
 from webdyno.planning.settings import pilots, slot_settings, slots_per_variant
 from webdyno.questions.gate.settings import GateSettings
 from webdyno.questions.tune.settings import HalvingSettings

@@ -4,7 +4,7 @@ from functools import cache
 
 from builders import SimulatedRun, SimulatedVariant, pilot_record, service_use, simulated_run
 from validity.broken import quiet_readings, readings_with
-from webdyno.core.pilot import SlotSettings
+from webdyno.core.looks import SlotSettings
 from webdyno.core.readings import HostSample, ServiceUse
 from webdyno.core.records import AdjustmentRecord, Record, RoundRecord, SlotRecord
 

@@ -5,7 +5,7 @@ from functools import cache
 from builders import SimulatedRun
 from evidence.stretches import Truth, stretch
 from report import comparisons, runs
-from webdyno.core.long_look import LookEnd
+from webdyno.core.looks import LookEnd
 from webdyno.core.records import LongLookRecord
 from webdyno.report.around_rounds import how_it_changes
 from webdyno.report.csv_files import summary_csv

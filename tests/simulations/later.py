@@ -17,7 +17,7 @@ import numpy as np
 
 from builders import START, latencies, load_result, server_use
 from rig.shares import share_words
-from webdyno.core.long_look import LongLook, ServerSample
+from webdyno.core.looks import LongLook, ServerSample
 from webdyno.core.records import LongLookRecord
 from webdyno.evidence.long_look import look_at
 from webdyno.statistics.interval import Logs

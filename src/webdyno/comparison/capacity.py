@@ -13,7 +13,7 @@ from webdyno.comparison.question import Loading
 from webdyno.core.capacity import MOST_DECIDING, CapacitySettings, Level, Objective
 from webdyno.core.format import count, duration, number, percent
 from webdyno.core.judgement import ValidityWarning
-from webdyno.core.long_look import LongLook
+from webdyno.core.looks import LongLook
 from webdyno.core.metrics import CAPACITY, METRICS, capacity_rps
 from webdyno.core.records import LongLookRecord, SlotRecord
 from webdyno.evidence.long_look import stall_words

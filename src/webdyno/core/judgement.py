@@ -16,7 +16,7 @@ from webdyno.core.explain import (
     Saturation,
     Waiting,
 )
-from webdyno.core.long_look import LongLook
+from webdyno.core.looks import LongLook
 from webdyno.core.records import StopReason
 from webdyno.core.text import Prose
 

@@ -7,8 +7,16 @@ from pydantic import AwareDatetime, ConfigDict, Field, TypeAdapter
 from webdyno.core.base import Amount, Count, Model
 from webdyno.core.capacity import Trial
 from webdyno.core.load_result import LoadResult
-from webdyno.core.long_look import LookEnd, ServerSample, Stall
-from webdyno.core.pilot import BurstsLook, ColdFigures, FreshStart, Pilot, SlotSettings
+from webdyno.core.looks import (
+    BurstsLook,
+    ColdFigures,
+    FreshStart,
+    LookEnd,
+    Pilot,
+    ServerSample,
+    SlotSettings,
+    Stall,
+)
 from webdyno.core.readings import Readings
 from webdyno.core.testbed import Machine
 from webdyno.core.text import Prose

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from webdyno.core.histogram import Histogram, merge_encoded
-from webdyno.core.long_look import Drift, LongLook
+from webdyno.core.looks import Drift, LongLook
 from webdyno.core.metrics import CPU_TIME, THROUGHPUT, MetricRule, latency_of
 from webdyno.evidence.long_look import stall_words
 from webdyno.evidence.noise import Values, judged_values

@@ -16,7 +16,7 @@ from scipy.special import chdtri
 
 from webdyno.core.base import Interval, memory_words
 from webdyno.core.format import count, duration, listed, number, percent
-from webdyno.core.long_look import Drift, Failing, LongLook, Slow, Stall, StallCause, Stalls, Unseen
+from webdyno.core.looks import Drift, Failing, LongLook, Slow, Stall, StallCause, Stalls, Unseen
 from webdyno.core.metrics import METRICS
 from webdyno.core.records import LongLookRecord
 from webdyno.evidence.look_course import (

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from webdyno.core.base import PAGE_BYTES, Interval
 from webdyno.core.histogram import merge_encoded
-from webdyno.core.long_look import (
+from webdyno.core.looks import (
     Drift,
     Growth,
     Held,

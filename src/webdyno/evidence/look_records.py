@@ -14,7 +14,7 @@ import numpy as np
 from webdyno.core.capacity import Trial
 from webdyno.core.histogram import add_encoded, merge_encoded
 from webdyno.core.load_result import Times
-from webdyno.core.long_look import Break, ServerSample, Stall
+from webdyno.core.looks import Break, ServerSample, Stall
 from webdyno.core.records import LongLookRecord
 from webdyno.statistics.interval import TINY, Logs
 from webdyno.statistics.steady import windows_to_join

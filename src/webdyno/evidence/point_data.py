@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from webdyno.core.capacity import Objective
 from webdyno.core.experiment import Experiment
 from webdyno.core.histogram import Histogram, merge_encoded
-from webdyno.core.long_look import LongLook
+from webdyno.core.looks import LongLook
 from webdyno.core.measure import Measure
 from webdyno.core.metrics import MetricRule, TimesOf, latency_of
 from webdyno.core.records import (

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from webdyno.core.long_look import Failing, Stall, StallCause
+from webdyno.core.looks import Failing, Stall, StallCause
 from webdyno.core.records import LongLookRecord
 from webdyno.evidence.look_records import (
     LookReadings,

@@ -16,7 +16,7 @@ from webdyno.core.errors import OperationError
 from webdyno.core.experiment import Experiment
 from webdyno.core.load import Load
 from webdyno.core.load_result import LoadResult
-from webdyno.core.long_look import ServerSample
+from webdyno.core.looks import ServerSample
 from webdyno.core.readings import CpuUse, Readings, StoppedUse
 from webdyno.core.records import Response, ServerUse
 from webdyno.core.sweep import PointPlan

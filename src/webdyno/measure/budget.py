@@ -11,7 +11,7 @@ from webdyno.core.errors import UserError
 from webdyno.core.experiment import Experiment, Level
 from webdyno.core.format import DASH, count, duration, typed_duration
 from webdyno.core.load import Load
-from webdyno.core.pilot import BURST_PAUSE_S, BURST_S
+from webdyno.core.looks import BURST_PAUSE_S, BURST_S
 from webdyno.core.service import Service
 from webdyno.core.sweep import plan_points
 from webdyno.measure.pilot import needs_pilot

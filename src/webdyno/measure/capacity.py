@@ -16,7 +16,7 @@ from webdyno.comparison.capacity import deciding_trials, has_time_beyond, known_
 from webdyno.core.capacity import CapacitySettings, Objective, Trial, trial_of
 from webdyno.core.crossing import capacity_of, is_at_least
 from webdyno.core.experiment import Experiment
-from webdyno.core.pilot import SlotSettings
+from webdyno.core.looks import SlotSettings
 from webdyno.core.records import PilotRecord, SlotRecord
 from webdyno.core.run import SWEEPS
 from webdyno.evidence.overload import settled_s

@@ -7,8 +7,8 @@ from statistics import median
 
 from webdyno.core.experiment import OWN_GENERATOR
 from webdyno.core.load import Load
+from webdyno.core.looks import SlotSettings
 from webdyno.core.metrics import responses_in
-from webdyno.core.pilot import SlotSettings
 from webdyno.core.records import InstructionsRecord, RestRecord
 from webdyno.evidence.cost import cost_rate_rps
 from webdyno.measure.backend import CourseTracing, SlotUsage

@@ -16,8 +16,8 @@ import numpy as np
 from webdyno.comparison import question_of
 from webdyno.core.experiment import Experiment
 from webdyno.core.format import count, duration, listed
+from webdyno.core.looks import ColdFigures, FreshStart, Pilot
 from webdyno.core.metrics import METRICS
-from webdyno.core.pilot import ColdFigures, FreshStart, Pilot
 from webdyno.core.records import PilotRecord
 from webdyno.evidence.point_data import PointData
 from webdyno.load.interface import GeneratorError, LoginError, program

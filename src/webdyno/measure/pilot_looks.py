@@ -15,8 +15,8 @@ from typing import Self
 import numpy as np
 
 from webdyno.core.load_result import LoadResult
+from webdyno.core.looks import BURST_PAUSE_S, BURST_S, BurstsLook
 from webdyno.core.measure import Measure
-from webdyno.core.pilot import BURST_PAUSE_S, BURST_S, BurstsLook
 from webdyno.measure.planned import PlannedVariant
 from webdyno.measure.point import RunningPoint
 from webdyno.measure.variant import RunningRound

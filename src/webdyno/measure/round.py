@@ -12,7 +12,7 @@ from webdyno.comparison import Stop, question_of
 from webdyno.core.errors import OperationError
 from webdyno.core.format import duration
 from webdyno.core.judgement import ValidityWarning
-from webdyno.core.pilot import SlotSettings
+from webdyno.core.looks import SlotSettings
 from webdyno.core.records import PreflightRecord, RoundRecord
 from webdyno.core.replay import unpacked
 from webdyno.load.interface import GeneratorError, LoadOrder, LoginError

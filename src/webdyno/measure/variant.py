@@ -24,7 +24,7 @@ from webdyno.core.errors import OperationError
 from webdyno.core.experiment import State
 from webdyno.core.files import open_here, opened_inside, reading, writing
 from webdyno.core.format import duration
-from webdyno.core.pilot import SlotSettings
+from webdyno.core.looks import SlotSettings
 from webdyno.core.records import AdjustmentRecord, SlotRecord
 from webdyno.core.request import may_be_compressed
 from webdyno.core.testbed import Ceiling

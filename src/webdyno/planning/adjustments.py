@@ -14,8 +14,8 @@ from webdyno.comparison.asking import question_of
 from webdyno.comparison.comparison import compare_as_asked, shows_enough
 from webdyno.core.format import count, duration, percent
 from webdyno.core.judgement import Comparison
+from webdyno.core.looks import SlotSettings
 from webdyno.core.metrics import METRICS
-from webdyno.core.pilot import SlotSettings
 from webdyno.core.records import AdjustmentRecord
 from webdyno.evidence.point_data import PointData
 from webdyno.planning.settings import slot_settings, slots_per_variant

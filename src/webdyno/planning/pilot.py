@@ -11,7 +11,7 @@ from typing import Self
 import numpy as np
 
 from webdyno.core.format import duration, percent
-from webdyno.core.pilot import BURST_PAUSE_S, BURST_S, Pilot
+from webdyno.core.looks import BURST_PAUSE_S, BURST_S, Pilot
 from webdyno.statistics.order_statistics import responses_for_interval
 from webdyno.statistics.steady import (
     FEWEST_RESPONSES,

@@ -8,7 +8,7 @@ from webdyno.comparison.asking import question_of
 from webdyno.comparison.stop import seconds_for_a_variant
 from webdyno.comparison.variance import PILOT_ROUNDS, chosen_slots_per_variant, round_costs_s
 from webdyno.core.experiment import Experiment
-from webdyno.core.pilot import Pilot, SlotSettings
+from webdyno.core.looks import Pilot, SlotSettings
 from webdyno.core.records import AdjustmentRecord, PilotRecord
 from webdyno.evidence.point_data import PointData, derived
 from webdyno.planning.fitting import fit_settings

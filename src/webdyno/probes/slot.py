@@ -11,7 +11,7 @@ from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any, Self
 
-from webdyno.core.long_look import ServerSample
+from webdyno.core.looks import ServerSample
 from webdyno.core.readings import Readings
 from webdyno.core.records import ServerUse
 from webdyno.host.this_machine import Testbed

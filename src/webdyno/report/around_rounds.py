@@ -10,7 +10,7 @@ from itertools import zip_longest
 from webdyno.core import format as text
 from webdyno.core.base import Interval
 from webdyno.core.files import MIB
-from webdyno.core.long_look import LongLook, LookPart, Slope
+from webdyno.core.looks import LongLook, LookPart, Slope
 from webdyno.core.records import AdjustmentRecord, PilotRecord, PreflightRecord, Response
 from webdyno.evidence.point_data import PointData
 from webdyno.media import document as doc

@@ -17,7 +17,7 @@ from webdyno.core.base import ENDLESS, Interval
 from webdyno.core.errors import UserError
 from webdyno.core.files import MIB
 from webdyno.core.judgement import Comparison, VariantValue
-from webdyno.core.long_look import LongLook
+from webdyno.core.looks import LongLook
 from webdyno.core.metrics import throughput_rps
 from webdyno.core.records import SlotRecord
 from webdyno.core.sweep import Point

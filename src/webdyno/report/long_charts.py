@@ -8,7 +8,7 @@ import altair as alt
 from webdyno.core import format as text
 from webdyno.core.base import Interval
 from webdyno.core.files import MIB
-from webdyno.core.long_look import LongLook, LookPart
+from webdyno.core.looks import LongLook, LookPart
 from webdyno.media.document import Figure, Panel
 from webdyno.media.drawing import (
     CROSS,

@@ -18,7 +18,7 @@ import numpy as np
 from webdyno.core.base import memory_words
 from webdyno.core.format import count, duration, number, percent
 from webdyno.core.judgement import ValidityWarning
-from webdyno.core.long_look import Failing, LongLook
+from webdyno.core.looks import Failing, LongLook
 from webdyno.core.metrics import server_cpu_us, throughput_rps
 from webdyno.core.records import SlotRecord
 from webdyno.evidence.long_look import (
