@@ -24,7 +24,7 @@ from rich.table import Table
 from rig.options import count
 from rig.script import Script
 from rig.shares import share_words
-from webdyno.core.gate import GateAnswer
+from webdyno.core.limits import GateAnswer
 from webdyno.core.measure import Measure
 from webdyno.core.metrics import METRICS
 from webdyno.questions.gate.claims import MeasuredClaim, answer_claims

@@ -25,7 +25,7 @@ from rig.script import Script, progress
 from rig.shares import share_words
 from truth import CATALOGUE, own_program
 from webdyno import GateRun, open_run
-from webdyno.core.gate import BASELINE, BASELINE_AGAIN, HEAD, GateAnswer
+from webdyno.core.limits import BASELINE, BASELINE_AGAIN, HEAD, GateAnswer
 from webdyno.host.this_machine import Testbed
 from webdyno.questions.gate.settings import DEFAULT_TOLERANCES
 

@@ -31,8 +31,7 @@ from rig.script import Script, progress
 from rig.shares import share_words
 from truth import own_program
 from webdyno.core.base import ENDLESS
-from webdyno.core.gate import GATE_FILE, GateAnswer, GateClaim, GateJudgement
-from webdyno.core.limits import SHORT
+from webdyno.core.limits import GATE_FILE, SHORT, GateAnswer, GateClaim, GateJudgement
 from webdyno.questions.gate.settings import DEFAULT_TOLERANCES
 
 EXAMPLES = """\

@@ -21,7 +21,7 @@ from rig import lab, machine
 from rig.lab import Call
 from rig.script import Script
 from truth import run_cases
-from webdyno.core.gate import BASELINE, BASELINE_AGAIN, HEAD, GateAnswer
+from webdyno.core.limits import BASELINE, BASELINE_AGAIN, HEAD, GateAnswer
 
 EXAMPLES = """\
   each case once (some minutes)

@@ -15,7 +15,7 @@ from pydantic_core import core_schema
 from sentences import sentences
 
 from webdyno.core.experiment import Experiment
-from webdyno.core.gate import GateJudgement
+from webdyno.core.limits import GateJudgement
 from webdyno.core.records import RECORD
 from webdyno.core.run import RunHead
 from webdyno.core.sweep import SweepJudgement

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from webdyno.core.base import Interval
     from webdyno.core.errors import OperationError, UserError
-    from webdyno.core.gate import GateAnswer
     from webdyno.core.judgement import ValidityWarning, Verdict
+    from webdyno.core.limits import GateAnswer
     from webdyno.interfaces.python.api import open_run, resume, run_experiment
     from webdyno.interfaces.python.result import (
         CapacityResult,
@@ -59,7 +59,7 @@ _MODULES: dict[str, tuple[str, ...]] = {
     "webdyno.interfaces.python.result": (
         *("CapacityResult", "Chart", "GateResult", "GateRun", "Result", "Rows"),
     ),
-    "webdyno.core.gate": ("GateAnswer",),
+    "webdyno.core.limits": ("GateAnswer",),
     "webdyno.core.base": ("Interval",),
     "webdyno.core.judgement": ("ValidityWarning", "Verdict"),
     "webdyno.core.errors": ("UserError", "OperationError"),

@@ -6,7 +6,7 @@ import pytest
 
 from gate_simulation import World, gates
 from variants import further
-from webdyno.core.gate import GateAnswer
+from webdyno.core.limits import GateAnswer
 
 GATES = 120
 

@@ -7,7 +7,7 @@ from rich.console import Console
 
 import gates
 from rig import lab
-from webdyno.core.gate import GateAnswer
+from webdyno.core.limits import GateAnswer
 
 
 def outcome(case: gates.Case, answer: GateAnswer | None) -> gates.Answered:

@@ -12,7 +12,7 @@ from e2e.commands import environment
 from rig import lab
 from truth import own_program
 from webdyno.core.base import Interval
-from webdyno.core.gate import GateAnswer, GateClaim, GateJudgement
+from webdyno.core.limits import GateAnswer, GateClaim, GateJudgement
 from webdyno.questions.gate.settings import DEFAULT_TOLERANCES
 
 EQUAL, _, LIMIT, SLOWER = hosted.KINDS

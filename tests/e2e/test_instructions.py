@@ -7,7 +7,7 @@ import pytest
 from e2e.commands import QUICK, webdyno_here
 from webdyno.config import Catalogue, CommandLine, read_experiment
 from webdyno.core.errors import Exit, UserError
-from webdyno.core.gate import BASELINE, BASELINE_AGAIN, HEAD
+from webdyno.core.limits import BASELINE, BASELINE_AGAIN, HEAD
 from webdyno.core.metrics import INSTRUCTIONS
 from webdyno.core.records import SlotRecord
 from webdyno.launch.caller import LineProgress

@@ -7,7 +7,7 @@ from comparison.searches import Variant, searched
 from evidence.rates import at_rate, instructions, rest
 from report.comparisons import LONG_NAME, NGINX
 from validity.broken import readings_with
-from webdyno.core.gate import BASELINE, BASELINE_AGAIN, HEAD
+from webdyno.core.limits import BASELINE, BASELINE_AGAIN, HEAD
 from webdyno.core.readings import CpuUse
 from webdyno.core.records import IncidentRecord, Record, RoundRecord, SlotRecord
 from webdyno.core.run import RunHead

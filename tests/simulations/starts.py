@@ -16,7 +16,7 @@ from statistics import fmean
 
 import numpy as np
 
-from webdyno.core.gate import GateAnswer
+from webdyno.core.limits import GateAnswer
 from webdyno.core.measure import Measure
 from webdyno.core.metrics import CPU_TIME, METRICS, THROUGHPUT
 from webdyno.questions.gate.claims import MeasuredClaim, answer_claims

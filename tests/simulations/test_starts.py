@@ -3,7 +3,7 @@
 import pytest
 
 from simulations.starts import WORLDS, World, gates
-from webdyno.core.gate import GateAnswer
+from webdyno.core.limits import GateAnswer
 
 GATES = 20
 

@@ -25,8 +25,8 @@ from webdyno.comparison.stop import (
 )
 from webdyno.core.experiment import OWN_GENERATOR, Experiment
 from webdyno.core.format import count, percent
-from webdyno.core.gate import GateJudgement
 from webdyno.core.judgement import Comparison, Judgement, ValidityWarning
+from webdyno.core.limits import GateJudgement
 from webdyno.core.records import PreflightRecord
 from webdyno.evidence.log_ratios import LogRatios
 from webdyno.evidence.point_data import PointData, RunData

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from webdyno.config.validation import first_fault
 from webdyno.core.errors import UserError
 from webdyno.core.files import append_text, read_named, writing
-from webdyno.core.gate import GateJudgement
+from webdyno.core.limits import GateJudgement
 from webdyno.history.gates import PastGate, commit_in, past_gate
 
 MOST_BYTES = 16 * 2**20

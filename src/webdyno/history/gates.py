@@ -7,7 +7,7 @@ from pydantic import AwareDatetime, Field, model_validator
 
 from webdyno.core.base import ENDLESS, Amount, Interval, Model
 from webdyno.core.format import is_useful
-from webdyno.core.gate import GateJudgement
+from webdyno.core.limits import GateJudgement
 from webdyno.core.metrics import METRICS, MetricName
 from webdyno.core.testbed import Machine
 

@@ -26,8 +26,8 @@ from mcp_types import ToolAnnotations
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from webdyno.core.errors import OperationError, UserError
-from webdyno.core.gate import GateAnswer
 from webdyno.core.judgement import Verdict
+from webdyno.core.limits import GateAnswer
 from webdyno.core.registry import commands, imported
 from webdyno.core.run import PAGE_FILE, folder_under_runs
 from webdyno.core.text import printable, printable_within

@@ -7,8 +7,8 @@ import pytest
 
 from builders import SimulatedRun
 from report import comparisons, questions
-from webdyno.core.gate import GateAnswer
 from webdyno.core.judgement import Verdict
+from webdyno.core.limits import GateAnswer
 from webdyno.interfaces.mcp import MAY_SAY, answer_of
 from webdyno.interfaces.python.result import result_in
 from webdyno.measure.folder import RunFolder

@@ -8,7 +8,7 @@ from builders import SimulatedRun, SimulatedVariant
 from evidence.rates import at_rate
 from webdyno.comparison import question_of
 from webdyno.core.experiment import Experiment
-from webdyno.core.gate import BASELINE, BASELINE_AGAIN, HEAD, GateAnswer, GateJudgement
+from webdyno.core.limits import BASELINE, BASELINE_AGAIN, HEAD, GateAnswer, GateJudgement
 from webdyno.core.load_result import SendDelay
 from webdyno.core.records import Record, SlotRecord
 from webdyno.core.variant import Variant

@@ -8,7 +8,7 @@ import pytest
 
 from e2e.own import git
 from webdyno.core.errors import OperationError, UserError
-from webdyno.core.gate import GateAnswer, GateJudgement
+from webdyno.core.limits import GateAnswer, GateJudgement
 from webdyno.launch.caller import Caller
 from webdyno.media.terminal import document_text
 from webdyno.questions.gate.failed import Bisection, bisect, bisection_document

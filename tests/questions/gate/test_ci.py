@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from builders import machine
 from webdyno.core.base import Interval
-from webdyno.core.gate import ClaimAnswer, GateAnswer, GateClaim, GateJudgement
+from webdyno.core.limits import ClaimAnswer, GateAnswer, GateClaim, GateJudgement
 from webdyno.questions.gate.ci import (
     annotations,
     as_json,

@@ -11,7 +11,7 @@ from questions.gate.forge import events
 from questions.gate.forge.stand_in import Forge, forge_stand_in
 from webdyno.core.base import Interval
 from webdyno.core.errors import OperationError, UserError
-from webdyno.core.gate import GateAnswer, GateClaim, GateJudgement
+from webdyno.core.limits import GateAnswer, GateClaim, GateJudgement
 from webdyno.interfaces.pull_request import MOST_LETTERS, post_comment
 
 NAME = "performance"

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from webdyno.core.base import Interval
-from webdyno.core.gate import CostGrowth, GateAnswer, GateClaim, GateJudgement
+from webdyno.core.limits import CostGrowth, GateAnswer, GateClaim, GateJudgement
 from webdyno.core.text import printable
 from webdyno.media.markdown import APART, LINE_ENDS, unmarked, within
 from webdyno.questions.gate.comment import GateComment

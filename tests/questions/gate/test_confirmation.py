@@ -4,7 +4,7 @@ import pytest
 
 from builders import SimulatedRun, SimulatedVariant
 from questions.gate.test_decide import gate_run, judged_whole
-from webdyno.core.gate import GateAnswer, GateJudgement
+from webdyno.core.limits import GateAnswer, GateJudgement
 from webdyno.evidence.point_data import RunData
 from webdyno.questions.gate.settings import GateSettings
 

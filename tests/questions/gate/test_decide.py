@@ -9,7 +9,7 @@ from validity.broken import load_with
 from webdyno.comparison import decide, question_of
 from webdyno.core.base import Interval
 from webdyno.core.experiment import Experiment
-from webdyno.core.gate import BASELINE, BASELINE_AGAIN, HEAD, GateAnswer, GateJudgement
+from webdyno.core.limits import BASELINE, BASELINE_AGAIN, HEAD, GateAnswer, GateJudgement
 from webdyno.core.load_result import Window
 from webdyno.core.measure import Measure
 from webdyno.core.records import SlotRecord

@@ -10,7 +10,7 @@ from questions.gate.test_decide import gate_run, judged_whole
 from questions.gate.test_growth import AFTER, BEFORE, profiled
 from webdyno.config import Catalogue
 from webdyno.core.errors import OperationError
-from webdyno.core.gate import GateJudgement
+from webdyno.core.limits import GateJudgement
 from webdyno.core.run import profile_run
 from webdyno.interfaces.cli.flags import RunFlags
 from webdyno.interfaces.cli.progress import at_terminal

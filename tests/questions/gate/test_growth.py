@@ -6,7 +6,7 @@ import pytest
 
 from builders import SimulatedRun, SimulatedVariant, simulated_run
 from questions.gate.test_decide import gate_run, judged_whole
-from webdyno.core.gate import BASELINE, HEAD, CostGrowth, GateAnswer
+from webdyno.core.limits import BASELINE, HEAD, CostGrowth, GateAnswer
 from webdyno.core.metrics import responses
 from webdyno.core.records import SlotRecord
 from webdyno.evidence.point_data import PointData, RunData

@@ -6,8 +6,8 @@ from builders import SimulatedRun, SimulatedVariant
 from questions.gate.test_decide import gate_run, judged
 from validity.broken import readings_with
 from webdyno.comparison import judge
-from webdyno.core.gate import GateAnswer
 from webdyno.core.judgement import Verdict
+from webdyno.core.limits import GateAnswer
 from webdyno.core.metrics import INSTRUCTIONS, METRICS, metrics_reported_by, responses
 from webdyno.core.records import Record, SlotRecord
 from webdyno.questions.gate.ci import gate_markdown

@@ -4,7 +4,7 @@ from random import Random
 
 from builders import START, SimulatedRun, SimulatedVariant, point_data, simulated_run
 from webdyno.comparison import decide, question_of
-from webdyno.core.gate import BASELINE, BASELINE_AGAIN, HEAD
+from webdyno.core.limits import BASELINE, BASELINE_AGAIN, HEAD
 from webdyno.core.measure import Measure
 from webdyno.core.records import SlotRecord, StopRecord
 from webdyno.measure.long_look import lacking_looks

@@ -7,7 +7,7 @@ import pytest
 from builders import SimulatedRun, SimulatedVariant, response
 from questions.gate.test_decide import gate_run, judged_whole
 from webdyno.comparison import question_of
-from webdyno.core.gate import BASELINE, BASELINE_AGAIN, HEAD, GateAnswer
+from webdyno.core.limits import BASELINE, BASELINE_AGAIN, HEAD, GateAnswer
 from webdyno.core.records import PreflightRecord, Response
 from webdyno.questions.gate.notes import only_in, response_notes
 

@@ -8,7 +8,7 @@ from rich.console import Console
 from questions.gate.test_ci import FAIL, OPEN, PASS
 from questions.gate.test_growth import AFTER, BEFORE, profiled
 from report import questions, runs
-from webdyno.core.gate import GateJudgement
+from webdyno.core.limits import GateJudgement
 from webdyno.evidence.point_data import RunData
 from webdyno.media.terminal import print_document
 from webdyno.questions.gate.ci import details_markdown

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from webdyno.core.base import Interval
 from webdyno.core.errors import OperationError, UserError
 from webdyno.core.files import write_whole
-from webdyno.core.gate import GateAnswer, GateClaim, GateJudgement
 from webdyno.core.judgement import Comparison, Judgement, ValidityWarning, VariantValue, Verdict
+from webdyno.core.limits import GateAnswer, GateClaim, GateJudgement
 from webdyno.core.metrics import CAPACITY
 from webdyno.core.records import SlotRecord
 from webdyno.core.registry import imported, question_parts

@@ -2,7 +2,7 @@
 
 from typing import Unpack
 
-from webdyno.core.gate import GateJudgement
+from webdyno.core.limits import GateJudgement
 from webdyno.interfaces.python.api import CallOptions, Options, Texts, several
 from webdyno.interfaces.python.result import GateResult, GateRun
 from webdyno.launch.measure import (

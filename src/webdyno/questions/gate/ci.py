@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 from xml.etree import ElementTree as Xml
 
-from webdyno.core.gate import GATE_FILE, GateAnswer, GateClaim, GateJudgement
+from webdyno.core.limits import GATE_FILE, GateAnswer, GateClaim, GateJudgement
 from webdyno.core.metrics import METRICS
 from webdyno.media import document as doc
 from webdyno.media.markdown import markdown, within
@@ -112,7 +112,7 @@ def _xml(text: str) -> str:
 
 
 def as_json(gate: GateJudgement) -> str:
-    """Give everything, by the names of `core/gate.py`."""
+    """Give everything, by the names of `core/limits.py`."""
     return gate.model_dump_json(indent=2) + "\n"
 
 

@@ -22,8 +22,8 @@ import numpy as np
 from webdyno.comparison.bias import evidence_of, limited_by
 from webdyno.comparison.comparison import floor_share
 from webdyno.core.format import DASH, count, percent, significant
-from webdyno.core.gate import ClaimAnswer, GateAnswer, GateClaim, GateJudgement
 from webdyno.core.judgement import OneSidedAnswer
+from webdyno.core.limits import ClaimAnswer, GateAnswer, GateClaim, GateJudgement
 from webdyno.core.measure import Measure
 from webdyno.core.metrics import METRICS, THROUGHPUT, MetricRule
 from webdyno.evidence.log_ratios import log_ratios

@@ -25,7 +25,7 @@ from webdyno.interfaces.cli.flags import (
 
 if TYPE_CHECKING:  # pydantic takes a while to import
     from webdyno.config import Catalogue, Override
-    from webdyno.core.gate import GateJudgement
+    from webdyno.core.limits import GateJudgement
     from webdyno.launch.caller import Caller
     from webdyno.measure.folder import RunFolder
     from webdyno.questions.gate.experiment import AskedGate
@@ -95,7 +95,7 @@ def gate(
         webdyno gate --base v1.2 --history performance.jsonl
     """
     from webdyno.config import Catalogue
-    from webdyno.core.gate import GateJudgement
+    from webdyno.core.limits import GateJudgement
     from webdyno.interfaces.cli.progress import at_terminal
     from webdyno.interfaces.cli.result import show_measured, show_result
     from webdyno.launch.measure import measure_again

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from webdyno.config.validation import first_fault
 from webdyno.core.errors import UserError
 from webdyno.core.files import read_given, unreadable
-from webdyno.core.gate import GATE_FILE, GateJudgement
+from webdyno.core.limits import GATE_FILE, GateJudgement
 from webdyno.media.markdown import within
 from webdyno.questions.gate.ci import details_markdown, gate_markdown
 

@@ -16,7 +16,8 @@ from webdyno.comparison.stop import Stop
 from webdyno.core.base import Interval
 from webdyno.core.experiment import Experiment
 from webdyno.core.format import count, percent
-from webdyno.core.gate import (
+from webdyno.core.judgement import OneSidedAnswer
+from webdyno.core.limits import (
     ClaimAnswer,
     ClaimBecause,
     CostGrowth,
@@ -24,7 +25,6 @@ from webdyno.core.gate import (
     GateClaim,
     GateJudgement,
 )
-from webdyno.core.judgement import OneSidedAnswer
 from webdyno.core.measure import Measure
 from webdyno.core.metrics import CPU_TIME
 from webdyno.core.records import PreflightRecord

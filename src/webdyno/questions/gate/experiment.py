@@ -15,8 +15,16 @@ from webdyno.config.experiment import Source
 from webdyno.config.toml_file import KeyPath
 from webdyno.config.validation import build, nearest
 from webdyno.core.errors import UserError
-from webdyno.core.gate import BASELINE, BASELINE_AGAIN, HEAD, GateAnswer, GateJudgement
-from webdyno.core.limits import SHORT, Threshold, read_threshold
+from webdyno.core.limits import (
+    BASELINE,
+    BASELINE_AGAIN,
+    HEAD,
+    SHORT,
+    GateAnswer,
+    GateJudgement,
+    Threshold,
+    read_threshold,
+)
 from webdyno.core.metrics import CPU_TIME, METRICS
 from webdyno.core.request import WrittenRequest, parts_of
 from webdyno.core.run import CONFIRMATION_FOLDER

@@ -16,7 +16,7 @@ from webdyno.config import Catalogue
 from webdyno.core.errors import OperationError, UserError
 from webdyno.core.experiment import Experiment
 from webdyno.core.format import count, duration, percent
-from webdyno.core.gate import BASELINE, HEAD, GateAnswer, GateJudgement
+from webdyno.core.limits import BASELINE, HEAD, GateAnswer, GateJudgement
 from webdyno.core.run import profile_run
 from webdyno.evidence.point_data import PointData
 from webdyno.launch.caller import Caller

@@ -20,7 +20,7 @@ from webdyno.comparison.time_spent import (
     taken_apart,
 )
 from webdyno.core.explain import CpuPart, Explanation
-from webdyno.core.gate import BASELINE, BASELINE_AGAIN, HEAD, CostGrowth, OtherCount
+from webdyno.core.limits import BASELINE, BASELINE_AGAIN, HEAD, CostGrowth, OtherCount
 from webdyno.core.metrics import CPU_TIME, METRICS, MetricRule
 from webdyno.core.records import SlotRecord
 from webdyno.evidence.log_ratios import log_ratios

@@ -13,7 +13,7 @@ from webdyno.core.format import (
     latency_unit,
     significant,
 )
-from webdyno.core.gate import CostGrowth
+from webdyno.core.limits import CostGrowth
 from webdyno.core.registry import as_called
 from webdyno.core.text import printable
 from webdyno.media import document as doc

@@ -8,8 +8,8 @@ from typing import Literal
 from scipy.special import stdtrit
 
 from webdyno.core.format import count, level, listed, listed_to, minutes, number, percent
-from webdyno.core.gate import BASELINE, BASELINE_AGAIN, HEAD
 from webdyno.core.judgement import ValidityWarning
+from webdyno.core.limits import BASELINE, BASELINE_AGAIN, HEAD
 from webdyno.core.measure import Measure
 from webdyno.core.metrics import CPU_TIME, METRICS
 from webdyno.core.records import PreflightRecord, Response

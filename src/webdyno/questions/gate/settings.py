@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Self
 from pydantic import Field, model_validator
 
 from webdyno.core.base import SHARE, Quantity
-from webdyno.core.gate import BASELINE, HEAD
+from webdyno.core.limits import BASELINE, HEAD
 from webdyno.core.metrics import CPU_TIME, METRICS, THROUGHPUT, DecidingMetric
 from webdyno.core.question import Asking, QuestionSettings
 from webdyno.core.text import OneLine

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from webdyno.core.errors import Exit
 from webdyno.core.format import MISSING, count, duration, latency, listed, percent, significant
-from webdyno.core.gate import GateAnswer, GateClaim, GateJudgement
 from webdyno.core.judgement import Verdict
+from webdyno.core.limits import GateAnswer, GateClaim, GateJudgement
 from webdyno.core.metrics import CPU_TIME, METRICS
 from webdyno.core.registry import as_called, command
 from webdyno.core.run import PAGE_FILE, profile_run
