@@ -10,7 +10,7 @@ import pytest
 
 from fuzz.driver import each_case, no_hang, sweep
 from fuzz.moving import HERE, damaged, moved
-from webdyno.core.origin import ORIGINS, Origins
+from webdyno.core.service import ORIGINS, Origins
 from webdyno.systems.target import OwnKeys
 
 NGINX = """

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from webdyno.core.origin import ORIGINS, Origin, Origins
+from webdyno.core.service import ORIGINS, Origin, Origins
 from webdyno.servers.output import refused, with_origins
 
 MINE = Origins.of("nginx.conf", [None, Origin("/me/a.conf", 7), Origin("/me/b.conf", 1)])

@@ -21,8 +21,7 @@ from webdyno.core.debug_log import words_without_secrets
 from webdyno.core.errors import UserError
 from webdyno.core.files import checked_files, opened_inside
 from webdyno.core.format import last_lines
-from webdyno.core.origin import ORIGINS, Origins
-from webdyno.core.service import BuildSteps, Service, Version
+from webdyno.core.service import ORIGINS, BuildSteps, Origins, Service, Version
 from webdyno.core.setting import SettingValue
 from webdyno.host.server_process import PLAIN_ENVIRONMENT
 from webdyno.host.this_machine import Testbed

@@ -6,7 +6,7 @@ import pytest
 
 from webdyno.config import Catalogue
 from webdyno.core.errors import UserError
-from webdyno.core.origin import ORIGINS, Origins
+from webdyno.core.service import ORIGINS, Origins
 from webdyno.systems.conf import configuration
 from webdyno.systems.target import GeneratedService, OwnKeys, TargetSpec
 

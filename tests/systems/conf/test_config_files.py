@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from webdyno.core.errors import UserError
-from webdyno.core.origin import Line, Origin
+from webdyno.core.service import Line, Origin
 from webdyno.host.users import ServerUser
 from webdyno.systems.conf.config_files import (
     BRACED_OR_PLAIN,

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from webdyno.core.errors import UserError
-from webdyno.core.origin import Line, Origin
+from webdyno.core.service import Line, Origin
 from webdyno.systems.conf import passing
 from webdyno.systems.conf.apache_directives import passed_on as passed_on_by_apache
 from webdyno.systems.conf.caddy_targets import passed_on as passed_on_by_caddy

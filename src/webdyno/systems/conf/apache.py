@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from webdyno.core.format import listed_to
-from webdyno.core.origin import Line
+from webdyno.core.service import Line
 from webdyno.systems.conf import apache_directives, apache_modules
 from webdyno.systems.conf.apache_directives import line_to_backends, passed_on
 from webdyno.systems.conf.apache_lines import (

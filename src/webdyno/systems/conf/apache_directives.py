@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from webdyno.core.origin import Line
+from webdyno.core.service import Line
 from webdyno.systems.conf.apache_lines import ApacheLines
 from webdyno.systems.conf.backends import PORTS, Backends
 from webdyno.systems.conf.passing import PassedOn

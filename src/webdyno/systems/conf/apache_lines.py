@@ -11,7 +11,7 @@ from pathlib import Path
 
 from webdyno.core.errors import UserError
 from webdyno.core.format import listed
-from webdyno.core.origin import Line, Origin
+from webdyno.core.service import Line, Origin
 from webdyno.core.text import SECRET
 from webdyno.systems.conf.apache_modules import BUILT_IN, DIRECTIVES, plain_module
 from webdyno.systems.conf.config_files import MOST_FILES, Variables

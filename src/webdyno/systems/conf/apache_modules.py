@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from webdyno.core.errors import UserError
 from webdyno.core.format import listed
-from webdyno.core.origin import Line
+from webdyno.core.service import Line
 
 FOLDERS = (
     Path("/usr/lib/apache2/modules"),

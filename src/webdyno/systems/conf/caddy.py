@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from webdyno.core.errors import UserError
 from webdyno.core.format import listed
-from webdyno.core.origin import Origin
+from webdyno.core.service import Origin
 from webdyno.core.text import SECRET
 from webdyno.systems.conf.caddy_targets import dial_backends, passed_on
 from webdyno.systems.conf.config_files import Variables

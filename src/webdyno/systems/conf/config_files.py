@@ -11,7 +11,7 @@ from pathlib import Path
 
 from webdyno.core.errors import UserError
 from webdyno.core.files import cause_of
-from webdyno.core.origin import Line, Origin
+from webdyno.core.service import Line, Origin
 from webdyno.core.text import SECRET
 from webdyno.host.users import ServerUser, name_of
 

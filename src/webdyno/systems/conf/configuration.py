@@ -11,8 +11,8 @@ from pathlib import Path
 
 from webdyno.core.errors import OperationError, UserError
 from webdyno.core.files import cause_of
-from webdyno.core.origin import ORIGINS, Origins
 from webdyno.core.request import host_name_of
+from webdyno.core.service import ORIGINS, Origins
 from webdyno.host.users import caller, server_user
 from webdyno.systems.conf import passing
 from webdyno.systems.conf.backends import Backends

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from webdyno.core.errors import UserError
-from webdyno.core.origin import Line
+from webdyno.core.service import Line
 from webdyno.systems.conf.backends import BackendAddress, Backends
 from webdyno.systems.conf.haproxy_read import (
     LISTENING,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from webdyno.core.errors import UserError
-from webdyno.core.origin import Line, Origin
+from webdyno.core.service import Line, Origin
 from webdyno.core.text import SECRET
 from webdyno.systems.conf.config_files import Variables
 from webdyno.systems.conf.relocation import RelocationRequest

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from webdyno.core.errors import UserError
-from webdyno.core.origin import Origin
+from webdyno.core.service import Origin
 from webdyno.core.text import SECRET
 from webdyno.systems.conf.relocation import RelocationRequest
 from webdyno.systems.conf.server_program import program_path, readable, run_reader

@@ -13,7 +13,7 @@ import crossplane
 
 from webdyno.core.errors import UserError
 from webdyno.core.format import listed_to
-from webdyno.core.origin import Line, Origin
+from webdyno.core.service import Line, Origin
 from webdyno.systems.conf.backends import PORTS, Backends
 from webdyno.systems.conf.config_files import BRACED_OR_PLAIN, Variables
 from webdyno.systems.conf.passing import PassedOn

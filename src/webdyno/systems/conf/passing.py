@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from webdyno.core.errors import UserError
 from webdyno.core.format import listed, listed_to
-from webdyno.core.origin import Origin
+from webdyno.core.service import Origin
 from webdyno.core.stack import Stack
 
 WITHIN_S = 15.0

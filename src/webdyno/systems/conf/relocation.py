@@ -9,7 +9,7 @@ import regex
 
 from webdyno.core.errors import UserError
 from webdyno.core.format import listed, listed_to
-from webdyno.core.origin import Origin
+from webdyno.core.service import Origin
 from webdyno.host.users import ServerUser, name_of
 from webdyno.systems.conf.backends import Backends
 from webdyno.systems.conf.config_files import ConfigFiles
