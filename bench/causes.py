@@ -23,7 +23,7 @@ from rig import lab, machine
 from rig.lab import Call
 from rig.script import Script, progress
 from webdyno.comparison import judge
-from webdyno.config.validation import shown_value
+from webdyno.config.reading import shown_value
 from webdyno.core.base import Interval
 from webdyno.core.explain import Gain
 from webdyno.core.setting import SettingValue

@@ -13,7 +13,7 @@ from sources import tree_of
 from webdyno.comparison import Stop, decide, judge, next_variants, question_of
 from webdyno.comparison.question import Question
 from webdyno.comparison.sweep import judge_sweep
-from webdyno.config.validation import build
+from webdyno.config.reading import build
 from webdyno.core.errors import UserError
 from webdyno.core.experiment import Experiment
 from webdyno.core.judgement import Judgement

@@ -16,7 +16,7 @@ from rig import machine
 from rig.process import BenchError
 from webdyno.comparison import judge
 from webdyno.comparison.judgement import decisive
-from webdyno.config.validation import written_value
+from webdyno.config.reading import written_value
 from webdyno.core.base import Interval
 from webdyno.core.judgement import Comparison, Judgement, Verdict
 from webdyno.core.looks import Growth

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from webdyno.config import Catalogue
 from webdyno.config.experiment import read_experiment
 from webdyno.config.override import Override
+from webdyno.config.reading import TomlFile
 from webdyno.config.requests.rows import _of_csv, read_rows
-from webdyno.config.toml_file import TomlFile
 from webdyno.core.errors import UserError
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from webdyno.config.toml_file import TomlFile
+from webdyno.config.reading import TomlFile
 from webdyno.core.errors import UserError
 
 TEXT = """\

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
 from webdyno.config import Catalogue, read_overrides
-from webdyno.config.toml_file import TomlFile
+from webdyno.config.reading import TomlFile
 from webdyno.core.base import (
     RATE,
     SHARE,

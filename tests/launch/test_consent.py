@@ -14,7 +14,7 @@ from e2e.commands import webdyno_here
 from webdyno.config import Catalogue, Draft
 from webdyno.config.catalogue import BUILT_IN
 from webdyno.config.foreign import commands_around_rounds
-from webdyno.config.toml_file import TomlFile
+from webdyno.config.reading import TomlFile
 from webdyno.core.errors import Exit, OperationError, UserError
 from webdyno.core.experiment import State
 from webdyno.core.service import Need, Own

@@ -13,7 +13,7 @@ from evidence.stretches import Truth, stretch
 from webdyno.config import Catalogue, CommandLine, read_experiment
 from webdyno.config.catalogue import BUILT_IN
 from webdyno.config.foreign import foreign_parts
-from webdyno.config.toml_file import TomlFile
+from webdyno.config.reading import TomlFile
 from webdyno.core.errors import UserError
 from webdyno.core.experiment import Experiment
 from webdyno.core.measure import Measure

@@ -30,7 +30,7 @@ from urllib.parse import urlsplit
 from webdyno.cluster.agent import at_usual_priority, unpack_parcel
 from webdyno.cluster.host import Order, RemoteAgent, Reply, carried_out
 from webdyno.config import Catalogue, read_experiment
-from webdyno.config.toml_file import TomlFile
+from webdyno.config.reading import TomlFile
 from webdyno.core.debug_log import debug_log
 from webdyno.core.errors import OperationError
 from webdyno.core.experiment import Experiment

@@ -10,8 +10,7 @@ from typing import Any, TypeVar
 from webdyno.config.compatibility import fits
 from webdyno.config.experiment import Draft
 from webdyno.config.override import Override
-from webdyno.config.toml_file import TomlFile
-from webdyno.config.validation import build, nearest
+from webdyno.config.reading import TomlFile, build, nearest
 from webdyno.core.errors import UserError
 from webdyno.core.experiment import Experiment, Level
 from webdyno.core.registry import STACKS, installed

@@ -2,8 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from webdyno.config.toml_file import PlaceOf
-from webdyno.config.validation import nearest, shown_value, written_value
+from webdyno.config.reading import PlaceOf, nearest, shown_value, written_value
 from webdyno.core.errors import UserError
 from webdyno.core.experiment import Experiment
 from webdyno.core.setting import Setting, SettingValue

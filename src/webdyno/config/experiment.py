@@ -8,10 +8,9 @@ from typing import Any, NamedTuple, Protocol
 
 from webdyno.config.compatibility import check_fit, check_headers, check_protocol, check_setting
 from webdyno.config.override import FACTORS, Override, overridden, with_value
+from webdyno.config.reading import KeyPath, PlaceOf, build, nearest
 from webdyno.config.requests.entries import with_contents
 from webdyno.config.requests.rows import check_rows
-from webdyno.config.toml_file import KeyPath, PlaceOf
-from webdyno.config.validation import build, nearest
 from webdyno.core.errors import UserError
 from webdyno.core.experiment import Experiment, Level
 from webdyno.core.load import Load

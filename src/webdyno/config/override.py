@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from webdyno.config.toml_file import KeyPath
-from webdyno.config.validation import written_value
+from webdyno.config.reading import KeyPath, written_value
 from webdyno.core.errors import UserError
 from webdyno.core.variant import key_parts, with_key
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from webdyno.config.validation import first_fault
+from webdyno.config.reading import first_fault
 from webdyno.core.errors import UserError
 from webdyno.core.files import append_text, read_named, writing
 from webdyno.core.limits import GateJudgement

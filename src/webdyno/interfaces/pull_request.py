@@ -13,7 +13,7 @@ from urllib.request import Request, urlopen
 
 from pydantic import TypeAdapter, ValidationError
 
-from webdyno.config.validation import first_fault
+from webdyno.config.reading import first_fault
 from webdyno.core.base import Foreign
 from webdyno.core.errors import OperationError, UserError
 from webdyno.core.files import read_named

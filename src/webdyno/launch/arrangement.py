@@ -12,8 +12,7 @@ from typing import NamedTuple
 
 from webdyno.config import Catalogue, CommandLine, Draft, Override, time_limit
 from webdyno.config.override import TIME, TIME_IS_LIMIT
-from webdyno.config.toml_file import KeyPath
-from webdyno.config.validation import build
+from webdyno.config.reading import KeyPath, build
 from webdyno.core.errors import UserError
 from webdyno.core.experiment import Experiment
 from webdyno.core.load import Load

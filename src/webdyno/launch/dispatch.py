@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple, TypeVar
 from pydantic import BaseModel, Field, ValidationError
 
 from webdyno.config import Catalogue, read_experiment
-from webdyno.config.toml_file import TomlFile
-from webdyno.config.validation import first_fault
+from webdyno.config.reading import TomlFile, first_fault
 from webdyno.core.base import Model
 from webdyno.core.errors import OperationError, UserError
 from webdyno.core.experiment import Experiment

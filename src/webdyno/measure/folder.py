@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Self, TypeVar
 
 from pydantic import ValidationError
 
-from webdyno.config.validation import first_fault
+from webdyno.config.reading import first_fault
 from webdyno.core.errors import OperationError, UserError
 from webdyno.core.files import (
     MIB,

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json
 
-from webdyno.config.validation import first_fault
+from webdyno.config.reading import first_fault
 from webdyno.core.errors import UserError
 from webdyno.core.files import MIB, given_lines, opened
 from webdyno.core.migration import migrated_record

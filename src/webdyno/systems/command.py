@@ -2,8 +2,7 @@
 
 from collections.abc import Mapping
 
-from webdyno.config.toml_file import PlaceOf
-from webdyno.config.validation import nearest
+from webdyno.config.reading import PlaceOf, nearest
 from webdyno.core.errors import UserError
 from webdyno.core.service import PERF_NAMES, Service
 from webdyno.systems.target import (

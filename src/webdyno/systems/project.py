@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import tomli_w
 
 from webdyno.config import CommandLine
-from webdyno.config.toml_file import KeyPath, TomlFile
-from webdyno.config.validation import build
+from webdyno.config.reading import KeyPath, TomlFile, build
 from webdyno.core.errors import UserError
 from webdyno.core.text import secret_values
 from webdyno.host.users import caller, server_user

@@ -15,8 +15,7 @@ from typing import Any
 
 import tomli_w
 
-from webdyno.config.toml_file import PlaceOf
-from webdyno.config.validation import build
+from webdyno.config.reading import PlaceOf, build
 from webdyno.core.base import Model, Seconds
 from webdyno.core.errors import UserError
 from webdyno.core.files import RoleName

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from webdyno.config import Catalogue, Draft
-from webdyno.config.toml_file import PlaceOf
-from webdyno.config.validation import LONGEST_SHOWN, build
+from webdyno.config.reading import LONGEST_SHOWN, PlaceOf, build
 from webdyno.core.errors import UserError
 from webdyno.core.format import listed
 from webdyno.core.request import header

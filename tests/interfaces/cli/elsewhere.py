@@ -7,7 +7,7 @@ import pytest
 
 from builders import SimulatedVariant, simulated_run
 from webdyno.config import Catalogue, Draft
-from webdyno.config.toml_file import TomlFile
+from webdyno.config.reading import TomlFile
 from webdyno.core.experiment import Experiment
 from webdyno.launch.arrangement import checked_with_own
 from webdyno.launch.caller import Caller

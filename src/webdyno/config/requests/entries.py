@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, BinaryIO
 from urllib.parse import parse_qsl, urlsplit
 
+from webdyno.config.reading import PlaceOf
 from webdyno.config.requests.personal import is_secret, leaves, parsed_json
 from webdyno.config.requests.rows import with_rows
-from webdyno.config.toml_file import PlaceOf
 from webdyno.core.errors import UserError
 from webdyno.core.files import MIB, opened, read_named, reading
 from webdyno.core.replay import Replay

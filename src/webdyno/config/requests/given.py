@@ -16,6 +16,7 @@ from typing import Any
 from urllib.parse import quote_plus
 
 from webdyno.config.override import Override
+from webdyno.config.reading import TomlFile
 from webdyno.config.requests.entries import (
     MOST_BODY_BYTES,
     Entry,
@@ -28,7 +29,6 @@ from webdyno.config.requests.entries import (
     with_body,
 )
 from webdyno.config.requests.http_file import LOGIN, requests_of
-from webdyno.config.toml_file import TomlFile
 from webdyno.core.errors import UserError
 from webdyno.core.files import read_named
 from webdyno.core.registry import spelled

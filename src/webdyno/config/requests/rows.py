@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from webdyno.config.toml_file import PlaceOf
+from webdyno.config.reading import PlaceOf
 from webdyno.core.errors import UserError
 from webdyno.core.experiment import Experiment
 from webdyno.core.files import MIB, read_named

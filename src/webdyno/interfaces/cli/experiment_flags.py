@@ -65,7 +65,7 @@ class TestbedFlags:
 
     def settings(self) -> "TestbedSettings":
         """Give the settings of a testbed on this machine; raise UserError, naming the flag."""
-        from webdyno.config.validation import build
+        from webdyno.config.reading import build
         from webdyno.core.testbed import TestbedSettings
 
         if self.testbed == "cluster":
@@ -73,7 +73,7 @@ class TestbedFlags:
         return build(TestbedSettings, self._given(), lambda where: self._flag(*where))
 
     def _given(self) -> dict[str, object]:
-        from webdyno.config.validation import written_value
+        from webdyno.config.reading import written_value
 
         cores = self.server_cores
         flags: dict[str, object] = {
@@ -125,7 +125,7 @@ class TrafficFlags:
     def of_load(self) -> "Iterator[Override]":
         """Give what they set of the load, and of how bodies are compared."""
         from webdyno.config import Override
-        from webdyno.config.validation import written_value
+        from webdyno.config.reading import written_value
 
         if self.connections is not None:
             flag = f"-c {self.connections}"

@@ -235,7 +235,7 @@ def parse_duration_s(text: str, flag: str) -> float:
     """Read `90s`, `1.5m`, `2h` or a bare number of seconds; raise UserError naming the flag."""
     from pydantic import TypeAdapter
 
-    from webdyno.config.validation import read_value
+    from webdyno.config.reading import read_value
     from webdyno.core.base import Budget
 
     budget: TypeAdapter[float] = TypeAdapter(Budget)
@@ -246,7 +246,7 @@ def parse_size(text: str, flag: str) -> int:
     """Read `512MB`, `1GiB` or a bare number of bytes; raise UserError naming the flag."""
     from pydantic import TypeAdapter
 
-    from webdyno.config.validation import read_value
+    from webdyno.config.reading import read_value
     from webdyno.core.base import Size
 
     size: TypeAdapter[int] = TypeAdapter(Size)
@@ -257,7 +257,7 @@ def parse_connections(text: str, flag: str) -> int:
     """Read how many connections; raise UserError naming the flag."""
     from pydantic import TypeAdapter
 
-    from webdyno.config.validation import read_value, written_value
+    from webdyno.config.reading import read_value, written_value
     from webdyno.core.load import Connections
 
     connections: TypeAdapter[int] = TypeAdapter(Connections)

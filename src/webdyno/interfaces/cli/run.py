@@ -72,7 +72,7 @@ def run(
         webdyno run study:deathmatch --time 20m      # study:all for all of them
     """
     from webdyno.config import Catalogue, Draft
-    from webdyno.config.toml_file import TomlFile
+    from webdyno.config.reading import TomlFile
     from webdyno.core.registry import EXPLAIN_AFTERWARDS, imported
     from webdyno.interfaces.cli.progress import at_terminal
     from webdyno.interfaces.cli.result import measure_and_show, sweeps_afterwards
@@ -137,7 +137,7 @@ def _run_studies(asked: str, time_s: float | None, out: Path | None, how: RunFla
     printed, and written next to the runs as a page and as Markdown.
     """
     from webdyno.config.catalogue import read_studies
-    from webdyno.config.validation import nearest
+    from webdyno.config.reading import nearest
     from webdyno.core.run import folder_under_runs
 
     known = read_studies()

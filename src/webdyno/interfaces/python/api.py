@@ -20,9 +20,8 @@ from pydantic import TypeAdapter
 from webdyno.config import Catalogue, CommandLine, Draft, Override, time_limit
 from webdyno.config.experiment import Source
 from webdyno.config.override import FACTORS
+from webdyno.config.reading import KeyPath, TomlFile, read_value
 from webdyno.config.requests.given import AskedTraffic
-from webdyno.config.toml_file import KeyPath, TomlFile
-from webdyno.config.validation import read_value
 from webdyno.core.base import Budget
 from webdyno.core.errors import UserError
 from webdyno.core.experiment import Experiment

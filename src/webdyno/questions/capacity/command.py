@@ -14,7 +14,7 @@ from webdyno.interfaces.cli.experiment_flags import (
 from webdyno.interfaces.cli.flags import PLAIN_NEW_RUN, NewRunFlags, Output
 
 if TYPE_CHECKING:  # pydantic takes a while to import
-    from webdyno.config.toml_file import KeyPath
+    from webdyno.config.reading import KeyPath
 
 USUAL_OBJECTIVES = ("p99<50ms",)
 SWEPT = 0.5

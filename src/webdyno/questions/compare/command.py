@@ -65,7 +65,7 @@ def _rates(key: str, text: str, flag: str) -> "Override":
     """Give the arrival rate; several as levels of a factor."""
     from webdyno.config import Override
     from webdyno.config.override import FACTORS
-    from webdyno.config.validation import written_value
+    from webdyno.config.reading import written_value
 
     parts = text.split(",")
     if not all(part.strip() for part in parts):
@@ -99,7 +99,7 @@ class PaceFlags:
     def overrides(self) -> "Iterator[Override]":
         """Give them as settings of the experiment; raise UserError where one is none."""
         from webdyno.config import Override
-        from webdyno.config.validation import written_value
+        from webdyno.config.reading import written_value
 
         if self.burst is not None:
             flag = f"--burst {self.burst}"

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from webdyno.config import Catalogue
-from webdyno.config.validation import shown_value
+from webdyno.config.reading import shown_value
 from webdyno.core.errors import OperationError
 from webdyno.core.experiment import Experiment
 from webdyno.core.explain import Advice, Resource

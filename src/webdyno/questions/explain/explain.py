@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from webdyno.config import Catalogue
-from webdyno.config.validation import shown_value
+from webdyno.config.reading import shown_value
 from webdyno.core.base import memory_words
 from webdyno.core.errors import UserError
 from webdyno.core.experiment import OWN_GENERATOR, Experiment

@@ -154,7 +154,7 @@ def gate(
 def _at_rate(text: str) -> "Iterator[Override]":
     """Give an open loop at a rate; raise UserError for several."""
     from webdyno.config import Override
-    from webdyno.config.validation import written_value
+    from webdyno.config.reading import written_value
 
     flag = f"--rate {text}"
     if "," in text:

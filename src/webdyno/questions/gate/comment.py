@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from webdyno.config.validation import first_fault
+from webdyno.config.reading import first_fault
 from webdyno.core.errors import UserError
 from webdyno.core.files import read_given, unreadable
 from webdyno.core.limits import GATE_FILE, GateJudgement

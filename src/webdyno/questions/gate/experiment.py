@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from webdyno.config import Catalogue, CommandLine, Draft, Override
 from webdyno.config.experiment import Source
-from webdyno.config.toml_file import KeyPath
-from webdyno.config.validation import build, nearest
+from webdyno.config.reading import KeyPath, build, nearest
 from webdyno.core.errors import UserError
 from webdyno.core.limits import (
     BASELINE,

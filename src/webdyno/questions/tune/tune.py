@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from webdyno.config import Catalogue, CommandLine
 from webdyno.config.compatibility import settings_of
-from webdyno.config.validation import shown_value
+from webdyno.config.reading import shown_value
 from webdyno.core.errors import OperationError, UserError
 from webdyno.core.experiment import Experiment
 from webdyno.core.format import count, duration, percent

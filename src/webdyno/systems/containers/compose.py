@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import BaseModel, RootModel
 
-from webdyno.config.validation import build, nearest, shown_value
+from webdyno.config.reading import build, nearest, shown_value
 from webdyno.core.errors import UserError
 from webdyno.core.format import scalar
 from webdyno.systems.containers.compose_file import (

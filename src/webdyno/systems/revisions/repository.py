@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from subprocess import CompletedProcess
 
-from webdyno.config.validation import nearest
+from webdyno.config.reading import nearest
 from webdyno.core.errors import OperationError, UserError
 from webdyno.core.format import count, listed_to
 from webdyno.core.text import printable
