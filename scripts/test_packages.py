@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from webdyno.config import Catalogue
-from webdyno.config.compatibility import PROTOCOL
+from webdyno.config.checks import PROTOCOL
 from webdyno.core.errors import OperationError
 from webdyno.servers.needs import find, install_packages, missing_packages
 

@@ -1,7 +1,7 @@
 """Reads the catalogue and experiments: TOML becomes model types, mistakes become messages."""
 
 from webdyno.config.catalogue import Catalogue
-from webdyno.config.compatibility import check_fit, check_setting, read_settings, settings_of
+from webdyno.config.checks import check_fit, check_setting, read_settings, settings_of
 from webdyno.config.experiment import CommandLine, Draft, read_experiment
 from webdyno.config.override import Override, factors, read_overrides, time_limit
 

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from webdyno.config.compatibility import fits
+from webdyno.config.checks import fits
 from webdyno.config.experiment import Draft
 from webdyno.config.override import Override
 from webdyno.config.reading import TomlFile, build, nearest

@@ -6,29 +6,15 @@ from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from webdyno.config.compatibility import check_fit, check_headers, check_protocol, check_setting
-from webdyno.config.override import FACTORS, Override, overridden, with_value
-from webdyno.config.reading import KeyPath, PlaceOf, build, nearest
+from webdyno.config.checks import FACTORS, Checks, Names, with_value
+from webdyno.config.override import Override, overridden
+from webdyno.config.reading import KeyPath, nearest
 from webdyno.config.requests.entries import with_contents
-from webdyno.config.requests.rows import check_rows
 from webdyno.core.errors import UserError
-from webdyno.core.experiment import Experiment, Level
-from webdyno.core.load import Load
-from webdyno.core.stack import Site, Stack
+from webdyno.core.experiment import Experiment
+from webdyno.core.stack import Site
 from webdyno.core.sweep import Point
-from webdyno.core.testbed import TestbedSettings
-from webdyno.core.variant import Variant, changed_data, key_parts
-from webdyno.load.interface import generator_fault, programs
-
-
-class Names(Protocol):
-    """What an experiment is checked against: the catalogue."""
-
-    @property
-    def stacks(self) -> Mapping[str, Stack]: ...
-
-    @property
-    def sites(self) -> Mapping[str, Site]: ...
+from webdyno.core.variant import key_parts
 
 
 class Source(Protocol):
@@ -104,7 +90,7 @@ class Draft:
         for key, levels in varied:
             data = with_value(data, key_parts(key), levels[0], self.place((FACTORS, key)))
         place = Draft(self.source, data, {**self.origin, **only_varied}).place
-        checks = _Checks(names, place)
+        checks = Checks(names, place)
         experiment = checks.experiment(data)
         _check_levels(experiment, data, checks)
         return experiment
@@ -201,7 +187,7 @@ def _has(data: dict[str, Any], key: KeyPath) -> bool:
     return True
 
 
-def _check_levels(experiment: Experiment, data: dict[str, Any], checks: "_Checks") -> None:
+def _check_levels(experiment: Experiment, data: dict[str, Any], checks: "Checks") -> None:
     """Check each level alone, to blame its factor, and then all of them together."""
     varied = experiment.factors
     for key, levels in varied.items():
@@ -212,112 +198,6 @@ def _check_levels(experiment: Experiment, data: dict[str, Any], checks: "_Checks
             levels_there = dict(zip(varied, combination, strict=True))
             there = Point(number=number, levels=levels_there)
             checks.blaming(f"at {there.label}").at_levels(data, levels_there)
-
-
-@dataclass(frozen=True)
-class _Checks:
-    """Builds an experiment of data, and checks it by the catalogue and the generators."""
-
-    names: Names
-    place: PlaceOf
-
-    def blaming(self, place: str) -> "_Checks":
-        """Blame the same place for whatever is wrong."""
-        return _Checks(self.names, lambda _: place)
-
-    def at_levels(self, data: dict[str, Any], levels: Mapping[str, Level]) -> None:
-        changed = {**data, FACTORS: {}}
-        for key, level in levels.items():
-            changed = with_value(changed, key_parts(key), level, self.place((FACTORS, key)))
-        self.experiment(changed)
-
-    def experiment(self, data: dict[str, Any]) -> Experiment:
-        experiment = build(Experiment, data, self.place)
-        self._check_generators(experiment)
-        self._check_awake(experiment)
-        for name, variant in experiment.variants.items():
-            self._check_changes(("variants", name), name, experiment)
-            self._check_variant(("variants", name), variant, experiment)
-        if fault := generator_fault(experiment):
-            raise UserError(f"{self.place(('generator',))}: {fault}")
-        check_headers(experiment, self.names.stacks, self.names.sites, self.place)
-        if not experiment.factors:  # else it is checked at their levels
-            check_rows(experiment, self.place)
-        return experiment
-
-    def _check_changes(self, where: KeyPath, name: str, experiment: Experiment) -> None:
-        """Check what a variant has of its own under load and testbed."""
-        variant = experiment.variants[name]
-
-        def within(table: str) -> PlaceOf:
-            return lambda inner: self.place((*where, table, *inner))
-
-        generators = experiment.load_with.get(experiment.generator, {})
-        with_generator = build(
-            Load,
-            changed_data(experiment.load, generators),
-            lambda inner: self.place(("load_with", experiment.generator, *inner)),
-        )
-        if variant.load.get("loop", with_generator.loop) != with_generator.loop:
-            raise UserError(
-                f"{within('load')(('loop',))}: a closed loop asks how fast a server can be, an "
-                "open one how it does at a given rate; the two can't be compared. Give all "
-                "variants the same loop"
-            )
-        build(Load, changed_data(with_generator, variant.load_changes), within("load"))
-        build(TestbedSettings, changed_data(experiment.testbed, variant.testbed), within("testbed"))
-
-    def _check_awake(self, experiment: Experiment) -> None:
-        """CPUs that are kept awake are so for all variants and points."""
-        places: list[KeyPath] = [
-            ("variants", name, "testbed", "keep_awake")
-            for name, variant in experiment.variants.items()
-            if "keep_awake" in variant.testbed
-        ]
-        if "testbed.keep_awake" in experiment.factors:
-            places.append(("factors", "testbed.keep_awake"))
-        if places:
-            raise UserError(
-                f"{self.place(places[0])}: CPUs are kept awake for all or for none; set it under "
-                "[testbed] only"
-            )
-
-    def _check_generators(self, experiment: Experiment) -> None:
-        named: dict[KeyPath, str] = {("generator",): experiment.generator}
-        named |= {("load_with", name): name for name in experiment.load_with}
-        for where, name in named.items():
-            if name not in programs():
-                raise UserError(
-                    f"{self.place(where)}: there is no load generator {name!r}; "
-                    f"{nearest(name, programs())}"
-                )
-
-    def _check_variant(self, where: KeyPath, variant: Variant, experiment: Experiment) -> None:
-        names, place = self.names, self.place
-        if variant.stack not in names.stacks:
-            raise UserError(
-                f"{place((*where, 'stack'))}: there is no stack {variant.stack!r}; "
-                f"{nearest(variant.stack, names.stacks)}"
-            )
-        site_name = experiment.site_of(str(where[-1]))
-        site_place = place((*where, "site") if variant.site else ("site",))
-        if site_name not in names.sites:
-            raise UserError(
-                f"{site_place}: there is no site {site_name!r}; {nearest(site_name, names.sites)}"
-            )
-        stack, site = names.stacks[variant.stack], names.sites[site_name]
-        spoken = programs()[experiment.generator].protocol
-        if stack.protocol != spoken:
-            raise UserError(
-                f"{place((*where, 'stack'))}: stack {stack.name} speaks {stack.protocol}, "
-                f"generator {experiment.generator} speaks {spoken}"
-            )
-        check_fit(stack, site, names.stacks.values(), place((*where, "stack")))
-        check_protocol(
-            stack, site, experiment.load_of(str(where[-1])).protocol, names.stacks, place
-        )
-        for name, value in variant.settings.items():
-            check_setting(stack, site, name, value, place((*where, "settings", name)))
 
 
 def _check_variant_names(

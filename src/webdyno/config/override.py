@@ -3,14 +3,13 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from webdyno.config.checks import FACTORS, with_value
 from webdyno.config.reading import KeyPath, written_value
 from webdyno.core.errors import UserError
-from webdyno.core.variant import key_parts, with_key
+from webdyno.core.variant import key_parts
 
 LONGEST_FLAG = 200
 """Letters of a flag that messages show."""
-
-FACTORS = "factors"
 REQUESTS = "requests"
 MOST_PARTS = 10
 
@@ -80,16 +79,6 @@ def _spelled_out(override: Override, data: Mapping[str, Any]) -> Override:
                 return override._replace(key=(FACTORS, key))
             return override._replace(key=("variants", name, "settings", setting))
     return override
-
-
-def with_value(data: dict[str, Any], key: KeyPath, value: object, flag: str) -> dict[str, Any]:
-    """Give an experiment's data with another value of a key; raise UserError where it can't be."""
-    table = data
-    for part in key[:-1]:
-        table = table.get(str(part), {})
-        if not isinstance(table, dict):
-            raise UserError(f"{flag}: {part} holds a value, no further keys")
-    return with_key(data, key, value)
 
 
 def _unvaried(data: dict[str, Any], key: KeyPath) -> dict[str, Any]:

@@ -18,8 +18,8 @@ from typing import Any, TypedDict, Unpack
 from pydantic import TypeAdapter
 
 from webdyno.config import Catalogue, CommandLine, Draft, Override, time_limit
+from webdyno.config.checks import FACTORS
 from webdyno.config.experiment import Source
-from webdyno.config.override import FACTORS
 from webdyno.config.reading import KeyPath, TomlFile, read_value
 from webdyno.config.requests.given import AskedTraffic
 from webdyno.core.base import Budget

@@ -64,7 +64,7 @@ class CostFlags:
 def _rates(key: str, text: str, flag: str) -> "Override":
     """Give the arrival rate; several as levels of a factor."""
     from webdyno.config import Override
-    from webdyno.config.override import FACTORS
+    from webdyno.config.checks import FACTORS
     from webdyno.config.reading import written_value
 
     parts = text.split(",")

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from webdyno.config import Catalogue, CommandLine
-from webdyno.config.compatibility import settings_of
+from webdyno.config.checks import settings_of
 from webdyno.config.reading import shown_value
 from webdyno.core.errors import OperationError, UserError
 from webdyno.core.experiment import Experiment
