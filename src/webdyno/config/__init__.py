@@ -2,8 +2,15 @@
 
 from webdyno.config.catalogue import Catalogue
 from webdyno.config.checks import check_fit, check_setting, read_settings, settings_of
-from webdyno.config.experiment import CommandLine, Draft, read_experiment
-from webdyno.config.override import Override, factors, read_overrides, time_limit
+from webdyno.config.experiment import (
+    CommandLine,
+    Draft,
+    Override,
+    factors,
+    read_experiment,
+    read_overrides,
+    time_limit,
+)
 
 __all__ = [
     "Catalogue",

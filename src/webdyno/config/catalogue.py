@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from webdyno.config.checks import fits
-from webdyno.config.experiment import Draft
-from webdyno.config.override import Override
+from webdyno.config.experiment import Draft, Override
 from webdyno.config.reading import TomlFile, build, nearest
 from webdyno.core.errors import UserError
 from webdyno.core.experiment import Experiment, Level

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from webdyno.config import Catalogue, CommandLine, Draft, Override, time_limit
-from webdyno.config.override import TIME, TIME_IS_LIMIT
+from webdyno.config.experiment import TIME, TIME_IS_LIMIT
 from webdyno.config.reading import KeyPath, build
 from webdyno.core.errors import UserError
 from webdyno.core.experiment import Experiment

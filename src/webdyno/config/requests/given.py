@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote_plus
 
-from webdyno.config.override import Override
+from webdyno.config.experiment import Override
 from webdyno.config.reading import TomlFile
 from webdyno.config.requests.entries import (
     MOST_BODY_BYTES,
