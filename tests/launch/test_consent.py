@@ -12,8 +12,7 @@ import pytest
 from builders import SimulatedVariant, simulated_run
 from e2e.commands import webdyno_here
 from webdyno.config import Catalogue, Draft
-from webdyno.config.catalogue import BUILT_IN
-from webdyno.config.foreign import commands_around_rounds
+from webdyno.config.catalogue import BUILT_IN, commands_around_rounds
 from webdyno.config.reading import TomlFile
 from webdyno.core.errors import Exit, OperationError, UserError
 from webdyno.core.experiment import State

@@ -13,7 +13,7 @@ import pytest
 
 from builders import SimulatedVariant, simulated_run
 from webdyno.config import Catalogue, CommandLine, read_experiment
-from webdyno.config.foreign import foreign_parts
+from webdyno.config.catalogue import foreign_parts
 from webdyno.core.errors import OperationError, UserError
 from webdyno.core.experiment import Experiment
 from webdyno.core.session import Values

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from webdyno.config import Catalogue
-from webdyno.config.foreign import foreign_parts
+from webdyno.config.catalogue import foreign_parts
 from webdyno.core.errors import UserError
 from webdyno.core.experiment import Experiment
 from webdyno.measure.repeat import keep_for_repeating

@@ -11,8 +11,7 @@ import pytest
 from builders import START, SimulatedRun, SimulatedVariant, simulated_run
 from evidence.stretches import Truth, stretch
 from webdyno.config import Catalogue, CommandLine, read_experiment
-from webdyno.config.catalogue import BUILT_IN
-from webdyno.config.foreign import foreign_parts
+from webdyno.config.catalogue import BUILT_IN, foreign_parts
 from webdyno.config.reading import TomlFile
 from webdyno.core.errors import UserError
 from webdyno.core.experiment import Experiment

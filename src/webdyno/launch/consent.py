@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from webdyno.config import Catalogue
-from webdyno.config.foreign import ForeignPart, commands_around_rounds, foreign_parts
+from webdyno.config.catalogue import ForeignPart, commands_around_rounds, foreign_parts
 from webdyno.core.base import Model
 from webdyno.core.errors import OperationError, UserError
 from webdyno.core.experiment import Experiment, State

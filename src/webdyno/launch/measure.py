@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from webdyno.config import Catalogue
-from webdyno.config.foreign import commands_around_rounds, foreign_parts
+from webdyno.config.catalogue import commands_around_rounds, foreign_parts
 from webdyno.core.errors import OperationError
 from webdyno.core.experiment import Experiment
 from webdyno.core.format import count, duration
