@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webdyno.config.requests.given import read_curl
+from webdyno.config.traffic import read_curl
 from webdyno.core.errors import UserError
 from webdyno.core.request import WrittenRequest
 

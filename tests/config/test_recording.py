@@ -11,7 +11,7 @@ import tomli_w
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from webdyno.config.requests.recording import read_recording
+from webdyno.config.recording import read_recording
 from webdyno.core.errors import UserError
 from webdyno.core.experiment import Experiment
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from webdyno.config import Catalogue
 from webdyno.config.experiment import Override, read_experiment
 from webdyno.config.reading import TomlFile
-from webdyno.config.requests.entries import _of_csv, read_rows
+from webdyno.config.requests import _of_csv, read_rows
 from webdyno.core.errors import UserError
 
 

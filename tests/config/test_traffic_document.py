@@ -6,7 +6,7 @@ import tomllib
 from pathlib import Path
 
 from webdyno.config import Catalogue, CommandLine, read_experiment
-from webdyno.config.requests.given import read_curl
+from webdyno.config.traffic import read_curl
 from webdyno.core.request import WrittenRequest
 
 TEXT = (Path(__file__).parents[2] / "docs/how-to/traffic.md").read_text(encoding="utf-8")

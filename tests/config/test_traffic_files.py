@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webdyno.config.requests.entries import open_secrets
-from webdyno.config.requests.given import read_har, read_request_file
+from webdyno.config.requests import open_secrets
+from webdyno.config.traffic import read_har, read_request_file
 from webdyno.core.errors import UserError
 from webdyno.core.request import WrittenRequest
 from webdyno.traffic.log import LogSelection

@@ -24,7 +24,7 @@ MODULES = (
     *("launch.arrangement", "launch.measure", "measure.session", "measure.repeat"),
     *("measure.budget", "comparison", "comparison.sweep", "report.view", "report.brief"),
     *("media.terminal", "systems.variants", "systems.project", "systems.revisions.repository"),
-    *("host.this_machine", "config.requests.given", "load.ab", "load.httperf"),
+    *("host.this_machine", "config.traffic", "load.ab", "load.httperf"),
     *("load.redis_benchmark", "load.wrk", "load.split_and_merge"),
 )
 """What commands import once they are called; what only few of them need they import themselves."""

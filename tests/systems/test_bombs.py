@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from webdyno.config.requests.personal import parsed_json, without_personal
+from webdyno.config.personal import parsed_json, without_personal
 from webdyno.core.errors import UserError
 from webdyno.systems.conf import nginx_read
 from webdyno.systems.containers.compose_file import read_compose, variables_of

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from webdyno.config.reading import KeyPath, PlaceOf, build, nearest, shown_value, written_value
-from webdyno.config.requests.entries import check_rows
+from webdyno.config.requests import check_rows
 from webdyno.core.errors import UserError
 from webdyno.core.experiment import Experiment, Level
 from webdyno.core.load import Load

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol
 
 from webdyno.config.checks import FACTORS, Checks, Names, with_value
 from webdyno.config.reading import KeyPath, nearest, written_value
-from webdyno.config.requests.entries import with_contents
+from webdyno.config.requests import with_contents
 from webdyno.core.errors import UserError
 from webdyno.core.experiment import Experiment
 from webdyno.core.stack import Site

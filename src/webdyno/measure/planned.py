@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from webdyno.config import Catalogue
-from webdyno.config.requests.entries import read_rows
+from webdyno.config.requests import read_rows
 from webdyno.core.errors import UserError
 from webdyno.core.experiment import Experiment
 from webdyno.core.hiding import keep_secret

@@ -9,8 +9,8 @@ from statistics import fmean
 from typing import Literal
 from urllib.parse import unquote
 
-from webdyno.config.requests.entries import path_of
-from webdyno.config.requests.personal import is_key, variable_name, without_personal
+from webdyno.config.personal import is_key, variable_name, without_personal
+from webdyno.config.requests import path_of
 
 Treatment = Literal["drop", "hash", "keep"]
 QUERIES, PARTS = "queries", "parts of paths that look personal"

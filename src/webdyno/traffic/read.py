@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from webdyno.config.requests.entries import text_of
+from webdyno.config.requests import text_of
 from webdyno.core.errors import UserError
 from webdyno.core.files import unreadable
 from webdyno.core.format import number

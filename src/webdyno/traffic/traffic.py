@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import tomli_w
 
-from webdyno.config.requests.entries import with_body
+from webdyno.config.requests import with_body
 from webdyno.core import format as text
 from webdyno.core.errors import UserError
 from webdyno.core.replay import MOST_REPLAYED, Replay

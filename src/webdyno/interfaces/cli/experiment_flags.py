@@ -18,7 +18,7 @@ from webdyno.interfaces.cli.flags import (
 
 if TYPE_CHECKING:  # pydantic takes a while to import
     from webdyno.config import Override
-    from webdyno.config.requests.given import AskedTraffic
+    from webdyno.config.traffic import AskedTraffic
     from webdyno.core.testbed import TestbedSettings
     from webdyno.launch.arrangement import AskedSystems
 
@@ -118,7 +118,7 @@ class TrafficFlags:
 
     def read(self) -> "AskedTraffic":
         """Give what they ask for."""
-        from webdyno.config.requests.given import AskedTraffic
+        from webdyno.config.traffic import AskedTraffic
 
         return AskedTraffic(self.traffic)
 

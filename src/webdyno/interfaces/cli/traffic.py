@@ -184,7 +184,7 @@ def _flow(recordings: Sequence[Path], output: Path) -> Exit:
     """Write what one user did in a browser as a login and a flow."""
     import tomli_w
 
-    from webdyno.config.requests.recording import read_recording
+    from webdyno.config.recording import read_recording
     from webdyno.core.files import write_whole
     from webdyno.core.format import count
     from webdyno.media.console import notify

@@ -21,7 +21,7 @@ from webdyno.config import Catalogue, CommandLine, Draft, Override, time_limit
 from webdyno.config.checks import FACTORS
 from webdyno.config.experiment import Source
 from webdyno.config.reading import KeyPath, TomlFile, read_value
-from webdyno.config.requests.given import AskedTraffic
+from webdyno.config.traffic import AskedTraffic
 from webdyno.core.base import Budget
 from webdyno.core.errors import UserError
 from webdyno.core.experiment import Experiment

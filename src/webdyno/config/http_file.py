@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import parse_qsl
 
-from webdyno.config.requests.entries import (
+from webdyno.config.requests import (
     MOST_BODY_BYTES,
     Entry,
     headers_of,

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
+from webdyno.config.personal import is_secret, leaves, parsed_json
 from webdyno.config.reading import PlaceOf
-from webdyno.config.requests.personal import is_secret, leaves, parsed_json
 from webdyno.core.errors import UserError
 from webdyno.core.experiment import Experiment
 from webdyno.core.files import MIB, opened, read_named, reading

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from webdyno.config.requests.entries import Entry, path_of, read_requests, with_body
-from webdyno.config.requests.personal import (
+from webdyno.config.personal import (
     field_words,
     form_pairs,
     is_key,
@@ -28,6 +27,7 @@ from webdyno.config.requests.personal import (
     variable_name,
     without_personal,
 )
+from webdyno.config.requests import Entry, path_of, read_requests, with_body
 from webdyno.core.errors import UserError
 from webdyno.core.request import JSON_TYPE
 from webdyno.formats.har import HarEntry, body_of, har_entries, own_requests

@@ -16,8 +16,9 @@ from typing import Any
 from urllib.parse import quote_plus
 
 from webdyno.config.experiment import Override
+from webdyno.config.http_file import LOGIN, requests_of
 from webdyno.config.reading import TomlFile
-from webdyno.config.requests.entries import (
+from webdyno.config.requests import (
     MOST_BODY_BYTES,
     Entry,
     counted,
@@ -28,7 +29,6 @@ from webdyno.config.requests.entries import (
     read_requests,
     with_body,
 )
-from webdyno.config.requests.http_file import LOGIN, requests_of
 from webdyno.core.errors import UserError
 from webdyno.core.files import read_named
 from webdyno.core.registry import spelled

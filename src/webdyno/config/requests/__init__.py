@@ -1,1 +1,0 @@
-"""Requests as people have them at hand: tables, curl, .http files, a browser's recording."""
