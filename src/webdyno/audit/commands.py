@@ -1,11 +1,8 @@
-"""Load generators' command lines as people write them down, and what outputs below them say.
-
-Typesetters' dashes and all.
-"""
+"""Load generators' command lines as people write them down, typesetters' dashes and all."""
 
 import re
-from collections.abc import Sequence
 from dataclasses import replace
+from itertools import takewhile
 from typing import Any
 
 from webdyno.formats.facts import in_ms
@@ -166,7 +163,7 @@ SEVERAL = 2
 
 
 def find_command(line: NumberedLine) -> Command | None:
-    """Give the command that a line shows."""
+    """Return the command that a line shows."""
     if not any(mark in line.text for mark in ("-", "\u2013", "\u2014", "://", "localhost")):
         return None
     match = _COMMAND.search(line.text)
@@ -182,11 +179,13 @@ def find_command(line: NumberedLine) -> Command | None:
     said: dict[str, Any] = {}
     for option, value in _options(dashed, known):
         said |= _attribute(known[option], option, value)
-    said |= _scripted(said.pop("script", ""), dashed)
+    said |= _pipelining_by(said.pop("script", ""), dashed)
     if not said and not _PROMPT.match(before):
         return None  # a sentence with the tool's name and somebody's address
     if tool not in {"httperf", "redis-benchmark"}:
-        said |= _url(said.pop("url", None), words)
+        addresses = ("http://", "https://", "localhost:", "localhost/")
+        named = [word for word in [said.pop("url", ""), *words] if word.startswith(addresses)]
+        said |= {"path": "/"} | url_figures(named[0]) if named else {}
     if not said:
         return None
     return Command(
@@ -194,13 +193,13 @@ def find_command(line: NumberedLine) -> Command | None:
         line=line.number,
         open_loop=tool in _OPEN or any(_OPEN_LOOP.match(word) for word in dashed),
         whole=not any(_LEFT_OUT.search(word) for word in words),
-        unread=tuple(_unread(dashed, known, NO_MATTER[name])),
+        unread=_unknown_options(dashed, {*known, *NO_MATTER[name]}),
         **{"reconnects": _CLOSE.search(text) is not None} | said,
     )
 
 
 def _words(text: str) -> tuple[list[str], list[str]]:
-    """Give the words up to where the shell would end the command; then with plain dashes."""
+    """Return the words up to where the shell would end the command; then with plain dashes."""
     words: list[str] = []
     for match in _WORD.finditer(text):
         if _SHELL.match(match[0]):
@@ -238,25 +237,22 @@ def _cluster(letters: str, following: str, known: dict[str, str]) -> list[tuple[
     return options
 
 
-def _unread(words: list[str], known: dict[str, str], no_matter: frozenset[str]) -> Sequence[str]:
-    """Give the options that mean something that isn't known."""
-    unread: dict[str, None] = {}
-    for word in words:
-        if word == "--":
-            break
+def _unknown_options(words: list[str], known: set[str]) -> tuple[str, ...]:
+    unknown: dict[str, None] = {}
+    for word in takewhile(lambda word: word != "--", words):
         name = word.partition("=")[0]
         bare = name.lstrip("-")
-        if not word.startswith("-") or not bare[:1].isalpha() or bare in no_matter or bare in known:
+        if not word.startswith("-") or not bare[:1].isalpha() or bare in known:
             continue
         if name.startswith("--"):
-            unread[name] = None
-        elif bare[0] not in no_matter and bare[0] not in known:
-            unread[f"-{bare[0]}" if len(bare) < 3 else name] = None
-    return tuple(unread)
+            unknown[name] = None
+        elif bare[0] not in known:
+            unknown[f"-{bare[0]}" if len(bare) < 3 else name] = None
+    return tuple(unknown)
 
 
 def _attribute(name: str, option: str, value: str) -> dict[str, Any]:
-    """Give what an option says, under the name of Command's attribute."""
+    """Return what an option says, under the name of Command's attribute."""
     if name == "minutes":
         match = _DURATION.match(value)
         unit = (match[2] or "").lower() if match else ""
@@ -298,8 +294,8 @@ def _rate(value: str) -> float | None:
     return float(numeral) * 1000 / unit_ms if unit_ms else None
 
 
-def _scripted(script: str, words: list[str]) -> dict[str, Any]:
-    """Give the pipelining of wrk's `-s pipeline.lua -- 16`."""
+def _pipelining_by(script: str, words: list[str]) -> dict[str, Any]:
+    """Return the pipelining of wrk's `-s pipeline.lua -- 16`."""
     if not script or not _PIPELINE.match(script):
         return {}
     after = words[words.index("--") + 1 :] if "--" in words else []
@@ -307,15 +303,7 @@ def _scripted(script: str, words: list[str]) -> dict[str, Any]:
     return {"pipelining": depth, "pipelined_by": f"-s {script}"}
 
 
-def _url(given: str | None, words: list[str]) -> dict[str, Any]:
-    for word in [given or "", *words]:
-        if word.startswith(("http://", "https://", "localhost:", "localhost/")):
-            return {"path": "/"} | url_figures(word)
-    return {}
-
-
 def prints_for(tool: str) -> str:
-    """Give the tool as which another one prints and is called."""
     return ALIASES.get(tool, tool)
 
 
@@ -330,8 +318,8 @@ def is_another(command: Command, output: Output) -> bool:
     return output.requests > MORE * command.requests + most
 
 
-def joined(output: Output, command: Command) -> Output:
-    """Give an output with what its command line says."""
+def with_command(output: Output, command: Command) -> Output:
+    """Return an output with what its command line says."""
     if command.streams and output.protocol == "http/1.1":  # that is what h2load's -m means there
         by = f"-m {command.streams}"
         command = replace(command, streams=None, pipelining=command.streams, pipelined_by=by)

@@ -116,12 +116,14 @@ def audit_lines(lines: Iterable[NumberedLine]) -> Audit:
     for text_rule in DOCUMENT_RULES:
         for seen in text_rule.check(document):
             warnings.add(text_rule, seen, seen.tool)
+    read = _what_was_read(document)
+    unread = outside(document.of(UnreadPart), [(each.first_line, each.last_line) for each in read])
     return Audit(
         warnings=sorted(warnings.listed, key=lambda each: (each.severity == "note", each.line)),
         more=dict(warnings.more),
-        read=_read(document),
+        read=read,
         unread=document.excluded,
-        not_read=_not_read(document),
+        not_read=[_lines_of(part.kind, part) for part in unread],
     )
 
 
@@ -150,27 +152,15 @@ class _Warnings:
         )
 
 
-def _read(document: AuditedText) -> list[Read]:
-    items: list[Output | TextTable | Command] = [
-        *document.of(Output),
-        *(table for table in document.of(TextTable) if not table.is_list),
-        *document.of(Command),
+def _what_was_read(document: AuditedText) -> list[Read]:
+    outputs = [_lines_of(output.tool, output) for output in document.of(Output)]
+    tables = [_lines_of(TABLE, each) for each in document.of(TextTable) if not each.is_list]
+    commands = [
+        Read(kind=COMMAND, first_line=each.line, last_line=each.line)
+        for each in document.of(Command)
     ]
-    parts = [_part(item) for item in items]
-    return sorted(parts, key=lambda part: part.first_line)
+    return sorted([*outputs, *tables, *commands], key=lambda each: each.first_line)
 
 
-def _not_read(document: AuditedText) -> list[Read]:
-    read = [(each.first_line, each.last_line) for each in _read(document)]
-    return [
-        Read(kind=part.kind, first_line=part.first_line, last_line=part.last_line)
-        for part in outside(document.of(UnreadPart), read)
-    ]
-
-
-def _part(item: Output | TextTable | Command) -> Read:
-    if isinstance(item, Output):
-        return Read(kind=item.tool, first_line=item.first_line, last_line=item.last_line)
-    if isinstance(item, TextTable):
-        return Read(kind=TABLE, first_line=item.first_line, last_line=item.last_line)
-    return Read(kind=COMMAND, first_line=item.line, last_line=item.line)
+def _lines_of(kind: str, part: Output | TextTable | UnreadPart) -> Read:
+    return Read(kind=kind, first_line=part.first_line, last_line=part.last_line)

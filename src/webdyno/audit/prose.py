@@ -102,7 +102,7 @@ Hint = CountedLoop | PageCache | ClientCpu | RanOut | PipelineDepth
 
 
 def hints(line: NumberedLine) -> Iterator[Hint]:
-    """Give what a line of prose or of a program gives away."""
+    """Return what a line of prose or of a program gives away."""
     small = line.text.lower()
     if not any(word in small for word in _WORDS):
         return
@@ -120,7 +120,7 @@ def hints(line: NumberedLine) -> Iterator[Hint]:
 
 
 def _cache_in_use(text: str) -> str | None:
-    """Name a cache of responses, unless the sentence says that it isn't there."""
+    """Return the name of a cache of responses, unless the sentence says that it isn't there."""
     for match in _PAGE_CACHE.finditer(text):
         before, behind = text[max(0, match.start() - 120) : match.start()], text[match.end() :]
         kernels = match[0].lower().startswith("page") and _KERNELS.search(before)
@@ -201,7 +201,7 @@ class UnreadFinder:
     _part: UnreadPart | None = None
 
     def take(self, line: NumberedLine) -> Iterator[UnreadPart]:
-        """Look at the next line; gives the part that ended before it."""
+        """Look at the next line; return the part that ended before it."""
         part, text = self._part, line.text
         if part and line.number - part.last_line > GAP:
             yield from self.end()
@@ -223,7 +223,7 @@ class UnreadFinder:
         )
 
     def end(self) -> Iterator[UnreadPart]:
-        """Give the part under way, if it is one."""
+        """Return the part under way, if it is one."""
         part, self._part = self._part, None
         if part and part.is_result:
             yield part
@@ -236,30 +236,19 @@ def _is_figure(text: str) -> bool:
 
 
 def outside(parts: Iterable[UnreadPart], read: Iterable[tuple[int, int]]) -> list[UnreadPart]:
-    """Give the parts of which no line was read after all, and no line is in an earlier part."""
+    """Return the parts of which no line was read after all, and no line is in an earlier part."""
+    firsts: list[int] = []
+    lasts: list[int] = []
+    for first, last in sorted(read):  # ranges that overlap become one
+        if lasts and first <= lasts[-1]:
+            lasts[-1] = max(last, lasts[-1])
+        else:
+            firsts.append(first)
+            lasts.append(last)
     kept: list[UnreadPart] = []
-    ranges = Ranges(read)
     for part in sorted(parts, key=lambda each: each.first_line):
-        apart = not kept or part.first_line > kept[-1].last_line
-        if apart and not ranges.meet(part.first_line, part.last_line):
+        before = bisect_right(firsts, part.last_line)
+        was_read = before > 0 and lasts[before - 1] >= part.first_line
+        if not was_read and (not kept or part.first_line > kept[-1].last_line):
             kept.append(part)
     return kept
-
-
-class Ranges:
-    """Ranges of lines, joined where they overlap."""
-
-    def __init__(self, ranges: Iterable[tuple[int, int]]) -> None:
-        self._firsts: list[int] = []
-        self._lasts: list[int] = []
-        for first, last in sorted(ranges):
-            if self._lasts and first <= self._lasts[-1]:
-                self._lasts[-1] = max(last, self._lasts[-1])
-            else:
-                self._firsts.append(first)
-                self._lasts.append(last)
-
-    def meet(self, first: int, last: int) -> bool:
-        """Whether a line from first to last is in one of them."""
-        place = bisect_right(self._firsts, last)
-        return place > 0 and self._lasts[place - 1] >= first

@@ -3,11 +3,13 @@
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from webdyno.audit.commands import find_command, is_another, joined, prints_for
+from pydantic import TypeAdapter
+
+from webdyno.audit.commands import find_command, is_another, prints_for, with_command
 from webdyno.audit.prose import FIGURES, Hint, UnreadFinder, UnreadPart, hints
 from webdyno.audit.tables import TableReader, TextTable
 from webdyno.formats.facts import Facts, Tool
@@ -28,6 +30,7 @@ _JSON_RESULT = re.compile(
 """A key that says that the object holds somebody's measurements."""
 
 _OBJECT = re.compile(r'\{\s*(?:"|$)')
+_ANY_OBJECT: TypeAdapter[dict[str, Any]] = TypeAdapter(dict[str, Any])
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,7 @@ class JsonReader:
         return bool(self._lines) or (line.text[:1] == "{" and _OBJECT.match(line.text) is not None)
 
     def take(self, line: NumberedLine) -> JsonObject | None:
-        """Add a line; gives the object when it was its last."""
+        """Add a line; return the object when it was its last."""
         self._lines.append(line)
         self._size += len(line.text)
         self._depth += line.text.count("{") - line.text.count("}")
@@ -69,30 +72,23 @@ class JsonReader:
         return self.end()
 
     def end(self) -> JsonObject | None:
-        """Give what there is of the object under way, complete or not."""
+        """Return what there is of the object under way, complete or not."""
         lines = self._reset()
         if not lines:
             return None
         text = "\n".join(each.text for each in lines)
-        output = _json_output(_parsed(text), lines[0].number, lines[-1].number)
+        try:
+            parsed = _ANY_OBJECT.validate_python(json.loads(text))
+        except (ValueError, RecursionError):  # braces that hold something else
+            parsed = {}
+        first, last = lines[0].number, lines[-1].number
+        outputs = (tool.json_output(parsed, first, last) for tool in tools())
+        output = next(filter(None, outputs), None)
         return JsonObject(lines, output, not output and _JSON_RESULT.search(text) is not None)
 
     def _reset(self) -> list[NumberedLine]:
         lines, self._lines, self._depth, self._size = self._lines, [], 0, 0
         return lines
-
-
-def _parsed(text: str) -> Mapping[str, Any]:
-    try:
-        parsed = json.loads(text)
-    except (ValueError, RecursionError):  # braces that hold something else
-        return {}
-    return parsed if isinstance(parsed, dict) else {}
-
-
-def _json_output(parsed: Mapping[str, Any], first_line: int, last_line: int) -> Output | None:
-    read = (tool.json_output(parsed, first_line, last_line) for tool in tools())
-    return next(filter(None, read), None)
 
 
 Item = Output | TextTable | Command | Hint | UnreadPart
@@ -152,7 +148,7 @@ class AuditedText:
 def read_items(lines: Iterable[NumberedLine]) -> Iterator[Item]:
     """Read a text in one pass, in memory that doesn't grow with it."""
     reader = _Reader()
-    for line in _repaired(lines):
+    for line in _join_lonely_labels(lines):
         yield from reader.take(line)
     yield from reader.end()
 
@@ -173,7 +169,7 @@ class _Reader:
     unread: UnreadFinder = field(default_factory=UnreadFinder)
 
     def take(self, line: NumberedLine) -> Iterable[Item]:
-        """Give the items that a line ends or is."""
+        """Return the items that a line ends or is."""
         if self.json.wants(line):
             return self._json(self.json.take(line))
         return self._text(line)
@@ -189,7 +185,7 @@ class _Reader:
         return self._other(line)
 
     def _json(self, parsed: JsonObject | None) -> Iterator[Item]:
-        """Give the output that an object is; braces that hold something else are text."""
+        """Return the output that an object is; braces that hold something else are text."""
         if parsed is None:
             return
         first, last = parsed.lines[0].number, parsed.lines[-1].number
@@ -289,7 +285,7 @@ class _Reader:
             return output
         if is_another(command, output):
             return replace(output, other_command=command)
-        return joined(output, command)
+        return with_command(output, command)
 
     def _prose(self, line: NumberedLine) -> Iterator[Item]:
         quiet = list(redis_quiet(line)) if "requests per second" in line.text else []
@@ -305,14 +301,14 @@ class _Reader:
         yield from hints(line)
 
     def _command_in(self, line: NumberedLine) -> Iterator[Item]:
-        """Keep a command for the output that follows; give the one that none followed."""
+        """Keep a command for the output that follows; return the one that none followed."""
         if command := find_command(line):
             if self.command:
                 yield self.command
             self.command = command
 
 
-def _repaired(lines: Iterable[NumberedLine]) -> Iterator[NumberedLine]:
+def _join_lonely_labels(lines: Iterable[NumberedLine]) -> Iterator[NumberedLine]:
     """Join a label that stands alone with the value right below it, or else right above it."""
     label: NumberedLine | None = None
     value: NumberedLine | None = None
@@ -338,7 +334,7 @@ def _repaired(lines: Iterable[NumberedLine]) -> Iterator[NumberedLine]:
 
 
 def _shape(text: str) -> str | None:
-    """Say what kind of value a label lacks; None for a line that is no lonely label."""
+    """Return what kind of value a label lacks; None for a line that is no lonely label."""
     if text[-1] == ":":
         return AB_LABELS.get(text[:-1])
     return "percent" if text[-1] == "%" and _PERCENT.match(text) else None

@@ -87,7 +87,7 @@ class TextTable:
     row_lines: tuple[int, ...] = ()
 
     @property
-    def measured(self) -> list[TextColumn]:
+    def measured_columns(self) -> list[TextColumn]:
         """Its columns of measurements; the first column is the key."""
         return [column for column in self.columns[1:] if column.is_measured]
 
@@ -97,9 +97,8 @@ class TextTable:
         labels, *others = self.columns
         return len(others) == 1 and not labels.heading and not any(labels.figures)
 
-    @property
-    def turned(self) -> "TextTable | None":
-        """The table whose columns are its rows; None where it has no headings or many rows."""
+    def with_rows_as_columns(self) -> "TextTable | None":
+        """Return the table turned; None where it has no headings or many rows."""
         labels, *variants = self.columns
         if len(labels.cells) > MOST_COLUMNS or not all(variant.heading for variant in variants):
             return None
@@ -114,8 +113,10 @@ class TextTable:
             row_lines=(self.first_line,) * len(variants),
         )
 
-    def named(self, heading: str) -> TextColumn | None:
-        return next((each for each in self.columns if each.heading == heading), None)
+    def column_headed(self, heading: re.Pattern[str], *, key: bool = True) -> TextColumn | None:
+        """Return the first column of such a heading; `key`: it may be the first of all."""
+        columns = self.columns if key else self.columns[1:]
+        return next((each for each in columns if heading.search(each.heading)), None)
 
 
 @dataclass
@@ -130,7 +131,7 @@ class TableReader:
     _above: list[NumberedLine] = field(default_factory=list)
 
     def take(self, line: NumberedLine) -> list[TextTable]:
-        """Look at the next line; gives the table that it ends."""
+        """Look at the next line; return the table that it ends."""
         text = line.text.translate(_FRAME)
         cells = split(text)
         if len(cells) >= 2 and self._is_row(text, cells):
@@ -165,7 +166,7 @@ class TableReader:
         return ended
 
     def end(self) -> list[TextTable]:
-        """Give the table that was under way, if it is one."""
+        """Return the table that was under way, if it is one."""
         rows, self._rows = self._rows, []
         lines, self._lines = self._lines, []
         header, self._header, self._ruled = self._header, None, False
@@ -198,7 +199,7 @@ class TableReader:
 
 
 def split(text: str) -> list[str]:
-    """Split a line into cells; a line that is no row gives at most one."""
+    """Return a line's cells; at most one of a line that is no row."""
     if "\t" in text:
         cells = text.split("\t")
     elif "|" in text:

@@ -51,7 +51,6 @@ LINK_FULL = (0.92, 0.955)
 wire are 94.1%."""
 OUR_OWN = {"localhost", "::1"}
 
-
 _MISSED = (
     "The client or the server could not keep up: from here on times grow as long as the run "
     "lasts, and say how long it was."
@@ -75,16 +74,11 @@ def throughput_times_time(output: Output) -> Iterator[Violation]:
         return
     expected = rate * took_s
     # The throughput has been rounded as well; small ones most of all.
-    tolerance = AGREE * requests + rate * _unsampled_s(output) + 0.01 * took_s + 1
+    tolerance = AGREE * requests + rate * SAMPLED_S.get(output.tool, ROUNDING_S) + 0.01 * took_s + 1
     if abs(expected - requests) > tolerance:
         what = f"{numeral(rate, 6)} requests/s over {numeral(took_s)} s are {numeral(expected)} "
-        yield Violation(
-            output.where("throughput_rps"), f"{what}requests, and {numeral(requests)} are reported"
-        )
-
-
-def _unsampled_s(output: Output) -> float:
-    return SAMPLED_S.get(output.tool, ROUNDING_S)
+        what += f"requests, and {numeral(requests)} are reported"
+        yield Violation(output.where("throughput_rps"), what)
 
 
 @rule(
@@ -98,7 +92,7 @@ def transfer_times_time(output: Output) -> Iterator[Violation]:
     if not speed or not took_s or not total or output.tool == "httperf":
         return  # httperf's Net I/O counts requests, too
     expected = speed * 1024 * took_s
-    tolerance = AGREE * total + speed * 1024 * _unsampled_s(output) + 20 * took_s
+    tolerance = AGREE * total + speed * 1024 * SAMPLED_S.get(output.tool, ROUNDING_S) + 20 * took_s
     if abs(expected - total) > tolerance:
         what = f"{numeral(speed, 6)} KB/s over {numeral(took_s)} s are {numeral(expected)} bytes, "
         yield Violation(output.where("transfer_kib_s"), f"{what}and {numeral(total)} are reported")
@@ -120,10 +114,9 @@ def document_size(output: Output) -> Iterator[Violation]:
         how = "longer"
     else:
         return
-    what = (
-        f"{numeral(response)} bytes were received per response, and the document is said to have "
-    )
-    yield Violation(output.where("document_bytes"), f"{what}{numeral(document)}: it was {how}")
+    what = f"{numeral(response)} bytes were received per response, and the document is said to "
+    what += f"have {numeral(document)}: it was {how}"
+    yield Violation(output.where("document_bytes"), what)
 
 
 @rule(
@@ -245,11 +238,7 @@ def dropped_iterations(output: Output) -> Iterator[Violation]:
     yield Violation(output.where("dropped"), what, output.dropped > DROPPED * whole)
 
 
-@rule(
-    "rate-missed",
-    why=_MISSED,
-    instead=_LESS,
-)
+@rate_missed.also
 def growing_queue(output: Output) -> Iterator[Violation]:
     mean, took_s = output.mean_ms, output.duration_s
     if output.loop != "open" or mean is None or not took_s:
@@ -257,10 +246,8 @@ def growing_queue(output: Output) -> Iterator[Violation]:
     if output.max_ms is not None and mean < GROWN * output.max_ms:
         return
     if mean / 1000 > QUEUE * took_s:
-        what = (
-            f"responses came {numeral(mean / 1000)} s late on average in a run of "
-            f"{numeral(took_s)} s"
-        )
+        what = f"responses came {numeral(mean / 1000)} s late on average "
+        what += f"in a run of {numeral(took_s)} s"
         yield Violation(output.where("mean_ms"), what)
 
 
@@ -276,10 +263,8 @@ def link_limited(output: Output) -> Iterator[Violation]:
     mbit = output.transfer_kib_s * 1024 * 8 / 1e6
     for link in LINKS_MBIT:
         if LINK_FULL[0] <= mbit / link <= LINK_FULL[1]:
-            what = (
-                f"{numeral(mbit)} Mbit/s of responses is what a link of {numeral(link)} Mbit/s "
-                "holds"
-            )
+            what = f"{numeral(mbit)} Mbit/s of responses is what a link of {numeral(link)} Mbit/s "
+            what += "holds"
             yield Violation(output.where("transfer_kib_s"), what, serious=output.host is not None)
 
 

@@ -31,7 +31,6 @@ _APACHE_NOT_FOUND = (
     "<p>The requested URL{path} was not found on this server.</p>\n</body></html>\n"
 )
 
-
 CHECKED = (
     "webdyno load URL --expect-status 200 --expect-bytes BYTES --fail-if 'failures > 0' checks "
     "each response and counts only right ones"
@@ -302,33 +301,26 @@ def few_rate_samples(output: Output) -> Iterator[Violation]:
 )
 def only_throughput(output: Output) -> Iterator[Violation]:
     if output.requests is None and output.duration_s is None and output.demanded_rps is None:
-        what = (
-            f"{output.path or output.tool}: throughput, but neither length nor number of requests"
-        )
+        what = f"{output.path or output.tool}: throughput, but neither length "
+        what += "nor number of requests"
         yield Violation(output.first_line, what, serious=False)
 
 
 def _page_of_that_length(output: Output) -> str | None:
-    """Name the error page that is exactly as long as the document which was measured."""
-    if output.document_bytes is None or not output.server:
-        return None
-    pages = _nginx(output.server) if output.server.startswith("nginx") else _apache(output)
-    names = [name for name, length in pages if length == output.document_bytes]
-    return " or ".join(names) or None
-
-
-def _nginx(server: str) -> Iterator[tuple[str, int]]:
-    for status, reason in _NGINX_REASONS.items():
-        page = _NGINX.format(title=f"{status} {reason}", server=server)
-        yield f"nginx's {status} page", len(page)
-
-
-def _apache(output: Output) -> Iterator[tuple[str, int]]:
-    if not output.server or not output.server.startswith("Apache"):
-        return
-    # Up to 2.4.41 it names the path, without the query.
-    for path in ("", f" {(output.path or '').partition('?')[0]}"):
-        yield "Apache's 404 page for this path", len(_APACHE_NOT_FOUND.format(path=path))
+    """Return the error page that is exactly as long as the document which was measured."""
+    server = output.server or ""
+    pages: list[tuple[str, str]] = []
+    if server.startswith("nginx"):
+        pages += [
+            (f"nginx's {status} page", _NGINX.format(title=f"{status} {reason}", server=server))
+            for status, reason in _NGINX_REASONS.items()
+        ]
+    elif server.startswith("Apache"):
+        # Up to 2.4.41 it names the path, without the query.
+        paths = ("", f" {(output.path or '').partition('?')[0]}")
+        name = "Apache's 404 page for this path"
+        pages += [(name, _APACHE_NOT_FOUND.format(path=path)) for path in paths]
+    return " or ".join(name for name, page in pages if len(page) == output.document_bytes) or None
 
 
 RULES = (

@@ -17,25 +17,27 @@ ERROR_PAGE_SIZE = 0.03
 TABLES_COMPARED = 4
 """Tables before the present one that it is compared with."""
 
-
+_SAME_DOCUMENT = (
+    "webdyno compare nginx apache-prefork --site static --path /100KB.txt serves one document from "
+    "both, and gives no verdict while the bodies differ."
+)
 _KEEP = "webdyno run writes summary.csv and the report from the same records: nothing is retyped."
 
 
 def _nearby(document: AuditedText) -> Iterator[tuple[TextTable, TextTable]]:
-    """Give each table with those before it that have the same headings and the same key."""
+    """Return each table with those before it that have the same headings and the same key."""
     tables = document.of(TextTable)
     for place, table in enumerate(tables):
+        headings = [each.heading for each in table.columns]
         for before in tables[max(0, place - TABLES_COMPARED) : place]:
-            same = [each.heading for each in before.columns] == [
-                each.heading for each in table.columns
-            ]
+            same = [each.heading for each in before.columns] == headings
             if same and before.columns[0].values == table.columns[0].values:
                 yield before, table
 
 
 def _copies(before: TextTable, table: TextTable) -> list[TextColumn]:
     """Columns that two tables have in common while others of them differ."""
-    measured = table.measured
+    measured = table.measured_columns
     pairs = [
         (mine, theirs)
         for mine, theirs in zip(table.columns, before.columns, strict=True)
@@ -54,10 +56,9 @@ def _copies(before: TextTable, table: TextTable) -> list[TextColumn]:
 def copied_between_tables(document: AuditedText) -> Iterator[Violation]:
     for before, table in _nearby(document):
         for column in _copies(before, table):
-            what = (
-                f"column {_name(column)} has the same {numeral(len(column.cells))} figures as in "
-            )
-            yield Violation(table.first_line, f"{what}the table in line {before.first_line}")
+            what = f"column {_name(column)} has the same {numeral(len(column.cells))} figures as "
+            what += f"in the table in line {before.first_line}"
+            yield Violation(table.first_line, what)
 
 
 @rule(
@@ -67,7 +68,7 @@ def copied_between_tables(document: AuditedText) -> Iterator[Violation]:
 )
 def copied_within_table(document: AuditedText) -> Iterator[Violation]:
     for table in document.of(TextTable):
-        for a, b in combinations(table.measured, 2):
+        for a, b in combinations(table.measured_columns, 2):
             if a.values == b.values and not _both_count(a, b):
                 what = f"columns {_name(a)} and {_name(b)} have the same "
                 yield Violation(table.first_line, f"{what}{numeral(len(a.cells))} figures")
@@ -81,7 +82,7 @@ def _both_count(a: TextColumn, b: TextColumn) -> bool:
 
 
 def _rate_and_speed(document: AuditedText) -> Iterator[tuple[TextTable, TextTable]]:
-    """Give pairs of tables: requests per second, and kilobytes per second, of the same rows."""
+    """Return pairs of tables: requests per second, and kilobytes per second, of the same rows."""
     for before, table in _nearby(document):
         if {before.unit, table.unit} == {"rps", "kib_s"}:
             yield (before, table) if before.unit == "rps" else (table, before)
@@ -91,8 +92,8 @@ def _sizes(rates: TextTable, speeds: TextTable) -> dict[str, float]:
     """Bytes of a response by column, from kilobytes and requests per second; no copied columns."""
     copied = {column.heading for column in _copies(rates, speeds)}
     sizes = {}
-    for column in rates.measured:
-        speed = speeds.named(column.heading)
+    for column in rates.measured_columns:
+        speed = next((each for each in speeds.columns if each.heading == column.heading), None)
         if speed is None or column.heading in copied or not column.heading:
             continue
         pairs = zip(speed.values, column.values, strict=True)
@@ -106,8 +107,7 @@ def _sizes(rates: TextTable, speeds: TextTable) -> dict[str, float]:
 @rule(
     "different-documents",
     why="The columns are about documents of different size: their throughputs can't be compared.",
-    instead="webdyno compare nginx apache-prefork --site static --path /100KB.txt serves one "
-    "document from both, and gives no verdict while the bodies differ.",
+    instead=_SAME_DOCUMENT,
 )
 def documents_differ_by_column(document: AuditedText) -> Iterator[Violation]:
     for rates, speeds in _rate_and_speed(document):
@@ -135,10 +135,8 @@ def error_page_column(document: AuditedText) -> Iterator[Violation]:
                 page = output.response_bytes or 0
                 if abs(size - page) <= ERROR_PAGE_SIZE * page:
                     what = f"“{name}” has {numeral(size)} bytes per response, like the run in line "
-                    what += (
-                        f"{output.first_line} that got nothing but error pages ({numeral(page)})"
-                    )
-                    yield Violation(rates.first_line, what)
+                    what += f"{output.first_line} that got nothing but error pages "
+                    yield Violation(rates.first_line, f"{what}({numeral(page)})")
                     break
 
 
@@ -147,12 +145,12 @@ def _name(column: TextColumn) -> str:
 
 
 def _both_ways(document: AuditedText) -> Iterator[TextTable]:
-    """Give the tables, and those whose rows are quantities with their columns as rows."""
+    """Return the tables, and those whose rows are quantities with their columns as rows."""
     for table in document.of(TextTable):
         yield table
-        labels = table.columns[0].cells
-        if any(_FAILURES.search(label) for label in labels) and (turned := table.turned):
-            yield turned
+        if any(map(_FAILURES.search, table.columns[0].cells)):
+            turned = table.with_rows_as_columns()
+            yield from [turned] if turned else []
 
 
 @rule(
@@ -163,10 +161,9 @@ def _both_ways(document: AuditedText) -> Iterator[TextTable]:
     "failure apart.",
 )
 def failures_column(document: AuditedText) -> Iterator[Violation]:
-    """Say in which rows of a column of failures too many failed."""
     for table in _both_ways(document):
-        requests = _headed(table, _REQUESTS)
-        if not requests and not any(_MEASURED.search(each.heading) for each in table.columns):
+        requests = table.column_headed(_REQUESTS, key=False)
+        if not requests and not table.column_headed(_MEASURED):
             continue
         for column in table.columns[1:]:
             if not _FAILURES.search(column.heading) or column is requests:
@@ -189,21 +186,15 @@ def failures_column(document: AuditedText) -> Iterator[Violation]:
 
 
 def _of_unknown(table: TextTable, column: TextColumn) -> Iterator[Violation]:
-    """Say what failed in rows that give throughput, and no number of requests."""
-    rate = next((each for each in table.columns if _RATE.search(each.heading)), None)
+    """Check rows that give throughput, and no number of requests."""
+    rate = table.column_headed(_RATE)
     if "%" in column.heading or not rate:
         return
     for place, (failed, rps) in enumerate(zip(column.values, rate.values, strict=True)):
-        if (
-            failed
-            and rps
-            and "%" not in column.cells[place]
-            and not _SCALED.search(rate.cells[place])
-        ):
+        cell = column.cells[place]
+        if failed and rps and "%" not in cell and not _SCALED.search(rate.cells[place]):
             share = failed / (rps * MINUTE_S)
-            what = (
-                f"{_name(column)} is {column.cells[place]} for {_row_name(table, place)}, of how "
-            )
+            what = f"{_name(column)} is {cell} for {_row_name(table, place)}, of how "
             what += f"many requests is not stated: {numeral(100 * share)}% of a minute's"
             yield Violation(table.row_lines[place], what, serious=share > TOLERATED)
 
@@ -211,7 +202,6 @@ def _of_unknown(table: TextTable, column: TextColumn) -> Iterator[Violation]:
 def _share(
     column: TextColumn, requests: TextColumn | None, place: int, value: float
 ) -> float | None:
-    """Give the share of requests that failed, from a percentage or a count."""
     if "%" in column.heading or "%" in column.cells[place]:
         return value / 100
     whole = requests.values[place] if requests else None
@@ -224,31 +214,27 @@ def _share(
     instead="webdyno load URL --expect-status 200 --fail-if 'failures > 0' notices at once.",
 )
 def status_column(document: AuditedText) -> Iterator[Violation]:
-    """Say how many rows of a column of status codes are no success."""
     for table in document.of(TextTable):
-        column = next((each for each in table.columns if _STATUS.search(each.heading)), None)
+        column = table.column_headed(_STATUS)
         figures = column.figures if column else []
         if not column or not figures or not all(v.is_integer() and 100 <= v < 600 for v in figures):
             continue
         bad = [place for place, value in enumerate(column.values) if value and value // 100 != 2]
-        if len(bad) > TOLERATED * len(column.figures):
-            what = f"{numeral(len(bad))} of {numeral(len(column.figures))} rows of {_name(column)} "
-            codes = sorted({column.cells[place] for place in bad})[:5]
-            yield Violation(
-                table.row_lines[bad[0]], f"{what}are no 2xx status ({', '.join(codes)})"
-            )
+        if len(bad) > TOLERATED * len(figures):
+            codes = ", ".join(sorted({column.cells[place] for place in bad})[:5])
+            what = f"{numeral(len(bad))} of {numeral(len(figures))} rows of {_name(column)} "
+            yield Violation(table.row_lines[bad[0]], f"{what}are no 2xx status ({codes})")
 
 
 @rule(
     "different-documents",
     why="The rows are about responses of different size: their throughputs can't be compared.",
-    instead="webdyno compare nginx apache-prefork --site static --path /100KB.txt serves one "
-    "document from both, and gives no verdict while the bodies differ.",
+    instead=_SAME_DOCUMENT,
 )
 def documents_differ_by_row(document: AuditedText) -> Iterator[Violation]:
-    """Compare bytes per response of the rows, where each row is a variant."""
     for table in document.of(TextTable):
-        requests, received = _headed(table, _REQUESTS), _headed(table, _BYTES)
+        requests = table.column_headed(_REQUESTS, key=False)
+        received = table.column_headed(_BYTES, key=False)
         if not requests or not received or as_number(table.columns[0].cells[0]) is not None:
             continue
         pairs = zip(requests.values, received.values, strict=True)
@@ -262,10 +248,6 @@ def documents_differ_by_row(document: AuditedText) -> Iterator[Violation]:
                 what = f"bytes ÷ requests is {numeral(a_bytes)} for {_row_name(table, a)} and "
                 what += f"{numeral(b_bytes)} for {_row_name(table, b)}"
                 yield Violation(table.row_lines[b], what)
-
-
-def _headed(table: TextTable, heading: re.Pattern[str]) -> TextColumn | None:
-    return next((each for each in table.columns[1:] if heading.search(each.heading)), None)
 
 
 def _row_name(table: TextTable, place: int) -> str:

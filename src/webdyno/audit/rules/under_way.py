@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from webdyno.audit.reader import AuditedText
 from webdyno.audit.rules import Violation, numeral, rule
@@ -37,7 +36,7 @@ MEAN_STEP_MS = {"autocannon": 1.0, "hey": 0.05, "oha": 0.05}
 
 
 def _successes_rps(output: Output) -> float | None:
-    """Give the rate of the requests that the mean latency is of: failures may take no time."""
+    """Return the rate of the requests that the mean latency is of: failures may take no time."""
     rated = output.requests if output.rated_requests is None else output.rated_requests
     if not output.throughput_rps or not output.requests or not rated:
         return output.throughput_rps
@@ -122,62 +121,33 @@ def _kept_busy(output: Output) -> bool:
     )
 
 
-@dataclass(frozen=True)
-class _Columns:
-    """Those of a table that Little's law is about."""
-
-    connections: TextColumn
-    rate: TextColumn
-    mean: TextColumn | None
-    """Mean latency; where there is none, it lies between the next two."""
-    median: TextColumn | None
-    high: TextColumn | None
-
-
-def _columns(table: TextTable) -> _Columns | None:
-    def headed(heading: re.Pattern[str]) -> TextColumn | None:
-        return next((each for each in table.columns if heading.search(each.heading)), None)
-
-    connections, rate = headed(_CONNECTIONS), headed(_RATE)
-    if not connections or not rate or headed(_OFFERED):
-        return None
-    return _Columns(connections, rate, headed(_MEAN), headed(_MEDIAN), headed(_HIGH))
-
-
 @too_few_under_way.also
 def too_few_in_tables(document: AuditedText) -> Iterator[Violation]:
-    """Say where a row has far fewer under way than connections, if its load was a closed loop."""
+    """Check rows with connections, a rate and latencies, as if their loads were closed loops."""
     for table in document.of(TextTable):
-        columns = _columns(table)
-        for place in range(len(table.row_lines) if columns else 0):
-            if columns and (what := _row(columns, place)):
-                name = table.columns[0].cells[place]
-                line = table.row_lines[place]
-                yield Violation(line, f"“{name}”: {what}", serious=False)
+        connections, rates = table.column_headed(_CONNECTIONS), table.column_headed(_RATE)
+        if not connections or not rates or table.column_headed(_OFFERED):
+            continue
+        for place, count in enumerate(connections.values):
+            rate_rps, mean_ms = _read_rate(rates.cells[place]), _mean_ms(table, place)
+            if not count or count < FEWEST_CONNECTIONS or not rate_rps or mean_ms is None:
+                continue
+            under_way = rate_rps * mean_ms / 1000
+            if under_way < LEAST * count:
+                what = f"“{table.columns[0].cells[place]}”: throughput × latency is "
+                what += f"{numeral(under_way)} requests under way at most, over {numeral(count)} "
+                what += "connections, which a closed loop keeps busy"
+                yield Violation(table.row_lines[place], what, serious=False)
 
 
-def _row(columns: _Columns, place: int) -> str | None:
-    connections = columns.connections.values[place]
-    rate = _scaled(columns.rate.cells[place])
-    mean_ms = _mean_ms(columns, place)
-    if not connections or connections < FEWEST_CONNECTIONS or not rate or mean_ms is None:
+def _mean_ms(table: TextTable, place: int) -> float | None:
+    """Return the mean latency, or more: half of the responses lie below the median."""
+    if mean := table.column_headed(_MEAN):
+        return _cell_ms(mean, place)
+    middle, high = table.column_headed(_MEDIAN), table.column_headed(_HIGH)
+    if not middle or not high:
         return None
-    under_way = rate * mean_ms / 1000
-    if under_way >= LEAST * connections:
-        return None
-    return (
-        f"throughput × latency is {numeral(under_way)} requests under way at most, over "
-        f"{numeral(connections)} connections, which a closed loop keeps busy"
-    )
-
-
-def _mean_ms(columns: _Columns, place: int) -> float | None:
-    """Give the mean latency, or more: half of the responses lie below the median."""
-    if columns.mean:
-        return _cell_ms(columns.mean, place)
-    if not columns.median or not columns.high:
-        return None
-    median_ms, high_ms = _cell_ms(columns.median, place), _cell_ms(columns.high, place)
+    median_ms, high_ms = _cell_ms(middle, place), _cell_ms(high, place)
     return None if median_ms is None or high_ms is None else (median_ms + high_ms) / 2
 
 
@@ -189,7 +159,7 @@ def _cell_ms(column: TextColumn, place: int) -> float | None:
     return None
 
 
-def _scaled(cell: str) -> float | None:
+def _read_rate(cell: str) -> float | None:
     """Read 148,906 or 148.9k; None for what may be something else."""
     match = _NUMBER.match(cell.replace(",", "") if _GROUPED.match(cell) else cell)
     return float(match[1]) * {"": 1, "k": 1e3, "K": 1e3, "M": 1e6}[match[2]] if match else None
