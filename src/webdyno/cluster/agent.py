@@ -51,19 +51,15 @@ def webdyno_version() -> str:
 
 
 def look() -> Machine:
-    """Look at this host.
-
-    Raises UserError or OperationError where nothing could be measured on it.
-    """
+    """Look at this host; raise UserError or OperationError where it can't measure."""
     with open_testbed(TestbedSettings(), find_loadgen()) as testbed:
         return testbed.describe()
 
 
 def parcel_of(fleet: Path, begun: Path | None, experiment: Experiment | None = None) -> bytes:
-    """Pack all that another host needs to run the experiment of a fleet's folder, as a tar file.
+    """Pack what another host needs to run a fleet's experiment, or a part of it, as a tar file.
 
-    Or an `experiment` that is a part of it. With the folder of a run that was `begun` there it goes
-    on.
+    With the folder of a run that was `begun` there it goes on.
     """
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:gz") as file:
@@ -96,7 +92,7 @@ def unpack_parcel(parcel: bytes, place: Path) -> None:
 
 
 def replicate(parcel: bytes, *, yes: bool) -> Iterator[Piece | AgentExit]:
-    """Run an experiment here; give what is measured as it comes, the rest at the end.
+    """Run an experiment here; yield what is measured as it comes, the rest at the end.
 
     With `yes` what the host lacks is installed, and servers of other people's catalogues start.
     Closing the iterator interrupts the run.
@@ -131,7 +127,7 @@ def _without_rounds(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
 
 
 def _call(place: Path, *, yes: bool) -> list[str]:
-    """Give the words that begin the parcel's experiment, or go on with its run."""
+    """Words that begin the parcel's experiment, or go on with its run."""
     if (place / RUN / HEAD_FILE).exists():
         again = {"folder": place / RUN, "yes": yes}
         return words_of("resume", again, allow_commands=True)
@@ -141,7 +137,7 @@ def _call(place: Path, *, yes: bool) -> list[str]:
 
 
 def _news(process: subprocess.Popen[bytes], run: Path, sent: dict[Path, int]) -> Iterator[Piece]:
-    """Give what the run is made of once it has begun, what it measures, and all files at its end.
+    """Yield the run's files once it has begun, what it measures, and all files at its end.
 
     Of `sent` the other side has so many bytes already.
     """
@@ -169,7 +165,7 @@ def _unsent(files: Iterable[Path], run: Path, sent: dict[Path, int]) -> Iterator
 
 
 def answer_link(address: str) -> Iterator[int]:
-    """Give the port on which one measurement is waited for, then answer it."""
+    """Yield the port on which one measurement is waited for, then answer it."""
     with closing(socket.create_server((address, 0))) as server:
         server.settimeout(PATIENCE_S)
         yield server.getsockname()[1]
@@ -187,7 +183,7 @@ def answer_link(address: str) -> Iterator[int]:
 def measure_link(address: str, port: int) -> LinkFacts:
     """Measure how long a byte takes to a host and back, and how many get there in a second.
 
-    This side times itself: no figure is a difference of two clocks. Raises OSError where nobody
+    This side times itself: no figure is a difference of two clocks. Raise OSError where nobody
     answers there.
     """
     with socket.create_connection((address, port), PATIENCE_S) as connection:

@@ -48,20 +48,14 @@ T = TypeVar("T")
 
 
 def at_once(orders: Sequence[Callable[[], T]]) -> list[T]:
-    """Give several orders at once; give what came of them, in their order.
-
-    Raises the first refusal when all have answered.
-    """
+    """Give several orders at once; return what came of them, or raise the first refusal."""
     with ThreadPoolExecutor(max(len(orders), 1)) as pool:
         given = [pool.submit(order) for order in orders]
     return [future.result() for future in given]
 
 
 def _ends(agent: RemoteAgent) -> bool:
-    """End what an agent has started; False where its host is lost, and that has ended with it.
-
-    Who is lost is reported when the next order needs him.
-    """
+    """End what an agent has started; False where its host is lost, which the next order reports."""
     with suppress(HostLost):
         agent.end()
         return True
@@ -78,7 +72,6 @@ class RemoteServers(ServersHost):
         plan: PointPlan,
         variants: Sequence[PlannedVariant],
     ) -> None:
-        """Use the agents of hosts, by name."""
         self._agents, self._addresses, self._plan = agents, addresses, plan
         self._variants = {variant.name: variant for variant in variants}
         self._testbed = plan.experiment.testbed
@@ -180,7 +173,7 @@ class RemoteServers(ServersHost):
         at_once([partial(self._agents[name].at_point, number) for name in names if name])
 
     def _roles_by_host(self, variant: PlannedVariant) -> dict[str, list[str]]:
-        """Give the services of each host, in the order in which they start; the front's last."""
+        """In the order in which they start; the front's host last."""
         resolved = resolve_stack(variant.stack, variant.site, variant.settings, server_cpus=1)
         roles: dict[str, list[str]] = {}
         for role in resolved.roles:
@@ -192,7 +185,7 @@ class RemoteServers(ServersHost):
     def _placement(
         self, variant: str, by_host: Mapping[str, Sequence[str]]
     ) -> dict[str, Placement]:
-        """Find where each service listens; give each host its view of that."""
+        """Find where each service listens; return each host's view of that."""
         addresses: dict[str, tuple[str, int]] = {}
         for host, roles in by_host.items():
             ports = self._agents[host].ports_for(variant, roles)
@@ -207,7 +200,7 @@ class RemoteServers(ServersHost):
 
 
 def keep_files(files: Mapping[str, bytes], folder: Path) -> None:
-    """Write down what came from a host. Raises OperationError for what lies elsewhere."""
+    """Write down what came from a host. Raise OperationError for what lies elsewhere."""
     for name, content in files.items():
         path = Path(os.path.normpath(folder / name))
         if not path.is_relative_to(folder):
@@ -225,7 +218,7 @@ class RemoteClients(ClientsHost):
     def __init__(
         self, agents: Mapping[str, RemoteAgent], names: Sequence[str], plan: PointPlan
     ) -> None:
-        """Use the agents of these hosts; who is named may change from round to round."""
+        """Who is named may change from round to round."""
         self._agents, self._names, self._plan = agents, names, plan
         self._ready: tuple[str, ...] = ()
 
@@ -286,7 +279,7 @@ class ClusterBackend:
     """Hosts of a cluster in their roles, until it is left."""
 
     def __init__(self, hosts: Sequence[RoleHost], *, yes: bool) -> None:
-        """Have these hosts; those that come first are taken first."""
+        """Hosts that come first are taken first."""
         self._hosts = {host.name: host for host in hosts}
         self._yes = yes
         self._agents: dict[str, RemoteAgent] = {}
@@ -302,7 +295,7 @@ class ClusterBackend:
         self._agents.clear()
 
     def resolved(self, experiment: Experiment) -> Experiment:
-        """Name a host for each role. Raises UserError where one isn't there, or none is left."""
+        """Name a host for each role. Raise UserError where one isn't there, or none is left."""
         testbed = experiment.testbed
         named = [*testbed.serving, *testbed.hosts.clients]
         for name in named:

@@ -76,7 +76,7 @@ class Work:
 
 
 def work_at_points(experiment: Experiment) -> list[Work]:
-    """Give each point of an experiment as a work, in their order."""
+    """Return a work for each point of an experiment, in their order."""
     points = [plan.point for plan in plan_points(experiment)]
     return [
         Work(f"point-{point.number:03d}", point.label, only_at(experiment, point))
@@ -85,7 +85,7 @@ def work_at_points(experiment: Experiment) -> list[Work]:
 
 
 def finished_runs(out: Path, part: str = "") -> list[RunFolder]:
-    """Give the runs of a work that came to their end, whatever their verdict."""
+    """Return the runs of a work that came to their end, whatever their verdict."""
     heads = sorted(out.glob(str(Path("*", part, HEAD_FILE))))
     runs = (RunFolder.open(head.parent) for head in heads)
     return [run for run in runs if _came_to_its_end(run)]
@@ -172,7 +172,7 @@ class Dispatcher:
     """All that was begun, in that order."""
 
     def hosts_for(self, work: Work) -> list[Runner]:
-        """Give the hosts that haven't measured a work to its end."""
+        """Return the hosts that haven't measured a work to its end."""
         finished = {run.path for run in finished_runs(self.out, work.part)}
         return [host for host in self.hosts if work.run_on(host.name, self.out) not in finished]
 
@@ -202,7 +202,7 @@ class Dispatcher:
                 _end_all(self.hosts, running)
 
     def _pairs(self, works: Counter[Work]) -> "Pairs":
-        """Pair works and hosts: first with who had begun them, and last what others had begun."""
+        """First with who had begun them, and last what others had begun."""
         ranked = []
         for work in works:
             begun = {host.name for host in self.hosts if self._begun(host.name, work)}
@@ -250,7 +250,7 @@ def _end_all(hosts: Sequence[Runner], running: Collection["Future[Any]"]) -> Non
 def judged_machines(runs: Mapping[str, Path]) -> dict[str, JudgedMachine]:
     """Judge machines by their runs' folders, by name.
 
-    Raises UserError where a folder holds no run, OperationError where a process that judges is
+    Raise UserError where a folder holds no run, OperationError where a process that judges is
     killed. At Ctrl-C each process comes to the end of its machine.
     """
     processes = min(len(os.sched_getaffinity(0)), len(runs))

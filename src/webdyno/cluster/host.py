@@ -73,7 +73,7 @@ class Runner(Protocol):
         """What people call it; no two of a cluster are called alike."""
 
     def replicate(self, parcel: bytes, *, yes: bool) -> Iterator[Piece | AgentExit]:
-        """Run an experiment there, as `agent.replicate`. Raises HostLost, whenever it is."""
+        """Run an experiment there, as `agent.replicate`. Raise HostLost, whenever it is."""
 
     def interrupt(self) -> None:
         """End what runs there for us."""
@@ -110,7 +110,7 @@ class RemoteAgent(ServersHost, ClientsHost, Protocol):
         """
 
     def files(self, folder: Path) -> Mapping[str, bytes]:
-        """Give what servers were started with, and what they said, by path in the folder."""
+        """Return what servers were started with, and what they said, by path in the folder."""
 
     def close(self) -> None:
         """Leave nothing there."""
@@ -128,7 +128,7 @@ class RoleHost(Protocol):
         """By which other hosts reach it."""
 
     def agent(self, parcel: bytes, peers: Collection[str], *, yes: bool) -> RemoteAgent:
-        """Have an agent of the lab there. Raises UserError, OperationError, HostLost."""
+        """Have an agent of the lab there. Raise UserError, OperationError, HostLost."""
 
     def release(self) -> None:
         """Let its agent go, with everything that it has started; safe to call twice."""
@@ -138,16 +138,13 @@ class Host(Runner, RoleHost, Protocol):
     """Where a webdyno does what this one asks."""
 
     def look(self) -> Machine:
-        """Report what it is.
-
-        Raises UserError where it has another webdyno or none, HostLost where it doesn't answer.
-        """
+        """Report what it is; raise UserError if it has another webdyno or none, or HostLost."""
 
     def answer_link(self) -> Iterator[tuple[str, int]]:
-        """Give where one measurement of a link is answered, and answer it. Raises HostLost."""
+        """Yield where one measurement of a link is answered, and answer it; raise HostLost."""
 
     def measure_link(self, address: str, port: int) -> LinkFacts:
-        """Measure the link to who answers there. Raises UserError where nobody does, HostLost."""
+        """Measure the link to who answers there. Raise UserError where nobody does, HostLost."""
 
 
 class Order(NamedTuple):
@@ -171,7 +168,7 @@ ORDERS = frozenset(
 
 
 def remote_agent(give: Callable[[Order], object]) -> RemoteAgent:
-    """Give an agent whose methods `give` orders, and return or raise what comes of them."""
+    """Return an agent whose methods `give` orders, and return or raise what comes of them."""
 
     def method(what: str) -> Callable[..., object]:
         return lambda *values, **named: give(Order(what, values, named))
@@ -235,7 +232,7 @@ def _look(host: Host) -> CheckedHost:
 
 
 def _same_machine(host: CheckedHost, others: Sequence[CheckedHost]) -> str | None:
-    """Say which other host is this one's machine, which counts once."""
+    """Which other host is this one's machine, which counts once."""
     identity = host.machine and host.machine.identity
     for other in others:
         if identity and other.machine and other.machine.identity == identity:
@@ -324,7 +321,7 @@ def _profiles(profiles: Sequence[Profile]) -> Profile | None:
 
 
 def _counted(counted: Sequence[Counted]) -> Counted | None:
-    """Add instructions up; where one host can't count them, nobody knows."""
+    """Where one host can't count them, nobody knows."""
     known = [each.instructions for each in counted if each.instructions is not None]
     if len(known) < len(counted):
         return next(each for each in counted if each.instructions is None)

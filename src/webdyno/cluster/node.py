@@ -101,7 +101,7 @@ class SshHost:
     """There: one that has webdyno."""
 
     def address(self) -> str:
-        """Give the private IPv4 address by which `ssh` reaches it. Raises UserError for another."""
+        """Return the private IPv4 address by which `ssh` reaches it, or raise UserError."""
         settings = dict(line.partition(" ")[::2] for line in self._ssh("-G").stdout.splitlines())
         name = settings.get("hostname", self.name)
         try:
@@ -118,10 +118,7 @@ class SshHost:
         return str(address)
 
     def carry_out(self, order: StartNode | StopNode) -> NodeAnswer:
-        """Give an order.
-
-        Raises UserError or OperationError, naming the host, where it isn't followed.
-        """
+        """Send an order; raise UserError or OperationError where it isn't followed."""
         logger.debug("%s is given an order: %s", self.name, type(order).__name__)
         there = shlex.join(python_module("webdyno.cluster.node", self.python))
         done = self._ssh("-T", there=there, said=order.model_dump_json())
@@ -134,10 +131,7 @@ class SshHost:
         return answer
 
     def _ssh(self, flag: str, there: str | None = None, said: str = "") -> CompletedProcess[str]:
-        """Call `ssh`, which asks nothing.
-
-        What it is to do `there` is words for a shell.
-        """
+        """What `ssh` is to do `there` is words for a shell; it asks nothing."""
         asks_nothing = ("-o", "BatchMode=yes", "-o", f"ConnectTimeout={CONNECTS_WITHIN_S}")
         return run_program(
             ["ssh", *asks_nothing, flag, "--", self.name, *([there] if there else [])],
@@ -148,7 +142,6 @@ class SshHost:
         )
 
     def _no_answer(self, done: CompletedProcess[str]) -> UserError | OperationError:
-        """Say why it didn't answer."""
         said = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
         if done.returncode == SSH_FAILED:
             return OperationError(
@@ -172,7 +165,7 @@ class LaunchResult:
 
 
 def ssh_hosts(names: Sequence[str], python: str) -> list[SshHost]:
-    """Give the hosts of these names. Raises UserError for what is none, and for one named twice."""
+    """Return the hosts of these names; raise UserError for what is none or is named twice."""
     for name in names:
         if not HOST.fullmatch(name):
             raise UserError(f"{name} is no host: name each as ssh takes it, such as user@10.0.0.1")
@@ -182,7 +175,7 @@ def ssh_hosts(names: Sequence[str], python: str) -> list[SshHost]:
 
 
 def addresses_of(hosts: Sequence[SshHost]) -> dict[SshHost, str]:
-    """Give each host's address. Raises UserError where one has none that will do."""
+    """Return each host's address; raise UserError where one has none that will do."""
     addresses = {host: host.address() for host in hosts}
     if len(set(addresses.values())) < len(hosts):
         raise UserError("two of these hosts have one address: name each machine once")
@@ -192,7 +185,7 @@ def addresses_of(hosts: Sequence[SshHost]) -> dict[SshHost, str]:
 def start_cluster(
     addresses: Mapping[SshHost, str], port: int, token: str
 ) -> Iterator[LaunchResult]:
-    """Start a head on the first host, then nodes on the others; say of each when it is up.
+    """Start a head on the first host, then nodes on the others; yield what became of each.
 
     One after the other: together they take longer than Ray waits. Without a head nothing more is
     started.
@@ -253,7 +246,7 @@ ENDS_WITHIN_S = 30.0
 
 
 def environment(token: str) -> dict[str, str]:
-    """Give what a node is started with next to what is set there."""
+    """Return what a node is started with next to what is set there."""
     return {
         "RAY_AUTH_MODE": "token",
         "RAY_AUTH_TOKEN": token,
@@ -275,10 +268,7 @@ def environment(token: str) -> dict[str, str]:
 
 
 def start_node(order: StartNode) -> NodeAnswer:
-    """Start a node, and wait until it is up.
-
-    Raises UserError or OperationError where that can't be.
-    """
+    """Start a node, and wait until it is up; raise UserError or OperationError."""
     if order.webdyno != (here := version("webdyno")):
         raise UserError(
             f"it has webdyno {here}, and the order comes from {order.webdyno}: install the same"
@@ -355,7 +345,7 @@ def _is_in_folder(process: psutil.Process, address: str) -> bool:
 
 
 def _prefix(address: str) -> str:
-    """Give how the name of the folder begins in which a node is started."""
+    """Of the name of the folder in which a node is started."""
     return f"webdyno-node-{address}-"
 
 
@@ -366,7 +356,7 @@ def _session(process: psutil.Process) -> int | None:
 
 
 def _roots(processes: Collection[psutil.Process]) -> Iterator[psutil.Process]:
-    """Give those that none of the others has started."""
+    """Those that none of the others has started."""
     pids = {process.pid for process in processes}
     for process in processes:
         with suppress(psutil.Error):
@@ -380,7 +370,7 @@ def _send(process: psutil.Process, number: signal.Signals) -> None:
 
 
 def _left_after(wait_s: float, address: str, ours: set[psutil.Process]) -> list[psutil.Process]:
-    """Wait until none of `ours` is left, at most so long; give those that are, new ones as well."""
+    """Wait until none of `ours` is left, at most so long; return those that are, and new ones."""
     until_s = time.monotonic() + wait_s
     while True:
         ours |= _all_of_it(address)
@@ -404,7 +394,7 @@ def _check_address(address: str) -> None:
 
 
 def _try_to_start(order: StartNode) -> str:
-    """Start a node; give what Ray says until it is up, or has given up."""
+    """Return what Ray says until it is up, or has given up."""
     logger.debug("starts a node of Ray at %s", order.address)
     folder = Path(tempfile.mkdtemp(prefix=_prefix(order.address)))
     with (folder / "said").open("x+b") as said:

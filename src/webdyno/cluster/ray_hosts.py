@@ -110,7 +110,7 @@ class RayHost:
             ray.kill(actor)
 
     def _give(self, actor: Any, order: Order, within_s: float | None = None) -> object:  # noqa: ANN401 (Ray's own)
-        """Give its agent an order, and wait until it is carried out."""
+        """Send its agent an order, and wait until it is carried out."""
         logger.debug("%s is given an order: %s", self.name, order.what)
         try:
             reply: Reply = ray.get(actor.do.remote(order), timeout=within_s)
@@ -134,7 +134,7 @@ class RayHost:
         return answer
 
     def _what_happened(self, error: RayError) -> str:
-        """Say what an order failed of, without the traceback that Ray makes of it."""
+        """Why an order failed, without the traceback that Ray makes of it."""
         if isinstance(error, RayTaskError):
             for_people = isinstance(error.cause, UserError | OperationError)
             kind = "" if for_people else f"{type(error.cause).__name__}: "
@@ -144,7 +144,7 @@ class RayHost:
         return f"{self.name} is gone: it, or what runs there, ended or isn't reached ({why})"
 
     def _order(self, function: Callable[..., object]) -> Callable[..., Any]:
-        """Give what calls a function on this node."""
+        """Return what calls a function on this node."""
         there = ray.remote(function).options(
             num_cpus=0, max_retries=0, scheduling_strategy=self._where
         )
@@ -156,8 +156,7 @@ class RayHost:
 def ray_cluster(address: str) -> Iterator[list[RayHost]]:
     """Join a cluster that runs; give its hosts, the head last, as it has Ray's own work to do.
 
-    Raises UserError where the cluster takes orders from anybody, OperationError where it can't be
-    reached.
+    Raise UserError where the cluster takes orders from anybody, OperationError if it isn't reached.
     """
     if os.environ.get("RAY_AUTH_MODE") != "token":
         raise UserError(
@@ -178,7 +177,7 @@ def ray_cluster(address: str) -> Iterator[list[RayHost]]:
 
 
 def _try_to_reach(address: str) -> None:
-    """See whether somebody listens: Ray itself tries for minutes."""
+    """Ray itself tries for minutes."""
     name, _, port = address.rpartition(":")
     if not name or not port.isdigit():
         raise UserError(f"--cluster {address}: give the head's address and port: 10.0.0.1:6379")

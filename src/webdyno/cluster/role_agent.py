@@ -108,7 +108,7 @@ class Heartbeat:
             self._end.wait(EVERY_S)
 
     def _ask(self, connection: socket.socket) -> None:
-        """Ask again and again; a byte that is late is waited for, as the kernel sends it again."""
+        """A byte that is late is waited for, as the kernel sends it again."""
         while not self._end.is_set():
             connection.sendall(b".")
             while not self._end.is_set():
@@ -131,10 +131,7 @@ class RoleAgent(Agent, RemoteAgent):
     """Acts for a lab elsewhere on this host, for one run."""
 
     def __init__(self, parcel: bytes, address: str, peers: Collection[str], *, yes: bool) -> None:
-        """Take an experiment; `address` is this host's, load goes to `peers` only.
-
-        With `yes` what the host lacks is installed.
-        """
+        """`address`: this host's; `peers`: may be loaded; `yes`: installs what is missing."""
         super().__init__([], {})
         self._address, self._peers, self._yes = address, frozenset(peers), yes
         self._split = whole_split(allowed_cpus(), physical_cores())

@@ -27,12 +27,12 @@ from webdyno.host.users import ServerUser
 
 
 def python_module(module: str, python: str | None = None) -> list[str]:
-    """Give the words that run an installed module, by this Python or another one with webdyno."""
+    """Return the words that run an installed module, by this Python or another one with webdyno."""
     return [python or sys.executable, "-P", "-m", module]
 
 
 def python_file(file: str) -> list[str]:
-    """Give the words that run one file, which imports Python's own library alone."""
+    """Return the words that run one file, which imports Python's own library alone."""
     return [sys.executable, "-I", "-S", file]
 
 
@@ -81,7 +81,7 @@ def run_program(
     named: str = "",
     install: str = "",
 ) -> CompletedProcess[str]:
-    """Run a program to its end, whatever its exit code, and give what it said.
+    """Run a program to its end, whatever its exit code, and return what it said.
 
     Raise OperationError where it can't be started (`install` is what to say if it isn't there), or
     hasn't ended within `within_s`, after which it is killed. Messages call it `named`, or by its
@@ -114,7 +114,7 @@ def run_program(
 
 
 def must(done: CompletedProcess[str], what: str) -> str:
-    """Give what a program printed; raise OperationError, in its own words, when it failed."""
+    """Return what a program printed; raise OperationError, in its own words, when it failed."""
     if done.returncode:
         raise OperationError(f"{what}: {done.stderr.strip() or f'exit code {done.returncode}'}")
     return done.stdout.strip()
@@ -159,7 +159,7 @@ class Identity(TypedDict):
 
 
 def identity(user: ServerUser | None) -> Identity:
-    """Give a user as `subprocess` takes one; None is ourselves."""
+    """Return a user as `subprocess` takes one; None is ourselves."""
     if user is None:
         return Identity(user=None, group=None, extra_groups=None)
     return Identity(user=user.uid, group=user.gid, extra_groups=list(user.groups or [user.gid]))
@@ -178,15 +178,12 @@ def interrupt(process: subprocess.Popen[bytes], within_s: float) -> None:
 
 
 def ending_with_us(signal_name: str) -> tuple[str, ...]:
-    """Give the words before a command that have the kernel signal it when this thread ends."""
+    """Return the words before a command that have the kernel signal it when this thread ends."""
     return ("setpriv", "--pdeathsig", signal_name)
 
 
 def end_with_parent(signal_number: int, parent: int) -> None:
-    """In a child: have the kernel signal this process when the parent's thread that made it ends.
-
-    End at once where the parent has ended already.
-    """
+    """In a child: end when the parent's thread that made it ends, at once if it has already."""
     _libc.prctl(PR_SET_PDEATHSIG, signal_number, 0, 0, 0)
     if os.getppid() != parent:
         os._exit(1)
@@ -199,10 +196,7 @@ def gain_no_rights() -> None:
 
 @contextmanager
 def no_orphans() -> Iterator[None]:
-    """Kill at the end all that was started inside, by whatever descendants of it.
-
-    Orphans become children of this process, which is their subreaper for so long.
-    """
+    """Kill at the end all that was started inside; orphans are this process's for so long."""
     before = _children()
     _libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     try:

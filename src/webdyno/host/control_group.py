@@ -69,7 +69,7 @@ class ControlGroup:
         return True
 
     def entry(self, service: str) -> Path:
-        """Give the file that a process writes "0" into in order to join a service's subgroup."""
+        """Return the file that a process writes "0" into in order to join a service's subgroup."""
         folder = self.path / service
         folder.mkdir(exist_ok=True)
         return folder / "cgroup.procs"
@@ -92,7 +92,7 @@ class ControlGroup:
 
 
 def trees(name: str) -> list[Path]:
-    """Give the folders of a stack's groups, of all kinds that are mounted; they needn't be there.
+    """Return the folders of a stack's groups, of all kinds that are mounted; they needn't be there.
 
     Containers make some of their own below them, in each kind of version 1.
     """
@@ -152,28 +152,20 @@ Settings = Mapping[str, str]
 
 @dataclass(frozen=True)
 class GroupLimit:
-    """A control group whose processes together get so much and no more.
-
-    Version 2 of the control groups keeps it where that has the controller, else version 1. It goes
-    with the stack's other groups.
-    """
+    """A group whose processes together get so much: of version 2 where that has the controller."""
 
     folder: Path
     means: Literal["cgroup-v2", "cgroup-v1"]
     """What keeps it."""
 
     def entries(self) -> list[Path]:
-        """Give the files that a process writes "0" into so that the limit holds for it.
-
-        None where being in the stack's control group is enough.
-        """
+        """Files for a process to write "0" into; none where the stack's group is enough."""
         return [self.folder / "cgroup.procs"] if self.means == "cgroup-v1" else []
 
     @classmethod
     def _by_version_2(
         cls, group: ControlGroup | None, controller: str, settings: Settings
     ) -> Self | None:
-        """Limit the group of a stack."""
         mount = mount_point()
         if group is None or mount is None:
             return None
@@ -188,7 +180,6 @@ class GroupLimit:
 
     @classmethod
     def _by_version_1(cls, name: str, controller: str, settings: Settings) -> Self | None:
-        """Make a group of a stack's name that is limited."""
         kinds = (
             mount for mount in mounts() if mount.kind == "cgroup" and controller in mount.options
         )
@@ -220,10 +211,7 @@ class CpuLimit(GroupLimit):
 
     @classmethod
     def impose(cls, name: str, group: ControlGroup | None, cpus: float) -> "CpuLimit":
-        """Limit a group to so many CPUs' time, or one that is made by that name.
-
-        Raise OperationError where this machine has no means to do it.
-        """
+        """Limit a group to so many CPUs' time; raise OperationError where this machine can't."""
         period_us = max(PERIOD_US, ceil(LEAST_QUOTA_US / cpus))  # the shortest that takes the quota
         quota_us = round(cpus * period_us)
         limit = cls._by_version_2(
@@ -279,10 +267,7 @@ class MemoryLimit(GroupLimit):
 
     @classmethod
     def impose(cls, name: str, group: ControlGroup | None, limit_bytes: int) -> "MemoryLimit":
-        """Limit the group of a stack.
-
-        Raise OperationError where this machine has no means to do it.
-        """
+        """Limit the group of a stack; raise OperationError where this machine can't."""
         most = f"{limit_bytes}"
         limit = cls._by_version_2(
             group, "memory", {"memory.max": most, "memory.swap.max": "0"}

@@ -127,7 +127,7 @@ def _flat(cores: list[list[int]]) -> list[int]:
 
 
 def describe_machine(split: CpuSplit) -> Machine:
-    """Give what can change a result and isn't part of the experiment."""
+    """Return what can change a result and isn't part of the experiment."""
     return Machine(
         cpu_model=_cpu_model(),
         cpus=sorted(allowed_cpus()),
@@ -146,7 +146,7 @@ def describe_machine(split: CpuSplit) -> Machine:
 
 
 def _identity() -> str | None:
-    """Give a keyed hash of the machine's id, which machine-id(5) asks to keep confidential."""
+    """A keyed hash of the machine's id, which machine-id(5) asks to keep confidential."""
     known = _read("/etc/machine-id")
     return hmac.digest(b"webdyno", known.encode(), "sha256").hex()[:16] if known else None
 
@@ -172,7 +172,7 @@ def _distribution() -> str:
 
 
 def _virtualisation() -> str | None:
-    """Name the container or hypervisor that this process runs in, if one shows."""
+    """The container or hypervisor that this process runs in, if one shows."""
     if Path("/.dockerenv").exists():
         return "docker"
     if container := os.environ.get("container"):  # noqa: SIM112 (systemd spells it so)
@@ -210,10 +210,7 @@ _libc = ctypes.CDLL(None)
 
 
 def kept_awake(cpus: Sequence[int]) -> AbstractContextManager[str]:
-    """Keep CPUs out of deep idle until the end, however webdyno ends; it gives the means.
-
-    Raises OperationError where that isn't possible.
-    """
+    """Keep CPUs out of deep idle, however webdyno ends; give the means or raise OperationError."""
     return polling_when_idle() if takes_latency_limits() else never_idle(cpus)
 
 

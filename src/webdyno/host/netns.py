@@ -67,10 +67,7 @@ class Namespace:
     """One network namespace, by way of the process in it that works for us."""
 
     def __init__(self, end: socket.socket) -> None:
-        """Wait until the process is in its namespace.
-
-        Raise OperationError when it can't get there.
-        """
+        """Wait for the process to be in its namespace; raise OperationError if it can't."""
         self._end = end
         greeting = self._receive()
         if "pid" not in greeting:
@@ -111,7 +108,7 @@ class Namespace:
         return socket.socket(fileno=descriptors[0])
 
     def entry(self, user: ServerUser | None = None) -> list[str]:
-        """Give the words before a command that let it run in the namespace, as a user."""
+        """Return the words before a command that let it run in the namespace, as a user."""
         words = ["nsenter", f"--net=/proc/{self.pid}/ns/net"]
         if os.geteuid() != 0:
             words += ["--preserve-credentials", f"--user=/proc/{self.pid}/ns/user"]
@@ -139,10 +136,7 @@ class Namespaces:
     """Network namespaces that are there until they are closed, or webdyno ends in any way."""
 
     def __init__(self, cpus: Sequence[int], count: int) -> None:
-        """Make so many, held by processes on some CPUs.
-
-        Raise OperationError where that isn't allowed.
-        """
+        """Make so many, held by processes on some CPUs; raise OperationError if refused."""
         pairs = [socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET) for _ in range(count)]
         self._ends = [ours for ours, _ in pairs]
         theirs = [their for _, their in pairs]
@@ -202,9 +196,9 @@ class SharedNetwork(Namespaces):
 
 
 def set_up_link(sides: Sides, settings: TestbedSettings, engine: Path) -> str:
-    """Join the sides; give the means, for the record. `engine` holds the relay.
+    """Join the sides and return the means, for the record; raise OperationError if that can't be.
 
-    Raise OperationError where this machine can't do what the settings ask for.
+    `engine` holds the relay.
     """
     impaired = bool(settings.delay or settings.loss)
     netem = impaired and _has_netem(sides.link)
@@ -223,7 +217,7 @@ def set_up_link(sides: Sides, settings: TestbedSettings, engine: Path) -> str:
 
 
 def shaping(end: str, settings: TestbedSettings, *, netem: bool) -> Iterator[Command]:
-    """Give the commands that shape what leaves at one end of the link."""
+    """Return the commands that shape what leaves at one end of the link."""
     parent = ["root"]
     if netem:
         impairment = ["netem", "limit", str(NETEM_PACKETS)]
@@ -257,7 +251,7 @@ def _means(settings: TestbedSettings, *, netem: bool) -> Iterator[str]:
 
 
 def _has_netem(link: Namespace) -> bool:
-    """Whether the kernel has netem, tried on the loopback interface of a namespace of ours."""
+    """Tried on the loopback interface of a namespace of ours."""
     trial = ("tc", "qdisc", "add", "dev", "lo", "root", "netem", "delay", "1ms")
     return link.attempt(*trial) is None
 
@@ -293,10 +287,7 @@ def _relay(link: Namespace, settings: TestbedSettings, engine: Path) -> None:
 
 
 class NetnsTestbed(Testbed):
-    """The machine, with client and servers in network namespaces of their own.
-
-    The network is there between `__enter__` and `__exit__`, and gone however webdyno ends.
-    """
+    """The machine, with client and servers in namespaces of their own while it is entered."""
 
     host = SERVERS
 

@@ -34,9 +34,9 @@ ACCEPTING_UNIX = 0x10000
 
 
 def holders(pids: Collection[int], port: int, path: Path | None, near: int) -> list[int] | None:
-    """Give those of some processes that hold the socket listening on a port, or at a path.
+    """Return those processes that hold the listening socket; None if we may not look.
 
-    `near`: a process in the same network namespace. None where the kernel doesn't let us look.
+    `near`: a process in the same network namespace.
     """
     try:
         listening = set(_unix(near, path) if path else _tcp(near, port))
@@ -46,7 +46,7 @@ def holders(pids: Collection[int], port: int, path: Path | None, near: int) -> l
 
 
 def who_listens(port: int) -> list[int]:
-    """Give the processes of this machine that listen on a port: those that we may look into."""
+    """Return the processes of this machine that listen on a port: those that we may look into."""
     listening = set(_tcp("self", port))
     pids = []
     for pid in psutil.pids() if listening else []:
@@ -57,7 +57,7 @@ def who_listens(port: int) -> list[int]:
 
 
 def addresses(pids: Collection[int]) -> list[str]:
-    """Give the TCP addresses that some processes listen at: `127.0.0.1:8000`."""
+    """Return the TCP addresses that some processes listen at: `127.0.0.1:8000`."""
     texts: set[str] = set()
     for pid in pids:  # psutil would look into our own network namespace for all of them
         with suppress(OSError):
@@ -67,7 +67,7 @@ def addresses(pids: Collection[int]) -> list[str]:
 
 
 def _written(local: str) -> str:
-    """Write an address as people do: it is kept as words of four bytes in the machine's order.
+    """The kernel writes addresses as words of four bytes in the machine's order.
 
     A socket for both kinds, as Java's are, has IPv4 addresses mapped to IPv6 ones.
     """
@@ -86,7 +86,7 @@ def _tcp(near: int | str, port: int) -> Iterator[str]:
 
 
 def _listening(near: int | str, text: str = "") -> Iterator[tuple[str, str]]:
-    """Give address and inode of the sockets that listen in a namespace, if a text is in its line.
+    """Yield address and inode of the sockets that listen in a namespace, if a text is in its line.
 
     There may be very many lines of connections that just wait for their time to be over.
     """
@@ -107,7 +107,7 @@ def _unix(near: int, path: Path) -> Iterator[str]:
 
 
 def _sockets_of(pid: int) -> set[str]:
-    """Give the inodes of a process's open sockets; none when it has ended."""
+    """Inodes of a process's open sockets; none when it has ended."""
     inodes = set()
     with suppress(FileNotFoundError, ProcessLookupError):
         for descriptor in Path(f"/proc/{pid}/fd").iterdir():
@@ -117,7 +117,7 @@ def _sockets_of(pid: int) -> set[str]:
 
 
 class FoundProcess:
-    """A server that ran before us: it says what a `ServerProcess` does, and is never stopped.
+    """A server that ran before us, with what a `ServerProcess` has; it is never stopped.
 
     Its processes are looked for again when one of them has ended: somebody may have restarted it.
     """
@@ -272,7 +272,7 @@ class ServerProcess:
         logger.debug("process %d is that of %s", self.pid, self.argv[0])
 
     def _give(self, order: bytes) -> None:
-        """Give the warden its order, which nobody else can read: passwords may stand in it."""
+        """Nobody else can read the order: passwords may stand in it."""
         assert self._warden.stdin is not None  # noqa: S101 (it is a pipe, see above)
         with suppress(BrokenPipeError):  # it is reported when its response is read
             self._warden.stdin.write(b"%08d" % len(order) + order)

@@ -29,17 +29,14 @@ class ServerNamespace(Protocol):
     """Where servers are, if not where the client is: a network namespace."""
 
     def entry(self, user: ServerUser | None = None) -> list[str]:
-        """Give the words before a command that let it run there, as a user."""
+        """Return the words before a command that let it run there, as a user."""
 
     def socket(self) -> socket.socket:
         """Make a TCP socket whose connections begin or end there."""
 
 
 class Testbed:
-    """A place to run servers on: this machine, client and servers on its loopback interface.
-
-    A context manager, for testbeds that have more to set up than this one.
-    """
+    """A place to run servers on: this machine, client and servers on its loopback interface."""
 
     host = "127.0.0.1"
     """Where the client finds the servers."""
@@ -52,10 +49,7 @@ class Testbed:
     them."""
 
     def __init__(self, server_cores: int | None = None, *, keep_awake: bool = False) -> None:
-        """Split the CPUs; the servers get so many cores, by the usual rule unless given.
-
-        `keep_awake`: once entered, CPUs are kept out of deep idle.
-        """
+        """`server_cores` unless by the usual rule; `keep_awake` once it is entered."""
         self.split = split_cpus(allowed_cpus(), physical_cores(), server_cores)
         self.servers_cpu_time: float | None = None
         """How much of their CPUs' time servers get, in CPUs; None: all of it."""
@@ -67,13 +61,13 @@ class Testbed:
         """Whom servers run as; None when that is ourselves."""
 
     def on_host(self, address: str, split: CpuSplit) -> "Testbed":
-        """Give the testbed of a host of a cluster, which only serves or only makes load there."""
+        """Return the testbed of a host of a cluster, which only serves or only makes load there."""
         there = copy.copy(self)
         there.host, there.split = address, split
         return there
 
     def vouching_for(self, addresses: frozenset[str]) -> "Testbed":
-        """Give a testbed whose client may load these addresses as well."""
+        """Return a testbed whose client may load these addresses as well."""
         wider = copy.copy(self)
         wider.vouched = addresses
         return wider
@@ -88,16 +82,13 @@ class Testbed:
         return describe_machine(self.split).replace(awake=self._awake)
 
     def cpu_limit(self, workspace: Workspace, group: ControlGroup | None) -> CpuLimit | None:
-        """Limit the CPU time of a stack where its servers get a share.
-
-        Raise OperationError as that.
-        """
+        """Limit the CPU time of a stack whose servers get a share, or raise OperationError."""
         if self.servers_cpu_time is None:
             return None
         return CpuLimit.impose(workspace.name, group, self.servers_cpu_time)
 
     def with_server_cpus(self, count: float | None) -> "Testbed":
-        """Give a testbed whose servers have fewer CPUs, or a share of one; None leaves them all."""
+        """Return a testbed whose servers have fewer CPUs or a share of one; None: all."""
         if count is None:
             return self
         if count > len(self.split.servers):
@@ -112,26 +103,23 @@ class Testbed:
         return smaller
 
     def with_user(self, user: ServerUser | None) -> "Testbed":
-        """Give a testbed whose servers run as another user; None is ourselves."""
+        """Return a testbed whose servers run as another user; None is ourselves."""
         other = copy.copy(self)
         other.user = user
         return other
 
     def inside(self, place: ServerNamespace) -> "Testbed":
-        """Give a testbed whose servers are in a place of their own."""
+        """Return a testbed whose servers are in a place of their own."""
         other = copy.copy(self)
         other._place = place
         return other
 
     def servers_entry(self, user: ServerUser | None = None) -> list[str]:
-        """Give the words before a command that let it run where the servers are.
-
-        Where there are any, they also make it run as `user`.
-        """
+        """Words that let a command run where the servers are; if there are any, as `user`."""
         return self._place.entry(user) if self._place else []
 
     def client_entry(self) -> list[str]:
-        """Give the words before a command that let it run where the client is."""
+        """Return the words before a command that let it run where the client is."""
         return []
 
     def servers_socket(self) -> socket.socket:
@@ -165,9 +153,9 @@ class Testbed:
         cpus: Sequence[int] | None = None,
         **circumstances: Unpack[Circumstances],
     ) -> int | None:
-        """Run a command to its end, as `spawn` starts servers, so that nothing of it outlives us.
+        """Run a command to its end, so that nothing of it outlives us, and return its exit code.
 
-        Give its exit code; None when it took longer than `within_s`, and was stopped.
+        None when it took longer than `within_s`, and was stopped.
         """
         process = self.spawn(argv, cpus=cpus, **circumstances)
         try:

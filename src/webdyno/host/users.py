@@ -32,11 +32,11 @@ class ServerUser:
     """All his groups; his own alone unless given."""
 
     def may_exchange(self, path: Path) -> Path | None:
-        """Give the folder on the way to `path` in which this user could replace what is there."""
+        """Return the folder on the way to `path` in which this user could replace what is there."""
         return next((folder for folder in (path, *path.parents) if self._may_write(folder)), None)
 
     def kept_out_by(self, path: Path) -> Path | None:
-        """Give the folder on the way to `path`, or that itself, which this user may not enter."""
+        """Return the folder on the way to `path`, or that itself, which this user may not enter."""
         return next(
             (parent for parent in (*reversed(path.parents), path) if not self._may_enter(parent)),
             None,
@@ -62,7 +62,7 @@ class ServerUser:
         return self._has(others_bit, path.stat())
 
     def _has(self, others_bit: int, status: os.stat_result) -> bool:
-        """Whether a permission is his: the owner's bit lies six above that of others."""
+        """The owner's bit lies six above that of others."""
         if status.st_uid == self.uid:
             return bool(status.st_mode & others_bit << 6)
         is_member = status.st_gid in (self.gid, *self.groups)
@@ -79,7 +79,7 @@ class ServerUser:
 
 
 def server_user() -> ServerUser | None:
-    """Give the unprivileged user for servers when webdyno runs as root, else None: ourselves."""
+    """Return the unprivileged user for servers when webdyno runs as root, else None: ourselves."""
     if os.geteuid() != 0:
         return None
     for name in CANDIDATES:
@@ -92,10 +92,7 @@ def server_user() -> ServerUser | None:
 
 
 def caller(folder: Path) -> ServerUser | None:
-    """Give whom a user's own program runs as, in a folder; None when that is ourselves.
-
-    That is who called sudo; where root himself called, it is the owner of the folder.
-    """
+    """Return who called sudo, else the owner of a folder; None when that is ourselves."""
     if os.geteuid() != 0:
         return None
     said = os.environ.get("SUDO_UID", "")
@@ -106,13 +103,13 @@ def caller(folder: Path) -> ServerUser | None:
 
 
 def owner_of(folder: Path) -> ServerUser | None:
-    """Give the user whom a folder belongs to; None when that is root, or we aren't root."""
+    """Return the user whom a folder belongs to; None when that is root, or we aren't root."""
     uid = folder.stat().st_uid
     return _user(uid, folder) if os.geteuid() == 0 and uid != 0 else None
 
 
 def programs_user(run: Path, folder: Path) -> ServerUser | None:
-    """Give whom a user's own program runs as that a run of somebody else may name; None: ourselves.
+    """Return whom a user's own program runs as that a run may name; None when that is ourselves.
 
     `run` is where the run keeps what it says of that program, `folder` where it runs by what that
     says, which may be anybody's. So, but for sudo, the owner of the one goes before that of the
@@ -124,17 +121,14 @@ def programs_user(run: Path, folder: Path) -> ServerUser | None:
 
 
 def others_may_change(folder: Path) -> bool:
-    """Whether somebody else may put other things in the place of a folder, or of what is in it.
-
-    Root may anyway, and so may, as root, who called sudo.
-    """
+    """Whether somebody else may exchange a folder, or what is in it; not who called sudo."""
     ways = {folder.absolute(), folder.resolve()}
     above = {path for way in ways for path in way.parents}
     return any(map(_is_others_to_change, (*above, *ways, *everything_below(folder))))
 
 
 def trusted_users() -> set[int]:
-    """Give the ids of those who may do what we may."""
+    """Return the ids of those who may do what we may."""
     sudo = os.environ.get("SUDO_UID", "") if os.geteuid() == 0 else ""
     return {0, os.geteuid(), *([int(sudo)] if sudo.isdecimal() else [])}
 
@@ -159,7 +153,7 @@ def _user(uid: int, folder: Path) -> ServerUser:
 
 
 def home_of(user: ServerUser | None) -> Path:
-    """Give a user's home folder; `/` where he has none."""
+    """Return a user's home folder; `/` where he has none."""
     try:
         return Path(pwd.getpwuid(uid_of(user)).pw_dir)
     except KeyError:
@@ -177,7 +171,7 @@ def name_of(user: ServerUser | None) -> str:
 
 
 def uid_of(user: ServerUser | None) -> int:
-    """Give the id of the servers' user, who may be ourselves."""
+    """Return the id of the servers' user, who may be ourselves."""
     return user.uid if user else os.geteuid()
 
 
@@ -188,7 +182,7 @@ def make_private(folder: Path) -> Path:
 
 
 def hand_over(folder: Path, user: ServerUser | None) -> None:
-    """Give a private folder, complete with its content, to the servers' user: the last we do to it.
+    """Make the servers' user owner of a private folder with its content: the last we do to it.
 
     It has to lie in a folder of ours. Its own owner comes last, so that he can't enter before.
     """
@@ -206,9 +200,9 @@ def hand_over(folder: Path, user: ServerUser | None) -> None:
 
 
 def open_log(path: Path, user: ServerUser | None) -> BinaryIO:
-    """Open a log for appending; the servers' user may open it again, by way of /dev/stderr.
+    """Open a log for appending; raise OperationError when what is there isn't a log of ours.
 
-    Raise OperationError when what is there isn't a log of ours.
+    The servers' user may open it again, by way of /dev/stderr.
     """
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
     with writing(path), folder_inside(path.parent) as folder:

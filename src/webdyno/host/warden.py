@@ -76,7 +76,7 @@ def _empty(top: int) -> None:
 
 
 def _without_files(folder: int) -> list[str]:
-    """Remove everything but folders from a folder, and name those."""
+    """Remove everything but folders from a folder, and return their names."""
     folders = []
     for name in os.listdir(folder):
         try:
@@ -230,7 +230,6 @@ class Warden:
                 self.exit_code = code if code >= 0 else 128 - code
 
     def _limit_log(self) -> None:
-        """Exclude the middle of a log that became too large."""
         size = os.fstat(2).st_size
         if size - self.log_began <= MOST_LOG_BYTES:
             return
@@ -293,7 +292,7 @@ class Warden:
 
 
 def refusal(program: str, user: str | None) -> str | None:
-    """Say what keeps us, by now the servers' user, from running a program: None if not rights."""
+    """Return what keeps us, the servers' user by now, from running a program: None if not rights."""
     with contextlib.suppress(OSError), open(program, "rb") as script:  # noqa: PTH123
         first, _, rest = script.readline(4096).partition(b"#!")
         if not first and rest.split():  # its interpreter may be the one that is out of reach

@@ -97,7 +97,7 @@ class OtherRun(NamedTuple):
 
 
 def others_running() -> list[OtherRun]:
-    """Name the other processes that have servers of webdyno up now, whoever started them.
+    """Return the other processes that have servers of webdyno up now, whoever started them.
 
     Between two rounds a run has none; the lock of a run's folder is for that run alone.
     """
@@ -112,10 +112,9 @@ def others_running() -> list[OtherRun]:
 
 
 def open_lock(path: Path, folder: int | None = None) -> int:
-    """Open a file for locking, made if need be; never wait for what isn't a file.
+    """Open a file for locking, made if need be; raise OperationError for what is none.
 
-    With its folder open, it is that of its name in there. Raise OperationError when something else
-    has its name.
+    With its folder open, it is that of its name in there.
     """
     flags = os.O_CREAT | os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
     try:
@@ -129,7 +128,7 @@ def open_lock(path: Path, folder: int | None = None) -> int:
 
 
 def home_folder() -> Path:
-    """Give webdyno's folder of this user in a temporary directory; make it if need be.
+    """Return webdyno's folder of this user in a temporary directory, made if need be.
 
     Raise OperationError, with what is wrong with each of them, when no temporary directory will do.
     """
@@ -162,7 +161,7 @@ def _temporary_folders() -> Iterator[Path]:
 
 
 def _fault(place: Path, home: Path) -> str | None:
-    """Say why servers can't have their files in a place; None if they can."""
+    """Why servers can't have their files in a place; None if they can."""
     if not PLAIN.fullmatch(str(home)):
         return "has characters in its path that servers' configurations don't take"
     try:
@@ -245,7 +244,7 @@ def _removed(left: Path) -> list[str]:
 
 
 def locks_held() -> dict[int, int]:
-    """Give the process that holds a lock, by inode: proc_locks(5).
+    """Return the process that holds a lock, by inode: proc_locks(5).
 
     Not by device as well, since some file systems report another one here.
     """
@@ -286,10 +285,7 @@ def take_back(source: Path, target: Path, user: ServerUser | None) -> None:
 
 
 def copy_opened(folder: int, target: Path, user: ServerUser | None, most_bytes: int) -> None:
-    """Copy what is in an open folder that anybody may change into a private one that is there.
-
-    As `take_back` has it; raise OperationError also for more than so many bytes.
-    """
+    """Copy an open folder that anybody may change, as `take_back`: at most so many bytes."""
     if _copy(folder, target, user, ["."], most_bytes=most_bytes):
         raise OperationError("it changed while it was copied")
 
@@ -329,7 +325,7 @@ def _copy(
     links: bool = True,
     most_bytes: float = inf,
 ) -> int:
-    """Give the exit code, if no worse than SOMETHING_EXCLUDED. An open folder is a number.
+    """Return the exit code, if no worse than SOMETHING_EXCLUDED; an open folder is a number.
 
     It needs no warden: when we die, `tar` ends at its next write to the pipe.
     """
@@ -402,7 +398,7 @@ def _inside(name: str) -> PurePosixPath:
 
 
 def _write(content: IO[bytes], path: Path, mode: int) -> None:
-    """Write a file; where it holds nothing but zeros the disk gets a hole."""
+    """Where a file holds nothing but zeros the disk gets a hole."""
     with path.open("xb") as file:
         while chunk := content.read(CHUNK_BYTES):
             if chunk.count(0) == len(chunk):

@@ -57,14 +57,14 @@ class AskedSystems:
     overrides: Sequence[Override] = ()
 
     def with_time_s(self, time_s: float | None) -> "AskedSystems":
-        """Give it with another time to measure, if one is given."""
+        """Return it with another time to measure, if one is given."""
         if time_s is None:
             return self
         kept = self.without_time().overrides
         return replace(self, overrides=[*kept, *time_limit(time_s, "--time")])
 
     def without_time(self) -> "AskedSystems":
-        """Give it without a time to measure."""
+        """Return it without a time to measure."""
         times = (TIME, TIME_IS_LIMIT)
         return replace(
             self, overrides=[override for override in self.overrides if override.key not in times]
@@ -74,7 +74,7 @@ class AskedSystems:
 def checked_with_own(
     draft: Draft, catalogue: Catalogue, folder: Path, caller: Caller, *, fresh: bool = False
 ) -> tuple[Experiment, Catalogue]:
-    """Give an experiment, checked, and the catalogue that all of its variants are in.
+    """Return an experiment, checked, and the catalogue that all of its variants are in.
 
     `folder` is where relative paths begin; `fresh` has revisions built again. What you wrote
     yourself needs no other yes. What has to be installed for it does, and so does what a run kept,
@@ -94,9 +94,9 @@ def checked_with_own(
 
 
 def _check_counted(draft: Draft) -> None:
-    """Raise UserError where a draft needs instructions that this machine can't count.
+    """Refuse instructions where they can't be counted, before anything is built.
 
-    Before anything is built; hosts of a cluster look by themselves.
+    Hosts of a cluster look by themselves.
     """
     measure, testbed = (_table(draft.data.get(key)) for key in ("measure", "testbed"))
     wanting: dict[KeyPath, bool] = {
@@ -122,7 +122,7 @@ def _table(written: object) -> Mapping[str, object]:
 def _resolved(
     draft: Draft, catalogue: Catalogue, folder: Path, caller: Caller, *, fresh: bool = False
 ) -> tuple[Draft, Catalogue]:
-    """Give it with own systems as parts of the catalogue, built; if they may be started at all."""
+    """Make own systems parts of the catalogue, built; if they may be started at all."""
     from webdyno.systems.variants import resolve
 
     refuse_own_systems(draft.data, caller)
@@ -171,7 +171,7 @@ def one_system(
 
 
 def _requests(draft: Draft, load: Load, *, said: bool) -> list[WrittenRequest]:
-    """Give what is requested: the paths that were said, else requests, else all paths."""
+    """The paths that were said, else requests, else all paths."""
     written = draft.data.get("requests")
     if said or not isinstance(written, list) or not written:
         return [WrittenRequest(path=path) for path in load.paths]
@@ -191,7 +191,7 @@ NOTHING_MORE = CommandLine({}, {})
 
 
 def race_of(systems: Sequence[str]) -> CommandLine:
-    """Give the key that ranks systems where there are too many for one verdict."""
+    """Return the key that ranks systems where there are too many for one verdict."""
     if len(systems) < FEWEST_IN_RACE:
         return NOTHING_MORE
     return CommandLine({RANKING: {}}, {(RANKING,): "compare"})
@@ -287,7 +287,7 @@ def _experiment(
 
 
 def _in_words(names: Sequence[str]) -> tuple[str, str]:
-    """Give title and question, the latter without its end."""
+    """Title and question, the latter without its end."""
     if len(names) > 2:
         which = f"{', '.join(names[:-1])} and {names[-1]}"
         return f"Ranks of {len(names)} systems", f"What are the ranks of {which}"
@@ -298,13 +298,12 @@ def _in_words(names: Sequence[str]) -> tuple[str, str]:
 
 
 def _run_name(names: Sequence[str], served: Site) -> str:
-    """Name the run, whose folder is named like it."""
     said = "-".join(reversed(names)) if len(names) <= 2 else f"ranks-{served.name}"
     return re.sub(r"[^A-Za-z0-9._]+", "-", said)[:LONGEST_NAME].strip("-.")
 
 
 def common_site(catalogue: Catalogue, *systems: str) -> Site:
-    """Give the first site that all can serve; raise UserError where there is none."""
+    """Return the first site that all can serve; raise UserError where there is none."""
     from webdyno.systems.kinds import is_own
     from webdyno.systems.variants import OWN_SITE
 

@@ -24,7 +24,7 @@ class AskPerson(Protocol):
     """Asks a person something."""
 
     def __call__(self, question: str, *, usual: bool) -> bool:
-        """Give the answer; `usual` is what a bare return key means."""
+        """Return the answer; `usual` is what a bare return key means."""
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ class LineProgress:
             self.notice(f"  {slot_words(record)}")
 
     def answers(self, data: "PointData", looks_s: Sequence[float]) -> None:
-        """Give the answer of the rounds, before the long looks, and how long those take."""
+        """Report the answer of the rounds, before the long looks, and how long those take."""
         if self._quiet:
             return
         from webdyno.comparison import question_of
@@ -153,7 +153,7 @@ class LineProgress:
                 self.notice(f"  {part.variant}, part {part.part + 1}: {part_words(figures)}")
 
     def long_look_ends(self, parts: Sequence[LongLookRecord]) -> None:
-        """Say what was seen."""
+        """Report what was seen."""
         if self.a_line_each and not self._quiet:
             from webdyno.evidence.long_look import look_at, look_in_short
 

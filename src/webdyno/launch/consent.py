@@ -38,7 +38,7 @@ MOST_NAMED = 5
 
 
 def agree_to_foreign(parts: Sequence[ForeignPart], caller: Caller) -> None:
-    """Say what parts that aren't webdyno's own will run, and ask, once for each content of theirs.
+    """Ask before parts that aren't webdyno's own run, once for each content of theirs.
 
     Raise UserError when nobody agrees, and where the caller may have no commands run, whatever was
     agreed to before.
@@ -111,7 +111,7 @@ def refuse_reading(asked: object, caller: Caller) -> None:
 
 
 def _keyed_texts(value: object, key: str = "") -> Iterator[tuple[str, str]]:
-    """Give all texts in tables and models, each with its key; keys are texts, too."""
+    """Yield all texts in tables and models, each with its key; keys are texts, too."""
     if isinstance(value, str):
         yield key, value
     elif isinstance(value, Model):
@@ -133,7 +133,7 @@ def _refused(text: str, why: str) -> UserError:
 
 
 def _texts_in(value: object) -> Iterator[str]:
-    """Give all texts in a value of TOML or JSON."""
+    """Yield all texts in a value of TOML or JSON."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
@@ -172,7 +172,7 @@ def refuse_other_machines(
 def vouched_targets(
     stacks: Sequence[Stack], sites: Sequence[Site], caller: Caller
 ) -> frozenset[str]:
-    """Give the addresses on other machines where parts run already, which who calls vouches for.
+    """Return the addresses on other machines where parts run already, which who calls vouches for.
 
     Raise UserError where he doesn't. As with machines that requests are passed on to, nothing that
     was made earlier answers that.
@@ -337,7 +337,7 @@ def _agreed() -> set[str]:
 
 
 def _remember(parts: Sequence[ForeignPart], caller: Caller) -> None:
-    """Keep what was agreed to; where that can't be, say that it will be asked again."""
+    """Keep what was agreed to; where that can't be, it will be asked again."""
     try:
         agreed = state_folder() / AGREED_FILE
         agreed.parent.mkdir(parents=True, exist_ok=True)
@@ -353,7 +353,7 @@ def without_unlike(
     caller: Caller,
     vouched: frozenset[str] = frozenset(),
 ) -> Experiment:
-    """Give an experiment of a log without what its variants answer otherwise than the log.
+    """Return an experiment of a log without what its variants answer otherwise than the log.
 
     Raise UserError where nobody agrees to that, or too little would be left.
     """

@@ -107,7 +107,7 @@ def spread_over_hosts(asked: Arrangement, out: Path | None) -> Dispatch:
 
 
 def begun_in(folder: Path) -> Dispatch:
-    """Give what was begun in a folder, to go on with it.
+    """Return what was begun in a folder, to go on with it.
 
     Raise UserError where that is somebody else's: his experiment names files, which hosts are sent.
     """
@@ -288,8 +288,8 @@ def begin_folder(
 ) -> None:
     """Make the folder of a head for the runs of several hosts, with all that starts them again.
 
-    Raises UserError where there is something in it, and for what would have all of them load
-    another machine.
+    Raise UserError where there is something in it, and for what would have all of them load another
+    machine.
     """
     from webdyno.measure.repeat import keep_for_repeating
 
@@ -316,7 +316,7 @@ def begin_folder(
 
 
 def read_head(kind: type[Head], file: Path) -> Head:
-    """Read what `begin_folder` has written. Raises UserError where somebody else has."""
+    """Read what `begin_folder` has written. Raise UserError where somebody else has."""
     with reading(file):
         text = read_given(file, MOST_HEAD_BYTES)
     try:

@@ -52,7 +52,7 @@ def _interrupt(number: int, _frame: FrameType | None) -> None:
 
 
 def reported_end(error: BaseException, doing: str) -> Exit:
-    """Say on standard error what ended a command, or a call; give the exit code that fits."""
+    """Report on standard error what ended a command, or a call; return the exit code that fits."""
     match error:
         case UserError():
             said, code = str(error), Exit.USER_ERROR

@@ -105,7 +105,7 @@ class FirstTry:
 
     @property
     def requests(self) -> dict[str, int | None]:
-        """Give the paths, with each status that isn't the usual one."""
+        """The paths, with each status that isn't the usual one."""
         valid = {
             response.path: response.status if response.status != OK else None
             for response in self.valid
@@ -118,7 +118,7 @@ class FirstTry:
 
 
 def repository_of(folder: Path) -> Repository | None:
-    """Give the repository with a commit that a folder is in; None where it is in none."""
+    """Return the repository with a commit that a folder is in; None where it is in none."""
     try:
         repository = Repository.around(folder.resolve(), str(folder))
         repository.revision("HEAD", str(folder))
@@ -234,7 +234,7 @@ class _Asking:
                 self._take(path)
 
     def _placed(self, path: str) -> str:
-        """Give a path below the prefix of its group, where it isn't found without one."""
+        """Below the prefix of its group, where it isn't found without one."""
         if self._see(path).status != NOT_FOUND:
             return path
         for prefix in (self.prefix, *prefixes_of_sources(self.files)):
@@ -268,7 +268,7 @@ class _Asking:
         )
 
     def _routes(self) -> tuple[str, list[Route]]:
-        """Give the routes by the best that says of them, and what that is."""
+        """By the best that says of them, and what that is."""
         by, routes = known_routes(self.app, self.files)
         for path in SERVED if by == SOURCES else ():
             seen = self._see(path)
@@ -318,6 +318,5 @@ def _seen(conversation: Conversation, path: str, headers: Mapping[str, str]) -> 
 
 
 def _within(target: str) -> str:
-    """Give the path of where a redirect leads."""
     parts = split_url(target)
     return (parts.path or "/") + (f"?{parts.query}" if parts.query else "")

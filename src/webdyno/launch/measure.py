@@ -94,10 +94,7 @@ def measure_again(
 def measure_on(
     path: Path, caller: Caller, more_s: float | None = None, rounds: Rounds | None = None
 ) -> MeasuredRun:
-    """Go on with a run where it was interrupted, or for so many seconds from now on.
-
-    With `rounds` it goes on until its points have so many.
-    """
+    """Go on with an interrupted run, for `more_s`, or until its points have so many `rounds`."""
     from webdyno.measure.repeat import kept_catalogue
     from webdyno.measure.session import resume_run
 
@@ -138,10 +135,7 @@ def within_budget(experiment: Experiment, catalogue: Catalogue, caller: Caller) 
 
 
 def measure_sweeps(run: Path, caller: Caller) -> Iterator[MeasuredRun]:
-    """Measure the sweeps next to a search, in its folder, or go on with them; give each.
-
-    None where none was requested.
-    """
+    """Measure the sweeps next to a search, if any were requested, or go on with them."""
     from webdyno.comparison.sweep import judge_sweep
     from webdyno.measure.capacity import capacity_sweeps
 
@@ -162,7 +156,7 @@ def measure_sweeps(run: Path, caller: Caller) -> Iterator[MeasuredRun]:
 
 
 def _sweep(path: Path, sweep: Experiment, run: Path, caller: Caller) -> MeasuredRun | None:
-    """Measure a sweep at as many levels as fit into its time, or what is missing of it."""
+    """At as many levels as fit into its time, or what is missing of it."""
     from webdyno.measure.budget import reduce_levels
     from webdyno.measure.repeat import kept_catalogue
     from webdyno.measure.session import is_finished
@@ -183,7 +177,7 @@ def has_enough(folder: RunFolder) -> bool:
 
 
 def what_is_kept(folder: RunFolder) -> str:
-    """Say where the slots of a run are that didn't come to its end, and what can be done."""
+    """Return where the slots of an unfinished run are, and what can be done."""
     if not any(isinstance(record, SlotRecord) for record in folder.records()):
         return f"nothing was measured yet, and {folder.path} can be removed"
     return (
@@ -194,7 +188,7 @@ def what_is_kept(folder: RunFolder) -> str:
 
 
 def state_that_stays(experiment: Experiment, catalogue: Catalogue) -> str | None:
-    """Say that what requests write is there in the next round; None where nothing is known to be.
+    """Return that what requests write is there in the next round; None if nothing is known to be.
 
     Containers begin again in each round, and so do databases among a program's services; `prepare`
     is taken to put things back.
@@ -229,7 +223,7 @@ def _keeps_state(catalogue: Catalogue, name: str) -> bool:
 def _backend(
     experiment: Experiment, caller: Caller, vouched: frozenset[str]
 ) -> Iterator[tuple["Backend", Experiment]]:
-    """Give where an experiment takes place, and the experiment with its hosts named."""
+    """Where an experiment takes place, and the experiment with its hosts named."""
     from webdyno.measure.local_backend import LocalBackend
 
     if experiment.testbed.kind != "cluster":
@@ -248,9 +242,9 @@ def _backend(
 def _provide(
     experiment: Experiment, catalogue: Catalogue, folder: Path, caller: Caller
 ) -> frozenset[str]:
-    """Get a yes to what runs at any of the points, and what it needs on the machine.
+    """Get a yes to what runs at any of the points; return the addresses that may be loaded.
 
-    `folder` is that of the run. Give the addresses on other machines that may be loaded.
+    `folder` is that of the run.
     """
     there = [plan.experiment for plan in plan_points(experiment)]
     for each in there:
@@ -279,10 +273,7 @@ def _provide(
 def _agree_again(
     experiment: Experiment, catalogue: Catalogue, folder: Path, caller: Caller
 ) -> None:
-    """Get a yes to what a new run has kept, where others may have changed it since the first.
-
-    What is the same needs none.
-    """
+    """Get a yes to what a new run has kept, where others may have changed it since the first."""
     from webdyno.measure.repeat import kept_catalogue
 
     there = [plan.experiment for plan in plan_points(experiment)]
@@ -301,7 +292,6 @@ def _agree_again(
 def _named_parts(
     experiments: Sequence[Experiment], catalogue: Catalogue
 ) -> tuple[list[Stack], list[Site]]:
-    """Give the stacks and sites that experiments name."""
     variants = [
         (variant.stack, experiment.site_of(name))
         for experiment in experiments
@@ -313,20 +303,19 @@ def _named_parts(
 
 
 def _needs_of_settings(experiment: Experiment, catalogue: Catalogue) -> Iterator[Need]:
-    """Give what servers need because of settings, or of the protocol that they are asked in."""
+    """What servers need because of settings, or of the protocol that they are asked in."""
     for _, _, role in _roles(experiment, catalogue):
         yield from (need for need in needs_of(role).values() if need.when and not need.optional)
 
 
 def _refuse_open_ports(experiment: Experiment, catalogue: Catalogue) -> None:
-    """Raise UserError before anything is asked or started; hosts of a cluster look themselves."""
+    """Before anything is asked or started; hosts of a cluster look themselves."""
     for variant, stack, role in _roles(experiment, catalogue):
         on_loopback = experiment.testbed_of(variant).kind == "this-machine"
         refuse_open_port(role, stack, is_private=not on_loopback)
 
 
 def _roles(experiment: Experiment, catalogue: Catalogue) -> Iterator[tuple[str, Stack, Role]]:
-    """Give the services of each variant with their settings."""
     for name, variant in experiment.variants.items():
         stack, site = catalogue.stack(variant.stack), catalogue.site(experiment.site_of(name))
         settings = experiment.settings_of(name)
@@ -335,7 +324,7 @@ def _roles(experiment: Experiment, catalogue: Catalogue) -> Iterator[tuple[str, 
 
 
 def _report_others(caller: Caller) -> None:
-    """Say who else is at it here: two runs on one machine measure each other."""
+    """Two runs on one machine measure each other."""
     from webdyno.host.workspace import others_running, sweep
 
     for fault in sweep():

@@ -64,7 +64,7 @@ def _started_cpu(running: RunningStack) -> CpuReading:
 
 
 def _idle_cpu(running: RunningStack) -> CpuReading:
-    """Read what a stack used, without a backend that it shares with the one that is loaded."""
+    """Without a backend that it shares with the stack that is loaded."""
     return server_cpu(running) if running.stack.runs_already else _started_cpu(running)
 
 
@@ -78,10 +78,7 @@ def idle_variants_cpu(scene: Scene) -> Generator[None, None, dict[str, float]]:
 
 
 def tree_cpu(wardens: Sequence[int], roots: Sequence[int] = ()) -> CpuReading:
-    """Read the CPU time of all descendants of some wardens, without control groups.
-
-    Of processes that were `found`, which no warden looks after, their own counts as well.
-    """
+    """Read from /proc the CPU time of all descendants of wardens, and of `roots` with theirs."""
     user_s = sys_s = 0.0
     for pid in [pid for root in roots for pid in (root, *_descendants(root))]:
         own_user_s, own_sys_s = _process_cpu(pid)
@@ -172,7 +169,7 @@ class Stat:
         return cls(cpus, single["ctxt"], single["procs_running"])
 
     def use_since(self, earlier: "Stat", cpus: Iterable[int]) -> CpuUse:
-        """Give how some CPUs were used since an earlier reading."""
+        """Return how some CPUs were used since an earlier reading."""
         totals = [0.0] * 5
         for cpu in cpus:
             if cpu in self.cpus and cpu in earlier.cpus:
@@ -192,10 +189,7 @@ class Stat:
 
 
 def host_use(scene: Scene) -> Generator[None, None, HostUse]:
-    """Report how the host's CPUs were used, at the slot's edges and inside it.
-
-    Of servers on another machine none of these CPUs are: what they do says nothing of them.
-    """
+    """Report how the host's CPUs were used, at the slot's edges and inside it."""
     split = scene.testbed.split
     if scene.stack.is_elsewhere:
         split = split.replace(servers=[])
@@ -220,7 +214,7 @@ def host_use(scene: Scene) -> Generator[None, None, HostUse]:
 def host_samples(
     first: Stat, samples: Iterable[tuple[float, Stat]], split: CpuSplit
 ) -> list[HostSample]:
-    """Give how busy the CPUs were between one sample and the next."""
+    """Return how busy the CPUs were between one sample and the next."""
     earlier, readings = first, []
     for at_s, stat in samples:
         readings.append(
@@ -236,7 +230,7 @@ def host_samples(
 
 
 def busiest(first: Stat, last: Stat, cpus: Iterable[int]) -> float | None:
-    """Give the share of the time that the busiest of some CPUs wasn't idle; None without any."""
+    """Return the share of the time that the busiest of some CPUs wasn't idle; None without any."""
     return max((_busy(last.use_since(first, [cpu])) for cpu in cpus), default=None)
 
 
@@ -267,14 +261,11 @@ def _pressure_since(earlier: dict[str, float]) -> PressureUse | None:
 
 @cache
 def interrupts_kept_apart() -> bool:
-    """Report by trying it once: packets to ourselves, and what of their time is in our CPU time.
+    """Return whether the kernel keeps interrupts out of a program's CPU time, tried once.
 
     Kernels built with IRQ_TIME_ACCOUNTING don't count as a program's CPU time what its packets cost
-    in softirqs, a good part of the work of a web server.
-
-    Other programs can only take more from it, so one round that misses little is enough. (From
-    what /proc/stat and a slot's load say, other programs' work can't be distinguished from
-    interrupts.)
+    in softirqs, a good part of the work of a web server. So packets are sent to ourselves. Other
+    programs can only take more from our CPU time, so one round that misses little is enough.
     """
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as ourselves:
         ourselves.bind(("127.0.0.1", 0))
@@ -292,13 +283,12 @@ def _missing_share(ourselves: socket.socket) -> float:
 
 @cache
 def stolen_time_kept_apart() -> bool:
-    """Report it; False where the kernel's configuration can't be read, as in many containers.
+    """Return the same of stolen time; False where the kernel's configuration can't be read.
 
     One built with PARAVIRT_TIME_ACCOUNTING takes stolen time off the clock by which tasks are
     charged (kernel/sched/core.c, update_rq_clock_task), wherever the hypervisor reports it at all.
     Else what ran when its CPU was stolen is charged for all of it. Trying it out, as with
-    interrupts, would take load on all CPUs and much of it stolen meanwhile; so it is what the
-    kernel says of how it was built.
+    interrupts, would take load on all CPUs and much of it stolen meanwhile.
     """
     return says_so(Path("/"), platform.release())
 
@@ -378,12 +368,12 @@ class ClientReading:
         return cls(waited)
 
     def share_since(self, earlier: "ClientReading", took_s: float) -> float | None:
-        """Give the share of the time in which the thread that waited most did so."""
+        """Return the share of the time in which the thread that waited most did so."""
         if not self.waited_ns or took_s <= 0:
             return None
         return min(self.waited_since(earlier) / took_s, 1.0)
 
     def waited_since(self, earlier: "ClientReading") -> float:
-        """Give the seconds for which the thread that waited most did so; 0 where nobody knows."""
+        """Return the seconds for which the thread that waited most did so; 0 where nobody knows."""
         waits = (now - earlier.waited_ns.get(thread, 0) for thread, now in self.waited_ns.items())
         return max(waits, default=0) / 1e9

@@ -128,7 +128,7 @@ class NetworkReading:
         )
 
     def since(self, earlier: "NetworkReading", link_bytes_per_s: float | None = None) -> NetworkUse:
-        """Give what happened between an earlier reading and this one, on a link of that speed."""
+        """Return what happened between an earlier reading and this one, on a link of that speed."""
         received_bytes, received_packets, sent_bytes, sent_packets = (
             max(now - then, 0) for now, then in zip(self.devices, earlier.devices, strict=True)
         )
@@ -163,7 +163,7 @@ def _time_wait(text: str) -> int:
 
 
 def drops_by_listener() -> dict[Listener, int] | None:
-    """Give what each listener of our network namespace has dropped; None if the kernel won't say.
+    """Return what each listener of our network namespace dropped; None if the kernel won't say.
 
     Drops are connection attempts that found a full queue, or were dropped for any other reason.
     """
@@ -182,7 +182,7 @@ def drops_since(
     after: dict[Listener, int] | None,
     ports: Collection[int],
 ) -> int | None:
-    """Give what listeners on some ports dropped between two readings; None if one is missing."""
+    """Return what listeners on some ports dropped between two readings; None if one is missing."""
     if before is None or after is None:
         return None
     return sum(

@@ -66,7 +66,6 @@ def service_pids(group: ControlGroup | None, role: str, service: RunningService)
 
 
 def _members(entry: Path, service: RunningService) -> Iterable[Path]:
-    """Give the files that name a service's processes; containers have groups of their own."""
     return entry.parent.rglob(entry.name) if service.is_container else [entry]
 
 
@@ -131,7 +130,7 @@ class ServiceReading:
         return cls(cpu, {pid: process for pid, process in processes.items() if process})
 
     def since(self, earlier: "ServiceReading") -> ServiceUse:
-        """Give what was used since an earlier reading; reads the memory as it is now."""
+        """Return what was used since an earlier reading; reads the memory as it is now."""
         pairs = [
             (process, earlier.processes.get(pid, NOTHING))
             for pid, process in self.processes.items()
@@ -172,7 +171,7 @@ NOTHING = ProcessReading(0, 0, 0, 0, 0, (0, 0), 0, 0)
 
 
 class _SchedulerCounts(NamedTuple):
-    """Counts of the kernel's scheduler, of a thread or summed over several."""
+    """Of a thread, or summed over several."""
 
     voluntary: int
     involuntary: int
@@ -180,7 +179,6 @@ class _SchedulerCounts(NamedTuple):
 
 
 def _of_thread(folder: str, status: bytes) -> _SchedulerCounts:
-    """Read a thread, or the first one of a process."""
     try:
         waited_ns = int(read_quickly(f"{folder}/schedstat").split()[1])
     except (OSError, IndexError):  # a kernel without these counts has no such file, or an empty one
@@ -193,7 +191,6 @@ def _of_thread(folder: str, status: bytes) -> _SchedulerCounts:
 
 
 def _of_all_threads(folder: str) -> _SchedulerCounts:
-    """Sum over a process's living threads."""
     counts = []
     for thread in os.scandir(f"{folder}/task"):
         with suppress(OSError):
@@ -213,7 +210,7 @@ def _disk_bytes(folder: str) -> tuple[int, int] | None:
 
 
 def _pss_bytes(pids: Iterable[int]) -> int | None:
-    """Add up proportional set sizes; None where we may not see them."""
+    """None where we may not see them."""
     total = 0
     for pid in pids:
         try:
@@ -316,7 +313,7 @@ def blocked_threads(scene: Scene) -> Generator[None, None, Part]:
 
 
 def blocked(pids: list[int], idle: set[tuple[int, int]]) -> Iterator[BlockedBy]:
-    """Give what each blocked thread waits for, at this moment.
+    """Yield what each blocked thread waits for, at this moment.
 
     `idle`: processes and addresses of locks where threads wait that have nothing to do.
     """
@@ -350,7 +347,7 @@ def _waiting(pids: list[int]) -> Iterator[_Waiting]:
 
 
 def _file_of(each: _Waiting) -> str | None:
-    """Name what a thread reads from, as its process's folder of descriptors does."""
+    """What a thread reads from, as its process's folder of descriptors names it."""
     descriptor = each.first
     try:
         if each.meaning == "poll":
@@ -365,7 +362,7 @@ def _file_of(each: _Waiting) -> str | None:
 
 
 def _outgoing(pid: int) -> set[str]:
-    """Give the inodes of connections that a process's network has opened to others.
+    """Inodes of connections that a process's network has opened to others.
 
     Of TCP those whose own port nobody listens on, of Unix sockets those without a path.
     """

@@ -53,10 +53,7 @@ class Perf:
     def __init__(
         self, options: Sequence[str], cpus: Collection[int], other_pids: Collection[int]
     ) -> None:
-        """Look at some CPUs, working on others.
-
-        Entering raises OperationError where one may not.
-        """
+        """Look at some CPUs, working on others; entering raises OperationError if refused."""
         self._options, self._other_pids = options, other_pids
         self._cpus = ",".join(map(str, sorted(cpus)))
 
@@ -125,7 +122,7 @@ def _pipe(path: Path, exits: ExitStack) -> int:
 
 
 def read_by_perf(*arguments: str) -> str:
-    """Give what a subcommand of `perf` prints; raise OperationError when it fails."""
+    """Return what a subcommand of `perf` prints; raise OperationError when it fails."""
     done = run_program([PERF, *arguments], within_s=READ_WITHIN_S, install=NOT_THERE)
     if done.returncode:
         raise OperationError(f"{PERF} {arguments[0]}: {done.stderr.strip()[-300:]}")
@@ -138,10 +135,7 @@ class Profiler:
     def __init__(
         self, cpus: Collection[int], other_pids: Collection[int], folders: Sequence[str] = ()
     ) -> None:
-        """Sample those CPUs, working on others; servers' own programs run in `folders`.
-
-        Raise OperationError on entering where one may not.
-        """
+        """Sample those CPUs, working on others; servers' own programs run in `folders`."""
         self._folders = folders
         self.pids = set[int]()
         """The servers' processes, as far as they are known."""
@@ -278,10 +272,7 @@ class Counted(NamedTuple):
 
 
 class InstructionCounter:
-    """Counts those of processes, and of all that they start, while it is entered.
-
-    `counted` has them then.
-    """
+    """Counts those of processes, and of all that they start, while it is entered: see `counted`."""
 
     def __init__(self, pids: Callable[[], Sequence[int]], event: Event = INSTRUCTIONS) -> None:
         """`pids` gives the processes that live now."""
@@ -323,10 +314,7 @@ class InstructionCounter:
 
 
 def check_counted(place: str = "") -> None:
-    """Raise UserError where instructions can't be counted on this machine.
-
-    The message begins with a place, such as a flag.
-    """
+    """Raise UserError, which names a place such as a flag, if instructions can't be counted."""
     if why := why_uncounted():
         where = f"{place}: " if place else ""
         raise UserError(
@@ -336,7 +324,7 @@ def check_counted(place: str = "") -> None:
 
 
 def why_uncounted() -> str:
-    """Say why instructions can't be counted on this machine; empty where they can."""
+    """Return why instructions can't be counted on this machine; empty where they can."""
     with InstructionCounter(lambda: [os.getpid()]) as counter:
         pass
     counted = counter.counted
@@ -344,10 +332,7 @@ def why_uncounted() -> str:
 
 
 def open_counter(event: Event, thread: int) -> int:
-    """Begin to count what a thread does in user space; give the descriptor that says how much.
-
-    Raises OSError.
-    """
+    """Begin to count what a thread does in user space; return the descriptor, or raise OSError."""
     number = SYSTEM_CALLS.get(platform.machine())
     if number is None:
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
@@ -370,7 +355,6 @@ def _threads(pids: Iterable[int]) -> set[int]:
 
 
 def _total(read: Iterable[bytes]) -> Counted:
-    """Add up threads."""
     total = 0
     for value, enabled_ns, running_ns in (unpack("QQQ", each) for each in read):
         if running_ns < AT_WORK * enabled_ns:

@@ -88,16 +88,13 @@ def read_quickly(path: str) -> bytes:
 
 
 def number_after(name: bytes, text: bytes) -> int:
-    """Give the number behind a name in a text such as /proc/PID/status; 0 if it isn't there."""
+    """Return the number behind a name in a text such as /proc/PID/status; 0 if it isn't there."""
     place = text.find(name)
     return int(text[place + len(name) :].split(None, 1)[0]) if place >= 0 else 0
 
 
 def counters(text: str, protocol: str) -> dict[str, int]:
-    """Read counters of a protocol from the text of /proc/net/snmp or /proc/net/netstat.
-
-    There each protocol has a line of names and one of values.
-    """
+    """Read a protocol's names and values in the text of /proc/net/snmp or /proc/net/netstat."""
     names, values = (
         line.split()[1:] for line in text.splitlines() if line.startswith(f"{protocol}:")
     )

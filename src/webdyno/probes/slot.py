@@ -106,7 +106,7 @@ class SlotProbe:
 
 
 def _end(running: Generator[None, None, Part]) -> Any:  # noqa: ANN401 (the readings check it)
-    """Let a probe read the second time, and give what it says."""
+    """Let a probe read the second time, and return what it says."""
     try:
         next(running)
     except StopIteration as ended:
@@ -162,18 +162,18 @@ class Course:
 
 
 def all_pids(stack: RunningStack) -> list[int]:
-    """Give the processes of a stack, the first one of each service first."""
+    """Return the processes of a stack, the first one of each service first."""
     services = stack.services().items()
     return in_turns([service_pids(stack.group, role, service) for role, service in services])
 
 
 def in_turns(of_services: Sequence[Sequence[int]]) -> list[int]:
-    """Give the first process of each service, then the second ones: each is among the first few."""
+    """Return the first process of each service, then the second ones, and so on."""
     return [pid for turn in zip_longest(*of_services) for pid in turn if pid is not None]
 
 
 def _waited_s(pids: list[int]) -> float:
-    """Add up for how long threads waited for a CPU; 0 where the kernel doesn't say."""
+    """0 where the kernel doesn't say."""
     total_ns = 0
     for pid in pids:
         with suppress(OSError, ValueError, IndexError), os.scandir(f"/proc/{pid}/task") as threads:
@@ -183,7 +183,7 @@ def _waited_s(pids: list[int]) -> float:
 
 
 def _resident_bytes(pids: list[int]) -> int | None:
-    """Add up resident memory; None where nobody is there, or there are too many to read."""
+    """None where nobody is there, or there are too many to read."""
     if not 0 < len(pids) <= MOST_PROCESSES:
         return None
     total = 0
@@ -194,7 +194,7 @@ def _resident_bytes(pids: list[int]) -> int | None:
 
 
 def _descriptors(pids: list[int]) -> int | None:
-    """Add up open files and connections; None where the kernel (before 6.2) doesn't count them."""
+    """Open files and connections; None where the kernel (before 6.2) doesn't count them."""
     if not 0 < len(pids) <= MOST_PROCESSES:
         return None
     total = 0

@@ -56,7 +56,7 @@ class Function(NamedTuple):
 
 @lru_cache(maxsize=16_384)
 def function_in(symbol: str, program: str, folders: tuple[str, ...]) -> Function | None:
-    """Name the function of a symbol of `perf`, found in the file `program`; None of one without.
+    """Return the function of a symbol that `perf` found in the file `program`; None of one without.
 
     `folders` are those that the servers' own programs run in.
     """
@@ -81,7 +81,7 @@ def _interpreted(match: re.Match[str], folders: tuple[str, ...]) -> Function:
 
 
 def _inside(path: str, folders: tuple[str, ...]) -> str | None:
-    """Give a path below one of some folders, or below a revision's files; None where it isn't."""
+    """A path below one of some folders, or below a revision's files; None where it isn't."""
     if built := BUILT.match(path):
         return path[built.end() :]
     if path and not path.startswith(("/", "<", "node:")):
@@ -193,7 +193,7 @@ def _shown(frame: Frame, folders: tuple[str, ...]) -> str:
 
 
 def _samples(lines: Iterator[str]) -> Iterator[tuple[str, int, list[Frame]]]:
-    """Give the program, process and calls of each."""
+    """Yield the program, process and calls of each."""
     comm, pid, frames = "", 0, list[Frame]()
     for line in lines:
         if not line.strip():
@@ -228,7 +228,7 @@ def function_of(frames: Sequence[Frame], folders: tuple[str, ...]) -> str:
 
 
 def what_is_done(frames: Sequence[Frame]) -> str:
-    """Say what a stack of calls, the innermost first, is about."""
+    """Return what a stack of calls, the innermost first, is about."""
     in_kernel = [frame for frame in frames if frame.program in KERNEL]
     if not in_kernel:
         return _own_code(frames)

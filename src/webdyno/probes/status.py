@@ -148,10 +148,7 @@ ASKING_COUNTS = {
 
 
 def status_counts(scene: Scene) -> Generator[None, None, dict[str, ServerStatus]]:
-    """Report what the loaded variant's services counted themselves.
-
-    Those of them that do, by role.
-    """
+    """Report what those of the loaded variant's services counted that do, by role."""
     services = scene.stack.services()
     before = {
         role: reading for role, service in services.items() if (reading := read_status(service))
@@ -173,7 +170,7 @@ class StatusReading:
     """What one question adds to them."""
 
     def since(self, earlier: "StatusReading") -> ServerStatus:
-        """Give what it counted since an earlier reading, without our own question."""
+        """Return what it counted since an earlier reading, without our own question."""
         now, then, own = self.counts, earlier.counts, self.own
         return ServerStatus(
             requests=_difference(now.requests, then.requests, own.requests),
@@ -203,7 +200,7 @@ def read_status(service: RunningService) -> StatusReading | None:
 
 
 def _of_question(service: RunningService, source: StatusSource) -> OwnCounts:
-    """Give what a question adds; with a password it is two commands."""
+    """With a password it is two commands."""
     own = ASKING_COUNTS[source.kind]
     return replace(own, requests=2) if _password(service) else own
 
@@ -222,7 +219,7 @@ def _plausible(counts: OwnCounts, workers: int) -> bool:
 
 
 def _difference(now: int | None, then: int | None, own: int | None = None) -> int | None:
-    """Give how far a counter has moved; None when it isn't known or started again."""
+    """How far a counter has moved; None when it isn't known or started again."""
     if now is None or then is None or now < then:
         return None
     return max(now - then - (own or 0), 0)
@@ -266,7 +263,7 @@ def _fastcgi(service: RunningService, source: StatusSource) -> bytes:
 
 
 def fastcgi_output(response: bytes) -> bytes:
-    """Give what a FastCGI application printed; ValueError when its response is cut off."""
+    """Return what a FastCGI application printed; ValueError when its response is cut off."""
     output, place = b"", 0
     while place < len(response):
         if place + FASTCGI_HEADER.size > len(response):
@@ -317,7 +314,7 @@ def _exchange(
     request: bytes,
     complete: Callable[[bytes], bool] = lambda _: False,
 ) -> bytes:
-    """Send a request and give the response: all until it is complete or the server closes."""
+    """Send a request; return all until it is complete or the server closes."""
     deadline = time.monotonic() + WITHIN_S
     response = b""
     with closing(_connect(service, source)) as connection:
@@ -405,7 +402,7 @@ def read(said: str) -> DatabaseCounts:
 
 
 def used_between(then: DatabaseCounts, now: DatabaseCounts) -> DatabaseUse:
-    """Give what was done between two readings."""
+    """Return what was done between two readings."""
     before = {statement.text: statement for statement in then.statements}
     done = [use for now_ in now.statements if (use := _since(now_, before.get(now_.text))).calls]
     times = [statement.time_s for statement in done if statement.time_s is not None]
@@ -428,7 +425,7 @@ def used_between(then: DatabaseCounts, now: DatabaseCounts) -> DatabaseUse:
 
 
 def _since(now: StatementCounts, then: StatementCounts | None) -> StatementUse:
-    """Give a statement's counts since an earlier reading; one that stepped back began again."""
+    """Counts that stepped back began again."""
     if then is None or now.calls < then.calls:
         then = StatementCounts(now.text, 0, 0, 0.0)
     return StatementUse(
@@ -446,7 +443,7 @@ def _most(done: list[StatementUse]) -> list[StatementUse]:
 
 
 def _grown(then: Mapping[str, int], now: Mapping[str, int]) -> dict[str, int]:
-    """Give the bytes by which tables grew, the largest growth first."""
+    """The largest growth first."""
     more = {name: size - then.get(name, 0) for name, size in now.items()}
     grown = sorted((item for item in more.items() if item[1] > 0), key=lambda item: -item[1])
     return dict(grown[:MOST_TABLES])

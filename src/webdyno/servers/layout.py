@@ -77,7 +77,7 @@ class Deployment:
     """Where services are that containers find on their loopback interface; None without such."""
 
     def testbed_of(self, service: Service) -> Testbed:
-        """Give the testbed of a service, whose user and network are its own."""
+        """Return the testbed of a service, whose user and network are its own."""
         testbed = testbed_of(service, self.testbed)
         is_container = service.own is not None and service.own.container_port is not None
         return testbed if self.network is None or is_container else testbed.inside(self.network)
@@ -158,7 +158,7 @@ def lay_out(
 
 
 def testbed_of(service: Service, testbed: Testbed) -> Testbed:
-    """Give the testbed with the user that a service runs as: a user's own program as who starts it.
+    """Return the testbed with the user whom a service runs as: a user's own program as its caller.
 
     Where root goes on with a run of somebody else, his programs run as himself, whatever the run
     says.
@@ -184,7 +184,7 @@ def testbed_of(service: Service, testbed: Testbed) -> Testbed:
 def _addresses(
     roles: Sequence[Role], deployment: Deployment, front: str | None, front_port: int | None
 ) -> dict[str, Address]:
-    """Give each role its address; no two have the same port."""
+    """No two have the same port."""
     testbed, placement = deployment.testbed, deployment.placement
     hosts_and_ports: Mapping[str, tuple[str, int]]
     by_socket = [role.name for role in roles if role.by_socket]
@@ -220,7 +220,6 @@ def _addresses(
 def _hosts_and_ports(
     roles: Sequence[Role], testbed: Testbed, front: str | None, front_port: int | None
 ) -> dict[str, tuple[str, int]]:
-    """Choose where each role of a stack on one host listens."""
     ports: dict[str, int] = {front: front_port} if front and front_port else {}
     hosts: dict[str, str] = {}
     for role in roles:
@@ -249,7 +248,7 @@ def _asked_host(role: Role) -> str:
 
 
 def filled_variables(role: Role, filled: RenderedJob) -> dict[str, str]:
-    """Give a service's variables; those of a user's own program may name secrets of his."""
+    """Return a service's variables; those of a user's own program may name secrets of his."""
     variables: dict[str, str] = filled.texts["environment"]
     own = role.service.own
     if own is None:
@@ -268,7 +267,7 @@ def _is_program(service: Service) -> bool:
 
 
 def _known_by(roles: Sequence[Role], filled: Sequence[RenderedJob], site: Site) -> dict[str, str]:
-    """Give the variables by which programs find the site's data services: `DATABASE_URL`."""
+    """Variables by which programs find the site's data services: `DATABASE_URL`."""
     return {
         name: text
         for role, its in zip(roles, filled, strict=True)

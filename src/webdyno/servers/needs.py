@@ -71,7 +71,7 @@ def needs_of(role: Role) -> dict[str, Need]:
 
 
 def find(need: Need) -> str | None:
-    """Give the path of what is needed, or None."""
+    """Return the path of what is needed, or None."""
     for name in need.command:
         if programs := sorted(_programs(name), key=_version_order):
             return programs[-1]
@@ -87,10 +87,7 @@ def missing(needs: Mapping[str, Need]) -> list[Need]:
 
 
 def paths_of_needs(title: str, needs: Mapping[str, Need]) -> dict[str, str | None]:
-    """Give the path of everything that is needed; raise OperationError that names what is missing.
-
-    What is optional and isn't there is None, and so is what doesn't count.
-    """
+    """Return the path of each need, None of an optional one; raise OperationError for others."""
     there = _looked_for(needs)
     if lacking := _missing(needs, there):
         raise OperationError(
@@ -205,19 +202,13 @@ REGISTRIES = (
 
 
 def built_program(service: Service) -> Path | None:
-    """Give the folder of a service's program where it is built; None where it isn't.
-
-    Raise OperationError where what it needs isn't there.
-    """
+    """Return the folder of a service's built program or None; raise OperationError for its needs."""
     kept = _kept(service)
     return kept / FILES if (kept / DONE).is_file() else None
 
 
 def folder_of_program(service: Service) -> Path:
-    """Give the folder of a service's program, and note that it is used; raise OperationError.
-
-    That is where it isn't built.
-    """
+    """Return the folder of a program in use; raise OperationError if it isn't built."""
     program = built_program(service)
     if program is None:
         raise OperationError(
@@ -229,7 +220,7 @@ def folder_of_program(service: Service) -> Path:
 
 
 def unbuilt(stacks: Iterable[Stack]) -> list[Service]:
-    """Give the services of stacks whose programs have to be built before they start."""
+    """Return the services of stacks whose programs have to be built before they start."""
     services = {
         part.service.name: part.service
         for stack in stacks
@@ -240,10 +231,7 @@ def unbuilt(stacks: Iterable[Stack]) -> list[Service]:
 
 
 def build_program(service: Service, notify: Callable[[str], None]) -> None:
-    """Build a service's program, unless another run has just done it.
-
-    Raise OperationError with the end of what its build said where that fails.
-    """
+    """Build a program unless another run just did; raise OperationError where that fails."""
     kept = _kept(service)
     with _locked(kept.name):
         _sweep(kept.parent)
@@ -311,7 +299,7 @@ def _run_commands(service: Service, files: Path, scratch: Path, log: Path) -> No
 
 
 def _environment(needs: Mapping[str, str | None], scratch: Path) -> dict[str, str]:
-    """Give the variables of a build: none of the caller's, but for those that name registries."""
+    """None of the caller's variables, but for those that name registries."""
     tools = dict.fromkeys(str(Path(path).parent) for path in needs.values() if path)
     registries = {name: value for name, value in os.environ.items() if name.upper() in REGISTRIES}
     path = ":".join([*tools, PLAIN_ENVIRONMENT["PATH"]])
@@ -319,7 +307,7 @@ def _environment(needs: Mapping[str, str | None], scratch: Path) -> dict[str, st
 
 
 def _kept(service: Service) -> Path:
-    """Give where a program is kept, which services share that build the same one."""
+    """Services that build the same program share the folder."""
     owner = service.path_of(_build(service).program).parent.name
     return _cache(server_user()) / f"{owner}-{_key(service)}"
 
@@ -361,7 +349,7 @@ def _build(service: Service) -> BuildSteps:
 
 
 def _cache(user: ServerUser | None) -> Path:
-    """Give the folder of kept programs: the system's where root builds, else the user's."""
+    """The system's where root builds, else the user's."""
     said = os.environ.get("XDG_CACHE_HOME", "")
     home = Path(os.environ.get("HOME") or home_of(None))
     base = Path(said) if said.startswith("/") else home / ".cache"
@@ -379,7 +367,7 @@ def _locked(name: str) -> Iterator[None]:
 
 
 def _sweep(cache: Path) -> None:
-    """Remove programs that nobody has started in a long time, and make room for another one."""
+    """Remove programs that nobody has started in a long time."""
     with writing(cache):
         cache.parent.mkdir(parents=True, exist_ok=True)
         for folder in (cache.parent, cache):

@@ -65,7 +65,7 @@ def run_checked(
 
 
 def version_output(words: Sequence[str], testbed: Testbed, workspace: Workspace) -> str:
-    """Give what a program says of its version, whatever its exit code; it is asked once."""
+    """Return what a program says of its version, whatever its exit code; it is asked once."""
     key = tuple(words)
     if key not in _versions:
         folder, within_s = workspace.path, VERSION_WITHIN_S
@@ -81,7 +81,7 @@ def _run(
     workspace: Workspace,
     within_s: float,
 ) -> tuple[int | None, str]:
-    """Run a command and give its exit code, None where it didn't end, and what it said."""
+    """Return the exit code, None where the command didn't end, and what it said."""
     log = workspace.path / f"_said-{next(_numbers)}"
     logger.debug("runs %s, for %g s at most", words_without_secrets(words), within_s)
     code = testbed.run(
@@ -115,7 +115,7 @@ LOCK_FILES = {
 
 
 def locked_versions(service: Service, settings: Mapping[str, SettingValue]) -> Mapping[str, str]:
-    """Give the versions of a service's packages, by name; none where it has nothing to build.
+    """Return the versions of a service's packages, by name; none where it has nothing to build.
 
     `settings` needn't have those at their defaults. Raise UserError for a package that no lock file
     of its program has.
@@ -169,7 +169,7 @@ def version_of(
     testbed: Testbed,
     workspace: Workspace,
 ) -> tuple[str, str]:
-    """Give a service's version, with those of what is inside, and all that its programs said.
+    """Return a service's version, with those of what is inside, and all that its programs said.
 
     `filled` are its commands, filled in. Without a version of its own it has that of the first
     package of its lock file.
@@ -200,7 +200,7 @@ def _ask(
     testbed: Testbed,
     workspace: Workspace,
 ) -> tuple[str, str]:
-    """Give a version, "unknown" if it can't be made out, and all that the program said."""
+    """Return a version, "unknown" if it can't be made out, and all that the program said."""
     words = without_empty(command)
     said = version_output(words, testbed, workspace) if words else ""
     try:
@@ -254,7 +254,7 @@ FIXES = {
 
 
 def shown_lines(log: Path) -> list[str]:
-    """Give the first and the last lines of a log that say something new; none if there is none."""
+    """Return the first and the last lines of a log that say something new, if there are any."""
     try:
         with opened_inside(log) as file:
             text = file.read(READ_BYTES)
@@ -267,12 +267,12 @@ def shown_lines(log: Path) -> list[str]:
 
 
 def refusal_in(folder: Path) -> str:
-    """Give the last line of a folder's logs by which nginx says that a limit refuses requests."""
+    """Return the last line of a folder's logs by which nginx says that a limit refuses requests."""
     return _last_line(folder, LIMITING)
 
 
 def exhaustion_in(folder: Path) -> str:
-    """Give the last line of a folder's logs that says that a server has no more of something."""
+    """Return the last line of a folder's logs that says that a server has no more of something."""
     return _last_line(folder, EXHAUSTED)
 
 
@@ -316,7 +316,7 @@ def _lines(text: bytes) -> list[str]:
 
 
 def other_port_in_use(lines: Sequence[str], own: int) -> int | None:
-    """Give the port that a log says is taken; None where that is its own, or isn't named."""
+    """Return the port that a log says is taken; None where that is its own, or isn't named."""
     for line in lines:
         if IN_USE not in line.lower():
             continue
@@ -327,7 +327,7 @@ def other_port_in_use(lines: Sequence[str], own: int) -> int | None:
 
 
 def hint(lines: Sequence[str], own_port: int) -> str:
-    """Give words behind what happened; none where the log shows no cause that is known."""
+    """Return words behind what happened; none where the log shows no cause that is known."""
     other = other_port_in_use(lines, own_port)
     if other:
         return (
@@ -340,7 +340,7 @@ def hint(lines: Sequence[str], own_port: int) -> str:
 
 
 def refused(said: str, folder: Path, home: Path, program: str) -> str:
-    """Give what was said, with the lines of the user's files and what to do.
+    """Return what was said, with the lines of the user's files and what to do.
 
     `folder` is the service's in the catalogue, `home` where the moved configuration was, and
     `program` names the server and its version.
@@ -371,7 +371,6 @@ def with_origins(said: str, moved: str, origins: Origins) -> str:
 
 
 def _origins(folder: Path) -> Origins | None:
-    """Read where the lines come from; None where nobody wrote that down, or it can't be read."""
     try:
         return Origins.model_validate_json((folder / ORIGINS).read_bytes())
     except (OSError, ValidationError):

@@ -97,10 +97,7 @@ class PreparedSite:
 
 
 def prepare_site(site: Site, testbed: Testbed) -> PreparedSite:
-    """Give a site's files; they are made again when anything they are made of has changed.
-
-    They stay as they are until they are released, or this process ends.
-    """
+    """Return a site's files, kept until released, made again when their sources have changed."""
     sites = open_folder(home_folder() / "sites")
     _sweep(sites)
     kept = sites / f"{site.name}-{_fingerprint(site)}"
@@ -258,7 +255,7 @@ def _lock_of(kept: Path) -> IO[bytes]:
 
 
 def _fingerprint(site: Site) -> str:
-    """Report apart whatever makes a difference: definition, files, the programs that made them."""
+    """Definition, files, and the programs that made them."""
     definition = site.model_dump_json(exclude={"folder", "services"})
     digest = hashlib.sha256(f"{FORMAT}\0{definition}".encode())
     for top in [site.folder, *(part.service.folder for part in site.services.values())]:
@@ -302,7 +299,7 @@ class FilledData:
         self._workspace: Workspace | None = None
 
     def of(self, roles: Sequence[Role]) -> Mapping[str, Path] | None:
-        """Give the data of services, by role; None where such a set-up hasn't run yet."""
+        """Return the data of services, by role; None where such a set-up hasn't run yet."""
         return self._made.get(_set_up_key(roles))
 
     def keep(self, roles: Sequence[Role], services: Iterable[RunningService]) -> None:

@@ -83,10 +83,7 @@ def wait_for_listener(
     new_socket: NewSocket = socket.socket,
     within_s: float | None = None,
 ) -> bool:
-    """Wait until a connection is accepted; False when that doesn't happen in time.
-
-    `is_own` says whether it was by our server: somebody else's may have the port.
-    """
+    """Wait until our server accepts a connection; False when that doesn't happen in time."""
     deadline = time.monotonic() + (within_s or START_WITHIN_S)
     while time.monotonic() < deadline:
         check_alive()
@@ -205,7 +202,7 @@ def _wait_for_response(
 def spoken_instead(
     address: Address, request: FirstRequest, client_entry: Sequence[str] = ()
 ) -> str | None:
-    """Give what an HTTP server speaks, if that isn't what it was to speak; None if nothing."""
+    """Return what an HTTP server speaks, if that isn't what it was to speak; None if nothing."""
     others = [protocol for protocol in PROTOCOLS if protocol != address.protocol]
     anyone = replace(request, headers={}, checks_certificate=False)
 
@@ -258,7 +255,7 @@ def connect(
 
 
 def _user_behind(connection: socket.socket) -> int:
-    """Give the user who listens: the second of struct ucred's three numbers, unix(7)."""
+    """The second of struct ucred's three numbers, unix(7)."""
     size = 3 * struct.calcsize("i")
     credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
     return int(struct.unpack("3i", credentials)[1])
@@ -293,7 +290,7 @@ def _conversation(
 def _ask(
     conversation: Conversation, address: Address, request: FirstRequest, within_s: float
 ) -> _Response | None:
-    """Give the response to a request; None where there is none that says anything."""
+    """Return the response to a request; None where there is none that says anything."""
     if address.socket:
         try:
             connect(address).close()  # whoever is behind it is who should be
@@ -323,10 +320,7 @@ def _said(
 
 
 def measured_round_trip_s(address: Address) -> float:
-    """Give how long connecting takes, the median of some: one round trip of the network.
-
-    Each latency that is measured there has it in it. Raise OSError where nobody listens.
-    """
+    """Return how long connecting takes, the median of some; raise OSError where nobody listens."""
     took_s = list[float]()
     for _ in range(ROUND_TRIPS):
         began = time.perf_counter()

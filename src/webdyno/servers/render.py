@@ -77,7 +77,7 @@ class RenderedJob:
     files: Mapping[str, str]
 
     def words(self, key: str) -> list[str]:
-        """Give a command line; words that came out empty are excluded."""
+        """Return a command line; words that came out empty are excluded."""
         return without_empty(self.texts[key])
 
 
@@ -86,7 +86,7 @@ def without_empty(words: Sequence[str]) -> list[str]:
 
 
 def service_job(service: Service, context: Context) -> Job:
-    """Give all that a service's definition wants filled in."""
+    """Return all that a service's definition wants filled in."""
     status = service.status
     return Job(
         texts={
@@ -209,7 +209,7 @@ def _confine(user: ServerUser | None) -> None:
 
 
 class _TemplateCache(BytecodeCache):
-    """Templates that were compiled once: that is most of the work, and done again in each round.
+    """Compiled templates: most of the work, and needed again in each round.
 
     webdyno itself compiles, and does not fill in, what a child has come to the end of; the next
     child inherits it.

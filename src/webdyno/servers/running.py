@@ -66,7 +66,7 @@ class RunningStack:
         here: Set[str],
         asked: FirstRequest | None,
     ) -> None:
-        """Take services that are laid out; of those the roles that are `here` are started."""
+        """Of the services that are laid out, the roles that are `here` are started."""
         self.stack = stack
         self.site = site
         self.memory_limit = bounds.memory
@@ -157,7 +157,6 @@ class RunningStack:
         self.check_alive()
 
     def _wait_for_response(self) -> FirstResponse | None:
-        """Give the site's first response; None where the front speaks no HTTP."""
         front = self._front
         if front.role.service.protocol != "http":
             return None
@@ -195,7 +194,7 @@ class RunningStack:
         }
 
     def own_folders(self) -> list[str]:
-        """Give the folders that its user's own programs run in."""
+        """Return the folders that its user's own programs run in."""
         owns = (service.role.service.own for service in self._services.values())
         return [own.folder for own in owns if own and own.folder]
 
@@ -242,9 +241,9 @@ class RunningStack:
                 file.unlink()
 
     def _find_name_files(self) -> None:
-        """Find what its processes have reported `perf` of the code that they compile.
+        """Find what processes report to `perf` of the code that they compile, and leave there.
 
-        They write it where `perf` looks for it, and leave it there (perf's jit-interface.txt).
+        See perf's jit-interface.txt.
         """
         there = {file.stem.partition("-")[2]: file for file in Path("/tmp").glob("perf-*.map")}  # noqa: S108
         if there and not self.stack.runs_already:
@@ -267,7 +266,7 @@ class RunningStack:
 
 
 def _request_of_readiness(own: Own | None, site: Site, asked: FirstRequest | None) -> FirstRequest:
-    """Give what shows that a front is ready: of a user's own system what will be measured."""
+    """Of a user's own system that is what will be measured."""
     if own is None:
         return FirstRequest(site.ready_path, site.page(site.ready_path).matches)
     if own.ready:
@@ -283,7 +282,7 @@ def _first_response(
     testbed: Testbed,
     check_alive: Callable[[], None],
 ) -> FirstResponse:
-    """Wait for a front's first response; raise StackDied where none comes that can be measured."""
+    """Raise StackDied where no response comes that can be measured."""
     own = front.role.service.own
     server = Starting(
         address=front.address,

@@ -170,10 +170,9 @@ class RunningService:
             self._run(words, "can't be put back to what it held (state.reset)")
 
     def check_configuration(self) -> None:
-        """Raise OperationError with the server's own words when it refuses its configuration.
+        """Raise OperationError, UserError of the user's own, for a refused configuration.
 
-        Raise UserError where that is the user's. It takes as long as a start, so it is asked only
-        where a start has failed.
+        It takes as long as a start, so it is asked only where a start has failed.
         """
         if not (words := self.filled.words("check")):
             return
@@ -248,7 +247,7 @@ class RunningService:
         return other_port_in_use(shown_lines(self.log), self.address.port)
 
     def version(self) -> str:
-        """What the server says its version is, and those of its modules: `2.4.71, PHP 8.2.36`.
+        """Return the server's version, and those of its modules: `2.4.71, PHP 8.2.36`.
 
         All that it says, build flags included, is kept next to its configuration.
         """
@@ -272,7 +271,7 @@ class RunningService:
         return self.process.pids() if self.process else []
 
     def elsewhere(self) -> str | None:
-        """Say where it listens instead of its own address; None where it doesn't."""
+        """Return where it listens instead of its own address; None where it doesn't."""
         listeners, port = self._listening_at(), self.address.port
         if not listeners or self._is_among(listeners):
             return None
@@ -282,14 +281,14 @@ class RunningService:
         return f"listens on {where} and not on {self.address.text}: {fix}"
 
     def _listening_at(self) -> list[str]:
-        """Give where it listens: of containers those in the network of the one that is asked."""
+        """Return where it listens: of containers those in the network of the one that is asked."""
         pids, process = self.pids(), self.process
         if self.is_container and isinstance(process, ServerProcess):
             pids = [pid for pid in pids if _network(pid) == _network(process.pid)]
         return addresses(pids)
 
     def listens_as_well(self) -> list[str]:
-        """Give the addresses next to its own where it listens, which nobody asks."""
+        """Return the addresses next to its own where it listens, which nobody asks."""
         if self.is_container:
             return []
         own = f":{self.address.port}"
@@ -318,7 +317,6 @@ class RunningService:
         return self.address.text.rpartition(":")[0]
 
     def _where_to_listen(self, listeners: Sequence[str]) -> str:
-        """Say what to do for it to be found."""
         address = self.address
         at_port = [listener for listener in listeners if listener.endswith(f":{address.port}")]
         if self.role.service.runs_already:
@@ -333,10 +331,7 @@ class RunningService:
         )
 
     def hold_network(self) -> None:
-        """Have the network of containers outlive them until we stop, or die.
-
-        Else what is sent to one that has just ended would leave this machine.
-        """
+        """Keep the network of containers until we stop, lest requests leave this machine."""
         if self.is_container and isinstance(self.process, ServerProcess):
             self._network = os.open(f"/proc/{self.process.pid}/ns/net", os.O_RDONLY)
 
@@ -384,7 +379,7 @@ class RunningService:
 
 
 def _network(pid: int) -> int | None:
-    """Give the number of a process's network namespace; None once it has ended."""
+    """The number of a process's network namespace; None once it has ended."""
     try:
         return Path(f"/proc/{pid}/ns/net").stat().st_ino
     except OSError:

@@ -39,7 +39,7 @@ class Role:
         return self.settings.get("listen") == "unix" or (own is not None and own.by_socket)
 
     def on_a_port(self) -> "Role":
-        """Give it listening on a port, where it has the choice: sockets reach no other host."""
+        """Return it listening on a port, where it has the choice: sockets reach no other host."""
         chooses = self.settings.get("listen") == "unix"
         return replace(self, settings={**self.settings, "listen": "tcp"}) if chooses else self
 
@@ -82,7 +82,7 @@ class ResolvedStack:
 def resolve_stack(
     stack: Stack, site: Site | None, settings: Mapping[str, SettingValue], server_cpus: int
 ) -> ResolvedStack:
-    """Give all roles, data services of the site included, with their settings.
+    """Return all roles, data services of the site included, with their settings.
 
     `settings` are those of stack and site, as users name them. Raise UserError for one that doesn't
     exist or is out of range, and for services that link in a circle.
@@ -108,7 +108,7 @@ def resolve_stack(
 
 
 def resolve_services(parts: Mapping[str, RoleDefinition], server_cpus: int) -> list[Role]:
-    """Give the roles of services that run on their own, with the settings they have by default."""
+    """Return the roles of services that run on their own, with their usual settings."""
     return [_role(name, part, _default_settings(part), server_cpus) for name, part in parts.items()]
 
 
@@ -219,10 +219,7 @@ class Certificate(NamedTuple):
 
 @cache
 def certificate(host: str, kind: str) -> Certificate:
-    """Make a self-signed certificate for an address; raise OperationError where openssl can't.
-
-    `kind` is ec, on the curve P-256 as most certificates are today, or rsa, of 2048 bits.
-    """
+    """Make a self-signed certificate (ec: P-256, rsa: 2048 bits); raise OperationError."""
     with tempfile.TemporaryDirectory(prefix="webdyno-certificate-") as folder:
         files = Certificate(f"{folder}/certificate.pem", f"{folder}/key.pem")
         words = [
@@ -250,14 +247,12 @@ NewSocket = Callable[[], socket.socket]
 def free_port(
     new_socket: NewSocket = socket.socket, taken: Container[int] = (), host: str = HOST
 ) -> int:
-    """Give a port that nobody listens on and that no outgoing connection will be given.
+    """Return a port that nobody listens on and that no outgoing connection will be given.
 
-    `taken` are ports that were given away already, though nobody may listen on them yet.
-
-    The kernel takes ports of outgoing connections from its local port range; a port below that
-    can't be taken by the load's own connections between now and the server's start. It is drawn
-    at random, so that stacks which start at the same time don't meet. `new_socket` makes sockets
-    where the port is to be free, at the address `host`.
+    `taken` are ports that were given away already, though nobody may listen on them yet. The kernel
+    takes ports of outgoing connections from its local port range; a port below that can't be taken
+    by the load's own connections between now and the server's start. It is drawn at random, so that
+    stacks which start at the same time don't meet.
     """
     highest = max(LOWEST + MOST_PORTS, _first_local_port()) - 1
     for _ in range(TRIES):
@@ -268,24 +263,18 @@ def free_port(
 
 
 def tcp(host: str, new_socket: NewSocket = socket.socket) -> socket.socket:
-    """Make a socket that can be connected to an address.
-
-    An IPv6 address have servers alone that ran before, on this machine.
-    """
+    """Make a socket to connect to an address; only servers that ran before have an IPv6 one."""
     return socket.socket(socket.AF_INET6) if ":" in host else new_socket()
 
 
 def own_network_host() -> str:
-    """Draw an address for servers that have a network of their own, at random as ports are.
-
-    It isn't the client's.
-    """
+    """Draw an address, not the client's, for servers that have a network of their own."""
     offset = random.SystemRandom().randrange(NETWORK_FROM, OWN_NETWORKS.num_addresses - 1)
     return str(OWN_NETWORKS[offset])
 
 
 def demand_port(port: int) -> int:
-    """Give the port back if it is free, else raise OperationError that says who holds it."""
+    """Return the port back if it is free, else raise OperationError that says who holds it."""
     fault = _can_listen(port)
     if fault is None:
         return port

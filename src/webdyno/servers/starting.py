@@ -84,10 +84,10 @@ def ask_versions(
     testbed: Testbed,
     asked: FirstRequest | None = None,
 ) -> dict[str, str]:
-    """Ask the services of a stack, by role, for their versions.
+    """Ask the services of a stack, by role, for their versions; a user's own system is started.
 
-    None of them is started but a user's own system, of which nobody knows yet whether it starts:
-    raise OperationError, with its own words, where it doesn't.
+    Nobody knows yet whether that starts: raise OperationError, with its own words, where it
+    doesn't.
     """
     with _one_message(stack, Path.cwd()), Workspace() as scratch:
         folder, resolved = scratch.path / "kept", _resolved(stack, settings, site, testbed)
@@ -98,7 +98,7 @@ def ask_versions(
 
 
 def _try_out(running: RunningStack) -> None:
-    """Start a stack; say why it doesn't without a word of a log that nobody keeps."""
+    """Leave out the log, which nobody keeps."""
     try:
         running.start()
     except StackDied as died:
@@ -210,10 +210,7 @@ def _bounds(
 
 @contextmanager
 def _same_on_all_hosts(files: Path, placement: Placement) -> Iterator[Path]:
-    """Give a path by which the services of all hosts find the site's files.
-
-    A server names a file to another one on its host, where it must have the same path.
-    """
+    """A server names a file to another one on its host, where it must have the same path."""
     links = open_folder(home_folder() / "spread")
     for old in links.iterdir():  # of agents that were killed
         if time.time() - old.lstat().st_mtime > LINK_KEPT_FOR_S:
@@ -229,7 +226,6 @@ def _same_on_all_hosts(files: Path, placement: Placement) -> Iterator[Path]:
 
 @contextmanager
 def _one_message(stack: Stack, folder: Path) -> Iterator[None]:
-    """Say what the operating system refuses as one message."""
     try:
         yield
     except OSError as error:
@@ -238,7 +234,7 @@ def _one_message(stack: Stack, folder: Path) -> Iterator[None]:
 
 
 def _make_room(folder: Path) -> str:
-    """Say where room is short: where logs are kept, or where servers have their files."""
+    """Where logs are kept, or where servers have their files."""
     kept = next(place for place in (folder, *folder.parents) if place.is_dir())
     full = min((kept, Path(tempfile.gettempdir())), key=lambda place: shutil.disk_usage(place).free)
     return f"make room in {full.absolute()}"
