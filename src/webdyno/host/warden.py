@@ -292,7 +292,7 @@ class Warden:
 
 
 def refusal(program: str, user: str | None) -> str | None:
-    """Return what keeps us, the servers' user by now, from running a program: None if not rights."""
+    """Return which rights we, the servers' user by now, lack to run a program; None if none."""
     with contextlib.suppress(OSError), open(program, "rb") as script:  # noqa: PTH123
         first, _, rest = script.readline(4096).partition(b"#!")
         if not first and rest.split():  # its interpreter may be the one that is out of reach

@@ -202,7 +202,7 @@ REGISTRIES = (
 
 
 def built_program(service: Service) -> Path | None:
-    """Return the folder of a service's built program or None; raise OperationError for its needs."""
+    """Return the folder of a service's built program, or None; raise OperationError."""
     kept = _kept(service)
     return kept / FILES if (kept / DONE).is_file() else None
 
