@@ -178,7 +178,7 @@ def test_what_cannot_be_added_is_reported_of_the_worst_client() -> None:
         wake_ups=5,
     )
     still = [
-        Window(at_s=0.0, length_s=1.0, completed=1, cpu_s=0.5, stalled=True),
+        Window(at_s=0.0, length_s=1.0, completed=1, failed=4, cpu_s=0.5, stalled=True),
         Window(at_s=1.0, length_s=0.5, completed=2, cpu_s=0.5),
     ]
     lag = SendDelay(budget=100.0, p50=2.0, p99=3.0, max=4.0)
@@ -190,7 +190,7 @@ def test_what_cannot_be_added_is_reported_of_the_worst_client() -> None:
     )
     assert found.send_delay_us == SendDelay(budget=100.0, p50=2.0, p99=3.0, max=9.0)
     first, second = found.windows
-    assert (first.completed, first.cpu_s, first.stalled) == (10, 0.75, True)
+    assert (first.completed, first.failed, first.cpu_s, first.stalled) == (10, 4, 0.75, True)
     assert (second.completed, second.length_s, second.stalled) == (2, 0.5, False)
     assert found.measured_s == 2.0
 

@@ -138,21 +138,20 @@ class Facts:
     def figures(self, bytes_step: int = 1024) -> Figures:
         """Give what was read under the names of Output's attributes, converted."""
         texts = self.texts
-        said: Figures = url_figures(texts.get("url"))
-        said |= {
-            name: texts[name]
-            for name in ("server", "host", "path", "protocol", "gave_up")
-            if texts.get(name)
-        }
-        said |= {name: self.integer(name) for name in _INTEGERS & texts.keys()}
-        said |= {name: self.number(name) for name in _FLOATS & texts.keys()}
-        said |= {name: self.time_s(text) for text, name in _SECONDS.items() if text in texts}
-        said |= {name: in_ms(texts[text]) for text, name in _MILLISECONDS.items() if text in texts}
+        figures: Figures = url_figures(texts.get("url"))
+        as_text = ("server", "host", "path", "protocol", "gave_up")
+        figures |= {name: texts[name] for name in as_text if texts.get(name)}
+        figures |= {name: self.integer(name) for name in _INTEGERS & texts.keys()}
+        figures |= {name: self.number(name) for name in _FLOATS & texts.keys()}
+        figures |= {name: self.time_s(text) for text, name in _SECONDS.items() if text in texts}
+        for text, name in _MILLISECONDS.items():
+            if text in texts:
+                figures[name] = in_ms(texts[text])
         if (received := in_bytes(texts.get("read"), bytes_step)) is not None:
-            said["total_bytes"] = int(received)
+            figures["total_bytes"] = int(received)
         if (per_second := in_bytes(texts.get("transfer"), bytes_step)) is not None:
-            said["transfer_kib_s"] = per_second / 1024
-        return said | {
+            figures["transfer_kib_s"] = per_second / 1024
+        return figures | {
             "first_line": self.first_line,
             "last_line": self.last_line,
             "lines": self.lines
@@ -245,8 +244,11 @@ class Tool:
 
     @cached_property
     def _by_start(self) -> dict[str, tuple[re.Pattern[str], ...]]:
-        """Group patterns by the character that they begin with; "" has those without one."""
-        starts = [_literal_start(pattern) for pattern in self.patterns]
+        """Patterns by the letter that all their matches begin with; "" has those without one."""
+        starts = [
+            pattern[0] if pattern[0].isalpha() and pattern[1:2] not in {"?", "*", "{"} else ""
+            for pattern in self.patterns
+        ]
         compiled = [re.compile(pattern) for pattern in self.patterns]
         return {
             start: tuple(
@@ -254,12 +256,6 @@ class Tool:
             )
             for start in {"", *starts}
         }
-
-
-def _literal_start(pattern: str) -> str:
-    """Give the character that every match begins with, or "" when there isn't just one."""
-    start = pattern[:1]
-    return start if start.isalpha() and pattern[1:2] not in {"?", "*", "{"} else ""
 
 
 def patterns(*lines: str) -> tuple[str, ...]:

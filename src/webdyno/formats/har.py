@@ -140,7 +140,7 @@ def own_requests(entries: Sequence[HarEntry], place: str) -> OwnRequests:
 
 
 def _why_excluded(entry: HarEntry) -> str | None:
-    """Say why an entry is no request that a load could make; None where it is one."""
+    """Return why an entry is no request that a load could make; None where it is one."""
     request, response = entry.request, entry.response
     scheme = request.url.partition(":")[0].lower()
     if scheme in {"ws", "wss"} or response.status == SWITCHING or entry.kind == "websocket":
@@ -149,18 +149,15 @@ def _why_excluded(entry: HarEntry) -> str | None:
         return "for data:, blob: and the like, which need no server"
     if entry.kind == "eventsource" or response.content.mime_type.startswith("text/event-stream"):
         return "for streams (server-sent events), which have no end"
-    if entry.kind == "preflight" or _is_preflight(request):
+    headers = {header.name.lower() for header in request.headers}
+    asks_first = request.method.upper() == "OPTIONS" and "access-control-request-method" in headers
+    if entry.kind == "preflight" or asks_first:
         return "as preflight (OPTIONS), which a browser makes by itself"
     if entry.cache or response.by_service_worker or entry.fetched in _NOT_FETCHED:
         return "answered from the browser's cache or a service worker"
     if not response.status:
         return "without a response (blocked, or given up)"
     return None
-
-
-def _is_preflight(request: HarRequest) -> bool:
-    names = {header.name.lower() for header in request.headers}
-    return request.method.upper() == "OPTIONS" and "access-control-request-method" in names
 
 
 def _origin(entry: HarEntry) -> str:

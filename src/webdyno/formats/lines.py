@@ -71,7 +71,10 @@ def plain(raw: str) -> str:
         text = _ESCAPES.sub("", text).rpartition("\r")[2]
         text = _blanks(text).strip()
     if "<" in text or "&" in text:
-        text = _without_html(text)
+        text = _TAG.sub("", _CELL.sub(" | ", text))
+        if _ENTITY.search(text):
+            text = _blanks(html.unescape(text))
+        text = text.strip()
     text = _without_prefix(text)
     if "**" in text:
         text = _EMPHASIS.sub(r"\1", text)
@@ -83,13 +86,6 @@ def plain(raw: str) -> str:
 def _blanks(text: str) -> str:
     grouped = _GROUPS.sub(lambda match: re.sub(r"\D", ",", match[0]), text)
     return grouped.translate(_CONTROL)
-
-
-def _without_html(text: str) -> str:
-    bare = _TAG.sub("", _CELL.sub(" | ", text))
-    if _ENTITY.search(bare):
-        bare = _blanks(html.unescape(bare))
-    return bare.strip()
 
 
 def _without_prefix(text: str) -> str:

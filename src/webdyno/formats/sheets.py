@@ -184,9 +184,14 @@ class TotalSheet:
 def _cells(text: str) -> list[str]:
     if "|" in text:
         return [cell.strip() for cell in text.strip("|").split("|")]
-    delimiter = "\t" if "\t" in text else ","
+    return [cell.strip() for cell in _csv_cells(text, "\t" if "\t" in text else ",")]
+
+
+def _csv_cells(text: str, delimiter: str = ",") -> list[str]:
+    if '"' not in text:
+        return text.split(delimiter)
     try:
-        return [cell.strip() for cell in next(csv.reader([text], delimiter=delimiter), [])]
+        return next(csv.reader([text], delimiter=delimiter), [])
     except csv.Error:
         return []
 
@@ -277,7 +282,7 @@ class RequestSheet:
 
     def row(self, line: NumberedLine) -> list[Output] | None:
         """Count a row; None when the line is none, so the sheet has ended."""
-        cells = _plain_cells(line.text)
+        cells = _csv_cells(line.text)
         if len(cells) != len(self.columns):
             return None
         row = dict(zip(self.columns, cells, strict=True))
@@ -332,15 +337,6 @@ class RequestSheet:
             max_ms=self.max_ms,
         )
         return [output]
-
-
-def _plain_cells(text: str) -> list[str]:
-    if '"' not in text:
-        return text.split(",")
-    try:
-        return next(csv.reader([text]), [])
-    except csv.Error:
-        return []
 
 
 AnySheet = Sheet | TotalSheet | RequestSheet

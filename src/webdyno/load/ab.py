@@ -14,6 +14,7 @@ from webdyno.load.instrument import (
     header_flags,
     only_closed,
     printed_times,
+    statuses,
     us,
     whole_seconds,
 )
@@ -83,7 +84,7 @@ class ApacheBench(Instrument):
             loop="closed",
             measured_s=run.duration_s,
             requests=Requests(completed=max(requests - wrong, 0)),
-            by_status=_by_status(requests, output.non_2xx or 0),
+            by_status=statuses(requests, output.non_2xx or 0),
             failures=failures,
             bytes=_bytes(output),
             keepalive=KeepAliveResult(
@@ -108,10 +109,6 @@ def _wrong_bodies(expected_bytes: int | None, run: Run) -> int | None:
     if run.output.document_bytes != expected_bytes:
         return run.requests
     return run.output.failed_length or 0
-
-
-def _by_status(requests: int, non_2xx: int) -> dict[str, int]:
-    return {"2xx": requests - non_2xx} | ({"non-2xx": non_2xx} if non_2xx else {})
 
 
 def _bytes(output: Output) -> Bytes:

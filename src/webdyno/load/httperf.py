@@ -47,13 +47,8 @@ class Httperf(Instrument):
         rate = load.rate_per_s or 1.0
         kind = "e" if load.arrivals == "poisson" else "d"
         return [
-            *(
-                "httperf",
-                "--hog",
-                f"--server={server}",
-                f"--port={port or 80}",
-                f"--uri={request.path}",
-            ),
+            *("httperf", "--hog", f"--server={server}"),
+            *(f"--port={port or 80}", f"--uri={request.path}"),
             f"--period={kind}{1 / rate:.9f}",
             f"--num-conns={max(1, round(rate * order.duration_s))}",
             f"--num-calls={load.keepalive}",
@@ -67,10 +62,7 @@ class Httperf(Instrument):
         load, (request,) = order.load, order.requests
         output, responses = run.output, run.requests
         wrong = output.non_2xx or 0
-        other_body = request.expect_on_wire.body_bytes not in {
-            None,
-            output.document_bytes,
-        }
+        other_body = request.expect_on_wire.body_bytes not in {None, output.document_bytes}
         return LoadResult(
             target=order.url + request.path,
             loop="open",

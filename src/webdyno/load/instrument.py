@@ -243,6 +243,11 @@ def printed_times(output: Output) -> Times:
     )
 
 
+def statuses(requests: int, non_2xx: int) -> dict[str, int]:
+    """Return the responses by status, as far as instruments distinguish them."""
+    return {"2xx": requests - non_2xx} | ({"non-2xx": non_2xx} if non_2xx else {})
+
+
 def us(ms: float | None) -> float | None:
     return None if ms is None else ms * 1000
 

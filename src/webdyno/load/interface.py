@@ -226,24 +226,21 @@ class LoadOrder:
             before = flow
         return flows
 
-    def _mean_of_flows(self) -> float:
-        """Give how many requests follow from what is due, on average."""
-        flows = self.flows()
-        total = sum(weight for _, weight in flows)
-        return sum(many * weight for many, weight in flows) / total if total else 1.0
-
     def offered_rps(self, last_s: float | None = None) -> float | None:
         """Give what is due per second of the window, or of its last seconds; None in a closed loop.
 
         Of a timetable that is drawn it is the rate that it is drawn with.
         """
-        if self.replay is None:
-            share = None if self.load.rate_per_connection is not None else self.share
-            clients = 1 if share is None else share.of
-            offered = self.load.offered_rps
-            return None if offered is None else offered * self._mean_of_flows() / clients
-        of_s = self.duration_s if last_s is None else last_s
-        return self.replay.due_between(self.load_s - of_s, self.load_s) / of_s
+        if self.replay is not None:
+            of_s = self.duration_s if last_s is None else last_s
+            return self.replay.due_between(self.load_s - of_s, self.load_s) / of_s
+        if self.load.offered_rps is None:
+            return None
+        flows = self.flows()
+        total = sum(weight for _, weight in flows)
+        requests_each = sum(many * weight for many, weight in flows) / total if total else 1.0
+        share = self.share if self.load.rate_per_connection is None else None
+        return self.load.offered_rps * requests_each / (share.of if share else 1)
 
 
 class Generator(Protocol):

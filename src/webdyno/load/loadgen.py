@@ -245,13 +245,11 @@ def _response(answer: Mapping[str, Any], body: bytes) -> ServerResponse:
 
 def _offered_load(order: LoadOrder) -> dict[str, float | None]:
     together = order.load.burst * max(many for many, _ in order.flows())
-    offered: dict[str, float | None] = {
+    return {
         "offered_rps": order.offered_rps(),
         "due_together": together if together > 1 else None,
+        "last_offered_rps": order.offered_rps(order.duration_s / 3) if order.replay else None,
     }
-    if order.replay is None:
-        return offered
-    return offered | {"last_offered_rps": order.offered_rps(order.duration_s / 3)}
 
 
 def order_json(order: LoadOrder) -> dict[str, Any]:

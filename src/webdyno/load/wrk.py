@@ -13,6 +13,7 @@ from webdyno.load.instrument import (
     header_flags,
     only_closed,
     printed_times,
+    statuses,
     whole_seconds,
 )
 from webdyno.load.interface import LoadOrder
@@ -60,12 +61,9 @@ class Wrk(Instrument):
             loop="closed",
             measured_s=run.duration_s,
             requests=Requests(completed=max(responses - wrong, 0)),
-            by_status={"2xx": responses - wrong} | ({"non-2xx": wrong} if wrong else {}),
+            by_status=statuses(responses, wrong),
             failures=Failures(
-                connect=connect,
-                timeout=timeout,
-                reset=known - connect - timeout,
-                status=wrong,
+                connect=connect, timeout=timeout, reset=known - connect - timeout, status=wrong
             ),
             keepalive=KeepAliveResult(requested=load.keepalive),
             throughput_rps=run.throughput_rps,

@@ -115,6 +115,9 @@ def _h2load(facts: Facts, figures: Figures) -> Figures:
         for key in ("request_times", "connect_times")
     )
     percentiles = {50.0: "median", 90.0: "p90", 95.0: "p95", 99.0: "p99"}
+    rates = {name: as_float(cell) for name, cell in _columns(facts, "rates").items()}
+    slowest, mean = rates.get("min"), rates.get("mean")
+    is_even = slowest is not None and mean is not None and slowest >= EVEN * mean
     succeeded, failed = figures.get("rated_requests") or 0, facts.integer("all_failed") or 0
     more = facts.groups() | {
         "keepalive_requested": True,
@@ -122,7 +125,7 @@ def _h2load(facts: Facts, figures: Figures) -> Figures:
         "requests": max(figures.get("requests") or 0, succeeded + failed),
         # With a rate of connections they aren't there at once.
         "concurrency": None if "ramped" in facts.texts else sum(facts.parts.values()) or None,
-        "uneven": "timed" not in facts.texts and not _even(facts),
+        "uneven": "timed" not in facts.texts and not is_even,
         "min_ms": times.get("min"),
         "mean_ms": times.get("mean"),
         "max_ms": times.get("max"),
@@ -149,12 +152,6 @@ def _columns(facts: Facts, key: str) -> dict[str, str]:
     heads = facts.texts.get("columns", COLUMNS_OF_OLD).removesuffix("+/- sd").split()
     cells = facts.texts.get(key, "").split()
     return dict(zip(heads, cells, strict=False)) if len(cells) == len(heads) + 1 else {}
-
-
-def _even(facts: Facts) -> bool:
-    rates = {name: as_float(cell) for name, cell in _columns(facts, "rates").items()}
-    slowest, mean = rates.get("min"), rates.get("mean")
-    return slowest is not None and mean is not None and slowest >= EVEN * mean
 
 
 _CELLS = r"\S+(?:\s+\S+){2,12})$"
@@ -280,12 +277,11 @@ def _siege(facts: Facts, figures: Figures) -> Figures:
         more["non_2xx"] = max(0, hits - succeeded)
     if data_mb is not None:
         more["body_bytes"] = int(data_mb * 1024 * 1024)
-    return more | {f"{name}_ms": _siege_ms(facts.texts.get(name)) for name in ("mean", "max")}
-
-
-def _siege_ms(text: str | None) -> float | None:
-    """Read a time: the unit is `secs`, since 4.1.7 `ms`, and seconds where there is none (JSON)."""
-    return in_ms(text if not text or text[-1] == "s" else f"{text} secs")
+    for name in ("mean", "max"):
+        # The unit is `secs`, since 4.1.7 `ms`, and seconds where there is none (JSON).
+        text = facts.texts.get(name)
+        more[f"{name}_ms"] = in_ms(text if not text or text[-1] == "s" else f"{text} secs")
+    return more
 
 
 def _siege_line(label: str, key: str, name: str, unit: str = "") -> str:
