@@ -91,18 +91,7 @@ def run_program(
     within = "" if within_s is None else f", for {within_s:g} s at most"
     logger.debug("runs %s%s", words_without_secrets(words), within)
     try:
-        done = subprocess.run(
-            [str(word) for word in words],
-            input=given,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
-            timeout=within_s,
-            cwd=folder,
-            env=environment,
-            **identity(user),
-        )
+        done = _run([str(word) for word in words], given, within_s, user, environment, folder)
         logger.debug("%s ended with exit code %d", named, done.returncode)
     except FileNotFoundError:
         raise OperationError(install or f"there is no program {words[0]}; install it") from None
@@ -111,6 +100,37 @@ def run_program(
     except subprocess.TimeoutExpired:
         raise OperationError(f"{named} did not end within {within_s:g} s") from None
     return done
+
+
+def _run(
+    words: Sequence[str],
+    given: str,
+    within_s: float | None,
+    user: ServerUser | None,
+    environment: Mapping[str, str] | None,
+    folder: str | Path | None,
+) -> CompletedProcess[str]:
+    """As `subprocess.run`, and out of reach of our terminal, into which another user could type."""
+    alone = user is not None
+    with subprocess.Popen(
+        words,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        cwd=folder,
+        env=environment,
+        start_new_session=alone,
+        **identity(user),
+    ) as process:
+        try:
+            output, errors = process.communicate(given, within_s)
+        except BaseException:  # Ctrl-C doesn't reach another session
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL) if alone else process.kill()
+            raise
+    return CompletedProcess(words, process.returncode, output, errors)
 
 
 def must(done: CompletedProcess[str], what: str) -> str:

@@ -10,11 +10,13 @@ more. Filling comes before giving (`hand_over`); what he leaves is copied, never
 import os
 import pwd
 import stat
+import subprocess
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from webdyno.core.errors import OperationError
+from webdyno.core.errors import OperationError, UserError
 from webdyno.core.files import everything_below, folder_inside, writing
 
 CANDIDATES = ("www-data", "nobody")
@@ -131,6 +133,39 @@ def trusted_users() -> set[int]:
     """Return the ids of those who may do what we may."""
     sudo = os.environ.get("SUDO_UID", "") if os.geteuid() == 0 else ""
     return {0, os.geteuid(), *([int(sudo)] if sudo.isdecimal() else [])}
+
+
+def refuse_of_others(path: Path) -> None:
+    """Raise UserError for files of another user that decide what is built, run and read.
+
+    As Git has it, and with what vouches for a folder there: `safe.directory` of your settings
+    (https://git-scm.com/docs/git-config#Documentation/git-config.txt-safedirectory).
+    """
+    uid = path.stat().st_uid
+    folder = path if path.is_dir() else path.parent
+    if uid in trusted_users() or _is_vouched(folder.resolve()):
+        return
+    name = _user(uid, folder).name
+    raise UserError(
+        f"{path} belongs to {name}, and says what is run and read: call webdyno as {name}, or, if "
+        f"you trust all of it, say so as for Git: git config --global --add safe.directory {folder}"
+    )
+
+
+def _is_vouched(folder: Path) -> bool:
+    words = ("git", "config", "--get-all", "safe.directory")
+    vouched: list[str] = []
+    # Never that of the current folder's repository, which isn't ours to believe.
+    for scope in ("--system", "--global"):
+        with suppress(OSError):
+            done = subprocess.run(
+                [*words[:2], scope, *words[2:]], capture_output=True, text=True, check=False
+            )
+            vouched += done.stdout.splitlines()
+    if "" in vouched:  # which takes back those before it
+        vouched = vouched[len(vouched) - vouched[::-1].index("") :]
+    places = {str(each) for each in (folder, *folder.parents)}
+    return any(each == "*" or each.removesuffix("/*") in places for each in vouched)
 
 
 def _is_others_to_change(path: Path) -> bool:

@@ -339,6 +339,7 @@ def _copy(
             stdout=subprocess.PIPE,
             stderr=said,
             cwd=f"/proc/self/fd/{source}" if is_open else None,  # entered before it is that user
+            start_new_session=user is not None,  # out of reach of our terminal
             **identity(user),
         ) as process:
             assert process.stdout is not None  # noqa: S101 (it is a pipe, see above)

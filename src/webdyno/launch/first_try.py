@@ -33,7 +33,7 @@ from webdyno.systems.layouts.routes import (
     routes_of_sources,
 )
 from webdyno.systems.revisions.builds import REPOSITORY, Recipe, built
-from webdyno.systems.revisions.repository import WORKING_TREE, Repository
+from webdyno.systems.revisions.repository import WORKING_TREE, Repository, refuse_in_others
 from webdyno.systems.target import users_environment
 from webdyno.systems.variants import OWN_SITE
 
@@ -118,7 +118,11 @@ class FirstTry:
 
 
 def repository_of(folder: Path) -> Repository | None:
-    """Return the repository with a commit that a folder is in; None where it is in none."""
+    """Return the repository with a commit that a folder is in; None where it is in none.
+
+    Raise UserError where it may be somebody else's.
+    """
+    refuse_in_others(folder.resolve())
     try:
         repository = Repository.around(folder.resolve(), str(folder))
         repository.revision("HEAD", str(folder))

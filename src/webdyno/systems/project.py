@@ -13,12 +13,12 @@ from webdyno.config import CommandLine
 from webdyno.config.reading import KeyPath, TomlFile, build
 from webdyno.core.errors import UserError
 from webdyno.core.text import secret_values
-from webdyno.host.users import caller, server_user
+from webdyno.host.users import caller, refuse_of_others, server_user
 from webdyno.systems.app import PROJECT_FILE, App
 from webdyno.systems.command import check_services
 from webdyno.systems.kinds import KIND_OF_APP, KINDS
 from webdyno.systems.revisions.builds import Recipe, built
-from webdyno.systems.revisions.repository import Repository
+from webdyno.systems.revisions.repository import GIT, Repository
 from webdyno.systems.target import (
     GeneratedService,
     TargetSpec,
@@ -33,7 +33,6 @@ if TYPE_CHECKING:  # these take a while to import
 APP, REQUESTS = "app", "requests"
 LEAST = '[app]\nbuild = "make"\nstart = "./server --port $PORT"'
 """For messages: what such a file needs at least, more or less."""
-GIT = ".git"
 
 
 @dataclass(frozen=True)
@@ -44,10 +43,15 @@ class Project:
 
     @classmethod
     def around(cls, folder: Path) -> "Project | None":
-        """Find the file in a folder or those around it, up to the top of the repository."""
+        """Find the file in a folder or those around it, up to the top of the repository.
+
+        Raise UserError where it may be somebody else's.
+        """
         for each in (folder, *folder.parents):
-            if (each / PROJECT_FILE).is_file():
-                return cls(TomlFile(each / PROJECT_FILE))
+            if (file := each / PROJECT_FILE).is_file():
+                refuse_of_others(each)
+                refuse_of_others(file)
+                return cls(TomlFile(file))
             if (each / GIT).exists():
                 break
         return None

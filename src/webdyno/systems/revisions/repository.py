@@ -12,12 +12,13 @@ from webdyno.core.errors import OperationError, UserError
 from webdyno.core.format import count, listed_to
 from webdyno.core.text import printable
 from webdyno.host.children import must, run_program
-from webdyno.host.users import ServerUser, caller, home_of
+from webdyno.host.users import ServerUser, caller, home_of, refuse_of_others
 from webdyno.systems.app import PROJECT_FILE
 
 WITHIN_S = 600.0
 WORKING_TREE = "."
 SHOWN_DIGITS = 10
+GIT = ".git"
 NOBODY = {
     f"GIT_{who}_{what}": value
     for who in ("AUTHOR", "COMMITTER")
@@ -60,6 +61,15 @@ def run_as(
         environment={**variables, **(environment or {})},
         folder="/",
     )
+
+
+def refuse_in_others(folder: Path) -> None:
+    """Raise UserError where the repository around a folder may be somebody else's."""
+    for each in (folder, *folder.parents):
+        if (git := each / GIT).exists():
+            refuse_of_others(each)
+            refuse_of_others(git)
+            return
 
 
 @dataclass(frozen=True)
@@ -123,7 +133,12 @@ class Repository:
 
     @classmethod
     def around(cls, folder: Path, place: str) -> "Repository":
-        """Find the repository that a folder is in; raise UserError where it is in none."""
+        """Find the repository that a folder is in.
+
+        Raise UserError where it is in none, or in somebody else's, who has programs of his choice
+        run by what he wrote there.
+        """
+        refuse_in_others(folder)
         user = caller(folder)
         git = run_as(user, ["git", "-C", folder, "rev-parse", "--show-toplevel"])
         if git.returncode:

@@ -1,0 +1,75 @@
+"""What somebody else wrote into his repository doesn't decide what we run and read."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from webdyno.core.errors import UserError
+from webdyno.host.children import run_program
+from webdyno.host.users import owner_of
+from webdyno.launch.first_try import repository_of
+from webdyno.systems.project import Project
+from webdyno.systems.revisions.repository import Repository
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="root alone can give files away")
+SOMEBODY = 12345
+
+
+@pytest.fixture
+def repository(open_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(open_folder / "settings"))
+    monkeypatch.delenv("SUDO_UID", raising=False)
+    top = open_folder / "app"
+    subprocess.run(["git", "init", "-q", top], check=True)
+    (top / "webdyno.toml").write_text('[app]\nstart = "./server"\n')
+    commit = ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "x"]
+    for words in (["add", "."], commit):
+        subprocess.run(["git", "-C", top, *words], check=True)
+    return top
+
+
+def give_away(folder: Path) -> None:
+    for path in (folder, *folder.rglob("*")):
+        os.chown(path, SOMEBODY, SOMEBODY)
+
+
+@pytest.mark.parametrize(
+    "opens", [Project.around, repository_of, lambda it: Repository.around(it, "x")]
+)
+def test_a_repository_of_somebody_else_is_refused(
+    repository: Path, monkeypatch: pytest.MonkeyPatch, opens: object
+) -> None:
+    assert callable(opens)
+    opens(repository)
+    give_away(repository)
+    for folder in (repository, repository / "sub"):
+        folder.mkdir(exist_ok=True)
+        with pytest.raises(UserError, match=rf"belongs to user {SOMEBODY}.*safe\.directory"):
+            opens(folder)
+    with monkeypatch.context() as by_sudo:
+        by_sudo.setenv("SUDO_UID", str(SOMEBODY))
+        opens(repository)
+    for vouched in ("*", f"{repository.parent}/*", str(repository)):
+        words = ["git", "config", "--global", "--replace-all", "safe.directory", vouched]
+        subprocess.run(words, check=True)
+        opens(repository)
+    subprocess.run(["git", "config", "--global", "--add", "safe.directory", ""], check=True)
+    with pytest.raises(UserError):
+        opens(repository)
+
+
+def test_its_own_settings_vouch_for_nothing(repository: Path) -> None:
+    words = ["git", "-C", repository, "config", "safe.directory", "*"]
+    subprocess.run(words, check=True)
+    give_away(repository)
+    with pytest.raises(UserError):
+        Project.around(repository)
+
+
+def test_his_programs_dont_have_our_terminal(tmp_path: Path) -> None:
+    """Into which they could type (TIOCSTI), as we."""
+    os.chown(tmp_path, SOMEBODY, SOMEBODY)
+    done = run_program(["sh", "-c", "ps -o sid= -p $$"], within_s=10, user=owner_of(tmp_path))
+    assert int(done.stdout) != os.getsid(0)
