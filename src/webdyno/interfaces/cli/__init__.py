@@ -43,7 +43,7 @@ def _prepare_output() -> None:
 
 
 def app() -> App:
-    """Give the command line; a command is imported when it is called."""
+    """Return the command line; a command is imported when it is called."""
     app = App(
         name="webdyno",
         version_flags=["--version"],
@@ -56,7 +56,7 @@ def app() -> App:
 
 
 def run_command_line(words: Sequence[str]) -> int:
-    """Run a command line without its first word; give the exit code that fits."""
+    """Run a command line without its first word; return the exit code that fits."""
     name = next(iter(words), "")
     try:
         words, debug_file = take_debug_file(words)
@@ -67,12 +67,14 @@ def run_command_line(words: Sequence[str]) -> int:
         if sys.stdout:
             sys.stdout.flush()
     except BrokenPipeError:
-        return _unread()
+        _drop_what_cannot_be_printed()
+        return Exit.NOT_READ
     except SystemExit as end:
         # rich ends the process with 1, which to us is an invalid verdict, when nobody reads on.
-        if isinstance(end.__context__, BrokenPipeError):
-            return _unread()
-        raise
+        if not isinstance(end.__context__, BrokenPipeError):
+            raise
+        _drop_what_cannot_be_printed()
+        return Exit.NOT_READ
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 (a script takes 1 for a verdict)
         if isinstance(error, OSError):
             _drop_what_cannot_be_printed()
@@ -103,15 +105,14 @@ def take_debug_file(words: Sequence[str]) -> tuple[list[str], Path | None]:
 
 def _run(words: list[str], name: str) -> int:
     if name == "--completion":
-        return _print_completion(app(), words[1:])
+        return _print_completion(words[1:])
     if not words or name in HELP:
-        return _print_help(app(), "", everything=False)
+        return _print_help("", everything=False)
     before_end = words[: words.index("--")] if "--" in words else words
     if name in commands() and (asked := [word for word in before_end if word in HELP]):
-        return _print_help(app(), name, everything="--help-all" in asked)
-    called = app()
+        return _print_help(name, everything="--help-all" in asked)
     try:
-        code: int = called(
+        code: int = app()(
             words,
             result_action="return_int_as_exit_code_else_zero",
             exit_on_error=False,
@@ -125,25 +126,20 @@ def _run(words: list[str], name: str) -> int:
     return code
 
 
-def _print_completion(app: App, words: Sequence[str]) -> Exit:
+def _print_completion(words: Sequence[str]) -> Exit:
     """Print what lets a shell complete commands and flags; raise UserError for another one."""
     for shell in get_args(Shell):
         if list(words) == [shell]:
-            print(app.generate_completion(shell=shell))  # noqa: T201 (a script, as it is)
+            print(app().generate_completion(shell=shell))  # noqa: T201 (a script, as it is)
             return Exit.OK
     raise UserError(f"--completion takes one of {', '.join(get_args(Shell))}")
 
 
-def _print_help(app: App, name: str, *, everything: bool) -> int:
+def _print_help(name: str, *, everything: bool) -> Exit:
     from webdyno.interfaces.cli.help import help_page
 
-    print(help_page(app, name, everything=everything), end="")  # noqa: T201
+    print(help_page(app(), name, everything=everything), end="")  # noqa: T201
     return Exit.OK
-
-
-def _unread() -> Exit:
-    _drop_what_cannot_be_printed()
-    return Exit.NOT_READ
 
 
 def _drop_what_cannot_be_printed() -> None:

@@ -64,7 +64,7 @@ def audit(
 
     as_json = is_json(format_)
     name = "standard input" if file == STANDARD_INPUT else file
-    with _opened(file, name) as stream:
+    with _open_text(file, name) as stream:
         try:
             judged = audit_lines(read_lines(stream))
         except UserError as error:
@@ -87,7 +87,7 @@ def audit(
 
 
 def _nothing_to_judge(audit: "Audit") -> str | None:
-    """Say why there is nothing to show; None when there is."""
+    """Return why there is nothing to show; None when there is."""
     if audit.warnings or audit.outputs or len(audit.read) > len(audit.commands):
         return None
     if audit.not_read:
@@ -98,19 +98,16 @@ def _nothing_to_judge(audit: "Audit") -> str | None:
 
 
 @contextmanager
-def _opened(file: str, name: str) -> Iterator[BufferedReader]:
+def _open_text(file: str, name: str) -> Iterator[BufferedReader]:
+    source = STANDARD_INPUT_DESCRIPTOR if file == STANDARD_INPUT else file
     try:
-        with open(_source(file), "rb") as stream:  # noqa: PTH123 (a Path has no descriptor)
+        with open(source, "rb") as stream:  # noqa: PTH123 (a Path has no descriptor)
             kind = os.fstat(stream.fileno()).st_mode
             if file != STANDARD_INPUT and not (stat.S_ISREG(kind) or stat.S_ISFIFO(kind)):
                 raise UserError(f"{name}: neither a file nor a pipe")
             yield stream
     except OSError as error:
         raise UserError(f"{name}: {(error.strerror or str(error)).lower()}") from None
-
-
-def _source(file: str) -> str | int:
-    return STANDARD_INPUT_DESCRIPTOR if file == STANDARD_INPUT else file
 
 
 @contextmanager
@@ -156,7 +153,6 @@ def _headline(audit: "Audit") -> Text:
 
 
 def _unread_words(part: "Read") -> str:
-    """Name lines that were not read: where, and what they seem to be."""
     from webdyno.audit.prose import FIGURES
     from webdyno.formats.tools import tools
 
@@ -169,7 +165,6 @@ def _unread_words(part: "Read") -> str:
 
 
 def _lines_of(part: "Read") -> str:
-    """Say where a part is."""
     if part.first_line == part.last_line:
         return f"line {part.first_line}"
     return f"lines {part.first_line} to {part.last_line}"

@@ -174,7 +174,7 @@ class LoadFlags:
     log_every: Annotated[int | None, Parameter(show=False)] = None
 
     def words(self) -> Iterator[str]:
-        """Give them as the load generator's own flags."""
+        """Return them as the load generator's own flags."""
         for field in fields(self):
             value = getattr(self, field.name)
             flag = f"--{field.name.replace('_', '-')}"
@@ -233,7 +233,7 @@ def load(
 
     limits = [f"--fail-if={_limit('--fail-if', text)}" for text in fail_if]
     if urls[:1] == (MERGE,):
-        return _run([str(find_loadgen()), *urls, *limits, *_output(format_, output)])
+        return _run([str(find_loadgen()), *urls, *limits, *_format_flags(format_, output)])
     if not urls and flags.traffic is None:
         raise UserError("load lacks URL: such as http://127.0.0.1:8080/")
     if flags.traffic is not None and flags.traffic.suffix not in LINES:
@@ -242,7 +242,7 @@ def load(
         *flags.words(),
         *limits,
         *(f"--stop-if={_limit('--stop-if', text)}" for text in stop_if),
-        *_output(format_, output),
+        *_format_flags(format_, output),
         *(["--quiet"] if quiet else []),
         *urls,
     ]
@@ -258,7 +258,7 @@ def _limit(flag: str, text: str) -> str:
     return text
 
 
-def _output(format_: str, output: Path | None) -> list[str]:
+def _format_flags(format_: str, output: Path | None) -> list[str]:
     if format_ in {"csv", "hdr"}:
         if output is None:
             raise UserError(f"--format {format_}: name its file with -o FILE")

@@ -37,11 +37,11 @@ WIDEST = log(4)
 
 
 def at_terminal(how: RunFlags) -> Caller:
-    """Give who sits at the terminal, or has left it to a script, and called with these flags."""
+    """Return who sits at the terminal, or has left it to a script, and called with these flags."""
     return Caller(
         notify=notify,
         progress=partial(_progress, verbosity=how.verbosity),
-        asks=asked if sys.stdin.isatty() else None,
+        asks=ask_person if sys.stdin.isatty() else None,
         yes=how.yes,
         loads_other_machines=how.loads_other_machines,
         target_is_mine=how.target_is_mine,
@@ -50,7 +50,7 @@ def at_terminal(how: RunFlags) -> Caller:
     )
 
 
-def asked(question: str, *, usual: bool) -> bool:
+def ask_person(question: str, *, usual: bool) -> bool:
     """Ask who sits at the terminal; a question may name what others wrote, which is no markup."""
     try:
         return Confirm.ask(Text(question), default=usual, console=plain_console(stderr=True))
@@ -219,11 +219,8 @@ class LiveView:
 
 
 def _bar(name: str, share: float) -> tuple[Text, ProgressBar, Text]:
-    return (
-        Text(name),
-        ProgressBar(total=1.0, completed=share, width=BAR),
-        Text(f"{100 * share:3.0f}%"),
-    )
+    bar = ProgressBar(total=1.0, completed=share, width=BAR)
+    return Text(name), bar, Text(f"{100 * share:3.0f}%")
 
 
 def interval_scale(low: float, high: float, wanted: float) -> Text:

@@ -2,7 +2,7 @@
 
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -83,12 +83,23 @@ def report(
     """
     from webdyno.interfaces.cli.cluster import is_fleet, is_spread, report_fleet, show_spread
     from webdyno.measure.folder import RunFolder
+    from webdyno.media.console import notify
 
     if not runs:
         raise UserError("report takes the folder of a run; they are named at the end of each run")
     if comment:
-        return _comment(runs, comment)
-    formats = _formats(format_)
+        from webdyno.interfaces.pull_request import post_comment
+
+        if len(runs) > 1:
+            raise UserError(f"--comment {comment}: takes the folder of one gate")
+        notify(post_comment(runs[0], comment))
+        return Exit.OK
+    formats = list(dict.fromkeys(name for name in format_.lower().split(",") if name))
+    for name in formats:
+        if name not in FORMATS:
+            raise UserError(
+                f"--format {format_}: there is no format {name!r}; {', '.join(FORMATS)}"
+            )
     if output is not None and not formats:
         raise UserError(f"-o {output}: say with --format what is written, such as --format html")
     if runs[0].is_file():
@@ -100,24 +111,6 @@ def report(
             raise UserError(f"{runs[0]} has a run for each point: give the folder of one of them")
         return show_spread(runs[0])
     return _of_run(RunFolder.open(runs[0]), formats, output, verbose=verbose)
-
-
-def _comment(runs: Sequence[Path], name: str) -> Exit:
-    from webdyno.interfaces.pull_request import post_comment
-    from webdyno.media.console import notify
-
-    if len(runs) > 1:
-        raise UserError(f"--comment {name}: takes the folder of one gate")
-    notify(post_comment(runs[0], name))
-    return Exit.OK
-
-
-def _formats(given: str) -> list[str]:
-    formats = [name for name in given.lower().split(",") if name]
-    for name in formats:
-        if name not in FORMATS:
-            raise UserError(f"--format {given}: there is no format {name!r}; {', '.join(FORMATS)}")
-    return list(dict.fromkeys(formats))
 
 
 def _history(files: Sequence[Path], formats: Sequence[str], output: Path | None) -> Exit:
@@ -161,65 +154,44 @@ def _of_run(
         file = default if in_folder or output is None else output
         with writing(file):
             file.parent.mkdir(parents=True, exist_ok=True)
-        for written in WRITERS[name](folder, seen, file):
+        for written in _write(name, folder, seen, file):
             notify(f"written: {written}")
     return code
 
 
-def _text(make: Callable[["JudgedRun"], str]) -> "Writer":
-    def write(_: "RunFolder", seen: "JudgedRun", file: Path) -> Sequence[Path]:
-        from webdyno.core.files import write_whole
-
-        write_whole(file, make(seen))
-        return [file]
-
-    return write
-
-
-def _markdown(seen: "JudgedRun") -> str:
-    from webdyno.report.brief import summary
-
-    return summary(seen.view)
-
-
-def _summary_csv(seen: "JudgedRun") -> str:
-    from webdyno.report.csv_files import summary_csv
-
-    return summary_csv(seen.view)
-
-
-def _html(folder: "RunFolder", seen: "JudgedRun", file: Path) -> Sequence[Path]:
-    """Draw the page again: what lies in the folder by that name may be somebody else's by now."""
+def _write(name: str, folder: "RunFolder", seen: "JudgedRun", file: Path) -> Sequence[Path]:
+    """Write a run as one of FORMATS; return the files."""
     from webdyno.core.files import write_whole
+    from webdyno.report import csv_files
+    from webdyno.report.brief import summary
+    from webdyno.report.parquet import write_parquet
     from webdyno.report.result_page import html_page
 
-    if file.resolve() != (folder.path / FORMATS["html"]).resolve():  # which was drawn before
-        write_whole(file, html_page(folder.path, seen.view))
+    match name:
+        case "charts":
+            from webdyno.report.chart_files import write_charts  # which loads 84 MB
+
+            return write_charts(file, seen.view)
+        case "parquet":
+            write_parquet(folder.records(), file)
+        case "pdf":
+            _print(folder, seen, file)
+        case "html":
+            # What lies in the folder was drawn before.
+            if file.resolve() != (folder.path / FORMATS["html"]).resolve():
+                write_whole(file, html_page(folder.path, seen.view))
+        case "md":
+            write_whole(file, summary(seen.view))
+        case "json":
+            write_whole(file, seen.judged.model_dump_json(indent=2) + "\n")
+        case "csv":
+            write_whole(file, csv_files.summary_csv(seen.view))
+        case "autobench":
+            write_whole(file, csv_files.autobench_sheet(folder.data()))
     return [file]
 
 
-def _charts(_: "RunFolder", seen: "JudgedRun", file: Path) -> Sequence[Path]:
-    from webdyno.report.chart_files import write_charts
-
-    return write_charts(file, seen.view)
-
-
-def _parquet(folder: "RunFolder", _: "JudgedRun", file: Path) -> Sequence[Path]:
-    from webdyno.report.parquet import write_parquet
-
-    write_parquet(folder.records(), file)
-    return [file]
-
-
-def _autobench(folder: "RunFolder", _: "JudgedRun", file: Path) -> Sequence[Path]:
-    from webdyno.core.files import write_whole
-    from webdyno.report.csv_files import autobench_sheet
-
-    write_whole(file, autobench_sheet(folder.data()))
-    return [file]
-
-
-def _pdf(folder: "RunFolder", seen: "JudgedRun", pdf: Path) -> Sequence[Path]:
+def _print(folder: "RunFolder", seen: "JudgedRun", pdf: Path) -> None:
     """Have a browser print the page; raise OperationError where there is none, or it doesn't.
 
     It prints a page of our own: from the run's folder, which may be somebody else's, it would as
@@ -249,20 +221,6 @@ def _pdf(folder: "RunFolder", seen: "JudgedRun", pdf: Path) -> Sequence[Path]:
         if not printed.exists():
             raise OperationError(f"{browser} didn't print {pdf}: {done.stderr.strip()[-300:]}")
         write_whole(pdf, printed.read_bytes())
-    return [pdf]
-
-
-Writer = Callable[["RunFolder", "JudgedRun", Path], Sequence[Path]]
-WRITERS: Mapping[str, Writer] = {
-    "html": _html,
-    "md": _text(_markdown),
-    "json": _text(lambda seen: seen.judged.model_dump_json(indent=2) + "\n"),
-    "csv": _text(_summary_csv),
-    "parquet": _parquet,
-    "pdf": _pdf,
-    "charts": _charts,
-    "autobench": _autobench,
-}
 
 
 def diff(

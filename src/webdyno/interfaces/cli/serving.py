@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from secrets import token_urlsafe
 from typing import TYPE_CHECKING, Annotated
@@ -129,7 +130,8 @@ def up(
             folder=scratch.path / "kept",
             testbed=testbed,
             port=port,
-            asked=first and replace(first, is_right=_any_response),
+            # Whatever is answered: to show that is what it was started for.
+            asked=first and replace(first, is_right=lambda *_: True),
         ) as running,
     ):
         try:
@@ -148,7 +150,7 @@ def up(
             if wanted.protocol == "http" and (wanted.is_own or path):
                 gets = [request for request in asked if request.method == "GET"][:MOST_ASKED]
                 for response in ask_all(running.url, gets, clients, testbed.client_entry()):
-                    console.print(f"  {_said(response)}", markup=False, soft_wrap=True)
+                    console.print(f"  {_response_words(response)}", markup=False, soft_wrap=True)
             console.print(
                 f"configuration and logs: {scratch.path}/kept (removed at the end)", style="dim"
             )
@@ -161,13 +163,8 @@ def up(
     return Exit.OK
 
 
-def _any_response(status: int, body: bytes) -> bool:  # noqa: ARG001
-    """Take whatever is answered: to show that is what it was started for."""
-    return True
-
-
-def _said(response: "Response") -> str:
-    """Say what is answered to a GET: `/items: 200, 1,234 bytes`."""
+def _response_words(response: "Response") -> str:
+    """Return what is answered to a GET: `/items: 200, 1,234 bytes`."""
     from webdyno.core.format import count
     from webdyno.core.request import header
 
@@ -214,13 +211,15 @@ def ui(
     import uvicorn
 
     from webdyno.config import Catalogue
+    from webdyno.interfaces.cli.progress import ask_person
     from webdyno.interfaces.ui.app import make_app
     from webdyno.interfaces.ui.guard import ImpatientProtocol
     from webdyno.interfaces.ui.runs import Runs, Starter
     from webdyno.media.console import plain_console
 
     runs, token = Runs(folder), token_urlsafe(24)
-    starter = Starter(runs.root, _agrees if sys.stdin.isatty() else None)
+    ask = partial(ask_person, usual=False) if sys.stdin.isatty() else None
+    starter = Starter(runs.root, ask)
     with socket.socket() as listening:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -242,24 +241,14 @@ def ui(
             uvicorn.Server(config).run(sockets=[listening])
         finally:
             starter.end()
-            _leave_threads()
+            if any(
+                thread is not threading.main_thread() and not thread.daemon
+                for thread in threading.enumerate()
+            ):
+                # One still judges a run: Python would wait for it, however long.
+                sys.stdout.flush()
+                os._exit(Exit.INTERRUPTED)
     return Exit.OK
-
-
-def _agrees(question: str) -> bool:
-    from webdyno.interfaces.cli.progress import asked
-
-    return asked(question, usual=False)
-
-
-def _leave_threads() -> None:
-    """End at once where a thread still judges a run: Python would wait for it, however long."""
-    if any(
-        thread is not threading.main_thread() and not thread.daemon
-        for thread in threading.enumerate()
-    ):
-        sys.stdout.flush()
-        os._exit(Exit.INTERRUPTED)
 
 
 def _defect(error: Exception) -> str:

@@ -1,8 +1,8 @@
 """The Python API: what `import webdyno` gives.
 
 What can't be asked raises `UserError`, a server, tool or disk that fails raises `OperationError`;
-both say what to do. Ctrl-C raises KeyboardInterrupt: what was measured by then is kept, `resume`
-goes on.
+both say what to do. Ctrl-C raises KeyboardInterrupt: what was measured by then is kept, for
+`resume`.
 """
 
 import logging
@@ -114,8 +114,7 @@ def run_experiment(
 ) -> Result:
     """Run an experiment: its name in the catalogue, its file, or what such a file has as a mapping.
 
-    `full`: at all levels of its factors, however long that takes; else at as many as fit into the
-    budget.
+    `full`: at all levels of its factors; else at as many as fit into the budget.
     """
     given = CallOptions.of(options, Options)
     name, source = _source(experiment, given.catalogue)
@@ -123,11 +122,11 @@ def run_experiment(
     asked, catalogue = checked_with_own(draft, given.catalogue, source.folder, given.caller)
     if not full and "vary" not in options:
         asked = within_budget(asked, catalogue, given.caller)
-    return given.measured(Arrangement(name, asked, catalogue))
+    return given.measure(Arrangement(name, asked, catalogue))
 
 
 def resume(folder: str | Path, **options: Unpack[Options]) -> Result:
-    """Go on with a run that was interrupted; with a `time` for so many seconds from now on."""
+    """Continue a run that was interrupted; with a `time` for so many seconds from now on."""
     given = CallOptions.of(options, Options)
     return given.result_of(measure_on(Path(folder), given.caller, given.time_s))
 
@@ -152,21 +151,19 @@ class CallOptions:
     def of(cls, options: Mapping[str, Any], known: type[Options]) -> "CallOptions":
         """Read them; raise TypeError for one that there isn't, as Python does."""
         if unknown := options.keys() - known.__annotations__.keys():
-            hints = {
-                hint for name in unknown for hint in _keyword_hints(name, known.__annotations__)
-            }
-            raise TypeError(
-                "; ".join([f"there is no keyword {', '.join(sorted(unknown))}", *sorted(hints)])
-            )
+            hints = {_keyword_hint(name, known.__annotations__) for name in unknown} - {""}
+            what = f"there is no keyword {', '.join(sorted(unknown))}"
+            raise TypeError("; ".join([what, *sorted(hints)]))
         caller = _caller(options)
         refuse_reading(options, caller)
         catalogue = Catalogue.load([Path(folder) for folder in several(options.get("catalog", ()))])
-        own, traffic = list(_overrides(options, caller)), _traffic(options, caller)
+        files = [str(file) for file in several(options.get("traffic", ()))]
+        own, traffic = list(_overrides(options, caller)), AskedTraffic(files, caller.by_keyword)
         overrides = [*own, *traffic.overrides(own, caller.notify)]
         return cls(options, caller, catalogue, overrides, traffic.words)
 
     @property
-    def asked(self) -> AskedSystems:
+    def systems(self) -> AskedSystems:
         """What systems serve and are asked for."""
         return AskedSystems(
             site=self.options.get("site"),
@@ -177,21 +174,20 @@ class CallOptions:
         )
 
     @property
-    def output(self) -> Path | None:
+    def folder(self) -> Path | None:
         """The folder of what is measured, where one is given."""
         output = self.options.get("output")
         return None if output is None else Path(output)
 
-    def arranged(self, systems: Sequence[str], more: CommandLine = NOTHING_MORE) -> Arrangement:
+    def arrange(self, systems: Sequence[str], more: CommandLine = NOTHING_MORE) -> Arrangement:
         """Make the experiment of systems, the baseline first."""
-        return arranged(systems, self.asked, self.catalogue, self.caller, more)
+        return arranged(systems, self.systems, self.catalogue, self.caller, more)
 
-    def measured(self, asked: Arrangement) -> Result:
-        """Measure it."""
-        return self.result_of(measure_again(*asked, self.output, self.caller))
+    def measure(self, asked: Arrangement) -> Result:
+        return self.result_of(measure_again(*asked, self.folder, self.caller))
 
     def result_of(self, measured: MeasuredRun) -> Result:
-        """Give what came of it; say where it didn't come to its end."""
+        """Return what came of it; report where it didn't come to its end."""
         if measured.end != "finished":
             what = "interrupted" if measured.interrupted else "a server died"
             self.caller.notify(f"{what}; {what_is_kept(measured.folder)}")
@@ -218,18 +214,17 @@ def several(given: Any) -> list[Any]:  # noqa: ANN401 (texts, paths, levels)
     return [given] if is_one else list(given)
 
 
-def _keyword_hints(unknown: str, known: Iterable[str]) -> Iterator[str]:
-    """Say what an unknown keyword is meant to be: a setting, or a keyword whose name comes near."""
+def _keyword_hint(unknown: str, known: Iterable[str]) -> str:
+    """Return what a keyword is meant to be: a setting, or a keyword whose name comes near."""
     for table, model in (("load", Load), ("measure", Measure)):
         if unknown in model.model_fields:
-            yield f'{unknown} is a setting: settings={{"{table}.{unknown}": …}}'
-            return
-    if near := get_close_matches(unknown, list(known)):
-        yield f"did you mean {' or '.join(near)}?"
+            return f'{unknown} is a setting: settings={{"{table}.{unknown}": …}}'
+    near = get_close_matches(unknown, list(known))
+    return f"did you mean {' or '.join(near)}?" if near else ""
 
 
 def _caller(options: Mapping[str, Any]) -> Caller:
-    notify = options.get("notify", _to_standard_error) or _to_nobody
+    notify = options.get("notify", _to_standard_error) or (lambda _: None)
     return Caller(
         notify=notify,
         progress=partial(LineProgress, notify=notify, verbose=options.get("verbose", False)),
@@ -243,22 +238,13 @@ def _caller(options: Mapping[str, Any]) -> Caller:
     )
 
 
-def _traffic(options: Mapping[str, Any], caller: Caller) -> AskedTraffic:
-    sources = several(options.get("traffic", ()))
-    return AskedTraffic([str(source) for source in sources], caller.by_keyword)
-
-
 def _to_standard_error(text: str) -> None:
     logger.debug("says: %s", text)
     print(printable(text), file=sys.stderr, flush=True)  # noqa: T201
 
 
-def _to_nobody(_: str) -> None:
-    """Report to nobody."""
-
-
 def _overrides(options: Mapping[str, Any], caller: Caller) -> Iterator[Override]:
-    """Give what the options set, each with what to call it."""
+    """Return what the options set, each with what to call it."""
     if (time := options.get("time")) is not None:
         yield from time_limit(time, caller.spelled("--time", time))
     for key, value in options.get("settings", {}).items():
@@ -280,7 +266,7 @@ def _key(key: str, flag: str) -> KeyPath:
 def _source(
     experiment: str | Path | Mapping[str, Any] | Experiment, catalogue: Catalogue
 ) -> tuple[str, Source]:
-    """Give a name for the run, and where its experiment comes from."""
+    """Return a name for the run, and where its experiment comes from."""
     if isinstance(experiment, str | Path):
         return Path(experiment).stem, TomlFile(catalogue.experiment_file(str(experiment)))
     if isinstance(experiment, Experiment):

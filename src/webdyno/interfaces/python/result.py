@@ -1,6 +1,6 @@
 """What came of a run, for Python: verdict, ratios with their intervals, tables, charts."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -31,7 +31,7 @@ class Rows(list[Row]):
     """A table in plain rows: dictionaries that all have the same keys."""
 
     def to_arrow(self) -> Any:  # noqa: ANN401 (a type of pyarrow)
-        """Give it as a `pyarrow.Table`; raise OperationError where pyarrow isn't installed."""
+        """Return it as a `pyarrow.Table`; raise OperationError where pyarrow isn't installed."""
         try:
             import pyarrow as arrow  # type: ignore[import-not-found, unused-ignore]
         except ModuleNotFoundError:
@@ -39,7 +39,7 @@ class Rows(list[Row]):
         return arrow.Table.from_pylist(list(self))
 
     def to_pandas(self) -> Any:  # noqa: ANN401 (a type of pandas)
-        """Give it as a `pandas.DataFrame`; raise OperationError where pandas isn't installed."""
+        """Return it as a `pandas.DataFrame`; raise OperationError where pandas isn't installed."""
         try:
             import pandas  # type: ignore[import-not-found, import-untyped, unused-ignore]
         except ModuleNotFoundError:
@@ -123,10 +123,7 @@ class Result:
 
     @property
     def verdict(self) -> Verdict:
-        """What the first variant after it is, against the baseline.
-
-        `faster` and so on.
-        """
+        """What the first variant after the baseline is against it: `faster` and so on."""
         return self.judgement.verdict
 
     @property
@@ -169,14 +166,14 @@ class Result:
         return scope_of(self._seen.view)
 
     def text(self, *, verbose: bool = False) -> str:
-        """Give what a terminal shows of it; with `verbose` all that the page has in words."""
+        """Return what a terminal shows of it; with `verbose` all that the page has in words."""
         from webdyno.media.terminal import document_text
         from webdyno.report.brief import brief, in_full
 
         return document_text((in_full if verbose else brief)(self._seen.view))
 
     def ratios(self) -> Rows:
-        """Give a row for each point, metric and variant: its ratio to the baseline.
+        """Return a row for each point, metric and variant: its ratio to the baseline.
 
         `worst_case_low` and `worst_case_high`: the worst-case CI, where there was
         interference. `low`, `high` and these are for `confidence`, a share.
@@ -188,7 +185,7 @@ class Result:
         )
 
     def values(self) -> Rows:
-        """Give a row for each point, metric and variant: its value, in `unit`, over all rounds."""
+        """Return a row for each point, metric and variant: its value in `unit`, over all rounds."""
         return Rows(
             levels | _value_row(value, units)
             for levels, judged in self._at_points()
@@ -197,7 +194,7 @@ class Result:
         )
 
     def slots(self) -> Rows:
-        """Give a row for each slot, warm-ups included, as `report --format parquet` writes them.
+        """Return a row for each slot, warm-ups included, as `report --format parquet` writes them.
 
         Columns are named by their path in slots.jsonl, with units in the names.
         """
@@ -209,7 +206,7 @@ class Result:
         return Rows({key: row.get(key) for key in keys} for row in rows)
 
     def chart(self, name: str = "") -> Chart:
-        """Give a chart of the report; the one of the ratios unless another is named.
+        """Return a chart of the report; the one of the ratios unless another is named.
 
         Raise UserError where there is none of that name.
         """
@@ -221,7 +218,7 @@ class Result:
         return charts[name] if name else next(iter(charts.values()))
 
     def charts(self) -> dict[str, Chart]:
-        """Give all charts of the report by name, in its order."""
+        """Return all charts of the report by name, in its order."""
         return dict(self._charts)
 
     @cached_property
@@ -234,19 +231,18 @@ class Result:
         }
 
     def since(self, earlier: "Result") -> SweepComparison:
-        """Say what changed since an earlier run of the same experiment, point by point."""
+        """Return what changed since an earlier run of the same experiment, point by point."""
         from webdyno.comparison.runs import compare_sweeps
 
         return compare_sweeps(earlier._folder.data(), self._folder.data())
 
     def report(self) -> Path:
-        """Write `report.html` and `summary.csv` into the run's folder; give the page's path."""
+        """Write `report.html` and `summary.csv` into the run's folder; return the page's path."""
         from webdyno.report.result_page import write_report
 
         return write_report(self.path, self._seen.view)
 
     def __repr__(self) -> str:
-        """Say the answer."""
         return f"<{type(self).__name__} {self.path}: {self.headline}>"
 
     def _repr_html_(self) -> str:
@@ -256,10 +252,7 @@ class Result:
 
         signs = " ".join(dict.fromkeys(SIGNS[judged.verdict] for judged in self.points))
         drawn = self.chart().svg if self.charts() else ""
-        return answer_html(f"{signs} {self.headline}", self._shown_rows()) + drawn
-
-    def _shown_rows(self) -> Sequence[Row]:
-        return self.ratios() or self.values()
+        return answer_html(f"{signs} {self.headline}", self.ratios() or self.values()) + drawn
 
     def _at_points(self) -> Iterator[tuple[Row, Judgement]]:
         for point in self._seen.judged.points:
@@ -271,10 +264,7 @@ class CapacityResult(Result):
 
     @property
     def capacities(self) -> dict[str, Interval]:
-        """By variant: requests per second, with the interval.
-
-        Variants of fewer than two rounds lack.
-        """
+        """By variant of two rounds or more: requests per second, with the interval."""
         return {
             variant.variant: variant.interval
             for variant in self.judgement.variants
@@ -317,7 +307,7 @@ class GateResult:
         return self.judgement.headline
 
     def claims(self) -> Rows:
-        """Give a row for each endpoint and metric: how many times worse head is (`low`, `high`).
+        """Return a row for each endpoint and metric: how many times worse head is (`low`, `high`).
 
         Shares (`tolerance`, `noise`) are of 1; `baseline` and `head` are in the metric's unit.
         """
@@ -378,7 +368,7 @@ def _claim_row(claim: GateClaim) -> Row:
 
 
 def _ends_of(name: str, interval: Interval | None) -> Row:
-    """Give the columns of an interval."""
+    """Return the columns of an interval."""
     if interval is None:
         return {name: None, "low": None, "high": None, "confidence": None}
     return {

@@ -24,6 +24,6 @@ def capacity(
     given = CallOptions.of(options, Systems)
     more = CommandLine({"capacity": {"slo": several(slo)}}, {("capacity",): "slo"})
     systems = [system] if baseline is None else [baseline, system]
-    result = given.measured(given.arranged(systems, more))
+    result = given.measure(given.arrange(systems, more))
     assert isinstance(result, CapacityResult)  # noqa: S101 (its experiment is such a search)
     return result

@@ -12,4 +12,4 @@ def compare(system: str, baseline: str, **options: Unpack[Systems]) -> Result:
     A system is a stack of the catalogue, or one of your own, such as `cmd:COMMAND` or `conf:FILE`.
     """
     given = CallOptions.of(options, Systems)
-    return given.measured(given.arranged([baseline, system]))
+    return given.measure(given.arrange([baseline, system]))

@@ -21,7 +21,7 @@ def explain(
     By variant; `judgement.elasticities` of each result has what the throughput hangs on.
     """
     given = CallOptions.of(options, Options)
-    asked = AskedExplanation.of(Path(folder), several(variants), given.time_s, given.output)
+    asked = AskedExplanation.of(Path(folder), several(variants), given.time_s, given.folder)
     results = map(given.result_of, measure_limits(asked, given.caller))
     return dict(zip(asked.all_variants, results, strict=True))
 
@@ -34,7 +34,7 @@ def try_advice(
     By variant, of those for which there are any; `judgement.gains` of each result has their worth.
     """
     given = CallOptions.of(options, Options)
-    asked = AskedExplanation.of(Path(folder), several(variants), given.time_s, given.output)
+    asked = AskedExplanation.of(Path(folder), several(variants), given.time_s, given.folder)
     suspected = suspected_settings(asked)
     results = map(given.result_of, measure_advice(asked, suspected, given.caller))
     return dict(zip((variant for variant in suspected if suspected[variant]), results, strict=True))

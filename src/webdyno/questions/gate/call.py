@@ -48,7 +48,7 @@ def gate(
     arranged_gate = asked_gate(asked, given.catalogue, given.caller)
     if isinstance(arranged_gate, GateJudgement):
         return GateResult(arranged_gate, None)
-    first = measure_again(*arranged_gate, given.output, given.caller)
+    first = measure_again(*arranged_gate, given.folder, given.caller)
     measured = measure_confirmation(first, asked, given.catalogue, given.caller)
     if measured.end == "finished":
         measure_growth(measured.folder, arranged_gate.catalogue, given.caller)

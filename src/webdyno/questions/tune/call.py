@@ -23,7 +23,7 @@ def tune(
     better was found; `head.experiment.tuning` of the result has what was.
     """
     given = CallOptions.of(options, Systems)
-    output, asked = given.output, given.asked
+    output, asked = given.folder, given.systems
     tuning = Tuning.of(system, baseline, several(slo), asked, given.catalogue, output, given.caller)
     times = tuning.times(given.time_s)
     if not search_in_turns(tuning.contenders, times.each_s, given.caller):
