@@ -68,6 +68,31 @@ def test_its_own_settings_vouch_for_nothing(repository: Path) -> None:
         Project.around(repository)
 
 
+@pytest.mark.parametrize(
+    "named",
+    [
+        '[[requests]]\npath = "/"\nbody_file = "{}"',
+        '[values.u]\nfile = "{}"',
+        '[load]\nreplay_file = "{}"',
+    ],
+)
+def test_root_reads_for_him_what_he_may_read(
+    repository: Path, monkeypatch: pytest.MonkeyPatch, named: str
+) -> None:
+    """By sudo in his own repository, where a pull request named the file."""
+    secret = repository.parent / "secret"
+    secret.write_text("root's")
+    secret.chmod(0o600)
+    (repository / "link").symlink_to(secret)
+    monkeypatch.setenv("SUDO_UID", str(SOMEBODY))
+    for path in (secret, "link"):
+        (repository / "webdyno.toml").write_text(named.format(path))
+        with pytest.raises(UserError, match=r"webdyno\.toml:\d.* may not read .*secret"):
+            Project.around(repository)
+    secret.chmod(0o644)
+    assert Project.around(repository)
+
+
 def test_his_programs_dont_have_our_terminal(tmp_path: Path) -> None:
     """Into which they could type (TIOCSTI), as we."""
     os.chown(tmp_path, SOMEBODY, SOMEBODY)

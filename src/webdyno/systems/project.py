@@ -45,13 +45,16 @@ class Project:
     def around(cls, folder: Path) -> "Project | None":
         """Find the file in a folder or those around it, up to the top of the repository.
 
-        Raise UserError where it may be somebody else's.
+        Raise UserError where it may be somebody else's, and where it names files that root may
+        read, but not who its programs run as: they would be sent what is in them.
         """
         for each in (folder, *folder.parents):
             if (file := each / PROJECT_FILE).is_file():
                 refuse_of_others(each)
                 refuse_of_others(file)
-                return cls(TomlFile(file))
+                project = cls(TomlFile(file))
+                project._refuse_unreadable()
+                return project
             if (each / GIT).exists():
                 break
         return None
@@ -59,6 +62,19 @@ class Project:
     @property
     def folder(self) -> Path:
         return self.file.path.parent
+
+    def _refuse_unreadable(self) -> None:
+        user = caller(self.folder)
+        if user is None:
+            return
+        experiment = {key: value for key, value in self.file.data.items() if key != APP}
+        for where, name in _files_in(experiment):
+            path = (self.folder / name).resolve()
+            if path.exists() and not user.may_read(path):
+                raise UserError(
+                    f"{self.file.place(where)}: {user.name}, as whom the program runs, may not "
+                    f"read {path}, whose content it would get; allow that, or leave it out"
+                )
 
     def app(self) -> App:
         """Read `[app]`; raise UserError, with file and line, where it isn't right."""
@@ -72,6 +88,19 @@ class Project:
             place = self.file.place((APP, "dir"))
             raise UserError(f"{place}: dir is a folder inside the repository")
         return built
+
+
+def _files_in(value: object, where: KeyPath = ()) -> Iterator[tuple[KeyPath, str]]:
+    """Yield the files that keys name whose content is sent: `body_file`, `replay_file`, `file`."""
+    if isinstance(value, str):
+        if where and str(where[-1]).endswith("file"):
+            yield where, value
+    elif isinstance(value, Mapping):
+        for key, each in value.items():
+            yield from _files_in(each, (*where, key))
+    elif isinstance(value, list):
+        for number, each in enumerate(value):
+            yield from _files_in(each, (*where, number))
 
 
 @dataclass(frozen=True)
