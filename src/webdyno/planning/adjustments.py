@@ -6,7 +6,6 @@ what it found is worth the rounds so far.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import expm1, log
 from statistics import fmean
 
@@ -39,19 +38,8 @@ REST_S = 3.0
 that is their own doing."""
 
 
-@dataclass(frozen=True)
-class _Adjustment:
-    rule: str
-    variant: str
-    what: str
-    settings: SlotSettings
-    again: bool = True
-    change: float = 0.0
-    """Of throughput that hadn't settled: by what share it changed."""
-
-
 def due_adjustment(data: PointData, used_s: float) -> AdjustmentRecord | None:
-    """Give the adjustment that what is on record of a point asks for, if there is one.
+    """Return the adjustment that what is on record of a point asks for, if there is one.
 
     `used_s`: how much of the budget is used up. Rounds are given up only where as many more fit
     into what patience makes of it, the fewest at least, or where none of them counts. A trend that
@@ -69,41 +57,36 @@ def due_adjustment(data: PointData, used_s: float) -> AdjustmentRecord | None:
     young = len(data.rounds) < measure.min_rounds
     alpha = TREND_ALPHA / max(measure.min_rounds - 2, 1) if young else TREND_ALPHA
     now = slot_settings(data)
+    # A noisy neighbour's coming or going is no trend.
     trends = list(_trends(_without_interference(data), now, alpha)) if room else []
     if young and trends:
-        worth = _worth_giving_up(data)
-        trends = [trend for trend in trends if trend.change >= worth]
+        ratios = [comparison.ratio for comparison in _comparisons(data) if comparison.ratio]
+        least = min((abs(log(ratio.estimate)) for ratio in ratios), default=0.0)
+        worth = max(WORTH_AN_ADJUSTMENT, expm1(WORTH_OF_RATIO * least))
+        trends = [(change, trend) for change, trend in trends if change >= worth]
+    elif trends and not _hangs_on_a_trend(data):
+        trends = []
     candidates = [
         *_no_responses(data, now),
         *_few_samples(data, now, slots_per_variant(data)),
-        *(trends if young or (trends and _hangs_on_a_trend(data)) else []),
+        *(trend for _, trend in trends),
         *_left_over(data, now, again=room),
     ]
     for adjustment in candidates:
         if tried.count(adjustment.rule) < TRIES and adjustment.settings != now:
-            return AdjustmentRecord(
-                round=data.rounds[-1].record.round,
-                rule=adjustment.rule,
-                variant=adjustment.variant,
-                what=adjustment.what,
-                settings=adjustment.settings,
-                again=adjustment.again,
-            )
+            return adjustment.replace(round=data.rounds[-1].record.round)
     return None
 
 
 def _without_interference(data: PointData) -> PointData:
-    """Keep the slots that show only the variant.
-
-    A noisy neighbour's coming or going is no trend.
-    """
+    """Keep the slots that show only the variant."""
     rules = [rule for rule in SLOT_RULES.values() if rule.has_bias_bound]
     return data.without(
         (slot.round, slot.slot) for slot in data.slots if any(rule.broken(slot) for rule in rules)
     )
 
 
-def _no_responses(data: PointData, now: SlotSettings) -> Iterator[_Adjustment]:
+def _no_responses(data: PointData, now: SlotSettings) -> Iterator[AdjustmentRecord]:
     """Find variants that are only slow: no responses, but no failures either.
 
     Responses may come in the drain, whence server CPU per request is known, but no throughput.
@@ -115,7 +98,7 @@ def _no_responses(data: PointData, now: SlotSettings) -> Iterator[_Adjustment]:
         if not slots or not silent or failed or data.measure.slot_s is not None:
             continue
         longer_s = min(now.window_s * LONGER_FOR_RESPONSES, LONGEST_WINDOW_S)
-        yield _Adjustment(
+        yield _adjustment(
             responses.NO_RESPONSES.name,
             variant,
             f"variant {variant} gave no response in {count(len(slots), 'slot')} of "
@@ -124,7 +107,7 @@ def _no_responses(data: PointData, now: SlotSettings) -> Iterator[_Adjustment]:
         )
 
 
-def _few_samples(data: PointData, now: SlotSettings, slots: int) -> Iterator[_Adjustment]:
+def _few_samples(data: PointData, now: SlotSettings, slots: int) -> Iterator[AdjustmentRecord]:
     """Find variants with too few responses in a round for the percentile that is requested."""
     quantile = METRICS[data.measure.decide_on].quantile
     if quantile is None or data.measure.slots_per_variant is not None:
@@ -138,7 +121,7 @@ def _few_samples(data: PointData, now: SlotSettings, slots: int) -> Iterator[_Ad
         if not 0 < had < needed:
             continue
         more = min(2 * -(-slots * needed // (2 * had)), MOST_SLOTS)
-        yield _Adjustment(
+        yield _adjustment(
             "few-samples",
             variant,
             f"variant {variant} gave only {count(had, 'response')} in a round, and "
@@ -148,7 +131,7 @@ def _few_samples(data: PointData, now: SlotSettings, slots: int) -> Iterator[_Ad
         )
 
 
-def _left_over(data: PointData, now: SlotSettings, *, again: bool) -> Iterator[_Adjustment]:
+def _left_over(data: PointData, now: SlotSettings, *, again: bool) -> Iterator[AdjustmentRecord]:
     """Find variants that suffered from what the load had left the others to do.
 
     Rounds are given up where that took so much of the CPUs that it can matter.
@@ -159,52 +142,41 @@ def _left_over(data: PointData, now: SlotSettings, *, again: bool) -> Iterator[_
         affected = [slot for slot in slots if rule.broken(slot)]
         if len(affected) > rule.tolerated * len(slots):
             share = fmean(map(servers.left_over_share, slots))
-            yield _Adjustment(
+            yield _adjustment(
                 rule.name,
                 variant,
                 f"variant {variant}: {rule.what(affected)}; from now on slots begin when they "
                 f"rest, for which a round waits up to {duration(REST_S)} times its variants",
                 now.replace(rest_s=REST_S),
-                again=again and share > WORTH_AN_ADJUSTMENT,
-            )
-
-
-def _worth_giving_up(data: PointData) -> float:
-    """Give the change of throughput for which the rounds so far are given up."""
-    ratios = [
-        abs(log(comparison.ratio.estimate)) for comparison in _comparisons(data) if comparison.ratio
-    ]
-    return max(WORTH_AN_ADJUSTMENT, expm1(WORTH_OF_RATIO * min(ratios, default=0.0)))
+            ).replace(again=again and share > WORTH_AN_ADJUSTMENT)
 
 
 def _hangs_on_a_trend(data: PointData) -> bool:
     """Whether there is an answer by the sampling CI, and a trend's bias bound takes it away."""
     trends = {rule.name for rule in TRENDS}
-    return any(
-        any(bias.cause in trends for bias in comparison.biases) and _takes_away(comparison)
-        for comparison in _comparisons(data)
-    )
+    for comparison in _comparisons(data):
+        if any(bias.cause in trends for bias in comparison.biases):
+            if comparison.verdict is not comparison.sampling_verdict:
+                return True
+            if shows_enough(comparison, worst_case=False) and not shows_enough(comparison):
+                return True
+    return False
 
 
 def _comparisons(data: PointData) -> list[Comparison]:
-    """Make the comparisons that are requested, of what is valid so far; none of too little."""
+    """Compare as requested what is valid so far; nothing where that is too little."""
     valid = valid_for(data, data.measure.decide_on)
     if min((len(valid.of_variant(variant)) for variant in data.experiment.variants), default=0) < 2:
         return []
     return compare_as_asked(valid)
 
 
-def _takes_away(comparison: Comparison) -> bool:
-    """Whether its bias bounds leave less of an answer than the sampling CI gave."""
-    if comparison.verdict is not comparison.sampling_verdict:
-        return True
-    return shows_enough(comparison, worst_case=False) and not shows_enough(comparison)
-
-
-def _trends(data: PointData, now: SlotSettings, alpha: float) -> Iterator[_Adjustment]:
+def _trends(
+    data: PointData, now: SlotSettings, alpha: float
+) -> Iterator[tuple[float, AdjustmentRecord]]:
     """Find variants that hadn't settled when their slots began, or the load in them.
 
-    `alpha`: of one by chance.
+    Each comes with the share by which throughput changed. `alpha`: of one by chance.
     """
     measure = data.measure
     for variant in data.experiment.variants:
@@ -220,15 +192,19 @@ def _trends(data: PointData, now: SlotSettings, alpha: float) -> Iterator[_Adjus
             if rule.name == "trend" and measure.warmup_s is None:
                 slots_s = (ramp_up_s + now.window_s) * len(data.rounds[-1].of(variant))
                 longer_s = max(now.warmup_s.get(variant, 0.0) * LONGER, slots_s)
-                warmups = now.warmup_s | {variant: longer_s}
                 what += f"; it is warmed up for {duration(longer_s)} from now on"
-                changed = now.replace(warmup_s=warmups)
-                yield _Adjustment(rule.name, variant, what, changed, change=size)
+                longer = now.replace(warmup_s=now.warmup_s | {variant: longer_s})
+                yield size, _adjustment(rule.name, variant, what, longer)
             elif rule.name == "slot-trend" and measure.ramp_up_s is None:
                 longer_s = max(ramp_up_s * LONGER, now.window_s)
-                ramp_ups = now.ramp_up_s | {variant: longer_s}
                 what += (
                     f"; {duration(longer_s)} at the beginning of its slots don't count from now on"
                 )
-                changed = now.replace(ramp_up_s=ramp_ups)
-                yield _Adjustment(rule.name, variant, what, changed, change=size)
+                longer = now.replace(ramp_up_s=now.ramp_up_s | {variant: longer_s})
+                yield size, _adjustment(rule.name, variant, what, longer)
+
+
+def _adjustment(rule: str, variant: str, what: str, settings: SlotSettings) -> AdjustmentRecord:
+    return AdjustmentRecord(
+        round=0, rule=rule, variant=variant, what=what, settings=settings, again=True
+    )

@@ -125,7 +125,7 @@ def _within(
 ) -> SlotSettings:
     """Give settings with which a round's loads take so long at most, or as short ones as may be."""
     measure, variants = data.measure, list(settings.warmup_s)
-    warmups_s = sum(map(settings.warmup_takes_s, _apart(settings)))
+    warmups_s = sum(map(settings.warmup_takes_s, warmed_up_apart(settings)))
     slots = settings.slots_per_variant or FEWEST_SLOTS
     ramps_s = sum(
         settings.ramp_up_s[variant]
@@ -137,11 +137,10 @@ def _within(
         return settings
     if measure.warmup_s is None and warmups_s > WARMUP_SHARE * loads_s:
         shorter = WARMUP_SHARE * loads_s / warmups_s
-        cut = {variant: shorter * settings.warmup_s[variant] for variant in _apart(settings)}
-        settings, warmups_s = (
-            settings.replace(warmup_s=settings.warmup_s | cut),
-            shorter * warmups_s,
-        )
+        apart = warmed_up_apart(settings)
+        cut = {variant: shorter * settings.warmup_s[variant] for variant in apart}
+        settings = settings.replace(warmup_s=settings.warmup_s | cut)
+        warmups_s *= shorter
     if measure.slots_per_variant is None:
         slots = FEWEST_SLOTS
         if settings.slots_per_variant is not None:
@@ -149,8 +148,8 @@ def _within(
     return _cut(max(loads_s - warmups_s, 0.0) / (slots * len(variants)), settings, data, pilots)
 
 
-def _apart(settings: SlotSettings) -> list[str]:
-    """Name the variants whose warm-ups are slots of their own."""
+def warmed_up_apart(settings: SlotSettings) -> list[str]:
+    """Return the variants whose warm-ups are slots of their own."""
     return [
         variant
         for variant, warmup_s in settings.warmup_s.items()

@@ -11,7 +11,7 @@ from webdyno.core.experiment import Experiment
 from webdyno.core.looks import Pilot, SlotSettings
 from webdyno.core.records import AdjustmentRecord, PilotRecord
 from webdyno.evidence.point_data import PointData, derived
-from webdyno.planning.fitting import fit_settings
+from webdyno.planning.fitting import fit_settings, warmed_up_apart
 from webdyno.planning.pilot import FEWEST_ROUNDS, WARMUP_SHARE
 from webdyno.validity import used_s
 
@@ -45,7 +45,13 @@ def slot_settings(data: PointData) -> SlotSettings:
     if adjusted is None and data.measure.slot_s is None:
         settings = _as_asked(_quick(settings, data), data)
     settings = fit_settings(settings, data, pilots(data))
-    return _with_time_to_count(settings) if data.experiment.profile else settings
+    if not data.experiment.profile:
+        return settings
+    counted_s = {
+        variant: max(warmup_s, settings.ramp_up_s.get(variant, 0.0) + COUNTED_S)
+        for variant, warmup_s in settings.warmup_s.items()
+    }
+    return settings.replace(warmup_s=counted_s)
 
 
 def _adjustment(data: PointData) -> SlotSettings | None:
@@ -56,40 +62,31 @@ def _adjustment(data: PointData) -> SlotSettings | None:
     return None
 
 
-def _with_time_to_count(settings: SlotSettings) -> SlotSettings:
-    ramp_up_s = settings.ramp_up_s
-    warmup_s = {
-        variant: max(found_s, ramp_up_s.get(variant, 0.0) + COUNTED_S)
-        for variant, found_s in settings.warmup_s.items()
-    }
-    return settings.replace(warmup_s=warmup_s)
-
-
 def _even_out(settings: SlotSettings, experiment: Experiment) -> SlotSettings:
     """Give variants that are measured alike what the one needs that needs most.
 
-    A pilot may find that one of two equal servers has to warm up, and the other not. PointData so,
+    A pilot may find that one of two equal servers has to warm up, and the other not. Measured so,
     they differ: a JIT compiler's warm-up made two equal baselines of a gate differ by 38%.
     """
     question = question_of(experiment)
     alike = {variant: question.measured_alike(variant) for variant in experiment.variants}
-    evened = {
-        what: {
+
+    def longest(times: Mapping[str, float]) -> dict[str, float]:
+        return {
             variant: max(times.get(other, 0.0) for other in others)
             for variant, others in alike.items()
         }
-        for what, times in {
-            "warmup_s": settings.warmup_s,
-            "ramp_up_s": settings.ramp_up_s,
-            "phase_s": settings.phase_s,
-        }.items()
-    }
-    in_bursts = [
-        variant
-        for variant, others in alike.items()
-        if not set(others).isdisjoint(settings.in_bursts)
-    ]
-    return settings.replace(**evened, in_bursts=in_bursts)
+
+    return settings.replace(
+        warmup_s=longest(settings.warmup_s),
+        ramp_up_s=longest(settings.ramp_up_s),
+        phase_s=longest(settings.phase_s),
+        in_bursts=[
+            variant
+            for variant, others in alike.items()
+            if not set(others).isdisjoint(settings.in_bursts)
+        ],
+    )
 
 
 def _found_settings(data: PointData) -> SlotSettings:
@@ -101,6 +98,12 @@ def _found_settings(data: PointData) -> SlotSettings:
     measure, by_pilot = data.measure, pilots(data)
     by_variant = _first_alike(data, by_pilot)
     longest_s = _longest_warmup_s(data)
+    looked_at = (record for record in data.records if isinstance(record, PilotRecord))
+    # A random start in the cycle of connections that wait for responses. Servers that answer all
+    # connections in a batch, rest, and begin again give so many batches in a window, always the
+    # same number if it always begins at the same moment: no noise, and off by up to a batch.
+    # Systematic sampling asks for such a start (Cochran, "Sampling Techniques", 1977, section 8.1).
+    phase_s = {pilot.variant: pilot.latency_s or 0.0 for pilot in looked_at}
     return SlotSettings(
         warmup_s={
             variant: _given(
@@ -121,7 +124,7 @@ def _found_settings(data: PointData) -> SlotSettings:
             _given(measure.slot_s, [pilot.window_s for pilot in by_pilot.values()], WINDOW_S),
             0.0 if measure.slot_s else window_for_bursts_s(data.experiment),
         ),
-        phase_s=_phases(data) if measure.ramp_up_s is None else {},
+        phase_s=phase_s if measure.ramp_up_s is None else {},
         slots_per_variant=measure.slots_per_variant,
     )
 
@@ -182,11 +185,7 @@ def _quick(settings: SlotSettings, data: PointData) -> SlotSettings:
     if of_a_variant_s is None or not took_s or settings.window_s > SHORT_WINDOW_S:
         return settings
     warmup_s, ramp_up_s = settings.warmup_s, settings.ramp_up_s
-    apart_s = sum(
-        settings.warmup_takes_s(variant)
-        for variant, value in warmup_s.items()
-        if value > ramp_up_s[variant] or variant in settings.in_bursts
-    )
+    apart_s = sum(map(settings.warmup_takes_s, warmed_up_apart(settings)))
     variants = len(warmup_s)
     left_s = (of_a_variant_s - SPARE_S) * variants - sum(took_s)
     round_s = left_s / FEWEST_ROUNDS - START_S * variants - apart_s
@@ -211,18 +210,6 @@ def _as_asked(settings: SlotSettings, data: PointData) -> SlotSettings:
     return settings.replace(
         window_s=window_s, slots_per_variant=settings.slots_per_variant or FIRST_AFTER_PILOT
     )
-
-
-def _phases(data: PointData) -> dict[str, float]:
-    """Give the cycle of each variant: connections that wait for responses come around once in each.
-
-    Servers that answer all connections in a batch, rest, and begin again give so many batches in a
-    window, always the same number if it always begins at the same moment of the cycle: no noise,
-    and off by up to a batch. A random start is what systematic sampling asks for (Cochran,
-    "Sampling Techniques", 1977, section 8.1).
-    """
-    looked_at = (record for record in data.records if isinstance(record, PilotRecord))
-    return {pilot.variant: pilot.latency_s or 0.0 for pilot in looked_at}
 
 
 def slots_per_variant(data: PointData) -> int:
