@@ -165,17 +165,14 @@ class LogBuilder:
             first = access.first_on_connection
             self.connections.append(-1 if first is None else first)
             self.took_s.append(float("nan") if access.took_s is None else access.took_s)
-            self._remark(access)
-
-    def _remark(self, access: Access) -> None:
-        if access.remarks:
-            self.remarks.update(access.remarks)
-        if _is_probe(access.agent):
-            self.remarks[PROBE] += 1
-        if access.body:
-            self.remarks[BODY] += 1
-        if len(self.addresses) < 2:
-            self.addresses.add(self.privacy.client(access.address))
+            if access.remarks:
+                self.remarks.update(access.remarks)
+            if _is_probe(access.agent):
+                self.remarks[PROBE] += 1
+            if access.body:
+                self.remarks[BODY] += 1
+            if len(self.addresses) < 2:
+                self.addresses.add(self.privacy.client(access.address))
 
     def _client(self, access: Access) -> int:
         short = self.privacy.client(access.address + b" " + access.agent)
@@ -213,21 +210,19 @@ class LogBuilder:
         return number
 
     def log(self, name: str, found_out: Sequence[str]) -> Log:
-        """Give what was read, of which there has to be something.
+        """Return what was read, of which there has to be something.
 
-        With what was found out of the files themselves.
+        `found_out`: notes about the files themselves.
         """
         times = np.frombuffer(self.times, dtype=np.float64)
         order = np.argsort(times, kind="stable")
-        columns = (self.asked_ids, self.clients, self.statuses, self.connections)
         asked, clients, statuses, connections = (
             np.frombuffer(column, dtype=column.typecode)[order].astype(np.int64)
-            for column in columns
+            for column in (self.asked_ids, self.clients, self.statuses, self.connections)
         )
-        all_asked = list(self._asked)
         return Log(
             name,
-            all_asked,
+            list(self._asked),
             times[order],
             asked,
             clients,
@@ -239,69 +234,51 @@ class LogBuilder:
             self.bad,
             {why: number for why, number in self.excluded.items() if number},
             dict(self.privacy.hidden),
-            [
-                *found_out,
-                *_notes(
-                    len(self),
-                    len(self._client_ids),
-                    len(self.addresses),
-                    [request.path for request in all_asked],
-                    self.remarks,
-                    self.privacy.variables,
-                ),
-            ],
+            [*found_out, *self._notes()],
         )
+
+    def _notes(self) -> Iterator[str]:
+        """Whether clients can be separated, and which requests no visitor made."""
+        requests, remarks, variables = len(self), self.remarks, self.privacy.variables
+        if by_proxy := remarks[FORWARDED]:
+            yield (
+                f"{count(by_proxy, 'request')} came through a proxy: X-Forwarded-For names the "
+                "client"
+            )
+        if requests >= FEWEST and len(self.addresses) == 1:
+            yield (
+                f"all {number(requests)} requests come from one address, so sessions and pauses "
+                "are unknown: is there a proxy in front? Let the log have X-Forwarded-For "
+                '("$http_x_forwarded_for" in nginx, "%{X-Forwarded-For}i" in Apache)'
+            )
+        elif requests >= FEWEST and len(self._client_ids) == requests:
+            yield (
+                f"each of the {number(requests)} requests has a client of its own, so sessions and "
+                "pauses are unknown: does the log name clients?"
+            )
+        if probes := remarks[PROBE]:
+            are = "is a health check" if probes == 1 else "are health checks"
+            yield f"{count(probes, 'request')} {are}, which no visitor makes"
+        if bodies := remarks[BODY]:
+            of_file = "with a body, which the load's file holds: look it over"
+            yield f"{count(bodies, 'request')} {of_file}"
+        if variables:
+            words = " ".join(f"{name}=…" for name in variables)
+            yield f"personal fields are variables: export {words} before a run"
+        if at_edge := remarks[AT_EDGE]:
+            yield (
+                f"CloudFront answered {number(at_edge)} of {number(requests)} requests itself; "
+                f"your server saw {number(requests - at_edge)}. For these alone: "
+                r"zgrep -vP '\tHit\t' LOG | webdyno traffic -"
+            )
+        if remarks[CASE_BLIND] and (alike := _alike([request.path for request in self._asked])):
+            yield f"for IIS {' and '.join(alike)} are one page; other servers distinguish them"
 
 
 @lru_cache(maxsize=4096)
 def _is_probe(agent: bytes) -> bool:
     """Whether an agent is a program that asks whether the server lives."""
     return _PROBES.search(agent) is not None
-
-
-def _notes(
-    requests: int,
-    clients: int,
-    addresses: int,
-    paths: Sequence[str],
-    remarks: Counter[str],
-    variables: Sequence[str],
-) -> Iterator[str]:
-    """Say whether clients can be separated, and what of the requests no visitor made.
-
-    `addresses`: 2 stands for several.
-    """
-    if by_proxy := remarks[FORWARDED]:
-        yield (
-            f"{count(by_proxy, 'request')} came through a proxy: X-Forwarded-For names the client"
-        )
-    if requests >= FEWEST and addresses == 1:
-        yield (
-            f"all {number(requests)} requests come from one address, so sessions and pauses are "
-            "unknown: is there a proxy in front? Let the log have X-Forwarded-For "
-            '("$http_x_forwarded_for" in nginx, "%{X-Forwarded-For}i" in Apache)'
-        )
-    elif requests >= FEWEST and clients == requests:
-        yield (
-            f"each of the {number(requests)} requests has a client of its own, so sessions and "
-            "pauses are unknown: does the log name clients?"
-        )
-    if probes := remarks[PROBE]:
-        are = "is a health check" if probes == 1 else "are health checks"
-        yield f"{count(probes, 'request')} {are}, which no visitor makes"
-    if bodies := remarks[BODY]:
-        yield f"{count(bodies, 'request')} with a body, which the load's file holds: look it over"
-    if variables:
-        words = " ".join(f"{name}=…" for name in variables)
-        yield f"personal fields are variables: export {words} before a run"
-    if at_edge := remarks[AT_EDGE]:
-        yield (
-            f"CloudFront answered {number(at_edge)} of {number(requests)} requests itself; your "
-            f"server saw {number(requests - at_edge)}. For these alone: "
-            r"zgrep -vP '\tHit\t' LOG | webdyno traffic -"
-        )
-    if remarks[CASE_BLIND] and (alike := _alike(paths)):
-        yield f"for IIS {' and '.join(alike)} are one page; other servers distinguish them"
 
 
 def _alike(paths: Sequence[str]) -> list[str]:

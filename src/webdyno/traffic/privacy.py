@@ -54,10 +54,6 @@ def _is_word(text: str) -> bool:
     return is_read and max(lengths, default=0) <= LONGEST_WORD
 
 
-def _percent_encoded(escaped: re.Match[str]) -> str:
-    return f"%{escaped[1] or format(ord(escaped[2]), 'X')}"
-
-
 class Privacy:
     """Makes names of clients and paths that say nothing of people; counts what it hid."""
 
@@ -90,8 +86,11 @@ class Privacy:
 
     def path(self, asked: bytes) -> str:
         """Give a path as experiments have it; raise ValueError, UserError where it is none."""
-        text = asked.decode(errors="replace")
-        path = path_of(_ESCAPED.sub(_percent_encoded, text).replace("\\", "%5C"), "the log")
+        text = _ESCAPED.sub(
+            lambda escaped: f"%{escaped[1] or format(ord(escaped[2]), 'X')}",
+            asked.decode(errors="replace"),
+        )
+        path = path_of(text.replace("\\", "%5C"), "the log")
         if len(path) > LONGEST_PATH or (asked[:1] != b"/" and b"://" not in asked):
             raise ValueError
         if self._keep_parts:

@@ -144,9 +144,9 @@ def read_logs(
             with opened_log(path) as file:
                 begins = file.peek(512)[:512].removeprefix(_BYTE_ORDER_MARK)
                 if _HAR.match(begins):
-                    accesses, of_it = _har_requests(file, name)
-                    notes += of_it
-                    for access in accesses:
+                    own = own_requests(har_entries(text_of(file, name), name), name)
+                    notes += [own.excluded] if own.excluded else []
+                    for access in _har_requests(own.entries, name):
                         builder.take(access)
                 else:
                     one.read(file)
@@ -196,8 +196,10 @@ class _OneLog:
                 self._builder.take(access)
         except NoRequest as why:
             self._builder.note_bad(self.name, line_number, str(why))
-            if not self.hints and (hint := _guess(line[:LONGEST_LINE])):
-                self.hints.append(hint)
+            if not self.hints:
+                begins = line[:LONGEST_LINE]
+                guesses = [guess for pattern, guess in _NOT_READ_COMPILED if pattern.search(begins)]
+                self.hints += guesses[:1]
 
     def _check(self, lines: int) -> None:
         if self._useless_bytes is not None and (
@@ -242,16 +244,8 @@ def _nothing(names: str, builder: LogBuilder, hints: Sequence[str]) -> UserError
     )
 
 
-def _har_requests(file: BinaryIO, place: str) -> tuple[Iterator[Access], list[str]]:
-    """Give a HAR file's requests, all of one client, and what was excluded from it.
-
-    Raise UserError where it is none.
-    """
-    own = own_requests(har_entries(text_of(file, place), place), place)
-    return _accesses(own.entries, place), [own.excluded] if own.excluded else []
-
-
-def _accesses(entries: list[tuple[int, HarEntry]], place: str) -> Iterator[Access]:
+def _har_requests(entries: list[tuple[int, HarEntry]], place: str) -> Iterator[Access]:
+    """Yield requests, all of one client."""
     seen: set[str] = set()
     waits_s = [_waited_s(entry) for _, entry in entries]
     # The shortest has little but the way there and back, which all have.
@@ -287,20 +281,14 @@ def _started_s(entry: HarEntry, where: str, place: str) -> float:
 
 
 def _content_type(entry: HarEntry) -> str:
-    named = (
-        header.value for header in entry.request.headers if header.name.lower() == "content-type"
-    )
-    return next(named, entry.request.post_data.mime_type if entry.request.post_data else "")
+    request = entry.request
+    headers = (each.value for each in request.headers if each.name.lower() == "content-type")
+    return next(headers, request.post_data.mime_type if request.post_data else "")
 
 
 def _waited_s(entry: HarEntry) -> float | None:
-    """Give how long a server took; None where the browser doesn't know, or has a cache."""
+    """Return how long a server took; None where the browser doesn't know, or has a cache."""
     wait_ms = entry.timings.wait if entry.timings else None
     if wait_ms is None or entry.response.body_bytes == 0:
         return None
     return took_of_number(wait_ms, 1e-3)
-
-
-def _guess(line: bytes) -> str | None:
-    """Say what a log is by a line that couldn't be read; None where that isn't known."""
-    return next((guess for pattern, guess in _NOT_READ_COMPILED if pattern.search(line)), None)

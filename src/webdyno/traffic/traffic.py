@@ -17,7 +17,7 @@ from webdyno.core.replay import MOST_REPLAYED, Replay
 from webdyno.traffic.fits import Mix, arrivals, fidelity, mix, popularity, sessions, spread_of_known
 from webdyno.traffic.log import Floats, Log, Whole
 from webdyno.traffic.twin import Twin, cost_of_each, page_costs, pages_of, twin_of
-from webdyno.traffic.workload import Agreement, ConnectionUse, Pages, Workload
+from webdyno.traffic.workload import Agreement, ConnectionUse, Workload
 
 SLOWEST_RATE, FASTEST_RATE, LONGEST_PAUSE_S = 0.001, 1e8, 3600.0
 PARTIAL, NOT_MODIFIED, SUCCESS = 206, 304, 200
@@ -239,7 +239,9 @@ def facts_of(log: Workload) -> Iterator[tuple[str, str]]:
         + (f", {text.duration(sessions.pause_s.mean)} between" if sessions.pause_s else ""),
     )
     if made := log.pages:
-        yield "pages", _pages_words(made)
+        use = f"{text.count(made.paths, 'path')}, {text.percent(made.share)} of requests, "
+        use += f"{text.duration(made.cpu_s)} of CPU time each, "
+        yield "pages", f"{use}{text.significant(made.busy_cpus)} CPUs at the load's rate"
     kept = log.connections
     yield (
         "connections",
@@ -252,19 +254,11 @@ def facts_of(log: Workload) -> Iterator[tuple[str, str]]:
     yield from (("hidden", f"{text.number(value)} {what}") for what, value in log.hidden.items())
 
 
-def _pages_words(made: Pages) -> str:
-    return (
-        f"{text.count(made.paths, 'path')}, {text.percent(made.share)} of requests, "
-        f"{text.duration(made.cpu_s)} of CPU time each, "
-        f"{text.significant(made.busy_cpus)} CPUs at the load's rate"
-    )
-
-
 def agreement_words(agreement: Agreement) -> tuple[str, str, str, str]:
     """Say of a figure what it is in the log and in the load, and whether these agree."""
     agrees = {True: "agree", False: "differ", None: "inconclusive"}[agreement.agrees]
-    return agreement.what, _value(agreement.log), _value(agreement.load), agrees
-
-
-def _value(value: float | None) -> str:
-    return text.MISSING if value is None else text.significant(value)
+    log, load = (
+        text.MISSING if value is None else text.significant(value)
+        for value in (agreement.log, agreement.load)
+    )
+    return agreement.what, log, load, agrees

@@ -69,7 +69,10 @@ def twin_of(log: Log, entries: list[dict[str, Any]], costs: Mapping[str, float])
     UserError where the files would be too large.
     """
     sizes = _sizes(log)
-    folders = {up for entry in entries for up in _folders_above(unquote(entry["path"]))}
+    folders = set[str]()
+    for entry in entries:
+        parts = unquote(entry["path"]).split("/")
+        folders.update("/".join(parts[:depth]) for depth in range(2, len(parts)))
     names: dict[str, str] = {}
     files, right, pages = dict[str, Any](), dict[str, Any](), dict[str, TwinPage]()
     for entry in entries:
@@ -151,11 +154,6 @@ def _file(path: str, is_page: bool) -> str | None:
     file = f"{path[1:]}index.html" if path.endswith("/") else path[1:]
     is_index = file.rpartition("/")[2] == "index.php"
     return None if is_index or (is_page and not file.endswith(".php")) else file
-
-
-def _folders_above(path: str) -> list[str]:
-    parts = path.split("/")
-    return ["/".join(parts[:depth]) for depth in range(2, len(parts))]
 
 
 def page_costs(log: Log) -> dict[str, float]:
