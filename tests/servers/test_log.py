@@ -3,7 +3,13 @@
 from pathlib import Path
 
 from webdyno.core.hiding import hidden, keep_secret
-from webdyno.servers.output import READ_BYTES, SHOWN_LINES, folded, refusal_in, shown_lines
+from webdyno.servers.output import (
+    READ_BYTES,
+    SHOWN_LINES,
+    refusal_in,
+    shown_lines,
+    without_repetitions,
+)
 
 WHY = "10:00:00 [error] 7#7: *1 connect() to unix:/run/php.sock failed (2: No such file)"
 AFTER = "10:00:{n:02} [error] 7#7: *{n} no live upstreams while connecting to upstream"
@@ -17,7 +23,7 @@ def test_equal_lines_but_for_time_and_numbers_are_one(tmp_path: Path) -> None:
 
 def test_of_many_different_lines_the_first_and_the_last_are_shown() -> None:
     lines = [f"step {'x' * n}" for n in range(40)]
-    shown = folded(lines)
+    shown = without_repetitions(lines)
     assert shown[:3] == lines[:3]
     assert shown[-1] == lines[-1]
     assert len(shown) == SHOWN_LINES + 1
@@ -45,7 +51,7 @@ def test_a_limit_that_refuses_requests_is_found_in_the_log(tmp_path: Path) -> No
 
 def test_errors_of_caddy_differ_in_their_names_alone() -> None:
     error = '{{"ts":17.{}1,"msg":"no such host","status":502,"err_id":"{}"}}'
-    shown = folded([error.format(1, "gtwi1g2ir"), error.format(22, "qzyuqdhqr")])
+    shown = without_repetitions([error.format(1, "gtwi1g2ir"), error.format(22, "qzyuqdhqr")])
     assert shown == [f"{error.format(1, 'gtwi1g2ir')} (and 1 more like it)"]
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from webdyno.core.service import ORIGINS, Origin, Origins
-from webdyno.servers.output import refused, with_origins
+from webdyno.servers.output import refusal_words, with_origins
 
 MINE = Origins.of("nginx.conf", [None, Origin("/me/a.conf", 7), Origin("/me/b.conf", 1)])
 
@@ -27,16 +27,15 @@ def test_lines_of_the_moved_configuration_become_the_users(said: str, now: str) 
 
 def test_origins_are_kept_next_to_the_service_and_fixes_follow(tmp_path: Path) -> None:
     said = 'unknown directive "x" in /run/x/nginx.conf:2\nhost not found in upstream "y"'
-    assert "/run/x/nginx.conf:2" in refused(said, tmp_path, Path("/run/x"), "nginx, version 1")
+    nginx = (tmp_path, Path("/run/x"), "nginx, version 1")
+    assert "/run/x/nginx.conf:2" in refusal_words(said, *nginx)
     (tmp_path / ORIGINS).write_text(MINE.model_dump_json())
-    first, *_, third, fourth = refused(said, tmp_path, Path("/run/x"), "nginx, version 1").split(
-        "\n"
-    )
+    first, *_, third, fourth = refusal_words(said, *nginx).split("\n")
     assert first == 'unknown directive "x" in /me/a.conf:7'
     assert "nginx, version 1" in third
     assert "--backend NAME=" in fourth
     (tmp_path / ORIGINS).write_text("{")
-    assert "nginx.conf:2" in refused(said, tmp_path, Path("/run/x"), "nginx, version 1")
+    assert "nginx.conf:2" in refusal_words(said, *nginx)
 
 
 @pytest.mark.parametrize(
@@ -47,4 +46,4 @@ def test_origins_are_kept_next_to_the_service_and_fixes_follow(tmp_path: Path) -
     ],
 )
 def test_a_missing_document_root_can_be_named(said: str, tmp_path: Path) -> None:
-    assert "--root DIR" in refused(said, tmp_path, Path("/run/x"), "a server")
+    assert "--root DIR" in refusal_words(said, tmp_path, Path("/run/x"), "a server")

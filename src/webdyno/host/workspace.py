@@ -34,7 +34,7 @@ from webdyno.host.warden import remove_tree
 
 logger = logging.getLogger(__name__)
 
-LOCK = "lock"
+LOCK, GUARD = "lock", "guard"
 LOCKS_HELD = Path("/proc/locks")
 SOCKET_PATH_BYTES = 107
 """Of a Unix socket's path, see unix(7): `sun_path` has 108 with the byte that ends it."""
@@ -55,7 +55,8 @@ class Workspace:
         """Make the folder and sweep away what killed runs left."""
         home = home_folder()
         live = open_folder(home / "live")
-        with _guard(home):
+        # Nobody sweeps between another one's making a workspace and locking it.
+        with lock_held(home / GUARD):
             _sweep(live)
             self.path = Path(tempfile.mkdtemp(dir=live, prefix=""))
             self._lock = open_lock(self.path / LOCK)
@@ -194,10 +195,10 @@ def _is_ours_or_free(home: Path) -> bool:
 
 
 @contextmanager
-def _guard(home: Path) -> Iterator[None]:
-    """One at a time: nobody sweeps between another one's making a workspace and locking it."""
-    descriptor = open_lock(home / "guard")
-    logger.debug("waits for the lock of %s", home / "guard")
+def lock_held(path: Path) -> Iterator[None]:
+    """Hold the lock of a file, made if need be, which one process at a time has."""
+    descriptor = open_lock(path)
+    logger.debug("waits for the lock of %s", path)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
@@ -209,7 +210,7 @@ def sweep() -> list[str]:
     """Remove what killed runs left; say what can't be removed, and why."""
     home = home_folder()
     live = open_folder(home / "live")
-    with _guard(home):
+    with lock_held(home / GUARD):
         return _sweep(live)
 
 

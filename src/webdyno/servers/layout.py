@@ -132,27 +132,33 @@ def lay_out(
         for role in roles
     ]
     of_site, *of_roles = fill_in([_site_job(deployment, common), *jobs], testbed.user)
-    known_by = _known_by(roles, of_roles, deployment.site)
+    # `DATABASE_URL` and its like, by which programs find the site's data services.
+    known_by = {
+        name: text
+        for role, filled in zip(roles, of_roles, strict=True)
+        if role.name in deployment.site.services
+        for name, text in filled.texts["variables"].items()
+    }
     of_programs = PLAIN_ENVIRONMENT | known_by | of_site.texts["environment"]
-    environment = PLAIN_ENVIRONMENT | of_site.texts["environment"]
+    of_servers = PLAIN_ENVIRONMENT | of_site.texts["environment"]
     here = placement.mine if placement else {role.name for role in roles}
+    services = {}
     for role, filled in zip(roles, of_roles, strict=True):
+        is_program = role.service.build is not None or role.service.own is not None
+        environment = of_programs if is_program else of_servers
         if role.name in here:
             _write_files(role, filled, workspace / role.name, deployment, testbeds[role.name].user)
-    services = {
-        role.name: RunningService(
+            environment = environment | filled_variables(role, filled)
+        services[role.name] = RunningService(
             role=role,
             address=addresses[role.name],
             home=workspace / role.name,
             log=deployment.keep / f"{role.name}.log",
             filled=filled,
-            environment=(of_programs if _is_program(role.service) else environment)
-            | (filled_variables(role, filled) if role.name in here else {}),
+            environment=environment,
             testbed=testbeds[role.name],
             workspace=deployment.workspace,
         )
-        for role, filled in zip(roles, of_roles, strict=True)
-    }
     setup = [without_empty(words) for words in of_site.texts["setup"]]
     return LaidOut(services, of_programs, setup)
 
@@ -203,18 +209,17 @@ def _addresses(
         )
     else:
         hosts_and_ports = placement.addresses
-    return {
-        role.name: Address(
+    addresses = {}
+    for role in roles:
+        own, home = role.service.own, deployment.workspace.path / role.name
+        addresses[role.name] = Address(
             *hosts_and_ports[role.name],
-            socket=deployment.workspace.path / role.name / role.service.socket
-            if role.by_socket
-            else None,
+            socket=home / role.service.socket if role.by_socket else None,
             uid=uid_of(testbed_of(role.service, testbed).user),
             protocol=role.speaks,
-            asked_host=_asked_host(role),
+            asked_host=(own.host or own.called or "") if own else "",
         )
-        for role in roles
-    }
+    return addresses
 
 
 def _hosts_and_ports(
@@ -223,12 +228,13 @@ def _hosts_and_ports(
     ports: dict[str, int] = {front: front_port} if front and front_port else {}
     hosts: dict[str, str] = {}
     for role in roles:
-        if role.service.own and role.service.own.port:
-            ports[role.name] = role.service.own.port
-            if role.service.own.listens_at:
-                hosts[role.name] = role.service.own.listens_at
-        if role.service.own and role.service.own.container_port:
-            ports[role.name] = role.service.own.container_port
+        own = role.service.own
+        if own and own.port:
+            ports[role.name] = own.port
+            if own.listens_at:
+                hosts[role.name] = own.listens_at
+        if own and own.container_port:
+            ports[role.name] = own.container_port
             hosts[role.name] = own_network_host()
     for role in roles:
         if role.name not in ports:
@@ -240,11 +246,6 @@ def _hosts_and_ports(
         )
         for role in roles
     }
-
-
-def _asked_host(role: Role) -> str:
-    own = role.service.own
-    return (own.host or own.called or "") if own else ""
 
 
 def filled_variables(role: Role, filled: RenderedJob) -> dict[str, str]:
@@ -259,21 +260,6 @@ def filled_variables(role: Role, filled: RenderedJob) -> dict[str, str]:
         }
         variables = variables | {name: value.strip() for name, value in added.items()}
     return {name: with_secrets(text, os.environ) for name, text in variables.items()}
-
-
-def _is_program(service: Service) -> bool:
-    """Whether it is somebody's program, which asks the site's databases."""
-    return service.build is not None or service.own is not None
-
-
-def _known_by(roles: Sequence[Role], filled: Sequence[RenderedJob], site: Site) -> dict[str, str]:
-    """Variables by which programs find the site's data services: `DATABASE_URL`."""
-    return {
-        name: text
-        for role, its in zip(roles, filled, strict=True)
-        if role.name in site.services
-        for name, text in its.texts["variables"].items()
-    }
 
 
 def _site_job(deployment: Deployment, common: Mapping[str, Any]) -> Job:

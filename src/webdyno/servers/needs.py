@@ -6,7 +6,6 @@ nobody but us can change. It lies where the servers' user can read it, which he 
 home.
 """
 
-import fcntl
 import hashlib
 import json
 import os
@@ -16,7 +15,6 @@ import shutil
 import stat
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from fnmatch import filter as matching
 from pathlib import Path
 
@@ -34,8 +32,8 @@ from webdyno.host.warden import remove_tree
 from webdyno.host.workspace import (
     home_folder,
     let_everybody_read,
+    lock_held,
     open_folder,
-    open_lock,
     take_back,
 )
 from webdyno.servers.render import Job, fill_in, without_empty
@@ -82,28 +80,17 @@ def find(need: Need) -> str | None:
     return None
 
 
-def missing(needs: Mapping[str, Need]) -> list[Need]:
-    return _missing(needs, _looked_for(needs))
-
-
 def paths_of_needs(title: str, needs: Mapping[str, Need]) -> dict[str, str | None]:
     """Return the path of each need, None of an optional one; raise OperationError for others."""
-    there = _looked_for(needs)
-    if lacking := _missing(needs, there):
+    there = {name: find(need) for name, need in needs.items()}
+    lacking = [need for name, need in needs.items() if not need.optional and there[name] is None]
+    if lacking:
         raise OperationError(
             f"{title} isn't completely installed: there is no "
             f"{' and no '.join(map(describe, lacking))}; on Debian and Ubuntu: "
             f"apt-get install {' '.join(dict.fromkeys(need.apt for need in lacking))}"
         )
     return there
-
-
-def _looked_for(needs: Mapping[str, Need]) -> dict[str, str | None]:
-    return {name: find(need) for name, need in needs.items()}
-
-
-def _missing(needs: Mapping[str, Need], there: Mapping[str, str | None]) -> list[Need]:
-    return [need for name, need in needs.items() if not need.optional and there[name] is None]
 
 
 def describe(need: Need) -> str:
@@ -143,7 +130,8 @@ def _version_order(path: str) -> list[int]:
 
 def missing_packages(stacks: Iterable[Stack], sites: Iterable[Site] = ()) -> list[str]:
     """Name the packages (of Debian and Ubuntu) that stacks and sites need and are not there."""
-    return sorted({need.apt for needs in _all_needs(stacks, sites) for need in missing(needs)})
+    needs = (need for needs in _all_needs(stacks, sites) for need in needs.values())
+    return sorted({need.apt for need in needs if not need.optional and find(need) is None})
 
 
 def packages_of(stack: Stack) -> list[str]:
@@ -233,7 +221,8 @@ def unbuilt(stacks: Iterable[Stack]) -> list[Service]:
 def build_program(service: Service, notify: Callable[[str], None]) -> None:
     """Build a program unless another run just did; raise OperationError where that fails."""
     kept = _kept(service)
-    with _locked(kept.name):
+    lock = open_folder(home_folder() / "builds") / f"{kept.name}.lock"
+    with lock_held(lock):  # another run may be building the same
         _sweep(kept.parent)
         if not (kept / DONE).is_file():
             notify(f"building {service.title} …")
@@ -255,7 +244,11 @@ def _make(service: Service, kept: Path) -> None:
     remove_tree(kept)
     make_private(kept)
     files, scratch = make_private(kept / FILES), make_private(kept / SCRATCH)
-    _copy_sources(service, files)
+    for name, path in _sources(service).items():
+        if path.is_dir():
+            (files / name).mkdir()
+        else:
+            shutil.copy(path, files / name)
     for folder in (files, scratch):
         hand_over(folder, user)
     kept.chmod(OPEN)
@@ -267,14 +260,6 @@ def _make(service: Service, kept: Path) -> None:
     remove_tree(scratch)
     let_everybody_read(files)
     (kept / DONE).touch()
-
-
-def _copy_sources(service: Service, files: Path) -> None:
-    for name, path in _sources(service).items():
-        if path.is_dir():
-            (files / name).mkdir()
-        else:
-            shutil.copy(path, files / name)
 
 
 def _run_commands(service: Service, files: Path, scratch: Path, log: Path) -> None:
@@ -330,9 +315,7 @@ def _key(service: Service) -> str:
 
 def _needs(service: Service) -> dict[str, str | None]:
     always = {name: need for name, need in service.needs.items() if not need.when}
-    return {name: find(need) for name, need in always.items() if need.optional} | paths_of_needs(
-        service.title, {name: need for name, need in always.items() if not need.optional}
-    )
+    return paths_of_needs(service.title, always)
 
 
 def _sources(service: Service) -> dict[str, Path]:
@@ -354,16 +337,6 @@ def _cache(user: ServerUser | None) -> Path:
     home = Path(os.environ.get("HOME") or home_of(None))
     base = Path(said) if said.startswith("/") else home / ".cache"
     return (base if user is None else SYSTEM_CACHE) / "webdyno" / "programs"
-
-
-@contextmanager
-def _locked(name: str) -> Iterator[None]:
-    lock = open_lock(open_folder(home_folder() / "builds") / f"{name}.lock")
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # another run may be building the same
-        yield
-    finally:
-        os.close(lock)
 
 
 def _sweep(cache: Path) -> None:

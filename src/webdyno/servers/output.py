@@ -10,6 +10,7 @@ import logging
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from io import FileIO
 from pathlib import Path
 from typing import Any
@@ -130,14 +131,15 @@ def locked_versions(service: Service, settings: Mapping[str, SettingValue]) -> M
     ]
     versions = {}
     for package in _packages(service.build, service, settings):
-        matches = (_match(package, pattern, text) for pattern, text in locks)
-        version = next(filter(None, matches), None)
-        if version is None:
+        name = re.escape(package)
+        matches = (re.search(pattern.replace(PACKAGE, name), text) for pattern, text in locks)
+        match = next(filter(None, matches), None)
+        if match is None:
             raise UserError(
                 f"{service.where}: build.packages: no lock file in {folder} has {package}; lock "
                 f"files are {', '.join(LOCK_FILES)}"
             )
-        versions[package] = version
+        versions[package] = match[1]
     return versions
 
 
@@ -151,11 +153,6 @@ def _packages(
             yield package
         elif all(values.get(setting) == value for setting, value in package.when.items()):
             yield package.name
-
-
-def _match(package: str, pattern: str, text: str) -> str | None:
-    match = re.search(pattern.replace(PACKAGE, re.escape(package)), text)
-    return match[1] if match else None
 
 
 PATTERN_WITHIN_S = 5.0
@@ -263,7 +260,7 @@ def shown_lines(log: Path) -> list[str]:
             later = CUT + _whole_lines_from(file, end) if is_cut else file.read(READ_BYTES)
     except (OSError, UserError):  # UserError: a link, which whoever owns the run has put there
         return []
-    return folded(_lines(text + later))
+    return without_repetitions(_lines(text + later))
 
 
 def refusal_in(folder: Path) -> str:
@@ -296,7 +293,7 @@ def _whole_lines_from(file: FileIO, place: int) -> bytes:
     return read if place <= 0 else read[read.find(b"\n") + 1 :]
 
 
-def folded(lines: Sequence[str]) -> list[str]:
+def without_repetitions(lines: Sequence[str]) -> list[str]:
     """Fold lines that differ in times and numbers alone; keep the first ones and the last ones."""
     alike: dict[str, list[str]] = {}
     for line in lines:
@@ -328,25 +325,25 @@ def other_port_in_use(lines: Sequence[str], own: int) -> int | None:
 
 def hint(lines: Sequence[str], own_port: int) -> str:
     """Return words behind what happened; none where the log shows no cause that is known."""
-    other = other_port_in_use(lines, own_port)
-    if other:
-        return (
-            f": it wants port {other} as well as $PORT, and another program has that. All variants "
-            "run at the same time: give each a port of its own (--env, or environment of a "
-            "variant), leave that listener out, or compare containers (image:), which have a "
-            "network each"
-        )
-    return ""
+    if (other := other_port_in_use(lines, own_port)) is None:
+        return ""
+    return (
+        f": it wants port {other} as well as $PORT, and another program has that. All variants run "
+        "at the same time: give each a port of its own (--env, or environment of a variant), leave "
+        "that listener out, or compare containers (image:), which have a network each"
+    )
 
 
-def refused(said: str, folder: Path, home: Path, program: str) -> str:
+def refusal_words(said: str, folder: Path, home: Path, program: str) -> str:
     """Return what was said, with the lines of the user's files and what to do.
 
     `folder` is the service's in the catalogue, `home` where the moved configuration was, and
     `program` names the server and its version.
     """
-    origins = _origins(folder)
-    text = with_origins(said, str(home / origins.name), origins) if origins else said
+    text = said
+    with suppress(OSError, ValidationError):  # nobody wrote down where the lines come from
+        origins = Origins.model_validate_json((folder / ORIGINS).read_bytes())
+        text = with_origins(said, str(home / origins.name), origins)
     text = "\n".join(line for line in text.split("\n") if not NOTHING_MORE.search(line))
     fixes = [
         f"→ {words.format(program=program)}"
@@ -368,10 +365,3 @@ def with_origins(said: str, moved: str, origins: Origins) -> str:
         return f"line {origin.line} of {origin.file}" if match["before"] else str(origin)
 
     return places.sub(place, said)
-
-
-def _origins(folder: Path) -> Origins | None:
-    try:
-        return Origins.model_validate_json((folder / ORIGINS).read_bytes())
-    except (OSError, ValidationError):
-        return None

@@ -22,7 +22,7 @@ from typing import IO
 
 from webdyno.core.errors import OperationError
 from webdyno.core.files import checked_files, digest_of, everything_below
-from webdyno.core.stack import MadeFile, Site
+from webdyno.core.stack import Site
 from webdyno.host.control_group import ControlGroup
 from webdyno.host.this_machine import Testbed
 from webdyno.host.users import OPEN, hand_over, make_private
@@ -181,7 +181,10 @@ def _fill(
             path_in_root = pattern.replace("{n}", str(number))
             target = made.root / path_in_root
             target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(_content(path_in_root, file))
+            text = file.text
+            target.write_bytes(
+                made_text(path_in_root, file.size_bytes or 0) if text is None else text.encode()
+            )
 
 
 def _set_up(
@@ -234,10 +237,6 @@ def _set_up(
         take_back(theirs, ours, testbed.user)
         if ours.is_relative_to(made.private):
             hand_over(ours, testbed.user)
-
-
-def _content(path: str, file: MadeFile) -> bytes:
-    return file.text.encode() if file.text is not None else made_text(path, file.size_bytes or 0)
 
 
 def _sweep(sites: Path) -> None:

@@ -5,6 +5,7 @@ import struct
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import median
@@ -87,8 +88,10 @@ def wait_for_listener(
     deadline = time.monotonic() + (within_s or START_WITHIN_S)
     while time.monotonic() < deadline:
         check_alive()
-        if _accepts(address, new_socket) and is_own():
-            return True
+        with suppress(OSError):
+            connect(address, new_socket).close()
+            if is_own():
+                return True
         time.sleep(POLL_S)
     return False
 
@@ -213,15 +216,10 @@ def spoken_instead(
 
     with ThreadPoolExecutor(len(others)) as pool:
         responses = list(pool.map(ask, others))
-    return next(
-        (
-            protocol
-            for protocol, response in zip(others, responses, strict=True)
-            if response is not None
-            and (response.is_reset or response.status not in {None, BAD_REQUEST})
-        ),
-        None,
-    )
+    for protocol, response in zip(others, responses, strict=True):
+        if response and (response.is_reset or response.status not in {None, BAD_REQUEST}):
+            return protocol
+    return None
 
 
 def why_silent(address: Address, request: FirstRequest, client_entry: Sequence[str] = ()) -> str:
@@ -259,14 +257,6 @@ def _user_behind(connection: socket.socket) -> int:
     size = 3 * struct.calcsize("i")
     credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
     return int(struct.unpack("3i", credentials)[1])
-
-
-def _accepts(address: Address, new_socket: NewSocket) -> bool:
-    try:
-        connect(address, new_socket).close()
-    except OSError:
-        return False
-    return True
 
 
 class _Response(NamedTuple):

@@ -2,13 +2,13 @@
 
 import logging
 import time
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Mapping, Set
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from webdyno.core.base import memory_words
-from webdyno.core.service import BAD_REQUEST, OK, SERVER_ERROR, Own
+from webdyno.core.service import BAD_REQUEST, OK, SERVER_ERROR
 from webdyno.core.stack import Site, Stack
 from webdyno.host.control_group import ControlGroup, CpuLimit, MemoryLimit, MemoryReading, trees
 from webdyno.host.server_process import FoundProcess, ServerProcess
@@ -135,7 +135,12 @@ class RunningStack:
 
     def _start_service(self, service: RunningService) -> None:
         self._started.append(service)
-        service.start(self._groups_to_join(service), self._groups_made_by(service))
+        if service.is_container:  # it makes groups by itself
+            service.start(groups_to_remove=trees(self._bounds.name))
+        else:
+            own = [self.group.entry(service.role.name)] if self.group else []
+            limits = filter(None, (self._bounds.cpu, self._bounds.memory))
+            service.start([*own, *(entry for limit in limits for entry in limit.entries())])
         if service is not self._front or service.role.service.protocol != "http":
             service.wait_until_it_listens()
 
@@ -146,8 +151,10 @@ class RunningStack:
             self._start_service(service)
             if service.role.service.filled_with == "site-files":
                 preload(service.address, self._prepared.files(), service.testbed.servers_socket)
-        answered = self._wait_for_response() if self.stack.front in self._services else None
-        took_s = (answered.at_s if answered else time.monotonic()) - begin
+        answered_at_s = time.monotonic()
+        if self.stack.front in self._services and self._front.role.service.protocol == "http":
+            answered_at_s = self._first_response().at_s
+        took_s = answered_at_s - begin
         self.ready_s = took_s - sum(service.initialised_in_s for service in self._services.values())
         if self._front in self._started:
             self._front.hold_network()
@@ -156,16 +163,11 @@ class RunningStack:
         self.versions()  # kept with the logs
         self.check_alive()
 
-    def _wait_for_response(self) -> FirstResponse | None:
-        front = self._front
-        if front.role.service.protocol != "http":
-            return None
-        request = _request_of_readiness(front.role.service.own, self.site, self._asked)
-        return _first_response(front, request, self.url, self._testbed, self.check_alive)
-
     def check_alive(self) -> None:
         """Raise StackDied when a service has ended."""
-        why = self._killed_for_memory()
+        memory = self.memory()
+        kills = memory.oom_kills if memory else 0
+        why = f" (the memory limit was reached, OOM kills: {kills})" if kills else ""
         for service in self._started:
             service.check_alive(why)
 
@@ -249,89 +251,67 @@ class RunningStack:
         if there and not self.stack.runs_already:
             self._name_files |= {there[name] for pid in self.pids() if (name := str(pid)) in there}
 
-    def _killed_for_memory(self) -> str:
-        memory = self.memory()
-        kills = memory.oom_kills if memory else 0
-        return f" (the memory limit was reached, OOM kills: {kills})" if kills else ""
+    def _request_of_readiness(self) -> FirstRequest:
+        """Of a user's own system that is what will be measured."""
+        own, site, asked = self._front.role.service.own, self.site, self._asked
+        if own is None:
+            return FirstRequest(site.ready_path, site.page(site.ready_path).matches)
+        if own.ready:
+            checks = asked is not None and asked.checks_certificate
+            return FirstRequest(own.ready, _is_fine, is_patient=True, checks_certificate=checks)
+        return asked or FirstRequest(site.ready_path, _is_no_failure)
 
-    def _groups_to_join(self, service: RunningService) -> list[Path]:
-        if service.is_container:
-            return []
-        own = [self.group.entry(service.role.name)] if self.group else []
-        limits = [limit for limit in (self._bounds.cpu, self._bounds.memory) if limit is not None]
-        return own + [entry for limit in limits for entry in limit.entries()]
-
-    def _groups_made_by(self, service: RunningService) -> list[Path]:
-        return trees(self._bounds.name) if service.is_container else []
-
-
-def _request_of_readiness(own: Own | None, site: Site, asked: FirstRequest | None) -> FirstRequest:
-    """Of a user's own system that is what will be measured."""
-    if own is None:
-        return FirstRequest(site.ready_path, site.page(site.ready_path).matches)
-    if own.ready:
-        checks = asked is not None and asked.checks_certificate
-        return FirstRequest(own.ready, _is_fine, is_patient=True, checks_certificate=checks)
-    return asked or FirstRequest(site.ready_path, _is_no_failure)
-
-
-def _first_response(
-    front: RunningService,
-    request: FirstRequest,
-    url: str,
-    testbed: Testbed,
-    check_alive: Callable[[], None],
-) -> FirstResponse:
-    """Raise StackDied where no response comes that can be measured."""
-    own = front.role.service.own
-    server = Starting(
-        address=front.address,
-        check_alive=check_alive,
-        is_own=front.listens,
-        is_elsewhere=front.is_elsewhere if own and not own.ready_within_s else _never,
-        client_entry=testbed.client_entry(),
-        within_s=front.role.service.starts_within_s,
-    )
-    where = f"{url}{request.path}"
-    logger.debug("waits until %s answers %s", front.role.service.title, where)
-    try:
-        answered = wait_for_response(server, request)
-    except UntrustedServer as untrusted:
-        raise front.died(f"isn't asked for {where}: {untrusted}; {ANY_CERTIFICATE}") from None
-    if answered is not None and answered.is_reset:
+    def _first_response(self) -> FirstResponse:
+        """Wait for the front; raise StackDied where no response comes that can be measured."""
+        front, request = self._front, self._request_of_readiness()
+        own, client_entry = front.role.service.own, self._testbed.client_entry()
+        server = Starting(
+            address=front.address,
+            check_alive=self.check_alive,
+            is_own=front.listens,
+            is_elsewhere=front.is_elsewhere if own and not own.ready_within_s else lambda: False,
+            client_entry=client_entry,
+            within_s=front.role.service.starts_within_s,
+        )
+        where = f"{self.url}{request.path}"
+        logger.debug("waits until %s answers %s", front.role.service.title, where)
+        try:
+            answered = wait_for_response(server, request)
+        except UntrustedServer as untrusted:
+            raise front.death(f"isn't asked for {where}: {untrusted}; {ANY_CERTIFICATE}") from None
+        if answered is not None and answered.is_reset:
+            return answered
+        unsure = answered is None or answered.status in {None, BAD_REQUEST}
+        if (
+            own
+            and unsure
+            and front.listens()
+            and (spoken := spoken_instead(front.address, request, client_entry))
+        ):
+            raise front.death(
+                f"speaks {spoken} on its port, and not {front.address.protocol} as load.protocol "
+                f'asks for: give load.protocol = "{spoken}", or have it speak that'
+            )
+        if answered is None:
+            late = f"has not answered {where} in time"
+            if why := why_silent(front.address, request, client_entry):
+                late = f"{late}: {why}"
+            elif front.role.service.runs_already:
+                late = f"doesn't answer {where}: start it first, or give another port"
+            raise front.death((front.elsewhere() if own else None) or late)
+        if answered.unfinished:
+            raise front.death(f"GET {where} doesn't end: {answered.unfinished}; {ENDLESS}")
+        if answered.unread:
+            raise front.death(
+                f"answers {where} with what can't be read: {answered.unread}; {UNREADABLE}"
+            )
+        if answered.status is None:
+            raise front.death(f"ends connections without a response to {where}: {CLOSED}")
+        # Of a page that nobody named an error is as good as any other response.
+        if own and not answered.is_right and request.is_right is not _is_no_failure:
+            unready = f"answers {where} with status {answered.status}"
+            raise front.death(unready if own.ready else f"{unready}: {UNREADY}")
         return answered
-    unsure = answered is None or answered.status in {None, BAD_REQUEST}
-    if own and unsure and (spoken := _spoken_instead(front, request, testbed)):
-        raise front.died(
-            f"speaks {spoken} on its port, and not {front.address.protocol} as load.protocol "
-            f'asks for: give load.protocol = "{spoken}", or have it speak that'
-        )
-    if answered is None:
-        late = f"has not answered {where} in time"
-        if why := why_silent(front.address, request, testbed.client_entry()):
-            late = f"{late}: {why}"
-        elif front.role.service.runs_already:
-            late = f"doesn't answer {where}: start it first, or give another port"
-        raise front.died((front.elsewhere() if own else None) or late)
-    if answered.unfinished:
-        raise front.died(f"GET {where} doesn't end: {answered.unfinished}; {ENDLESS}")
-    if answered.unread:
-        raise front.died(
-            f"answers {where} with what can't be read: {answered.unread}; {UNREADABLE}"
-        )
-    if answered.status is None:
-        raise front.died(f"ends connections without a response to {where}: {CLOSED}")
-    # Of a page that nobody named an error is as good as any other response.
-    if own and not answered.is_right and request.is_right is not _is_no_failure:
-        unready = f"answers {where} with status {answered.status}"
-        raise front.died(unready if own.ready else f"{unready}: {UNREADY}")
-    return answered
-
-
-def _spoken_instead(front: RunningService, request: FirstRequest, testbed: Testbed) -> str | None:
-    if not front.listens():
-        return None
-    return spoken_instead(front.address, request, testbed.client_entry())
 
 
 def _is_fine(status: int, body: bytes) -> bool:  # noqa: ARG001
@@ -340,7 +320,3 @@ def _is_fine(status: int, body: bytes) -> bool:  # noqa: ARG001
 
 def _is_no_failure(status: int, body: bytes) -> bool:  # noqa: ARG001
     return status < SERVER_ERROR
-
-
-def _never() -> bool:
-    return False

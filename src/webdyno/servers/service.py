@@ -20,7 +20,7 @@ from webdyno.servers.output import (
     CommandError,
     hint,
     other_port_in_use,
-    refused,
+    refusal_words,
     run_checked,
     shown_lines,
     version_of,
@@ -65,18 +65,7 @@ class StackDied(OperationError):  # noqa: N818
 
     def __reduce__(self) -> tuple[object, ...]:
         """Let it come from another host, whose log isn't here."""
-        said = (self.service, self.what, self.log_tail, str(self), self.is_by_other_port)
-        return _died_elsewhere, said
-
-
-def _died_elsewhere(
-    service: str, what: str, log_tail: list[str], words: str, is_by_other_port: bool
-) -> StackDied:
-    died = StackDied(service, what, None)
-    died.is_by_other_port = is_by_other_port
-    died.log_tail = log_tail
-    died.args = (words,)
-    return died
+        return StackDied, (self.service, self.what, None), vars(self) | {"args": self.args}
 
 
 @dataclass
@@ -183,7 +172,7 @@ class RunningService:
             self._run_command(words)
         except CommandError as error:
             program = f"{words[0]}, version {self.version()}"
-            said = refused(str(error), self.role.service.folder, self.home, program)
+            said = refusal_words(str(error), self.role.service.folder, self.home, program)
             raise UserError(
                 f"{self.role.service.title} is refused by its server:\n{said}"
             ) from None
@@ -203,7 +192,7 @@ class RunningService:
         late = "has not accepted connections in time"
         if self.role.service.runs_already:
             late = f"doesn't accept connections at {self.address.text}: start it first"
-        raise self.died(self.elsewhere() or late)
+        raise self.death(self.elsewhere() or late)
 
     def _wait_until_it_is_ready(self) -> None:
         """Wait until it says so itself, where it can; raise StackDied if it doesn't in time."""
@@ -214,7 +203,7 @@ class RunningService:
             except CommandError as error:
                 self.check_alive()
                 if time.monotonic() > deadline:
-                    raise self.died(f"isn't ready in time:\n{error}") from None
+                    raise self.death(f"isn't ready in time:\n{error}") from None
             else:
                 return
 
@@ -230,10 +219,12 @@ class RunningService:
             return
         if code == 0 and (left := self.process.left_running) and not self.is_container:
             where = self.role.service.where
-            raise self.died(IN_THE_BACKGROUND.format(left=left, where=where))
-        raise self.died(f"ended by itself with {_exit_words(code)}{why}")
+            raise self.death(IN_THE_BACKGROUND.format(left=left, where=where))
+        is_signal = SIGNALS_FROM < code < SIGNALS_FROM + signal.NSIG
+        how = f"signal {code - SIGNALS_FROM}" if is_signal else f"exit code {code}"
+        raise self.death(f"ended by itself with {how}{why}")
 
-    def died(self, what: str) -> StackDied:
+    def death(self, what: str) -> StackDied:
         """Make the exception that says what happened to this service."""
         service = self.role.service
         if service.runs_already:
@@ -241,10 +232,8 @@ class RunningService:
         if service.own and not self.is_container:
             what = f"{what} (run in {self.cwd} as {name_of(self.testbed.user)})"
             what += hint(shown_lines(self.log), self.address.port)
-        return StackDied(self.role.name, f"{service.title} {what}", self.log, self._other_port())
-
-    def _other_port(self) -> int | None:
-        return other_port_in_use(shown_lines(self.log), self.address.port)
+        other_port = other_port_in_use(shown_lines(self.log), self.address.port)
+        return StackDied(self.role.name, f"{service.title} {what}", self.log, other_port)
 
     def version(self) -> str:
         """Return the server's version, and those of its modules: `2.4.71, PHP 8.2.36`.
@@ -272,20 +261,16 @@ class RunningService:
 
     def elsewhere(self) -> str | None:
         """Return where it listens instead of its own address; None where it doesn't."""
-        listeners, port = self._listening_at(), self.address.port
+        pids, process, port = self.pids(), self.process, self.address.port
+        if self.is_container and isinstance(process, ServerProcess):  # others have other networks
+            pids = [pid for pid in pids if _network(pid) == _network(process.pid)]
+        listeners = addresses(pids)
         if not listeners or self._is_among(listeners):
             return None
         where, fix = " and ".join(listeners), self._where_to_listen(listeners)
         if self.is_container:
             return f"listens on {where} and not on port {port}; --env PORT=N says where it is asked"
         return f"listens on {where} and not on {self.address.text}: {fix}"
-
-    def _listening_at(self) -> list[str]:
-        """Return where it listens: of containers those in the network of the one that is asked."""
-        pids, process = self.pids(), self.process
-        if self.is_container and isinstance(process, ServerProcess):
-            pids = [pid for pid in pids if _network(pid) == _network(process.pid)]
-        return addresses(pids)
 
     def listens_as_well(self) -> list[str]:
         """Return the addresses next to its own where it listens, which nobody asks."""
@@ -304,17 +289,13 @@ class RunningService:
 
     def _is_among(self, listeners: Sequence[str]) -> bool:
         """Whether its address is one of those, or in one; of containers only the port is known."""
-        port = self.address.port
+        own, port = self.address.text.rpartition(":")[0], self.address.port
         hosts = [
             host
             for host, _, own_port in (listener.rpartition(":") for listener in listeners)
             if int(own_port) == port
         ]
-        return bool(hosts) and (self.is_container or not {*ANY, self._host}.isdisjoint(hosts))
-
-    @property
-    def _host(self) -> str:
-        return self.address.text.rpartition(":")[0]
+        return bool(hosts) and (self.is_container or not {*ANY, own}.isdisjoint(hosts))
 
     def _where_to_listen(self, listeners: Sequence[str]) -> str:
         address = self.address
@@ -384,8 +365,3 @@ def _network(pid: int) -> int | None:
         return Path(f"/proc/{pid}/ns/net").stat().st_ino
     except OSError:
         return None
-
-
-def _exit_words(code: int) -> str:
-    is_signal = SIGNALS_FROM < code < SIGNALS_FROM + signal.NSIG
-    return f"signal {code - SIGNALS_FROM}" if is_signal else f"exit code {code}"

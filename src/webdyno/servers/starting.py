@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import TypedDict, Unpack
 
 from webdyno.core.errors import OperationError, UserError
 from webdyno.core.format import indented
@@ -30,7 +31,6 @@ from webdyno.servers.service import StackDied
 from webdyno.servers.service_graph import (
     Placement,
     ResolvedStack,
-    Role,
     demand_port,
     is_asked_from_elsewhere,
     on_ports,
@@ -41,6 +41,19 @@ from webdyno.servers.service_graph import (
 LINK_KEPT_FOR_S = 86_400.0
 
 
+class Options(TypedDict, total=False):
+    """What else may be said of a stack's start."""
+
+    port: int | None
+    """Of the front; a free one unless given."""
+    memory_bytes: int | None
+    """Limits all services together."""
+    placement: Placement | None
+    """Only the services of this host are started."""
+    asked: FirstRequest | None
+    """Shows that a user's own system is ready."""
+
+
 @contextmanager
 def open_stack(
     stack: Stack,
@@ -49,30 +62,17 @@ def open_stack(
     *,
     folder: Path,
     testbed: Testbed,
-    port: int | None = None,
-    memory_bytes: int | None = None,
-    placement: Placement | None = None,
-    asked: FirstRequest | None = None,
+    **options: Unpack[Options],
 ) -> Iterator[RunningStack]:
     """Start a stack and wait until it answers for the site; nothing of it is left afterwards.
 
-    `settings` are those of stack and site; `folder` keeps rendered configurations and logs; `port`
-    is a free one unless given; `memory_bytes` limits all services together; with a `placement` only
-    the services of this host are started; `asked` shows that a user's own system is ready. Raise
+    `settings` are those of stack and site; `folder` keeps rendered configurations and logs. Raise
     OperationError, with the server's own words, when it can't be started.
     """
     with ExitStack() as exits:
         with _one_message(stack, folder):
-            resolved = _resolved(stack, settings, site, testbed, placement)
-            running = exits.enter_context(
-                _laid_out(
-                    *(stack, site, resolved, folder, testbed),
-                    port=port,
-                    memory_bytes=memory_bytes,
-                    placement=placement,
-                    asked=asked,
-                )
-            )
+            layout = _lay_out(stack, settings, site, folder, testbed, **options)
+            running = exits.enter_context(layout)
             running.start()
         yield running
 
@@ -90,57 +90,31 @@ def ask_versions(
     doesn't.
     """
     with _one_message(stack, Path.cwd()), Workspace() as scratch:
-        folder, resolved = scratch.path / "kept", _resolved(stack, settings, site, testbed)
-        with _laid_out(stack, site, resolved, folder, testbed, asked=asked) as laid_out:
+        folder = scratch.path / "kept"
+        with _lay_out(stack, settings, site, folder, testbed, asked=asked) as running:
             if stack.is_own:
-                _try_out(laid_out)
-            return laid_out.versions()
-
-
-def _try_out(running: RunningStack) -> None:
-    """Leave out the log, which nobody keeps."""
-    try:
-        running.start()
-    except StackDied as died:
-        said = f"; what it said last:\n{indented(died.log_tail)}" if died.log_tail else ""
-        raise OperationError(died.what + said) from None
-
-
-def _resolved(
-    stack: Stack,
-    settings: Mapping[str, SettingValue],
-    site: Site,
-    testbed: Testbed,
-    placement: Placement | None = None,
-) -> ResolvedStack:
-    """Return the roles of a stack; raise UserError for what isn't started on such a testbed."""
-    resolved = resolve_stack(stack, site, settings, server_cpus=len(testbed.split.servers))
-    if placement is not None:
-        _refuse_set_up(stack)
-        resolved = replace(resolved, roles=on_ports(resolved.roles, placement))
-    for role in resolved.roles:
-        is_private = testbed.has_own_network or (
-            placement is not None and is_asked_from_elsewhere(role, resolved.roles, placement)
-        )
-        refuse_open_port(role, stack, is_private=is_private)
-        _refuse_elsewhere(role, testbed)
-    return resolved
+                try:
+                    running.start()
+                except StackDied as died:  # without a word of a log that nobody keeps
+                    tail = indented(died.log_tail)
+                    said = f"; what it said last:\n{tail}" if died.log_tail else ""
+                    raise OperationError(died.what + said) from None
+            return running.versions()
 
 
 @contextmanager
-def _laid_out(
+def _lay_out(
     stack: Stack,
+    settings: Mapping[str, SettingValue],
     site: Site,
-    resolved: ResolvedStack,
     folder: Path,
     testbed: Testbed,
-    *,
-    port: int | None = None,
-    memory_bytes: int | None = None,
-    placement: Placement | None = None,
-    asked: FirstRequest | None = None,
+    **options: Unpack[Options],
 ) -> Iterator[RunningStack]:
     """Make a stack ready to be started, with all that it needs; take that away at the end."""
+    port, placement = options.get("port"), options.get("placement")
+    memory_bytes = options.get("memory_bytes")
+    resolved = _resolve(stack, settings, site, testbed, placement)
     if port is not None:
         demand_port(port)
     for role in resolved.roles:
@@ -180,10 +154,40 @@ def _laid_out(
             bounds=bounds,
             prepared=prepared,
             here=placement.mine if placement else frozenset(laid_out),
-            asked=asked,
+            asked=options.get("asked"),
         )
         exits.callback(running.stop)
         yield running
+
+
+def _resolve(
+    stack: Stack,
+    settings: Mapping[str, SettingValue],
+    site: Site,
+    testbed: Testbed,
+    placement: Placement | None,
+) -> ResolvedStack:
+    """Return the roles of a stack; raise UserError for what isn't started on such a testbed."""
+    resolved = resolve_stack(stack, site, settings, server_cpus=len(testbed.split.servers))
+    if placement is not None:
+        own = stack.services[stack.front].service.own
+        if own and own.setup:
+            raise UserError(
+                f"{own.written}: setup runs once on the host of all services, and these have "
+                "several; prepare runs before each start, on the program's host"
+            )
+        resolved = replace(resolved, roles=on_ports(resolved.roles, placement))
+    for role in resolved.roles:
+        is_private = testbed.has_own_network or (
+            placement is not None and is_asked_from_elsewhere(role, resolved.roles, placement)
+        )
+        refuse_open_port(role, stack, is_private=is_private)
+        own = role.service.own
+        if own and own.elsewhere and own.elsewhere not in testbed.vouched:
+            raise UserError(
+                f"{own.written}: nobody vouches for {own.elsewhere}, so it isn't loaded"
+            )
+    return resolved
 
 
 @contextmanager
@@ -229,31 +233,13 @@ def _one_message(stack: Stack, folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        fix = f"; {_make_room(folder)}" if error.errno == errno.ENOSPC else ""
+        fix = ""
+        if error.errno == errno.ENOSPC:  # where logs are kept, or where servers have their files
+            kept = next(place for place in (folder, *folder.parents) if place.is_dir())
+            places = (kept, Path(tempfile.gettempdir()))
+            full = min(places, key=lambda place: shutil.disk_usage(place).free)
+            fix = f"; make room in {full.absolute()}"
         raise OperationError(f"stack {stack.name} can't be started: {error}{fix}") from None
-
-
-def _make_room(folder: Path) -> str:
-    """Where logs are kept, or where servers have their files."""
-    kept = next(place for place in (folder, *folder.parents) if place.is_dir())
-    full = min((kept, Path(tempfile.gettempdir())), key=lambda place: shutil.disk_usage(place).free)
-    return f"make room in {full.absolute()}"
-
-
-def _refuse_set_up(stack: Stack) -> None:
-    own = stack.services[stack.front].service.own
-    if own and own.setup:
-        raise UserError(
-            f"{own.written}: setup runs once on the host of all services, and these have several; "
-            "prepare runs before each start, on the program's host"
-        )
-
-
-def _refuse_elsewhere(role: Role, testbed: Testbed) -> None:
-    """Whatever is asked before, nothing is sent to another machine that nobody vouches for."""
-    own = role.service.own
-    if own and own.elsewhere and own.elsewhere not in testbed.vouched:
-        raise UserError(f"{own.written}: nobody vouches for {own.elsewhere}, so it isn't loaded")
 
 
 def _refuse_unsafe(folder: Path, user: ServerUser | None) -> None:
