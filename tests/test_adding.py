@@ -33,8 +33,7 @@ from webdyno.report.brief import brief, in_full, summary
 from webdyno.report.csv_files import summary_csv
 from webdyno.report.result_page import html_page
 from webdyno.report.show import PointView, RunView, Show
-from webdyno.report.shows import SHOWS
-from webdyno.report.view import run_view
+from webdyno.report.view import SHOWS, run_view
 from webdyno.servers.starting import open_stack
 from webdyno.systems import command, layouts
 from webdyno.systems.kinds import KINDS, OwnKind

@@ -9,20 +9,36 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 
+from webdyno.comparison import question_of
 from webdyno.comparison.judgement import decisive
 from webdyno.comparison.sweep import judge_sweep
 from webdyno.core import format as text
 from webdyno.core.judgement import Comparison, Judgement, ValidityWarning, VariantValue, Verdict
-from webdyno.core.registry import as_called
+from webdyno.core.point import PointJudgement, SweepJudgement
+from webdyno.core.registry import SHOWS as SHOWN_BY
+from webdyno.core.registry import imported, question_parts
 from webdyno.core.run import RunHead
 from webdyno.core.sweep import PointJudgement, SweepJudgement
 from webdyno.evidence.point_data import PointData, RunData
 from webdyno.media.document import Callout, Headline
 from webdyno.report.conditions import factor_facts, how_measured
 from webdyno.report.ratio_tables import MetricTable, Row
-from webdyno.report.show import PointView, RunView, first
-from webdyno.report.shows import SHOWS, whole_of
+from webdyno.report.show import PointView, RunView, Show, WholeAnswer, first
 from webdyno.report.words import as_headline, comparison_headlines
+
+SHOWS: list[Show] = [imported(part)() for part in SHOWN_BY]
+"""All of them, in the order in which they are read."""
+
+
+def whole_of(run: RunData) -> WholeAnswer | None:
+    """Return the one answer for all points of a run, where its question has one."""
+    experiment = run.head.experiment
+    answer = question_of(experiment).judge_all_points(run)
+    if answer is None:
+        return None
+    shown = question_parts(experiment.asks.key).whole
+    whole: WholeAnswer = imported(shown)(answer, experiment.measure.max_rounds)
+    return whole
 
 
 class JudgedRun(NamedTuple):
