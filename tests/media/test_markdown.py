@@ -9,7 +9,7 @@ import pytest
 from report import comparisons, questions, runs, sweeps
 from report.approved import assert_as_approved
 from webdyno.report.brief import summary
-from webdyno.report.chart_files import write_charts
+from webdyno.report.result_page import write_charts
 
 PNG = b"\x89PNG"
 

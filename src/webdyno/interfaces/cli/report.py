@@ -191,7 +191,28 @@ def _write(name: str, folder: "RunFolder", seen: "JudgedRun", file: Path) -> Seq
     return [file]
 
 
-def _print(folder: "RunFolder", seen: "JudgedRun", pdf: Path) -> None:
+def _charts(_: "RunFolder", seen: "JudgedRun", file: Path) -> Sequence[Path]:
+    from webdyno.report.result_page import write_charts
+
+    return write_charts(file, seen.view)
+
+
+def _parquet(folder: "RunFolder", _: "JudgedRun", file: Path) -> Sequence[Path]:
+    from webdyno.report.parquet import write_parquet
+
+    write_parquet(folder.records(), file)
+    return [file]
+
+
+def _autobench(folder: "RunFolder", _: "JudgedRun", file: Path) -> Sequence[Path]:
+    from webdyno.core.files import write_whole
+    from webdyno.report.csv_files import autobench_sheet
+
+    write_whole(file, autobench_sheet(folder.data()))
+    return [file]
+
+
+def _pdf(folder: "RunFolder", seen: "JudgedRun", pdf: Path) -> Sequence[Path]:
     """Have a browser print the page; raise OperationError where there is none, or it doesn't.
 
     It prints a page of our own: from the run's folder, which may be somebody else's, it would as

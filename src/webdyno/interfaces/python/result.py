@@ -223,7 +223,7 @@ class Result:
 
     @cached_property
     def _charts(self) -> dict[str, Chart]:
-        from webdyno.report.chart_files import charts
+        from webdyno.report.result_page import charts
 
         return {
             panel.name: Chart(panel.name, figure.title, panel.alt, svg)
