@@ -30,7 +30,7 @@ from webdyno.questions.gate import ci as gate_ci
 from webdyno.questions.gate import show as gate
 from webdyno.report import point_facts
 from webdyno.report.brief import brief, in_full, summary
-from webdyno.report.csv_files import summary_csv
+from webdyno.report.exports import summary_csv
 from webdyno.report.result_page import html_page
 from webdyno.report.show import PointView, RunView, Show
 from webdyno.report.view import SHOWS, run_view

@@ -14,7 +14,7 @@ from webdyno.core.judgement import Judgement, Verdict
 from webdyno.core.load_result import EndpointResult
 from webdyno.core.records import SlotRecord
 from webdyno.core.request import WrittenRequest
-from webdyno.report.csv_files import summary_csv
+from webdyno.report.exports import summary_csv
 from webdyno.report.view import run_view
 
 RESPONSES = 500

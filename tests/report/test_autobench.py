@@ -7,7 +7,7 @@ from builders import SimulatedRun, SimulatedVariant, simulated_run
 from webdyno.core.errors import UserError
 from webdyno.core.records import SlotRecord
 from webdyno.evidence.point_data import RunData
-from webdyno.report.csv_files import AUTOBENCH_COLUMNS, autobench_sheet
+from webdyno.report.exports import AUTOBENCH_COLUMNS, autobench_sheet
 
 VARIANTS = {
     "apache": SimulatedVariant(throughput_rps=990),

@@ -17,8 +17,7 @@ from webdyno.evidence.point_data import PointData
 from webdyno.media.document import Figure
 from webdyno.questions.capacity.charts import trial_rows
 from webdyno.report.factor_charts import factor_axis, factor_figures, in_powers, value_rows
-from webdyno.report.latency_charts import latency_rows
-from webdyno.report.point_charts import point_figures, slot_rows
+from webdyno.report.point_charts import latency_rows, point_figures, slot_rows
 from webdyno.report.ratio_charts import ratio_figure, ratio_row
 
 

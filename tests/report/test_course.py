@@ -8,7 +8,7 @@ from report import comparisons, runs
 from webdyno.core.looks import LookEnd
 from webdyno.core.records import LongLookRecord
 from webdyno.report.around_rounds import how_it_changes
-from webdyno.report.csv_files import summary_csv
+from webdyno.report.exports import summary_csv
 from webdyno.report.long_charts import course_figure, course_rows
 
 PARTS = 8

@@ -9,7 +9,7 @@ import pytest
 from builders import SimulatedVariant, simulated_run
 from webdyno.core.errors import OperationError
 from webdyno.core.records import SlotRecord
-from webdyno.report.parquet import write_parquet
+from webdyno.report.exports import write_parquet
 
 RUN = simulated_run({"nginx": SimulatedVariant(), "apache": SimulatedVariant()}, rounds=2)
 SLOTS = [record for record in RUN.records if isinstance(record, SlotRecord)]

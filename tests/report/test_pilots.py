@@ -7,7 +7,7 @@ import pytest
 
 from report import comparisons, runs
 from webdyno.core.records import RoundRecord, SlotRecord
-from webdyno.report.csv_files import summary_csv
+from webdyno.report.exports import summary_csv
 from webdyno.validity import counting_share, excluded_slots, used_s
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from builders import SimulatedRun
 from report import comparisons, runs, sweeps
-from webdyno.report.csv_files import COLUMNS, summary_csv
+from webdyno.report.exports import COLUMNS, summary_csv
 
 Lines = list[dict[str, str]]
 

@@ -24,8 +24,8 @@ from webdyno.report.around_rounds import pilot_sections, preflight_of
 from webdyno.report.card import card
 from webdyno.report.conditions import when
 from webdyno.report.cost_tables import cost_sections
-from webdyno.report.csv_files import summary_csv
 from webdyno.report.details import Cost, costs, of_endpoints
+from webdyno.report.exports import summary_csv
 from webdyno.report.factor_charts import factor_figures
 from webdyno.report.flame_charts import flame_figure
 from webdyno.report.method_sections import (

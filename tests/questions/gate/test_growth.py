@@ -10,8 +10,14 @@ from webdyno.core.limits import BASELINE, HEAD, CostGrowth, GateAnswer
 from webdyno.core.metrics import responses
 from webdyno.core.records import SlotRecord
 from webdyno.evidence.point_data import PointData, RunData
-from webdyno.questions.gate.growth import NOT_MEASURED, TOO_FEW, grown_parts, growth_at
-from webdyno.questions.gate.growth_tables import growth_line, growth_tables
+from webdyno.questions.gate.growth import (
+    NOT_MEASURED,
+    TOO_FEW,
+    grown_parts,
+    growth_at,
+    growth_line,
+    growth_tables,
+)
 
 SLOWER = SimulatedVariant(server_cpu_us=26.0)
 BEFORE = {"handle (app.js)": 12.0, "kernel: sending": 6.0, "tiny (app.js)": 0.01}

@@ -159,8 +159,30 @@ def _of_run(
     return code
 
 
-def _write(name: str, folder: "RunFolder", seen: "JudgedRun", file: Path) -> Sequence[Path]:
-    """Write a run as one of FORMATS; return the files."""
+def _text(make: Callable[["JudgedRun"], str]) -> "Writer":
+    def write(_: "RunFolder", seen: "JudgedRun", file: Path) -> Sequence[Path]:
+        from webdyno.core.files import write_whole
+
+        write_whole(file, make(seen))
+        return [file]
+
+    return write
+
+
+def _markdown(seen: "JudgedRun") -> str:
+    from webdyno.report.brief import summary
+
+    return summary(seen.view)
+
+
+def _summary_csv(seen: "JudgedRun") -> str:
+    from webdyno.report.exports import summary_csv
+
+    return summary_csv(seen.view)
+
+
+def _html(folder: "RunFolder", seen: "JudgedRun", file: Path) -> Sequence[Path]:
+    """Draw the page again: what lies in the folder by that name may be somebody else's by now."""
     from webdyno.core.files import write_whole
     from webdyno.report import csv_files
     from webdyno.report.brief import summary
@@ -198,7 +220,7 @@ def _charts(_: "RunFolder", seen: "JudgedRun", file: Path) -> Sequence[Path]:
 
 
 def _parquet(folder: "RunFolder", _: "JudgedRun", file: Path) -> Sequence[Path]:
-    from webdyno.report.parquet import write_parquet
+    from webdyno.report.exports import write_parquet
 
     write_parquet(folder.records(), file)
     return [file]
@@ -206,7 +228,7 @@ def _parquet(folder: "RunFolder", _: "JudgedRun", file: Path) -> Sequence[Path]:
 
 def _autobench(folder: "RunFolder", _: "JudgedRun", file: Path) -> Sequence[Path]:
     from webdyno.core.files import write_whole
-    from webdyno.report.csv_files import autobench_sheet
+    from webdyno.report.exports import autobench_sheet
 
     write_whole(file, autobench_sheet(folder.data()))
     return [file]

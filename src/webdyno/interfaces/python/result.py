@@ -198,7 +198,7 @@ class Result:
 
         Columns are named by their path in slots.jsonl, with units in the names.
         """
-        from webdyno.report.parquet import flat_slots
+        from webdyno.report.exports import flat_slots
 
         slots = [record for record in self._folder.records() if isinstance(record, SlotRecord)]
         rows = flat_slots(slots)

@@ -43,7 +43,7 @@ from webdyno.media.document import Document
 from webdyno.media.page import draw_blocks, style_sheet, templates_of
 from webdyno.report.brief import summary
 from webdyno.report.conditions import when
-from webdyno.report.csv_files import summary_csv
+from webdyno.report.exports import summary_csv
 from webdyno.report.run_comparison import comparison_document
 from webdyno.report.words import SIGNS
 from webdyno.validity import excluded_words

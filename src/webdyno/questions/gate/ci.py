@@ -16,7 +16,7 @@ from webdyno.core.metrics import METRICS
 from webdyno.media import document as doc
 from webdyno.media.markdown import markdown, within
 from webdyno.questions.gate.claims import change_range
-from webdyno.questions.gate.growth_tables import growth_tables
+from webdyno.questions.gate.growth import growth_tables
 from webdyno.questions.gate.show import claimed, gate_facts, gate_outcome
 from webdyno.report.conditions import machine_facts
 

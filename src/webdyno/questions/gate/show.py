@@ -16,7 +16,7 @@ from webdyno.core.run import PAGE_FILE, profile_run
 from webdyno.core.text import printable
 from webdyno.media import document as doc
 from webdyno.questions.gate.claims import change_range, limit_words
-from webdyno.questions.gate.growth_tables import growth_line, growth_tables
+from webdyno.questions.gate.growth import growth_line, growth_tables
 from webdyno.report.show import RunView
 from webdyno.report.words import MICROSECONDS, metric_title
 
