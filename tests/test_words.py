@@ -120,7 +120,7 @@ OTHER_PROGRAMS = {
     "systems/containers/image.py",
     "systems/conf/lighttpd_read.py",
     "systems/conf/nginx_read.py",
-    "report/ratio_tables.py",
+    "report/tables.py",
     "servers/needs.py",
 }
 """Modules whose strings are patterns, scripts, style classes and configurations as well."""

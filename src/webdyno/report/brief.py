@@ -18,9 +18,7 @@ from webdyno.media import document as doc
 from webdyno.media.markdown import markdown
 from webdyno.report.around_rounds import pilot_sections, preflight_of
 from webdyno.report.cost_tables import cost_sections
-from webdyno.report.metrics_table import failed_requests, metrics_table, not_shown
 from webdyno.report.point_facts import point_facts, scope
-from webdyno.report.ratio_tables import by_variant_table
 from webdyno.report.result import (
     adjustment_sections,
     deciding_section,
@@ -34,6 +32,7 @@ from webdyno.report.result import (
     time_sections,
 )
 from webdyno.report.show import PointView, RunView
+from webdyno.report.tables import by_variant_table, failed_requests, metrics_table, not_shown
 from webdyno.validity import SHORT_RUN
 
 NOISE_RULES = {"other-work", "steal", "client-cpu-starved", "client-stalled", "exclusion-matters"}

@@ -27,8 +27,8 @@ from webdyno.media.drawing import (
     variant_encodings,
 )
 from webdyno.report.ratio_charts import FACTOR, band_words, ratio_row
-from webdyno.report.ratio_tables import confidence_words
 from webdyno.report.show import PointView, RunView
+from webdyno.report.tables import confidence_words
 from webdyno.report.words import (
     metric_axis,
     metric_label,

@@ -15,9 +15,9 @@ from webdyno.report.around_rounds import Preflight
 from webdyno.report.conditions import machine_facts, stop_rule
 from webdyno.report.details import configuration_differences
 from webdyno.report.point_facts import slots_excluded
-from webdyno.report.ratio_tables import by_variant_table, reasons
 from webdyno.report.result import deciding_table, other_metrics
 from webdyno.report.show import PointView, RunView, first
+from webdyno.report.tables import by_variant_table, reasons
 from webdyno.report.words import verdict_cell
 from webdyno.statistics.interval import intervals_of
 

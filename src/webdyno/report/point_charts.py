@@ -26,8 +26,8 @@ from webdyno.media.drawing import (
     variant_encodings,
 )
 from webdyno.report.long_charts import course_figure
-from webdyno.report.percentiles import FEWEST_BEYOND, merged_latency
 from webdyno.report.show import PointView
+from webdyno.report.tables import FEWEST_BEYOND, merged_latency
 
 POINTS_PER_DECADE = 20
 NAMED = (0.5, 0.1, 0.01, 0.001, 0.0001)

@@ -22,8 +22,8 @@ from webdyno.evidence.long_look import look_in_short
 from webdyno.evidence.noise import at_equal_cpu
 from webdyno.evidence.point_data import PointData
 from webdyno.media.document import Facts
-from webdyno.report.metrics_table import SHOWN
 from webdyno.report.show import PointView
+from webdyno.report.tables import SHOWN
 from webdyno.report.words import SIGNS
 from webdyno.validity import excluded_words, valid_for
 from webdyno.validity.host import foreign_share, stolen_share

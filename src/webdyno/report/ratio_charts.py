@@ -14,7 +14,8 @@ from webdyno.core import format as text
 from webdyno.core.judgement import Comparison, Verdict
 from webdyno.media.document import Figure, Panel
 from webdyno.media.drawing import TOOLTIP, Layers, Rows, css_variable, panel, values
-from webdyno.report.ratio_tables import MetricTable, confidence_words
+from webdyno.report.show import MetricTable
+from webdyno.report.tables import confidence_words
 from webdyno.report.words import SIGNS, ratio_and_interval, worst_case_words
 
 TONES = {

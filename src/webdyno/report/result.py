@@ -15,8 +15,8 @@ from webdyno.report.around_rounds import (
     how_it_changes,
     preflight_of,
 )
-from webdyno.report.ratio_tables import other_metrics_table, ratio_columns, reasons, variant_rows
 from webdyno.report.show import PointView, RunView, first
+from webdyno.report.tables import other_metrics_table, ratio_columns, reasons, variant_rows
 from webdyno.report.words import verdict_counts
 
 MOST_DIFFERENCES = 8

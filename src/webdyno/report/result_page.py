@@ -35,12 +35,9 @@ from webdyno.report.method_sections import (
     preflight_section,
     repeat_section,
 )
-from webdyno.report.metrics_table import metrics_table
-from webdyno.report.percentiles import ALL_SLOTS, latency_table
 from webdyno.report.point_charts import other_figures, point_figures, result_figures
 from webdyno.report.point_facts import TRUST, point_facts
 from webdyno.report.ratio_charts import ratio_figure
-from webdyno.report.ratio_tables import by_variant_table
 from webdyno.report.result import (
     about_verdicts,
     adjustment_sections,
@@ -53,6 +50,7 @@ from webdyno.report.result import (
     time_sections,
 )
 from webdyno.report.show import PointView, RunView
+from webdyno.report.tables import ALL_SLOTS, by_variant_table, latency_table, metrics_table
 from webdyno.report.words import metric_label, verdict_cell
 from webdyno.validity import used_s
 

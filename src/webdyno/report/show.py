@@ -14,11 +14,53 @@ from webdyno.comparison.judgement import decisive
 from webdyno.core import format as text
 from webdyno.core.errors import Exit
 from webdyno.core.experiment import Experiment, Level
-from webdyno.core.judgement import Comparison, Judgement, Verdict
+from webdyno.core.judgement import Comparison, Judgement, Metric, VariantValue, Verdict
 from webdyno.core.run import RunHead
 from webdyno.evidence.point_data import PointData
 from webdyno.media.document import Block, Callout, Facts, Figure, Headline, Paragraph, Section
-from webdyno.report.ratio_tables import MetricTable
+from webdyno.report.words import metric_title
+
+
+@dataclass(frozen=True)
+class Row:
+    """One variant on one metric at one point."""
+
+    variant: str
+    value: VariantValue | None
+    comparison: Comparison | None
+    """None for the baseline, and for all variants of a run that ended too early."""
+    rank: str = ""
+    """In a ranking: where the variant stands, or may stand."""
+
+
+@dataclass(frozen=True)
+class MetricTable:
+    """One metric at one point: its variants next to each other."""
+
+    metric: Metric
+    rows: list[Row]
+
+    @property
+    def title(self) -> str:
+        """The metric's words for people as a heading, with its unit where they don't imply it."""
+        return metric_title(self.metric)
+
+    @property
+    def informs(self) -> bool:
+        """Whether there is more to it than that nothing about it can be believed."""
+        verdicts = [row.comparison.verdict for row in self.rows if row.comparison]
+        return any(verdict is not Verdict.INVALID for verdict in verdicts)
+
+    @property
+    def ranked(self) -> bool:
+        """Whether it is about ranks."""
+        return any(row.rank for row in self.rows)
+
+    @property
+    def compared(self) -> list[Comparison]:
+        """The comparisons for which there is a ratio."""
+        comparisons = [row.comparison for row in self.rows if row.comparison]
+        return [comparison for comparison in comparisons if comparison.ratio]
 
 
 @dataclass(frozen=True)

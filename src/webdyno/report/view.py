@@ -22,8 +22,7 @@ from webdyno.core.sweep import PointJudgement, SweepJudgement
 from webdyno.evidence.point_data import PointData, RunData
 from webdyno.media.document import Callout, Headline
 from webdyno.report.conditions import factor_facts, how_measured
-from webdyno.report.ratio_tables import MetricTable, Row
-from webdyno.report.show import PointView, RunView, Show, WholeAnswer, first
+from webdyno.report.show import MetricTable, PointView, Row, RunView, Show, WholeAnswer, first
 from webdyno.report.words import as_headline, comparison_headlines
 
 SHOWS: list[Show] = [imported(part)() for part in SHOWN_BY]

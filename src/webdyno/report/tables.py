@@ -1,24 +1,28 @@
-"""The one table of a result: what decides, failed requests, and the metrics next to it.
+"""Tables of variants: what each one's value is, and its ratio to the baseline."""
 
-Two variants have columns and metrics have rows; of more variants each has a row.
-"""
-
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Literal
 
 from webdyno.comparison.sentences import verdict_word
 from webdyno.core import format as text
+from webdyno.core.histogram import Histogram, merge_encoded
 from webdyno.core.judgement import Comparison, Metric, VariantValue, Verdict
 from webdyno.evidence.point_data import PointData
 from webdyno.media import document as doc
-from webdyno.report.percentiles import merged_latency, percentile
-from webdyno.report.ratio_tables import MetricTable, Row, ci_heading
-from webdyno.report.show import PointView
+from webdyno.media.document import Cell, Column, RowGroup, Table
+from webdyno.report.show import MetricTable, PointView, Row
 from webdyno.report.words import (
     MICROSECONDS,
+    bias_sentences,
     metric_title,
     ratio_and_interval,
+    side_word,
     sure_bounds,
+    value_and_interval,
     verdict_cell,
+    within_a_round,
+    worst_case_words,
 )
 
 SHOWN = (
@@ -87,7 +91,7 @@ def _columns_of_variants(
     for number, table in enumerate(tables):
         name = doc.Cell(metric_title(table.metric), strong=number == 0)
         values = (_bound(point, table, row) + _value(table.metric, row.value) for row in table.rows)
-        ratio = _compared(table.rows[0].comparison, decides=number == 0) if compared else []
+        ratio = _ratio_cells(table.rows[0].comparison, decides=number == 0) if compared else []
         rows.append([name, *values, *ratio])
         if tail := tails.get(table.metric.name):
             merged = (merged_latency(point.data, variant) for variant in variants)
@@ -120,7 +124,7 @@ def _rows_of_variants(
             *([row.rank] if deciding.ranked else []),
             row.variant,
             _bound(point, deciding, row) + _value(deciding.metric, _believed(row)),
-            *_compared(row.comparison, decides=True),
+            *_ratio_cells(row.comparison, decides=True),
             *(
                 _value(figure.metric, known.get(row.variant))
                 for figure, known in zip(alongside, values, strict=True)
@@ -165,7 +169,7 @@ def _failed(data: PointData, variant: str) -> str:
     return text.number(_failures(data, variant))
 
 
-def _compared(comparison: Comparison | None, *, decides: bool) -> list[doc.Cell | str]:
+def _ratio_cells(comparison: Comparison | None, *, decides: bool) -> list[doc.Cell | str]:
     if comparison is None:
         return ["", "", doc.Cell("baseline", soft=True)]
     ratio, _ = ratio_and_interval(comparison)
@@ -183,3 +187,171 @@ def _direction(comparison: Comparison) -> str:
     if comparison.verdict in {Verdict.FASTER, Verdict.SLOWER} and comparison.ratio:
         return "higher" if comparison.ratio.estimate > 1 else "lower"
     return "same" if comparison.verdict is Verdict.EQUIVALENT else str(comparison.verdict)
+
+
+FEWEST_BEYOND = 10
+"""A percentile is known when at least so many responses lie beyond it."""
+BEYOND = {"p50": 0.5, "p90": 0.1, "p95": 0.05, "p99": 0.01, "p99.9": 0.001, "p99.99": 0.0001}
+"""By name: the share of the responses that take longer."""
+ALL_SLOTS = (
+    "All slots of a variant merged. The means of rounds, with their CIs, are in the table on top. "
+    f"{text.MISSING}: fewer than ten responses took longer."
+)
+
+
+def merged_latency(data: PointData, variant: str) -> Histogram:
+    """Give the latencies of all slots of a variant in finished rounds."""
+    slots = data.of_variant(variant)
+    return merge_encoded(slot.load.latency_us.histogram for slot in slots)
+
+
+def percentile(merged: Histogram, name: str) -> str:
+    """Give one of `BEYOND` in words."""
+    share = BEYOND[name]
+    us = merged.quantile(1 - share) if merged.total * share >= FEWEST_BEYOND else None
+    return text.latency(us) if us else text.MISSING
+
+
+def latency_table(data: PointData) -> doc.Table | None:
+    """Give all percentiles of each variant, whose slots have one load; None where none is known."""
+    merged = {variant: merged_latency(data, variant) for variant in data.experiment.variants}
+    rows = [
+        [variant, *(percentile(times, name) for name in BEYOND)]
+        for variant, times in merged.items()
+        if times.total
+    ]
+    columns: dict[str, doc.Kind] = {"variant": "name", **dict.fromkeys(BEYOND, "value")}
+    return doc.simple_table(columns, rows, "brief") if rows else None
+
+
+OF_TIMES = (
+    "95% CI: of the mean over rounds. Within a round: where the percentile of one typical round "
+    "lies by the number of its responses."
+)
+WORST_CASE = "Worst case: all interference is counted against the verdict. Verdicts rest on it."
+
+
+def confidence_words(tables: Sequence[MetricTable]) -> str:
+    """Name the confidence of the ratios' intervals: `95%`, or `95–98.3%` where it differs.
+
+    It differs with several variants, where Holm's correction asks more of the clearer differences.
+    """
+    ratios = [
+        comparison.ratio for comparison in chain.from_iterable(table.compared for table in tables)
+    ]
+    levels = {ratio.confidence for ratio in ratios if ratio}
+    low, high = min(levels, default=0.95), max(levels, default=0.95)
+    if low == high:
+        return text.confidence_level(low)
+    return f"{text.confidence_level(low).removesuffix('%')}{text.DASH}{text.confidence_level(high)}"
+
+
+def ci_heading(table: MetricTable) -> str:
+    """Name the intervals of a table's ratios: `95% CI`, or `joint 95% CI`."""
+    levels = [comparison.ratio.confidence for comparison in table.compared if comparison.ratio]
+    return text.ci_level(max(levels, default=0.0))
+
+
+def reasons(table: MetricTable) -> Iterator[tuple[str, str]]:
+    """Say what each verdict rests on; where there is none, the answer has said why."""
+    for comparison in table.compared:
+        if comparison.verdict is not Verdict.INVALID:
+            yield (
+                f"{comparison.a} against {comparison.b}",
+                " ".join([comparison.why, *bias_sentences(comparison)]),
+            )
+
+
+def ratio_columns(tables: Sequence[MetricTable], verdict: str = "") -> list[Column]:
+    """Give the columns of variants with their values, ratios, and a verdict where there is one."""
+    return [
+        Column("variant", "name", obvious=True),
+        Column("value", "value"),
+        Column("95% CI", "range", spare=True, below="within a round", below_means=OF_TIMES),
+        Column("ratio", "ratio"),
+        Column(
+            f"{confidence_words(tables)} CI",
+            "range",
+            below="worst case",
+            below_means=WORST_CASE,
+        ),
+        Column(verdict, "verdict"),
+    ]
+
+
+def variant_rows(
+    table: MetricTable, *, decides: bool, ranked: bool = False
+) -> Iterator[list[Cell | str]]:
+    """Give the variants for these columns, of a ranking after their ranks."""
+    for row in table.rows:
+        value, around = value_and_interval(row.value)
+        yield [
+            *([row.rank] if ranked else []),
+            row.variant,
+            value,
+            Cell(around, soft=True, below=within_a_round(row.value)),
+            *_compared(row.comparison, _baseline(table, row), decides=decides),
+        ]
+
+
+def _baseline(table: MetricTable, row: Row) -> str:
+    """Name what the others are divided by; nothing where none are."""
+    return ("first" if row.rank else "baseline") if table.compared else ""
+
+
+def _compared(comparison: Comparison | None, baseline: str, *, decides: bool) -> list[Cell | str]:
+    if comparison is None:
+        return ["", "", Cell(baseline, soft=True)]
+    ratio, interval = ratio_and_interval(comparison)
+    return [
+        Cell(ratio, strong=decides),
+        Cell(interval, soft=True, below=worst_case_words(comparison)),
+        _verdict(comparison) if decides else side_word(comparison),
+    ]
+
+
+def _verdict(comparison: Comparison) -> Cell:
+    return verdict_cell(comparison.verdict, verdict_word(comparison.verdict, comparison.metric))
+
+
+def other_metrics_table(tables: Sequence[MetricTable], *, better: bool = False) -> Table:
+    """Give what else was measured, metric by metric; `better` says which way that is."""
+    return Table(
+        columns=ratio_columns(tables),
+        groups=[
+            RowGroup(
+                list(variant_rows(table, decides=False)),
+                heading=table.title,
+                note=f"{table.metric.better} is better" if better else "",
+            )
+            for table in tables
+        ],
+        soft=True,
+        style="evidence beside",
+    )
+
+
+def by_variant_table(
+    variants: Iterable[str],
+    groups: Mapping[str, Sequence[tuple[Cell | str, Mapping[str, str]]]],
+    style: Literal["costs", "preflight"],
+) -> Table:
+    """Give what was looked at, in groups, as each variant had it."""
+    variants = list(variants)
+    return Table(
+        columns=[
+            Column("what", "name", obvious=True),
+            *(Column(variant, "value" if style == "costs" else "words") for variant in variants),
+        ],
+        groups=[
+            RowGroup(
+                [
+                    [what, *(had.get(variant, text.MISSING) for variant in variants)]
+                    for what, had in rows
+                ],
+                heading=group,
+            )
+            for group, rows in groups.items()
+        ],
+        style=style,
+    )
