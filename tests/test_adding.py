@@ -28,6 +28,7 @@ from webdyno.load.interface import Expectation, LoadOrder, Request, program, pro
 from webdyno.media.document import Paragraph, Section
 from webdyno.questions.gate import ci as gate_ci
 from webdyno.questions.gate import show as gate
+from webdyno.questions.gate.comment import gate_markdown
 from webdyno.report import point_facts
 from webdyno.report.brief import brief, in_full, summary
 from webdyno.report.exports import summary_csv
@@ -115,7 +116,7 @@ def test_a_line_of_a_gate(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
     view = runs.seen(questions.gated())
     assert isinstance(view.whole, gate.GateWhole)
     formats = {
-        "gate.md": gate_ci.gate_markdown,
+        "gate.md": gate_markdown,
         "JUnit": gate_ci.junit,
         "GitHub": gate_ci.annotations,
     }

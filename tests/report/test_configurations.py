@@ -8,7 +8,7 @@ import pytest
 from report import comparisons, runs
 from webdyno.core.run import round_path, variant_folder
 from webdyno.evidence.point_data import PointData
-from webdyno.report.details import configuration_differences, file_differences, files_of
+from webdyno.report.method_sections import configuration_differences, file_differences, files_of
 from webdyno.report.result_page import html_page
 
 NGINX = """\

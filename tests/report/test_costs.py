@@ -8,7 +8,7 @@ from validity.broken import readings_with, run_with
 from webdyno.comparison import judge
 from webdyno.core.readings import ServerStatus
 from webdyno.core.records import SlotRecord
-from webdyno.report.details import Cost, costs
+from webdyno.report.costs import Cost, costs
 from webdyno.report.point_charts import host_figure, host_rows
 
 

@@ -5,7 +5,7 @@ import pytest
 from builders import SimulatedRun, SimulatedVariant, simulated_run
 from report import comparisons, runs, sweeps
 from webdyno.core.judgement import QuantileRange, VariantValue, Verdict
-from webdyno.report.result import why_no_figures
+from webdyno.report.brief import why_no_figures
 from webdyno.report.words import within_a_round
 
 

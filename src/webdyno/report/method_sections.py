@@ -1,21 +1,26 @@
 """The sections of a run's page that say how its figures were made, and what makes them again."""
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from webdyno.comparison.asking import question_of
 from webdyno.comparison.comparison import SEQUENTIAL_FACTOR
 from webdyno.core import format as text
+from webdyno.core.errors import UserError
+from webdyno.core.files import everything_below, read_given
 from webdyno.core.judgement import Comparison, Verdict
-from webdyno.core.run import RunHead
+from webdyno.core.line_diff import line_diff
+from webdyno.core.run import RunHead, round_path, variant_folder
 from webdyno.media import document as doc
 from webdyno.report.around_rounds import Preflight
+from webdyno.report.brief import deciding_table, other_metrics
 from webdyno.report.conditions import machine_facts, stop_rule
-from webdyno.report.details import configuration_differences
 from webdyno.report.point_facts import slots_excluded
-from webdyno.report.result import deciding_table, other_metrics
 from webdyno.report.show import PointView, RunView, first
 from webdyno.report.tables import by_variant_table, reasons
 from webdyno.report.words import verdict_cell
@@ -193,3 +198,98 @@ def _adjusted(point: PointView, compared: Sequence[Comparison]) -> str:
     if len(compared) < 2:
         return "Nothing: the verdict rests on a single comparison."
     return f"{len(compared)} comparisons with the baseline on the deciding metric (Holm)."
+
+
+LARGEST_FILE_BYTES = 256 * 1024
+MOST_LINES = 400
+AROUND = 2
+"""Lines before and after one that differs."""
+_OF_THE_START = (
+    (re.compile(r"""(?:/[^\s"';,:]*)?/live/\w{8}(?=/|\b)"""), "RUN"),
+    (re.compile(r"(?i)(?<=:)\d{4,5}\b|(?<=listen )\d{4,5}\b|(?<=port = )\d{4,5}\b"), "PORT"),
+)
+"""What is another at each start: the folder that servers run in, and their ports."""
+_NO_CONFIGURATION = {"version.txt"}
+
+
+class FileDifference(NamedTuple):
+    """What of one file is other in a variant than in another one."""
+
+    variant: str
+    other: str
+    file: str
+    diff: str
+    """Unified, from the other variant's to the variant's."""
+
+
+def configuration_differences(folder: Path, view: RunView) -> list[FileDifference]:
+    """Compare the files of variants that were compared, where both have them.
+
+    At the first point.
+    """
+    point = view.points[0]
+    files = {
+        variant: files_of(folder, point, variant) for variant in point.data.experiment.variants
+    }
+    return [
+        difference
+        for variant, other in _pairs(point)
+        for difference in file_differences(variant, files[variant], other, files[other])
+    ]
+
+
+def _pairs(point: PointView) -> Sequence[tuple[str, str]]:
+    """Give which variants are compared with which: with the baseline, where there is one."""
+    experiment = point.data.experiment
+    own = first(show.pairs(experiment) for show in point.shows)
+    if own is not None or not question_of(experiment).has_baseline:
+        return own or []
+    baseline, *others = experiment.variants
+    return [(variant, baseline) for variant in others]
+
+
+def files_of(folder: Path, point: PointView, variant: str) -> dict[str, str]:
+    """Give a variant's files by `role/file`, as of the last round that it was started in."""
+    for round_number in sorted(
+        {record.round for record in point.data.records if record.round}, reverse=True
+    ):
+        root = round_path(folder, point.number, round_number) / variant_folder(variant)
+        if root.is_dir():
+            return dict(_readable(root, folder))
+    return {}
+
+
+def _readable(root: Path, folder: Path) -> Iterator[tuple[str, str]]:
+    """Give the files of a variant that can be compared, by `role/file`; nothing large.
+
+    Nor what links in the run's folder lead to: who reads may see more than who made them, and the
+    report lies in that folder.
+    """
+    for path in sorted(everything_below(root)):
+        if path.name in _NO_CONFIGURATION or path.parent == root:
+            continue
+        with suppress(UserError, OSError):
+            content = read_given(path, LARGEST_FILE_BYTES, below=folder).decode(errors="replace")
+            yield str(path.relative_to(root)), content
+
+
+def file_differences(
+    variant: str, files: Mapping[str, str], other: str, of_other: Mapping[str, str]
+) -> Iterator[FileDifference]:
+    """Give what differs in files that both have."""
+    for name in sorted(files.keys() & of_other.keys()):
+        lines = line_diff(
+            _settled(of_other[name]),
+            _settled(files[name]),
+            (f"{other}: {name}", f"{variant}: {name}"),
+            AROUND,
+        )
+        if lines:
+            more = ["…"] if len(lines) > MOST_LINES else []
+            yield FileDifference(variant, other, name, "\n".join(lines[:MOST_LINES] + more))
+
+
+def _settled(content: str) -> list[str]:
+    for volatile, name in _OF_THE_START:
+        content = volatile.sub(name, content)
+    return content.splitlines()

@@ -21,10 +21,20 @@ from webdyno.media import document as doc
 from webdyno.media.drawing import FONT, LIGHT, Mark, marks
 from webdyno.media.page import html, make_again
 from webdyno.report.around_rounds import pilot_sections, preflight_of
+from webdyno.report.brief import (
+    about_verdicts,
+    adjustment_sections,
+    deciding_section,
+    each_request,
+    found_sections,
+    outcome,
+    run_sections,
+    said_of_deciding,
+    time_sections,
+)
 from webdyno.report.card import card
 from webdyno.report.conditions import when
-from webdyno.report.cost_tables import cost_sections
-from webdyno.report.details import Cost, costs, of_endpoints
+from webdyno.report.costs import Cost, cost_sections, costs, of_endpoints
 from webdyno.report.exports import summary_csv
 from webdyno.report.factor_charts import factor_figures
 from webdyno.report.flame_charts import flame_figure
@@ -38,17 +48,6 @@ from webdyno.report.method_sections import (
 from webdyno.report.point_charts import other_figures, point_figures, result_figures
 from webdyno.report.point_facts import TRUST, point_facts
 from webdyno.report.ratio_charts import ratio_figure
-from webdyno.report.result import (
-    about_verdicts,
-    adjustment_sections,
-    deciding_section,
-    each_request,
-    found_sections,
-    outcome,
-    run_sections,
-    said_of_deciding,
-    time_sections,
-)
 from webdyno.report.show import PointView, RunView
 from webdyno.report.tables import ALL_SLOTS, by_variant_table, latency_table, metrics_table
 from webdyno.report.words import metric_label, verdict_cell

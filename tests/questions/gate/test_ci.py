@@ -13,11 +13,11 @@ from webdyno.questions.gate.ci import (
     annotations,
     as_json,
     bencher,
-    gate_markdown,
     gitlab_load_performance,
     junit,
 )
 from webdyno.questions.gate.claims import gate_headline
+from webdyno.questions.gate.comment import gate_markdown
 from webdyno.questions.gate.decide import gate_answer
 
 

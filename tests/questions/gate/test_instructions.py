@@ -10,7 +10,7 @@ from webdyno.core.judgement import Verdict
 from webdyno.core.limits import GateAnswer
 from webdyno.core.metrics import INSTRUCTIONS, METRICS, metrics_reported_by, responses
 from webdyno.core.records import Record, SlotRecord
-from webdyno.questions.gate.ci import gate_markdown
+from webdyno.questions.gate.comment import gate_markdown
 from webdyno.questions.gate.settings import GateSettings
 
 PER_REQUEST = {"baseline": 250_000, "baseline again": 250_000, "head": 250_000}

@@ -11,7 +11,7 @@ from report import questions, runs
 from webdyno.core.limits import GateJudgement
 from webdyno.evidence.point_data import RunData
 from webdyno.media.terminal import print_document
-from webdyno.questions.gate.ci import details_markdown
+from webdyno.questions.gate.comment import details_markdown
 from webdyno.questions.gate.show import GateWhole, gate_document
 from webdyno.report.brief import summary
 from webdyno.report.result_page import html_page

@@ -1,9 +1,9 @@
-"""What continuous integration reads of a gate's answer.
+"""What continuous integration reads of a gate's answer, a function for each format.
 
-There is one function per format, all from the judgement: GitHub's job summary (Markdown) and
-workflow commands, JUnit XML as GitLab, Jenkins and GitHub's actions read it, Bencher Metric Format
-(https://bencher.dev/docs/reference/bencher-metric-format/), and the summary of k6 that GitLab's
-load-performance report is read from (https://docs.gitlab.com/ci/testing/load_performance_testing/).
+GitHub's workflow commands; JUnit XML as GitLab, Jenkins and GitHub's actions read it; Bencher
+Metric Format (https://bencher.dev/docs/reference/bencher-metric-format/); the summary of k6 that
+GitLab's load-performance report is read from
+(https://docs.gitlab.com/ci/testing/load_performance_testing/).
 """
 
 import json
@@ -13,12 +13,9 @@ from xml.etree import ElementTree as Xml
 
 from webdyno.core.limits import GATE_FILE, GateAnswer, GateClaim, GateJudgement
 from webdyno.core.metrics import METRICS
-from webdyno.media import document as doc
-from webdyno.media.markdown import markdown, within
 from webdyno.questions.gate.claims import change_range
-from webdyno.questions.gate.growth import growth_tables
-from webdyno.questions.gate.show import claimed, gate_facts, gate_outcome
-from webdyno.report.conditions import machine_facts
+from webdyno.questions.gate.comment import gate_markdown
+from webdyno.questions.gate.show import gate_facts
 
 LEVELS = {
     GateAnswer.PASS: "notice",
@@ -27,23 +24,6 @@ LEVELS = {
     GateAnswer.INVALID: "error",
 }
 XML_CAN_HOLD = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-
-
-def gate_markdown(gate: GateJudgement, name: str = "") -> str:
-    """Give a comment for a pull request; `name` distinguishes several gates of one."""
-    answer = gate_outcome(gate)
-    named = answer._replace(words=f"{name} {answer.words}".strip())
-    return markdown(doc.Document("", "", [doc.Headlines([named]), *claimed(gate)]))
-
-
-def details_markdown(gate: GateJudgement) -> str:
-    """Give the machine, and all functions that grew."""
-    lines = []
-    if gate.machine:
-        facts = (f"{term}: {said}" for term, said in machine_facts(gate.machine))
-        lines += [f"Machine: {within('; '.join(facts))}", ""]
-    tables = [*growth_tables(gate.grew)]
-    return "\n".join([*lines, markdown(doc.Document("", "", tables)) if tables else ""])
 
 
 def annotations(gate: GateJudgement) -> str:

@@ -211,7 +211,8 @@ def _add_to_history(file: Path, answer: "GateJudgement") -> None:
 def leave_behind(answer: "GateJudgement", folder: Path | None) -> None:
     """Leave behind what CI reads, and what GitHub's runner does where it is one."""
     from webdyno.core.files import append_text
-    from webdyno.questions.gate.ci import annotations, gate_markdown
+    from webdyno.questions.gate.ci import annotations
+    from webdyno.questions.gate.comment import gate_markdown
 
     if folder is not None:
         write_files(answer, folder)

@@ -1,4 +1,4 @@
-"""A gate's answer as a comment, made of `gate.json` alone.
+"""A gate's answer as a comment for a pull request, made of `gate.json` alone.
 
 Its texts count as data: where a fork's measurement is posted by another workflow, the fork wrote
 that file.
@@ -14,9 +14,12 @@ from pydantic import ValidationError
 from webdyno.config.reading import first_fault
 from webdyno.core.errors import UserError
 from webdyno.core.files import read_given, unreadable
-from webdyno.core.limits import GATE_FILE, GateJudgement
-from webdyno.media.markdown import within
-from webdyno.questions.gate.ci import details_markdown, gate_markdown
+from webdyno.core.gate import GATE_FILE, GateJudgement
+from webdyno.media import document as doc
+from webdyno.media.markdown import markdown, within
+from webdyno.questions.gate.growth import growth_tables
+from webdyno.questions.gate.show import claimed, gate_outcome
+from webdyno.report.conditions import machine_facts
 
 MOST_GATE_BYTES = 4 * 2**20
 
@@ -42,6 +45,23 @@ class GateComment:
         yield "</details>\n"
         if job_page:
             yield f"[Job with the report as artifact]({job_page})"
+
+
+def gate_markdown(gate: GateJudgement, name: str = "") -> str:
+    """Give a comment for a pull request; `name` distinguishes several gates of one."""
+    answer = gate_outcome(gate)
+    named = answer._replace(words=f"{name} {answer.words}".strip())
+    return markdown(doc.Document("", "", [doc.Headlines([named]), *claimed(gate)]))
+
+
+def details_markdown(gate: GateJudgement) -> str:
+    """Give the machine, and all functions that grew."""
+    lines = []
+    if gate.machine:
+        facts = (f"{term}: {said}" for term, said in machine_facts(gate.machine))
+        lines += [f"Machine: {within('; '.join(facts))}", ""]
+    tables = [*growth_tables(gate.grew)]
+    return "\n".join([*lines, markdown(doc.Document("", "", tables)) if tables else ""])
 
 
 def gate_comment_in(folder: Path) -> GateComment:

@@ -1,28 +1,23 @@
-"""What only the page says: what a request costs, and how the configurations of variants differ."""
+"""What variants cost: at a given arrival rate, at rest, and per request by all that is counted."""
 
-import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from statistics import fmean, median
-from typing import NamedTuple
 
-from webdyno.comparison import question_of
 from webdyno.core import format as text
-from webdyno.core.errors import UserError
-from webdyno.core.files import MIB, everything_below, read_given
+from webdyno.core.cost import CostAtRate, CostAtRest
+from webdyno.core.explain import OverRounds
+from webdyno.core.files import MIB
 from webdyno.core.judgement import EndpointFigures, Judgement, VariantFacts
 from webdyno.core.load_result import TlsUse
 from webdyno.core.metrics import responses
 from webdyno.core.readings import CpuUse, PressureUse, Readings, ServiceUse
 from webdyno.core.records import SlotRecord
-from webdyno.core.run import round_path, variant_folder
-from webdyno.core.text import line_diff
 from webdyno.evidence.point_data import PointData
-from webdyno.report.show import PointView, RunView, first
+from webdyno.media import document as doc
+from webdyno.report.show import PointView
 
 SYSTEM_CALLS = "System calls per request, on the servers' CPUs"
 FEWEST_CALLS = 0.02
@@ -268,96 +263,130 @@ def of_endpoints(judged: Judgement) -> dict[str, list[Cost]]:
     }
 
 
-LARGEST_FILE_BYTES = 256 * 1024
-MOST_LINES = 400
-AROUND = 2
-"""Lines before and after one that differs."""
-_OF_THE_START = (
-    (re.compile(r"""(?:/[^\s"';,:]*)?/live/\w{8}(?=/|\b)"""), "RUN"),
-    (re.compile(r"(?i)(?<=:)\d{4,5}\b|(?<=listen )\d{4,5}\b|(?<=port = )\d{4,5}\b"), "PORT"),
+COST_COLUMNS = (
+    doc.Column("cores per 1,000 req/s", "value"),
+    doc.Column("95% CI", "range"),
+    doc.Column("req per core-second", "value"),
 )
-"""What is another at each start: the folder that servers run in, and their ports."""
-_NO_CONFIGURATION = {"version.txt"}
+INSTRUCTIONS = doc.Column("instructions per req", "value")
+COST_NOTE = (
+    "Cores: CPUs that the servers keep busy for each 1,000 requests per second. Requests per "
+    "core-second: for how many they need a second of CPU time. User and system time of all their "
+    "processes, and of network interrupts where the kernel keeps these apart."
+)
+INSTRUCTIONS_NOTE = (
+    " Instructions: what CPUs execute for a request in user space; counted in slots of their own, "
+    "medians of rounds."
+)
+REST_COLUMNS = (
+    doc.Column("CPU", "value"),
+    doc.Column("wake-ups/s", "value"),
+    doc.Column("memory", "value"),
+    doc.Column("a connection", "value"),
+)
+REST_NOTE = (
+    "After the load of a round, while nobody asks; medians of rounds. CPU: share of one. Memory: "
+    "resident, of all processes. A connection: what each of 256 open ones adds to that, "
+    "after one request on each; the kernel's own memory isn't counted."
+)
+LEAST_SHARE = 5e-6
+"""Of a CPU: less is shown as nothing."""
+
+Rows = list[list[doc.Cell | str]]
 
 
-class FileDifference(NamedTuple):
-    """What of one file is other in a variant than in another one."""
+def cost_sections(
+    points: Sequence[PointView], factors: Sequence[str] = ()
+) -> Iterator[doc.Section]:
+    """Say what each variant costs, as far as that was measured; of several points by `factors`."""
+    costs = [cost for point in points for cost in point.judgement.costs]
+    if costs:
+        counted = any(cost.instructions for cost in costs)
+        columns = [*COST_COLUMNS, *([INSTRUCTIONS] if counted else [])]
+        rows = [(point, _cost_rows(point, counted=counted)) for point in points]
+        note = COST_NOTE + (INSTRUCTIONS_NOTE if counted else "")
+        yield doc.Section(
+            "What it costs",
+            [_table(columns, rows, factors), *_uncounted(costs)],
+            note,
+            "user and system time of all processes",
+        )
+    if any(point.judgement.at_rest for point in points):
+        rows = [(point, _rest_rows(point)) for point in points]
+        table = _table(REST_COLUMNS, rows, factors)
+        yield doc.Section("At rest", [table], REST_NOTE, "nobody asks; CPU as a share of one")
 
-    variant: str
-    other: str
-    file: str
-    diff: str
-    """Unified, from the other variant's to the variant's."""
+
+def _uncounted(costs: Sequence[CostAtRate]) -> Iterator[doc.Block]:
+    """Say why nothing is said of instructions, where that was looked at."""
+    for why in dict.fromkeys(cost.uncounted for cost in costs if cost.uncounted):
+        yield doc.Paragraph(f"Instructions per request: {why}", look="soft")
 
 
-def configuration_differences(folder: Path, view: RunView) -> list[FileDifference]:
-    """Compare the files of variants that were compared, where both have them.
+def _table(
+    columns: Sequence[doc.Column],
+    of_points: Sequence[tuple[PointView, Rows]],
+    factors: Sequence[str],
+) -> doc.Table:
+    return doc.Table(
+        [*map(doc.Column, factors), doc.Column("variant", "name", obvious=True), *columns],
+        [
+            doc.RowGroup(rows, shared=point.level_words if factors else [])
+            for point, rows in of_points
+            if rows
+        ],
+        style="brief",
+    )
 
-    At the first point.
-    """
-    point = view.points[0]
-    files = {
-        variant: files_of(folder, point, variant) for variant in point.data.experiment.variants
-    }
+
+def _cost_rows(point: PointView, *, counted: bool) -> Rows:
+    """Give a row for each variant, in the order of the table of results."""
+    known = {cost.variant: cost for cost in point.judgement.costs}
+    rows = ((known.get(name), _cost_row(name, known.get(name))) for name in _in_order(point))
+    return [[*row, *([_instructions(cost)] if counted else [])] for cost, row in rows]
+
+
+def _cost_row(variant: str, cost: CostAtRate | None) -> list[doc.Cell | str]:
+    if cost is None:  # such as one that is overloaded, which a warning says
+        return [variant, text.MISSING, "", text.MISSING]
+    cores = cost.cores_per_1000_rps
     return [
-        difference
-        for variant, other in _pairs(point)
-        for difference in file_differences(variant, files[variant], other, files[other])
+        variant,
+        doc.Cell(text.quantity(cores), strong=True),
+        doc.Cell(text.quantity_bounds(cores), soft=True),
+        text.quantity(cost.requests_per_core_s),
     ]
 
 
-def _pairs(point: PointView) -> Sequence[tuple[str, str]]:
-    """Give which variants are compared with which: with the baseline, where there is one."""
-    experiment = point.data.experiment
-    own = first(show.pairs(experiment) for show in point.shows)
-    if own is not None or not question_of(experiment).has_baseline:
-        return own or []
-    baseline, *others = experiment.variants
-    return [(variant, baseline) for variant in others]
+def _instructions(cost: CostAtRate | None) -> str:
+    known = cost.instructions if cost else None
+    return text.significant(known.median, 3) if known else text.MISSING
 
 
-def files_of(folder: Path, point: PointView, variant: str) -> dict[str, str]:
-    """Give a variant's files by `role/file`, as of the last round that it was started in."""
-    for round_number in sorted(
-        {record.round for record in point.data.records if record.round}, reverse=True
-    ):
-        root = round_path(folder, point.number, round_number) / variant_folder(variant)
-        if root.is_dir():
-            return dict(_readable(root, folder))
-    return {}
+def _rest_rows(point: PointView) -> Rows:
+    known = {cost.variant: cost for cost in point.judgement.at_rest}
+    return [_rest_row(known[name]) for name in _in_order(point) if name in known]
 
 
-def _readable(root: Path, folder: Path) -> Iterator[tuple[str, str]]:
-    """Give the files of a variant that can be compared, by `role/file`; nothing large.
-
-    Nor what links in the run's folder lead to: who reads may see more than who made them, and the
-    report lies in that folder.
-    """
-    for path in sorted(everything_below(root)):
-        if path.name in _NO_CONFIGURATION or path.parent == root:
-            continue
-        with suppress(UserError, OSError):
-            content = read_given(path, LARGEST_FILE_BYTES, below=folder).decode(errors="replace")
-            yield str(path.relative_to(root)), content
+def _rest_row(cost: CostAtRest) -> list[doc.Cell | str]:
+    return [
+        cost.variant,
+        _cpu_share(cost.cpu_share.median),
+        text.significant(cost.wake_ups_per_s.median, 3),
+        _median(cost.memory_mib, "MiB"),
+        _median(cost.connection_kib, "KiB"),
+    ]
 
 
-def file_differences(
-    variant: str, files: Mapping[str, str], other: str, of_other: Mapping[str, str]
-) -> Iterator[FileDifference]:
-    """Give what differs in files that both have."""
-    for name in sorted(files.keys() & of_other.keys()):
-        lines = line_diff(
-            _settled(of_other[name]),
-            _settled(files[name]),
-            (f"{other}: {name}", f"{variant}: {name}"),
-            AROUND,
-        )
-        if lines:
-            more = ["…"] if len(lines) > MOST_LINES else []
-            yield FileDifference(variant, other, name, "\n".join(lines[:MOST_LINES] + more))
+def _cpu_share(of_cpu: float) -> str:
+    return text.percent(of_cpu) if of_cpu >= LEAST_SHARE else "0%"
 
 
-def _settled(content: str) -> list[str]:
-    for volatile, name in _OF_THE_START:
-        content = volatile.sub(name, content)
-    return content.splitlines()
+def _median(values: OverRounds | None, unit: str) -> str:
+    return f"{text.significant(values.median, 3)} {unit}" if values else text.MISSING
+
+
+def _in_order(point: PointView) -> list[str]:
+    if point.deciding:
+        return [row.variant for row in point.deciding.rows]
+    return list(point.data.experiment.variants)
