@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 
 def plain_console(*, stderr: bool = False, width: int | None = None) -> Console:
-    """Give the console for what a command has to say."""
+    """Return the console for what a command has to say."""
     return _PlainConsole(stderr=stderr, width=width, markup=False, emoji=False, highlight=False)
 
 
@@ -29,7 +29,7 @@ class _PlainConsole(Console):
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
     ) -> Iterable[Segment]:
-        """Give segments whose texts hold no control characters."""
+        """Return segments whose texts hold no control characters."""
         if isinstance(renderable, str):
             renderable = printable(renderable)
         elif isinstance(renderable, Text):

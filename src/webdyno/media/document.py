@@ -136,7 +136,7 @@ class RowGroup:
         ]
 
     def lines(self) -> Iterator[list[Cell]]:
-        """Give whole rows: the first has what they share."""
+        """Yield whole rows: the first has what they share."""
         for number, row in enumerate(self.cells):
             yield [*(Cell("" if number else word) for word in self.shared), *row]
 
@@ -153,7 +153,7 @@ class Table:
     """The page's own for this kind of table."""
 
     def apart(self) -> "Table":
-        """Give second lines in columns of their own: a cell holds one figure, also when copied."""
+        """Return it with second lines in columns of their own: a cell holds one figure."""
         rows = [line for group in self.groups for line in group.lines()]
         parts = [
             2 if column.below and any(row[place].below for row in rows) else 1
@@ -191,7 +191,7 @@ def _apart(row: Sequence[Cell], parts: Sequence[int]) -> list[Cell]:
 def simple_table(
     columns: Mapping[str, Kind], rows: Iterable[Sequence[Cell | str]], style: str = ""
 ) -> Table:
-    """Give a table of rows that all belong together; what they are about needs no heading."""
+    """Return a table of rows that all belong together; what they are about needs no heading."""
     heads = [Column(heading, kind, obvious=kind == "name") for heading, kind in columns.items()]
     return Table(heads, [RowGroup(list(rows))], style=style)
 
@@ -251,7 +251,7 @@ class Figure:
     """A variant that isn't in it: the baseline of ratios."""
 
     def prefixed(self, prefix: str) -> "Figure":
-        """Give the figure under another name, for a page that has several of its kind."""
+        """Return the figure under another name, for a page that has several of its kind."""
         panels = tuple(panel._replace(name=prefix + panel.name) for panel in self.panels)
         return replace(self, name=prefix + self.name, panels=panels)
 
@@ -312,6 +312,6 @@ class Document:
 def said_section(
     heading: str, sentences: Iterable[str], note: str = "", brief: str = ""
 ) -> Iterator[Section]:
-    """Give a section of sentences, one a paragraph; none where there are no sentences."""
+    """Yield a section of sentences, one a paragraph; none where there are no sentences."""
     if said := list(map(Paragraph, sentences)):
         yield Section(heading, said, note, brief)

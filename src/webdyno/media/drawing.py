@@ -90,7 +90,6 @@ FONT = (
 
 
 def css_variable(name: str) -> str:
-    """Give a colour of the page's style sheet."""
     return f"var(--{name})"
 
 
@@ -134,7 +133,7 @@ class Mark:
 
 
 def marks(variants: Iterable[str]) -> list[Mark]:
-    """Give each variant's mark, in the variants' order."""
+    """Return each variant's mark, in the variants' order."""
     return [
         Mark(
             variant=variant,
@@ -148,7 +147,7 @@ def marks(variants: Iterable[str]) -> list[Mark]:
 
 
 def variant_encodings(variants: Iterable[str]) -> tuple[alt.Color, alt.Shape, alt.StrokeDash]:
-    """Give colour, shape and dash of each variant."""
+    """Return colour, shape and dash of each variant."""
     known = marks(variants)
     names = [mark.variant for mark in known]
     colours = [css_variable(mark.variable) for mark in known]
@@ -164,7 +163,6 @@ def variant_encodings(variants: Iterable[str]) -> tuple[alt.Color, alt.Shape, al
 
 
 def values(rows: Rows) -> alt.InlineData:
-    """Give rows as a chart's data."""
     return alt.InlineData(values=rows)
 
 

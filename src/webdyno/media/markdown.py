@@ -22,7 +22,7 @@ APART = "\u200b"
 
 
 def unmarked(text: str, *, begins: bool = True) -> str:
-    """Give what anybody wrote as text in one line: no markup, link, mention or quick action.
+    """Return what anybody wrote as text in one line: no markup, link, mention or quick action.
 
     `begins`: whether it may stand at the beginning of that line.
     """
@@ -33,7 +33,7 @@ def unmarked(text: str, *, begins: bool = True) -> str:
 
 
 def within(text: str) -> str:
-    """Give what anybody wrote as text behind something of ours in the same line."""
+    """Return what anybody wrote as text behind something of ours in the same line."""
     return unmarked(text, begins=False)
 
 

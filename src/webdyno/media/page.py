@@ -33,7 +33,7 @@ def html(
     variants: Iterable[str] = (),
     ends_with: str = "",
 ) -> str:
-    """Give the page of a document.
+    """Return the page of a document.
 
     `title` is the window's, if not the document's; `made` says when, `made_from` of what. Each of
     the `variants` has a colour of its own. `ends_with` is a template for the last section.
@@ -77,12 +77,12 @@ def draw_blocks(blocks: Iterable[Block], known: Sequence[Mark] = ()) -> Markup:
 
 
 def style_sheet() -> str:
-    """Give the style sheet of all pages, for one that doesn't hold it itself."""
+    """Return the style sheet of all pages, for one that doesn't hold it itself."""
     return _templates().get_template("style.css").render(marks=[])
 
 
 def templates_of(package: str) -> Environment:
-    """Give the templates of pages in a package, in which texts are texts and no markup."""
+    """Return the templates of pages in a package, in which texts are texts and no markup."""
     return Environment(
         loader=PackageLoader(package),
         autoescape=True,
@@ -102,7 +102,7 @@ def _templates() -> Environment:
 
 
 def make_again(with_command: str) -> str:
-    """Say after what went wrong with a file that nothing is lost, and what makes it again."""
+    """Return what follows the fault of a file: nothing is lost, and what makes it again."""
     return f". What was measured is safe; once that is fixed, `{with_command}` makes it again."
 
 

@@ -57,7 +57,7 @@ def print_document(
 
 
 def document_text(document: doc.Document) -> str:
-    """Give a document as lines without colours."""
+    """Return a document as lines without colours."""
     console = plain_console(width=WIDTH)
     console.no_color = True
     with console.capture() as captured:
@@ -128,7 +128,6 @@ def _inside(parts: Iterable[RenderableType]) -> Padding:
 
 
 def _headlines(block: doc.Headlines, width: int) -> Iterator[RenderableType]:
-    """Draw each verdict as a badge with its sentence next to it."""
     if block.about:
         yield Text(block.about, style="bold")
     for headline in block.headlines:
@@ -173,15 +172,13 @@ def wrapped(said: str, width: int, style: str = "") -> Text:
 
 
 class _Drawn(NamedTuple):
-    """A column as it is drawn."""
-
     column: doc.Column
     heading: Text
     cells: list[Text]
     """From top to bottom."""
 
     def width(self, *, folded: bool = False) -> int:
-        """Give how many columns of the terminal it takes, its heading folded or not."""
+        """Return how many columns of the terminal it takes, its heading folded or not."""
         words = self.heading.plain.split() if folded else [self.heading.plain]
         return max(0, *map(cell_len, words), *(cell.cell_len for cell in self.cells))
 
@@ -208,13 +205,11 @@ def _table(table: doc.Table, width: int) -> Iterator[RenderableType]:
 
 
 def _narrowest(column: _Drawn) -> int:
-    """Give how narrow a column can be with its heading and its names in several lines."""
     narrow = column.width(folded=True)
     return min(narrow, FEWEST_OF_NAMES) if column.column.kind == "name" else narrow
 
 
 def _listed(table: doc.Table, width: int) -> Iterator[RenderableType]:
-    """Draw what a table has in two lines a row, its figures by their headings."""
     for group in table.groups:
         yield Text(group.heading, style="bold")
         for name, *figures, last in group.cells:
@@ -227,7 +222,7 @@ def _listed(table: doc.Table, width: int) -> Iterator[RenderableType]:
 
 
 def _columns(table: doc.Table) -> Iterator[_Drawn]:
-    """Give the columns of a table; a soft one has none to spare, and of two lines the second."""
+    """Yield the columns of a table; a soft one has none to spare, and of two lines the second."""
     table = table if table.soft else table.apart()
     rows = [line for group in table.groups for line in _indented(group)]
     for column, cells in zip(table.columns, zip(*rows, strict=True), strict=True):
@@ -253,7 +248,7 @@ def _style(cell: doc.Cell) -> str:
 
 
 def _fitting(columns: Sequence[_Drawn], width: int) -> list[int]:
-    """Give the columns' widths; where that is too much heads are folded, then the words."""
+    """Return the columns' widths; where that is too much heads are folded, then the words."""
     widths = [column.width() for column in columns]
     if _together(widths) > width:
         widths = [column.width(folded=True) for column in columns]

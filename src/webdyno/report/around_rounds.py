@@ -30,7 +30,7 @@ SETTINGS: tuple[tuple[str, Notify], ...] = (
 
 
 def pilot_records(data: PointData) -> list[PilotRecord]:
-    """Give the last pilot of each variant, those that held."""
+    """Return the last pilot of each variant, those that held."""
     return list(
         {
             record.variant: record for record in data.records if isinstance(record, PilotRecord)
@@ -39,7 +39,7 @@ def pilot_records(data: PointData) -> list[PilotRecord]:
 
 
 def pilot_sections(data: PointData) -> Iterator[doc.Section]:
-    """Give how each variant starts, and the times found for it with the reason."""
+    """Yield how each variant starts, and the times found for it with the reason."""
     pilots = pilot_records(data)
     if pilots:
         yield doc.Section(
@@ -73,7 +73,7 @@ def _seconds(seconds: float | None) -> str:
 
 
 def adjustments_made(data: PointData) -> Iterator[str]:
-    """Report what was adjusted while the run went on, in its order."""
+    """Yield what was adjusted while the run went on, in its order."""
     for record in data.records:
         if isinstance(record, AdjustmentRecord):
             after = f"after round {record.round}" if record.round else "before the first round"
@@ -137,7 +137,7 @@ class Preflight:
 
 
 def preflight_of(data: PointData) -> Preflight:
-    """Give the pre-flight check of the first round, and what differed in later rounds only.
+    """Return the pre-flight check of the first round, and what differed in later rounds only.
 
     There are no variants in it when the run ended before any was asked.
     """
@@ -251,7 +251,7 @@ SHARE_DIGITS = 5
 
 
 def how_it_changes(looks: Sequence[LongLook]) -> list[str]:
-    """Say for each variant how fast things change; nothing of looks that were short."""
+    """Return for each variant how fast things change; nothing of looks that were short."""
     return [
         f"{look.variant}, in an hour: {', '.join(map(_slope_words, look.slopes))}"
         for look in looks
@@ -270,7 +270,7 @@ def _signed(share: float) -> str:
 
 
 def part_words(part: LookPart) -> str:
-    """Report a part in one line."""
+    """Return a part in one line."""
     return ", ".join(_part_words(part))
 
 

@@ -49,7 +49,7 @@ VARIANT = re.compile(r"variant (.+?): ")
 
 
 def brief(view: RunView) -> doc.Document:
-    """Give the answer."""
+    """Return the answer."""
     if view.whole:
         return doc.Document("", "", [outcome(view), *view.whole.blocks()])
     experiment = view.head.experiment
@@ -57,7 +57,7 @@ def brief(view: RunView) -> doc.Document:
 
 
 def in_full(view: RunView) -> doc.Document:
-    """Give the answer, and all else that there is in words."""
+    """Return the answer, and all else that there is in words."""
     answer = brief(view)
     if view.whole:
         return answer
@@ -65,7 +65,7 @@ def in_full(view: RunView) -> doc.Document:
 
 
 def summary(view: RunView) -> str:
-    """Give the answer, and how it was measured, as Markdown."""
+    """Return the answer, and how it was measured, as Markdown."""
     answer = brief(view)
     return markdown(replace(answer, blocks=[*answer.blocks, doc.FactList(view.how)]))
 
@@ -92,7 +92,6 @@ def _blocks(view: RunView) -> Iterator[doc.Block]:
 
 
 def _details(view: RunView) -> Iterator[doc.Block]:
-    """Give what an answer leaves out for brevity."""
     if not view.several:
         yield from _details_of_point(view)
     yield from adjustment_sections(view.points)
@@ -111,7 +110,7 @@ def _details_of_point(view: RunView) -> Iterator[doc.Block]:
 
 
 def next_steps(view: RunView, run: Path) -> doc.Facts:
-    """Give the commands that are worth a thought after this answer."""
+    """Return the commands that are worth a thought after this answer."""
     if view.whole:
         return view.whole.next_steps(run)
     incomplete = Verdict.INCOMPLETE in {*view.counts, *(answer.tone for answer in view.answers)}
@@ -129,12 +128,10 @@ def next_steps(view: RunView, run: Path) -> doc.Facts:
 
 
 def _is_invalid(view: RunView) -> bool:
-    """Whether none of the figures mean anything."""
     return all(answer.tone is Verdict.INVALID for answer in view.answers)
 
 
 def _wrong_responses(point: PointView) -> Iterator[doc.Section]:
-    """Show what variants responded before the load where that isn't what was to be measured."""
     wrong = [line for line in preflight_of(point.data).lines if line.wrong]
     if wrong:
         rows = [(line.what, line.by_variant) for line in wrong]
@@ -143,7 +140,7 @@ def _wrong_responses(point: PointView) -> Iterator[doc.Section]:
 
 
 def _callouts(view: RunView) -> Iterator[doc.Block]:
-    """Give the warnings once for variants that are alike.
+    """Yield the warnings once for variants that are alike.
 
     Of one that the headline has said there is only what to do; of a run that is too short what to
     do is the next step. Interference is in the line about noise.
@@ -160,7 +157,7 @@ def _callouts(view: RunView) -> Iterator[doc.Block]:
 
 
 def _of_variants_together(lines: Sequence[str]) -> list[str]:
-    """Say what was found of several variants once: the first one's figures, and who is alike."""
+    """Return what was found of several variants once: the first one's figures, and who is alike."""
     about = [VARIANT.match(line) for line in lines]
     if len(lines) < 2 or not all(about) or any("\n" in line for line in lines):
         return list(lines)
@@ -188,13 +185,13 @@ MOST_DIFFERENCES = 8
 
 
 def deciding_section(view: RunView) -> doc.Section:
-    """Give all points and variants on the deciding metric."""
+    """Return all points and variants on the deciding metric."""
     factors = view.factors if view.several else []
     return doc.Section(view.deciding[0].title, [deciding_table(view.points, factors)])
 
 
 def outcome(view: RunView) -> doc.Headlines | doc.Counts:
-    """Give the verdict, or of several points how often there is each."""
+    """Return the verdict, or of several points how often there is each."""
     if view.whole:
         return doc.Headlines([view.whole.headline])
     if not view.several:
@@ -203,7 +200,7 @@ def outcome(view: RunView) -> doc.Headlines | doc.Counts:
 
 
 def deciding_table(points: Sequence[PointView], factors: Sequence[str] = ()) -> doc.Table:
-    """Give variants on the deciding metric, with both intervals; of several points by `factors`."""
+    """Return variants on the deciding metric with both CIs; of several points by `factors`."""
     tables = [point.deciding for point in points if point.deciding]
     ranked = any(table.ranked for table in tables)
     return doc.Table(
@@ -225,7 +222,7 @@ def deciding_table(points: Sequence[PointView], factors: Sequence[str] = ()) -> 
 
 
 def said_of_deciding(view: RunView) -> Iterator[doc.Paragraph]:
-    """Say what the verdicts rest on."""
+    """Yield what the verdicts rest on."""
     own = about_verdicts(view)
     if not view.deciding:
         yield doc.Paragraph(why_no_figures(view.points))
@@ -236,31 +233,31 @@ def said_of_deciding(view: RunView) -> Iterator[doc.Paragraph]:
 
 
 def about_verdicts(view: RunView) -> Sequence[doc.Paragraph] | None:
-    """Say what the verdicts rest on, where the question has its own words for that."""
+    """Return what the verdicts rest on, where the question has its own words for that."""
     return first(show.about_verdicts(view) for show in view.shows)
 
 
 def why_no_figures(points: Sequence[PointView]) -> str:
-    """Say why there are no figures."""
+    """Return why there are no figures."""
     if any(point.judgement.rounds for point in points):
         return "No slot counts for what decides: each broke a rule, as the warnings say."
     return "Nothing was measured: the run ended before its first round was finished."
 
 
 def found_sections(point: PointView) -> Iterator[doc.Section]:
-    """Say what was found besides comparisons."""
+    """Yield what was found besides comparisons."""
     for show in point.shows:
         yield from show.found(point)
 
 
 def run_sections(view: RunView, *, to_paste: bool = False) -> Iterator[doc.Section]:
-    """Say what was done before the rounds; `to_paste` also as lines for a file."""
+    """Yield what was done before the rounds; `to_paste` also as lines for a file."""
     for show in view.shows:
         yield from show.about_run(view, to_paste=to_paste)
 
 
 def time_sections(judged: Judgement, waits: Iterable[str] = ()) -> Iterator[doc.Section]:
-    """Say where time goes; `waits` are further sentences on a response's time."""
+    """Yield where time goes; `waits` are further sentences on a response's time."""
     yield from doc.said_section(
         "Under load for longer: how things change", how_it_changes(judged.looks)
     )
@@ -290,7 +287,7 @@ def each_request(point: PointView) -> Iterator[doc.Section]:
 
 
 def other_metrics(point: PointView) -> Iterator[doc.Section]:
-    """Give what was measured next to what decides, more quietly than that."""
+    """Yield what was measured next to what decides, more quietly than that."""
     if point.alongside:
         yield doc.Section(
             "Other metrics",
@@ -303,7 +300,7 @@ def other_metrics(point: PointView) -> Iterator[doc.Section]:
 
 
 def adjustment_sections(points: Sequence[PointView]) -> Iterator[doc.Section]:
-    """Say what webdyno adjusted automatically, of several points where."""
+    """Yield what webdyno adjusted automatically, of several points where."""
     adjusted = [(point, line) for point in points for line in adjustments_made(point.data)]
     several = len(points) > 1
     lines = (f"{point.label}: {line}" if several else line for point, line in adjusted)
@@ -311,7 +308,7 @@ def adjustment_sections(points: Sequence[PointView]) -> Iterator[doc.Section]:
 
 
 def difference_sections(points: Sequence[PointView]) -> Iterator[doc.Section]:
-    """Say what the variants answered differently before the load, what is wrong first."""
+    """Yield what the variants answered differently before the load, what is wrong first."""
     differences = {
         (line.about, line.what): line for point in points for line in preflight_of(point.data).shown
     }

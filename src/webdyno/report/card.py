@@ -33,7 +33,7 @@ several, or none that is decided."""
 
 
 def card(view: RunView) -> Facts:
-    """Give what a run's card says; of several points together only how far they reach."""
+    """Return what a run's card says; of several points together only how far they reach."""
     facts: Facts = []
     only = _only_point(view)
     if only and only.deciding:
@@ -47,7 +47,7 @@ def _only_point(view: RunView) -> PointView | None:
 
 
 def in_practice(point: PointView) -> Iterator[str]:
-    """Say what a difference in servers' CPU per request means for the number of CPUs.
+    """Yield what a difference in servers' CPU per request means for the number of CPUs.
 
     Of two variants only, and only where both it and the answer are decided.
     """
@@ -87,7 +87,7 @@ def _requests(experiment: Experiment) -> str:
 
 
 def confidence(point: PointView) -> Iterator[str]:
-    """Say how sure the answer is in a word, and why."""
+    """Yield how sure the answer is in a word, and why."""
     asked = [
         comparison
         for comparison in point.asked
@@ -103,7 +103,6 @@ def confidence(point: PointView) -> Iterator[str]:
 
 
 def _levels(asked: Sequence[Comparison], point: PointView) -> str:
-    """Give the word; of several variants who share it."""
     own = first(show.confidence(point.judgement) for show in point.shows)
     if own is not None:
         return own
@@ -121,7 +120,6 @@ LEVELS = ("high", "moderate", "low")
 
 
 def _level(comparison: Comparison, point: PointView) -> str:
-    """Apply the rule."""
     doubts = [
         _agreeing(comparison) < LEAST_AGREEING * len(comparison.by_round),
         worst_interference([comparison]) > MOST_INTERFERENCE,
@@ -142,7 +140,7 @@ def _agreeing(comparison: Comparison) -> int:
 
 
 def _agreement(asked: Sequence[Comparison]) -> Iterator[str]:
-    """Say how many restarts agree; of the only comparison also within which range."""
+    """Yield how many restarts agree; of the only comparison also within which range."""
     for comparison in asked if len(asked) == 1 else ():
         low, high = (text.significant(end(comparison.by_round), 3) for end in (min, max))
         between = low if low == high else f"{low}{text.DASH}{high}"
@@ -155,7 +153,7 @@ def _agreement(asked: Sequence[Comparison]) -> Iterator[str]:
 
 
 def scope_of(view: RunView) -> str:
-    """Say what was measured, and that it says nothing about the rest."""
+    """Return what was measured, and that it says nothing about the rest."""
     only = _only_point(view)
     experiment, data = view.head.experiment, view.points[0].data
     busy = bool(only and data.slots and only.has_one_load)
@@ -170,7 +168,6 @@ def scope_of(view: RunView) -> str:
 
 
 def _where(data: PointData) -> Iterator[str]:
-    """Say by which network clients and servers were joined."""
     away = data.round_trips_s
     for variant, trip_s in away.items():
         yield f"{variant} on another machine (round trip {text.latency(trip_s * 1e6)})"
@@ -179,7 +176,6 @@ def _where(data: PointData) -> Iterator[str]:
 
 
 def _cpus_of_servers(data: PointData) -> Iterator[str]:
-    """Say how many CPUs the servers had, where that is the same for all variants."""
     counts = {data.head.cpus_of(variant) for variant in data.experiment.variants}
     cpus = counts.pop() if len(counts) == 1 else 0
     if cpus and not data.head.hosts and not data.ran_before:

@@ -46,7 +46,7 @@ def outcomes(rows: Sequence[ClaimRow]) -> dict[Outcome, int]:
 
 
 def claim_sentence(rows: Sequence[ClaimRow]) -> str:
-    """Say how many claims hold; of figures that are only shown nothing."""
+    """Return how many claims hold; of figures that are only shown nothing."""
     counted = Counter(row.outcome for row in rows)
     claims = len(rows) - counted[Outcome.SHOWN]
     if not claims:
@@ -61,7 +61,7 @@ def claim_sentence(rows: Sequence[ClaimRow]) -> str:
 
 
 def claims_digest(rows: Sequence[ClaimRow]) -> doc.Document:
-    """Give each claim with what was published and measured, under its study's name."""
+    """Return each claim with what was published and measured, under its study's name."""
     by_study = groupby(rows, key=lambda row: row.study)
     return doc.Document(
         "", "", [doc.Section(study, list(map(_claim, its))) for study, its in by_study]
@@ -146,7 +146,7 @@ def claims_page(
     measured: Mapping[str, RunHead],
     again: str,
 ) -> str:
-    """Give the page of studies, which lies next to the folders of their runs.
+    """Return the page of studies, which lies next to the folders of their runs.
 
     `measured` are the runs that have a report, by experiment; `again` is the command that measures
     what is missing.

@@ -29,7 +29,7 @@ MOST_NAMED = 20
 
 
 def factor_facts(experiment: Experiment) -> Facts:
-    """Report what was varied; nothing in an experiment without factors."""
+    """Return what was varied; nothing in an experiment without factors."""
     if not experiment.factors:
         return []
     names = text.factor_names(experiment.factors)
@@ -43,7 +43,7 @@ def factor_facts(experiment: Experiment) -> Facts:
 
 
 def how_measured(run: RunData, judged: Sequence[Judgement]) -> Facts:
-    """Report how the run was made, so that a reader can judge it."""
+    """Return how the run was made, so that a reader can judge it."""
     head, measure = run.head, run.head.experiment.measure
     slots = [
         slot for slot in run.records if isinstance(slot, SlotRecord) and slot.phase == "measure"
@@ -100,7 +100,6 @@ def _rounds(counted: int, run: RunData) -> str:
 
 
 def _warmups(slots: Sequence[SlotRecord]) -> str:
-    """Say how long the load of warm-ups was, and whose came in bursts."""
     warmups = [slot for slot in slots if slot.phase == "warmup"]
     if not warmups:
         return ""
@@ -115,7 +114,6 @@ def _warmups(slots: Sequence[SlotRecord]) -> str:
 
 
 def _lengths(slots: Sequence[SlotRecord], phase: str) -> str:
-    """Say how long slots were, the shortest and the longest, as far as people care."""
     return _spread([slot.load.measured_s for slot in slots if slot.phase == phase])
 
 
@@ -126,13 +124,11 @@ def _spread(found_s: Sequence[float]) -> str:
 
 
 def _but(experiment: Experiment, table: str) -> str:
-    """Set apart what isn't the same at all points."""
     varied = any(key.startswith(table) for key in experiment.factors)
     return "; but for what is varied" if varied else ""
 
 
 def _load_with(experiment: Experiment) -> Iterator[str]:
-    """Report what is other with one of the load generators that made the load."""
     used = experiment.factors.get("generator", [experiment.generator])
     for name, changes in experiment.load_with.items():
         if name in used:
@@ -158,7 +154,7 @@ def _first_of(paths: Sequence[str]) -> str:
 
 
 def stop_rule(experiment: Experiment) -> str:
-    """Say when a run stops."""
+    """Return when a run stops."""
     measure, patience = experiment.measure, experiment.measure.patience
     enough, fewest = question_of(experiment).stops_at
     longer = (
@@ -171,7 +167,7 @@ def stop_rule(experiment: Experiment) -> str:
 
 
 def _stops(judged: Sequence[Judgement]) -> list[str]:
-    """Say why no more was measured; of several points those that stopped alike together."""
+    """Return why no more was measured; of several points those that stopped alike together."""
     whys = Counter(judgement.stopped_because for judgement in judged if judgement.stopped_because)
     if len(judged) == 1:
         return list(whys)
@@ -179,7 +175,6 @@ def _stops(judged: Sequence[Judgement]) -> list[str]:
 
 
 def _long_looks(judged: Sequence[Judgement]) -> list[str]:
-    """Say what one long stretch of load on each variant showed, and how far it looked."""
     return [
         f"{look.variant}: {warnings_words(look)}"
         for judgement in judged
@@ -193,7 +188,6 @@ def _time_that_counts(share: float | None) -> list[str]:
 
 
 def _noise(judged: Sequence[Judgement]) -> list[str]:
-    """Say how much each variant's values scatter: of several points the middle ones."""
     splits = [split for judgement in judged for split in judgement.variance]
     variants = dict.fromkeys(split.variant for split in splits)
     sentences = []
@@ -217,7 +211,6 @@ def _responses(slots: Sequence[SlotRecord]) -> Iterator[tuple[str, str]]:
 
 
 def _send_delay(loads: Sequence[LoadResult]) -> Iterator[tuple[str, str]]:
-    """Say how late requests left; nothing where the load generator doesn't say."""
     delays = [load.send_delay_us.p99 for load in loads if load.send_delay_us.p99 is not None]
     if not delays:
         return
@@ -248,7 +241,6 @@ ARRIVALS = {
 
 
 def load_words(load: Load) -> str:
-    """Report what the clients do."""
     return ", ".join(_load_parts(load))
 
 
@@ -290,7 +282,7 @@ def _load_parts(load: Load) -> Iterator[str]:
 
 
 def variant_words(experiment: Experiment) -> list[str]:
-    """Report what was set for variants next to their stack; variants without any are excluded."""
+    """Return what was set for variants next to their stack; variants without any are excluded."""
     settings_of = {
         name: ", ".join(_variant_parts(variant)) for name, variant in experiment.variants.items()
     }
@@ -310,7 +302,7 @@ def _variant_parts(variant: Variant) -> Iterator[str]:
 
 
 def cpu_split(split: CpuSplit) -> str:
-    """Report which CPUs do what."""
+    """Return which CPUs do what."""
     words = f"servers on {text.cpu_list(split.servers)}, client on {text.cpu_list(split.client)}"
     if not set(split.rest) <= {*split.servers, *split.client}:
         words += f", {text.cpu_list(split.rest)} left to the rest of the machine"
@@ -318,7 +310,7 @@ def cpu_split(split: CpuSplit) -> str:
 
 
 def host_cpus(head: RunHead) -> str:
-    """Report which CPUs of which host do what."""
+    """Return which CPUs of which host do what."""
     testbed = head.experiment.testbed
 
     def on(names: Iterable[str]) -> str:
@@ -351,5 +343,5 @@ def machine_facts(machine: Machine) -> Facts:
 
 
 def when(moment: datetime) -> str:
-    """Give a date and time with its zone."""
+    """Return a date and time with its zone."""
     return f"{moment:%Y-%m-%d %H:%M} {moment.tzname() or ''}".strip()

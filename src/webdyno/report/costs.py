@@ -34,24 +34,22 @@ class Cost:
 
 @dataclass(frozen=True)
 class _VariantSlots:
-    """A variant's measured slots that have readings."""
-
     slots: Sequence[SlotRecord]
     readings: Sequence[Readings]
 
     def each(self, count: Callable[[Readings], float]) -> float:
-        """Give a count per response, over all slots."""
+        """Return a count per response, over all slots."""
         answered = sum(responses(slot) for slot in self.slots)
         return sum(map(count, self.readings)) / answered if answered else 0.0
 
     def handshakes(self, count: Callable[[TlsUse], int]) -> float:
-        """Give a count of handshakes per response of the window, over all slots."""
+        """Return a count of handshakes per response of the window, over all slots."""
         made = sum(count(slot.load.tls) for slot in self.slots if slot.load.tls)
         answered = sum(slot.load.requests.completed for slot in self.slots)
         return made / answered if answered else 0.0
 
     def of_services(self, count: Callable[[ServiceUse], float | None]) -> float:
-        """Give a count of all services together per response."""
+        """Return a count of all services together per response."""
         return self.each(lambda seen: sum(count(use) or 0 for use in seen.services.values()))
 
 
@@ -107,7 +105,7 @@ GROUPS = {
 
 
 def costs(data: PointData, facts: Sequence[VariantFacts]) -> dict[str, list[Cost]]:
-    """Give what is known of all variants, by group; what is nothing everywhere is excluded."""
+    """Return what is known of all variants, by group; what is nothing everywhere is excluded."""
     seen = {variant: _seen(data.of_variant(variant)) for variant in data.experiment.variants}
     groups: dict[str, list[Cost]] = {}
     if all(had.readings for had in seen.values()):
@@ -121,7 +119,7 @@ def costs(data: PointData, facts: Sequence[VariantFacts]) -> dict[str, list[Cost
 
 
 def _system_calls(data: PointData) -> list[Cost]:
-    """Give the calls that make up some of a request, the most frequent first."""
+    """Return the calls that make up some of a request, the most frequent first."""
     slots = [
         record for record in data.records if isinstance(record, SlotRecord) and record.system_calls
     ]
@@ -149,7 +147,7 @@ def _system_calls(data: PointData) -> list[Cost]:
 
 
 def _calls(slots: Sequence[SlotRecord]) -> defaultdict[str, float]:
-    """Give each call's count per response, over all slots."""
+    """Return each call's count per response, over all slots."""
     answered = sum(responses(slot) for slot in slots) or 1
     per_response = defaultdict[str, float](float)
     for slot in slots:
@@ -193,7 +191,6 @@ def _seen(slots: Sequence[SlotRecord]) -> _VariantSlots:
 
 
 def _by_service(seen: dict[str, _VariantSlots]) -> Iterable[Cost]:
-    """Split the CPU time where a variant has several services."""
     roles = dict.fromkeys(
         role for slot in seen.values() for use in slot.readings[:1] for role in use.services
     )
@@ -253,7 +250,7 @@ ASKED: dict[str, Callable[[EndpointFigures], str]] = {
 
 
 def of_endpoints(judged: Judgement) -> dict[str, list[Cost]]:
-    """Give by endpoint what each variant did with its requests."""
+    """Return by endpoint what each variant did with its requests."""
     return {
         endpoint.endpoint: [
             Cost(what, {its.variant: notify(its) for its in endpoint.figures})
@@ -298,7 +295,7 @@ Rows = list[list[doc.Cell | str]]
 def cost_sections(
     points: Sequence[PointView], factors: Sequence[str] = ()
 ) -> Iterator[doc.Section]:
-    """Say what each variant costs, as far as that was measured; of several points by `factors`."""
+    """Yield what each variant costs, where that was measured; of several points by `factors`."""
     costs = [cost for point in points for cost in point.judgement.costs]
     if costs:
         counted = any(cost.instructions for cost in costs)
@@ -318,7 +315,7 @@ def cost_sections(
 
 
 def _uncounted(costs: Sequence[CostAtRate]) -> Iterator[doc.Block]:
-    """Say why nothing is said of instructions, where that was looked at."""
+    """Yield why nothing is said of instructions, where that was looked at."""
     for why in dict.fromkeys(cost.uncounted for cost in costs if cost.uncounted):
         yield doc.Paragraph(f"Instructions per request: {why}", look="soft")
 
@@ -340,7 +337,6 @@ def _table(
 
 
 def _cost_rows(point: PointView, *, counted: bool) -> Rows:
-    """Give a row for each variant, in the order of the table of results."""
     known = {cost.variant: cost for cost in point.judgement.costs}
     rows = ((known.get(name), _cost_row(name, known.get(name))) for name in _in_order(point))
     return [[*row, *([_instructions(cost)] if counted else [])] for cost, row in rows]

@@ -52,7 +52,7 @@ Line = dict[str, Field]
 
 
 def summary_csv(view: RunView) -> str:
-    """Give the file's text: by metric variants and ratios, over all rounds and round by round.
+    """Return the file's text: by metric variants and ratios, over all rounds and round by round.
 
     An experiment with factors has a column for each, named by its key, after the first one.
     """
@@ -84,7 +84,6 @@ def _levels(point: PointView) -> Line:
 
 
 def _pilot_lines(point: PointView) -> Iterator[Line]:
-    """Give what each variant showed alone: how it starts, and the times found; all in seconds."""
     for pilot in pilot_records(point.data):
         times = {f"cold_{name}": value for name, value in pilot.cold} | {
             f"pilot_{name}": value for name, value in pilot.found if name.endswith("_s")
@@ -101,7 +100,7 @@ def _pilot_lines(point: PointView) -> Iterator[Line]:
 
 
 def _course_lines(looks: Sequence[LongLook]) -> Iterator[Line]:
-    """Give the figures of each part of long looks; `at_s` is when it began, under load."""
+    """Yield the figures of each part of long looks; `at_s` is when it began, under load."""
     for look in looks:
         for part in look.parts:
             memory = part.memory.span(MIB) if part.memory else None
@@ -161,7 +160,6 @@ def _interval(interval: Interval | None) -> Line:
 
 
 def _worst_case(comparison: Comparison) -> Line:
-    """Give the worst-case CI, where there is one."""
     if comparison.worst_case is None:
         return {}
     ends = {
@@ -224,7 +222,7 @@ def _host(variant: str, point: Point) -> str:
 
 
 def _figures(slots: Sequence[SlotRecord]) -> Figures:
-    """Give what stands in AUTOBENCH_COLUMNS, in their units: per second, ms, KiB/s, percent."""
+    """Return what stands in AUTOBENCH_COLUMNS, in their units: per second, ms, KiB/s, percent."""
     loads = [slot.load for slot in slots]
     measured_s = sum(load.measured_s for load in loads)
     completed = sum(load.requests.completed for load in loads)
@@ -303,7 +301,7 @@ def write_parquet(records: Iterable[Record], path: Path) -> None:
 
 
 def flat_slots(slots: Iterable[SlotRecord]) -> list[dict[str, Any]]:
-    """Give each slot as a row, by column; lists are excluded, and functions."""
+    """Return each slot as a row, by column; lists are excluded, and functions."""
     return [dict(_flat("", slot.model_dump(exclude={"kind", "functions"}))) for slot in slots]
 
 
@@ -316,7 +314,7 @@ def _flat(name: str, value: object) -> Iterator[tuple[str, Any]]:
 
 
 def _columns(rows: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """Give each column's type: the widest that its values need."""
+    """Return each column's type: the widest that its values need."""
     kinds: dict[str, set[type]] = {}
     for row in rows:
         for name, value in row.items():

@@ -48,7 +48,7 @@ WIDE = 20
 
 
 def factor_figures(view: RunView) -> list[Figure]:
-    """Give the ratios on the deciding metric, then each metric, the deciding one first."""
+    """Return the ratios on the deciding metric, then each metric, the deciding one first."""
     if not view.deciding:
         return []
     axis = factor_axis(view.head.experiment)
@@ -74,11 +74,10 @@ class Axis:
     """The levels as shown."""
 
     def place(self, level: Level) -> Level:
-        """Give a level's place on the axis."""
         return text.level(level) if self.scale == "names" else level
 
     def encode(self) -> alt.X:
-        """Give the axis across a chart."""
+        """Return the axis across a chart."""
         if self.scale == "names":
             axis = alt.Axis(labelAngle=0, labelLimit=160)
             return alt.X("level:N", title=self.title, sort=self.names, axis=axis)
@@ -89,7 +88,7 @@ class Axis:
 
 
 def factor_axis(experiment: Experiment) -> Axis:
-    """Give the axis that fits the first factor's levels."""
+    """Return the axis that fits the first factor's levels."""
     key, levels = next(iter(experiment.factors.items()))
     title = text.factor_names(experiment.factors)[key]
     names = [text.level(level) for level in levels]
@@ -125,14 +124,13 @@ class _Upright:
     labels: str = GROUPED
 
     def encode(self, field: str) -> alt.Y:
-        """Give the axis with a field on it."""
+        """Return the axis with a field on it."""
         scale = alt.Scale(type=self.kind, domain=list(self.domain), nice=False, clamp=True)
         axis = alt.Axis(labelExpr=self.labels, tickCount=6, labelOverlap="greedy")
         return alt.Y(f"{field}:Q", title=self.title, scale=scale, axis=axis)
 
 
 def _metric_along(view: RunView, axis: Axis, metric: Metric) -> Figure | None:
-    """Draw one metric of all variants at all points."""
     rows = value_rows(view.points, axis, metric.name)
     if not rows:
         return None
@@ -154,7 +152,7 @@ def _metric_along(view: RunView, axis: Axis, metric: Metric) -> Figure | None:
 
 
 def value_rows(points: Sequence[PointView], axis: Axis, metric: str) -> Rows:
-    """Give a row per point and variant that has a value."""
+    """Return a row per point and variant that has a value."""
     return [
         _place(point, axis, value.variant)
         | {
@@ -170,7 +168,6 @@ def value_rows(points: Sequence[PointView], axis: Axis, metric: str) -> Rows:
 
 
 def _ratios_along(view: RunView, axis: Axis) -> Figure | None:
-    """Draw the deciding metric's ratios to the baseline at all points."""
     rows = _rows_of_ratios(view.points, axis)
     if not rows:
         return None
@@ -281,7 +278,6 @@ def _along(variants: Sequence[str], rows: Rows, axis: Axis, upright: _Upright) -
 
 
 def _equivalence(rows: Rows, axis: Axis, upright: _Upright) -> list[Any]:
-    """Draw the line of no difference, and the band of ratios that count as equivalent there."""
     bands = {row["level"]: (row["even_low"], row["even_high"]) for row in rows if "even_low" in row}
     if not bands:
         return []

@@ -95,7 +95,7 @@ def _kept(run: Path, variant: str) -> Counter[str]:
 
 
 def spent_us(stacks: Mapping[str, int], whole_us: float) -> dict[Call, float]:
-    """Give the time per request in each call and what it calls; of all of them it is `whole_us`.
+    """Return the time per request in each call and what it calls; of all of them it is `whole_us`.
 
     Calls of themselves are one, and so are those above each other that have no name.
     """
@@ -109,7 +109,7 @@ def spent_us(stacks: Mapping[str, int], whole_us: float) -> dict[Call, float]:
 
 
 def spent_by_name_us(stacks: Mapping[str, int], whole_us: float) -> dict[str, float]:
-    """Give the time per request in all calls of a name and in what they call, each sample once."""
+    """Return the time per request in all calls of a name and what they call, a sample once."""
     samples = sum(stacks.values())
     counts = Counter[str]()
     for stack, count in stacks.items():

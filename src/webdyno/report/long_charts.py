@@ -34,8 +34,6 @@ def _held(part: LookPart) -> Interval | None:
 
 
 class _Shown(NamedTuple):
-    """What a panel shows of each part."""
-
     name: str
     heading: str
     axis: str
@@ -75,7 +73,7 @@ def course_figure(point: PointView) -> Figure | None:
 
 
 def course_rows(looks: Sequence[LongLook], of: Callable[[LookPart], Interval | None]) -> Rows:
-    """Give a row for each part of each look in which something was measured."""
+    """Return a row for each part of each look in which something was measured."""
     return [
         {
             "variant": look.variant,

@@ -31,7 +31,7 @@ METHODS = {"t": "Student's t on log ratios", "hodges-lehmann": "Hodges–Lehmann
 
 
 def preflight_section(preflight: Preflight) -> doc.Section:
-    """Say what the variants answered before the load: of what differs what each of them did."""
+    """Return what the variants answered before the load: of what differs what each of them did."""
     groups: dict[str, list[tuple[doc.Cell | str, dict[str, str]]]] = {}
     for line in preflight.shown:
         mark = verdict_cell(Verdict.INVALID, f"{line.what}: wrong")
@@ -55,7 +55,7 @@ def preflight_section(preflight: Preflight) -> doc.Section:
 
 
 def configuration_section(folder: Path, view: RunView) -> Iterator[doc.Section]:
-    """Give the lines in which configurations differ, folded where there are several files."""
+    """Yield the lines in which configurations differ, folded where there are several files."""
     if differences := configuration_differences(folder, view):
         only = len(differences) == 1
         blocks = [
@@ -70,7 +70,7 @@ def configuration_section(folder: Path, view: RunView) -> Iterator[doc.Section]:
 
 
 def environment_section(head: RunHead) -> doc.Section:
-    """Give machine and versions, and the kernel's settings folded."""
+    """Return machine and versions, and the kernel's settings folded."""
     sysctls = [(name, str(value)) for name, value in head.machine.sysctls.items()]
     settings = [doc.Folded("Settings of the kernel", [doc.FactList(sysctls)])] if sysctls else []
     versions = [
@@ -89,7 +89,7 @@ def environment_section(head: RunHead) -> doc.Section:
 
 
 def repeat_section(folder: Path, head: RunHead) -> doc.Section:
-    """Give the command that measures it again, and the whole experiment folded."""
+    """Return the command that measures it again, and the whole experiment folded."""
     how: list[doc.Block] = [
         doc.Paragraph(
             "The run's folder holds all that it takes: the experiment, and the services, stacks "
@@ -105,7 +105,7 @@ def repeat_section(folder: Path, head: RunHead) -> doc.Section:
 
 
 def for_statisticians(point: PointView) -> Iterator[doc.Folded]:
-    """Give n, method, stopping rule, adjustment and exclusions, folded; of what was measured."""
+    """Yield n, method, stopping rule, adjustment and exclusions, folded; of what was measured."""
     if point.deciding is None:
         return
     compared = point.deciding.compared
@@ -126,7 +126,6 @@ def for_statisticians(point: PointView) -> Iterator[doc.Folded]:
 
 
 def _tests(compared: Sequence[Comparison]) -> doc.Table:
-    """Give what each interval and p-value is made of."""
     rows = [
         [
             f"{comparison.a} ÷ {comparison.b}",
@@ -152,7 +151,7 @@ def _tests(compared: Sequence[Comparison]) -> doc.Table:
 
 
 def _another_round(comparison: Comparison) -> str:
-    """Give where the ratio of one more round would lie; for three or more it says something."""
+    """Return where the ratio of one more round would lie; for three or more it says something."""
     if len(comparison.by_round) < FEWEST_FOR_PREDICTION:
         return text.MISSING
     _, another = intervals_of(np.log(comparison.by_round), (0.0, 0.0), 0.95)
@@ -174,7 +173,6 @@ def _rounds(compared: Sequence[Comparison]) -> doc.Facts:
 
 
 def _design(point: PointView, compared: Sequence[Comparison]) -> Iterator[tuple[str, str]]:
-    """Say when it stopped, what intervals are adjusted for, and what doesn't count."""
     data, judged = point.data, point.judgement
     yield "Stopping rule", stop_rule(data.experiment)
     if judged.stopped_because:
@@ -239,7 +237,6 @@ def configuration_differences(folder: Path, view: RunView) -> list[FileDifferenc
 
 
 def _pairs(point: PointView) -> Sequence[tuple[str, str]]:
-    """Give which variants are compared with which: with the baseline, where there is one."""
     experiment = point.data.experiment
     own = first(show.pairs(experiment) for show in point.shows)
     if own is not None or not question_of(experiment).has_baseline:
@@ -249,7 +246,7 @@ def _pairs(point: PointView) -> Sequence[tuple[str, str]]:
 
 
 def files_of(folder: Path, point: PointView, variant: str) -> dict[str, str]:
-    """Give a variant's files by `role/file`, as of the last round that it was started in."""
+    """Return a variant's files by `role/file`, as of the last round that it was started in."""
     for round_number in sorted(
         {record.round for record in point.data.records if record.round}, reverse=True
     ):
@@ -260,7 +257,7 @@ def files_of(folder: Path, point: PointView, variant: str) -> dict[str, str]:
 
 
 def _readable(root: Path, folder: Path) -> Iterator[tuple[str, str]]:
-    """Give the files of a variant that can be compared, by `role/file`; nothing large.
+    """Yield the files of a variant that can be compared, by `role/file`; nothing large.
 
     Nor what links in the run's folder lead to: who reads may see more than who made them, and the
     report lies in that folder.
@@ -276,7 +273,7 @@ def _readable(root: Path, folder: Path) -> Iterator[tuple[str, str]]:
 def file_differences(
     variant: str, files: Mapping[str, str], other: str, of_other: Mapping[str, str]
 ) -> Iterator[FileDifference]:
-    """Give what differs in files that both have."""
+    """Yield what differs in files that both have."""
     for name in sorted(files.keys() & of_other.keys()):
         lines = line_diff(
             _settled(of_other[name]),

@@ -85,7 +85,7 @@ def latency_figure(point: PointView) -> Figure | None:
 
 
 def latency_rows(data: PointData, variants: Sequence[str]) -> Rows:
-    """Give each variant's latency at percentiles evenly spaced on the scale 1/(1 − p).
+    """Return each variant's latency at percentiles evenly spaced on the scale 1/(1 − p).
 
     All measured slots of finished rounds are merged; the curve ends where fewer than ten responses
     are left beyond it.
@@ -106,7 +106,7 @@ def _curve(variant: str, merged: Histogram) -> Iterator[dict[str, Any]]:
 
 
 def _percentile_grid(responses: int) -> list[float]:
-    """Give shares of responses beyond a percentile, the same for all variants where they can."""
+    """Return shares of responses beyond a percentile, the same for all variants where they can."""
     grid = [10 ** (-step / POINTS_PER_DECADE) for step in range(1, 9 * POINTS_PER_DECADE)]
     return sorted(
         (share for share in [*grid, 0.5] if share * responses >= FEWEST_BEYOND), reverse=True
@@ -119,7 +119,6 @@ def percentile_name(beyond: float) -> str:
 
 
 def _round_steps(rows: Rows) -> list[float]:
-    """Give 1, 2 and 5 times each power of ten in the range of the curves; more in a short range."""
     times = [row["ms"] for row in rows]
     steps = (1, 2, 5) if max(times) > SHORT_RANGE * min(times) else (1, 1.5, 2, 3, 4, 5, 6, 8)
     each = (step * 10.0**power for power in range(-4, 6) for step in steps)
@@ -136,7 +135,7 @@ MOST_SLOTS = 400
 
 
 def point_figures(point: PointView) -> list[Figure]:
-    """Give what can be drawn of a point, in the order of reading."""
+    """Return what can be drawn of a point, in the order of reading."""
     return [*result_figures(point), *other_figures(point)]
 
 
@@ -206,7 +205,7 @@ def slots_figure(point: PointView) -> Figure | None:
 
 
 def slot_rows(data: PointData, judgement: Judgement) -> Rows:
-    """Give one row per measured slot: when it began, what it achieved, what was wrong with it."""
+    """Return one row per measured slot: when it began, what it achieved, what was wrong with it."""
     slots = _measured(data)
     if not slots:
         return []
@@ -243,7 +242,6 @@ def _measured(data: PointData) -> list[SlotRecord]:
 
 
 def _round_spans(data: PointData) -> Rows:
-    """Give begin and end of each round's measured slots, in seconds since the first slot."""
     slots = _measured(data)
     start = min(slot.started_at for slot in slots)
     spans: dict[int, list[float]] = {}
@@ -254,7 +252,7 @@ def _round_spans(data: PointData) -> Rows:
 
 
 def _highest_ceiling_rps(data: PointData) -> float | None:
-    """Give the most that the client could have reached, with the lightest of the responses."""
+    """Return the most that the client could have reached, with the lightest of the responses."""
     readings = [slot.readings for slot in _measured(data) if slot.readings]
     return max((each.ceiling.throughput_rps for each in readings if each.ceiling), default=None)
 
@@ -345,7 +343,7 @@ def host_figure(point: PointView) -> Figure | None:
 
 
 def host_rows(data: PointData) -> Rows:
-    """Give one row per slot that counts and was sampled: mean and range of its samples."""
+    """Return one row per slot that counts and was sampled: mean and range of its samples."""
     sampled = [
         (slot, slot.readings.host.samples)
         for slot in data.slots

@@ -47,7 +47,7 @@ MOST_ENDPOINTS = 4
 
 
 def scope(experiment: Experiment) -> str:
-    """Say in one line what was asked of the variants: `GET /a · 64 keep-alive connections`."""
+    """Return in one line what was asked of the variants: `GET /a · 64 keep-alive connections`."""
     load = experiment.load_of_slots
     asked = [request.label for request in experiment.requested] or [
         f"GET {path}" for path in load.paths
@@ -80,7 +80,7 @@ def _load(load: Load) -> Iterator[str]:
 
 
 def point_facts(point: PointView) -> Facts:
-    """Say what was found of causes and limits, and what speaks for the figures: a line each."""
+    """Return what was found of causes and limits, and what speaks for the figures: a line each."""
     return list(chain.from_iterable(fact(point) for fact in FACTS))
 
 
@@ -112,7 +112,6 @@ def _trust(point: PointView) -> Iterator[tuple[str, str]]:
 
 
 def _noise(point: PointView) -> Iterator[tuple[str, str]]:
-    """Say what others took of the CPUs, and what that means for the ratio."""
     data = point.data
     taken = list(_taken_by_others(data))
     if not taken or not point.judgement.rounds:
@@ -131,7 +130,6 @@ def _noise(point: PointView) -> Iterator[tuple[str, str]]:
 
 
 def _taken_by_others(data: PointData) -> Iterator[str]:
-    """Say how much other programs and other machines took, on average and at most."""
     slots = [slot for slot in data.slots if slot.readings]
     kinds = {"other programs": foreign_share, "other virtual machines": stolen_share}
     for who, share in kinds.items():
@@ -142,7 +140,6 @@ def _taken_by_others(data: PointData) -> Iterator[str]:
 
 
 def _over_time(point: PointView) -> Iterator[tuple[str, str]]:
-    """Say what long looks found, once of variants that were alike."""
     alike: dict[str, list[str]] = {}
     for look in point.judgement.looks:
         alike.setdefault(look_in_short(look), []).append(look.variant)
@@ -166,7 +163,6 @@ FACTS: list[Callable[[PointView], Iterable[tuple[str, str]]]] = [
 
 
 def _endpoints(judged: Judgement) -> str:
-    """Say on how many endpoints the median latency differs, and on which."""
     different = [
         f"{endpoint.endpoint} {SIGNS[comparison.verdict]} {text.times(comparison.ratio)}"
         for endpoint in judged.endpoints
@@ -180,7 +176,6 @@ def _endpoints(judged: Judgement) -> str:
 
 
 def _limit_words(data: PointData) -> str:
-    """Say how busy the CPUs of servers and client were: which of them was saturated."""
     slots = [slot for slot in data.slots if slot.phase == "measure"]
     client = max((slot.load.client.busy for slot in slots), default=0.0)
     of_client = f"client {text.percent(client)} busy"
@@ -194,7 +189,7 @@ def _limit_words(data: PointData) -> str:
 
 
 def servers_busy(data: PointData) -> str:
-    """Say on which variants the servers' CPUs were saturated, or how busy they were."""
+    """Return on which variants the servers' CPUs were saturated, or how busy they were."""
     return _busy_words(_busy_by_variant(data))
 
 
@@ -225,7 +220,7 @@ def _busy_by_variant(data: PointData) -> dict[str, float | None]:
 
 
 def _busy(data: PointData, slots: Sequence[SlotRecord]) -> float:
-    """Give the share of its CPUs that a variant's servers used, of what others left to them.
+    """Return the share of its CPUs that a variant's servers used, of what others left to them.
 
     The median of its slots.
     """
@@ -242,7 +237,6 @@ def _used_share(slot: SlotRecord, cpus: float) -> float:
 
 
 def _trust_words(point: PointView) -> str:
-    """Say how often variants were restarted, what interfered, and what was excluded."""
     judged = point.judgement
     each = " each, interleaved" if len(point.data.experiment.variants) > 1 else ""
     asked = point.asked
@@ -262,7 +256,6 @@ def _trust_words(point: PointView) -> str:
 
 
 def _starts_words(data: PointData, rounds: int, each: str) -> str:
-    """Say how often variants were started; those that ran before were not."""
     ran_before = data.ran_before
     if ran_before and len(ran_before) == len(data.experiment.variants):
         return f"{text.count(rounds, 'round')}{each}, no restarts"
@@ -271,14 +264,14 @@ def _starts_words(data: PointData, rounds: int, each: str) -> str:
 
 
 def slots_excluded(point: PointView) -> str:
-    """Say how many slots were excluded, and by which rules; `0 of 64 slots` where none were."""
+    """Return how many slots were excluded, and by which rules; `0 of 64 slots` where none were."""
     excluded = point.judgement.excluded_count
     rules = f" ({excluded_words(point.data)})" if excluded else ""
     return f"{excluded} of {len(point.data.slots)} slots excluded{rules}"
 
 
 def worst_interference(asked: Sequence[Comparison]) -> float:
-    """Give how far interference can have shifted a ratio at most, as a share of it."""
+    """Return how far interference can have shifted a ratio at most, as a share of it."""
     bounded = (
         (comparison.ratio, comparison.worst_case)
         for comparison in asked
@@ -307,7 +300,6 @@ def interference_words(asked: Sequence[Comparison], alongside: Sequence[Comparis
 
 
 def _shifted_further(alongside: Sequence[Comparison], least: float) -> Iterator[str]:
-    """Name the metrics that interference can have shifted by more than so much."""
     by_metric: dict[str, list[Comparison]] = {}
     for comparison in alongside:
         by_metric.setdefault(comparison.metric, []).append(comparison)

@@ -72,7 +72,6 @@ def ratio_panel(name: str, rows: Rows, against: str) -> Panel:
 
 
 def _placed(row: Mapping[str, Any], top_px: int, row_px: int) -> dict[str, Any]:
-    """Say how far below the chart's upper edge each part of a row is."""
     bar_px = top_px + BAR_PX + row_px - ROW_PX
     return {
         **row,
@@ -85,7 +84,7 @@ def _placed(row: Mapping[str, Any], top_px: int, row_px: int) -> dict[str, Any]:
 
 
 def ratio_row(comparison: Comparison) -> dict[str, Any]:
-    """Give a ratio with its interval, its band of equivalence, and all that is said of it."""
+    """Return a ratio with its interval, its band of equivalence, and all that is said of it."""
     assert comparison.ratio is not None  # noqa: S101 (requested by the caller)
     ratio, interval = ratio_and_interval(comparison)
     decisive, wide = comparison.decisive or comparison.ratio, worst_case_words(comparison)
@@ -108,7 +107,7 @@ def ratio_row(comparison: Comparison) -> dict[str, Any]:
 
 
 def band_words(deltas: Iterable[float]) -> str:
-    """Say what the shaded band is: the judge's own delta, which A/A variants may have widened."""
+    """Return what the shaded band is: the verdict's own delta, which A/A variants may widen."""
     widths = " or ".join(f"±{text.percent(delta)}" for delta in sorted(set(deltas)))
     return f"The shaded band, {widths} around 1, holds differences below the practical threshold."
 
@@ -158,7 +157,6 @@ def _chart(rows: Rows, against: str, height_px: int) -> Layers:
 
 
 def _rounds(rows: Rows) -> Rows:
-    """Give a dot for each round of each row."""
     return [
         {
             "ratio": ratio,
@@ -172,7 +170,7 @@ def _rounds(rows: Rows) -> Rows:
 
 
 def _reach(rows: Rows) -> list[float]:
-    """Give the ends of the axis: all bands, rounds and intervals, unless those are very wide."""
+    """Return the ends of the axis: all bands, rounds and intervals, unless those are very wide."""
     ratios = [row["ratio"] for row in rows]
     seen = [ratio for row in rows for _, ratio in row["rounds"]]
     low = min([*(row["decisive_low"] for row in rows), *seen])

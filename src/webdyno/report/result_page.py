@@ -69,7 +69,7 @@ COSTS = (
 
 
 def write_report(folder: Path, view: RunView) -> Path:
-    """Write `report.html` and `summary.csv` into the run's folder; give the page's path.
+    """Write `report.html` and `summary.csv` into the run's folder; return the page's path.
 
     Earlier ones are replaced as a whole or not at all. Raises OperationError when they can't be
     written.
@@ -81,7 +81,7 @@ def write_report(folder: Path, view: RunView) -> Path:
 
 
 def html_page(folder: Path, view: RunView) -> str:
-    """Give the page of a run as text."""
+    """Return the page of a run as text."""
     head = view.head
     experiment = head.experiment
     if view.whole:
@@ -103,7 +103,6 @@ def html_page(folder: Path, view: RunView) -> str:
 
 
 def _made(view: RunView) -> Iterator[str]:
-    """Say when, how long and where it was measured."""
     head = view.head
     yield when(head.started_at)
     if took_s := sum(used_s(point.data) for point in view.points):
@@ -143,7 +142,6 @@ def _sections(folder: Path, view: RunView) -> Iterator[doc.Block]:
 
 
 def _result_figures(view: RunView) -> list[doc.Figure]:
-    """Give the charts of what came out: of several points along what was varied."""
     if view.several:
         return factor_figures(view)
     figure = ratio_figure(view.deciding[0]) if view.deciding else None
@@ -151,7 +149,6 @@ def _result_figures(view: RunView) -> list[doc.Figure]:
 
 
 def _deciding(view: RunView, figures: Sequence[doc.Figure]) -> doc.Section:
-    """Give what came out: the terminal's table, and what explains it."""
     if not view.deciding:
         return doc.Section("", [*figures, *said_of_deciding(view)])
     if view.several:
@@ -188,14 +185,12 @@ def _folded(point: PointView) -> doc.Folded:
 
 
 def _prefix(point: PointView) -> str:
-    """Give what the charts of one of several points are named by."""
     return f"point-{point.number}-"
 
 
 def _point(
     point: PointView, figures: Sequence[doc.Figure], prefix: str = ""
 ) -> Iterator[doc.Section]:
-    """Give what there is to a point; `prefix` is for the names of one of several."""
     if folded := [*for_statisticians(point)]:
         yield doc.Section("For statisticians", folded)
     yield from cost_sections([point])
@@ -214,7 +209,6 @@ def _point(
 def _measured(
     point: PointView, figures: Sequence[doc.Figure], prefix: str
 ) -> Iterator[doc.Section]:
-    """Give the charts of one point and what a request costs, by what they are about."""
     about: dict[str, list[doc.Block]] = {"Latency": [], "Resources": []}
     if point.has_one_load and (percentiles := latency_table(point.data)):
         about["Latency"] += [percentiles, doc.Paragraph(ALL_SLOTS, look="soft")]
@@ -243,7 +237,7 @@ def _counted(point: PointView, costs_by_group: Mapping[str, Sequence[Cost]]) -> 
 
 
 def all_figures(view: RunView) -> Iterator[doc.Figure]:
-    """Give every chart of the page."""
+    """Yield every chart of the page."""
     yield from _result_figures(view)
     for point in view.points:
         for figure in point_figures(point):
@@ -256,7 +250,7 @@ SCALE = 2.0
 
 
 def write_charts(folder: Path, view: RunView) -> list[Path]:
-    """Write each chart of the page as SVG and PNG; give the files.
+    """Write each chart of the page as SVG and PNG; return the files.
 
     The folder is made where it isn't there; one that is a link is refused. Raise OperationError
     where they can't be written.
@@ -273,7 +267,7 @@ def write_charts(folder: Path, view: RunView) -> list[Path]:
 
 
 def charts(view: RunView) -> Iterator[tuple[doc.Figure, doc.Panel, str]]:
-    """Give each chart of the page with what it is part of, and as SVG that stands alone."""
+    """Yield each chart of the page with what it is part of, and as SVG that stands alone."""
     known = marks(view.head.experiment.variants)
     for figure in all_figures(view):
         for panel in figure.panels:
@@ -281,7 +275,7 @@ def charts(view: RunView) -> Iterator[tuple[doc.Figure, doc.Panel, str]]:
 
 
 def _standalone(svg: str, known: list[Mark]) -> str:
-    """Give a page's chart the colours, font and background that it has from the page."""
+    """Return a page's chart the colours, font and background that it has from the page."""
     colours = LIGHT | {mark.variable: LIGHT[mark.colour] for mark in known}
     coloured = VARIABLE.sub(lambda match: colours.get(match[1], LIGHT["ink"]), svg)
     begin = f'<svg xmlns="http://www.w3.org/2000/svg" font-family="{FONT}" '

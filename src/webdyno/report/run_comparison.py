@@ -44,7 +44,7 @@ NAMES = {TAKEN_BY_OTHERS: "CPU time of the servers that others took"}
 
 
 def comparison_document(head: RunHead, compared: SweepComparison) -> doc.Document:
-    """Say what changed; `head` is that of the later run."""
+    """Return what changed; `head` is that of the later run."""
     about = "What changed from the first run to the second"
     return doc.Document(head.experiment.title, about, list(_changed(head, compared)))
 
@@ -89,7 +89,6 @@ def _point(point: PointComparison, decide_on: str, *, only_deciding: bool) -> It
 
 
 def _ranks_headline(changes: RankChanges) -> doc.Headline:
-    """Say which pairs swapped."""
     pairs = changes.same + changes.open + len(changes.swaps)
     others = f"{changes.same} in the same order in both runs, {changes.open} open in one or both"
     if changes.open == pairs:
@@ -121,7 +120,6 @@ def _ranks(changes: RankChanges) -> doc.Table:
 
 
 def _changes(changes: Sequence[Change], decide_on: str) -> doc.Table:
-    """Give one table for all metrics, each under a heading, the deciding one first."""
     levels = [change.change.confidence for change in changes if change.change]
     metrics = dict.fromkeys(change.metric for change in changes)
     return doc.Table(
@@ -174,7 +172,7 @@ class MachinePoint(NamedTuple):
 def spread_document(
     experiment: Experiment, judged: Sequence[MachinePoint], points: int
 ) -> doc.Document:
-    """Give each point with its machine; of so many `points` some may be missing."""
+    """Return each point with its machine; of so many `points` some may be missing."""
     measured = [point.judged for point in judged]
     machines = text.count(len({point.machine for point in judged}), "machine")
     verdicts = Counter(point.judgement.verdict for point in measured)
@@ -217,7 +215,6 @@ def _points(experiment: Experiment, judged: Sequence[MachinePoint]) -> doc.Table
 
 
 def _pairs(compared: Sequence[Comparison], run: Path) -> list[list[doc.Cell | str]]:
-    """Give a row for each, the first with the folder of the run."""
     return [
         [
             f"{comparison.a} ÷ {comparison.b}",

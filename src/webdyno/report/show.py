@@ -208,15 +208,15 @@ class Show:
         return []
 
     def found(self, point: PointView) -> Iterator[Section]:
-        """Give what was found at a point besides comparisons."""
+        """Yield what was found at a point besides comparisons."""
         yield from ()
 
     def about_run(self, view: RunView, *, to_paste: bool) -> Iterator[Section]:
-        """Give what was done before the rounds; `to_paste` also as lines for a file."""
+        """Yield what was done before the rounds; `to_paste` also as lines for a file."""
         yield from ()
 
     def pages(self, folder: Path) -> Iterator[Section]:
-        """Give links to pages of what was measured besides the run, in its folder."""
+        """Yield links to pages of what was measured besides the run, in its folder."""
         yield from ()
 
     def results(self, point: PointView) -> Iterator[Figure]:
@@ -244,10 +244,10 @@ class WholeAnswer(Protocol):
         """What the command ends with."""
 
     def blocks(self) -> Iterator[Block]:
-        """Give what the answer rests on, in every medium."""
+        """Return what the answer rests on, in every medium."""
 
     def sections(self, folder: Path, view: RunView) -> Iterator[Block]:
-        """Give the same for the page, and what else is known of it in the run's folder."""
+        """Return the same for the page, and what else is known of it in the run's folder."""
 
     def next_steps(self, run: Path) -> Facts:
-        """Give the commands that are worth a thought after this answer."""
+        """Return the commands that are worth a thought after this answer."""

@@ -41,7 +41,7 @@ TAILS = {"latency_p50_us": "p95", "latency_p99_us": "p99.9"}
 
 
 def metrics_table(point: PointView, deciding: MetricTable, *, tails: bool = False) -> doc.Table:
-    """Give what decides and the most important metrics next to it, one interval in a cell.
+    """Return what decides and the most important metrics next to it, one interval in a cell.
 
     `tails`: where variants have columns also percentiles that are known of all slots alone.
     """
@@ -52,19 +52,18 @@ def metrics_table(point: PointView, deciding: MetricTable, *, tails: bool = Fals
 
 
 def not_shown(point: PointView) -> list[MetricTable]:
-    """Give the metrics that the table leaves out, or has no room for where variants have rows."""
+    """Return the metrics that the table leaves out, or has no room for where variants have rows."""
     if point.deciding and _has_rows(point.deciding):
         return point.alongside
     return [table for table in point.alongside if table.metric.name not in SHOWN]
 
 
 def _has_rows(deciding: MetricTable) -> bool:
-    """Whether variants have rows, and not columns."""
     return deciding.ranked or len(deciding.rows) > MOST_COLUMNS
 
 
 def failed_requests(points: Sequence[PointView]) -> str:
-    """Say how many requests failed, by variant; `none` where none did."""
+    """Return how many requests failed, by variant; `none` where none did."""
     variants = points[0].data.experiment.variants
     failed = {name: sum(_failures(point.data, name) for point in points) for name in variants}
     said = (f"{name} {text.number(count)}" for name, count in failed.items() if count)
@@ -74,7 +73,6 @@ def failed_requests(points: Sequence[PointView]) -> str:
 def _columns_of_variants(
     point: PointView, tables: Sequence[MetricTable], tails: Mapping[str, str]
 ) -> doc.Table:
-    """Give a row for each metric: names in columns, and of two their ratio."""
     variants = [row.variant for row in tables[0].rows]
     compared = bool(tables[0].rows[0].comparison)
     columns = [doc.Column("metric", "name", obvious=True)]
@@ -107,7 +105,6 @@ def _columns_of_variants(
 def _rows_of_variants(
     point: PointView, deciding: MetricTable, alongside: Sequence[MetricTable]
 ) -> doc.Table:
-    """Give a row for each variant, in a ranking in that of the ranks."""
     columns = [
         *([doc.Column("rank", "rank")] if deciding.ranked else []),
         doc.Column("variant", "name", obvious=True),
@@ -137,7 +134,6 @@ def _rows_of_variants(
 
 
 def _believed(row: Row) -> VariantValue | None:
-    """Give a variant's value; none where a rule says that it can't be believed."""
     is_invalid = row.comparison is not None and row.comparison.verdict is Verdict.INVALID
     return None if is_invalid else row.value
 
@@ -150,7 +146,7 @@ def _bound(point: PointView, table: MetricTable, row: Row) -> str:
 
 
 def _value(metric: Metric, value: VariantValue | None) -> str:
-    """Give a variant's value; latencies in the unit that suits them."""
+    """Return a variant's value; latencies in the unit that suits them."""
     if value is None:
         return text.MISSING
     known = value.interval.estimate if value.interval else next(iter(value.by_round), None)
@@ -183,7 +179,6 @@ def _ratio_cells(comparison: Comparison | None, *, decides: bool) -> list[doc.Ce
 
 
 def _direction(comparison: Comparison) -> str:
-    """Say of what isn't the verdict only which way it goes."""
     if comparison.verdict in {Verdict.FASTER, Verdict.SLOWER} and comparison.ratio:
         return "higher" if comparison.ratio.estimate > 1 else "lower"
     return "same" if comparison.verdict is Verdict.EQUIVALENT else str(comparison.verdict)
@@ -200,20 +195,20 @@ ALL_SLOTS = (
 
 
 def merged_latency(data: PointData, variant: str) -> Histogram:
-    """Give the latencies of all slots of a variant in finished rounds."""
+    """Return the latencies of all slots of a variant in finished rounds."""
     slots = data.of_variant(variant)
     return merge_encoded(slot.load.latency_us.histogram for slot in slots)
 
 
 def percentile(merged: Histogram, name: str) -> str:
-    """Give one of `BEYOND` in words."""
+    """Return one of `BEYOND` in words."""
     share = BEYOND[name]
     us = merged.quantile(1 - share) if merged.total * share >= FEWEST_BEYOND else None
     return text.latency(us) if us else text.MISSING
 
 
 def latency_table(data: PointData) -> doc.Table | None:
-    """Give all percentiles of each variant, whose slots have one load; None where none is known."""
+    """Return all percentiles of each variant, whose slots have one load; None without any."""
     merged = {variant: merged_latency(data, variant) for variant in data.experiment.variants}
     rows = [
         [variant, *(percentile(times, name) for name in BEYOND)]
@@ -232,7 +227,7 @@ WORST_CASE = "Worst case: all interference is counted against the verdict. Verdi
 
 
 def confidence_words(tables: Sequence[MetricTable]) -> str:
-    """Name the confidence of the ratios' intervals: `95%`, or `95–98.3%` where it differs.
+    """Return the confidence of the ratios' intervals: `95%`, or `95–98.3%` where it differs.
 
     It differs with several variants, where Holm's correction asks more of the clearer differences.
     """
@@ -247,13 +242,13 @@ def confidence_words(tables: Sequence[MetricTable]) -> str:
 
 
 def ci_heading(table: MetricTable) -> str:
-    """Name the intervals of a table's ratios: `95% CI`, or `joint 95% CI`."""
+    """Return the intervals of a table's ratios: `95% CI`, or `joint 95% CI`."""
     levels = [comparison.ratio.confidence for comparison in table.compared if comparison.ratio]
     return text.ci_level(max(levels, default=0.0))
 
 
 def reasons(table: MetricTable) -> Iterator[tuple[str, str]]:
-    """Say what each verdict rests on; where there is none, the answer has said why."""
+    """Yield what each verdict rests on; where there is none, the answer has said why."""
     for comparison in table.compared:
         if comparison.verdict is not Verdict.INVALID:
             yield (
@@ -263,7 +258,7 @@ def reasons(table: MetricTable) -> Iterator[tuple[str, str]]:
 
 
 def ratio_columns(tables: Sequence[MetricTable], verdict: str = "") -> list[Column]:
-    """Give the columns of variants with their values, ratios, and a verdict where there is one."""
+    """Return the columns of variants: values, ratios, and a verdict where there is one."""
     return [
         Column("variant", "name", obvious=True),
         Column("value", "value"),
@@ -282,7 +277,7 @@ def ratio_columns(tables: Sequence[MetricTable], verdict: str = "") -> list[Colu
 def variant_rows(
     table: MetricTable, *, decides: bool, ranked: bool = False
 ) -> Iterator[list[Cell | str]]:
-    """Give the variants for these columns, of a ranking after their ranks."""
+    """Yield the variants for these columns, of a ranking after their ranks."""
     for row in table.rows:
         value, around = value_and_interval(row.value)
         yield [
@@ -295,7 +290,6 @@ def variant_rows(
 
 
 def _baseline(table: MetricTable, row: Row) -> str:
-    """Name what the others are divided by; nothing where none are."""
     return ("first" if row.rank else "baseline") if table.compared else ""
 
 
@@ -315,7 +309,7 @@ def _verdict(comparison: Comparison) -> Cell:
 
 
 def other_metrics_table(tables: Sequence[MetricTable], *, better: bool = False) -> Table:
-    """Give what else was measured, metric by metric; `better` says which way that is."""
+    """Return what else was measured, metric by metric; `better` says which way that is."""
     return Table(
         columns=ratio_columns(tables),
         groups=[
@@ -336,7 +330,7 @@ def by_variant_table(
     groups: Mapping[str, Sequence[tuple[Cell | str, Mapping[str, str]]]],
     style: Literal["costs", "preflight"],
 ) -> Table:
-    """Give what was looked at, in groups, as each variant had it."""
+    """Return what was looked at, in groups, as each variant had it."""
     variants = list(variants)
     return Table(
         columns=[

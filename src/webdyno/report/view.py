@@ -103,7 +103,7 @@ def _point(judged: PointJudgement, data: PointData) -> PointView:
 def _tables(
     head: RunHead, judgement: Judgement, ranks: Mapping[str, str] | None
 ) -> list[MetricTable]:
-    """Give the metrics that were measured; the baseline comes last in each."""
+    """Return the metrics that were measured; the baseline comes last in each."""
     measured = {value.metric for value in judgement.variants if value.by_round}
     return [
         MetricTable(
@@ -133,7 +133,7 @@ def _rows(
     *,
     decides: bool = False,
 ) -> list[Row]:
-    """Give the variants in their order, the baseline last, or in that of their ranks.
+    """Return the variants in their order, the baseline last, or in that of their ranks.
 
     `decides`: whether it is what ranks are about.
     """
@@ -150,7 +150,7 @@ def _rows(
 
 
 def _answers(point: PointView) -> Iterator[Headline]:
-    """Give an answer for each variant that was asked about; one where they are invalid alike."""
+    """Yield an answer for each variant that was asked about; one where they are invalid alike."""
     own = first(show.answers(point) for show in SHOWS)
     if own is not None:
         yield from own
@@ -203,7 +203,6 @@ def _group(warnings: Sequence[tuple[PointJudgement, ValidityWarning]], points: i
 def _places(
     warnings: Sequence[tuple[PointJudgement, ValidityWarning]], points: int
 ) -> Iterator[str]:
-    """Say for each variant at which points a rule fired."""
     by_variant: dict[str | None, dict[str, None]] = {}
     for point, each in warnings:
         by_variant.setdefault(each.variant, {})[text.levels_text(point.point.levels)] = None
@@ -217,7 +216,6 @@ def _places(
 
 
 def _meaning(warning: ValidityWarning, judgement: Judgement) -> str:
-    """Say what a warning means for the reader."""
     if warning.severity == "note":
         return "to keep in mind"
     if not warning.metrics:

@@ -44,7 +44,7 @@ MOST_REPORTED = 6
 
 
 def number_word(times: float) -> str:
-    """Give how many CPUs or servers do the work of one: in a word, where it is about whole."""
+    """Return how many CPUs or servers do the work of one: in a word, where it is about whole."""
     whole = round(times)
     if 2 <= whole < len(NUMBERS) + 2 and abs(times - whole) <= WHOLE * times:
         return NUMBERS[whole - 2]
@@ -52,22 +52,21 @@ def number_word(times: float) -> str:
 
 
 def metric_label(metric: Metric) -> str:
-    """Give a metric's words for people, as a heading."""
     return text.upper_first(metric.label)
 
 
 def metric_title(metric: Metric) -> str:
-    """Give the label with the metric's unit, unless each value names its own."""
+    """Return the label with the metric's unit, unless each value names its own."""
     return metric_label(metric) if metric.unit == MICROSECONDS else metric_axis(metric)
 
 
 def metric_axis(metric: Metric) -> str:
-    """Give the label with the metric's unit, where it has one."""
+    """Return the label with the metric's unit, where it has one."""
     return ", ".join(filter(None, (metric_label(metric), metric.unit)))
 
 
 def value_and_interval(value: VariantValue | None) -> tuple[str, str]:
-    """Give a variant's value and the interval around it.
+    """Return a variant's value and the interval around it.
 
     Of a single round there is only a value.
     """
@@ -91,7 +90,7 @@ def _is_time(value: VariantValue) -> bool:
 
 
 def ratio_and_interval(comparison: Comparison) -> tuple[str, str]:
-    """Give a ratio and the interval around it, where there is one."""
+    """Return a ratio and the interval around it, where there is one."""
     ratio = comparison.ratio
     if ratio is None:
         return text.MISSING, ""
@@ -99,7 +98,7 @@ def ratio_and_interval(comparison: Comparison) -> tuple[str, str]:
 
 
 def within_a_round(value: VariantValue | None) -> str:
-    """Give where a percentile lies by one typical round's responses; nothing for others."""
+    """Return where a percentile lies by one typical round's responses; nothing for others."""
     ranges = value.within_rounds if value else []
     if not ranges:
         return ""
@@ -117,7 +116,7 @@ def within_a_round(value: VariantValue | None) -> str:
 
 
 def _middle(ends: Sequence[float | None]) -> float | None:
-    """Give the median; None where most rounds can't say that end."""
+    """Return the median; None where most rounds can't say that end."""
     known = [end for end in ends if end is not None]
     return median(known) if 2 * len(known) > len(ends) else None
 
@@ -134,19 +133,19 @@ def side_word(comparison: Comparison | Change) -> str:
 
 
 def verdict_cell(verdict: Verdict, word: str = "") -> Cell:
-    """Give a verdict for a table: its sign and its word, or another one."""
+    """Return a verdict for a table: its sign and its word, or another one."""
     return Cell(f"{SIGNS[verdict]} {word or verdict}", tone=verdict)
 
 
 def ratio_cells(ratio: Interval | None) -> list[Cell]:
-    """Give a ratio and the interval around it for a table."""
+    """Return a ratio and the interval around it for a table."""
     if ratio is None:
         return [Cell(text.MISSING), Cell()]
     return [Cell(text.times(ratio)), Cell(text.ratio_bounds(ratio), soft=True)]
 
 
 def verdict_counts(counts: Mapping[Verdict, int], sentences: Sequence[str], metric: str) -> Counts:
-    """Give how often there is each verdict on a metric, and what they say together."""
+    """Return how often there is each verdict on a metric, and what they say together."""
     return Counts(
         [
             (verdict, f"{SIGNS[verdict]} {n} {verdict_word(verdict, metric)}")
@@ -157,12 +156,12 @@ def verdict_counts(counts: Mapping[Verdict, int], sentences: Sequence[str], metr
 
 
 def as_headline(verdict: Verdict, sentence: str) -> Headline:
-    """Give a verdict with the sentence that says it."""
+    """Return a verdict with the sentence that says it."""
     return Headline(verdict, f"{SIGNS[verdict]} {str(verdict).upper()}", sentence)
 
 
 def comparison_headlines(comparison: Comparison) -> Iterator[Headline]:
-    """Give what a comparison comes to: what is certain first, where the verdict is open."""
+    """Yield what a comparison comes to: what is certain first, where the verdict is open."""
     if clear := comparison.clear:
         title = f"{SIGNS[clear.verdict]} {clear_title(comparison, clear)}"
         yield Headline(clear.verdict, title, clear_change(comparison, clear))
@@ -171,7 +170,7 @@ def comparison_headlines(comparison: Comparison) -> Iterator[Headline]:
 
 
 def change_headline(change: Change) -> Headline:
-    """Give what became of a variant from one run to another."""
+    """Return what became of a variant from one run to another."""
     word = verdict_word(change.verdict, change.metric).upper()
     decided = change.verdict in {Verdict.FASTER, Verdict.SLOWER}
     title = f"{SIGNS[change.verdict]} {f'{change.subject} is ' * decided}{word}"
@@ -184,7 +183,7 @@ def change_headline(change: Change) -> Headline:
 
 
 def bias_sentences(comparison: Comparison) -> Iterator[str]:
-    """Say what a comparison withstands next to its verdict: in sentences, none without bounds."""
+    """Yield what a comparison withstands next to its verdict: in sentences, none without bounds."""
     if comparison.ratio and comparison.worst_case:
         yield (
             f"Sampling CI {text.between(comparison.ratio)}; worst case "
@@ -206,7 +205,7 @@ def bound_sign(comparison: Comparison) -> str:
 
 
 def sure_bounds(comparison: Comparison) -> str:
-    """Give the interval that the verdict rests on, for a table; `too wide` if it says nothing."""
+    """Return the interval that the verdict rests on, for a table; `too wide` if it says nothing."""
     wide = comparison.worst_case or comparison.ratio
     if comparison.verdict is Verdict.INCONCLUSIVE and wide and not text.is_useful(wide):
         return "too wide"
@@ -214,7 +213,7 @@ def sure_bounds(comparison: Comparison) -> str:
 
 
 def worst_case_words(comparison: Comparison) -> str:
-    """Give the worst-case CI for a table: `1.80–2.01`, `≥ 3.05`; empty where there is none."""
+    """Return the worst-case CI for a table: `1.80–2.01`, `≥ 3.05`; empty where there is none."""
     wide = comparison.worst_case
     if wide is None:
         return ""

@@ -110,7 +110,7 @@ def _capacity_chart(
 
 
 def _axis_of(objective: Objective) -> alt.Y:
-    """Give the axis: times differ by powers, and a share of failures is often nothing."""
+    """Return the axis: times differ by powers, and a share of failures is often nothing."""
     if objective.within_s is None:
         title = "Requests that failed, % (square root)"
         scale = alt.Scale(type="sqrt", nice=False, padding=10)
@@ -122,12 +122,11 @@ def _axis_of(objective: Objective) -> alt.Y:
 
 
 def _allowed(objective: Objective) -> float:
-    """Give what an objective allows, in the unit of its axis."""
     return 100 * objective.allowed if objective.within_s is None else 1e3 * objective.within_s
 
 
 def trial_rows(data: PointData, number: int, objective: Objective) -> Rows:
-    """Give one row per trial of the search: its rate, and what one of the objectives is about."""
+    """Return one row per trial of the search: its rate, and what one of the objectives is about."""
     rows = []
     for slot in data.slots:
         value = _value_of_trial(slot, number, objective)
@@ -149,7 +148,7 @@ def trial_rows(data: PointData, number: int, objective: Objective) -> Rows:
 
 
 def _value_of_trial(slot: SlotRecord, number: int, objective: Objective) -> float | None:
-    """Give the percentile in ms, or the failures in %; None where a trial can't say."""
+    """Return the percentile in ms, or the failures in %; None where a trial can't say."""
     if objective.within_s is not None:
         times = Histogram.decode(slot.load.latency_us.histogram or "")
         time_us = times.quantile(1 - objective.allowed)
@@ -188,7 +187,7 @@ def overload_figure(point: PointView) -> Figure | None:
 
 
 def overload_rows(overloads: Sequence[Overload]) -> Rows:
-    """Give a row for each variant and multiple, and one for its capacity."""
+    """Return a row for each variant and multiple, and one for its capacity."""
     rows = [
         {"variant": variant, "offered": 100.0, "goodput": 100.0, "told": f"{variant}: its capacity"}
         for variant in dict.fromkeys(each.variant for each in overloads)

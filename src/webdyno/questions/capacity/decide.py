@@ -36,7 +36,7 @@ class AloneQuestion(Question):
         return used_up(valid, valid.measure, elapsed_s + self.reserved_s(data))
 
     def _how_well(self, data: PointData) -> str | None:
-        """Say how well the capacity is known, where that is well enough to stop."""
+        """Return how well the capacity is known, where that is well enough to stop."""
         (variant,) = data.experiment.variants
         rule, measure = METRICS[CAPACITY], data.measure
         values = list(data.values(variant, rule).values())
@@ -50,13 +50,13 @@ class AloneQuestion(Question):
         return f"the capacity is known to ±{percent(measure.precision)}"
 
     def judge(self, data: PointData) -> Judgement:
-        """Say what the variant can take, or why that isn't known."""
+        """Return what the variant can take, or why that isn't known."""
         judged = super().judge(data)
         verdict, words = _response(data, judged)
         return judged.replace(verdict=verdict, headline=words)
 
     def so_far(self, data: PointData) -> str:
-        """Give the capacity so far, with its interval from the second round on."""
+        """Return the capacity so far, with its interval from the second round on."""
         (variant,) = data.experiment.variants
         value = variant_value(data, variant, METRICS[CAPACITY])
         if value.interval is None:
@@ -66,7 +66,7 @@ class AloneQuestion(Question):
 
 
 def _response(data: PointData, judged: Judgement) -> tuple[Verdict, str]:
-    """Say what the only variant can take, or why that isn't known."""
+    """Return what the only variant can take, or why that isn't known."""
     (variant,) = data.experiment.variants
     for warning in judged.warnings:
         if warning.invalidates(CAPACITY, (variant, variant)):

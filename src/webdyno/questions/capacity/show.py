@@ -44,7 +44,7 @@ class CapacityShow(Show):
         return [full.variant for full in judged.saturation if full.is_lower_bound]
 
     def found(self, point: PointView) -> Iterator[doc.Section]:
-        """Give what was full just below the capacities, and what came of asking for more."""
+        """Yield what was full just below the capacities, and what came of asking for more."""
         judged = point.judgement
         yield from doc.said_section(
             AT_THE_LIMIT,
@@ -54,7 +54,7 @@ class CapacityShow(Show):
         yield from overload_section(judged.overloads)
 
     def pages(self, folder: Path) -> Iterator[doc.Section]:
-        """Give the pages of the sweeps around the capacities, by what they show."""
+        """Yield the pages of the sweeps around the capacities, by what they show."""
         pages = {said: f"{name}/{PAGE_FILE}" for name, said in SWEEPS.items()}
         links = [
             (text.upper_first(said), page)
@@ -87,7 +87,7 @@ def _in_servers(comparison: Comparison) -> str:
 
 
 def overload_section(overloads: Sequence[Overload]) -> Iterator[doc.Section]:
-    """Give a table of what came of asking for more than the capacity, where that was tried."""
+    """Yield a table of what came of asking for more than the capacity, where that was tried."""
     if overloads:
         columns = [
             doc.Column("variant", "name", obvious=True),
@@ -126,7 +126,7 @@ def _rate(rps: float) -> str:
 
 
 def back_words(overload: Overload) -> str:
-    """Say how long it took to come back, and in how many rounds it didn't."""
+    """Return how long it took to come back, and in how many rounds it didn't."""
     if overload.died:
         return f"it died ({overload.died} of {overload.rounds})"
     if not overload.back_s:

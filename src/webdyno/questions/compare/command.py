@@ -44,7 +44,7 @@ class CostFlags:
     ] = False
 
     def overrides(self) -> "Iterator[Override]":
-        """Give them as settings of the experiment; raise UserError where one is none."""
+        """Yield them as settings of the experiment; raise UserError where one is none."""
         from webdyno.config import Override
         from webdyno.core.metrics import CPU_TIME
 
@@ -62,7 +62,7 @@ class CostFlags:
 
 
 def _rates(key: str, text: str, flag: str) -> "Override":
-    """Give the arrival rate; several as levels of a factor."""
+    """Return the arrival rate; several as levels of a factor."""
     from webdyno.config import Override
     from webdyno.config.checks import FACTORS
     from webdyno.config.reading import written_value
@@ -97,7 +97,7 @@ class PaceFlags:
     )
 
     def overrides(self) -> "Iterator[Override]":
-        """Give them as settings of the experiment; raise UserError where one is none."""
+        """Yield them as settings of the experiment; raise UserError where one is none."""
         from webdyno.config import Override
         from webdyno.config.reading import written_value
 
@@ -186,8 +186,7 @@ def compare(
 
 
 def _all_built(known: "Catalogue", served: "Site", caller: "Caller") -> list[str]:
-    """Name the stacks that can serve a site and whose programs are built; say of the others."""
-    from webdyno.servers.needs import unbuilt
+    from webdyno.servers.programs import unbuilt
 
     able = [stack for stack in known.stacks.values() if served in known.sites_for(stack)]
     missing = [stack.name for stack in able if unbuilt([stack])]
@@ -202,7 +201,6 @@ def _all_built(known: "Catalogue", served: "Site", caller: "Caller") -> list[str
 
 
 def _refuse_too_few(systems: Sequence[str]) -> None:
-    """Raise UserError for what can't be compared, with the command that was meant."""
     from webdyno.measure.folder import HEAD_FILE
 
     runs = [system for system in systems if (Path(system) / HEAD_FILE).exists()]

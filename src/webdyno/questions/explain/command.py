@@ -100,7 +100,7 @@ def explain(
 
 
 def explain_afterwards(experiment: "Experiment", how: RunFlags) -> "Afterwards":
-    """Give what `--explain` asks of a run that came to its end; raise UserError if it can't."""
+    """Return what `--explain` asks of a run that came to its end; raise UserError if it can't."""
     from webdyno.questions.explain.explain import check_load
 
     check_load(experiment)
@@ -156,7 +156,7 @@ def _show(suspected: "Mapping[str, Sequence[Advice]]") -> Exit:
 
 
 def _shows_counters(run: "RunFolder") -> bool:
-    """Report what the run's counters say, where no samples can be had; False where they can."""
+    """Print what the run's counters say where no samples can be had; False where they can."""
     from webdyno.comparison import judge
     from webdyno.comparison.time_spent import explanation_sentence
     from webdyno.media.console import notify

@@ -61,7 +61,7 @@ BOUNDLESS = 1e6
 
 
 def elasticities(data: PointData, comparisons: Sequence[Comparison]) -> Iterator[Elasticity]:
-    """Give what each intervention showed, where there is a ratio of throughputs."""
+    """Yield what each intervention showed, where there is a ratio of throughputs."""
     interventions = data.experiment.asks_as(LimitsSettings).interventions
     for comparison in comparisons:
         intervention = interventions.get(comparison.a)
@@ -81,7 +81,7 @@ def _elasticity(ratio: Interval, share: float) -> Interval:
 
 
 def what_limits(by_variant: Sequence[Elasticity]) -> Iterator[str]:
-    """Say for each baseline what limits it, the strongest first."""
+    """Yield for each baseline what limits it, the strongest first."""
     for variant, of_variant in groupby(by_variant, key=lambda elasticity: elasticity.variant):
         ordered = sorted(of_variant, key=lambda effect: -effect.found.estimate)
         yield f"{variant}: {'; '.join(map(_clause, ordered))}."
@@ -115,7 +115,7 @@ def _number(value: float) -> str:
 
 
 def effects(data: PointData) -> list[Effect]:
-    """Give the settings' effects on the deciding metric, the largest first, then what interacts.
+    """Return the settings' effects on the deciding metric, the largest first, then what interacts.
 
     None where fewer than three rounds have values of all variants.
     """
@@ -135,7 +135,7 @@ def effects(data: PointData) -> list[Effect]:
 
 
 def _contrasts(design: DesignSettings) -> Iterator[tuple[list[str], Logs]]:
-    """Give the weights of the variants' logarithms for each effect that the design can say."""
+    """Yield the weights of the variants' logarithms for each effect that the design can say."""
     levels = np.array([*design.levels.values()], dtype=float)
     signs = 2 * levels - 1
     for place, name in enumerate(design.settings):
@@ -156,7 +156,7 @@ def _effect(settings: Sequence[str], by_round: Logs, confidence: float) -> Effec
 
 
 def what_settings_do(measured: Sequence[Effect]) -> Iterator[str]:
-    """Say what each setting does that surely does something, then which of them do nothing."""
+    """Yield what each setting does that surely does something, then which of them do nothing."""
     for effect in measured:
         if effect.is_sure:
             words = " together with ".join(effect.settings)
@@ -203,7 +203,7 @@ def advice_evidence(data: PointData, variant: str) -> AdviceEvidence:
 
 
 def gains_of(data: PointData, comparisons: Sequence[Comparison]) -> Iterator[Gain]:
-    """Give what each piece of advice was worth, where the variant and its baseline have a ratio."""
+    """Yield what each piece of advice was worth, where there is a ratio to the baseline."""
     decide_on, tried = data.measure.decide_on, data.experiment.asks_as(AdviceSettings).tried
     for comparison in comparisons:
         advice = tried.get(comparison.a)
@@ -242,7 +242,7 @@ def _of_goodness(ratio: Interval, metric: str) -> Interval:
 
 
 def what_settings_are_worth(gains: Sequence[Gain]) -> Iterator[str]:
-    """Say of each variant which settings surely make it better, the best first.
+    """Yield of each variant which settings surely make it better, the best first.
 
     Then which don't.
     """
@@ -262,7 +262,7 @@ def what_settings_are_worth(gains: Sequence[Gain]) -> Iterator[str]:
 
 
 def worth_trying(variant: str, advice: Sequence[Advice]) -> Iterator[str]:
-    """Say what may be fixed of a variant, before that was tried."""
+    """Yield what may be fixed of a variant, before that was tried."""
     if not advice:
         yield f"{variant}: no known cause of slow servers fits its settings and what the run shows."
     for piece in advice:
@@ -270,7 +270,6 @@ def worth_trying(variant: str, advice: Sequence[Advice]) -> Iterator[str]:
 
 
 def _worth(gain: Gain) -> str:
-    """Say what one setting is worth, and why."""
     if gain.advice.fixes and gain.fixed_rounds:
         often = f"in {text.count(gain.fixed_rounds, 'round')} without it, in none with it"
         worth = f"fixes {FIXED[gain.advice.fixes]} ({often})"
@@ -281,12 +280,10 @@ def _worth(gain: Gain) -> str:
 
 
 def _because(advice: Advice) -> str:
-    """Say what the servers do as it is, and where that is documented."""
     return f"with {text.level(advice.now)} it {advice.says} ({advice.vendor})"
 
 
 def _setting(advice: Advice) -> str:
-    """Write the setting as it is given."""
     return f"{advice.setting} = {text.level(advice.tried)}"
 
 
@@ -307,7 +304,7 @@ class FormsQuestion(Question):
     looks_long: ClassVar[bool] = False
 
     def next_variants(self, data: PointData) -> list[str]:
-        """Name the baseline, and of its other forms those that work: the rest mustn't end it."""
+        """Return the baseline, and of its other forms those that work: the rest mustn't end it."""
         baseline, *others = self.experiment.variants
         out = {incident.variant for incident in data.incidents}.union(self.hopeless(data))
         return [baseline, *(variant for variant in others if variant not in out)]
@@ -319,7 +316,7 @@ class LimitsQuestion(FormsQuestion):
     asks_what_blocks: ClassVar[bool] = True
 
     def judge(self, data: PointData) -> Judgement:
-        """Give elasticities as well."""
+        """Return elasticities as well."""
         judged = super().judge(data)
         limits = elasticities(data, judged.comparisons)
         return judged.replace(elasticities=list(limits))
@@ -329,7 +326,7 @@ class AdviceQuestion(FormsQuestion):
     """What other settings are worth to a variant."""
 
     def judge(self, data: PointData) -> Judgement:
-        """Give what each piece of advice is worth as well."""
+        """Return what each piece of advice is worth as well."""
         judged = super().judge(data)
         gains = gains_of(data, judged.comparisons)
         return judged.replace(gains=list(gains))
@@ -341,5 +338,4 @@ class SettingsQuestion(Question):
     looks_long: ClassVar[bool] = False
 
     def judge(self, data: PointData) -> Judgement:
-        """Give effects as well."""
         return super().judge(data).replace(effects=effects(data))

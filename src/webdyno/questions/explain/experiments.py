@@ -50,7 +50,7 @@ def interventions(
     *,
     cpu_time_is_ours: bool = True,
 ) -> Iterator[tuple[Intervention, Variant]]:
-    """Give what can be taken from a variant here, each with the variant as it then is.
+    """Yield what can be taken from a variant here, each with the variant as it then is.
 
     CPU time only where that `is_ours`: quotas take root. Fewer connections ask less often where
     answers wait for something that can't be taken: another machine, a sleep, a lock, the disk.
@@ -92,7 +92,7 @@ def interventions(
 def _workers(
     variant: str, experiment: Experiment, catalogue: Catalogue, split: CpuSplit
 ) -> dict[str, int]:
-    """Give the numbers of workers, by setting, where connections may wait for one."""
+    """Return the numbers of workers, by setting, where connections may wait for one."""
     connections = experiment.load_of(variant).connections
     return {
         setting.name: setting.now
@@ -105,8 +105,6 @@ def _workers(
 
 
 class _VariantsSetting(NamedTuple):
-    """A setting as a variant has it."""
-
     name: str
     inner: str
     """What its service calls it."""
@@ -136,7 +134,7 @@ def limits_experiment(
     *,
     cpu_time_is_ours: bool = True,
 ) -> Experiment:
-    """Give the experiment that says what limits a variant of another one.
+    """Return the experiment that says what limits a variant of another one.
 
     Raise OperationError where nothing can be taken from it.
     """
@@ -182,7 +180,7 @@ def advice_for(
     split: CpuSplit,
     evidence: AdviceEvidence,
 ) -> list[Advice]:
-    """Give the settings that may be why a variant is slow, as its settings and a run of it have it.
+    """Return the settings that may be why a variant is slow, by its settings and a run of it.
 
     Where the run breaks a rule that one of them fixes, only those that do: no throughput is valid
     before.
@@ -218,7 +216,7 @@ def _all_of_it(
 
 
 def advice_experiment(variant: str, experiment: Experiment, advice: Sequence[Advice]) -> Experiment:
-    """Give the experiment that says what each piece of advice is worth to a variant.
+    """Return the experiment that says what each piece of advice is worth to a variant.
 
     Where the variant breaks a rule that invalidates throughputs, it decides on the servers' CPU
     time; a search for the capacity goes by objectives, and stays one.
@@ -245,7 +243,6 @@ def advice_experiment(variant: str, experiment: Experiment, advice: Sequence[Adv
 
 
 def _headers(variant: str, experiment: Experiment) -> set[str]:
-    """Name what headers a variant's requests have, in small letters."""
     headers = [
         experiment.load_of(variant).headers,
         *(request.headers for request in experiment.requests_of(variant)),
@@ -261,7 +258,7 @@ def _is_felt(setting: Setting, others: Mapping[str, SettingValue], sent: set[str
 def _tried(
     better: SettingValue, now: SettingValue, setting: Setting, cpus: int
 ) -> SettingValue | None:
-    """Give what a better value is in figures; None where it lies beyond the setting's range."""
+    """Return what a better value is in figures; None where it lies beyond the setting's range."""
     if better in FOLLOWING_CPUS:
         return in_figures(better, cpus)
     if not isinstance(better, str) or better not in FACTORS or isinstance(now, str):

@@ -58,7 +58,7 @@ class AskedExplanation:
         return cls(run, named, kept_catalogue(path), output or path / EXPLAIN_FOLDER, time_s)
 
     def experiment(self, runs: int = 1) -> Experiment:
-        """Give the run's, with the time of each of so many new runs."""
+        """Return the run's, with the time of each of so many new runs."""
         experiment = self.run.head.experiment
         if self.time_s is None:
             return experiment
@@ -98,7 +98,7 @@ def measure_limits(asked: AskedExplanation, caller: Caller) -> Iterator[Measured
 
 
 def suspected_settings(asked: AskedExplanation) -> dict[str, list[Advice]]:
-    """Give what is known to make servers slow, by variant, of all that a run shows."""
+    """Return what is known to make servers slow, by variant, of all that a run shows."""
     from webdyno.questions.explain.decide import advice_evidence
     from webdyno.questions.explain.experiments import advice_for
 
@@ -148,7 +148,7 @@ def measure_settings(asked: AskedExplanation, caller: Caller) -> MeasuredRun:
 
 
 def named_variant(experiment: Experiment, asked: str) -> str:
-    """Give the variant of that name, or the only one that has it in its name."""
+    """Return the variant of that name, or the only one that has it in its name."""
     having = (
         [asked]
         if asked in experiment.variants
@@ -177,7 +177,7 @@ def check_load(experiment: Experiment) -> None:
 
 
 def factorial_experiment(one: str, other: str, experiment: Experiment) -> Experiment:
-    """Give the experiment that says which of two variants' settings make their difference.
+    """Return the experiment that says which of two variants' settings make their difference.
 
     Others have some settings as in the one, some as in the other: all combinations of up to three
     settings; of more, fractions in which no setting's effect is mixed up with another's alone (Box,
@@ -220,7 +220,7 @@ def _check_alike(one: str, other: str, before: Variant, after: Variant) -> None:
 
 
 def _differences(before: Variant, after: Variant) -> dict[str, tuple[str, str]]:
-    """Give what differs, by name, in words: what it is in the one, and in the other."""
+    """Return what differs, by name, in words: what it is in the one, and in the other."""
     settings = sorted({*before.settings, *after.settings})
     differences = {
         setting: (_shown_setting(before.settings, setting), _shown_setting(after.settings, setting))
@@ -243,7 +243,6 @@ def _memory(variant: Variant) -> str:
 
 
 def _with_changed(before: Variant, after: Variant, changed: list[str]) -> Variant:
-    """Give the one variant with what is named as in the other."""
     settings = dict(before.settings)
     update: dict[str, Any] = {"settings": settings}
     for name in changed:
@@ -261,7 +260,7 @@ def _with_changed(before: Variant, after: Variant, changed: list[str]) -> Varian
 
 
 def two_level_design(settings: int) -> list[tuple[bool, ...]]:
-    """Give the rows of a design, the first with no setting changed, for 1 to 15 settings.
+    """Return the rows of a design, the first with no setting changed, for 1 to 15 settings.
 
     The basic settings have all combinations; each further one changes with the product of some of
     them, the largest products first, as their effects are the likeliest to be small.

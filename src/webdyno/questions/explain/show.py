@@ -11,7 +11,7 @@ class ExplainShow(Show):
     """What was found by measuring variants with something changed."""
 
     def found(self, point: PointView) -> Iterator[doc.Section]:
-        """Give what each setting does, what limits, what settings are worth."""
+        """Yield what each setting does, what limits, what settings are worth."""
         judged = point.judgement
         yield from doc.said_section(
             "What each setting does",

@@ -27,7 +27,7 @@ XML_CAN_HOLD = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010fff
 
 
 def annotations(gate: GateJudgement) -> str:
-    """Give GitHub's workflow commands: one for the answer, one for each claim that is worse."""
+    """Return GitHub's workflow commands: one for the answer, one for each claim that is worse."""
     said = "\n".join([gate.headline, *_fact_lines(gate)])
     lines = [_command(LEVELS[gate.answer], f"webdyno gate: {gate.answer}", said)]
     lines += [
@@ -51,12 +51,11 @@ def _command(level: str, title: str, message: str) -> str:
 
 
 def label(claim: GateClaim) -> str:
-    """Name a claim's metric for people."""
     return METRICS[claim.metric].metric.label
 
 
 def junit(gate: GateJudgement) -> str:
-    """Give JUnit XML, a test case for each claim: an inconclusive claim is skipped, never red."""
+    """Return JUnit XML, a test case for each claim: an inconclusive claim is skipped, never red."""
     failed, skipped, errors = (gate.of(answer) for answer in ("worse", "inconclusive", "invalid"))
     untold = len(skipped) + len(gate.of("not asked"))
     suite = Xml.Element(
@@ -92,12 +91,11 @@ def _xml(text: str) -> str:
 
 
 def as_json(gate: GateJudgement) -> str:
-    """Give everything, by the names of `core/limits.py`."""
     return gate.model_dump_json(indent=2) + "\n"
 
 
 def bencher(gate: GateJudgement) -> str:
-    """Give head's figures in Bencher Metric Format: benchmark by endpoint, measure by metric."""
+    """Return head's figures in Bencher Metric Format: benchmark by endpoint, measure by metric."""
     measures: dict[str, dict[str, dict[str, float]]] = {}
     for claim in gate.claims:
         if claim.head is not None:
@@ -107,7 +105,7 @@ def bencher(gate: GateJudgement) -> str:
 
 
 def gitlab_load_performance(gate: GateJudgement) -> str:
-    """Give head's figures as k6 sums them up: throughput, p99, and claims that hold as checks.
+    """Return head's figures as k6 sums them up: throughput, p99, and claims that hold as checks.
 
     The widget shows `http_reqs.rate`, `checks` and percentiles of `http_req_waiting` (p90 and p95,
     which a gate doesn't ask about); the other metrics are listed below them. Only one endpoint has

@@ -77,7 +77,7 @@ class MeasuredClaim:
         return self.tolerance / (1 - self.tolerance) if falls else self.tolerance
 
     def same_again(self, risk: float) -> Estimate | None:
-        """Give the interval of the two baselines' log ratio; None with fewer than two rounds."""
+        """Return the interval of the two baselines' log ratio; None with fewer than two rounds."""
         return estimate(self.again, 1 - risk) if len(self.again) > 1 else None
 
     def baseline_differs(self, risk: float) -> float:
@@ -131,7 +131,7 @@ def _next_worse(
     among: int,
     known: dict[int, OneSidedAnswer],
 ) -> dict[int, OneSidedAnswer]:
-    """Give those not yet known that are surely wrong at this step of Holm's."""
+    """Return those not yet known that are surely wrong at this step of Holm's."""
     answers = (
         (index, claim.ask(measure, risk, among))
         for index, claim in enumerate(claims)
@@ -216,7 +216,7 @@ def _mean(values: dict[int, float]) -> float | None:
 
 
 def first_line(what: str) -> str:
-    """Give what is wrong in one line, without the diff that may follow."""
+    """Return what is wrong in one line, without the diff that may follow."""
     return what.partition("\n")[0].rstrip(":")
 
 
@@ -246,7 +246,6 @@ def gate_headline(answer: GateAnswer, claims: Sequence[GateClaim]) -> str:
 
 
 def _least_worse(claim: GateClaim) -> float:
-    """Give how many times worse head is at least."""
     return claim.worse.low if claim.worse else 0.0
 
 
@@ -264,13 +263,13 @@ def _said(claim: GateClaim) -> str:
 
 
 def limit_words(claim: GateClaim) -> str:
-    """Give the limit as it is asked for: `+5%`, of a throughput `−5%`."""
+    """Return the limit as it is asked for: `+5%`, of a throughput `−5%`."""
     sign = "−" if METRICS[claim.metric].metric.better == "higher" else "+"
     return f"{sign}{percent(claim.tolerance)}"
 
 
 def change_range(claim: GateClaim) -> str:
-    """Give by how much head's value differs from baseline's: `−1.8 to +2.1%`, or `6.5–14×`."""
+    """Return by how much head's value differs from baseline's: `−1.8 to +2.1%`, or `6.5–14×`."""
     if claim.answer == "invalid":
         return "invalid"
     if claim.worse is None:
@@ -288,13 +287,12 @@ def change_range(claim: GateClaim) -> str:
 
 
 def _signed(share: float) -> str:
-    """Write a share of one in per cent with its sign, without the unit."""
     digits = 1 if abs(share) < 0.1 else 0
     return f"{share * 100:+.{digits}f}".replace("-", "−")
 
 
 def confirmed(first: GateJudgement, second: GateJudgement | None) -> GateJudgement:
-    """Give the answer of both measurements: a failure that the second one has as well, or none.
+    """Return the answer of both measurements: a failure that the second one has as well, or none.
 
     The second one has fresh builds and another order. What fails by bad luck, of noise or of how a
     build happens to lie in memory, hardly does so twice: a wrong failure takes two of them at the
@@ -326,7 +324,6 @@ def confirmed(first: GateJudgement, second: GateJudgement | None) -> GateJudgeme
 
 
 def _open(claim: GateClaim, again: GateClaim | None) -> GateClaim:
-    """Give a claim of an endpoint that failed once: it is open."""
     if claim.answer != "worse":
         return claim
     outcome = f"{change_range(again)} when measured again" if again else DUE

@@ -152,7 +152,7 @@ def gate(
 
 
 def _at_rate(text: str) -> "Iterator[Override]":
-    """Give an open loop at a rate; raise UserError for several."""
+    """Yield an open loop at a rate; raise UserError for several."""
     from webdyno.config import Override
     from webdyno.config.reading import written_value
 

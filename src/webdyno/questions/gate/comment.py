@@ -48,14 +48,14 @@ class GateComment:
 
 
 def gate_markdown(gate: GateJudgement, name: str = "") -> str:
-    """Give a comment for a pull request; `name` distinguishes several gates of one."""
+    """Return a comment for a pull request; `name` distinguishes several gates of one."""
     answer = gate_outcome(gate)
     named = answer._replace(words=f"{name} {answer.words}".strip())
     return markdown(doc.Document("", "", [doc.Headlines([named]), *claimed(gate)]))
 
 
 def details_markdown(gate: GateJudgement) -> str:
-    """Give the machine, and all functions that grew."""
+    """Return the machine, and all functions that grew."""
     lines = []
     if gate.machine:
         facts = (f"{term}: {said}" for term, said in machine_facts(gate.machine))
@@ -88,7 +88,7 @@ TAKE_NONE = {"--confirm", "--same-bodies", "--quiet", "--verbose"}
 
 
 def harmless(repeat: str) -> str:
-    """Give a command of webdyno that asks about revisions, by known flags; empty for any other.
+    """Return a command of webdyno that asks about revisions, by known flags; empty for any other.
 
     Who wrote it isn't who will paste it.
     """

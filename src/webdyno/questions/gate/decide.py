@@ -91,17 +91,16 @@ class GateQuestion(Question):
 
     @property
     def _claims_in_all(self) -> int:
-        """How many claims there are at all points."""
         return self._settings.endpoints * len(self._settings.worse_than)
 
     @property
     def piloted_variants(self) -> list[str]:
-        """Name the baseline once, and head."""
+        """The baseline once, and head."""
         baseline, _, head = self.experiment.variants
         return [baseline, head]
 
     def measured_alike(self, variant: str) -> list[str]:
-        """Name all variants: whatever one of the revisions needs, the others get as well."""
+        """Return all variants: whatever one of the revisions needs, the others get as well."""
         return [variant, *(other for other in self.experiment.variants if other != variant)]
 
     @cached_property
@@ -119,7 +118,7 @@ class GateQuestion(Question):
         return any(variants_whose_starts_differ(data.first(FEWEST_STARTS)))
 
     def most_rounds(self, data: PointData) -> int:
-        """Give the most rounds: more where starts decide, unless the user says."""
+        """Return the most rounds: more where starts decide, unless the user says."""
         given = data.measure.max_rounds
         more = given == DEFAULT_MOST_ROUNDS and self.starts_decide(data)
         return given * TIMES_THE_ROUNDS if more else given
@@ -160,11 +159,11 @@ class GateQuestion(Question):
         return False
 
     def reported_by(self, data: PointData, preflight: PreflightRecord) -> list[str]:
-        """Say what is other in head's responses, and what only one of the revisions has."""
+        """Return what is other in head's responses, and what only one of the revisions has."""
         return response_notes([preflight], endpoint_of(data))
 
     def outlook(self, points: Sequence[PointData], elapsed_s: float) -> str | None:
-        """Say after the first rounds which limits there is no time for, on a noisy machine."""
+        """Return, after the first rounds, which limits there is no time for on a noisy machine."""
         most = max(len(data.rounds) for data in points)
         if most < FEWEST_ROUNDS or (most < REPORTING_ROUNDS and elapsed_s < REPORTING_S):
             return None
@@ -176,7 +175,7 @@ class GateQuestion(Question):
         return self._lacking(going, min(int(share_s), self.most_rounds(going[0]))) or ""
 
     def _lacking(self, points: Sequence[PointData], given_rounds: int) -> str | None:
-        """Say which limits take more rounds than there are; None where these suffice."""
+        """Return which limits take more rounds than there are; None where these suffice."""
         seen = [data for data in points if len(data.rounds) >= FEWEST_ROUNDS]
         if not seen:
             return None
@@ -250,7 +249,6 @@ class GateQuestion(Question):
         )
 
     def _lacking_time(self, points: Sequence[PointData]) -> list[str]:
-        """Say what the limits take here."""
         measured = [data for data in points if data.rounds]
         rounds = max(len(data.rounds) for data in measured)
         return list(filter(None, [self._lacking(measured, rounds)]))
@@ -273,7 +271,7 @@ def _invalidating(
     waits: Sequence[EndpointWarning],
     variants: Sequence[str],
 ) -> EndpointWarning | None:
-    """Give what takes a claim's answer away; that requests wait only takes a pass away."""
+    """Return what takes a claim's answer away; that requests wait only takes a pass away."""
     claim = answered.claim
     if claim.limited:
         return None
@@ -289,7 +287,7 @@ def _is_open(answer: GateAnswer, claims: Sequence[GateClaim]) -> bool:
 
 
 def short_window_s(window_s: float, data: PointData) -> float:
-    """Give the length of slots that are short, but have answers enough for all metrics."""
+    """Return the length of slots that are short, but have answers enough for all metrics."""
     answers = min(
         sum(slot.load.requests.completed for slot in this_round.of(variant))
         for this_round in data.first(FEWEST_STARTS).rounds
@@ -300,7 +298,7 @@ def short_window_s(window_s: float, data: PointData) -> float:
 
 
 def failing(run: RunData, claims: Iterable[GateClaim]) -> dict[str, PointData]:
-    """Give the points where a gate fails, by their endpoints, the one that is surely worst first.
+    """Return the points where a gate fails, by their endpoints, the one that is surely worst first.
 
     Those are where a claim about CPU time fails before those where others do.
     """
@@ -322,7 +320,7 @@ def _growths(run: RunData, claims: Iterable[GateClaim]) -> Iterator[CostGrowth]:
 
 
 def _repeat(experiment: Experiment, claims: Sequence[GateClaim]) -> str:
-    """Give the command that asks again at the endpoints where it fails, or else at all of them."""
+    """Return the command that asks again, at the endpoints where it fails or else at all."""
     again = experiment.asks_as(GateSettings).repeat
     if not again:
         return ""
@@ -378,7 +376,7 @@ def _worse(claim: MeasuredClaim, answer: OneSidedAnswer) -> Interval:
 
 
 def _because(answered: AnsweredClaim, among: int) -> tuple[ClaimBecause, str]:
-    """Give what an answer rests on where no rule of validity is broken, as a code and in words."""
+    """Return what an answer rests on where no rule is broken, as a code and in words."""
     claim, answer = answered.claim, answered.one_sided
     if answer is None:
         cause = f"; most slots broke the rule {claim.excluded_by}" if claim.excluded_by else ""

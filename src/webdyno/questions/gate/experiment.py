@@ -180,7 +180,6 @@ def tolerances(texts: Sequence[str], caller: Caller) -> dict[str, float]:
 
 
 def _fault(limit: Threshold) -> str | None:
-    """Say what keeps a gate from asking this."""
     if limit.variant:
         return f"a gate asks about head alone; omit {limit.variant}"
     rule = METRICS[limit.metric]
@@ -219,7 +218,7 @@ class _Variant:
         return None if revision.has_changes else revision.text
 
     def commits_to(self, head: "_Variant") -> str:
-        """Name the commits between both; empty where these aren't revisions."""
+        """Return the commits between both; empty where these aren't revisions."""
         if self.files is None or head.files is None:
             return ""
         return self.files.repository.commits_between(self.files.revision, head.files.revision)
@@ -234,7 +233,6 @@ class Files:
 
 
 def _variant(asked: str, flag: str, catalogue: Catalogue) -> _Variant:
-    """Find out what is requested; raise UserError for a revision that isn't there."""
     from webdyno.systems.kinds import is_own
     from webdyno.systems.revisions.repository import Repository
 
@@ -264,7 +262,6 @@ class _WithoutRequests:
 
     @property
     def data(self) -> dict[str, Any]:
-        """Give the experiment as TOML has it."""
         return {key: value for key, value in self.source.data.items() if key != REQUESTS}
 
     @property
@@ -273,7 +270,6 @@ class _WithoutRequests:
         return self.source.folder
 
     def place(self, where: KeyPath) -> str:
-        """Name the flag, or file and line."""
         return self.source.place(where)
 
 
@@ -338,7 +334,7 @@ def repeat_command(
     site: str | None,
     overrides: Sequence[Override],
 ) -> str:
-    """Give the command that asks the same of the same revisions, but for endpoints.
+    """Return the command that asks the same of the same revisions, but for endpoints.
 
     `named`: flags and what they name. Empty where that can't be known in one line: of keywords, of
     long flags, and of curl commands, which may hold secrets.
@@ -358,7 +354,7 @@ def repeat_command(
 
 
 def _endpoints(asked: AskedGate, project: "Project | None", caller: Caller) -> list[str]:
-    """Name those that the flags choose, of all that they or webdyno.toml ask for.
+    """Return those that the flags choose, of all that they or webdyno.toml ask for.
 
     Raise UserError, with the flag or the line, where that isn't right.
     """
@@ -371,7 +367,6 @@ def _endpoints(asked: AskedGate, project: "Project | None", caller: Caller) -> l
 
 
 def _all_endpoints(asked: Sequence[Override], project: "Project | None") -> list[str]:
-    """Name what the flags ask for, or else what `[[requests]]` of webdyno.toml does."""
     given = next((setting for setting in asked if setting.key == (REQUESTS,)), None)
     if given is not None:
         return _names(given.value, lambda _: given.flag)

@@ -77,7 +77,6 @@ def measure_growth(run: RunFolder, catalogue: Catalogue, caller: Caller) -> None
 
 
 def _fault(run: RunFolder) -> str:
-    """Say why nothing can be profiled; empty where it can."""
     from webdyno.probes.profile import sampling_fault
 
     if run.head.experiment.testbed.kind == "cluster":
@@ -142,7 +141,7 @@ class Bisection:
 
     @property
     def headline(self) -> str:
-        """Say what was found."""
+        """What was found."""
         if self.tried[0].answer is not GateAnswer.FAIL:
             return f"{self.bad.name} compared with {self.good}: {self.tried[0].why}"
         if len(self.suspects) == 1:
@@ -154,7 +153,7 @@ class Bisection:
 
     @property
     def small_print(self) -> str:
-        """Say how sure that is: the risks of all gates add up at most."""
+        """How sure that is: the risks of all gates add up at most."""
         risk = min(RISK * len(self.tried), 1.0)
         return (
             f"{count(len(self.tried), 'gate')}, each wrong in at most {percent(RISK)}; so this "
@@ -164,7 +163,7 @@ class Bisection:
 
 
 def bisection_document(bisection: Bisection) -> doc.Document:
-    """Give the answer, and each commit that was measured."""
+    """Return the answer, and each commit that was measured."""
     head = doc.Headline(*HEADLINES[bisection.answer], bisection.headline)
     suspects = [
         doc.Paragraph(suspect.name) for suspect in bisection.suspects if len(bisection.suspects) > 1
@@ -243,7 +242,7 @@ ENOUGH_S = 3600.0
 
 
 def profile_experiment(point: PointData, catalogue: Catalogue, given_s: float) -> Experiment:
-    """Give the experiment that samples a gate's baseline and head at one of its points.
+    """Return the experiment that samples a gate's baseline and head at one of its points.
 
     With the times that were found for it there; for `given_s` at most, where time is a limit.
     """

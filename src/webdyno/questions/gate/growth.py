@@ -70,7 +70,7 @@ NO_NAMES = (
 def growth_at(
     data: PointData, endpoint: str, profile: PointData | None, lacking: str = ""
 ) -> CostGrowth:
-    """Say what grew at a point of a gate; `profile` has its profile rounds.
+    """Return what grew at a point of a gate; `profile` has its profile rounds.
 
     `lacking`: why there are none.
     """
@@ -90,7 +90,7 @@ def growth_at(
 
 
 def functions_apart(profile: PointData) -> tuple[Explanation | None, int]:
-    """Take the difference of CPU per request apart by function; give the rounds that report it."""
+    """Return the difference in CPU per request by function, and how many rounds have it."""
     valid = valid_for(profile, CPU_TIME)
     both = [pair for pair in slots_of_both(valid, HEAD, BASELINE) if all(map(_has_functions, pair))]
     apart = list(_worth_a_part(both))
@@ -105,7 +105,7 @@ def _has_functions(slots: Sequence[SlotRecord]) -> bool:
 
 
 def _worth_a_part(both: Sequence[Both]) -> Iterator[str]:
-    """Name the functions that have some share of the CPU time of either revision."""
+    """Yield the functions that have some share of the CPU time of either revision."""
     if not both:
         return
     of_each = [[slot for slots in side for slot in slots] for side in zip(*both, strict=True)]
@@ -130,7 +130,7 @@ def _in_others(slot: SlotRecord, names: frozenset[str]) -> float:
 
 
 def grown_parts(explanation: Explanation, least_share: float) -> list[CpuPart]:
-    """Give the parts that head surely has more of, the largest first.
+    """Return the parts that head surely has more of, the largest first.
 
     Each by so much of the whole difference at least.
     """
@@ -144,7 +144,7 @@ def grown_parts(explanation: Explanation, least_share: float) -> list[CpuPart]:
 
 
 def _without_names(sampled: Explanation) -> str:
-    """Say why the largest part of what grew has no name of a function, where that is so."""
+    """Return why the largest part of what grew has no name of a function, where that is so."""
     largest = max(sampled.parts, key=lambda part: part.more_us.estimate)
     if any(".py)" in part.what for part in sampled.parts):
         return ""
@@ -152,7 +152,7 @@ def _without_names(sampled: Explanation) -> str:
 
 
 def _other_counts(data: PointData) -> Iterator[OtherCount]:
-    """Give what else is counted per request, where it differs for sure and by enough."""
+    """Yield what else is counted per request, where it differs for sure and by enough."""
     for name in COUNTED:
         if (count := _other_count(data, METRICS[name])) is not None:
             yield count
@@ -177,7 +177,7 @@ REPORTING = 0.01
 
 
 def growth_line(growth: CostGrowth, *, waits: bool = True) -> str:
-    """Say by how much CPU per request grew at an endpoint, and which functions take it."""
+    """Return by how much CPU per request grew at an endpoint, and which functions take it."""
     whole = growth.counted or growth.sampled
     if whole is None or whole.whole.more_us.low <= 0:
         said = f"{growth.endpoint}: CPU per request hasn't grown (95% confidence)"
@@ -197,7 +197,7 @@ def growth_line(growth: CostGrowth, *, waits: bool = True) -> str:
 
 
 def _named_parts(growth: CostGrowth) -> list[CpuPart]:
-    """Give the functions that grew most; where none is known, programs and kernel."""
+    """Return the functions that grew most; where none is known, programs and kernel."""
     for apart in (growth.sampled, growth.counted):
         if apart and (parts := grown_parts(apart, SMALL)):
             return [part for part in parts if part.what != ALL_ELSE][:MOST_IN_LINE]
@@ -210,7 +210,7 @@ def _more(part: CpuPart) -> str:
 
 
 def growth_tables(growths: list[CostGrowth]) -> Iterator[doc.Section]:
-    """Give the functions of each endpoint that was profiled, and their CPU time per request."""
+    """Yield the functions of each endpoint that was profiled, and their CPU time per request."""
     for growth in growths:
         if growth.sampled:
             rounds = count(growth.rounds, "profile round")
@@ -240,7 +240,7 @@ def _growth_row(part: CpuPart) -> list[doc.Cell | str]:
 
 
 def _range(more_us: Interval) -> str:
-    """Give by how much a part grew: `+390–410 µs`, of one that shrank `−4.2 to −3.8 µs`."""
+    """Return by how much a part grew: `+390–410 µs`, of one that shrank `−4.2 to −3.8 µs`."""
     each_us, unit = latency_unit(abs(more_us.estimate))
     ends = (significant(end / each_us, 3) for end in (more_us.low, more_us.high))
     return f"{' to '.join(ends)} {unit}".replace("-", "−")

@@ -43,17 +43,14 @@ class EndpointWarning:
 
 
 def endpoint_of(data: PointData) -> str:
-    """Name what was asked there: the point's levels, or else all that the load asks for."""
+    """Return what was asked there: the point's levels, or else all that the load asks for."""
     named = [level(value) for value in data.point.levels.values()]
     labels = [request.label for request in data.experiment.requested]
     return ", ".join(named or labels or data.experiment.load.paths)
 
 
 def notes_on_starts(warnings: Sequence[EndpointWarning]) -> list[str]:
-    """Report variants whose starts differ, wherever it was seen first.
-
-    It's why more of them help.
-    """
+    """Return a note on each variant whose starts differ, which is why more of them help."""
     rule = START_RULES[0].name
     seen = {
         warning.warning.variant: warning
@@ -66,7 +63,7 @@ def notes_on_starts(warnings: Sequence[EndpointWarning]) -> list[str]:
 
 
 def statement_notes(run: RunData) -> list[str]:
-    """Report where a request of head takes other statements: what made it worse, perhaps."""
+    """Return where a request of head takes other statements, which may have made it worse."""
     return [
         f"{endpoint_of(point)}: {sentence}"
         for point in run.points
@@ -75,7 +72,7 @@ def statement_notes(run: RunData) -> list[str]:
 
 
 def differing(claims: Sequence[MeasuredClaim], among: int) -> list[str]:
-    """Report baselines that differ from themselves."""
+    """Return baselines that differ from themselves."""
     return [
         f"{claim.endpoint}: two copies of baseline differ by up to {percent(expm1(differs))} in "
         f"{claim.rule.short}; the limit is widened by as much"
@@ -87,7 +84,7 @@ def differing(claims: Sequence[MeasuredClaim], among: int) -> list[str]:
 def invalidating(
     warnings: Sequence[EndpointWarning], metric: str, variants: Sequence[str]
 ) -> EndpointWarning | None:
-    """Give the first that invalidates a metric of some variants."""
+    """Return the first that invalidates a metric of some variants."""
     return next(
         (warning for warning in warnings if warning.warning.invalidates(metric, variants)), None
     )
@@ -98,7 +95,7 @@ def notes_on(
     warnings: Sequence[EndpointWarning],
     headline: EndpointWarning | None,
 ) -> list[str]:
-    """Give a note for each rule that invalidated a claim, with all places where it fired.
+    """Return a note for each rule that invalidated a claim, with all places where it fired.
 
     The headline's cause isn't reported again, nor is what merely follows from a cause.
     """
@@ -111,7 +108,7 @@ def notes_on(
 
 
 def fixes(rules: Collection[str], warnings: Sequence[EndpointWarning]) -> list[str]:
-    """Give a note for each rule that left too few rounds: what it found, and what to do."""
+    """Return a note for each rule that left too few rounds: what it found, and what to do."""
     by_rule = {
         warning.warning.rule: warning.warning
         for warning in reversed(warnings)
@@ -134,7 +131,7 @@ def _sentence(text: str) -> str:
 
 
 def _elsewhere(first: EndpointWarning, those: Sequence[EndpointWarning]) -> str:
-    """Name the other variants and endpoints of which the same is found."""
+    """Return the other variants and endpoints of which the same is found."""
     variants = {
         warning.warning.variant: None
         for warning in those
@@ -148,7 +145,7 @@ def _elsewhere(first: EndpointWarning, those: Sequence[EndpointWarning]) -> str:
 
 
 def only_in(preflights: Sequence[PreflightRecord]) -> OnlyIn | None:
-    """Say which revision alone has what an endpoint asks for; None where that can't be said.
+    """Return which revision alone has what an endpoint asks for; None where that can't be said.
 
     Whatever is asked there first has to be absent from the other one, and to be right in this one.
     """
@@ -171,7 +168,7 @@ def _is_right(response: Response) -> bool:
 
 
 def absent_words(only: OnlyIn, preflights: Sequence[PreflightRecord]) -> str:
-    """Say why an endpoint isn't judged that only one revision has."""
+    """Return why an endpoint isn't judged that only one revision has."""
     other = HEAD if only == "baseline" else BASELINE
     responses = [response for record in preflights for response in record.responses.get(other, [])]
     status = next((response.status for response in responses if _is_absent(response)), None)
@@ -181,7 +178,7 @@ def absent_words(only: OnlyIn, preflights: Sequence[PreflightRecord]) -> str:
 
 
 def other_responses(preflights: Sequence[PreflightRecord], endpoint: str) -> Iterator[str]:
-    """Say in what head's responses differ from the baseline's: other work may take other time.
+    """Yield in what head's responses differ from the baseline's: other work may take other time.
 
     Not of pages that differ from one response of the baseline to the next.
     """
@@ -216,7 +213,7 @@ def _differs(before: Response, after: Response) -> str:
 
 
 def response_notes(preflights: Sequence[PreflightRecord], endpoint: str) -> list[str]:
-    """Say what a reader should know of the responses at an endpoint."""
+    """Return what a reader should know of the responses at an endpoint."""
     if only := only_in(preflights):
         return [f"{endpoint}: {absent_words(only, preflights)}"]
     return [f"{endpoint}: {sentence}" for sentence in other_responses(preflights, endpoint)]
@@ -265,7 +262,7 @@ def needed_rounds(
 
 
 def _noise(claim: MeasuredClaim) -> float | None:
-    """Give the standard deviation of head's distance in a round, in ln; None with one round."""
+    """Return the standard deviation of head's distance in a round, in ln; None with one round."""
     freedom = 2 * (len(claim.d) - 1)
     if len(claim.d) < FEWEST_ROUNDS:
         return None
@@ -274,7 +271,7 @@ def _noise(claim: MeasuredClaim) -> float | None:
 
 
 def _reach(sd: float, rounds: int, claim: MeasuredClaim, measure: Measure) -> float:
-    """Give how far a bound will be from the mean after so many rounds."""
+    """Return how far a bound will be from the mean after so many rounds."""
     most = claim.most_rounds or measure.max_rounds
     level = look_level(min(rounds, most), measure.min_rounds, most, RISK)
     return float(stdtrit(rounds - 1, 1 - level) * sd / rounds**0.5)
@@ -294,7 +291,7 @@ def _rounds(sd: float, half_width: float, claim: MeasuredClaim, measure: Measure
 
 
 def noisy_words(needed: Sequence[NeededRounds], round_s: float, given_rounds: int) -> str | None:
-    """Say how long the limits take here, and what the given rounds say; None where they suffice.
+    """Return how long the limits take here, and what the given rounds say; None where they suffice.
 
     `round_s`: of a round at all endpoints.
     """

@@ -47,7 +47,6 @@ class GateSettings(QuestionSettings):
 
     @model_validator(mode="after")
     def _some_is_left(self) -> Self:
-        """Refuse to let all of what should be high be lost."""
         for metric, share in self.worse_than.items():
             if METRICS[metric].metric.better == "higher" and share >= 1:
                 raise ValueError(f"worse_than.{metric}: nothing is less by 100% or more")

@@ -83,11 +83,11 @@ class GateWhole:
         return EXITS[self.gate.answer]
 
     def blocks(self) -> Iterator[doc.Block]:
-        """Give each claim with its figures, the notes, and what it rests on."""
+        """Return each claim with its figures, the notes, and what it rests on."""
         return claimed(self.gate)
 
     def sections(self, folder: Path, view: RunView) -> Iterator[doc.Block]:
-        """Give the claims, what grew, and the profile rounds' pages, those that are there."""
+        """Yield the claims, what grew, and the profile rounds' pages, those that are there."""
         yield doc.Section("Checks", list(self.blocks()))
         yield from growth_tables(self.gate.grew)
         links = [
@@ -100,7 +100,7 @@ class GateWhole:
             yield doc.Section("Flame graphs of both revisions", [doc.Links(alongside)])
 
     def next_steps(self, run: Path) -> doc.Facts:
-        """Give what finds the cause of a failure, or what may still bring an answer."""
+        """Return what finds the cause of a failure, or what may still bring an answer."""
         gate = self.gate
         if gate.answer is GateAnswer.FAIL and not any(growth.sampled for growth in gate.grew):
             return [("Next", command("explain", run, "--profile"))]
@@ -112,17 +112,16 @@ class GateWhole:
 
 
 def gate_outcome(gate: GateJudgement) -> doc.Headline:
-    """Give the answer and why it is that."""
     return doc.Headline(*HEADLINES[gate.answer], gate.headline)
 
 
 def gate_document(gate: GateJudgement) -> doc.Document:
-    """Give the answer, each claim with its figures, and what else is to be known."""
+    """Return the answer, each claim with its figures, and what else is to be known."""
     return doc.Document("", "", [doc.Headlines([gate_outcome(gate)]), *claimed(gate)])
 
 
 def claimed(gate: GateJudgement) -> Iterator[doc.Block]:
-    """Give each claim with its figures, the notes, and what it rests on."""
+    """Yield each claim with its figures, the notes, and what it rests on."""
     if gate.claims:
         endpoints = dict.fromkeys(claim.endpoint for claim in gate.claims)
         yield doc.Table(
@@ -160,12 +159,11 @@ def _figure(metric: str, value: float | None) -> str:
 
 
 def gate_facts(gate: GateJudgement) -> doc.Facts:
-    """Give what an answer rests on, in a line each; all media have them."""
+    """Return what an answer rests on, in a line each; all media have them."""
     return list(chain.from_iterable(fact(gate) for fact in FACTS))
 
 
 def _compared(gate: GateJudgement) -> Iterator[tuple[str, str]]:
-    """Say what was held against what, how long, and how sure it is."""
     named = gate.baseline if "baseline" in gate.baseline else f"{gate.baseline} (baseline)"
     said = f"{gate.head} vs {named}"
     if gate.rate_rps is not None:
@@ -178,7 +176,6 @@ def _compared(gate: GateJudgement) -> Iterator[tuple[str, str]]:
 
 
 def _costs(gate: GateJudgement) -> Iterator[tuple[str, str]]:
-    """Say what both cost at an arrival rate, endpoint by endpoint, where it has such a cost."""
     costs = [
         f"{claim.endpoint} {_cores(claim.head)} against {_cores(claim.baseline)}"
         for claim in gate.claims
@@ -194,7 +191,6 @@ def _cores(cpu_us: float) -> str:
 
 
 def _noise(gate: GateJudgement) -> Iterator[tuple[str, str]]:
-    """Say by how much the baseline's two copies differ at most, metric by metric."""
     most: dict[str, float] = {}
     for claim in gate.claims:
         if claim.noise is not None:
@@ -205,7 +201,6 @@ def _noise(gate: GateJudgement) -> Iterator[tuple[str, str]]:
 
 
 def _why_it_fails(gate: GateJudgement) -> Iterator[tuple[str, str]]:
-    """Say what grew, in which commits, and how to see it again."""
     if gate.answer is not GateAnswer.FAIL:
         return
     yield from (
@@ -226,6 +221,5 @@ FACTS: list[Callable[[GateJudgement], Iterable[tuple[str, str]]]] = [
 
 
 def _waits(gate: GateJudgement, endpoint: str) -> bool:
-    """Whether an endpoint is worse in what takes time."""
     worse = [claim.metric for claim in gate.of("worse") if claim.endpoint == endpoint]
     return any(METRICS[metric].kind in {"throughput", "latency"} for metric in worse)

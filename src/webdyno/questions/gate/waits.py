@@ -16,7 +16,7 @@ LONGER_RULE = "waits-longer"
 
 
 def made_to_wait(data: PointData, gate: GateSettings) -> ValidityWarning | None:
-    """Report a head that keeps requests waiting; it invalidates a pass on CPU time.
+    """Return a warning about a head that keeps requests waiting; it invalidates a pass on CPU time.
 
     CPU time that is saved while requests wait is no saving. Head keeps them waiting, at an arrival
     rate, where they wait longer than those of both copies of the baseline. All endpoints and
@@ -41,7 +41,7 @@ def made_to_wait(data: PointData, gate: GateSettings) -> ValidityWarning | None:
 
 
 def _waits(data: PointData, gate: GateSettings) -> Iterator[Wait]:
-    """Give those that are longer than with both copies, but for what has a limit of its own."""
+    """Yield those that are longer than with both copies, but for what has a limit of its own."""
     baseline, again, head = data.experiment.variants
     confidence = 1 - RISK / (gate.endpoints * len(WAITING))
     valid = valid_for(data, WAITING["p50"])

@@ -68,12 +68,12 @@ class Standings:
         return [variant for variant in self.variants if variant in still_open]
 
     def against(self, variant: str, other: str) -> Comparison:
-        """Give the comparison of two variants as one of the first of them with the second."""
+        """Return the comparison of two variants as one of the first of them with the second."""
         comparison = self.pairs.get((variant, other))
         return comparison if comparison is not None else _turned(self.pairs[other, variant])
 
     def rank(self, variant: str) -> Rank:
-        """Give the ranks that a variant may have."""
+        """Return the ranks that a variant may have."""
         verdicts = [
             self.against(variant, other).verdict for other in self.variants if other != variant
         ]
@@ -85,7 +85,7 @@ class Standings:
 
 
 def rounds_to_a_look(experiment: Experiment) -> int:
-    """Give how many rounds it takes until the exact test can distinguish each two variants."""
+    """Return how many rounds it takes until the exact test can distinguish each two variants."""
     variants = len(experiment.variants)
     return fewest_rounds(experiment.measure, variants * (variants - 1) // 2, ALPHA / 2)
 
@@ -149,7 +149,6 @@ def standings(
 
 
 def _looks(rounds: int, first: int, *, to_the_end: bool) -> list[int]:
-    """Give after how many rounds the ranks were looked at."""
     looks, due = [], first
     while due <= rounds:
         looks.append(due)
@@ -167,7 +166,7 @@ def _valid(data: PointData, rounds: int, rule: MetricRule) -> PointData:
 def judge_ranking(
     data: PointData, warnings: Sequence[ValidityWarning]
 ) -> tuple[Ranking, list[Comparison]]:
-    """Give the ranks, and the comparison of each variant with the one that is shown first."""
+    """Return the ranks, and the comparison of each variant with the one that is shown first."""
     metric = data.measure.decide_on
     invalidated = {
         variant: warning.what
@@ -195,7 +194,7 @@ def judge_ranking(
 
 
 def verdict_on(ranking: Ranking, compared: Sequence[Comparison]) -> Verdict:
-    """Say whether there is one that comes first; equal ones may do so together."""
+    """Return whether there is one that comes first; equal ones may do so together."""
     if len(ranking.ranks) < 2:
         return Verdict.INVALID
     if ranking.is_unmeasured:
@@ -209,7 +208,7 @@ def verdict_on(ranking: Ranking, compared: Sequence[Comparison]) -> Verdict:
 
 
 def _typical_gains(data: PointData) -> dict[str, float]:
-    """Give ln of each variant's value, the mean of its rounds, so that more is better."""
+    """Return ln of each variant's value, the mean of its rounds, so that more is better."""
     rule = METRICS[data.measure.decide_on]
     valid = _valid(data, len(data.rounds), rule)
     sign = 1 if rule.metric.better == "higher" else -1
@@ -236,7 +235,6 @@ def _without_rank(metric: str, variant: str, first: str, why: str) -> Comparison
 
 
 def _turned(comparison: Comparison) -> Comparison:
-    """Give a comparison as seen from its other variant."""
     sampling_verdict = comparison.sampling_verdict
     return inverted(comparison).replace(
         a=comparison.b,
@@ -248,7 +246,6 @@ def _turned(comparison: Comparison) -> Comparison:
 
 @derived
 def _still_open(data: PointData) -> list[str]:
-    """Name the variants whose rank more rounds can say something of."""
     return standings(data).racing
 
 
@@ -258,7 +255,6 @@ class RankingQuestion(RaceQuestion):
     has_baseline: ClassVar[bool] = False
 
     def next_variants(self, data: PointData) -> list[str]:
-        """Name the variants whose rank is open."""
         return _still_open(data)
 
     def goes_on_without(self, failed: Collection[str]) -> bool:
@@ -272,7 +268,7 @@ class RankingQuestion(RaceQuestion):
 
     @property
     def stops_at(self) -> tuple[str, int]:
-        """Say what is enough, and before how many rounds it never stops."""
+        """What is enough, and before how many rounds it never stops."""
         return "every rank settled", self.fewest_rounds
 
     def stop(self, data: PointData, elapsed_s: float) -> Stop | None:

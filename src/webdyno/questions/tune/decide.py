@@ -18,16 +18,16 @@ class HalvingQuestion(RaceQuestion):
     """Which settings of one stack are better than its default, as tuning asks."""
 
     def next_variants(self, data: PointData) -> list[str]:
-        """Name the baseline, and of the others the half that is better after each round so far."""
+        """Return the baseline, and the others that were in the better half after each round."""
         return _better_halves(data)
 
     @property
     def piloted_variants(self) -> list[str]:
-        """Name the baseline, which speaks for other settings of its stack."""
+        """The baseline, which speaks for other settings of its stack."""
         return list(self.experiment.variants)[:1]
 
     def measured_alike(self, variant: str) -> list[str]:
-        """Name all variants: they are settings of one stack."""
+        """Return all variants: they are settings of one stack."""
         return [variant, *(other for other in self.experiment.variants if other != variant)]
 
     @cached_property
@@ -42,7 +42,7 @@ class HalvingQuestion(RaceQuestion):
 
 @derived
 def _better_halves(data: PointData) -> list[str]:
-    """Name the baseline, and of the others the half that is better after each round so far.
+    """Return the baseline, and of the others the half that is better after each round so far.
 
     All that was measured of a variant counts, against the baseline of the same rounds.
     """
@@ -60,7 +60,7 @@ def _better_halves(data: PointData) -> list[str]:
 
 
 def gains_on_baseline(data: PointData) -> dict[str, list[float]]:
-    """Give by how much each variant was better than the baseline, in ln, in each round of both.
+    """Return by how much each variant was better than the baseline, in ln, in each round of both.
 
     Variants without such a round are excluded.
     """

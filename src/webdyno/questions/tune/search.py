@@ -67,14 +67,14 @@ def space_of(settings: Mapping[str, Setting], fixed: Settings) -> dict[str, Sett
 
 
 def key_of(settings: Settings) -> tuple[tuple[str, SettingValue], ...]:
-    """Give settings as something to compare by."""
+    """Return settings as something to compare by."""
     return tuple(sorted(settings.items()))
 
 
 def next_settings(
     space: Space, tried: Sequence[TriedSettings], wanted: int, seed: int
 ) -> list[dict[str, SettingValue]]:
-    """Give settings that weren't tried yet, as many as are wanted unless there are fewer."""
+    """Return settings that weren't tried yet, as many as are wanted unless there are fewer."""
     if not tried:
         return _first_new(_spread(space, wanted, seed), [], wanted)
     known: list[Settings] = [settings.settings for settings in tried]
@@ -99,7 +99,7 @@ def _first_new(
 
 
 def best_of(tried: Sequence[TriedSettings]) -> TriedSettings | None:
-    """Give the best settings, doubt counted against them; None where none beat the default.
+    """Return the best settings, doubt counted against them; None where none beat the default.
 
     Few rounds say little of their own noise, so that of all settings counts.
     """
@@ -114,7 +114,7 @@ def best_of(tried: Sequence[TriedSettings]) -> TriedSettings | None:
 
 
 def shares_of(space: Space, tried: Sequence[TriedSettings], seed: int) -> list[SettingShare]:
-    """Report how much each setting explains, the largest first; nothing of a few settings.
+    """Return how much each setting explains, the largest first; nothing of a few settings.
 
     Hutter, Hoos, Leyton-Brown, "An efficient approach for assessing hyperparameter importance",
     ICML 2014 (fANOVA: over the whole space, wherever the search looked); ranges by the bootstrap.
@@ -177,7 +177,7 @@ def _turned(setting: Setting, value: SettingValue, rng: Random) -> SettingValue:
 
 
 def _share_of(setting: NumberSetting, value: float) -> float:
-    """Give where in its range a value is, from 0 to 1, as `_at` takes it."""
+    """Return where in its range a value is, from 0 to 1, as `_at` takes it."""
     low, high = setting.tuned_range
     if is_wide(setting):
         return log(value / low) / log(high / low)
@@ -185,7 +185,7 @@ def _share_of(setting: NumberSetting, value: float) -> float:
 
 
 def _at(setting: Setting, share: float) -> SettingValue:
-    """Give a setting's value at a share of its range: from 0 to 1, below it for one of a few."""
+    """Return a setting's value at a share of its range: from 0 to 1, below it for one of a few."""
     if not isinstance(setting, NumberSetting):
         values = values_of(setting)
         return values[int(share * len(values))]
@@ -198,7 +198,7 @@ def _at(setting: Setting, share: float) -> SettingValue:
 
 
 def values_of(setting: Setting) -> list[SettingValue]:
-    """Give the values of a setting that has a few."""
+    """Return the values of a setting that has a few."""
     if isinstance(setting, ChoiceSetting):
         return list((setting.tune and setting.tune.choices) or setting.choices)
     return [False, True]

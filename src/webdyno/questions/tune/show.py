@@ -37,7 +37,7 @@ class TuningShow(Show):
         ]
 
     def about_run(self, view: RunView, *, to_paste: bool) -> Iterator[doc.Section]:
-        """Say what tuning was worth, and what was done for it."""
+        """Yield what tuning was worth, and what was done for it."""
         tuning = view.head.experiment.tuning
         if tuning:
             gains = (line for point in view.points for line in tuning_gains(point))
@@ -54,7 +54,7 @@ class TuningShow(Show):
 
 
 def tuning_gains(point: PointView) -> Iterator[str]:
-    """Say what tuning was worth for each variant, by the rounds that came after it."""
+    """Yield what tuning was worth for each variant, by the rounds that came after it."""
     for tuned in point.data.experiment.tuning:
         comparison = _of_pair(point, tuned.variant, tuned.default_variant)
         if comparison is not None:
@@ -75,7 +75,7 @@ def _of_pair(point: PointView, variant: str, other: str) -> Comparison | None:
 
 
 def tuned_facts(tuned: TunedVariant) -> doc.Facts:
-    """Give what was done for one variant."""
+    """Return what was done for one variant."""
     rounds = f"{text.count(tuned.rounds, 'round')}, {text.count(tuned.measurements, 'measurement')}"
     tried = f"{text.count(tuned.tried, 'combination')} tried in {rounds}"
     facts = [
@@ -99,7 +99,7 @@ def _written(settings: dict[str, SettingValue]) -> str:
 
 
 def settings_toml(tuned: TunedVariant) -> str:
-    """Give what was found as lines for an experiment's file."""
+    """Return what was found as lines for an experiment's file."""
     settings = {setting: _short(value) for setting, value in tuned.settings.items()}
     return tomli_w.dumps({"variants": {tuned.name: {"settings": settings}}}).rstrip()
 

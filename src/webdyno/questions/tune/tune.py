@@ -149,7 +149,7 @@ class Contender:
         ).with_measure(budget_s=ROUND_BUDGET_S)
 
     def summary(self) -> TunedVariant:
-        """Give what was done and found, as it is kept with the final run."""
+        """Return what was done and found, as it is kept with the final run."""
         tried, best = self.tried, best_of(self.tried)
         in_rounds = [
             len(set(record.order))
@@ -286,7 +286,7 @@ class Tuning:
         return (self.folder / FINAL / HEAD_FILE).exists()
 
     def tunings(self) -> list[TunedVariant]:
-        """Report what was found for each variant."""
+        """Return what was found for each variant."""
         return [contender.summary() for contender in self.contenders]
 
     def times(self, time_s: float | None) -> TuningTimes:
@@ -297,7 +297,7 @@ class Tuning:
         return TuningTimes(SEARCHES_PART * part_s, part_s)
 
     def final(self, times: TuningTimes) -> Experiment | None:
-        """Give the experiment that judges what was found; None where that is nothing."""
+        """Return the experiment that judges what was found; None where that is nothing."""
         final = final_experiment(self.contenders, self.tunings(), self.experiment)
         if final is None or times.final_s is None:
             return final
@@ -305,7 +305,7 @@ class Tuning:
 
 
 def search_in_turns(contenders: Sequence[Contender], each_s: float, caller: Caller) -> bool:
-    """Give the variants batches in turns until their time is used up; False when interrupted."""
+    """Measure batches of all in turns until the time of each is used up; False if interrupted."""
     left = list(contenders)
     while going := sorted(
         (contender for contender in left if contender.fits(each_s)),
