@@ -89,7 +89,7 @@ def test_it_says_how_to_repeat_the_run() -> None:
 
 def test_second_lines_of_intervals_are_shown_and_explained() -> None:
     quiet, interfered = page(comparisons.decided()), page(comparisons.interference())
-    (found,) = runs.seen(comparisons.interference()).deciding[0].compared
+    (found,) = runs.seen(comparisons.interference()).deciding[0].comparisons
     assert worst_case_words(found) in interfered
     assert "Worst case: all interference is counted" in interfered
     assert "Worst case: all interference is counted" not in quiet

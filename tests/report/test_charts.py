@@ -61,9 +61,9 @@ def test_only_what_decides_is_on_the_axis_of_ratios() -> None:
 def test_the_band_is_the_one_the_judge_used_for_each_variant() -> None:
     run = comparisons.several_variants()  # nginx again is nginx's double, and noisy
     table = runs.seen(run).deciding[0]
-    deltas = {found.a: found.delta for found in table.compared}
+    deltas = {found.a: found.delta for found in table.comparisons}
     assert len(set(deltas.values())) > 1
-    for found in table.compared:
+    for found in table.comparisons:
         assert ratio_row(found)["even_high"] == 1 + found.delta
     figure = ratio_figure(table)
     assert figure
@@ -77,7 +77,7 @@ def test_the_bar_goes_on_to_the_interval_with_all_bounds() -> None:
     assert "The thin line is the worst-case CI" in interfered.note
     assert "The thin line" not in quiet.note
     assert "worst case 1." in interfered.panels[0].alt
-    (found,) = runs.seen(comparisons.interference()).deciding[0].compared
+    (found,) = runs.seen(comparisons.interference()).deciding[0].comparisons
     row = ratio_row(found)
     assert row["decisive_low"] < row["low"] < row["high"] == row["decisive_high"]
 

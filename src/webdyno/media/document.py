@@ -250,7 +250,7 @@ class Figure:
     without: str = ""
     """A variant that isn't in it: the baseline of ratios."""
 
-    def prefixed(self, prefix: str) -> "Figure":
+    def with_prefix(self, prefix: str) -> "Figure":
         """Return the figure under another name, for a page that has several of its kind."""
         panels = tuple(panel._replace(name=prefix + panel.name) for panel in self.panels)
         return replace(self, name=prefix + self.name, panels=panels)

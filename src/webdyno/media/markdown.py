@@ -21,7 +21,7 @@ APART = "\u200b"
 """Of no width: what stands on both sides belongs together for readers alone."""
 
 
-def unmarked(text: str, *, begins: bool = True) -> str:
+def without_markup(text: str, *, begins: bool = True) -> str:
     """Return what anybody wrote as text in one line: no markup, link, mention or quick action.
 
     `begins`: whether it may stand at the beginning of that line.
@@ -34,7 +34,7 @@ def unmarked(text: str, *, begins: bool = True) -> str:
 
 def within(text: str) -> str:
     """Return what anybody wrote as text behind something of ours in the same line."""
-    return unmarked(text, begins=False)
+    return without_markup(text, begins=False)
 
 
 def markdown(document: doc.Document) -> str:
@@ -45,7 +45,7 @@ def markdown(document: doc.Document) -> str:
     first, *blocks = document.blocks
     if document.title:
         blocks = [first, *blocks]
-        lines = [f"### {within(document.title)}", "", unmarked(document.about)]
+        lines = [f"### {within(document.title)}", "", without_markup(document.about)]
     elif isinstance(first, doc.Headlines):
         lines = [f"### {_in_one_line(first)}"]
     else:
@@ -72,14 +72,14 @@ def _lines(block: doc.Block, corner: str = "") -> Iterator[str]:
                 yield f"**{within(each.words)}**: {within(said)}"
         case doc.Counts():
             yield " · ".join(f"**{within(words)}**" for _, words in block.counts)
-            yield from ("", *(f"- {unmarked(sentence)}" for sentence in block.sentences))
+            yield from ("", *(f"- {without_markup(sentence)}" for sentence in block.sentences))
         case doc.Callout():
             fix = [f"→ {block.fix}"] if block.fix else []
             yield f"- **{within(block.name)}**: {within(' '.join([*block.lines, *fix]))}"
         case doc.Paragraph():
-            yield unmarked(f"{block.label}: {block.text}" if block.label else block.text)
+            yield without_markup(f"{block.label}: {block.text}" if block.label else block.text)
         case doc.FactList():
-            yield from (f"{unmarked(term)}: {within(said)}  " for term, said in block.facts)
+            yield from (f"{without_markup(term)}: {within(said)}  " for term, said in block.facts)
         case doc.Table():
             yield from _table(block, corner)
         case doc.Section():

@@ -91,13 +91,13 @@ def _drawn(block: doc.Block, width: int) -> Iterator[RenderableType]:
             yield from _headlines(block, width)
         case doc.Counts():
             yield Text("  ").join(_badge(verdict, words) for verdict, words in block.counts)
-            yield from (wrapped(sentence, width, "bold") for sentence in block.sentences)
+            yield from (wrap_text(sentence, width, "bold") for sentence in block.sentences)
         case doc.Callout():
             yield _inside(_callout(block, width - INDENT))
         case doc.Paragraph():
             said = f"{block.label}: {block.text}" if block.label else block.text
             style = STYLES[block.tone] if block.tone else LOOKS[block.look]
-            yield wrapped(said, width, style)
+            yield wrap_text(said, width, style)
         case doc.FactList():
             yield _facts(block, width)
         case doc.Table():
@@ -113,7 +113,7 @@ def _drawn(block: doc.Block, width: int) -> Iterator[RenderableType]:
 def _section(section: doc.Section, width: int) -> Iterator[RenderableType]:
     """Draw a heading, and what belongs under it without empty lines between."""
     said = f"{section.heading}: {section.brief}" if section.brief else section.heading
-    yield wrapped(said, width, "dim italic" if section.soft else "bold")
+    yield wrap_text(said, width, "dim italic" if section.soft else "bold")
     before: doc.Block | None = None
     for block in section.blocks:
         both_facts = type(block) is type(before) is doc.FactList
@@ -131,10 +131,10 @@ def _headlines(block: doc.Headlines, width: int) -> Iterator[RenderableType]:
     if block.about:
         yield Text(block.about, style="bold")
     for headline in block.headlines:
-        said = wrapped(f"{headline.words}: {headline.sentence}", width, "bold")
+        said = wrap_text(f"{headline.words}: {headline.sentence}", width, "bold")
         said.stylize(STYLES[headline.tone], 0, len(headline.words))
         yield said
-        yield from (wrapped(line, width) for line in headline.further)
+        yield from (wrap_text(line, width) for line in headline.further)
 
 
 def _badge(tone: Verdict, words: str) -> Text:
@@ -143,8 +143,8 @@ def _badge(tone: Verdict, words: str) -> Text:
 
 def _callout(callout: doc.Callout, width: int) -> Iterator[RenderableType]:
     yield Text.assemble((f"⚠ {callout.name}", STYLES[callout.tone]), (f"  {callout.means}", "dim"))
-    yield from (wrapped(line, width) for line in callout.lines)
-    yield wrapped(f"→ {callout.fix}", width)
+    yield from (wrap_text(line, width) for line in callout.lines)
+    yield wrap_text(f"→ {callout.fix}", width)
 
 
 def _facts(block: doc.FactList, width: int) -> Grid:
@@ -153,7 +153,7 @@ def _facts(block: doc.FactList, width: int) -> Grid:
     grid = _grid()
     for number, (term, said) in enumerate(block.facts):
         style = STYLES[block.tone] if block.tone and number == 0 else "dim"
-        grid.add_row(wrapped(term, longest, style), wrapped(said, width - longest - GAP))
+        grid.add_row(wrap_text(term, longest, style), wrap_text(said, width - longest - GAP))
     return grid
 
 
@@ -161,7 +161,7 @@ def _grid() -> Grid:
     return Grid.grid(padding=(0, GAP, 0, 0), pad_edge=False)
 
 
-def wrapped(said: str, width: int, style: str = "") -> Text:
+def wrap_text(said: str, width: int, style: str = "") -> Text:
     """Break text into lines, none between a number and its unit."""
     broken = [
         line
@@ -192,7 +192,7 @@ def _table(table: doc.Table, width: int) -> Iterator[RenderableType]:
             break
         columns.remove(spare)
     if table.style == "listed" and _together(list(map(_narrowest, columns))) > width:
-        yield from _listed(table, width)
+        yield from _two_lines_a_row(table, width)
         return
     widths = _fitting(columns, width)
     if any(column.heading for column in columns):
@@ -209,7 +209,7 @@ def _narrowest(column: _Drawn) -> int:
     return min(narrow, FEWEST_OF_NAMES) if column.column.kind == "name" else narrow
 
 
-def _listed(table: doc.Table, width: int) -> Iterator[RenderableType]:
+def _two_lines_a_row(table: doc.Table, width: int) -> Iterator[RenderableType]:
     for group in table.groups:
         yield Text(group.heading, style="bold")
         for name, *figures, last in group.cells:
@@ -217,8 +217,8 @@ def _listed(table: doc.Table, width: int) -> Iterator[RenderableType]:
             said = (
                 f"{what}: {figure.text}" for what, figure in zip(headings, figures, strict=True)
             )
-            yield _inside([wrapped(f"{name.text}: {last.text}", width - INDENT)])
-            yield _inside([_inside([wrapped("; ".join(said), width - 2 * INDENT)])])
+            yield _inside([wrap_text(f"{name.text}: {last.text}", width - INDENT)])
+            yield _inside([_inside([wrap_text("; ".join(said), width - 2 * INDENT)])])
 
 
 def _columns(table: doc.Table) -> Iterator[_Drawn]:

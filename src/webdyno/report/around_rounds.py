@@ -1,27 +1,23 @@
-"""What came before, between and after the rounds.
-
-The pre-flight check, pilots, adjustments, long looks.
-"""
+"""What came around the rounds: the pre-flight check, pilots, adjustments, long looks."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
 from webdyno.core import format as text
-from webdyno.core.base import Interval
 from webdyno.core.files import MIB
 from webdyno.core.looks import LongLook, LookPart, Slope
 from webdyno.core.records import AdjustmentRecord, PilotRecord, PreflightRecord, Response
 from webdyno.evidence.point_data import PointData
 from webdyno.media import document as doc
 
-Notify = Callable[[PilotRecord], float | None]
-COLD: tuple[tuple[str, Notify], ...] = (
+PilotFigure = Callable[[PilotRecord], float | None]
+COLD: tuple[tuple[str, PilotFigure], ...] = (
     ("first valid response", lambda pilot: pilot.cold.first_response_s),
     ("90% of its throughput", lambda pilot: pilot.cold.full_throughput_s),
     ("CPU until then", lambda pilot: pilot.cold.cpu_s),
 )
-SETTINGS: tuple[tuple[str, Notify], ...] = (
+SETTINGS: tuple[tuple[str, PilotFigure], ...] = (
     ("warm-up", lambda pilot: pilot.found.warmup_s),
     ("ramp-up", lambda pilot: pilot.found.ramp_up_s),
     ("window", lambda pilot: pilot.found.window_s),
@@ -31,11 +27,8 @@ SETTINGS: tuple[tuple[str, Notify], ...] = (
 
 def pilot_records(data: PointData) -> list[PilotRecord]:
     """Return the last pilot of each variant, those that held."""
-    return list(
-        {
-            record.variant: record for record in data.records if isinstance(record, PilotRecord)
-        }.values()
-    )
+    pilots = (record for record in data.records if isinstance(record, PilotRecord))
+    return list({pilot.variant: pilot for pilot in pilots}.values())
 
 
 def pilot_sections(data: PointData) -> Iterator[doc.Section]:
@@ -56,9 +49,9 @@ def pilot_sections(data: PointData) -> Iterator[doc.Section]:
 
 
 def _table(
-    pilots: Sequence[PilotRecord], what: str, columns: Sequence[tuple[str, Notify]]
+    pilots: Sequence[PilotRecord], what: str, columns: Sequence[tuple[str, PilotFigure]]
 ) -> doc.Table:
-    rows = [[pilot.variant, *(_seconds(say(pilot)) for _, say in columns)] for pilot in pilots]
+    rows = [[pilot.variant, *(_seconds(read(pilot)) for _, read in columns)] for pilot in pilots]
     heads = [doc.Column(what, "name"), *(doc.Column(name, "value") for name, _ in columns)]
     return doc.Table(heads, [doc.RowGroup(rows)], style="brief")
 
@@ -118,7 +111,7 @@ class PreflightRow:
 
 @dataclass(frozen=True)
 class Preflight:
-    """Everything that was looked at before the load."""
+    """Everything that was checked before the load."""
 
     variants: list[str]
     lines: list[PreflightRow]
@@ -153,9 +146,11 @@ def preflight_of(data: PointData) -> Preflight:
 
 
 def _lines(record: PreflightRecord) -> list[PreflightRow]:
+    # Variants may have paths of their own, so that requests belong together by their place.
+    requests = zip_longest(*record.responses.values())
     lines = [
-        _line(by_variant, what, say, wrong)
-        for by_variant in _by_request(record.responses)
+        _line(dict(zip(record.responses, responses, strict=True)), what, say, wrong)
+        for responses in requests
         for what, say, wrong in _ASPECTS
     ]
     for name in dict.fromkeys(name for each in record.facts.values() for name in each):
@@ -164,15 +159,6 @@ def _lines(record: PreflightRecord) -> list[PreflightRow]:
         }
         lines.append(PreflightRow("settings", name, by_variant, wrong=False))
     return [line for line in lines if set(line.by_variant.values()) != {text.MISSING}]
-
-
-def _by_request(responses: dict[str, list[Response]]) -> list[dict[str, Response | None]]:
-    """Put the variants' responses to the first request together, then to the second, and so on.
-
-    Variants may have paths of their own, so that requests belong together by their place.
-    """
-    rows = zip_longest(*responses.values())
-    return [dict(zip(responses, row, strict=True)) for row in rows]
 
 
 def _line(
@@ -199,10 +185,6 @@ def _status(response: Response) -> str:
         return response.error or "no response"
     wanted = "" if response.has_right_status else f", not {response.expected_status or '2xx'}"
     return f"{response.status}{wanted}"
-
-
-def _wrong_status(response: Response) -> bool:
-    return not response.has_right_status
 
 
 def _body(response: Response) -> str:
@@ -232,7 +214,7 @@ def _never(_: Response) -> bool:
 
 _ASPECTS: list[tuple[str, Callable[[Response], str], Callable[[Response], bool]]] = [
     ("path", lambda response: response.path, _never),
-    ("status", _status, _wrong_status),
+    ("status", _status, lambda response: not response.has_right_status),
     ("body", _body, _wrong_body),
     ("HTTP version", lambda response: response.http_version or text.MISSING, _never),
     ("TLS", lambda response: response.tls or text.MISSING, _never),
@@ -260,32 +242,29 @@ def how_it_changes(looks: Sequence[LongLook]) -> list[str]:
 
 
 def _slope_words(slope: Slope) -> str:
-    low, centre, high = slope.per_hour.low, slope.per_hour.estimate, slope.per_hour.high
-    return f"{WHAT[slope.metric]} {_signed(centre)} ({_signed(low)} to {_signed(high)})"
+    per_hour = slope.per_hour
+    ends = f"{_signed_share(per_hour.low)} to {_signed_share(per_hour.high)}"
+    return f"{WHAT[slope.metric]} {_signed_share(per_hour.estimate)} ({ends})"
 
 
-def _signed(share: float) -> str:
+def _signed_share(share: float) -> str:
     shown = text.percent(round(abs(share), SHARE_DIGITS))
     return shown if shown == "0%" else f"{'−' if share < 0 else '+'}{shown}"
 
 
 def part_words(part: LookPart) -> str:
     """Return a part in one line."""
-    return ", ".join(_part_words(part))
-
-
-def _part_words(part: LookPart) -> Iterator[str]:
-    yield f"{text.number(part.throughput_rps.estimate)} req/s ({_ends(part.throughput_rps)})"
+    rate = part.throughput_rps
+    ends = f"{text.number(rate.low)} to {text.number(rate.high)}"
+    words = [f"{text.number(rate.estimate)} req/s ({ends})"]
     for name, time_us in (("p50", part.p50_us), ("p99", part.p99_us)):
         if time_us:
-            yield f"{name} {text.latency(time_us.estimate)}"
+            words.append(f"{name} {text.latency(time_us.estimate)}")
     if part.server_cpu_us:
-        yield f"{text.latency(part.server_cpu_us.estimate)} of the servers' CPU time each"
+        cpu = text.latency(part.server_cpu_us.estimate)
+        words.append(f"{cpu} of the servers' CPU time each")
     if part.memory:
-        yield f"{text.significant(part.memory.median / MIB)} MiB"
+        words.append(f"{text.significant(part.memory.median / MIB)} MiB")
     if part.stalls:
-        yield f"{text.count(part.stalls, 'stall')}, {text.duration(part.stalled_s)} in all"
-
-
-def _ends(interval: Interval) -> str:
-    return f"{text.number(interval.low)} to {text.number(interval.high)}"
+        words.append(f"{text.count(part.stalls, 'stall')}, {text.duration(part.stalled_s)} in all")
+    return ", ".join(words)

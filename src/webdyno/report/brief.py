@@ -20,7 +20,6 @@ from webdyno.core.judgement import Judgement, Verdict
 from webdyno.media import document as doc
 from webdyno.media.markdown import markdown
 from webdyno.report.around_rounds import (
-    PreflightRow,
     adjustments_made,
     how_it_changes,
     pilot_sections,
@@ -46,6 +45,8 @@ NOISE_RULES = {"other-work", "steal", "client-cpu-starved", "client-stalled", "e
 """Warnings about what others did on the machine."""
 VARIANT = re.compile(r"variant (.+?): ")
 """How a warning begins that is about one."""
+MOST_DIFFERENCES = 8
+"""Differences between the responses that are shown; the page has them all."""
 
 
 def brief(view: RunView) -> doc.Document:
@@ -61,7 +62,11 @@ def in_full(view: RunView) -> doc.Document:
     answer = brief(view)
     if view.whole:
         return answer
-    return replace(answer, blocks=[*answer.blocks, *_details(view), doc.FactList(view.how)])
+    blocks = list(answer.blocks)
+    if not view.several:
+        blocks += _details_of_point(view)
+    blocks += [*adjustment_sections(view.points), *difference_sections(view.points)]
+    return replace(answer, blocks=[*blocks, doc.FactList(view.how)])
 
 
 def summary(view: RunView) -> str:
@@ -74,7 +79,12 @@ def _blocks(view: RunView) -> Iterator[doc.Block]:
     yield outcome(view)
     if view.several:
         yield from view.warnings
-        yield from _sweep(view)
+        if not view.deciding:
+            yield from said_of_deciding(view)
+            return
+        yield deciding_section(view)
+        yield from cost_sections(view.points, view.factors)
+        yield doc.FactList([("Failed requests", failed_requests(view.points))])
         return
     point = view.points[0]
     yield from _wrong_responses(point)
@@ -89,13 +99,6 @@ def _blocks(view: RunView) -> Iterator[doc.Block]:
     yield from run_sections(view)
     if not invalid and (facts := point_facts(point)):
         yield doc.FactList(facts)
-
-
-def _details(view: RunView) -> Iterator[doc.Block]:
-    if not view.several:
-        yield from _details_of_point(view)
-    yield from adjustment_sections(view.points)
-    yield from difference_sections(view.points)
 
 
 def _details_of_point(view: RunView) -> Iterator[doc.Block]:
@@ -118,7 +121,7 @@ def next_steps(view: RunView, run: Path) -> doc.Facts:
         measure = view.head.experiment.measure
         more = ["--time", typed_duration(measure.budget_s)] if measure.budget_is_limit else []
         return [("Continue", command("resume", run, *more))]
-    asked = asked_about([comparison for table in view.deciding for comparison in table.compared])
+    asked = asked_about([comparison for table in view.deciding for comparison in table.comparisons])
     if view.several or not asked or _is_invalid(view):
         return []
     lacking = [comparison.more_minutes for comparison in asked if comparison.more_minutes]
@@ -166,22 +169,9 @@ def _of_variants_together(lines: Sequence[str]) -> list[str]:
 
 
 def _is_in(said: str, line: str) -> bool:
-    """Whether a line stands in what was said, with or without whom it is about before it."""
+    """Whether a line was said, with or without whom it is about before it."""
     _, _, what = line.partition(": ")
     return line in said or bool(what and what in said)
-
-
-def _sweep(view: RunView) -> Iterator[doc.Block]:
-    if view.deciding:
-        yield deciding_section(view)
-        yield from cost_sections(view.points, view.factors)
-        yield doc.FactList([("Failed requests", failed_requests(view.points))])
-    else:
-        yield from said_of_deciding(view)
-
-
-MOST_DIFFERENCES = 8
-"""Differences between the responses that are shown; the page has them all."""
 
 
 def deciding_section(view: RunView) -> doc.Section:
@@ -202,7 +192,7 @@ def outcome(view: RunView) -> doc.Headlines | doc.Counts:
 def deciding_table(points: Sequence[PointView], factors: Sequence[str] = ()) -> doc.Table:
     """Return variants on the deciding metric with both CIs; of several points by `factors`."""
     tables = [point.deciding for point in points if point.deciding]
-    ranked = any(table.ranked for table in tables)
+    ranked = any(table.has_ranks for table in tables)
     return doc.Table(
         columns=[
             *map(doc.Column, factors),
@@ -316,10 +306,11 @@ def difference_sections(points: Sequence[PointView]) -> Iterator[doc.Section]:
         lines = sorted(differences.values(), key=lambda line: not line.wrong)
         more = len(lines) - MOST_DIFFERENCES
         rest = [doc.Paragraph(f"… and {more} more, in the report", look="soft")] if more > 0 else []
-        shown = doc.FactList([_difference(line) for line in lines[:MOST_DIFFERENCES]])
-        yield doc.Section("Differences found in the pre-flight check", [shown, *rest])
-
-
-def _difference(line: PreflightRow) -> tuple[str, str]:
-    by_variant = "; ".join(f"{variant}: {said}" for variant, said in line.by_variant.items())
-    return f"{line.about} · {line.what}{' (wrong)' * line.wrong}", by_variant
+        facts = [
+            (
+                f"{line.about} · {line.what}{' (wrong)' * line.wrong}",
+                "; ".join(f"{variant}: {said}" for variant, said in line.by_variant.items()),
+            )
+            for line in lines[:MOST_DIFFERENCES]
+        ]
+        yield doc.Section("Differences found in the pre-flight check", [doc.FactList(facts), *rest])

@@ -61,7 +61,7 @@ def in_practice(point: PointView) -> Iterator[str]:
         for comparison in judged.comparisons
         if comparison.metric == CPU_TIME and comparison.ratio
     ]
-    decided = [comparison.verdict in DECIDED for comparison in (*point.asked, *comparisons)]
+    decided = [comparison.verdict in DECIDED for comparison in (*point.decisive, *comparisons)]
     if len(data.experiment.variants) == 2 and len(comparisons) == 1 and all(decided):
         (only,) = comparisons
         if only.ratio:
@@ -90,7 +90,7 @@ def confidence(point: PointView) -> Iterator[str]:
     """Yield how sure the answer is in a word, and why."""
     asked = [
         comparison
-        for comparison in point.asked
+        for comparison in point.decisive
         if comparison.ratio and comparison.verdict is not Verdict.INVALID
     ]
     if not asked:

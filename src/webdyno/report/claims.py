@@ -101,14 +101,14 @@ def _words(row: ClaimRow) -> ClaimWords:
         study=row.study,
         claim=row.claim.says,
         published=row.claim.published or MISSING,
-        right=" ".join(_measured(row.claim, right)),
-        as_published=" ".join(_measured(row.claim, published)),
+        right=" ".join(_measured_words(row.claim, right)),
+        as_published=" ".join(_measured_words(row.claim, published)),
         outcome=row.outcome,
         why=row.reason or MISSING,
     )
 
 
-def _measured(claim: Claim, answer: GeneratorAnswer | None) -> Iterator[str]:
+def _measured_words(claim: Claim, answer: GeneratorAnswer | None) -> Iterator[str]:
     if answer is None:
         yield MISSING
         return

@@ -50,24 +50,24 @@ def how_measured(run: RunData, judged: Sequence[Judgement]) -> Facts:
     ]
     return [
         ("Rounds", _rounds(sum(judgement.rounds for judgement in judged), run)),
-        *_reported("Objectives", question_of(head.experiment).loading.aims),
-        *_reported("Paths", _paths(head.experiment)),
+        *_fact("Objectives", question_of(head.experiment).loading.aims),
+        *_fact("Paths", _paths(head.experiment)),
         ("Load", load_words(head.experiment.load_of_slots) + _but(head.experiment, "load.")),
-        *_reported("Load with", list(_load_with(head.experiment))),
-        *_reported("Variants", variant_words(head.experiment)),
+        *_fact("Load with", list(_load_with(head.experiment))),
+        *_fact("Variants", variant_words(head.experiment)),
         ("CPUs", host_cpus(head) if head.hosts else cpu_split(head.machine.split)),
         ("Stop rule", stop_rule(head.experiment)),
-        *_reported("Stopped", _stops(judged)),
-        *_reported("Long look", _long_looks(judged)),
-        *_reported("Measured load", _time_that_counts(counting_share(run.points))),
-        *_reported("Variation", _noise(judged)),
+        *_fact("Stopped", _stops(judged)),
+        *_fact("Long look", _long_looks(judged)),
+        *_fact("Measured load", _time_that_counts(counting_share(run.points))),
+        *_fact("Variation", _noise(judged)),
         ("Seed", str(measure.seed)),
         ("Load generator", head.load_generator),
         *(_responses(slots) if slots else []),
     ]
 
 
-def _reported(term: str, said: Sequence[str]) -> Facts:
+def _fact(term: str, said: Sequence[str]) -> Facts:
     return [(term, "; ".join(said))] if said else []
 
 
@@ -107,17 +107,19 @@ def _warmups(slots: Sequence[SlotRecord]) -> str:
     by_start: dict[tuple[int, str], list[SlotRecord]] = {}
     for slot in loads.values():
         by_start.setdefault((slot.round, slot.variant), []).append(slot)
-    lengths = _spread([sum(slot.load.measured_s for slot in each) for each in by_start.values()])
+    lengths = _shortest_to_longest(
+        [sum(slot.load.measured_s for slot in each) for each in by_start.values()]
+    )
     in_bursts = dict.fromkeys(variant for (_, variant), each in by_start.items() if len(each) > 1)
     bursts = f" (in bursts, with pauses: {', '.join(in_bursts)})" if in_bursts else ""
     return f", after {lengths} of warm-up{bursts}"
 
 
 def _lengths(slots: Sequence[SlotRecord], phase: str) -> str:
-    return _spread([slot.load.measured_s for slot in slots if slot.phase == phase])
+    return _shortest_to_longest([slot.load.measured_s for slot in slots if slot.phase == phase])
 
 
-def _spread(found_s: Sequence[float]) -> str:
+def _shortest_to_longest(found_s: Sequence[float]) -> str:
     lengths_s = [float(f"{value:.2g}") for value in found_s]
     ends_s = sorted({min(lengths_s, default=0.0), max(lengths_s, default=0.0)})
     return " to ".join(map(text.duration, ends_s))
@@ -205,7 +207,7 @@ def _responses(slots: Sequence[SlotRecord]) -> Iterator[tuple[str, str]]:
     busiest = max(slot.load.client.busy for slot in slots)
     yield "Busiest client thread", f"{text.percent(busiest)} of its time"
     yield from _send_delay([slot.load for slot in slots if slot.load.loop == "open"])
-    yield from _reported("Servers' own counts", list(_own_counts(slots)))
+    yield from _fact("Servers' own counts", list(_own_counts(slots)))
     if means := sorted({slot.servers.means for slot in slots if slot.servers.cpu_s}):
         yield "Server CPU read from", ", ".join(means)
 

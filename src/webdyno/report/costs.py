@@ -1,13 +1,13 @@
 """What variants cost: at a given arrival rate, at rest, and per request by all that is counted."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from statistics import fmean, median
+from typing import NamedTuple
 
 from webdyno.core import format as text
-from webdyno.core.cost import CostAtRate, CostAtRest
 from webdyno.core.explain import OverRounds
 from webdyno.core.files import MIB
 from webdyno.core.judgement import EndpointFigures, Judgement, VariantFacts
@@ -24,8 +24,7 @@ FEWEST_CALLS = 0.02
 """A call that is rarer says nothing of a request."""
 
 
-@dataclass(frozen=True)
-class Cost:
+class Cost(NamedTuple):
     """One thing that was counted, as each variant had it."""
 
     what: str
@@ -53,9 +52,9 @@ class _VariantSlots:
         return self.each(lambda seen: sum(count(use) or 0 for use in seen.services.values()))
 
 
-Notify = Callable[[_VariantSlots], float | None]
+CountOf = Callable[[_VariantSlots], float | None]
 
-PER_REQUEST: tuple[tuple[str, Notify], ...] = (
+PER_REQUEST: tuple[tuple[str, CountOf], ...] = (
     ("CPU time in programs, µs", lambda seen: 1e6 * seen.of_services(lambda use: use.cpu_user_s)),
     ("CPU time in the kernel, µs", lambda seen: 1e6 * seen.of_services(lambda use: use.cpu_sys_s)),
     ("context switches to wait", lambda seen: seen.of_services(lambda use: use.switches_voluntary)),
@@ -73,7 +72,7 @@ PER_REQUEST: tuple[tuple[str, Notify], ...] = (
     ("network bytes received", lambda seen: seen.each(lambda use: use.network.received_bytes)),
     ("network packets sent", lambda seen: seen.each(lambda use: use.network.sent_packets)),
 )
-STANDING: tuple[tuple[str, Notify], ...] = (
+STANDING: tuple[tuple[str, CountOf], ...] = (
     ("memory, MiB (PSS)", lambda seen: _largest(seen, lambda use: (use.pss_bytes or 0) / MIB)),
     (
         "memory at its peak, MiB (RSS)",
@@ -82,7 +81,7 @@ STANDING: tuple[tuple[str, Notify], ...] = (
     ("processes", lambda seen: _largest(seen, lambda use: use.processes)),
     ("threads", lambda seen: _largest(seen, lambda use: use.threads)),
 )
-HOST: tuple[tuple[str, Notify], ...] = (
+HOST: tuple[tuple[str, CountOf], ...] = (
     ("servers' CPUs busy, %", lambda seen: _share(seen, lambda use: use.host.servers, "busy_s")),
     ("client's CPUs busy, %", lambda seen: _share(seen, lambda use: use.host.client, "busy_s")),
     ("CPU time stolen by the hypervisor, %", lambda seen: _stolen(seen)),
@@ -106,16 +105,29 @@ GROUPS = {
 
 def costs(data: PointData, facts: Sequence[VariantFacts]) -> dict[str, list[Cost]]:
     """Return what is known of all variants, by group; what is nothing everywhere is excluded."""
-    seen = {variant: _seen(data.of_variant(variant)) for variant in data.experiment.variants}
+    seen = {}
+    for variant in data.experiment.variants:
+        slots = [slot for slot in data.of_variant(variant) if slot.readings]
+        seen[variant] = _VariantSlots(slots, [slot.readings for slot in slots if slot.readings])
     groups: dict[str, list[Cost]] = {}
-    if all(had.readings for had in seen.values()):
-        groups = {group: list(_known(wanted, seen)) for group, wanted in GROUPS.items()}
+    if all(slots.readings for slots in seen.values()):
+        for group, counts in GROUPS.items():
+            groups[group] = []
+            for what, count in counts:
+                figures = {variant: count(slots) for variant, slots in seen.items()}
+                if any(figures.values()):
+                    groups[group].append(_cost(what, figures))
         groups["Per request"][:0] = _by_service(seen)
-    if calls := _system_calls(data):
-        groups[SYSTEM_CALLS] = calls
-    groups["At the start"] = _starts(facts)
+    groups[SYSTEM_CALLS] = _system_calls(data)
+    if facts:
+        ready = {fact.variant: fact.ready_s and 1000 * fact.ready_s for fact in facts}
+        groups["At the start"] = [_cost("time to the first valid response, ms (median)", ready)]
     groups["Caches"] = _caches(facts)
     return {group: costs_of_group for group, costs_of_group in groups.items() if costs_of_group}
+
+
+def _cost(what: str, figures: Mapping[str, float | None]) -> Cost:
+    return Cost(what, {variant: _figure(figure) for variant, figure in figures.items()})
 
 
 def _system_calls(data: PointData) -> list[Cost]:
@@ -129,19 +141,14 @@ def _system_calls(data: PointData) -> list[Cost]:
     }
     calls = {call for counts in each.values() for call in counts}
     most = {call: max(counts[call] for counts in each.values()) for call in calls}
-    names = sorted(
-        (call for call in most if most[call] >= FEWEST_CALLS), key=lambda call: -most[call]
-    )
-    if not names:
+    frequent = [call for call in calls if most[call] >= FEWEST_CALLS]
+    if not frequent:
         return []
-    total = Cost(
-        "all", {variant: _figure(sum(counts.values())) for variant, counts in each.items()}
-    )
     return [
-        total,
+        _cost("all", {variant: sum(counts.values()) for variant, counts in each.items()}),
         *(
-            Cost(name, {variant: _figure(each[variant][name]) for variant in each})
-            for name in names
+            _cost(name, {variant: counts[name] for variant, counts in each.items()})
+            for name in sorted(frequent, key=lambda call: -most[call])
         ),
     ]
 
@@ -156,54 +163,30 @@ def _calls(slots: Sequence[SlotRecord]) -> defaultdict[str, float]:
     return per_response
 
 
-def _known(wanted: Iterable[tuple[str, Notify]], seen: dict[str, _VariantSlots]) -> Iterable[Cost]:
-    for what, notify in wanted:
-        figures = {variant: notify(value) for variant, value in seen.items()}
-        if any(figures.values()):
-            yield Cost(what, {variant: _figure(figure) for variant, figure in figures.items()})
-
-
-def _starts(facts: Sequence[VariantFacts]) -> list[Cost]:
-    ready = {fact.variant: _figure(fact.ready_s and 1000 * fact.ready_s) for fact in facts}
-    return [Cost("time to the first valid response, ms (median)", ready)] if ready else []
-
-
 def _caches(facts: Sequence[VariantFacts]) -> list[Cost]:
-    roles = dict.fromkeys(role for fact in facts for role in fact.hit_share)
+    shares = {fact.variant: fact.hit_share for fact in facts}
     return [
-        Cost(
+        _cost(
             f"keys asked for that {role} had, %",
-            {fact.variant: _percent(fact.hit_share.get(role)) for fact in facts},
+            {name: 100 * hit[role] if role in hit else None for name, hit in shares.items()},
         )
-        for role in roles
+        for role in dict.fromkeys(role for hit in shares.values() for role in hit)
     ]
 
 
-def _percent(share: float | None) -> str:
-    return _figure(None if share is None else 100 * share)
-
-
-def _seen(slots: Sequence[SlotRecord]) -> _VariantSlots:
-    return _VariantSlots(
-        [slot for slot in slots if slot.readings],
-        [slot.readings for slot in slots if slot.readings],
-    )
-
-
-def _by_service(seen: dict[str, _VariantSlots]) -> Iterable[Cost]:
-    roles = dict.fromkeys(
-        role for slot in seen.values() for use in slot.readings[:1] for role in use.services
-    )
-    if all(len(had.readings[0].services) < 2 for had in seen.values()):
+def _by_service(seen: Mapping[str, _VariantSlots]) -> Iterator[Cost]:
+    services = {variant: slots.readings[0].services for variant, slots in seen.items()}
+    if all(len(roles) < 2 for roles in services.values()):
         return
-    for role in roles:
-        by_variant = {
-            variant: _figure(value.each(partial(_cpu_us, role=role)))
-            if role in value.readings[0].services
-            else text.MISSING
-            for variant, value in seen.items()
-        }
-        yield Cost(f"CPU time of {role}, µs", by_variant)
+    for role in dict.fromkeys(role for roles in services.values() for role in roles):
+        cpu_us = partial(_cpu_us, role=role)
+        yield _cost(
+            f"CPU time of {role}, µs",
+            {
+                variant: slots.each(cpu_us) if role in services[variant] else None
+                for variant, slots in seen.items()
+            },
+        )
 
 
 def _cpu_us(readings: Readings, role: str) -> float:
@@ -217,9 +200,8 @@ def _largest(slots: _VariantSlots, state: Callable[[ServiceUse], float]) -> floa
 
 def _share(slots: _VariantSlots, cpus: Callable[[Readings], CpuUse], kind: str) -> float:
     total_s = sum(cpus(use).total_s for use in slots.readings)
-    return (
-        100 * sum(getattr(cpus(use), kind) for use in slots.readings) / total_s if total_s else 0.0
-    )
+    spent_s = sum(getattr(cpus(use), kind) for use in slots.readings)
+    return 100 * spent_s / total_s if total_s else 0.0
 
 
 def _stolen(slots: _VariantSlots) -> float:
@@ -253,8 +235,8 @@ def of_endpoints(judged: Judgement) -> dict[str, list[Cost]]:
     """Return by endpoint what each variant did with its requests."""
     return {
         endpoint.endpoint: [
-            Cost(what, {its.variant: notify(its) for its in endpoint.figures})
-            for what, notify in ASKED.items()
+            Cost(what, {its.variant: written(its) for its in endpoint.figures})
+            for what, written in ASKED.items()
         ]
         for endpoint in judged.endpoints
     }
@@ -301,23 +283,20 @@ def cost_sections(
         counted = any(cost.instructions for cost in costs)
         columns = [*COST_COLUMNS, *([INSTRUCTIONS] if counted else [])]
         rows = [(point, _cost_rows(point, counted=counted)) for point in points]
-        note = COST_NOTE + (INSTRUCTIONS_NOTE if counted else "")
+        uncounted = [
+            doc.Paragraph(f"Instructions per request: {why}", look="soft")
+            for why in dict.fromkeys(cost.uncounted for cost in costs if cost.uncounted)
+        ]
         yield doc.Section(
             "What it costs",
-            [_table(columns, rows, factors), *_uncounted(costs)],
-            note,
+            [_table(columns, rows, factors), *uncounted],
+            COST_NOTE + (INSTRUCTIONS_NOTE if counted else ""),
             "user and system time of all processes",
         )
     if any(point.judgement.at_rest for point in points):
         rows = [(point, _rest_rows(point)) for point in points]
         table = _table(REST_COLUMNS, rows, factors)
         yield doc.Section("At rest", [table], REST_NOTE, "nobody asks; CPU as a share of one")
-
-
-def _uncounted(costs: Sequence[CostAtRate]) -> Iterator[doc.Block]:
-    """Yield why nothing is said of instructions, where that was looked at."""
-    for why in dict.fromkeys(cost.uncounted for cost in costs if cost.uncounted):
-        yield doc.Paragraph(f"Instructions per request: {why}", look="soft")
 
 
 def _table(
@@ -338,51 +317,47 @@ def _table(
 
 def _cost_rows(point: PointView, *, counted: bool) -> Rows:
     known = {cost.variant: cost for cost in point.judgement.costs}
-    rows = ((known.get(name), _cost_row(name, known.get(name))) for name in _in_order(point))
-    return [[*row, *([_instructions(cost)] if counted else [])] for cost, row in rows]
-
-
-def _cost_row(variant: str, cost: CostAtRate | None) -> list[doc.Cell | str]:
-    if cost is None:  # such as one that is overloaded, which a warning says
-        return [variant, text.MISSING, "", text.MISSING]
-    cores = cost.cores_per_1000_rps
-    return [
-        variant,
-        doc.Cell(text.quantity(cores), strong=True),
-        doc.Cell(text.quantity_bounds(cores), soft=True),
-        text.quantity(cost.requests_per_core_s),
-    ]
-
-
-def _instructions(cost: CostAtRate | None) -> str:
-    known = cost.instructions if cost else None
-    return text.significant(known.median, 3) if known else text.MISSING
+    rows: Rows = []
+    for variant in _in_order(point):
+        cost = known.get(variant)
+        instructions = _median(cost.instructions if cost else None) if counted else None
+        if cost is None:  # such as one that is overloaded, which a warning says
+            row: list[doc.Cell | str] = [variant, text.MISSING, "", text.MISSING]
+        else:
+            cores = cost.cores_per_1000_rps
+            row = [
+                variant,
+                doc.Cell(text.quantity(cores), strong=True),
+                doc.Cell(text.quantity_bounds(cores), soft=True),
+                text.quantity(cost.requests_per_core_s),
+            ]
+        rows.append([*row, instructions] if instructions else row)
+    return rows
 
 
 def _rest_rows(point: PointView) -> Rows:
     known = {cost.variant: cost for cost in point.judgement.at_rest}
-    return [_rest_row(known[name]) for name in _in_order(point) if name in known]
+    rows: Rows = []
+    for cost in (known[variant] for variant in _in_order(point) if variant in known):
+        share = cost.cpu_share.median
+        rows.append(
+            [
+                cost.variant,
+                text.percent(share) if share >= LEAST_SHARE else "0%",
+                _median(cost.wake_ups_per_s),
+                _median(cost.memory_mib, " MiB"),
+                _median(cost.connection_kib, " KiB"),
+            ]
+        )
+    return rows
 
 
-def _rest_row(cost: CostAtRest) -> list[doc.Cell | str]:
-    return [
-        cost.variant,
-        _cpu_share(cost.cpu_share.median),
-        text.significant(cost.wake_ups_per_s.median, 3),
-        _median(cost.memory_mib, "MiB"),
-        _median(cost.connection_kib, "KiB"),
-    ]
-
-
-def _cpu_share(of_cpu: float) -> str:
-    return text.percent(of_cpu) if of_cpu >= LEAST_SHARE else "0%"
-
-
-def _median(values: OverRounds | None, unit: str) -> str:
-    return f"{text.significant(values.median, 3)} {unit}" if values else text.MISSING
+def _median(values: OverRounds | None, unit: str = "") -> str:
+    return f"{text.significant(values.median, 3)}{unit}" if values else text.MISSING
 
 
 def _in_order(point: PointView) -> list[str]:
+    """Return the variants in the order of the table of results."""
     if point.deciding:
         return [row.variant for row in point.deciding.rows]
     return list(point.data.experiment.variants)

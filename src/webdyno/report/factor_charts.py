@@ -56,7 +56,9 @@ def factor_figures(view: RunView) -> list[Figure]:
     metrics += [
         table.metric for table in next(point.alongside for point in view.points if point.deciding)
     ]
-    ratios = None if view.ranked else _ratios_along(view, axis)  # each point has its own baseline
+    ratios = (
+        None if view.has_ranks else _ratios_along(view, axis)
+    )  # each point has its own baseline
     figures = [ratios, *(_metric_along(view, axis, each) for each in metrics)]
     return [figure for figure in figures if figure]
 
@@ -172,7 +174,7 @@ def _ratios_along(view: RunView, axis: Axis) -> Figure | None:
     if not rows:
         return None
     metric = view.deciding[0].metric
-    compared = [comparison for table in view.deciding for comparison in table.compared]
+    compared = [comparison for table in view.deciding for comparison in table.comparisons]
     against = compared[0].b
     delta = max(comparison.delta for comparison in compared)
     farthest = max(abs(log(each)) for each in [1 + delta, *(row["value"] for row in rows)])
@@ -212,7 +214,7 @@ def _rows_of_ratios(points: Sequence[PointView], axis: Axis) -> Rows:
         }
         for point in points
         if point.deciding
-        for comparison in point.deciding.compared
+        for comparison in point.deciding.comparisons
         if comparison.ratio and comparison.decisive
     ]
 

@@ -108,7 +108,7 @@ def for_statisticians(point: PointView) -> Iterator[doc.Folded]:
     """Yield n, method, stopping rule, adjustment and exclusions, folded; of what was measured."""
     if point.deciding is None:
         return
-    compared = point.deciding.compared
+    compared = point.deciding.comparisons
     blocks: list[doc.Block] = [deciding_table([point])]
     if compared:
         blocks += [
@@ -184,13 +184,13 @@ def _design(point: PointView, compared: Sequence[Comparison]) -> Iterator[tuple[
         yield "Looks", f"{looks} {after}"
     if compared and not any(comparison.worst_case for comparison in compared):
         yield "Worst case", "Nothing interfered: the worst-case CI is the sampling CI."
-    yield "Adjusted", _adjusted(point, compared)
+    yield "Adjusted", _adjustment(point, compared)
     yield "Unadjusted", "Other metrics: each CI holds at 95% by itself."
     yield "Excluded", slots_excluded(point)
 
 
-def _adjusted(point: PointView, compared: Sequence[Comparison]) -> str:
-    own = first(show.adjusted(point.judgement) for show in point.shows)
+def _adjustment(point: PointView, compared: Sequence[Comparison]) -> str:
+    own = first(show.adjustment(point.judgement) for show in point.shows)
     if own is not None:
         return own
     if len(compared) < 2:
@@ -276,8 +276,8 @@ def file_differences(
     """Yield what differs in files that both have."""
     for name in sorted(files.keys() & of_other.keys()):
         lines = line_diff(
-            _settled(of_other[name]),
-            _settled(files[name]),
+            _comparable_lines(of_other[name]),
+            _comparable_lines(files[name]),
             (f"{other}: {name}", f"{variant}: {name}"),
             AROUND,
         )
@@ -286,7 +286,7 @@ def file_differences(
             yield FileDifference(variant, other, name, "\n".join(lines[:MOST_LINES] + more))
 
 
-def _settled(content: str) -> list[str]:
+def _comparable_lines(content: str) -> list[str]:
     for volatile, name in _OF_THE_START:
         content = volatile.sub(name, content)
     return content.splitlines()

@@ -206,7 +206,7 @@ def slots_figure(point: PointView) -> Figure | None:
 
 def slot_rows(data: PointData, judgement: Judgement) -> Rows:
     """Return one row per measured slot: when it began, what it achieved, what was wrong with it."""
-    slots = _measured(data)
+    slots = _measured_slots(data)
     if not slots:
         return []
     counted = {(slot.round, slot.slot) for slot in data.slots}
@@ -235,14 +235,14 @@ def slot_rows(data: PointData, judgement: Judgement) -> Rows:
     return rows
 
 
-def _measured(data: PointData) -> list[SlotRecord]:
+def _measured_slots(data: PointData) -> list[SlotRecord]:
     return [
         slot for slot in data.records if isinstance(slot, SlotRecord) and slot.phase == "measure"
     ]
 
 
 def _round_spans(data: PointData) -> Rows:
-    slots = _measured(data)
+    slots = _measured_slots(data)
     start = min(slot.started_at for slot in slots)
     spans: dict[int, list[float]] = {}
     for slot in slots:
@@ -253,7 +253,7 @@ def _round_spans(data: PointData) -> Rows:
 
 def _highest_ceiling_rps(data: PointData) -> float | None:
     """Return the most that the client could have reached, with the lightest of the responses."""
-    readings = [slot.readings for slot in _measured(data) if slot.readings]
+    readings = [slot.readings for slot in _measured_slots(data) if slot.readings]
     return max((each.ceiling.throughput_rps for each in readings if each.ceiling), default=None)
 
 

@@ -117,7 +117,7 @@ def _noise(point: PointView) -> Iterator[tuple[str, str]]:
     if not taken or not point.judgement.rounds:
         return
     said = [f"{text.listed(taken)} of the servers' CPUs"]
-    asked = point.asked
+    asked = point.decisive
     by_throughput = any(comparison.metric == THROUGHPUT for comparison in asked)
     if by_throughput and at_equal_cpu(valid_for(data, THROUGHPUT)):
         said.append("throughput is compared at equal CPU time")
@@ -239,12 +239,12 @@ def _used_share(slot: SlotRecord, cpus: float) -> float:
 def _trust_words(point: PointView) -> str:
     judged = point.judgement
     each = " each, interleaved" if len(point.data.experiment.variants) > 1 else ""
-    asked = point.asked
+    asked = point.decisive
     shown = [
         comparison
         for table in point.alongside
         if table.metric.name in SHOWN
-        for comparison in table.compared
+        for comparison in table.comparisons
     ]
     said = [
         _starts_words(point.data, judged.rounds, each),

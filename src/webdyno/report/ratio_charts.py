@@ -40,7 +40,7 @@ FACTOR = "format(datum.value, '.4~g') + '×'"
 
 def ratio_figure(table: MetricTable) -> Figure | None:
     """Draw the ratios of one metric at one point, each on its band of equivalence."""
-    compared = table.compared
+    compared = table.comparisons
     if not compared:
         return None
     against = compared[0].b
@@ -65,13 +65,13 @@ def ratio_figure(table: MetricTable) -> Figure | None:
 def ratio_panel(name: str, rows: Rows, against: str) -> Panel:
     """Draw ratios below each other; each row is one of `ratio_row`."""
     row_px = ROW_PX + ROUNDS_PX * any(row["rounds"] for row in rows)
-    placed = [_placed(row, place * row_px, row_px) for place, row in enumerate(rows)]
+    placed = [_place_row(row, place * row_px, row_px) for place, row in enumerate(rows)]
     height_px = row_px * len(rows)
     chart = _chart(placed, against, height_px)
     return panel(name, "; ".join(row["told"] for row in rows), chart, height=height_px)
 
 
-def _placed(row: Mapping[str, Any], top_px: int, row_px: int) -> dict[str, Any]:
+def _place_row(row: Mapping[str, Any], top_px: int, row_px: int) -> dict[str, Any]:
     bar_px = top_px + BAR_PX + row_px - ROW_PX
     return {
         **row,

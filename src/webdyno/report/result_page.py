@@ -4,7 +4,7 @@ The page has all that the terminal says (`result`), and what there was no room f
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -34,7 +34,7 @@ from webdyno.report.brief import (
 )
 from webdyno.report.card import card
 from webdyno.report.conditions import when
-from webdyno.report.costs import Cost, cost_sections, costs, of_endpoints
+from webdyno.report.costs import cost_sections, costs, of_endpoints
 from webdyno.report.exports import summary_csv
 from webdyno.report.factor_charts import factor_figures
 from webdyno.report.flame_charts import flame_figure
@@ -127,7 +127,7 @@ def _sections(folder: Path, view: RunView) -> Iterator[doc.Block]:
     yield from run_sections(view, to_paste=True)
     yield from map(_alone, figures[1:])
     if view.several:
-        points = [_folded(point) for point in view.points]
+        points = [_fold_point(point) for point in view.points]
         yield doc.Section("Point by point", points, anchor="Points")
     else:
         yield from _point(view.points[0], list(other_figures(view.points[0])))
@@ -166,7 +166,7 @@ def _heading(view: RunView) -> str:
     if view.several:
         return table.title
     label = metric_label(table.metric)
-    return f"{label} compared with {table.compared[0].b}" if table.compared else label
+    return f"{label} compared with {table.comparisons[0].b}" if table.comparisons else label
 
 
 def _table_and_facts(point: PointView) -> Iterator[doc.Block]:
@@ -176,7 +176,7 @@ def _table_and_facts(point: PointView) -> Iterator[doc.Block]:
         yield doc.FactList(facts)  # the card says what to trust
 
 
-def _folded(point: PointView) -> doc.Folded:
+def _fold_point(point: PointView) -> doc.Folded:
     judged = point.judgement
     said = doc.Paragraph(judged.headline, look="strong")
     blocks = [said, *_table_and_facts(point), *_point(point, point_figures(point), _prefix(point))]
@@ -198,15 +198,18 @@ def _point(
     yield from time_sections(point.judgement, where_time_goes(point.judgement.waiting))
     yield from each_request(point)
     if endpoints := of_endpoints(point.judgement):
-        yield doc.Section("What came of each request", [_counted(point, endpoints)])
-    yield from _measured(point, figures, prefix)
+        yield doc.Section(
+            "What came of each request",
+            [by_variant_table(point.data.experiment.variants, endpoints, "costs")],
+        )
+    yield from _chart_sections(point, figures, prefix)
     yield from pilot_sections(point.data)
     yield from adjustment_sections([point])
     if (before := preflight_of(point.data)).variants:
         yield preflight_section(before)
 
 
-def _measured(
+def _chart_sections(
     point: PointView, figures: Sequence[doc.Figure], prefix: str
 ) -> Iterator[doc.Section]:
     about: dict[str, list[doc.Block]] = {"Latency": [], "Resources": []}
@@ -214,26 +217,20 @@ def _measured(
         about["Latency"] += [percentiles, doc.Paragraph(ALL_SLOTS, look="soft")]
     for figure in figures:
         if figure.name in ABOUT:
-            about[ABOUT[figure.name]].append(figure.prefixed(prefix))
+            about[ABOUT[figure.name]].append(figure.with_prefix(prefix))
     if groups := costs(point.data, point.judgement.facts):
         note = doc.Paragraph(COSTS, look="soft")
-        about["Resources"].append(doc.Folded(COSTS_IN_SHORT, [note, _counted(point, groups)]))
+        table = by_variant_table(point.data.experiment.variants, groups, "costs")
+        about["Resources"].append(doc.Folded(COSTS_IN_SHORT, [note, table]))
     for heading, blocks in about.items():
         if blocks:
             yield doc.Section(heading, blocks, anchor="" if prefix else heading)
     others = [figure for figure in figures if figure.name not in ABOUT]
-    yield from (_alone(figure.prefixed(prefix)) for figure in others)
+    yield from (_alone(figure.with_prefix(prefix)) for figure in others)
 
 
 def _alone(figure: doc.Figure) -> doc.Section:
     return doc.Section(figure.title, [replace(figure, title="")])
-
-
-def _counted(point: PointView, costs_by_group: Mapping[str, Sequence[Cost]]) -> doc.Table:
-    groups = {
-        name: [(cost.what, cost.by_variant) for cost in its] for name, its in costs_by_group.items()
-    }
-    return by_variant_table(point.data.experiment.variants, groups, "costs")
 
 
 def all_figures(view: RunView) -> Iterator[doc.Figure]:
@@ -241,7 +238,7 @@ def all_figures(view: RunView) -> Iterator[doc.Figure]:
     yield from _result_figures(view)
     for point in view.points:
         for figure in point_figures(point):
-            yield figure.prefixed(_prefix(point)) if view.several else figure
+            yield figure.with_prefix(_prefix(point)) if view.several else figure
 
 
 VARIABLE = re.compile(r"var\(--([\w-]+)\)")

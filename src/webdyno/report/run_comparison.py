@@ -46,10 +46,10 @@ NAMES = {TAKEN_BY_OTHERS: "CPU time of the servers that others took"}
 def comparison_document(head: RunHead, compared: SweepComparison) -> doc.Document:
     """Return what changed; `head` is that of the later run."""
     about = "What changed from the first run to the second"
-    return doc.Document(head.experiment.title, about, list(_changed(head, compared)))
+    return doc.Document(head.experiment.title, about, list(_change_blocks(head, compared)))
 
 
-def _changed(head: RunHead, compared: SweepComparison) -> Iterator[doc.Block]:
+def _change_blocks(head: RunHead, compared: SweepComparison) -> Iterator[doc.Block]:
     several = len(compared.points) > 1
     for point in compared.points:
         yield from _point(point, head.experiment.measure.decide_on, only_deciding=several)

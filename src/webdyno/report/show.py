@@ -52,12 +52,12 @@ class MetricTable:
         return any(verdict is not Verdict.INVALID for verdict in verdicts)
 
     @property
-    def ranked(self) -> bool:
+    def has_ranks(self) -> bool:
         """Whether it is about ranks."""
         return any(row.rank for row in self.rows)
 
     @property
-    def compared(self) -> list[Comparison]:
+    def comparisons(self) -> list[Comparison]:
         """The comparisons for which there is a ratio."""
         comparisons = [row.comparison for row in self.rows if row.comparison]
         return [comparison for comparison in comparisons if comparison.ratio]
@@ -101,7 +101,7 @@ class PointView:
         ]
 
     @property
-    def asked(self) -> list[Comparison]:
+    def decisive(self) -> list[Comparison]:
         """What the answer is about."""
         return decisive(self.judgement.comparisons, self.data.measure.decide_on)
 
@@ -138,14 +138,14 @@ class RunView:
         return len(self.points) > 1
 
     @property
-    def ranked(self) -> bool:
+    def has_ranks(self) -> bool:
         """Whether variants are shown by their ranks."""
-        return any(table.ranked for table in self.deciding)
+        return any(table.has_ranks for table in self.deciding)
 
     @property
     def without_interference(self) -> bool:
         """Whether no rule fired, and nothing was there that could have moved what decides."""
-        compared = chain.from_iterable(table.compared for table in self.deciding)
+        compared = chain.from_iterable(table.comparisons for table in self.deciding)
         return not self.warnings and not any(
             comparison.biases or comparison.limited_by for comparison in compared
         )
@@ -185,7 +185,7 @@ class Show:
         """Return what the verdicts rest on, in place of a reason for each ratio."""
         return None
 
-    def adjusted(self, judged: Judgement) -> str | None:
+    def adjustment(self, judged: Judgement) -> str | None:
         """Return what intervals are adjusted for, in place of Holm's correction."""
         return None
 

@@ -9,8 +9,7 @@ from webdyno.core import format as text
 from webdyno.core.histogram import Histogram, merge_encoded
 from webdyno.core.judgement import Comparison, Metric, VariantValue, Verdict
 from webdyno.evidence.point_data import PointData
-from webdyno.media import document as doc
-from webdyno.media.document import Cell, Column, RowGroup, Table
+from webdyno.media.document import Cell, Column, Kind, RowGroup, Table, simple_table
 from webdyno.report.show import MetricTable, PointView, Row
 from webdyno.report.words import (
     MICROSECONDS,
@@ -34,13 +33,11 @@ SHOWN = (
 """Metrics that are shown next to the deciding one."""
 MOST_COLUMNS = 2
 """Variants that have columns of their own; more of them have rows."""
-
-
 TAILS = {"latency_p50_us": "p95", "latency_p99_us": "p99.9"}
 """By metric: the percentile of all slots that stands below it."""
 
 
-def metrics_table(point: PointView, deciding: MetricTable, *, tails: bool = False) -> doc.Table:
+def metrics_table(point: PointView, deciding: MetricTable, *, tails: bool = False) -> Table:
     """Return what decides and the most important metrics next to it, one interval in a cell.
 
     `tails`: where variants have columns also percentiles that are known of all slots alone.
@@ -59,7 +56,7 @@ def not_shown(point: PointView) -> list[MetricTable]:
 
 
 def _has_rows(deciding: MetricTable) -> bool:
-    return deciding.ranked or len(deciding.rows) > MOST_COLUMNS
+    return deciding.has_ranks or len(deciding.rows) > MOST_COLUMNS
 
 
 def failed_requests(points: Sequence[PointView]) -> str:
@@ -72,70 +69,67 @@ def failed_requests(points: Sequence[PointView]) -> str:
 
 def _columns_of_variants(
     point: PointView, tables: Sequence[MetricTable], tails: Mapping[str, str]
-) -> doc.Table:
+) -> Table:
     variants = [row.variant for row in tables[0].rows]
     compared = bool(tables[0].rows[0].comparison)
-    columns = [doc.Column("metric", "name", obvious=True)]
-    columns += [doc.Column(variant, "value") for variant in variants[:-1]]
-    columns.append(doc.Column(f"{variants[-1]} (baseline)" if compared else variants[-1], "value"))
+    columns = [Column("metric", "name", obvious=True)]
+    columns += [Column(variant, "value") for variant in variants[:-1]]
+    columns.append(Column(f"{variants[-1]} (baseline)" if compared else variants[-1], "value"))
     if compared:
         columns += [
-            doc.Column("ratio", "ratio"),
-            doc.Column(ci_heading(tables[0]), "range"),
-            doc.Column("verdict", "verdict", obvious=True),
+            Column("ratio", "ratio"),
+            Column(ci_heading(tables[0]), "range"),
+            Column("verdict", "verdict", obvious=True),
         ]
     blank = [""] * 3 if compared else []
-    rows: list[list[doc.Cell | str]] = []
+    rows: list[list[Cell | str]] = []
     for number, table in enumerate(tables):
-        name = doc.Cell(metric_title(table.metric), strong=number == 0)
+        name = Cell(metric_title(table.metric), strong=number == 0)
         values = (_bound(point, table, row) + _value(table.metric, row.value) for row in table.rows)
         ratio = _ratio_cells(table.rows[0].comparison, decides=number == 0) if compared else []
         rows.append([name, *values, *ratio])
         if tail := tails.get(table.metric.name):
             merged = (merged_latency(point.data, variant) for variant in variants)
-            name = doc.Cell(f"Latency {tail}", below="all slots")
+            name = Cell(f"Latency {tail}", below="all slots")
             rows.append([name, *(percentile(all_, tail) for all_ in merged), *blank])
     if point.has_one_load:  # the trials of a search fail by intent
-        rows.insert(
-            1, ["Failed requests", *(_failed(point.data, variant) for variant in variants), *blank]
-        )
-    return doc.Table(columns, [doc.RowGroup(rows)], style="brief")
+        failed = (text.number(_failures(point.data, variant)) for variant in variants)
+        rows.insert(1, ["Failed requests", *failed, *blank])
+    return Table(columns, [RowGroup(rows)], style="brief")
 
 
 def _rows_of_variants(
     point: PointView, deciding: MetricTable, alongside: Sequence[MetricTable]
-) -> doc.Table:
+) -> Table:
     columns = [
-        *([doc.Column("rank", "rank")] if deciding.ranked else []),
-        doc.Column("variant", "name", obvious=True),
-        doc.Column(metric_title(deciding.metric), "value"),
-        doc.Column("ratio", "ratio"),
-        doc.Column(ci_heading(deciding), "range"),
-        doc.Column("verdict", "verdict", obvious=True),
-        *(doc.Column(metric_title(table.metric), "value", spare=True) for table in alongside),
-        doc.Column("Failed", "value"),
+        *([Column("rank", "rank")] if deciding.has_ranks else []),
+        Column("variant", "name", obvious=True),
+        Column(metric_title(deciding.metric), "value"),
+        Column("ratio", "ratio"),
+        Column(ci_heading(deciding), "range"),
+        Column("verdict", "verdict", obvious=True),
+        *(Column(metric_title(table.metric), "value", spare=True) for table in alongside),
+        Column("Failed", "value"),
     ]
     values = [{row.variant: row.value for row in table.rows} for table in alongside]
-    rows = [
-        [
-            *([row.rank] if deciding.ranked else []),
-            row.variant,
-            _bound(point, deciding, row) + _value(deciding.metric, _believed(row)),
-            *_ratio_cells(row.comparison, decides=True),
-            *(
-                _value(figure.metric, known.get(row.variant))
-                for figure, known in zip(alongside, values, strict=True)
-            ),
-            _failed(point.data, row.variant),
-        ]
-        for row in deciding.rows
-    ]
-    return doc.Table(columns, [doc.RowGroup(rows)], style="brief")
-
-
-def _believed(row: Row) -> VariantValue | None:
-    is_invalid = row.comparison is not None and row.comparison.verdict is Verdict.INVALID
-    return None if is_invalid else row.value
+    rows: list[list[Cell | str]] = []
+    for row in deciding.rows:
+        is_invalid = row.comparison is not None and row.comparison.verdict is Verdict.INVALID
+        value = _value(deciding.metric, None if is_invalid else row.value)
+        rows.append(
+            [
+                *([row.rank] if deciding.has_ranks else []),
+                row.variant,
+                _bound(point, deciding, row) + value,
+                *_ratio_cells(row.comparison, decides=True),
+                *(
+                    _value(table.metric, known.get(row.variant))
+                    for table, known in zip(alongside, values, strict=True)
+                ),
+                text.number(_failures(point.data, row.variant)),
+            ]
+        )
+    return Table(columns, [RowGroup(rows)], style="brief")
 
 
 def _bound(point: PointView, table: MetricTable, row: Row) -> str:
@@ -161,27 +155,18 @@ def _failures(data: PointData, variant: str) -> int:
     return sum(slot.load.failures.total for slot in data.of_variant(variant))
 
 
-def _failed(data: PointData, variant: str) -> str:
-    return text.number(_failures(data, variant))
-
-
-def _ratio_cells(comparison: Comparison | None, *, decides: bool) -> list[doc.Cell | str]:
+def _ratio_cells(comparison: Comparison | None, *, decides: bool) -> list[Cell | str]:
     if comparison is None:
-        return ["", "", doc.Cell("baseline", soft=True)]
-    ratio, _ = ratio_and_interval(comparison)
-    name = verdict_word(comparison.verdict, comparison.metric)
-    word = (
-        verdict_cell(comparison.verdict, name)
-        if decides
-        else doc.Cell(_direction(comparison), soft=True)
-    )
-    return [doc.Cell(ratio, strong=decides), doc.Cell(sure_bounds(comparison), soft=True), word]
-
-
-def _direction(comparison: Comparison) -> str:
-    if comparison.verdict in {Verdict.FASTER, Verdict.SLOWER} and comparison.ratio:
-        return "higher" if comparison.ratio.estimate > 1 else "lower"
-    return "same" if comparison.verdict is Verdict.EQUIVALENT else str(comparison.verdict)
+        return ["", "", Cell("baseline", soft=True)]
+    verdict, ratio = comparison.verdict, comparison.ratio
+    if decides:
+        word = verdict_cell(verdict, verdict_word(verdict, comparison.metric))
+    elif verdict in {Verdict.FASTER, Verdict.SLOWER} and ratio:
+        word = Cell("higher" if ratio.estimate > 1 else "lower", soft=True)
+    else:
+        word = Cell("same" if verdict is Verdict.EQUIVALENT else str(verdict), soft=True)
+    shown, _ = ratio_and_interval(comparison)
+    return [Cell(shown, strong=decides), Cell(sure_bounds(comparison), soft=True), word]
 
 
 FEWEST_BEYOND = 10
@@ -207,7 +192,7 @@ def percentile(merged: Histogram, name: str) -> str:
     return text.latency(us) if us else text.MISSING
 
 
-def latency_table(data: PointData) -> doc.Table | None:
+def latency_table(data: PointData) -> Table | None:
     """Return all percentiles of each variant, whose slots have one load; None without any."""
     merged = {variant: merged_latency(data, variant) for variant in data.experiment.variants}
     rows = [
@@ -215,8 +200,8 @@ def latency_table(data: PointData) -> doc.Table | None:
         for variant, times in merged.items()
         if times.total
     ]
-    columns: dict[str, doc.Kind] = {"variant": "name", **dict.fromkeys(BEYOND, "value")}
-    return doc.simple_table(columns, rows, "brief") if rows else None
+    columns: dict[str, Kind] = {"variant": "name", **dict.fromkeys(BEYOND, "value")}
+    return simple_table(columns, rows, "brief") if rows else None
 
 
 OF_TIMES = (
@@ -231,10 +216,8 @@ def confidence_words(tables: Sequence[MetricTable]) -> str:
 
     It differs with several variants, where Holm's correction asks more of the clearer differences.
     """
-    ratios = [
-        comparison.ratio for comparison in chain.from_iterable(table.compared for table in tables)
-    ]
-    levels = {ratio.confidence for ratio in ratios if ratio}
+    compared = chain.from_iterable(table.comparisons for table in tables)
+    levels = {comparison.ratio.confidence for comparison in compared if comparison.ratio}
     low, high = min(levels, default=0.95), max(levels, default=0.95)
     if low == high:
         return text.confidence_level(low)
@@ -243,13 +226,13 @@ def confidence_words(tables: Sequence[MetricTable]) -> str:
 
 def ci_heading(table: MetricTable) -> str:
     """Return the intervals of a table's ratios: `95% CI`, or `joint 95% CI`."""
-    levels = [comparison.ratio.confidence for comparison in table.compared if comparison.ratio]
+    levels = [comparison.ratio.confidence for comparison in table.comparisons if comparison.ratio]
     return text.ci_level(max(levels, default=0.0))
 
 
 def reasons(table: MetricTable) -> Iterator[tuple[str, str]]:
     """Yield what each verdict rests on; where there is none, the answer has said why."""
-    for comparison in table.compared:
+    for comparison in table.comparisons:
         if comparison.verdict is not Verdict.INVALID:
             yield (
                 f"{comparison.a} against {comparison.b}",
@@ -285,27 +268,22 @@ def variant_rows(
             row.variant,
             value,
             Cell(around, soft=True, below=within_a_round(row.value)),
-            *_compared(row.comparison, _baseline(table, row), decides=decides),
+            *_ratio_with_bounds(table, row, decides=decides),
         ]
 
 
-def _baseline(table: MetricTable, row: Row) -> str:
-    return ("first" if row.rank else "baseline") if table.compared else ""
-
-
-def _compared(comparison: Comparison | None, baseline: str, *, decides: bool) -> list[Cell | str]:
+def _ratio_with_bounds(table: MetricTable, row: Row, *, decides: bool) -> list[Cell | str]:
+    comparison = row.comparison
     if comparison is None:
-        return ["", "", Cell(baseline, soft=True)]
+        divisor = "first" if row.rank else "baseline"
+        return ["", "", Cell(divisor if table.comparisons else "", soft=True)]
     ratio, interval = ratio_and_interval(comparison)
+    verdict, metric = comparison.verdict, comparison.metric
     return [
         Cell(ratio, strong=decides),
         Cell(interval, soft=True, below=worst_case_words(comparison)),
-        _verdict(comparison) if decides else side_word(comparison),
+        verdict_cell(verdict, verdict_word(verdict, metric)) if decides else side_word(comparison),
     ]
-
-
-def _verdict(comparison: Comparison) -> Cell:
-    return verdict_cell(comparison.verdict, verdict_word(comparison.verdict, comparison.metric))
 
 
 def other_metrics_table(tables: Sequence[MetricTable], *, better: bool = False) -> Table:

@@ -10,7 +10,6 @@ from itertools import chain
 from typing import NamedTuple
 
 from webdyno.comparison import question_of
-from webdyno.comparison.judgement import decisive
 from webdyno.comparison.sweep import judge_sweep
 from webdyno.core import format as text
 from webdyno.core.judgement import Comparison, Judgement, ValidityWarning, VariantValue, Verdict
@@ -62,16 +61,17 @@ def run_view(run: RunData, judged: SweepJudgement) -> RunView:
     ]
     several = len(points) > 1
     whole = whole_of(run)
+    verdicts = (comparison.verdict for point in points for comparison in point.on_deciding)
     return RunView(
         head=head,
         points=points,
         answers=[] if several or whole else list(_answers(points[0])),
-        counts=_counts(points),
+        counts=dict(Counter(verdicts).most_common()),
         sentences=judged.sentences if several and not whole else [],
-        warnings=grouped(judged.points),
+        warnings=group_warnings(judged.points),
         factors=list(text.factor_names(head.experiment.factors).values()),
         how=factor_facts(head.experiment)
-        + how_measured(run, [judged_point.judgement for judged_point in judged.points]),
+        + how_measured(run, [point.judgement for point in judged.points]),
         shows=SHOWS,
         whole=whole,
     )
@@ -139,14 +139,14 @@ def _rows(
     """
     value_of = {value.variant: value for value in values}
     comparison_of = {comparison.a: comparison for comparison in comparisons}
-    if ranks is not None:
-        return [
-            Row(variant, value_of.get(variant), comparison_of.get(variant), rank if decides else "")
-            for variant, rank in ranks.items()
-        ]
-    baseline = comparisons[0].b if comparisons else next(iter(head.experiment.variants))
-    variants = sorted(head.experiment.variants, key=lambda variant: variant == baseline)
-    return [Row(variant, value_of.get(variant), comparison_of.get(variant)) for variant in variants]
+    if ranks is None:
+        baseline = comparisons[0].b if comparisons else next(iter(head.experiment.variants))
+        variants = sorted(head.experiment.variants, key=lambda variant: variant == baseline)
+        ranks = dict.fromkeys(variants, "")
+    return [
+        Row(variant, value_of.get(variant), comparison_of.get(variant), rank if decides else "")
+        for variant, rank in ranks.items()
+    ]
 
 
 def _answers(point: PointView) -> Iterator[Headline]:
@@ -155,26 +155,18 @@ def _answers(point: PointView) -> Iterator[Headline]:
     if own is not None:
         yield from own
         return
-    if not point.judgement.comparisons:
-        yield as_headline(
-            point.judgement.verdict, f"{point.judgement.headline}.".replace("..", ".")
-        )
+    judged = point.judgement
+    if not judged.comparisons:
+        yield as_headline(judged.verdict, f"{judged.headline}.".replace("..", "."))
         return
-    decide_on = point.data.measure.decide_on
-    decided = decisive(point.judgement.comparisons, decide_on)
-    yield from dict.fromkeys(chain.from_iterable(map(comparison_headlines, decided)))
-
-
-def _counts(points: Sequence[PointView]) -> dict[Verdict, int]:
-    verdicts = Counter(comparison.verdict for point in points for comparison in point.on_deciding)
-    return dict(verdicts.most_common())
+    yield from dict.fromkeys(chain.from_iterable(map(comparison_headlines, point.decisive)))
 
 
 NAMED_POINTS = 4
 """So many points are named; of more only the number is reported."""
 
 
-def grouped(points: Sequence[PointJudgement]) -> list[Callout]:
+def group_warnings(points: Sequence[PointJudgement]) -> list[Callout]:
     """Put warnings of the same rule together, those that invalidate a verdict first."""
     by_rule: dict[str, list[tuple[PointJudgement, ValidityWarning]]] = {}
     for point in points:
@@ -188,14 +180,14 @@ def _group(warnings: Sequence[tuple[PointJudgement, ValidityWarning]], points: i
     at_worst, worst = next(
         (warning for warning in warnings if warning[1].severity == "invalid"), warnings[0]
     )
-    whats = list(dict.fromkeys(as_called(each.what) for _, each in warnings))
+    lines = list(dict.fromkeys(as_called(each.what) for _, each in warnings))
+    if points > 1:
+        lines = [*_places(warnings, points), f"for example: {as_called(worst.what)}"]
     return Callout(
         tone=Verdict.INVALID if worst.severity == "invalid" else Verdict.INCONCLUSIVE,
         name=worst.rule,
         means=_meaning(worst, at_worst.judgement),
-        lines=whats
-        if points == 1
-        else [*_places(warnings, points), f"for example: {as_called(worst.what)}"],
+        lines=lines,
         fix=as_called(worst.fix),
     )
 
@@ -207,12 +199,12 @@ def _places(
     for point, each in warnings:
         by_variant.setdefault(each.variant, {})[text.levels_text(point.point.levels)] = None
     for variant, labels in by_variant.items():
-        every = len(labels) == points
-        at_points = f"at all {points} points" if every else f"at {len(labels)} of {points} points"
-        named = not every and len(labels) <= NAMED_POINTS
-        yield f"{variant or 'all variants'} {at_points}" + (
-            f" ({'; '.join(labels)})" if named else ""
-        )
+        who, named = variant or "all variants", len(labels) <= NAMED_POINTS
+        if len(labels) == points:
+            yield f"{who} at all {points} points"
+        else:
+            names = f" ({'; '.join(labels)})" if named else ""
+            yield f"{who} at {len(labels)} of {points} points{names}"
 
 
 def _meaning(warning: ValidityWarning, judgement: Judgement) -> str:

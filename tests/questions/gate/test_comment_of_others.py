@@ -10,7 +10,7 @@ from markdown_it import MarkdownIt
 from webdyno.core.base import Interval
 from webdyno.core.limits import CostGrowth, GateAnswer, GateClaim, GateJudgement
 from webdyno.core.text import printable
-from webdyno.media.markdown import APART, LINE_ENDS, unmarked, within
+from webdyno.media.markdown import APART, LINE_ENDS, within, without_markup
 from webdyno.questions.gate.comment import GateComment
 
 RENDERER = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
@@ -62,7 +62,7 @@ def shown(text: str) -> str:
 @example("/merge")
 @example("_www.evil.example ~www.evil.example a@-b.example GL-1")
 def test_a_text_of_others_is_shown_as_it_is_and_is_nothing_else(text: str) -> None:
-    for markdown in (unmarked(text), f"| {within(text)} |\n| --- |\n| {within(text)} |"):
+    for markdown in (without_markup(text), f"| {within(text)} |\n| --- |\n| {within(text)} |"):
         page = Page(markdown)
         assert set(page.tags) <= TAGS - {"h3", "ul", "li", "strong", "br"}, markdown
         assert not any(map(REFERENCE.search, page.said)), markdown

@@ -88,7 +88,7 @@ def _capacity_chart(
 ) -> Layers:
     color, shape, _ = variant_encodings(variants)
     capacities = alt.Chart(values(spans)).encode(color=color)
-    limit = alt.Chart(values([{"value": _allowed(objective)}]))
+    limit = alt.Chart(values([{"value": _limit_on_axis(objective)}]))
     return alt.layer(
         capacities.mark_rect(opacity=0.2, aria=False).encode(
             x=alt.X("low:Q"), x2="high:Q", fill=color
@@ -121,7 +121,7 @@ def _axis_of(objective: Objective) -> alt.Y:
     return alt.Y("value:Q", title=title, scale=scale, axis=axis)
 
 
-def _allowed(objective: Objective) -> float:
+def _limit_on_axis(objective: Objective) -> float:
     return 100 * objective.allowed if objective.within_s is None else 1e3 * objective.within_s
 
 

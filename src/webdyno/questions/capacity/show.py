@@ -31,7 +31,7 @@ class CapacityShow(Show):
             return None
         asked = [
             comparison
-            for comparison in point.asked
+            for comparison in point.decisive
             if comparison.verdict in DECIDED and comparison.ratio
         ]
         if len(point.data.experiment.variants) != 2 or len(asked) != 1:

@@ -99,10 +99,10 @@ def _clause(effect: Elasticity) -> str:
         verb = "may limit it: inconclusive"
     figures = f"{_number(effect.found.estimate)}, {_number(low)} to {_number(high)}"
     waits = effect.resource == "connections" and low > LIMITS
-    return f"{_named(effect)} {verb} ({figures}){WAITS if waits else ''}"
+    return f"{_resource_name(effect)} {verb} ({figures}){WAITS if waits else ''}"
 
 
-def _named(effect: Elasticity) -> str:
+def _resource_name(effect: Elasticity) -> str:
     if effect.resource == "workers":
         return f"the number of its {effect.setting or effect.resource}"
     if effect.resource == "connections":
@@ -255,10 +255,10 @@ def what_settings_are_worth(gains: Sequence[Gain]) -> Iterator[str]:
                 yield f"{variant}: {_worth(effect)}."
         promising = [effect for effect in ordered if not effect.is_sure and effect.ratio.low > 1]
         if promising:
-            yield f"{variant}: more time (--time) would decide {_listed(promising)}."
+            yield f"{variant}: more time (--time) would decide {_list_gains(promising)}."
         others = [effect for effect in ordered if not effect.is_sure and effect.ratio.low <= 1]
         if others:
-            yield f"{variant}: no gain is sure of {_listed(others)}."
+            yield f"{variant}: no gain is sure of {_list_gains(others)}."
 
 
 def worth_trying(variant: str, advice: Sequence[Advice]) -> Iterator[str]:
@@ -287,7 +287,7 @@ def _setting(advice: Advice) -> str:
     return f"{advice.setting} = {text.level(advice.tried)}"
 
 
-def _listed(gains: Sequence[Gain]) -> str:
+def _list_gains(gains: Sequence[Gain]) -> str:
     return ", ".join(f"{_setting(gain.advice)} ({_between(gain.ratio)})" for gain in gains)
 
 

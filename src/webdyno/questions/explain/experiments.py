@@ -203,7 +203,7 @@ def _all_of_it(
         if setting.cause.where is not None and not SIGNS[setting.cause.where](evidence):
             continue
         for better in setting.cause.better:
-            tried = _tried(better, now, setting, len(split.servers))
+            tried = _value_to_try(better, now, setting, len(split.servers))
             if tried is not None and tried != now:
                 yield Advice(
                     setting=name,
@@ -255,7 +255,7 @@ def _is_felt(setting: Setting, others: Mapping[str, SettingValue], sent: set[str
     return not setting.idle(others) and (header is None or header.lower() in sent)
 
 
-def _tried(
+def _value_to_try(
     better: SettingValue, now: SettingValue, setting: Setting, cpus: int
 ) -> SettingValue | None:
     """Return what a better value is in figures; None where it lies beyond the setting's range."""

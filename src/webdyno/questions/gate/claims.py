@@ -11,7 +11,7 @@ the whole risk (Berger, "Multiparameter hypothesis testing and acceptance sampli
 1982). So either answer is wrong in at most 5% of gates at the very margin, whatever the number of
 claims.
 
-Where a gate confirms what fails, a second measurement is asked the same (`confirmed`).
+Where a gate confirms what fails, a second measurement is asked the same (`with_confirmation`).
 """
 
 from collections.abc import Sequence
@@ -230,13 +230,13 @@ def gate_headline(answer: GateAnswer, claims: Sequence[GateClaim]) -> str:
         worse = sorted(
             (claim for claim in counted if claim.answer == "worse"), key=_least_worse, reverse=True
         )
-        return f"{len(worse)} of {count(len(counted), 'check')} worse: {_listed(worse)}"
+        return f"{len(worse)} of {count(len(counted), 'check')} worse: {_list_claims(worse)}"
     known = [claim for claim in counted if claim.worse]
     if not known:
         return "not enough valid data for an answer"
     if answer is GateAnswer.INCONCLUSIVE:
         open_ = [claim for claim in counted if claim.answer == "inconclusive"]
-        return f"{len(open_)} of {count(len(counted), 'check')} inconclusive: {_listed(open_)}"
+        return f"{len(open_)} of {count(len(counted), 'check')} inconclusive: {_list_claims(open_)}"
     tightest = min(claim.tolerance for claim in known)
     nearest = max(
         (claim for claim in known if claim.tolerance == tightest),
@@ -249,7 +249,7 @@ def _least_worse(claim: GateClaim) -> float:
     return claim.worse.low if claim.worse else 0.0
 
 
-def _listed(claims: Sequence[GateClaim]) -> str:
+def _list_claims(claims: Sequence[GateClaim]) -> str:
     more = f"; and {len(claims) - MOST_NAMED} more" if len(claims) > MOST_NAMED else ""
     return "; ".join(map(_said, claims[:MOST_NAMED])) + more
 
@@ -283,15 +283,15 @@ def change_range(claim: GateClaim) -> str:
     low, high = (low, high) if rises else (1 / high, 1 / low)
     if high > FACTORS_ABOVE or low < 1 / FACTORS_ABOVE:
         return f"{significant(low, 2)}{DASH}{significant(high, 2)}×"
-    return f"{_signed(low - 1)} to {_signed(high - 1)}%"
+    return f"{_signed_percent(low - 1)} to {_signed_percent(high - 1)}%"
 
 
-def _signed(share: float) -> str:
+def _signed_percent(share: float) -> str:
     digits = 1 if abs(share) < 0.1 else 0
     return f"{share * 100:+.{digits}f}".replace("-", "−")
 
 
-def confirmed(first: GateJudgement, second: GateJudgement | None) -> GateJudgement:
+def with_confirmation(first: GateJudgement, second: GateJudgement | None) -> GateJudgement:
     """Return the answer of both measurements: a failure that the second one has as well, or none.
 
     The second one has fresh builds and another order. What fails by bad luck, of noise or of how a

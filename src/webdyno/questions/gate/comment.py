@@ -18,7 +18,7 @@ from webdyno.core.gate import GATE_FILE, GateJudgement
 from webdyno.media import document as doc
 from webdyno.media.markdown import markdown, within
 from webdyno.questions.gate.growth import growth_tables
-from webdyno.questions.gate.show import claimed, gate_outcome
+from webdyno.questions.gate.show import claim_blocks, gate_outcome
 from webdyno.report.conditions import machine_facts
 
 MOST_GATE_BYTES = 4 * 2**20
@@ -51,7 +51,7 @@ def gate_markdown(gate: GateJudgement, name: str = "") -> str:
     """Return a comment for a pull request; `name` distinguishes several gates of one."""
     answer = gate_outcome(gate)
     named = answer._replace(words=f"{name} {answer.words}".strip())
-    return markdown(doc.Document("", "", [doc.Headlines([named]), *claimed(gate)]))
+    return markdown(doc.Document("", "", [doc.Headlines([named]), *claim_blocks(gate)]))
 
 
 def details_markdown(gate: GateJudgement) -> str:

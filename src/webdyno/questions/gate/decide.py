@@ -34,8 +34,8 @@ from webdyno.questions.gate.claims import (
     MeasuredClaim,
     answer_claims,
     claims_of,
-    confirmed,
     gate_headline,
+    with_confirmation,
 )
 from webdyno.questions.gate.growth import growth_at
 from webdyno.questions.gate.notes import (
@@ -192,7 +192,7 @@ class GateQuestion(Question):
             return first
         again = run.confirmation
         second = self.of_run(again).judge_once(again) if again else None
-        return confirmed(first, second)
+        return with_confirmation(first, second)
 
     def judge_once(self, run: RunData) -> GateJudgement:
         """Judge what was measured first."""
@@ -212,7 +212,9 @@ class GateQuestion(Question):
         answered = answer_claims(claims, run.head.experiment.measure, among)
         variants = list(run.head.experiment.variants)
         invalidated = [_invalidating(each, warnings, waits, variants) for each in answered]
-        gate_claims = [_reported(*each, among) for each in zip(answered, invalidated, strict=True)]
+        gate_claims = [
+            _gate_claim(*each, among) for each in zip(answered, invalidated, strict=True)
+        ]
         answer = gate_answer([claim.answer for claim in gate_claims])
         causes = [cause for cause in invalidated if cause and not _has_too_few(cause)]
         in_headline = causes[0] if answer is GateAnswer.INVALID else None
@@ -332,7 +334,7 @@ def _repeat(experiment: Experiment, claims: Sequence[GateClaim]) -> str:
     return " ".join([again, *flags])
 
 
-def _reported(
+def _gate_claim(
     answered: AnsweredClaim, invalidated: EndpointWarning | None, among: int
 ) -> GateClaim:
     claim, one_sided = answered.claim, answered.one_sided

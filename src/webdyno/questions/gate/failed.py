@@ -197,7 +197,7 @@ def bisect(between: str, repository: Repository, ask: AskGate, caller: Caller) -
 
     def answer_at(commit: Commit) -> GateAnswer:
         caller.notify(f"gate {len(bisection.tried) + 1}: {commit.name}")
-        tried = _tried(commit, lambda: ask(first_good, commit.hash))
+        tried = _step_at(commit, lambda: ask(first_good, commit.hash))
         bisection.tried.append(tried)
         caller.notify(f"{commit.name}: {tried.answer}: {tried.why}")
         return tried.answer
@@ -220,7 +220,7 @@ def bisect(between: str, repository: Repository, ask: AskGate, caller: Caller) -
                 left_out.add(possible[0])
 
 
-def _tried(commit: Commit, ask: Callable[[], GateJudgement]) -> BisectionStep:
+def _step_at(commit: Commit, ask: Callable[[], GateJudgement]) -> BisectionStep:
     try:
         judged = ask()
     except OperationError as error:  # it doesn't build or start, which says nothing of the others

@@ -84,7 +84,7 @@ class GateWhole:
 
     def blocks(self) -> Iterator[doc.Block]:
         """Return each claim with its figures, the notes, and what it rests on."""
-        return claimed(self.gate)
+        return claim_blocks(self.gate)
 
     def sections(self, folder: Path, view: RunView) -> Iterator[doc.Block]:
         """Yield the claims, what grew, and the profile rounds' pages, those that are there."""
@@ -117,10 +117,10 @@ def gate_outcome(gate: GateJudgement) -> doc.Headline:
 
 def gate_document(gate: GateJudgement) -> doc.Document:
     """Return the answer, each claim with its figures, and what else is to be known."""
-    return doc.Document("", "", [doc.Headlines([gate_outcome(gate)]), *claimed(gate)])
+    return doc.Document("", "", [doc.Headlines([gate_outcome(gate)]), *claim_blocks(gate)])
 
 
-def claimed(gate: GateJudgement) -> Iterator[doc.Block]:
+def claim_blocks(gate: GateJudgement) -> Iterator[doc.Block]:
     """Yield each claim with its figures, the notes, and what it rests on."""
     if gate.claims:
         endpoints = dict.fromkeys(claim.endpoint for claim in gate.claims)
@@ -163,7 +163,7 @@ def gate_facts(gate: GateJudgement) -> doc.Facts:
     return list(chain.from_iterable(fact(gate) for fact in FACTS))
 
 
-def _compared(gate: GateJudgement) -> Iterator[tuple[str, str]]:
+def _sides_and_effort(gate: GateJudgement) -> Iterator[tuple[str, str]]:
     named = gate.baseline if "baseline" in gate.baseline else f"{gate.baseline} (baseline)"
     said = f"{gate.head} vs {named}"
     if gate.rate_rps is not None:
@@ -213,7 +213,7 @@ def _why_it_fails(gate: GateJudgement) -> Iterator[tuple[str, str]]:
 
 
 FACTS: list[Callable[[GateJudgement], Iterable[tuple[str, str]]]] = [
-    _compared,
+    _sides_and_effort,
     _costs,
     _noise,
     _why_it_fails,

@@ -70,7 +70,7 @@ class Standings:
     def against(self, variant: str, other: str) -> Comparison:
         """Return the comparison of two variants as one of the first of them with the second."""
         comparison = self.pairs.get((variant, other))
-        return comparison if comparison is not None else _turned(self.pairs[other, variant])
+        return comparison if comparison is not None else _swap_sides(self.pairs[other, variant])
 
     def rank(self, variant: str) -> Rank:
         """Return the ranks that a variant may have."""
@@ -234,7 +234,7 @@ def _without_rank(metric: str, variant: str, first: str, why: str) -> Comparison
     )
 
 
-def _turned(comparison: Comparison) -> Comparison:
+def _swap_sides(comparison: Comparison) -> Comparison:
     sampling_verdict = comparison.sampling_verdict
     return inverted(comparison).replace(
         a=comparison.b,

@@ -76,7 +76,7 @@ def next_settings(
 ) -> list[dict[str, SettingValue]]:
     """Return settings that weren't tried yet, as many as are wanted unless there are fewer."""
     if not tried:
-        return _first_new(_spread(space, wanted, seed), [], wanted)
+        return _first_new(_evenly_spread(space, wanted, seed), [], wanted)
     known: list[Settings] = [settings.settings for settings in tried]
     best = max(tried, key=lambda settings: settings.gain).settings
     near = _first_new(_near(space, best, wanted * ASKS, seed), known, wanted // 2)
@@ -148,7 +148,7 @@ def shares_of(space: Space, tried: Sequence[TriedSettings], seed: int) -> list[S
     return sorted(of_settings, key=lambda setting: -setting.share)
 
 
-def _spread(space: Space, wanted: int, seed: int) -> Iterator[dict[str, SettingValue]]:
+def _evenly_spread(space: Space, wanted: int, seed: int) -> Iterator[dict[str, SettingValue]]:
     from scipy.stats.qmc import Sobol
 
     sequence = Sobol(d=len(space), scramble=True, rng=np.random.default_rng(seed))
@@ -165,10 +165,10 @@ def _near(space: Space, best: Settings, most: int, seed: int) -> Iterator[dict[s
     rng = Random(seed)
     order = rng.sample(list(space), len(space))
     for name in islice(cycle(order), most):
-        yield {**best, name: _turned(space[name], best[name], rng)}
+        yield {**best, name: _step_from(space[name], best[name], rng)}
 
 
-def _turned(setting: Setting, value: SettingValue, rng: Random) -> SettingValue:
+def _step_from(setting: Setting, value: SettingValue, rng: Random) -> SettingValue:
     if not isinstance(setting, NumberSetting):
         return rng.choice([other for other in values_of(setting) if other != value] or [value])
     step = exp(rng.uniform(*map(log, STEPS)))

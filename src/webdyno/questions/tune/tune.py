@@ -109,8 +109,8 @@ class Contender:
         return self.folder / f"{slug}-{len(self.batches) + 1:02}"
 
     @property
-    def tried(self) -> list[TriedSettings]:
-        return _tried(self.batches, self.space)
+    def tried_settings(self) -> list[TriedSettings]:
+        return _tried_in(self.batches, self.space)
 
     @property
     def used_s(self) -> float:
@@ -127,7 +127,10 @@ class Contender:
         The best so far has to prove itself again in each. Where nothing new is left, the better
         ones of what was tried are compared again.
         """
-        tried, asked = self.tried, self.experiment if self.batches else with_seed(self.experiment)
+        tried, asked = (
+            self.tried_settings,
+            self.experiment if self.batches else with_seed(self.experiment),
+        )
         first = self.batches[0].head.experiment if self.batches else asked
         draw = rng_of(first.measure.seed, len(self.batches), "settings")
         fresh = next_settings(self.space, tried, CANDIDATES, draw.getrandbits(SEED_BITS))
@@ -150,7 +153,7 @@ class Contender:
 
     def summary(self) -> TunedVariant:
         """Return what was done and found, as it is kept with the final run."""
-        tried, best = self.tried, best_of(self.tried)
+        tried, best = self.tried_settings, best_of(self.tried_settings)
         in_rounds = [
             len(set(record.order))
             for folder in self.batches
@@ -173,12 +176,12 @@ class Contender:
         )
 
     def _step(self, batches: int) -> TuningStep:
-        best = best_of(_tried(self.batches[:batches], self.space))
+        best = best_of(_tried_in(self.batches[:batches], self.space))
         used_s = sum(map(_took_s, self.batches[:batches]))
         return TuningStep(used_s=used_s, gain=exp(best.gain) if best else 1.0)
 
 
-def _tried(batches: Sequence[RunFolder], space: dict[str, Setting]) -> list[TriedSettings]:
+def _tried_in(batches: Sequence[RunFolder], space: dict[str, Setting]) -> list[TriedSettings]:
     gains: dict[object, list[float]] = {}
     settings: dict[object, dict[str, SettingValue]] = {}
     for folder in batches:
@@ -318,9 +321,9 @@ def search_in_turns(contenders: Sequence[Contender], each_s: float, caller: Call
                 if experiment is None:
                     left.remove(contender)
                     continue
-                if not _measured(contender, experiment, caller):
+                if not _measure_batch(contender, experiment, caller):
                     return False
-            elif not _ended(contender, caller):
+            elif not _finish_batch(contender, caller):
                 return False
         except KeyboardInterrupt:  # before the first round
             return False
@@ -331,7 +334,7 @@ def _is_unfinished(contender: Contender) -> bool:
     return bool(contender.batches) and not rounds_are_over(contender.batches[-1].data())
 
 
-def _ended(contender: Contender, caller: Caller) -> bool:
+def _finish_batch(contender: Contender, caller: Caller) -> bool:
     """Measure the rest of a variant's interrupted batch; False when interrupted again."""
     last = contender.batches[-1]
     if measure_on(last.path, caller, None, MOST_ROUNDS).interrupted:
@@ -341,7 +344,7 @@ def _ended(contender: Contender, caller: Caller) -> bool:
     return True
 
 
-def _measured(contender: Contender, experiment: Experiment, caller: Caller) -> bool:
+def _measure_batch(contender: Contender, experiment: Experiment, caller: Caller) -> bool:
     """Measure a variant's next batch; False when interrupted."""
     path, title = contender.next_folder, experiment.title
     try:
@@ -351,13 +354,13 @@ def _measured(contender: Contender, experiment: Experiment, caller: Caller) -> b
             contender.batches.append(RunFolder.open(path))
     caller.notify(
         f"{contender.name}: {duration(round(contender.used_s))} used, "
-        f"{count(len(contender.tried), 'setting')} tried; {_best(contender)}"
+        f"{count(len(contender.tried_settings), 'setting')} tried; {_best(contender)}"
     )
     return not batch.interrupted
 
 
 def _best(contender: Contender) -> str:
-    best = best_of(contender.tried)
+    best = best_of(contender.tried_settings)
     if best is None:
         return "nothing better than the default so far"
     words = ", ".join(f"{setting}={shown_value(value)}" for setting, value in best.settings.items())
