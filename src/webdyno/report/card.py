@@ -4,10 +4,8 @@ It is for people who read nothing else, so it says nothing that the figures belo
 """
 
 from collections.abc import Iterator, Sequence
-from itertools import groupby
 
 from webdyno.core import format as text
-from webdyno.core.base import Interval
 from webdyno.core.experiment import Experiment
 from webdyno.core.judgement import Comparison, Verdict
 from webdyno.core.metrics import CPU_TIME
@@ -63,17 +61,14 @@ def in_practice(point: PointView) -> Iterator[str]:
     ]
     decided = [comparison.verdict in DECIDED for comparison in (*point.decisive, *comparisons)]
     if len(data.experiment.variants) == 2 and len(comparisons) == 1 and all(decided):
-        (only,) = comparisons
-        if only.ratio:
-            yield f"{_in_cpus(only, only.ratio)} for {_requests(data.experiment)}."
+        yield f"{_in_cpus(comparisons[0])} for {_requests(data.experiment)}."
 
 
-def _in_cpus(comparison: Comparison, ratio: Interval) -> str:
-    if comparison.verdict is Verdict.EQUIVALENT:
-        return f"{comparison.a} and {comparison.b} need the same server CPU"
-    cheap, costly = (
-        (comparison.a, comparison.b) if ratio.estimate < 1 else (comparison.b, comparison.a)
-    )
+def _in_cpus(comparison: Comparison) -> str:
+    a, b, ratio = comparison.a, comparison.b, comparison.ratio
+    if comparison.verdict is Verdict.EQUIVALENT or ratio is None:
+        return f"{a} and {b} need the same server CPU"
+    cheap, costly = (a, b) if ratio.estimate < 1 else (b, a)
     times = max(ratio.estimate, 1 / ratio.estimate)
     if times < LEAST_WORTH_TIMES:
         return f"{costly} needs about {text.percent(times - 1)} more server CPU than {cheap}"
@@ -106,13 +101,12 @@ def _levels(asked: Sequence[Comparison], point: PointView) -> str:
     own = first(show.confidence(point.judgement) for show in point.shows)
     if own is not None:
         return own
-    levels = [(_level(comparison, point), comparison.a) for comparison in asked]
-    if len({level for level, _ in levels}) == 1:
-        return levels[0][0].capitalize()
-    by_level = groupby(
-        sorted(levels, key=lambda level: LEVELS.index(level[0])), key=lambda level: level[0]
-    )
-    said = (f"{level} for {text.listed(name for _, name in its)}" for level, its in by_level)
+    variants: dict[str, list[str]] = {}
+    for comparison in asked:
+        variants.setdefault(_level(comparison, point), []).append(comparison.a)
+    if len(variants) == 1:
+        return next(iter(variants)).capitalize()
+    said = (f"{level} for {text.listed(variants[level])}" for level in LEVELS if level in variants)
     return ", ".join(said).capitalize()
 
 
@@ -141,13 +135,15 @@ def _agreeing(comparison: Comparison) -> int:
 
 def _agreement(asked: Sequence[Comparison]) -> Iterator[str]:
     """Yield how many restarts agree; of the only comparison also within which range."""
-    for comparison in asked if len(asked) == 1 else ():
-        low, high = (text.significant(end(comparison.by_round), 3) for end in (min, max))
-        between = low if low == high else f"{low}{text.DASH}{high}"
-        agreeing, restarts = _agreeing(comparison), len(comparison.by_round)
-        if comparison.verdict not in DECIDED:
-            yield f"not decided, {restarts} restarts gave {between}{text.TIMES}"
-            continue
+    if len(asked) != 1:
+        return
+    (only,) = asked
+    low, high = (text.significant(end(only.by_round), 3) for end in (min, max))
+    between = low if low == high else f"{low}{text.DASH}{high}"
+    agreeing, restarts = _agreeing(only), len(only.by_round)
+    if only.verdict not in DECIDED:
+        yield f"not decided, {restarts} restarts gave {between}{text.TIMES}"
+    else:
         whose = f"all {restarts}" if agreeing == restarts else f"{agreeing} of {restarts}"
         yield f"{whose} restarts agree ({between}{text.TIMES})"
 
@@ -160,23 +156,19 @@ def scope_of(view: RunView) -> str:
     parts = [
         f"{scope(experiment)} ({experiment.load_of_slots.loop} loop)",
         *([f"varied: {text.listed(view.factors)}"] if view.factors else []),
-        *_where(data),
-        *_cpus_of_servers(data),
+        *_network_and_cpus(data),
         *([servers_busy(data)] if busy else []),
     ]
     return f"{' · '.join(parts)}. Says nothing about other loads, applications or machines."
 
 
-def _where(data: PointData) -> Iterator[str]:
+def _network_and_cpus(data: PointData) -> Iterator[str]:
     away = data.round_trips_s
     for variant, trip_s in away.items():
         yield f"{variant} on another machine (round trip {text.latency(trip_s * 1e6)})"
     if len(away) < len(data.experiment.variants):
         yield data.head.machine.network or "loopback"
-
-
-def _cpus_of_servers(data: PointData) -> Iterator[str]:
-    counts = {data.head.cpus_of(variant) for variant in data.experiment.variants}
-    cpus = counts.pop() if len(counts) == 1 else 0
-    if cpus and not data.head.hosts and not data.ran_before:
-        yield f"{cpus:g} server CPU{'' if cpus == 1 else 's'}"
+    cpus = {data.head.cpus_of(variant) for variant in data.experiment.variants}
+    (count,) = cpus if len(cpus) == 1 else (0,)
+    if count and not data.head.hosts and not data.ran_before:
+        yield f"{count:g} server CPU{'' if count == 1 else 's'}"

@@ -19,10 +19,9 @@ from webdyno.core.testbed import CpuSplit, Machine
 from webdyno.core.variant import Variant
 from webdyno.evidence.long_look import warnings_words
 from webdyno.evidence.point_data import RunData
+from webdyno.media.document import Facts
 from webdyno.validity import counting_share
 from webdyno.validity.servers import counted_by_front
-
-Facts = list[tuple[str, str]]
 
 MOST_NAMED = 20
 """Paths that are named; a run's folder has them all."""
@@ -44,58 +43,57 @@ def factor_facts(experiment: Experiment) -> Facts:
 
 def how_measured(run: RunData, judged: Sequence[Judgement]) -> Facts:
     """Return how the run was made, so that a reader can judge it."""
-    head, measure = run.head, run.head.experiment.measure
+    head, experiment = run.head, run.head.experiment
+    varied = any(key.startswith("load.") for key in experiment.factors)
+    load = load_words(experiment.load_of_slots) + ("; but for what is varied" if varied else "")
+    looks = (look for judgement in judged for look in judgement.looks)
+    facts: list[tuple[str, Sequence[str]]] = [
+        ("Rounds", [_rounds(sum(judgement.rounds for judgement in judged), run)]),
+        ("Objectives", question_of(experiment).loading.aims),
+        ("Paths", _paths(experiment)),
+        ("Load", [load]),
+        ("Load with", list(_load_with(experiment))),
+        ("Variants", variant_words(experiment)),
+        ("CPUs", [host_cpus(head) if head.hosts else cpu_split(head.machine.split)]),
+        ("Stop rule", [stop_rule(experiment)]),
+        ("Stopped", _stops(judged)),
+        ("Long look", [f"{look.variant}: {warnings_words(look)}" for look in looks]),
+        ("Measured load", _time_that_counts(counting_share(run.points))),
+        ("Variation", list(_noise(judged))),
+        ("Seed", [str(experiment.measure.seed)]),
+        ("Load generator", [head.load_generator]),
+    ]
     slots = [
         slot for slot in run.records if isinstance(slot, SlotRecord) and slot.phase == "measure"
     ]
-    return [
-        ("Rounds", _rounds(sum(judgement.rounds for judgement in judged), run)),
-        *_fact("Objectives", question_of(head.experiment).loading.aims),
-        *_fact("Paths", _paths(head.experiment)),
-        ("Load", load_words(head.experiment.load_of_slots) + _but(head.experiment, "load.")),
-        *_fact("Load with", list(_load_with(head.experiment))),
-        *_fact("Variants", variant_words(head.experiment)),
-        ("CPUs", host_cpus(head) if head.hosts else cpu_split(head.machine.split)),
-        ("Stop rule", stop_rule(head.experiment)),
-        *_fact("Stopped", _stops(judged)),
-        *_fact("Long look", _long_looks(judged)),
-        *_fact("Measured load", _time_that_counts(counting_share(run.points))),
-        *_fact("Variation", _noise(judged)),
-        ("Seed", str(measure.seed)),
-        ("Load generator", head.load_generator),
-        *(_responses(slots) if slots else []),
-    ]
-
-
-def _fact(term: str, said: Sequence[str]) -> Facts:
-    return [(term, "; ".join(said))] if said else []
+    responses = _responses(slots) if slots else ()
+    return [*((term, "; ".join(said)) for term, said in facts if said), *responses]
 
 
 def _rounds(counted: int, run: RunData) -> str:
     records, experiment = run.records, run.head.experiment
-    rounds = [record for record in records if isinstance(record, RoundRecord)]
-    had = {len(this_round.order) // len(set(this_round.order)) for this_round in rounds}
-    slots = " or ".join(map(str, sorted(had or {experiment.measure.first_slots_per_variant})))
-    chosen = " (chosen from the noise seen)" if len(had) > 1 else ""
-    measured = [record for record in records if isinstance(record, SlotRecord)]
-    if not measured:
-        return f"{text.count(counted, 'round')} counted"
-    preflights = [record for record in records if isinstance(record, PreflightRecord)]
-    ran_before = list(
-        dict.fromkeys(variant for preflight in preflights for variant in preflight.ran_before)
-    )
-    excluded = f" but {', '.join(ran_before)}, which ran before" if ran_before else ""
+    rounds = f"{text.count(counted, 'round')} counted"
+    slots = [record for record in records if isinstance(record, SlotRecord)]
+    if not slots:
+        return rounds
+    preflights = (record for record in records if isinstance(record, PreflightRecord))
+    before = dict.fromkeys(variant for preflight in preflights for variant in preflight.ran_before)
+    rounds += ", each a fresh start of every variant"
+    rounds += f" but {', '.join(before)}, which ran before" if before else ""
     if not question_of(experiment).loading.has_windows:
+        lengths = _lengths(slot.load.measured_s for slot in slots if slot.phase == "trial")
         return (
-            f"{text.count(counted, 'round')} counted, each a fresh start of every "
-            f"variant{excluded} and a search of its own, in trials of "
-            f"{_lengths(measured, 'trial')} in which the variants take turns"
+            f"{rounds} and a search of its own, in trials of {lengths} in which the variants "
+            "take turns"
         )
+    orders = (record.order for record in records if isinstance(record, RoundRecord))
+    numbers = {len(order) // len(set(order)) for order in orders}
+    each = " or ".join(map(str, sorted(numbers or {experiment.measure.first_slots_per_variant})))
+    chosen = " (chosen from the noise seen)" if len(numbers) > 1 else ""
+    lengths = _lengths(slot.load.measured_s for slot in slots if slot.phase == "measure")
     return (
-        f"{text.count(counted, 'round')} counted, each a fresh start of every variant{excluded}; "
-        f"in each, {slots} slots{chosen} of {_lengths(measured, 'measure')} per variant in "
-        "balanced "
-        f"random order" + _warmups(measured)
+        f"{rounds}; in each, {each} slots{chosen} of {lengths} per variant in balanced random "
+        f"order{_warmups(slots)}"
     )
 
 
@@ -107,27 +105,18 @@ def _warmups(slots: Sequence[SlotRecord]) -> str:
     by_start: dict[tuple[int, str], list[SlotRecord]] = {}
     for slot in loads.values():
         by_start.setdefault((slot.round, slot.variant), []).append(slot)
-    lengths = _shortest_to_longest(
-        [sum(slot.load.measured_s for slot in each) for each in by_start.values()]
-    )
+    starts = by_start.values()
+    lengths = _lengths(sum(slot.load.measured_s for slot in each) for each in starts)
     in_bursts = dict.fromkeys(variant for (_, variant), each in by_start.items() if len(each) > 1)
     bursts = f" (in bursts, with pauses: {', '.join(in_bursts)})" if in_bursts else ""
     return f", after {lengths} of warm-up{bursts}"
 
 
-def _lengths(slots: Sequence[SlotRecord], phase: str) -> str:
-    return _shortest_to_longest([slot.load.measured_s for slot in slots if slot.phase == phase])
-
-
-def _shortest_to_longest(found_s: Sequence[float]) -> str:
-    lengths_s = [float(f"{value:.2g}") for value in found_s]
+def _lengths(times_s: Iterable[float]) -> str:
+    """Return the shortest and the longest, as far as people care."""
+    lengths_s = [float(f"{time_s:.2g}") for time_s in times_s]
     ends_s = sorted({min(lengths_s, default=0.0), max(lengths_s, default=0.0)})
     return " to ".join(map(text.duration, ends_s))
-
-
-def _but(experiment: Experiment, table: str) -> str:
-    varied = any(key.startswith(table) for key in experiment.factors)
-    return "; but for what is varied" if varied else ""
 
 
 def _load_with(experiment: Experiment) -> Iterator[str]:
@@ -159,13 +148,12 @@ def stop_rule(experiment: Experiment) -> str:
     """Return when a run stops."""
     measure, patience = experiment.measure, experiment.measure.patience
     enough, fewest = question_of(experiment).stops_at
-    longer = (
-        f"; up to {patience:g} times as much while results are too noisy" if patience > 1 else ""
-    )
-    return (
+    words = (
         f"{enough}, or {text.count(measure.max_rounds, 'round')}, or "
-        f"{text.duration(measure.budget_s)}; never before {text.count(fewest, 'round')}{longer}"
+        f"{text.duration(measure.budget_s)}; never before {text.count(fewest, 'round')}"
     )
+    longer = f"; up to {patience:g} times as much while results are too noisy"
+    return words + longer if patience > 1 else words
 
 
 def _stops(judged: Sequence[Judgement]) -> list[str]:
@@ -176,30 +164,18 @@ def _stops(judged: Sequence[Judgement]) -> list[str]:
     return [f"{why} ({text.count(points, 'point')})" for why, points in whys.most_common()]
 
 
-def _long_looks(judged: Sequence[Judgement]) -> list[str]:
-    return [
-        f"{look.variant}: {warnings_words(look)}"
-        for judgement in judged
-        for look in judgement.looks
-    ]
-
-
 def _time_that_counts(share: float | None) -> list[str]:
     rest = "the rest: starts, pilots, warm-up, ramp-up, pauses"
     return [] if share is None else [f"{text.percent(share)} of the time; {rest}"]
 
 
-def _noise(judged: Sequence[Judgement]) -> list[str]:
+def _noise(judged: Sequence[Judgement]) -> Iterator[str]:
     splits = [split for judgement in judged for split in judgement.variance]
-    variants = dict.fromkeys(split.variant for split in splits)
-    sentences = []
-    for variant in variants:
-        restart = median(split.restart_sd for split in splits if split.variant == variant)
-        slot = median(split.slot_sd for split in splits if split.variant == variant)
-        sentences.append(
-            f"{variant} {text.percent(restart)} run-to-run, {text.percent(slot)} within-run"
-        )
-    return sentences
+    for variant in dict.fromkeys(split.variant for split in splits):
+        own = [split for split in splits if split.variant == variant]
+        restart = text.percent(median(split.restart_sd for split in own))
+        slot = text.percent(median(split.slot_sd for split in own))
+        yield f"{variant} {restart} run-to-run, {slot} within-run"
 
 
 def _responses(slots: Sequence[SlotRecord]) -> Iterator[tuple[str, str]]:
@@ -207,7 +183,8 @@ def _responses(slots: Sequence[SlotRecord]) -> Iterator[tuple[str, str]]:
     busiest = max(slot.load.client.busy for slot in slots)
     yield "Busiest client thread", f"{text.percent(busiest)} of its time"
     yield from _send_delay([slot.load for slot in slots if slot.load.loop == "open"])
-    yield from _fact("Servers' own counts", list(_own_counts(slots)))
+    if own_counts := "; ".join(_own_counts(slots)):
+        yield "Servers' own counts", own_counts
     if means := sorted({slot.servers.means for slot in slots if slot.servers.cpu_s}):
         yield "Server CPU read from", ", ".join(means)
 

@@ -44,13 +44,11 @@ def preflight_section(preflight: Preflight) -> doc.Section:
     if groups:
         wrong = any(line.wrong for line in preflight.shown)
         table = by_variant_table(preflight.variants, groups, "preflight")
-        blocks.append(
-            doc.Folded(text.count(len(preflight.shown), "difference"), [table], is_open=wrong)
-        )
+        differences = text.count(len(preflight.shown), "difference")
+        blocks.append(doc.Folded(differences, [table], is_open=wrong))
     if preflight.alike:
-        blocks.append(
-            doc.Paragraph(f"The same on every variant: {', '.join(preflight.alike)}.", look="soft")
-        )
+        same = f"The same on every variant: {', '.join(preflight.alike)}."
+        blocks.append(doc.Paragraph(same, look="soft"))
     return doc.Section("Pre-flight check", blocks)
 
 
@@ -59,12 +57,8 @@ def configuration_section(folder: Path, view: RunView) -> Iterator[doc.Section]:
     if differences := configuration_differences(folder, view):
         only = len(differences) == 1
         blocks = [
-            doc.Folded(
-                f"{difference.variant} against {difference.other}: {difference.file}",
-                [doc.Code(difference.diff)],
-                is_open=only,
-            )
-            for difference in differences
+            doc.Folded(f"{variant} against {other}: {file}", [doc.Code(diff)], is_open=only)
+            for variant, other, file, diff in differences
         ]
         yield doc.Section("How the configurations differ", blocks)
 
@@ -111,11 +105,11 @@ def for_statisticians(point: PointView) -> Iterator[doc.Folded]:
     compared = point.deciding.comparisons
     blocks: list[doc.Block] = [deciding_table([point])]
     if compared:
-        blocks += [
-            _tests(compared),
-            doc.Heading("Ratios by round"),
-            doc.FactList(_rounds(compared)),
+        rounds = [
+            (_ratio(each), ", ".join(text.significant(ratio, 3) for ratio in each.by_round))
+            for each in compared
         ]
+        blocks += [_tests(compared), doc.Heading("Ratios by round"), doc.FactList(rounds)]
     if said := [*reasons(point.deciding)]:
         blocks += [doc.Heading("What the verdict rests on"), doc.FactList(said)]
     blocks += [doc.Heading("Design"), doc.FactList([*_design(point, compared)])]
@@ -128,7 +122,7 @@ def for_statisticians(point: PointView) -> Iterator[doc.Folded]:
 def _tests(compared: Sequence[Comparison]) -> doc.Table:
     rows = [
         [
-            f"{comparison.a} ÷ {comparison.b}",
+            _ratio(comparison),
             str(len(comparison.by_round)),
             str(len(comparison.by_round) - 1) if comparison.method == "t" else text.MISSING,
             METHODS[comparison.method],
@@ -150,6 +144,10 @@ def _tests(compared: Sequence[Comparison]) -> doc.Table:
     return doc.simple_table(heads, rows, style="brief")
 
 
+def _ratio(comparison: Comparison) -> str:
+    return f"{comparison.a} ÷ {comparison.b}"
+
+
 def _another_round(comparison: Comparison) -> str:
     """Return where the ratio of one more round would lie; for three or more it says something."""
     if len(comparison.by_round) < FEWEST_FOR_PREDICTION:
@@ -160,16 +158,6 @@ def _another_round(comparison: Comparison) -> str:
 
 def _p(p: float | None) -> str:
     return text.MISSING if p is None else text.probability(p).removeprefix("p ").lstrip("= ")
-
-
-def _rounds(compared: Sequence[Comparison]) -> doc.Facts:
-    return [
-        (
-            f"{comparison.a} ÷ {comparison.b}",
-            ", ".join(text.significant(ratio, 3) for ratio in comparison.by_round),
-        )
-        for comparison in compared
-    ]
 
 
 def _design(point: PointView, compared: Sequence[Comparison]) -> Iterator[tuple[str, str]]:
@@ -184,18 +172,13 @@ def _design(point: PointView, compared: Sequence[Comparison]) -> Iterator[tuple[
         yield "Looks", f"{looks} {after}"
     if compared and not any(comparison.worst_case for comparison in compared):
         yield "Worst case", "Nothing interfered: the worst-case CI is the sampling CI."
-    yield "Adjusted", _adjustment(point, compared)
+    adjustment = first(show.adjustment(judged) for show in point.shows)
+    if adjustment is None and len(compared) < 2:
+        adjustment = "Nothing: the verdict rests on a single comparison."
+    holm = f"{len(compared)} comparisons with the baseline on the deciding metric (Holm)."
+    yield "Adjusted", holm if adjustment is None else adjustment
     yield "Unadjusted", "Other metrics: each CI holds at 95% by itself."
     yield "Excluded", slots_excluded(point)
-
-
-def _adjustment(point: PointView, compared: Sequence[Comparison]) -> str:
-    own = first(show.adjustment(point.judgement) for show in point.shows)
-    if own is not None:
-        return own
-    if len(compared) < 2:
-        return "Nothing: the verdict rests on a single comparison."
-    return f"{len(compared)} comparisons with the baseline on the deciding metric (Holm)."
 
 
 LARGEST_FILE_BYTES = 256 * 1024
@@ -221,10 +204,7 @@ class FileDifference(NamedTuple):
 
 
 def configuration_differences(folder: Path, view: RunView) -> list[FileDifference]:
-    """Compare the files of variants that were compared, where both have them.
-
-    At the first point.
-    """
+    """Compare the files that both of two compared variants have, at the first point."""
     point = view.points[0]
     files = {
         variant: files_of(folder, point, variant) for variant in point.data.experiment.variants

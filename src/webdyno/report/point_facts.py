@@ -13,7 +13,7 @@ from webdyno.comparison.time_spent import explanation_in_short
 from webdyno.comparison.waiting import what_waits
 from webdyno.core import format as text
 from webdyno.core.experiment import Experiment
-from webdyno.core.judgement import Comparison, Judgement, Verdict
+from webdyno.core.judgement import Comparison, Verdict
 from webdyno.core.load import Load
 from webdyno.core.metrics import METRICS, THROUGHPUT
 from webdyno.core.records import SlotRecord
@@ -84,9 +84,20 @@ def point_facts(point: PointView) -> Facts:
     return list(chain.from_iterable(fact(point) for fact in FACTS))
 
 
-def _each_endpoint(point: PointView) -> Iterator[tuple[str, str]]:
-    if point.endpoints:
-        yield "Endpoints", _endpoints(point.judgement)
+def _endpoints(point: PointView) -> Iterator[tuple[str, str]]:
+    if not point.endpoints:
+        return
+    endpoints = point.judgement.endpoints
+    different = [
+        f"{endpoint.endpoint} {SIGNS[comparison.verdict]} {text.times(comparison.ratio)}"
+        for endpoint in endpoints
+        for comparison in endpoint.comparisons
+        if comparison.ratio and comparison.verdict in {Verdict.FASTER, Verdict.SLOWER}
+    ]
+    difference = "no difference in median latency found"
+    if different:
+        difference = f"median latency differs: {text.listed_to(MOST_ENDPOINTS, different)}"
+    yield "Endpoints", f"{len(endpoints)} measured; {difference}"
 
 
 def _why(point: PointView) -> Iterator[tuple[str, str]]:
@@ -102,13 +113,32 @@ def _database(point: PointView) -> Iterator[tuple[str, str]]:
 
 
 def _limit(point: PointView) -> Iterator[tuple[str, str]]:
-    if point.judgement.rounds and point.has_one_load:  # a search goes up to the limit
-        yield "Limit", _limit_words(point.data)
+    if not (point.judgement.rounds and point.has_one_load):  # a search goes up to the limit
+        return
+    slots = [slot for slot in point.data.slots if slot.phase == "measure"]
+    client = max((slot.load.client.busy for slot in slots), default=0.0)
+    of_client = f"client {text.percent(client)} busy"
+    if client >= BUSY:
+        of_client = f"client saturated ({text.percent(client)} busy)"
+    busy = _busy_by_variant(point.data)
+    saturated = any(share is not None and share >= BUSY for share in busy.values())
+    closed = all(slot.load.loop == "closed" for slot in slots)
+    queueing = "; latency includes queueing" if closed and saturated else ""
+    yield "Limit", f"{_busy_words(busy)}; {of_client}{queueing}"
 
 
 def _trust(point: PointView) -> Iterator[tuple[str, str]]:
-    if point.judgement.rounds:
-        yield TRUST, _trust_words(point)
+    if not point.judgement.rounds:
+        return
+    shown = [table for table in point.alongside if table.metric.name in SHOWN]
+    further = [comparison for table in shown for comparison in table.comparisons]
+    said = [
+        _starts_words(point.data, point.judgement.rounds),
+        interference_words(point.decisive, further) if point.decisive else "",
+        "other work on other machines is unknown" if point.data.round_trips_s else "",
+        slots_excluded(point) if point.judgement.excluded else "",
+    ]
+    yield TRUST, "; ".join(filter(None, said))
 
 
 def _noise(point: PointView) -> Iterator[tuple[str, str]]:
@@ -117,13 +147,12 @@ def _noise(point: PointView) -> Iterator[tuple[str, str]]:
     if not taken or not point.judgement.rounds:
         return
     said = [f"{text.listed(taken)} of the servers' CPUs"]
-    asked = point.decisive
-    by_throughput = any(comparison.metric == THROUGHPUT for comparison in asked)
+    by_throughput = any(comparison.metric == THROUGHPUT for comparison in point.decisive)
     if by_throughput and at_equal_cpu(valid_for(data, THROUGHPUT)):
         said.append("throughput is compared at equal CPU time")
     said += [
         f"alone on a machine, {comparison.a} would have {text.between(comparison.alone)}"
-        for comparison in asked
+        for comparison in point.decisive
         if comparison.alone
     ]
     yield NOISE, "; ".join(said)
@@ -151,7 +180,7 @@ def _over_time(point: PointView) -> Iterator[tuple[str, str]]:
 
 
 FACTS: list[Callable[[PointView], Iterable[tuple[str, str]]]] = [
-    _each_endpoint,
+    _endpoints,
     _why,
     _database,
     _limit,
@@ -160,32 +189,6 @@ FACTS: list[Callable[[PointView], Iterable[tuple[str, str]]]] = [
     _over_time,
 ]
 """What an answer says in a line each, in every medium."""
-
-
-def _endpoints(judged: Judgement) -> str:
-    different = [
-        f"{endpoint.endpoint} {SIGNS[comparison.verdict]} {text.times(comparison.ratio)}"
-        for endpoint in judged.endpoints
-        for comparison in endpoint.comparisons
-        if comparison.ratio and comparison.verdict in {Verdict.FASTER, Verdict.SLOWER}
-    ]
-    said = f"{len(judged.endpoints)} measured"
-    if not different:
-        return f"{said}; no difference in median latency found"
-    return f"{said}; median latency differs: {text.listed_to(MOST_ENDPOINTS, different)}"
-
-
-def _limit_words(data: PointData) -> str:
-    slots = [slot for slot in data.slots if slot.phase == "measure"]
-    client = max((slot.load.client.busy for slot in slots), default=0.0)
-    of_client = f"client {text.percent(client)} busy"
-    if client >= BUSY:
-        of_client = f"client saturated ({text.percent(client)} busy)"
-    closed = all(slot.load.loop == "closed" for slot in slots)
-    busy = _busy_by_variant(data)
-    saturated = any(share is not None and share >= BUSY for share in busy.values())
-    queueing = "; latency includes queueing" if closed and saturated else ""
-    return f"{_busy_words(busy)}; {of_client}{queueing}"
 
 
 def servers_busy(data: PointData) -> str:
@@ -220,10 +223,7 @@ def _busy_by_variant(data: PointData) -> dict[str, float | None]:
 
 
 def _busy(data: PointData, slots: Sequence[SlotRecord]) -> float:
-    """Return the share of its CPUs that a variant's servers used, of what others left to them.
-
-    The median of its slots.
-    """
+    """Return the share of its CPUs that a variant used, of what others left: its slots' median."""
     cpus = data.head.cpus_of(slots[0].variant) or 1
     return median([_used_share(slot, cpus) for slot in slots] or [0.0])
 
@@ -236,28 +236,10 @@ def _used_share(slot: SlotRecord, cpus: float) -> float:
     return min(used_s / left_s, 1.0) if left_s else 0.0
 
 
-def _trust_words(point: PointView) -> str:
-    judged = point.judgement
-    each = " each, interleaved" if len(point.data.experiment.variants) > 1 else ""
-    asked = point.decisive
-    shown = [
-        comparison
-        for table in point.alongside
-        if table.metric.name in SHOWN
-        for comparison in table.comparisons
-    ]
-    said = [
-        _starts_words(point.data, judged.rounds, each),
-        interference_words(asked, shown) if asked else "",
-        "other work on other machines is unknown" if point.data.round_trips_s else "",
-        slots_excluded(point) if judged.excluded else "",
-    ]
-    return "; ".join(filter(None, said))
-
-
-def _starts_words(data: PointData, rounds: int, each: str) -> str:
-    ran_before = data.ran_before
-    if ran_before and len(ran_before) == len(data.experiment.variants):
+def _starts_words(data: PointData, rounds: int) -> str:
+    ran_before, variants = data.ran_before, data.experiment.variants
+    each = " each, interleaved" if len(variants) > 1 else ""
+    if ran_before and len(ran_before) == len(variants):
         return f"{text.count(rounds, 'round')}{each}, no restarts"
     but = f", but {text.listed(ran_before)} not restarted" if ran_before else ""
     return f"{text.count(rounds, 'restart')}{each}{but}"
@@ -272,16 +254,13 @@ def slots_excluded(point: PointView) -> str:
 
 def worst_interference(asked: Sequence[Comparison]) -> float:
     """Return how far interference can have shifted a ratio at most, as a share of it."""
-    bounded = (
-        (comparison.ratio, comparison.worst_case)
-        for comparison in asked
-        if comparison.ratio and comparison.worst_case
-    )
-    shifts = (
-        max(worst.high / ratio.high, ratio.low / worst.low if worst.low > 0 else inf) - 1
-        for ratio, worst in bounded
-    )
-    return max(shifts, default=0.0)
+    most = 0.0
+    for comparison in asked:
+        ratio, worst = comparison.ratio, comparison.worst_case
+        if ratio and worst:
+            down = ratio.low / worst.low if worst.low > 0 else inf
+            most = max(most, worst.high / ratio.high - 1, down - 1)
+    return most
 
 
 def interference_words(asked: Sequence[Comparison], alongside: Sequence[Comparison] = ()) -> str:

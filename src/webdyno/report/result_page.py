@@ -1,7 +1,4 @@
-"""A run's page.
-
-The page has all that the terminal says (`result`), and what there was no room for.
-"""
+"""A run's page, and its charts as files: all the terminal says, and what it has no room for."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -66,6 +63,9 @@ COSTS = (
     "the loopback interface, every byte is counted as sent and as received, and so are those of "
     "other programs."
 )
+VARIABLE = re.compile(r"var\(--([\w-]+)\)")
+SCALE = 2.0
+"""Of PNGs, for screens with small pixels."""
 
 
 def write_report(folder: Path, view: RunView) -> Path:
@@ -82,13 +82,13 @@ def write_report(folder: Path, view: RunView) -> Path:
 
 def html_page(folder: Path, view: RunView) -> str:
     """Return the page of a run as text."""
-    head = view.head
-    experiment = head.experiment
+    head, experiment = view.head, view.head.experiment
     if view.whole:
         came_out = view.whole.word
+    elif view.several:
+        came_out = f"{len(view.points)} points"
     else:
-        judged = view.points[0].judgement
-        came_out = f"{len(view.points)} points" if view.several else str(judged.verdict)
+        came_out = str(view.points[0].judgement.verdict)
     return html(
         doc.Document(experiment.title, experiment.question, list(_sections(folder, view))),
         brand="webdyno report",
@@ -151,22 +151,19 @@ def _result_figures(view: RunView) -> list[doc.Figure]:
 def _deciding(view: RunView, figures: Sequence[doc.Figure]) -> doc.Section:
     if not view.deciding:
         return doc.Section("", [*figures, *said_of_deciding(view)])
+    table = view.deciding[0]
     if view.several:
+        heading = table.title
         said: list[doc.Block] = [*deciding_section(view).blocks, *said_of_deciding(view)]
     else:
+        heading = metric_label(table.metric)
+        if table.comparisons:
+            heading += f" compared with {table.comparisons[0].b}"
         said = list(_table_and_facts(view.points[0]))
     said += about_verdicts(view) or []
     if view.without_interference:
         said.append(doc.FactList([("Warnings", NO_WARNINGS)]))
-    return doc.Section(_heading(view), [*figures, *said])
-
-
-def _heading(view: RunView) -> str:
-    table = view.deciding[0]
-    if view.several:
-        return table.title
-    label = metric_label(table.metric)
-    return f"{label} compared with {table.comparisons[0].b}" if table.comparisons else label
+    return doc.Section(heading, [*figures, *said])
 
 
 def _table_and_facts(point: PointView) -> Iterator[doc.Block]:
@@ -241,16 +238,10 @@ def all_figures(view: RunView) -> Iterator[doc.Figure]:
             yield figure.with_prefix(_prefix(point)) if view.several else figure
 
 
-VARIABLE = re.compile(r"var\(--([\w-]+)\)")
-SCALE = 2.0
-"""Of PNGs, for screens with small pixels."""
-
-
 def write_charts(folder: Path, view: RunView) -> list[Path]:
     """Write each chart of the page as SVG and PNG; return the files.
 
-    The folder is made where it isn't there; one that is a link is refused. Raise OperationError
-    where they can't be written.
+    A folder that is a link is refused. Raise OperationError where they can't be written.
     """
     written = []
     for _, panel, drawn in charts(view):
@@ -272,7 +263,7 @@ def charts(view: RunView) -> Iterator[tuple[doc.Figure, doc.Panel, str]]:
 
 
 def _standalone(svg: str, known: list[Mark]) -> str:
-    """Return a page's chart the colours, font and background that it has from the page."""
+    """Return a page's chart with the colours, font and background that the page gives it."""
     colours = LIGHT | {mark.variable: LIGHT[mark.colour] for mark in known}
     coloured = VARIABLE.sub(lambda match: colours.get(match[1], LIGHT["ink"]), svg)
     begin = f'<svg xmlns="http://www.w3.org/2000/svg" font-family="{FONT}" '
