@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from importlib.metadata import version
 from itertools import groupby
 from typing import NamedTuple
@@ -63,18 +62,17 @@ def claim_sentence(rows: Sequence[ClaimRow]) -> str:
 def claims_digest(rows: Sequence[ClaimRow]) -> doc.Document:
     """Return each claim with what was published and measured, under its study's name."""
     by_study = groupby(rows, key=lambda row: row.study)
-    return doc.Document(
-        "", "", [doc.Section(study, list(map(_claim, its))) for study, its in by_study]
-    )
+    sections = [doc.Section(study, list(map(_claim, its))) for study, its in by_study]
+    return doc.Document("", "", sections)
 
 
 def _claim(row: ClaimRow) -> doc.FactList:
     words = _words(row)
-    said = zip(HEADINGS, words, strict=True)
-    measured = [
-        fact for fact in said if fact[0] not in {"study", "claim", "outcome"} and fact[1] != MISSING
-    ]
-    return doc.FactList([(row.outcome, words.claim), *measured], TONES[row.outcome])
+    facts: doc.Facts = [(row.outcome, words.claim)]
+    for heading, said in zip(HEADINGS, words, strict=True):
+        if heading not in {"study", "claim", "outcome"} and said != MISSING:
+            facts.append((heading, said))
+    return doc.FactList(facts, TONES[row.outcome])
 
 
 def claims_markdown(rows: Sequence[ClaimRow]) -> str:
@@ -117,26 +115,19 @@ def _measured_words(claim: Claim, answer: GeneratorAnswer | None) -> Iterator[st
     if not answer.found:
         yield str(answer.outcome)
         return
-    written = partial(_figure, claim) if claim.is_figure else _ratio
-    lowest = min(answer.found, key=lambda interval: interval.estimate)
-    highest = max(answer.found, key=lambda interval: interval.estimate)
-    yield written(lowest)
-    if len(answer.found) > 1:
-        yield f"to {written(highest)}"
-
-
-def _ratio(ratio: Interval) -> str:
-    return f"{times(ratio)} ({ratio_bounds(ratio)})"
+    lowest_first = sorted(answer.found, key=lambda interval: interval.estimate)
+    yield _figure(claim, lowest_first[0])
+    if len(lowest_first) > 1:
+        yield f"to {_figure(claim, lowest_first[-1])}"
 
 
 def _figure(claim: Claim, value: Interval) -> str:
-    """Write a value of a metric with its unit; times as published, in milliseconds."""
+    """Return a ratio, or a value of a metric with its unit: times as published, in ms."""
+    if not claim.is_figure:
+        return f"{times(value)} ({ratio_bounds(value)})"
     unit = METRICS[claim.metric].metric.unit
     if unit == "µs":
-        unit = "ms"
-        value = value.replace(
-            low=value.low / 1e3, estimate=value.estimate / 1e3, high=value.high / 1e3
-        )
+        unit, value = "ms", value.mapped(lambda us: us / 1e3)
     return f"{quantity(value)} {unit} ({quantity_bounds(value)})"
 
 
@@ -154,9 +145,7 @@ def claims_page(
     heads = list(measured.values())
     then = f" · {when(min(head.started_at for head in heads))}" if heads else ""
     counts = [(TONES[outcome], f"{n} × {outcome}") for outcome, n in outcomes(rows).items()]
-    machine = [
-        doc.Section("Machine", [doc.FactList(machine_facts(head.machine))]) for head in heads[:1]
-    ]
+    machines = (doc.FactList(machine_facts(head.machine)) for head in heads[:1])
     document = doc.Document(
         studies[0].title if len(studies) == 1 else "Published comparisons, repeated",
         f"What was published, and what came out when it was measured again{then}",
@@ -164,7 +153,7 @@ def claims_page(
             doc.Counts(counts, [claim_sentence(rows)]),
             *(_study(study, rows, measured) for study in studies),
             doc.Section("How to read it", [doc.Paragraph(HOW_TO_READ)]),
-            *machine,
+            *(doc.Section("Machine", [facts]) for facts in machines),
             doc.Section("How to repeat it", [doc.Code(again)]),
         ],
     )

@@ -1,10 +1,15 @@
 """Figures as tables for other programs.
 
-`summary.csv` has every figure of the report; docs/reference/run-folder.md describes the columns. An
-open-loop sweep can be had as the sheet that autobench writes as well: a row per demanded rate,
+`summary.csv` has every figure of the report; docs/reference/run-folder.md describes the columns.
+
+An open-loop sweep can be had as the sheet that autobench writes as well: a row per demanded rate,
 columns per host. In the place of a host stands a variant, with the levels of all factors but the
 throughput. Reply rates are those of slots, where httperf takes a sample every five seconds; network
 I/O is responses only.
+
+Slots can be had as one Parquet table, a row each, for notebooks and databases. DuckDB writes it,
+being a third of the size of pyarrow or polars, and reads it: `select variant,
+avg("load.throughput_rps") from 'slots.parquet' group by variant`. It is an extra of webdyno's.
 """
 
 import csv
@@ -30,22 +35,9 @@ from webdyno.report.around_rounds import pilot_records
 from webdyno.report.show import PointView, RunView
 
 COLUMNS = (
-    "experiment",
-    "kind",
-    "metric",
-    "unit",
-    "variant",
-    "baseline",
-    "round",
-    "estimate",
-    "low",
-    "high",
-    "worst_case_low",
-    "worst_case_high",
-    "confidence",
-    "verdict",
-    "endpoint",
-    "at_s",
+    *("experiment", "kind", "metric", "unit", "variant", "baseline", "round"),
+    *("estimate", "low", "high", "worst_case_low", "worst_case_high", "confidence"),
+    *("verdict", "endpoint", "at_s"),
 )
 Field = str | int | float | None
 Line = dict[str, Field]
@@ -88,21 +80,21 @@ def _pilot_lines(point: PointView) -> Iterator[Line]:
         times = {f"cold_{name}": value for name, value in pilot.cold} | {
             f"pilot_{name}": value for name, value in pilot.found if name.endswith("_s")
         }
+        about: Line = {"kind": "pilot", "unit": "s", "variant": pilot.variant}
         for name, value in times.items():
             if value is not None:
-                about: Line = {
-                    "kind": "pilot",
-                    "metric": name,
-                    "unit": "s",
-                    "variant": pilot.variant,
-                }
-                yield about | {"estimate": _figure(value)}
+                yield about | {"metric": name, "estimate": _figure(value)}
 
 
 def _course_lines(looks: Sequence[LongLook]) -> Iterator[Line]:
     """Yield the figures of each part of long looks; `at_s` is when it began, under load."""
     for look in looks:
         for part in look.parts:
+            about: Line = {
+                "kind": "long-look",
+                "variant": look.variant,
+                "at_s": _figure(part.at_s),
+            }
             memory = part.memory.span(MIB) if part.memory else None
             for metric, unit, interval in (
                 ("throughput_rps", "req/s", part.throughput_rps),
@@ -111,13 +103,8 @@ def _course_lines(looks: Sequence[LongLook]) -> Iterator[Line]:
                 ("server_cpu_us", "µs", part.server_cpu_us),
                 ("memory_mib", "MiB", memory),
             ):
-                about: Line = {"kind": "long-look", "metric": metric, "unit": unit}
                 if interval is not None:
-                    yield (
-                        about
-                        | {"variant": look.variant, "at_s": _figure(part.at_s)}
-                        | _interval(interval)
-                    )
+                    yield about | {"metric": metric, "unit": unit} | _interval(interval)
 
 
 def _lines(variants: Sequence[VariantValue], comparisons: Sequence[Comparison]) -> Iterator[Line]:
@@ -132,14 +119,11 @@ def _lines(variants: Sequence[VariantValue], comparisons: Sequence[Comparison]) 
             "baseline": comparison.b,
             "unit": "ratio",
         }
-        verdict: Line = {"verdict": str(comparison.verdict)}
-        yield (
-            about
-            | {"kind": "ratio"}
-            | _interval(comparison.ratio)
-            | _worst_case(comparison)
-            | verdict
-        )
+        ratio: Line = {"kind": "ratio", "verdict": str(comparison.verdict)}
+        if worst := comparison.worst_case:
+            for name, end in (("worst_case_low", worst.low), ("worst_case_high", worst.high)):
+                ratio[name] = "inf" if end > ENDLESS else _figure(end)
+        yield about | ratio | _interval(comparison.ratio)
         yield from _rounds(about | {"kind": "ratio-round"}, comparison.rounds, comparison.by_round)
 
 
@@ -159,31 +143,14 @@ def _interval(interval: Interval | None) -> Line:
     }
 
 
-def _worst_case(comparison: Comparison) -> Line:
-    if comparison.worst_case is None:
-        return {}
-    ends = {
-        "worst_case_low": comparison.worst_case.low,
-        "worst_case_high": comparison.worst_case.high,
-    }
-    return {name: "inf" if end > ENDLESS else _figure(end) for name, end in ends.items()}
-
-
 def _figure(value: float) -> str:
     """Seven digits: more than any measurement has, and no noise of binary fractions."""
     return f"{value:.7g}"
 
 
 AUTOBENCH_COLUMNS = (
-    "req_rate",
-    "con_rate",
-    "min_rep_rate",
-    "avg_rep_rate",
-    "max_rep_rate",
-    "stddev_rep_rate",
-    "resp_time",
-    "net_io",
-    "errors",
+    *("req_rate", "con_rate", "min_rep_rate", "avg_rep_rate", "max_rep_rate", "stddev_rep_rate"),
+    *("resp_time", "net_io", "errors"),
 )
 
 Figures = Sequence[float | None]
@@ -205,14 +172,13 @@ def autobench_sheet(run: RunData) -> str:
     hosts = list(dict.fromkeys(host for row in rows.values() for host in row))
     sheet = StringIO()
     writer = csv.writer(sheet, lineterminator="\n")
-    writer.writerow(
-        ["dem_req_rate", *(f"{name}_{host}" for host in hosts for name in AUTOBENCH_COLUMNS)]
-    )
+    columns = (f"{name}_{host}" for host in hosts for name in AUTOBENCH_COLUMNS)
+    writer.writerow(["dem_req_rate", *columns])
+    nothing = [None] * len(AUTOBENCH_COLUMNS)
     for demanded, row in sorted(rows.items()):
-        cells = [cell for host in hosts for cell in row.get(host, [None] * len(AUTOBENCH_COLUMNS))]
-        writer.writerow(
-            [f"{demanded:g}", *("" if cell is None else f"{cell:.1f}" for cell in cells)]
-        )
+        figures = [figure for host in hosts for figure in row.get(host, nothing)]
+        cells = ("" if figure is None else f"{figure:.1f}" for figure in figures)
+        writer.writerow([f"{demanded:g}", *cells])
     return sheet.getvalue()
 
 
@@ -230,7 +196,9 @@ def _figures(slots: Sequence[SlotRecord]) -> Figures:
     sent = _sum(load.requests.sent for load in loads)
     opened = _sum(load.connections.opened for load in loads)
     received = _sum(part for load in loads for part in (load.bytes.head, load.bytes.body))
-    means_us = [load.service_time_us.mean for load in loads]
+    means_us = [(load.service_time_us.mean, load.requests.completed) for load in loads]
+    weighted = [(mean_us, count) for mean_us, count in means_us if mean_us is not None and count]
+    counted = sum(count for _, count in weighted)
     rates = [throughput_rps([slot]) or 0.0 for slot in slots]
     return (
         (completed + failed if sent is None else sent) / measured_s,
@@ -239,7 +207,7 @@ def _figures(slots: Sequence[SlotRecord]) -> Figures:
         fmean(rates),
         max(rates),
         pstdev(rates),
-        _weighted_ms(means_us, [load.requests.completed for load in loads]),
+        sum(mean_us * count for mean_us, count in weighted) / counted / 1000 if counted else None,
         None if received is None else received / 1024 / measured_s,
         100 * failed / max(completed + failed, 1),
     )
@@ -247,18 +215,12 @@ def _figures(slots: Sequence[SlotRecord]) -> Figures:
 
 def _sum(counts: Iterable[int | None]) -> int | None:
     """Add up; None when one of them wasn't reported."""
-    numbers = list(counts)
-    known = [count for count in numbers if count is not None]
-    return sum(known) if len(known) == len(numbers) else None
-
-
-def _weighted_ms(means_us: Sequence[float | None], weights: Sequence[int]) -> float | None:
-    weighted = [
-        (mean, n) for mean, n in zip(means_us, weights, strict=True) if mean is not None and n
-    ]
-    if not weighted:
-        return None
-    return sum(mean * n for mean, n in weighted) / sum(n for _, n in weighted) / 1000
+    total = 0
+    for count in counts:
+        if count is None:
+            return None
+        total += count
+    return total
 
 
 COLUMN_TYPES: dict[type, str] = {
@@ -287,7 +249,8 @@ def write_parquet(records: Iterable[Record], path: Path) -> None:
     rows = flat_slots(record for record in records if isinstance(record, SlotRecord))
     columns = _columns(rows)
     with duckdb.connect() as database:
-        fields = ", ".join(f"{_quoted(name)} {kind}" for name, kind in columns.items())
+        quoted = {name: '"' + name.replace('"', '""') + '"' for name in columns}
+        fields = ", ".join(f"{quoted[name]} {kind}" for name, kind in columns.items())
         database.execute(f"CREATE TABLE slots ({fields})")
         if rows:
             places = ", ".join("?" * len(columns))
@@ -319,14 +282,9 @@ def _columns(rows: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     for row in rows:
         for name, value in row.items():
             kinds.setdefault(name, set()).update([type(value)] if value is not None else [])
-    return {name: _column_type(types) for name, types in kinds.items()} or {"round": "BIGINT"}
-
-
-def _column_type(kinds: set[type]) -> str:
-    if kinds == {int, float} or not kinds:
-        return COLUMN_TYPES[float]
-    return COLUMN_TYPES[kinds.pop()] if len(kinds) == 1 else COLUMN_TYPES[str]
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
+    columns = {}
+    for name, types in kinds.items():
+        is_float = not types or types == {int, float}
+        widest = float if is_float else types.pop() if len(types) == 1 else str
+        columns[name] = COLUMN_TYPES[widest]
+    return columns or {"round": "BIGINT"}

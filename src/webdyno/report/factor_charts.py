@@ -1,7 +1,4 @@
-"""The charts of a sweep: ratios and each metric along the first factor.
-
-There is a panel for each combination of the levels of the other factors.
-"""
+"""The charts of a sweep: ratios and metrics along the first factor, a panel per level of others."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -52,14 +49,11 @@ def factor_figures(view: RunView) -> list[Figure]:
     if not view.deciding:
         return []
     axis = factor_axis(view.head.experiment)
-    metrics = [view.deciding[0].metric]
-    metrics += [
-        table.metric for table in next(point.alongside for point in view.points if point.deciding)
-    ]
-    ratios = (
-        None if view.has_ranks else _ratios_along(view, axis)
-    )  # each point has its own baseline
-    figures = [ratios, *(_metric_along(view, axis, each) for each in metrics)]
+    alongside = next(point.alongside for point in view.points if point.deciding)
+    metrics = [view.deciding[0].metric, *(table.metric for table in alongside)]
+    figures = [_metric_along(view, axis, metric) for metric in metrics]
+    if not view.has_ranks:  # else each point has a baseline of its own
+        figures.insert(0, _ratios_along(view, axis))
     return [figure for figure in figures if figure]
 
 
@@ -109,11 +103,7 @@ def in_powers(numbers: Sequence[float]) -> bool:
         return False
     steps = [after - before for before, after in pairwise(ordered)]
     factors = [log(after / before) for before, after in pairwise(ordered)]
-    return _unevenness(factors) <= _unevenness(steps)
-
-
-def _unevenness(gaps: Sequence[float]) -> float:
-    return pstdev(gaps) / fmean(gaps)
+    return pstdev(factors) / fmean(factors) <= pstdev(steps) / fmean(steps)
 
 
 @dataclass(frozen=True)
@@ -138,12 +128,11 @@ def _metric_along(view: RunView, axis: Axis, metric: Metric) -> Figure | None:
         return None
     estimates = [row["value"] for row in rows]
     wide = metric.unit == "µs" and max(estimates) > WIDE * min(estimates)
-    low = min(estimates) / ROOM if wide else 0.0
-    upright = _Upright(
-        title=metric_axis(metric) + (" (log scale)" if wide else ""),
-        kind="log" if wide else "linear",
-        domain=(low, max(estimates) * ROOM),
-    )
+    title, high = metric_axis(metric), max(estimates) * ROOM
+    if wide:
+        upright = _Upright(f"{title} (log scale)", "log", (min(estimates) / ROOM, high))
+    else:
+        upright = _Upright(title, "linear", (0.0, high))
     return Figure(
         name=metric.name,
         title=metric_label(metric),
@@ -161,7 +150,9 @@ def value_rows(points: Sequence[PointView], axis: Axis, metric: str) -> Rows:
             "value": value.interval.estimate,
             "low": value.interval.low,
             "high": value.interval.high,
-            "told": f"{value.variant}, {point.label}: {_with_interval(*value_and_interval(value))}",
+            "told": "{}, {}: {} ({})".format(
+                value.variant, point.label, *value_and_interval(value)
+            ),
         }
         for point in points
         for value in point.judgement.variants
@@ -170,7 +161,7 @@ def value_rows(points: Sequence[PointView], axis: Axis, metric: str) -> Rows:
 
 
 def _ratios_along(view: RunView, axis: Axis) -> Figure | None:
-    rows = _rows_of_ratios(view.points, axis)
+    rows = _ratio_rows(view.points, axis)
     if not rows:
         return None
     metric = view.deciding[0].metric
@@ -179,15 +170,9 @@ def _ratios_along(view: RunView, axis: Axis) -> Figure | None:
     delta = max(comparison.delta for comparison in compared)
     farthest = max(abs(log(each)) for each in [1 + delta, *(row["value"] for row in rows)])
     reach, near = exp(farthest) * ROOM, (1 + delta) ** 3
-    upright = _Upright(
-        title=f"Ratio to {against} (log scale)",
-        kind="log",
-        domain=(
-            1 / (reach if any(row["value"] < 1 for row in rows) else near),
-            reach if any(row["value"] > 1 for row in rows) else near,
-        ),
-        labels=FACTOR,
-    )
+    low = 1 / (reach if any(row["value"] < 1 for row in rows) else near)
+    high = reach if any(row["value"] > 1 for row in rows) else near
+    upright = _Upright(f"Ratio to {against} (log scale)", "log", (low, high), FACTOR)
     return Figure(
         name="ratios",
         title="",
@@ -200,7 +185,7 @@ def _ratios_along(view: RunView, axis: Axis) -> Figure | None:
     )
 
 
-def _rows_of_ratios(points: Sequence[PointView], axis: Axis) -> Rows:
+def _ratio_rows(points: Sequence[PointView], axis: Axis) -> Rows:
     return [
         _place(point, axis, comparison.a)
         | ratio_row(comparison)
@@ -208,9 +193,8 @@ def _rows_of_ratios(points: Sequence[PointView], axis: Axis) -> Rows:
             "value": comparison.ratio.estimate,
             "low": comparison.decisive.low,
             "high": comparison.decisive.high,
-            "told": f"{comparison.a}, {point.label}: "
-            f"{_with_interval(ratio_and_interval(comparison)[0], sure_bounds(comparison))}, "
-            f"{comparison.verdict}",
+            "told": f"{comparison.a}, {point.label}: {ratio_and_interval(comparison)[0]} "
+            f"({sure_bounds(comparison)}), {comparison.verdict}",
         }
         for point in points
         if point.deciding
@@ -231,10 +215,6 @@ def _place(point: PointView, axis: Axis, variant: str) -> dict[str, Any]:
         "level": axis.place(point.levels[axis.key]),
         "facet": ", ".join(f"{names[key]} = {text.level(each)}" for key, each in others.items()),
     }
-
-
-def _with_interval(value: str, interval: str) -> str:
-    return f"{value} ({interval})"
 
 
 def _panels(
@@ -284,17 +264,14 @@ def _equivalence(rows: Rows, axis: Axis, upright: _Upright) -> list[Any]:
     if not bands:
         return []
     data = [{"level": each, "low": low, "high": high} for each, (low, high) in bands.items()]
-    band = alt.Chart(values(data if len(set(bands.values())) > 1 else data[:1]))
-    ends = {"y": upright.encode("low"), "y2": "high:Q"}
-    if len(set(bands.values())) == 1:
-        shaded = band.mark_rect(color=css_variable("band"), aria=False).encode(**ends)
+    everywhere_alike, color = len(set(bands.values())) == 1, css_variable("band")
+    band = alt.Chart(values(data[:1] if everywhere_alike else data))
+    band = band.encode(y=upright.encode("low"), y2="high:Q")
+    if everywhere_alike:
+        shaded = band.mark_rect(color=color, aria=False)
     elif axis.scale == "names":
-        shaded = band.mark_rect(color=css_variable("band"), aria=False).encode(
-            x=axis.encode(), **ends
-        )
+        shaded = band.mark_rect(color=color, aria=False).encode(x=axis.encode())
     else:
-        shaded = band.mark_area(color=css_variable("band"), aria=False).encode(
-            x=axis.encode(), **ends
-        )
+        shaded = band.mark_area(color=color, aria=False).encode(x=axis.encode())
     one = alt.Chart(values([{"one": 1}])).mark_rule(color=css_variable("ink-soft"), aria=False)
     return [shaded, one.encode(y=upright.encode("one"))]

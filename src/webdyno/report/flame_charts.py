@@ -52,12 +52,10 @@ def flame_figure(run: Path, point: PointView) -> Figure | None:
     against: dict[str, str] = {}
     for explanation in point.judgement.explanations:
         if explanation.by_samples:
-            whole_us |= {
-                explanation.b: explanation.whole.b_us,
-                explanation.a: explanation.whole.a_us,
-            }
-            against |= {explanation.a: explanation.b}
-            against.setdefault(explanation.b, explanation.a)
+            a, b, whole = explanation.a, explanation.b, explanation.whole
+            whole_us |= {b: whole.b_us, a: whole.a_us}
+            against |= {a: b}
+            against.setdefault(b, a)
     stacks = {variant: kept for variant in whole_us if (kept := _kept(run, variant))}
     if len(stacks) < 2:
         return None
@@ -70,7 +68,8 @@ def flame_figure(run: Path, point: PointView) -> Figure | None:
             number,
             variant,
             spent_us(stacks[variant], whole_us[variant]),
-            _TimesOfBoth(by_name[variant], by_name.get(against[variant], {})),
+            by_name[variant],
+            by_name.get(against[variant], {}),
             widest_us,
         )
         for number, variant in enumerate(stacks)
@@ -118,13 +117,6 @@ def spent_by_name_us(stacks: Mapping[str, int], whole_us: float) -> dict[str, fl
     return {name: count / samples * whole_us for name, count in counts.items()}
 
 
-class _TimesOfBoth(NamedTuple):
-    """The times per request by name: here, and in the variant that it is compared with."""
-
-    here: Mapping[str, float]
-    there: Mapping[str, float]
-
-
 def boxes(spent: Mapping[Call, float], narrowest_us: float) -> Iterator[Box]:
     """Place the calls: each above its caller, those of one caller next to each other by name."""
     begins: dict[Call, float] = {}
@@ -141,11 +133,15 @@ def _panel(
     number: int,
     variant: str,
     spent: Mapping[Call, float],
-    by_name: _TimesOfBoth,
+    here: Mapping[str, float],
+    there: Mapping[str, float],
     widest_us: float,
 ) -> Panel:
+    """Draw a variant's calls; `here` and `there` are times by name, its own and the other's."""
     placed = list(boxes(spent, NARROWEST * widest_us))
-    rows = [_row(box, by_name, widest_us) for box in placed]
+    rows = [
+        _row(box, here[box.call[-1]], there.get(box.call[-1], 0.0), widest_us) for box in placed
+    ]
     depth = max(len(box.call) for box in placed)
     x = alt.X("begin:Q", title="µs per request").scale(domain=[0, widest_us], nice=False)
     base = alt.Chart(values(rows)).encode(
@@ -175,9 +171,12 @@ def _panel(
     )
 
 
-def _row(box: Box, by_name: _TimesOfBoth, widest_us: float) -> dict[str, object]:
+def _row(box: Box, here_us: float, there_us: float, widest_us: float) -> dict[str, object]:
     name, row = box.call[-1], len(box.call) - 1
-    here_us, there_us = by_name.here[name], by_name.there.get(name, 0.0)
+    if name == NAMELESS or abs(here_us - there_us) < ALIKE * max(here_us, there_us):
+        change = "alike"
+    else:
+        change = "more" if here_us > there_us else "less"
     us, here, there = (text.significant(time_us, 3) for time_us in (box.us, here_us, there_us))
     letters = int((box.us / widest_us * WIDTH_PX - 6) / LETTER_PX)
     label = name if len(name) <= letters else f"{name[: letters - 1]}…" if letters > 3 else ""
@@ -186,13 +185,7 @@ def _row(box: Box, by_name: _TimesOfBoth, widest_us: float) -> dict[str, object]
         "end": float(f"{box.begin_us + box.us:.6g}"),
         "row": row,
         "above": row + 1,
-        "change": "alike" if name == NAMELESS else _change(here_us, there_us),
+        "change": change,
         "label": label,
         "told": f"{name}: {us} µs; all calls of it {here} µs, there {there} µs",
     }
-
-
-def _change(us: float, other_us: float) -> str:
-    if abs(us - other_us) < ALIKE * max(us, other_us):
-        return "alike"
-    return "more" if us > other_us else "less"

@@ -1,6 +1,6 @@
 """The chart of what long looks showed."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import altair as alt
@@ -29,10 +29,6 @@ MINUTE_S = 60.0
 STALL_SIZE = 140
 
 
-def _held(part: LookPart) -> Interval | None:
-    return part.memory.span() if part.memory else None
-
-
 class _Shown(NamedTuple):
     name: str
     heading: str
@@ -47,16 +43,22 @@ PANELS = (
     _Shown("p50", "Latency p50", "Latency, ms", lambda part: part.p50_us, 1e3),
     _Shown("p99", "99% of the responses within", "Latency, ms", lambda part: part.p99_us, 1e3),
     _Shown("cpu", "Servers' CPU per request", "µs", lambda part: part.server_cpu_us),
-    _Shown("memory", "Memory of the servers", "MiB", _held, MIB),
+    _Shown(
+        name="memory",
+        heading="Memory of the servers",
+        axis="MiB",
+        of=lambda part: part.memory.span() if part.memory else None,
+        scale=MIB,
+    ),
 )
 
 
 def course_figure(point: PointView) -> Figure | None:
     """Draw what long looks that have several parts showed over time; None where none has."""
     looks = [look for look in point.judgement.looks if look.parts]
-    panels = [_panel(shown, looks, list(point.data.experiment.variants)) for shown in PANELS]
-    drawn_panels = tuple(panel for panel in panels if panel)
-    if not drawn_panels:
+    drawn = (_panel(shown, looks, list(point.data.experiment.variants)) for shown in PANELS)
+    panels = tuple(filter(None, drawn))
+    if not panels:
         return None
     slopes = "".join(f" {line}." for line in how_it_changes(looks))
     return Figure(
@@ -67,7 +69,7 @@ def course_figure(point: PointView) -> Figure | None:
         "stalls.",
         note="A dashed line is an interruption, after which the servers were started again."
         + slopes,
-        panels=drawn_panels,
+        panels=panels,
         by_variant=True,
     )
 
@@ -83,7 +85,8 @@ def course_rows(looks: Sequence[LongLook], of: Callable[[LookPart], Interval | N
             "value": value.estimate,
             "high": value.high,
             "stalled": bool(part.stalls),
-            "told": f"{look.variant}, {_when(part)}: {part_words(part)}",
+            "told": f"{look.variant}, {text.duration(part.at_s)} to "
+            f"{text.duration(part.at_s + part.length_s)}: {part_words(part)}",
         }
         for look in looks
         for part in look.parts
@@ -98,9 +101,14 @@ def _panel(shown: _Shown, looks: Sequence[LongLook], variants: Sequence[str]) ->
     for row in rows:
         row |= {end: float(f"{row[end] / shown.scale:.4g}") for end in ("low", "value", "high")}
     breaks = [{"minute": pause.at_s / MINUTE_S} for look in looks for pause in look.breaks]
+    ranges = []
+    for variant in dict.fromkeys(row["variant"] for row in rows):
+        own = [row["value"] for row in rows if row["variant"] == variant]
+        ends = f"{text.significant(min(own))} to {text.significant(max(own))}"
+        ranges.append(f"{variant}: {ends} ({shown.axis})")
     return panel(
         f"course-{shown.name}",
-        f"{shown.heading} over time. {'; '.join(_ranges(rows, shown.axis))}.",
+        f"{shown.heading} over time. {'; '.join(ranges)}.",
         _course_chart(rows, breaks, shown.axis, variants),
         heading=shown.heading,
         height=PANEL_PX,
@@ -130,13 +138,3 @@ def _course_chart(rows: Rows, breaks: Rows, axis: str, variants: Sequence[str]) 
         .mark_point(shape=CROSS, size=STALL_SIZE, strokeWidth=2.5, aria=False)
         .encode(color=alt.value(css_variable("broken"))),
     )
-
-
-def _when(part: LookPart) -> str:
-    return f"{text.duration(part.at_s)} to {text.duration(part.at_s + part.length_s)}"
-
-
-def _ranges(rows: Rows, unit: str) -> Iterator[str]:
-    for variant in dict.fromkeys(row["variant"] for row in rows):
-        mine = [row["value"] for row in rows if row["variant"] == variant]
-        yield f"{variant}: {text.significant(min(mine))} to {text.significant(max(mine))} ({unit})"

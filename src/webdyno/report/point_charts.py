@@ -8,7 +8,6 @@ import altair as alt
 
 from webdyno.core import format as text
 from webdyno.core.command import command
-from webdyno.core.histogram import Histogram
 from webdyno.core.judgement import Judgement
 from webdyno.core.metrics import throughput_rps
 from webdyno.core.records import SlotRecord
@@ -62,24 +61,18 @@ def latency_figure(point: PointView) -> Figure | None:
         base.mark_line(strokeWidth=2.5, aria=False).encode(strokeDash=dash),
         named.encode(shape=shape, description=TOOLTIP),
     )
-    medians = [row["told"] for row in rows if row["beyond"] == 0.5]
-    closed = point.data.experiment.load.loop == "closed"
+    medians = "; ".join(row["told"] for row in rows if row["beyond"] == 0.5)
+    about = f"Latency by percentile for each variant. {medians}."
+    note = "A curve ends where fewer than ten responses are left beyond it."
+    if point.data.experiment.load.loop == "closed":
+        note += " Closed loop: while a server stalls its clients wait as well, so these times say "
+        note += "how the variants compare, not what independent visitors would see."
     return Figure(
         name="latency",
         title="Latency by percentile",
         caption="All slots merged; lower is better.",
-        note="A curve ends where fewer than ten responses are left beyond it."
-        + (
-            " Closed loop: while a server stalls its clients wait as well, so these times say "
-            "how the variants compare, not what independent visitors would see."
-            if closed
-            else ""
-        ),
-        panels=(
-            panel(
-                "latency", f"Latency by percentile for each variant. {'; '.join(medians)}.", chart
-            ),
-        ),
+        note=note,
+        panels=(panel("latency", about, chart),),
         by_variant=True,
     )
 
@@ -90,31 +83,25 @@ def latency_rows(data: PointData, variants: Sequence[str]) -> Rows:
     All measured slots of finished rounds are merged; the curve ends where fewer than ten responses
     are left beyond it.
     """
-    return [row for variant in variants for row in _curve(variant, merged_latency(data, variant))]
-
-
-def _curve(variant: str, merged: Histogram) -> Iterator[dict[str, Any]]:
-    for beyond in _percentile_grid(merged.total):
-        time_us = merged.quantile(1 - beyond)
-        if not time_us:
-            continue
-        ms = float(f"{time_us / 1000:.4g}")
-        row = {"variant": variant, "beyond": float(f"{beyond:.4g}"), "ms": ms}
-        if row["beyond"] in NAMED:
-            row["told"] = f"{variant}, {percentile_name(beyond)}: {text.significant(ms)} ms"
-        yield row
-
-
-def _percentile_grid(responses: int) -> list[float]:
-    """Return shares of responses beyond a percentile, the same for all variants where they can."""
-    grid = [10 ** (-step / POINTS_PER_DECADE) for step in range(1, 9 * POINTS_PER_DECADE)]
-    return sorted(
-        (share for share in [*grid, 0.5] if share * responses >= FEWEST_BEYOND), reverse=True
-    )
+    steps = (10 ** (-step / POINTS_PER_DECADE) for step in range(1, 9 * POINTS_PER_DECADE))
+    shares = sorted([*steps, 0.5], reverse=True)
+    rows: Rows = []
+    for variant in variants:
+        merged = merged_latency(data, variant)
+        for beyond in shares:
+            time_us = merged.quantile(1 - beyond) if beyond * merged.total >= FEWEST_BEYOND else 0
+            if not time_us:
+                continue
+            ms = float(f"{time_us / 1000:.4g}")
+            row = {"variant": variant, "beyond": float(f"{beyond:.4g}"), "ms": ms}
+            if row["beyond"] in NAMED:
+                row["told"] = f"{variant}, {percentile_name(beyond)}: {text.significant(ms)} ms"
+            rows.append(row)
+    return rows
 
 
 def percentile_name(beyond: float) -> str:
-    """Name a percentile with the digits that report it from 100."""
+    """Return a percentile's name, with the digits that keep it from 100."""
     return f"p{100 * (1 - beyond):.{max(0, ceil(-log10(beyond) - 1e-9) - 2)}f}"
 
 
@@ -157,7 +144,7 @@ def slots_figure(point: PointView) -> Figure | None:
     rows = slot_rows(point.data, point.judgement)
     if not rows:
         return None
-    bad = sum(1 for row in rows if row["trouble"])
+    bad = sum(bool(row["trouble"]) for row in rows)
     color, shape, _ = variant_encodings(point.data.experiment.variants)
     base = alt.Chart(values(rows)).encode(
         x=alt.X("s:Q", title="Time since the first slot, s").axis(labelExpr=GROUPED, grid=False),
@@ -166,40 +153,38 @@ def slots_figure(point: PointView) -> Figure | None:
         .axis(labelExpr=GROUPED, tickCount=6),
         description=TOOLTIP,
     )
-    rounds = (
-        alt.Chart(values(_round_spans(point.data)))
-        .mark_rect(color=css_variable("band"), aria=False)
-        .encode(x="from:Q", x2="to:Q")
-    )
+    rounds = alt.Chart(values(_round_spans(point.data))).encode(x="from:Q", x2="to:Q")
+    good = base.transform_filter("datum.trouble == ''").encode(color=color, shape=shape)
     layers = [
-        rounds,
-        base.transform_filter("datum.trouble == ''")
-        .mark_point(filled=True, size=46, opacity=1)
-        .encode(color=color, shape=shape),
+        rounds.mark_rect(color=css_variable("band"), aria=False),
+        good.mark_point(filled=True, size=46, opacity=1),
     ]
+    caption = "A mark for each slot. Each shaded column is a round: every variant was restarted."
+    notes = []
     if bad:
-        cross = base.mark_point(
-            shape=CROSS, size=110, strokeWidth=2.5, color=css_variable("broken")
+        cross = base.transform_filter("datum.trouble != ''")
+        color_of_bad = css_variable("broken")
+        layers.append(cross.mark_point(shape=CROSS, size=110, strokeWidth=2.5, color=color_of_bad))
+        caption += f" A cross: the slot broke a rule or doesn't count ({bad})."
+    if min(row["throughput"] for row in rows) > 0:
+        notes.append("The axis doesn't begin at zero.")
+    if ceiling_rps := _highest_ceiling_rps(point.data):
+        notes.append(
+            f"Against a server that does nothing this client reaches {text.number(ceiling_rps)} "
+            f"req/s ({command('doctor', '--calibrate')}); a dashed line shows that where it is "
+            "near."
         )
-        layers.append(cross.transform_filter("datum.trouble != ''"))
-    ceiling_rps = _highest_ceiling_rps(point.data)
-    if ceiling_rps and ceiling_rps <= CEILING_SHOWN * max(row["throughput"] for row in rows):
-        ceiling = alt.Chart(values([{"throughput": ceiling_rps}]))
-        layers.append(ceiling.mark_rule(strokeDash=[6, 4]).encode(y="throughput:Q"))
+        if ceiling_rps <= CEILING_SHOWN * max(row["throughput"] for row in rows):
+            ceiling = alt.Chart(values([{"throughput": ceiling_rps}])).encode(y="throughput:Q")
+            layers.append(ceiling.mark_rule(strokeDash=[6, 4]))
+    about = f"Throughput, req/s of {len(rows)} slots over time, by variant; "
+    about += f"{bad} broke a rule or don't count."
     return Figure(
         name="slots",
         title="Throughput, slot by slot",
-        caption="A mark for each slot. Each shaded column is a round: every variant was restarted."
-        + (f" A cross: the slot broke a rule or doesn't count ({bad})." if bad else ""),
-        note=" ".join(_about_slots(rows, ceiling_rps)),
-        panels=(
-            panel(
-                "slots",
-                f"Throughput, req/s of {len(rows)} slots over time, by variant; "
-                f"{bad} broke a rule or don't count.",
-                alt.layer(*layers),
-            ),
-        ),
+        caption=caption,
+        note=" ".join(notes),
+        panels=(panel("slots", about, alt.layer(*layers)),),
         by_variant=True,
     )
 
@@ -255,17 +240,6 @@ def _highest_ceiling_rps(data: PointData) -> float | None:
     """Return the most that the client could have reached, with the lightest of the responses."""
     readings = [slot.readings for slot in _measured_slots(data) if slot.readings]
     return max((each.ceiling.throughput_rps for each in readings if each.ceiling), default=None)
-
-
-def _about_slots(rows: Rows, ceiling_rps: float | None) -> Iterator[str]:
-    if min(row["throughput"] for row in rows) > 0:
-        yield "The axis doesn't begin at zero."
-    if ceiling_rps:
-        yield (
-            f"Against a server that does nothing this client reaches {text.number(ceiling_rps)} "
-            f"req/s ({command('doctor', '--calibrate')}); a dashed line shows that where it is "
-            "near."
-        )
 
 
 def cpu_figure(point: PointView) -> Figure | None:

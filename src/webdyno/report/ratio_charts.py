@@ -4,7 +4,7 @@ At one point they stand below each other; of several points they are drawn along
 (`factor_charts`).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import altair as alt
@@ -43,13 +43,10 @@ def ratio_figure(table: MetricTable) -> Figure | None:
     compared = table.comparisons
     if not compared:
         return None
-    against = compared[0].b
-    reach = (
-        " The thin line is the worst-case CI, which counts all interference; the verdict rests on "
-        "it."
-        if any(comparison.worst_case for comparison in compared)
-        else ""
-    )
+    reach = ""
+    if any(comparison.worst_case for comparison in compared):
+        reach = " The thin line is the worst-case CI, which counts all interference; the verdict "
+        reach += "rests on it."
     return Figure(
         name="ratios",
         title="",
@@ -57,7 +54,7 @@ def ratio_figure(table: MetricTable) -> Figure | None:
         "rounds.",
         note=f"{band_words(each.delta for each in compared)} A CI inside it means equivalent; "
         f"one clear of 1 shows a difference; any other is inconclusive.{reach}",
-        panels=(ratio_panel("ratios", [*map(ratio_row, compared)], against),),
+        panels=(ratio_panel("ratios", [*map(ratio_row, compared)], compared[0].b),),
         by_variant=False,
     )
 
@@ -65,22 +62,20 @@ def ratio_figure(table: MetricTable) -> Figure | None:
 def ratio_panel(name: str, rows: Rows, against: str) -> Panel:
     """Draw ratios below each other; each row is one of `ratio_row`."""
     row_px = ROW_PX + ROUNDS_PX * any(row["rounds"] for row in rows)
-    placed = [_place_row(row, place * row_px, row_px) for place, row in enumerate(rows)]
+    placed = []
+    for number, row in enumerate(rows):
+        top_px, bar_px = number * row_px, (number + 1) * row_px + BAR_PX - ROW_PX
+        places = {
+            "label_px": top_px + LABEL_PX,
+            "band_px": top_px + BAR_PX - MARGIN_PX,
+            "rounds_px": bar_px - ROUNDS_PX,
+            "bar_px": bar_px,
+            "end_px": bar_px + MARGIN_PX,
+        }
+        placed.append(row | places)
     height_px = row_px * len(rows)
     chart = _chart(placed, against, height_px)
     return panel(name, "; ".join(row["told"] for row in rows), chart, height=height_px)
-
-
-def _place_row(row: Mapping[str, Any], top_px: int, row_px: int) -> dict[str, Any]:
-    bar_px = top_px + BAR_PX + row_px - ROW_PX
-    return {
-        **row,
-        "label_px": top_px + LABEL_PX,
-        "band_px": top_px + BAR_PX - MARGIN_PX,
-        "rounds_px": bar_px - ROUNDS_PX,
-        "bar_px": bar_px,
-        "end_px": bar_px + MARGIN_PX,
-    }
 
 
 def ratio_row(comparison: Comparison) -> dict[str, Any]:
@@ -128,6 +123,16 @@ def _chart(rows: Rows, against: str, height_px: int) -> Layers:
     color = alt.Color("tone:N", scale=tones, legend=None)
     shown = base.encode(color=color)
     band = base.encode(y=down("band_px"), y2="end_px:Q")
+    rounds = [
+        {
+            "ratio": ratio,
+            "rounds_px": row["rounds_px"],
+            "tone": row["tone"],
+            "told": f"{row['label']}, round {number}: {text.significant(ratio, 3)}{text.TIMES}",
+        }
+        for row in rows
+        for number, ratio in row["rounds"]
+    ]
     return alt.layer(
         band.mark_rect(color=css_variable("band"), aria=False).encode(
             x=across("even_low"), x2="even_high:Q"
@@ -135,7 +140,7 @@ def _chart(rows: Rows, against: str, height_px: int) -> Layers:
         band.transform_calculate(one="1")
         .mark_rule(color=css_variable("ink-soft"), strokeWidth=1, aria=False)
         .encode(x=across("one")),
-        alt.Chart(values(_rounds(rows)))
+        alt.Chart(values(rounds))
         .mark_point(filled=True, size=26, opacity=0.6)
         .encode(x=across("ratio"), y=down("rounds_px"), color=color, description=TOOLTIP),
         shown.mark_rule(strokeWidth=1, aria=False).encode(
@@ -156,25 +161,12 @@ def _chart(rows: Rows, against: str, height_px: int) -> Layers:
     )
 
 
-def _rounds(rows: Rows) -> Rows:
-    return [
-        {
-            "ratio": ratio,
-            "rounds_px": row["rounds_px"],
-            "tone": row["tone"],
-            "told": f"{row['label']}, round {number}: {text.significant(ratio, 3)}{text.TIMES}",
-        }
-        for row in rows
-        for number, ratio in row["rounds"]
-    ]
-
-
 def _reach(rows: Rows) -> list[float]:
     """Return the ends of the axis: all bands, rounds and intervals, unless those are very wide."""
     ratios = [row["ratio"] for row in rows]
-    seen = [ratio for row in rows for _, ratio in row["rounds"]]
-    low = min([*(row["decisive_low"] for row in rows), *seen])
-    high = max([*(row["decisive_high"] for row in rows), *seen])
+    by_round = [ratio for row in rows for _, ratio in row["rounds"]]
+    low = min([*(row["decisive_low"] for row in rows), *by_round])
+    high = max([*(row["decisive_high"] for row in rows), *by_round])
     return [
         min(max(low, min(ratios) / MOST_ROOM), *(row["even_low"] for row in rows)),
         max(min(high, max(ratios) * MOST_ROOM), *(row["even_high"] for row in rows)),

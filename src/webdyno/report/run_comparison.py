@@ -10,7 +10,7 @@ from webdyno.comparison.sentences import rank_words
 from webdyno.comparison.sweep import points_together
 from webdyno.core import format as text
 from webdyno.core.experiment import Experiment
-from webdyno.core.judgement import Comparison, Verdict
+from webdyno.core.judgement import Verdict
 from webdyno.core.metrics import METRICS
 from webdyno.core.run import RunHead
 from webdyno.core.sweep import (
@@ -77,15 +77,20 @@ def _point(point: PointComparison, decide_on: str, *, only_deciding: bool) -> It
         headlines = [_ranks_headline(comparison.rank_changes)]
     yield doc.Headlines(headlines, text.levels_text(point.levels))
     if comparison.rank_changes:
-        yield _ranks(comparison.rank_changes)
-    if not comparison.mismatches:
-        shown = [
-            change
-            for change in comparison.changes
-            if change.change and (change.metric == decide_on or not only_deciding)
+        rows = [
+            [change.variant, rank_words(change.before), rank_words(change.after)]
+            for change in comparison.rank_changes.ranks
         ]
-        if shown:
-            yield _changes(shown, decide_on)
+        yield doc.simple_table(
+            {"variant": "name", "rank before": "words", "rank after": "words"}, rows
+        )
+    shown = [
+        change
+        for change in comparison.changes
+        if change.change and (change.metric == decide_on or not only_deciding)
+    ]
+    if shown and not comparison.mismatches:
+        yield _changes(shown, decide_on)
 
 
 def _ranks_headline(changes: RankChanges) -> doc.Headline:
@@ -109,19 +114,14 @@ def _ranks_headline(changes: RankChanges) -> doc.Headline:
     return doc.Headline(Verdict.SLOWER, words, f"{text.listed(swapped)}; {others}")
 
 
-def _ranks(changes: RankChanges) -> doc.Table:
-    rows = [
-        [change.variant, rank_words(change.before), rank_words(change.after)]
-        for change in changes.ranks
-    ]
-    return doc.simple_table(
-        {"variant": "name", "rank before": "words", "rank after": "words"}, rows
-    )
-
-
 def _changes(changes: Sequence[Change], decide_on: str) -> doc.Table:
+    rows: dict[str, list[list[doc.Cell | str]]] = {}
+    for change in changes:
+        decides = change.metric == decide_on and change.of == "variant"
+        verdict = verdict_cell(change.verdict, "" if decides else side_word(change))
+        row = [change.subject, *ratio_cells(change.change), verdict]
+        rows.setdefault(change.metric, []).append(row)
     levels = [change.change.confidence for change in changes if change.change]
-    metrics = dict.fromkeys(change.metric for change in changes)
     return doc.Table(
         columns=[
             doc.Column("variant", "name", obvious=True),
@@ -130,32 +130,17 @@ def _changes(changes: Sequence[Change], decide_on: str) -> doc.Table:
             doc.Column("verdict", "verdict"),
         ],
         groups=[
-            doc.RowGroup(
-                [
-                    [change.subject, *ratio_cells(change.change), _verdict(change, decide_on)]
-                    for change in changes
-                    if change.metric == name
-                ],
-                heading=metric_title(METRICS[name].metric),
-            )
-            for name in sorted(metrics, key=lambda name: name != decide_on)
+            doc.RowGroup(rows[name], heading=metric_title(METRICS[name].metric))
+            for name in sorted(rows, key=lambda name: name != decide_on)
         ],
     )
-
-
-def _verdict(change: Change, decide_on: str) -> doc.Cell:
-    decides = change.metric == decide_on and change.of == "variant"
-    return verdict_cell(change.verdict, "" if decides else side_word(change))
 
 
 def _differences(differences: Sequence[Difference]) -> doc.Block:
     if not differences:
         said = "Machine, versions and settings of measuring are the same."
         return doc.Paragraph(said, look="soft")
-    rows = [
-        [NAMES.get(difference.what, difference.what), difference.before, difference.after]
-        for difference in differences
-    ]
+    rows = [(NAMES.get(each.what, each.what), each.before, each.after) for each in differences]
     table = doc.simple_table({"": "words", "before": "words", "after": "words"}, rows)
     return doc.Section("What else differs, and may be the cause", [table])
 
@@ -177,14 +162,12 @@ def spread_document(
     machines = text.count(len({point.machine for point in judged}), "machine")
     verdicts = Counter(point.judgement.verdict for point in measured)
     title = metric_title(METRICS[experiment.measure.decide_on].metric)
+    sentences, decide_on = points_together(experiment, measured), experiment.measure.decide_on
+    there = f"{len(judged)} of {text.count(points, 'point')}, on {machines}"
     blocks: list[doc.Block] = [
-        verdict_counts(
-            verdicts, points_together(experiment, measured), experiment.measure.decide_on
-        ),
+        verdict_counts(verdicts, sentences, decide_on),
         doc.Section(title, [_points(experiment, judged)]),
-        doc.Paragraph(
-            f"{len(judged)} of {text.count(points, 'point')}, on {machines}", look="strong"
-        ),
+        doc.Paragraph(there, look="strong"),
         doc.Paragraph(NOT_COMPARED, look="soft"),
     ]
     return doc.Document(experiment.title, experiment.question, blocks)
@@ -192,6 +175,21 @@ def spread_document(
 
 def _points(experiment: Experiment, judged: Sequence[MachinePoint]) -> doc.Table:
     decide_on = experiment.measure.decide_on
+    groups = []
+    for point in judged:
+        rows: list[list[doc.Cell | str]] = []
+        for comparison in point.judged.judgement.comparisons:
+            if comparison.metric == decide_on:
+                rows.append(
+                    [
+                        f"{comparison.a} ÷ {comparison.b}",
+                        *ratio_cells(comparison.decisive),
+                        verdict_cell(comparison.verdict),
+                        "" if rows else str(point.run),
+                    ]
+                )
+        levels = [text.level(level) for level in point.judged.point.levels.values()]
+        groups.append(doc.RowGroup(rows, shared=levels))
     return doc.Table(
         columns=[
             *map(doc.Column, text.factor_names(experiment.factors).values()),
@@ -201,26 +199,5 @@ def _points(experiment: Experiment, judged: Sequence[MachinePoint]) -> doc.Table
             doc.Column("verdict", "verdict"),
             doc.Column("machine and run"),
         ],
-        groups=[
-            doc.RowGroup(
-                _pairs(
-                    [c for c in point.judged.judgement.comparisons if c.metric == decide_on],
-                    point.run,
-                ),
-                shared=[text.level(level) for level in point.judged.point.levels.values()],
-            )
-            for point in judged
-        ],
+        groups=groups,
     )
-
-
-def _pairs(compared: Sequence[Comparison], run: Path) -> list[list[doc.Cell | str]]:
-    return [
-        [
-            f"{comparison.a} ÷ {comparison.b}",
-            *ratio_cells(comparison.decisive),
-            verdict_cell(comparison.verdict),
-            "" if number else str(run),
-        ]
-        for number, comparison in enumerate(compared)
-    ]

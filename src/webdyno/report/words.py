@@ -66,27 +66,20 @@ def metric_axis(metric: Metric) -> str:
 
 
 def value_and_interval(value: VariantValue | None) -> tuple[str, str]:
-    """Return a variant's value and the interval around it.
-
-    Of a single round there is only a value.
-    """
-    if value is not None and value.interval is not None:
-        shown, around = _with_bounds(value, value.interval)
-        return shown, "" if text.is_constant(value.interval) else around
-    if value is None or len(value.by_round) != 1:
+    """Return a variant's value and the interval around it; of a single round only a value."""
+    if value is None:
         return text.MISSING, ""
-    (only,) = value.by_round
-    return (text.latency(only) if _is_time(value) else text.significant(only)), ""
-
-
-def _with_bounds(value: VariantValue, interval: Interval) -> tuple[str, str]:
-    if _is_time(value):
-        return text.latency_and_bounds(interval)
-    return text.quantity(interval), text.quantity_bounds(interval)
-
-
-def _is_time(value: VariantValue) -> bool:
-    return METRICS[value.metric].metric.unit == MICROSECONDS
+    is_time, interval = METRICS[value.metric].metric.unit == MICROSECONDS, value.interval
+    if interval is None:
+        if len(value.by_round) != 1:
+            return text.MISSING, ""
+        (only,) = value.by_round
+        return (text.latency(only) if is_time else text.significant(only)), ""
+    if is_time:
+        shown, around = text.latency_and_bounds(interval)
+    else:
+        shown, around = text.quantity(interval), text.quantity_bounds(interval)
+    return shown, "" if text.is_constant(interval) else around
 
 
 def ratio_and_interval(comparison: Comparison) -> tuple[str, str]:
@@ -102,14 +95,12 @@ def within_a_round(value: VariantValue | None) -> str:
     ranges = value.within_rounds if value else []
     if not ranges:
         return ""
-    low, high = (
-        _middle(ends)
-        for ends in zip(*((extent.low, extent.high) for extent in ranges), strict=True)
-    )
-    if low is None or high is None:
-        known = low if high is None else high
-        side = "above" if high is None else "below"
-        return "too few responses in a round" if known is None else f"{side} {text.latency(known)}"
+    low = _middle([extent.low for extent in ranges])
+    high = _middle([extent.high for extent in ranges])
+    if high is None:
+        return "too few responses in a round" if low is None else f"above {text.latency(low)}"
+    if low is None:
+        return f"below {text.latency(high)}"
     each_us, unit = text.latency_unit(high)
     ends = (text.significant(end / each_us, text.LATENCY_DIGITS) for end in (low, high))
     return f"{text.DASH.join(ends)} {unit}"
@@ -122,7 +113,7 @@ def _middle(ends: Sequence[float | None]) -> float | None:
 
 
 def side_word(comparison: Comparison | Change) -> str:
-    """Say a verdict on a metric that nobody asked about: less CPU time is better, not faster."""
+    """Return a verdict on a metric that doesn't decide: less CPU time is better, not faster."""
     if isinstance(comparison, Comparison):
         if comparison.ratio is None:
             return ""
@@ -146,13 +137,11 @@ def ratio_cells(ratio: Interval | None) -> list[Cell]:
 
 def verdict_counts(counts: Mapping[Verdict, int], sentences: Sequence[str], metric: str) -> Counts:
     """Return how often there is each verdict on a metric, and what they say together."""
-    return Counts(
-        [
-            (verdict, f"{SIGNS[verdict]} {n} {verdict_word(verdict, metric)}")
-            for verdict, n in counts.items()
-        ],
-        sentences,
-    )
+    badges = [
+        (verdict, f"{SIGNS[verdict]} {count} {verdict_word(verdict, metric)}")
+        for verdict, count in counts.items()
+    ]
+    return Counts(badges, sentences)
 
 
 def as_headline(verdict: Verdict, sentence: str) -> Headline:
@@ -190,8 +179,8 @@ def bias_sentences(comparison: Comparison) -> Iterator[str]:
             f"{text.between(comparison.worst_case)}, with all interference "
             "counted against the verdict."
         )
-    causes = sorted(filter(_matters, comparison.biases), key=_worst, reverse=True)
-    if causes:
+    biases = (bias for bias in comparison.biases if _worst(bias) >= SMALLEST_REPORTED)
+    if causes := sorted(biases, key=_worst, reverse=True):
         more = len(causes) - MOST_REPORTED
         said = "; ".join(map(_cause, causes[:MOST_REPORTED]))
         yield f"Bias bounds: {said}{f'; and {more} more' if more > 0 else ''}."
@@ -200,7 +189,7 @@ def bias_sentences(comparison: Comparison) -> Iterator[str]:
 
 
 def bound_sign(comparison: Comparison) -> str:
-    """Mark a ratio that is only a bound: `≥ ` where the variant itself was limited."""
+    """Return what marks a ratio that is only a bound: `≥ ` where the variant was limited."""
     return {"at least": "≥ ", "at most": "≤ ", "": ""}[bound_of(comparison)]
 
 
@@ -217,17 +206,10 @@ def worst_case_words(comparison: Comparison) -> str:
     wide = comparison.worst_case
     if wide is None:
         return ""
+    low, high = (text.significant(end, 3) for end in (wide.low, wide.high))
     if wide.low < 1 / ENDLESS:
-        return "any" if wide.high > ENDLESS else f"≤ {_end(wide.high)}"
-    return f"≥ {_end(wide.low)}" if wide.high > ENDLESS else text.ratio_bounds(wide)
-
-
-def _end(ratio: float) -> str:
-    return text.significant(ratio, 3)
-
-
-def _matters(bias: Bias) -> bool:
-    return _worst(bias) >= SMALLEST_REPORTED
+        return "any" if wide.high > ENDLESS else f"≤ {high}"
+    return f"≥ {low}" if wide.high > ENDLESS else text.ratio_bounds(wide)
 
 
 def _worst(bias: Bias) -> float:
@@ -235,14 +217,10 @@ def _worst(bias: Bias) -> float:
 
 
 def _cause(bias: Bias) -> str:
-    sides = {"low": bias.too_low, "high": bias.too_high}
-    said = [
-        f"{_factor(factor)} too {side}"
-        for side, factor in sides.items()
-        if factor is None or factor >= SMALLEST_REPORTED
-    ]
+    said = []
+    for side, factor in (("low", bias.too_low), ("high", bias.too_high)):
+        if factor is None:
+            said.append(f"by an unknown share too {side}")
+        elif factor >= SMALLEST_REPORTED:
+            said.append(f"at most {text.percent(factor - 1)} too {side}")
     return f"{bias.variant} {' or '.join(said)} ({bias.cause})"
-
-
-def _factor(factor: float | None) -> str:
-    return "by an unknown share" if factor is None else f"at most {text.percent(factor - 1)}"
