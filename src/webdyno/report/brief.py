@@ -14,9 +14,9 @@ from webdyno.comparison.comparison import asked_about
 from webdyno.comparison.sentences import MOST_MINUTES
 from webdyno.comparison.time_spent import explanation_sentence
 from webdyno.comparison.waiting import what_waits
-from webdyno.core.command import command
 from webdyno.core.format import listed, typed_duration
 from webdyno.core.judgement import Judgement, Verdict
+from webdyno.core.registry import command
 from webdyno.media import document as doc
 from webdyno.media.markdown import markdown
 from webdyno.report.around_rounds import (

@@ -28,8 +28,8 @@ from webdyno.core.files import MIB, replaced, writing
 from webdyno.core.judgement import Comparison, VariantValue
 from webdyno.core.looks import LongLook
 from webdyno.core.metrics import throughput_rps
-from webdyno.core.point import Point
 from webdyno.core.records import Record, SlotRecord
+from webdyno.core.sweep import Point
 from webdyno.evidence.point_data import RunData
 from webdyno.report.around_rounds import pilot_records
 from webdyno.report.show import PointView, RunView

@@ -14,8 +14,8 @@ from webdyno.core import format as text
 from webdyno.core.errors import UserError
 from webdyno.core.files import everything_below, read_given
 from webdyno.core.judgement import Comparison, Verdict
-from webdyno.core.line_diff import line_diff
 from webdyno.core.run import RunHead, round_path, variant_folder
+from webdyno.core.text import line_diff
 from webdyno.media import document as doc
 from webdyno.report.around_rounds import Preflight
 from webdyno.report.brief import deciding_table, other_metrics

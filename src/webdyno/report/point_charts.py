@@ -7,7 +7,6 @@ from typing import Any
 import altair as alt
 
 from webdyno.core import format as text
-from webdyno.core.command import command
 from webdyno.core.judgement import Judgement
 from webdyno.core.metrics import throughput_rps
 from webdyno.core.records import SlotRecord

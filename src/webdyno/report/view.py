@@ -13,9 +13,8 @@ from webdyno.comparison import question_of
 from webdyno.comparison.sweep import judge_sweep
 from webdyno.core import format as text
 from webdyno.core.judgement import Comparison, Judgement, ValidityWarning, VariantValue, Verdict
-from webdyno.core.point import PointJudgement, SweepJudgement
 from webdyno.core.registry import SHOWS as SHOWN_BY
-from webdyno.core.registry import imported, question_parts
+from webdyno.core.registry import as_called, imported, question_parts
 from webdyno.core.run import RunHead
 from webdyno.core.sweep import PointJudgement, SweepJudgement
 from webdyno.evidence.point_data import PointData, RunData

@@ -159,40 +159,15 @@ def _of_run(
     return code
 
 
-def _text(make: Callable[["JudgedRun"], str]) -> "Writer":
-    def write(_: "RunFolder", seen: "JudgedRun", file: Path) -> Sequence[Path]:
-        from webdyno.core.files import write_whole
-
-        write_whole(file, make(seen))
-        return [file]
-
-    return write
-
-
-def _markdown(seen: "JudgedRun") -> str:
-    from webdyno.report.brief import summary
-
-    return summary(seen.view)
-
-
-def _summary_csv(seen: "JudgedRun") -> str:
-    from webdyno.report.exports import summary_csv
-
-    return summary_csv(seen.view)
-
-
-def _html(folder: "RunFolder", seen: "JudgedRun", file: Path) -> Sequence[Path]:
-    """Draw the page again: what lies in the folder by that name may be somebody else's by now."""
+def _write(name: str, folder: "RunFolder", seen: "JudgedRun", file: Path) -> Sequence[Path]:
+    """Write a run as one of FORMATS; return the files."""
     from webdyno.core.files import write_whole
-    from webdyno.report import csv_files
     from webdyno.report.brief import summary
-    from webdyno.report.parquet import write_parquet
-    from webdyno.report.result_page import html_page
+    from webdyno.report.exports import autobench_sheet, summary_csv, write_parquet
+    from webdyno.report.result_page import html_page, write_charts
 
     match name:
         case "charts":
-            from webdyno.report.chart_files import write_charts  # which loads 84 MB
-
             return write_charts(file, seen.view)
         case "parquet":
             write_parquet(folder.records(), file)
@@ -207,34 +182,13 @@ def _html(folder: "RunFolder", seen: "JudgedRun", file: Path) -> Sequence[Path]:
         case "json":
             write_whole(file, seen.judged.model_dump_json(indent=2) + "\n")
         case "csv":
-            write_whole(file, csv_files.summary_csv(seen.view))
+            write_whole(file, summary_csv(seen.view))
         case "autobench":
-            write_whole(file, csv_files.autobench_sheet(folder.data()))
+            write_whole(file, autobench_sheet(folder.data()))
     return [file]
 
 
-def _charts(_: "RunFolder", seen: "JudgedRun", file: Path) -> Sequence[Path]:
-    from webdyno.report.result_page import write_charts
-
-    return write_charts(file, seen.view)
-
-
-def _parquet(folder: "RunFolder", _: "JudgedRun", file: Path) -> Sequence[Path]:
-    from webdyno.report.exports import write_parquet
-
-    write_parquet(folder.records(), file)
-    return [file]
-
-
-def _autobench(folder: "RunFolder", _: "JudgedRun", file: Path) -> Sequence[Path]:
-    from webdyno.core.files import write_whole
-    from webdyno.report.exports import autobench_sheet
-
-    write_whole(file, autobench_sheet(folder.data()))
-    return [file]
-
-
-def _pdf(folder: "RunFolder", seen: "JudgedRun", pdf: Path) -> Sequence[Path]:
+def _print(folder: "RunFolder", seen: "JudgedRun", pdf: Path) -> None:
     """Have a browser print the page; raise OperationError where there is none, or it doesn't.
 
     It prints a page of our own: from the run's folder, which may be somebody else's, it would as

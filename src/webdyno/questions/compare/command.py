@@ -186,7 +186,7 @@ def compare(
 
 
 def _all_built(known: "Catalogue", served: "Site", caller: "Caller") -> list[str]:
-    from webdyno.servers.programs import unbuilt
+    from webdyno.servers.needs import unbuilt
 
     able = [stack for stack in known.stacks.values() if served in known.sites_for(stack)]
     missing = [stack.name for stack in able if unbuilt([stack])]

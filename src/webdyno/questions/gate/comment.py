@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from webdyno.config.reading import first_fault
 from webdyno.core.errors import UserError
 from webdyno.core.files import read_given, unreadable
-from webdyno.core.gate import GATE_FILE, GateJudgement
+from webdyno.core.limits import GATE_FILE, GateJudgement
 from webdyno.media import document as doc
 from webdyno.media.markdown import markdown, within
 from webdyno.questions.gate.growth import growth_tables

@@ -22,7 +22,6 @@ from webdyno.comparison.time_spent import (
     taken_apart,
 )
 from webdyno.core.base import Interval
-from webdyno.core.command import as_called
 from webdyno.core.explain import CpuPart, Explanation
 from webdyno.core.format import (
     MISSING,
@@ -32,9 +31,10 @@ from webdyno.core.format import (
     latency_unit,
     significant,
 )
-from webdyno.core.gate import BASELINE, BASELINE_AGAIN, HEAD, CostGrowth, OtherCount
+from webdyno.core.limits import BASELINE, BASELINE_AGAIN, HEAD, CostGrowth, OtherCount
 from webdyno.core.metrics import CPU_TIME, METRICS, MetricRule
 from webdyno.core.records import SlotRecord
+from webdyno.core.registry import as_called
 from webdyno.core.text import printable
 from webdyno.evidence.log_ratios import log_ratios
 from webdyno.evidence.point_data import PointData
