@@ -14,7 +14,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -69,9 +69,7 @@ def split_cpus(
     single core has to do for all. With `server_cores` the servers get so many cores instead; raise
     UserError where that leaves the client none.
     """
-    usable = set(allowed)
-    mine = sorted(sorted(usable.intersection(core)) for core in cores if usable.intersection(core))
-    mine += [[cpu] for cpu in sorted(usable.difference(*mine))]
+    mine = _usable_cores(allowed, cores)
     if len(mine) == 1:
         everything = mine[0]
         return CpuSplit(servers=everything, client=everything, rest=everything, shared=True)
@@ -95,12 +93,17 @@ def whole_split(allowed: Iterable[int], cores: Iterable[Sequence[int]]) -> CpuSp
 
     From four cores on the first is left for the rest: what gives this host its orders, too.
     """
-    usable = set(allowed)
-    mine = sorted(sorted(usable.intersection(core)) for core in cores if usable.intersection(core))
-    mine += [[cpu] for cpu in sorted(usable.difference(*mine))]
+    mine = _usable_cores(allowed, cores)
     rest, loaded = (mine[:1], mine[1:]) if len(mine) >= CORES_WITH_A_REST else (mine[-1:], mine)
     working = _flat(loaded)
     return CpuSplit(servers=working, client=working, rest=_flat(rest), shared=False)
+
+
+def _usable_cores(allowed: Iterable[int], cores: Iterable[Sequence[int]]) -> list[list[int]]:
+    """The CPUs of each core that may be used; those of unknown cores are cores of their own."""
+    usable = set(allowed)
+    mine = sorted(sorted(usable.intersection(core)) for core in cores if usable.intersection(core))
+    return mine + [[cpu] for cpu in sorted(usable.difference(*mine))]
 
 
 def allowed_cpus() -> set[int]:
@@ -128,6 +131,8 @@ def _flat(cores: list[list[int]]) -> list[int]:
 
 def describe_machine(split: CpuSplit) -> Machine:
     """Return what can change a result and isn't part of the experiment."""
+    known = _read("/etc/machine-id")
+    sysctls = {name: _read(f"/proc/sys/{name.replace('.', '/')}") for name in SYSCTLS}
     return Machine(
         cpu_model=_cpu_model(),
         cpus=sorted(allowed_cpus()),
@@ -140,20 +145,10 @@ def describe_machine(split: CpuSplit) -> Machine:
         open_files_limit=resource.getrlimit(resource.RLIMIT_NOFILE)[1],
         listen_backlog_limit=_whole(_read("/proc/sys/net/core/somaxconn")),
         split=split,
-        sysctls=_sysctls(),
-        identity=_identity(),
+        sysctls={name: " ".join(value.split()) for name, value in sysctls.items() if value},
+        # machine-id(5) asks to keep the id itself confidential.
+        identity=known and hmac.digest(b"webdyno", known.encode(), "sha256").hex()[:16],
     )
-
-
-def _identity() -> str | None:
-    """A keyed hash of the machine's id, which machine-id(5) asks to keep confidential."""
-    known = _read("/etc/machine-id")
-    return hmac.digest(b"webdyno", known.encode(), "sha256").hex()[:16] if known else None
-
-
-def _sysctls() -> dict[str, str]:
-    values = {name: _read(f"/proc/sys/{name.replace('.', '/')}") for name in SYSCTLS}
-    return {name: " ".join(value.split()) for name, value in values.items() if value is not None}
 
 
 def _cpu_model() -> str:
@@ -165,10 +160,9 @@ def _cpu_model() -> str:
 
 
 def _distribution() -> str:
-    try:
+    with suppress(OSError):
         return platform.freedesktop_os_release().get("PRETTY_NAME", platform.system())
-    except OSError:
-        return platform.system()
+    return platform.system()
 
 
 def _virtualisation() -> str | None:

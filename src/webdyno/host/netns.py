@@ -201,11 +201,15 @@ def set_up_link(sides: Sides, settings: TestbedSettings, engine: Path) -> str:
     `engine` holds the relay.
     """
     impaired = bool(settings.delay or settings.loss)
-    netem = impaired and _has_netem(sides.link)
+    # Whether the kernel has netem, tried on the loopback interface of a namespace of ours.
+    trial = ("tc", "qdisc", "add", "dev", "lo", "root", "netem", "delay", "1ms")
+    netem = impaired and sides.link.attempt(*trial) is None
     relayed = impaired and not netem
     ends = [(CLIENT_END, "relay0"), (SERVERS_END, "relay1")]
-    for pair in ends if relayed else [(CLIENT_END, SERVERS_END)]:
-        sides.link.run(*_pair(*pair))
+    for one, other in ends if relayed else [(CLIENT_END, SERVERS_END)]:
+        sides.link.run(
+            *("ip", "link", "add", "name", one, "type", "veth", "peer", "name", other),
+        )
     _connect(sides, sides.client, CLIENT_END, CLIENT, SERVERS)
     _connect(sides, sides.servers, SERVERS_END, SERVERS, CLIENT)
     for side, end in ((sides.client, CLIENT_END), (sides.servers, SERVERS_END)):
@@ -248,16 +252,6 @@ def _means(settings: TestbedSettings, *, netem: bool) -> Iterator[str]:
         yield f"round trip + {settings.delay * 1e3:g} ms by {by}"
     if settings.loss:
         yield f"{settings.loss * 100:g}% loss by {by}"
-
-
-def _has_netem(link: Namespace) -> bool:
-    """Tried on the loopback interface of a namespace of ours."""
-    trial = ("tc", "qdisc", "add", "dev", "lo", "root", "netem", "delay", "1ms")
-    return link.attempt(*trial) is None
-
-
-def _pair(one: str, other: str) -> Command:
-    return ["ip", "link", "add", "name", one, "type", "veth", "peer", "name", other]
 
 
 def _connect(sides: Sides, side: Namespace, end: str, own: str, theirs: str) -> None:
@@ -344,23 +338,16 @@ class NetnsTestbed(Testbed):
 
     def _set_kernel_parameters(self, sides: Sides) -> None:
         """New namespaces have the kernel's defaults: give them what runs need."""
-        for name in INHERITED:
-            path = Path("/proc/sys/net", name)
-            if path.exists():
-                _set_in_both(sides, name, path.read_text())
-        for name, text in STEADY.items():
-            _set_in_both(sides, name, text)
-        own = Path("/proc/sys/net", CONGESTION_CONTROL).read_text().strip()
-        if own == "bbr" and not self._settings.loss:
+        ours = {name: Path("/proc/sys/net", name) for name in INHERITED}
+        texts = {name: path.read_text() for name, path in ours.items() if path.exists()} | STEADY
+        if texts[CONGESTION_CONTROL].strip() == "bbr" and not self._settings.loss:
             # It paces each connection by its share so far, which leaves a full link idle for up
             # to a tenth of a slot, at random. Namespaces may always have reno instead.
-            _set_in_both(sides, CONGESTION_CONTROL, "reno")
+            texts[CONGESTION_CONTROL] = "reno"
             self._means += ", TCP reno instead of bbr"
-
-
-def _set_in_both(sides: Sides, name: str, text: str) -> None:
-    for side in (sides.client, sides.servers):
-        side.set_kernel(f"/proc/sys/net/{name}", text)
+        for name, text in texts.items():
+            for side in (sides.client, sides.servers):
+                side.set_kernel(f"/proc/sys/net/{name}", text)
 
 
 def open_testbed(settings: TestbedSettings, engine: Path) -> Testbed:

@@ -135,15 +135,20 @@ class FoundProcess:
             return []
         if not self._roots or not all(map(psutil.pid_exists, self._roots)):
             pids = set(who_listens(self._port))
-            self._roots = sorted(pid for pid in pids if not pids.intersection(_parents(pid)))
+            self._roots = []
+            for pid in sorted(pids):
+                with suppress(psutil.Error):
+                    parents = {parent.pid for parent in psutil.Process(pid).parents()}
+                    if not pids & parents:
+                        self._roots.append(pid)
         return self._roots
 
     def pids(self) -> list[int]:
         """Its processes, with all that they have started."""
-        known: dict[int, None] = {}
+        pids = []
         for pid in self.roots():
-            known |= dict.fromkeys([pid, *_children(pid)])
-        return list(known)
+            pids += [pid, *descendants(pid)]
+        return list(dict.fromkeys(pids))
 
     def poll(self) -> int | None:
         """None: its end is seen by those who ask it."""
@@ -160,18 +165,11 @@ class FoundProcess:
         """It isn't ours to stop."""
 
 
-def _parents(pid: int) -> Sequence[int]:
-    try:
-        return [parent.pid for parent in psutil.Process(pid).parents()]
-    except psutil.Error:
-        return []
-
-
-def _children(pid: int) -> Sequence[int]:
-    try:
+def descendants(pid: int) -> list[int]:
+    """Return the processes that one has started, and those that they have; none when it ended."""
+    with suppress(psutil.Error):
         return [child.pid for child in psutil.Process(pid).children(recursive=True)]
-    except psutil.Error:
-        return []
+    return []
 
 
 logger = logging.getLogger(__name__)
@@ -310,11 +308,7 @@ class ServerProcess:
 
     def pids(self) -> list[int]:
         """Processes of the server that live now, orphans included."""
-        try:
-            tree = psutil.Process(self._warden.pid).children(recursive=True)
-        except psutil.NoSuchProcess:
-            return []
-        return [process.pid for process in tree]
+        return descendants(self._warden.pid)
 
     def listens(self, port: int, path: Path | None) -> bool:
         """Whether one of its processes listens on a port, or at a path if there is one.
@@ -337,22 +331,17 @@ class ServerProcess:
         """
         by_itself = self.pid in listening and all(map(self._in_session, listening))
         deadline = time.monotonic() + (0.0 if by_itself else IN_FRONT_FOR_S)
-        while not self._first_has_ended():
-            if time.monotonic() >= deadline:
-                return True
-            time.sleep(POLL_S)
+        with suppress(psutil.NoSuchProcess):
+            while psutil.Process(self.pid).status() != psutil.STATUS_ZOMBIE:
+                if time.monotonic() >= deadline:
+                    return True
+                time.sleep(POLL_S)
         return False
 
     def _in_session(self, pid: int) -> bool:
         with suppress(ProcessLookupError):
             return os.getsid(pid) == self.pid
         return True
-
-    def _first_has_ended(self) -> bool:
-        try:
-            return psutil.Process(self.pid).status() == psutil.STATUS_ZOMBIE
-        except psutil.NoSuchProcess:
-            return True
 
     def ask_to_stop(self) -> None:
         """Have it stop, without waiting for its end; safe to call twice."""

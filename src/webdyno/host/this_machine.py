@@ -62,15 +62,11 @@ class Testbed:
 
     def on_host(self, address: str, split: CpuSplit) -> "Testbed":
         """Return the testbed of a host of a cluster, which only serves or only makes load there."""
-        there = copy.copy(self)
-        there.host, there.split = address, split
-        return there
+        return self._with(host=address, split=split)
 
     def vouching_for(self, addresses: frozenset[str]) -> "Testbed":
         """Return a testbed whose client may load these addresses as well."""
-        wider = copy.copy(self)
-        wider.vouched = addresses
-        return wider
+        return self._with(vouched=addresses)
 
     @property
     def has_own_network(self) -> bool:
@@ -96,22 +92,21 @@ class Testbed:
                 f"{count:g} CPUs were requested; the servers' share of this machine is "
                 f"{len(self.split.servers)}"
             )
-        smaller = copy.copy(self)
         servers = self.split.servers[: ceil(count)]
-        smaller.split = self.split.replace(servers=servers)
-        smaller.servers_cpu_time = None if count == len(servers) else count
-        return smaller
+        share = None if count == len(servers) else count
+        return self._with(split=self.split.replace(servers=servers), servers_cpu_time=share)
 
     def with_user(self, user: ServerUser | None) -> "Testbed":
         """Return a testbed whose servers run as another user; None is ourselves."""
-        other = copy.copy(self)
-        other.user = user
-        return other
+        return self._with(user=user)
 
     def inside(self, place: ServerNamespace) -> "Testbed":
         """Return a testbed whose servers are in a place of their own."""
+        return self._with(_place=place)
+
+    def _with(self, **changes: object) -> "Testbed":
         other = copy.copy(self)
-        other._place = place
+        vars(other).update(changes)
         return other
 
     def servers_entry(self, user: ServerUser | None = None) -> list[str]:

@@ -40,7 +40,11 @@ class ServerUser:
     def kept_out_by(self, path: Path) -> Path | None:
         """Return the folder on the way to `path`, or that itself, which this user may not enter."""
         return next(
-            (parent for parent in (*reversed(path.parents), path) if not self._may_enter(parent)),
+            (
+                folder
+                for folder in (*reversed(path.parents), path)
+                if not self._may(stat.S_IXOTH, folder)
+            ),
             None,
         )
 
@@ -56,9 +60,6 @@ class ServerUser:
         where = Path(f"/proc/self/fd/{handle}").readlink()
         readable = self._has(stat.S_IROTH, os.fstat(handle))
         return readable and not self.kept_out_by(where.parent)
-
-    def _may_enter(self, folder: Path) -> bool:
-        return self._may(stat.S_IXOTH, folder)
 
     def _may(self, others_bit: int, path: Path) -> bool:
         return self._has(others_bit, path.stat())
@@ -99,9 +100,7 @@ def caller(folder: Path) -> ServerUser | None:
         return None
     said = os.environ.get("SUDO_UID", "")
     uid = int(said) if said.isdecimal() else folder.stat().st_uid
-    if uid == 0:
-        return None
-    return _user(uid, folder)
+    return _user(uid, folder) if uid else None
 
 
 def owner_of(folder: Path) -> ServerUser | None:

@@ -41,7 +41,7 @@ def remove_tree(path: str | os.PathLike[str]) -> None:
     recurses. No symbolic link is followed. Raise OSError for what can't be removed.
     """
     try:
-        top = _opened(os.fspath(path), None)
+        top = _open_folder(os.fspath(path), None)
     except FileNotFoundError:
         return
     try:
@@ -60,7 +60,7 @@ def _empty(top: int) -> None:
     while folders:
         name = folders.pop()
         try:
-            folder = _opened(name, top)
+            folder = _open_folder(name, top)
         except FileNotFoundError:
             continue
         try:
@@ -92,11 +92,11 @@ def _move(name: str, source: int, moved: str, target: int) -> None:
     try:
         os.rename(name, moved, src_dir_fd=source, dst_dir_fd=target)
     except PermissionError:  # of the folder itself, whose `..` changes
-        os.close(_opened(name, source))
+        os.close(_open_folder(name, source))
         os.rename(name, moved, src_dir_fd=source, dst_dir_fd=target)
 
 
-def _opened(name: str, parent: int | None) -> int:
+def _open_folder(name: str, parent: int | None) -> int:
     """Open a folder that we may read and change, made so where it is ours and wasn't."""
     place = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
     try:

@@ -220,7 +220,7 @@ def _sweep(live: Path) -> list[str]:
         try:
             lock = open_lock(left / LOCK)
         except OperationError:
-            faults += _removed(left)
+            faults += _remove(left)
             continue
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -231,11 +231,11 @@ def _sweep(live: Path) -> list[str]:
         if group := ControlGroup.existing(left.name):
             group.end()
         forget_groups(left.name)
-        faults += _removed(left)
+        faults += _remove(left)
     return faults
 
 
-def _removed(left: Path) -> list[str]:
+def _remove(left: Path) -> list[str]:
     logger.debug("removes %s, which a killed run left", left)
     try:
         remove_tree(left)

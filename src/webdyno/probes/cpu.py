@@ -18,11 +18,10 @@ from pathlib import Path
 from time import monotonic
 from typing import Literal, Self
 
-import psutil
-
 from webdyno.core.readings import CpuUse, HostSample, HostUse, PressureUse
 from webdyno.core.records import ServerUse
 from webdyno.core.testbed import CpuSplit
+from webdyno.host.server_process import descendants
 from webdyno.probes.scene import PROC, Sampler, Scene, is_stopped, read_quickly
 from webdyno.servers.running import RunningStack
 
@@ -79,27 +78,14 @@ def idle_variants_cpu(scene: Scene) -> Generator[None, None, dict[str, float]]:
 
 def tree_cpu(wardens: Sequence[int], roots: Sequence[int] = ()) -> CpuReading:
     """Read from /proc the CPU time of all descendants of wardens, and of `roots` with theirs."""
-    user_s = sys_s = 0.0
-    for pid in [pid for root in roots for pid in (root, *_descendants(root))]:
-        own_user_s, own_sys_s = _process_cpu(pid)
-        user_s += own_user_s
-        sys_s += own_sys_s
+    times_s = list[tuple[float, float]]()
     for warden in wardens:
         # Orphans that ended were the warden's children in the end; its own work doesn't count.
-        fields = _stat(warden)
-        user_s += int(fields[13]) / TICKS_PER_S if fields else 0.0
-        sys_s += int(fields[14]) / TICKS_PER_S if fields else 0.0
-        for pid in _descendants(warden):
-            own_user_s, own_sys_s = _process_cpu(pid)
-            user_s += own_user_s
-            sys_s += own_sys_s
-    return CpuReading(user_s, sys_s, "procfs")
-
-
-def _descendants(pid: int) -> list[int]:
-    with suppress(psutil.NoSuchProcess):
-        return [process.pid for process in psutil.Process(pid).children(recursive=True)]
-    return []
+        if fields := _stat(warden):
+            times_s.append((int(fields[13]) / TICKS_PER_S, int(fields[14]) / TICKS_PER_S))
+    pids = [*roots, *(pid for top in (*wardens, *roots) for pid in descendants(top))]
+    times_s += [_process_cpu(pid) for pid in pids]
+    return CpuReading(sum(user_s for user_s, _ in times_s), sum(s for _, s in times_s), "procfs")
 
 
 def _process_cpu(pid: int) -> tuple[float, float]:
@@ -109,18 +95,14 @@ def _process_cpu(pid: int) -> tuple[float, float]:
         return 0.0, 0.0
     user, system, children_user, children_system = (int(field) for field in fields[11:15])
     with suppress(OSError):
-        total_s = time.clock_gettime(_cpu_clock(pid))
+        # The clock of another process's CPU time, as clock_getcpuclockid(3) makes it on Linux.
+        total_s = time.clock_gettime((~pid << 3) | 2)
         share = user / (user + system) if user + system else 0.5
         return (
             total_s * share + children_user / TICKS_PER_S,
             total_s * (1 - share) + children_system / TICKS_PER_S,
         )
     return (user + children_user) / TICKS_PER_S, (system + children_system) / TICKS_PER_S
-
-
-def _cpu_clock(pid: int) -> int:
-    """The clock of another process's CPU time, as clock_getcpuclockid(3) makes it on Linux."""
-    return (~pid << 3) | 2
 
 
 def _stat(pid: int) -> list[str]:
@@ -136,6 +118,8 @@ CpuTicks = tuple[int, int, int, int, int]
 ROUNDS, ROUND_S = 400, 0.001
 """Rounds are short, so that other programs leave some of them alone."""
 PACKET = bytes(1_024)
+RESOURCES = ("cpu", "memory", "io")
+"""Of which the kernel counts the pressure."""
 SURELY_MISSING = 0.05
 """Share of a round missing from our CPU time, although we were busy all the time, that surely isn't
 noise."""
@@ -171,13 +155,11 @@ class Stat:
     def use_since(self, earlier: "Stat", cpus: Iterable[int]) -> CpuUse:
         """Return how some CPUs were used since an earlier reading."""
         totals = [0.0] * 5
-        for cpu in cpus:
-            if cpu in self.cpus and cpu in earlier.cpus:
-                for kind, (now, then) in enumerate(
-                    zip(self.cpus[cpu], earlier.cpus[cpu], strict=True)
-                ):
-                    # Idle and steal counters may step back by a tick.
-                    totals[kind] += max(0, now - then) / TICKS_PER_S
+        for cpu in self.cpus.keys() & earlier.cpus.keys() & set(cpus):
+            # Idle and steal counters may step back by a tick.
+            ticks = zip(self.cpus[cpu], earlier.cpus[cpu], strict=True)
+            for kind, (now, then) in enumerate(ticks):
+                totals[kind] += max(0, now - then) / TICKS_PER_S
         user_s, system_s, interrupts_s, idle_s, steal_s = totals
         return CpuUse(
             user_s=user_s,
@@ -198,6 +180,9 @@ def host_use(scene: Scene) -> Generator[None, None, HostUse]:
     pressure, began_s, first = _pressure(), time.monotonic(), Stat.read()
     yield
     last, ended_s = Stat.read(), time.monotonic()
+    used = {
+        f"{name}_s": now - pressure[name] for name, now in _pressure().items() if name in pressure
+    }
     return HostUse(
         took_s=ended_s - began_s,
         servers=last.use_since(first, split.servers),
@@ -205,7 +190,7 @@ def host_use(scene: Scene) -> Generator[None, None, HostUse]:
         client=last.use_since(first, split.client),
         context_switches=last.context_switches - first.context_switches,
         load_1m=float((PROC / "loadavg").read_text().split()[0]),
-        pressure=_pressure_since(pressure),
+        pressure=PressureUse(**used) if len(used) == len(RESOURCES) else None,
         steal_apart=stolen_time_kept_apart(),
         samples=host_samples(first, samples, split),
     )
@@ -241,22 +226,11 @@ def _busy(use: CpuUse) -> float:
 def _pressure() -> dict[str, float]:
     """Seconds of waiting since boot, by resource; none where the kernel doesn't say."""
     totals = {}
-    for resource in ("cpu", "memory", "io"):
+    for resource in RESOURCES:
         with suppress(OSError, ValueError):
             some = (PROC / "pressure" / resource).read_text().splitlines()[0]
             totals[resource] = int(some.rpartition("total=")[2]) / 1e6
     return totals
-
-
-def _pressure_since(earlier: dict[str, float]) -> PressureUse | None:
-    now = _pressure()
-    if len(now) < 3 or len(earlier) < 3:
-        return None
-    return PressureUse(
-        cpu_s=now["cpu"] - earlier["cpu"],
-        memory_s=now["memory"] - earlier["memory"],
-        io_s=now["io"] - earlier["io"],
-    )
 
 
 @cache
