@@ -153,7 +153,7 @@ def _slot_s(load: Load, usual_s: float) -> float:
 
 
 def estimate_text(experiment: Experiment, catalogue: Catalogue) -> str:
-    """Say before the start how long a run takes, and which budget would do if its own doesn't."""
+    """Return how long a run is expected to take, and which budget would do if its own doesn't."""
     measure, usual = experiment.measure, round(least_s(experiment, catalogue))
     budget_s, is_limit = measure.budget_s, measure.budget_is_limit
     least = round(least_s(experiment, catalogue, shortest=is_limit))
@@ -185,7 +185,7 @@ def estimate_text(experiment: Experiment, catalogue: Catalogue) -> str:
 def overrun_warning(
     experiments: Sequence[Experiment], first_round_s: float, before_s: float = 0.0
 ) -> str | None:
-    """Say after the first round of all points that a verdict takes longer than the budget.
+    """Warn after the first round of all points where a verdict takes longer than the budget.
 
     `before_s`: what pilots took, which is a part of a time that is a limit.
     """
@@ -244,7 +244,12 @@ def levels_within(
     """
     kept = dict.fromkeys(factors, 1)
     worth = {key: _by_worth(levels, first.get(key, ())) for key, levels in factors.items()}
-    while growing := [key for key in kept if _can_grow(key, kept, factors, most_points)]:
+
+    def can_grow(key: str) -> bool:
+        more = prod(count + (name == key) for name, count in kept.items())
+        return kept[key] < len(factors[key]) and more <= most_points
+
+    while growing := [key for key in kept if can_grow(key)]:
         lacking = [key for key in first if key in growing and kept[key] < len(first[key])]
         kept[lacking[0] if lacking else min(growing, key=kept.__getitem__)] += 1
     return {
@@ -256,13 +261,6 @@ def _by_worth(levels: Sequence[Level], first: Sequence[Level]) -> list[int]:
     """Give the numbers of all levels, those that matter most before the others."""
     wanted = [levels.index(level) for level in first]
     return wanted + [n for n in widest_gaps_first(len(levels)) if n not in wanted]
-
-
-def _can_grow(
-    key: str, kept: Mapping[str, int], factors: Mapping[str, Sequence[Level]], most_points: int
-) -> bool:
-    more = prod(count + (name == key) for name, count in kept.items())
-    return kept[key] < len(factors[key]) and more <= most_points
 
 
 def widest_gaps_first(count: int) -> list[int]:

@@ -22,6 +22,7 @@ from webdyno.core.run import SWEEPS
 from webdyno.evidence.overload import settled_s
 from webdyno.evidence.point_data import PointData
 from webdyno.load.interface import AbortRule, LoadOrder
+from webdyno.measure.backend import ServersHost
 from webdyno.measure.capacity_search import FIRST_SHARE, Ask, Begin, is_down, near, next_trial
 from webdyno.measure.planned import PlannedVariant
 from webdyno.measure.point import RunningPoint
@@ -207,7 +208,7 @@ class SearchLoads:
             trial = trial_of(record.load, rate_rps, objectives, client_limited=limited)
             spaced = self.settings.arrivals == "constant"
             trial = complete(record, trial.replace(start=start, evenly_spaced=spaced))
-            if died := self._how_it_died(variant):
+            if died := how_it_died(self.running.point.testbed.servers, variant.name):
                 missed: list[int | None] = [max(trial.asked, 1)] * len(objectives)
                 trial = trial.replace(died=died, beyond=missed, stalled_s=0.0, back_s=None)
             return record.replace(trial=trial, load=record.load.replace(windows=[]))
@@ -223,16 +224,18 @@ class SearchLoads:
             self.start(variant, closed_rps(self.running.point.data, variant.name))
         return record, record.trial
 
-    def _how_it_died(self, variant: PlannedVariant) -> str:
-        try:
-            self.running.point.testbed.servers.check_alive(variant.name)
-        except StackDied as death:
-            return death.what
-        return ""
-
     @property
     def _name(self) -> str:
         return f"round {self.running.number} slot {self.position}"
+
+
+def how_it_died(servers: ServersHost, variant: str) -> str:
+    """Return what is known of the death of a variant's servers; nothing where they live."""
+    try:
+        servers.check_alive(variant)
+    except StackDied as death:
+        return death.what
+    return ""
 
 
 def overload(loads: SearchLoads, variant: PlannedVariant) -> None:

@@ -42,7 +42,8 @@ def count_instructions(
     """
     for variant in variants:
         slot_s = times.ramp_up_s[variant.name] + times.window_s
-        if _is_due(running, variant.name, slot_s) and _is_here(running, variant):
+        is_here = not running.up[variant.name].is_elsewhere and not variant.stack.runs_already
+        if is_here and _is_due(running, variant.name, slot_s):
             with running.deaths_on_record(variant):
                 running.point.keep(_instructions_of(running, variant, times))
 
@@ -55,10 +56,6 @@ def _is_due(running: RunningRound, variant: str, slot_s: float) -> bool:
         return False
     known = (record for record in point.data.records if isinstance(record, InstructionsRecord))
     return not any(record.fault for record in known)
-
-
-def _is_here(running: RunningRound, variant: PlannedVariant) -> bool:
-    return not running.up[variant.name].is_elsewhere and not variant.stack.runs_already
 
 
 def _instructions_of(
@@ -90,14 +87,15 @@ def look_at_rest(running: RunningRound, variants: Sequence[PlannedVariant], rest
         if running.up[variant.name].is_elsewhere:
             continue
         with running.deaths_on_record(variant):
-            running.point.keep(_seen_at_rest(running, variant, rest_s))
+            look = _look_at_rest(running, variant, rest_s)
+            running.point.keep(_with_held(look, running, variant, rest_s))
 
 
-def _seen_at_rest(running: RunningRound, variant: PlannedVariant, rest_s: float) -> RestRecord:
+def _look_at_rest(running: RunningRound, variant: PlannedVariant, rest_s: float) -> RestRecord:
     running.waits_for_rest(MOST_SETTLING_S)
     started_at, tracing = datetime.now(UTC), CourseTracing(rest_s / READINGS)
     used = running.point.testbed.rest(variant.name, rest_s, tracing)
-    look = RestRecord(
+    return RestRecord(
         round=running.number,
         variant=variant.name,
         started_at=started_at,
@@ -107,28 +105,16 @@ def _seen_at_rest(running: RunningRound, variant: PlannedVariant, rest_s: float)
         wake_ups=sum(service.switches_voluntary for service in used.readings.services.values()),
         memory_bytes=_memory_bytes(used),
     )
-    return _with_held(look, running, variant, rest_s)
 
 
 def _with_held(
     look: RestRecord, running: RunningRound, variant: PlannedVariant, rest_s: float
 ) -> RestRecord:
     """Add what connections take, where the load generator can hold some next to a load."""
-    is_plain = variant.load.protocol == "http" and variant.users is None
+    load = variant.load
+    is_plain = load.protocol == "http" and variant.users is None
     if running.point.experiment.generator != OWN_GENERATOR or not is_plain:
         return look
-    name = f"round {running.number}, {variant.name} with open connections"
-    order = running.order(_holding(variant), name, rest_s, ramp_up_s=OPENING_S)
-    slot = running.point.testbed.slot(variant.name, order, CourseTracing(rest_s / READINGS))
-    held = slot.load.idle_connections
-    return look.replace(
-        held=held.held if held else 0, memory_with_held_bytes=_memory_bytes(slot.used)
-    )
-
-
-def _holding(variant: PlannedVariant) -> PlannedVariant:
-    """Give it with open connections and no other load; what is asked for stays."""
-    load = variant.load
     resting = Load(
         paths=load.paths,
         headers=load.headers,
@@ -139,7 +125,13 @@ def _holding(variant: PlannedVariant) -> PlannedVariant:
         connections=1,
         idle_connections=HELD,
     )
-    return replace(variant, load=resting)
+    name = f"round {running.number}, {variant.name} with open connections"
+    order = running.order(replace(variant, load=resting), name, rest_s, ramp_up_s=OPENING_S)
+    slot = running.point.testbed.slot(variant.name, order, CourseTracing(rest_s / READINGS))
+    held = slot.load.idle_connections
+    return look.replace(
+        held=held.held if held else 0, memory_with_held_bytes=_memory_bytes(slot.used)
+    )
 
 
 def _memory_bytes(used: SlotUsage) -> int | None:

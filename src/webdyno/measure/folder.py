@@ -210,19 +210,15 @@ class RunFolder:
         """Read the profile rounds of a gate's points, or why there are none."""
         from webdyno.evidence.point_data import RunData
 
-        found_here = profile_run(self.path, 0).parent.glob("profile-*")
-        for path in sorted(
-            found_here, key=lambda path: path.suffix != WITHOUT
-        ):  # rounds count more
+        paths = profile_run(self.path, 0).parent.glob("profile-*")
+        for path in sorted(paths, key=lambda path: path.suffix != WITHOUT):  # rounds count more
             _, _, number = path.stem.partition("-")
             if not number.isdecimal() or len(number) > MOST_DIGITS:
                 continue
             if path.suffix == WITHOUT:
                 with suppress(OSError):
-                    said = read_given(path, MOST_WORDS_BYTES, below=self.path).decode(
-                        errors="replace"
-                    )
-                    yield int(number), said.strip()
+                    why = read_given(path, MOST_WORDS_BYTES, below=self.path)
+                    yield int(number), why.decode(errors="replace").strip()
             elif (path / HEAD_FILE).exists():
                 profile = RunFolder.open(path)
                 yield int(number), RunData(profile.head, profile.records())
@@ -317,7 +313,11 @@ def _opened_for_appending(file: Path, folder: int) -> int:
 def _parse_head(file: Path, text: str) -> RunHead:
     try:
         raw = json.loads(text)
-        file_format = raw.get("format") if isinstance(raw, dict) else None
+        match raw:
+            case {"format": file_format}:
+                pass
+            case _:
+                file_format = None
         if isinstance(file_format, int) and file_format < OLDEST_FORMAT:
             raise UserError(f"{file}: made by an older version of webdyno; measure again")
         if file_format not in {OLDEST_FORMAT, FORMAT}:
@@ -329,7 +329,8 @@ def _parse_head(file: Path, text: str) -> RunHead:
             text = json.dumps(migrated_head(raw))
         return RunHead.model_validate_json(text)
     except (ValueError, RecursionError) as error:
-        raise UserError(f"{file}: not the head of a run: {_first_problem(error)}") from error
+        problem = first_fault(error) if isinstance(error, ValidationError) else str(error)
+        raise UserError(f"{file}: not the head of a run: {problem}") from error
 
 
 def _repair_end(descriptor: int, file: Path) -> None:
@@ -342,7 +343,3 @@ def _repair_end(descriptor: int, file: Path) -> None:
         os.ftruncate(descriptor, ends_at)
         if ends_at:
             os.write(descriptor, b"\n")
-
-
-def _first_problem(error: ValueError | RecursionError) -> str:
-    return first_fault(error) if isinstance(error, ValidationError) else str(error)

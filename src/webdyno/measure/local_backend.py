@@ -6,7 +6,7 @@ its own on it, and a machine of a cluster.
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -241,39 +241,35 @@ class _SlotWatch:
     ) -> None:
         self._server_cpus = len(testbed.split.servers)
         self._probe, self._stack = probe, stack
-        self._exits = ExitStack()
-        cpus = (testbed.split.servers, testbed.split.rest)
-        # Calls cost more while they are counted, which would show in samples.
-        folders = stack.own_folders()
-        profiler = Profiler(*cpus, folders) if tracing == "samples" else None
-        calls = SystemCalls(*cpus) if tracing == "calls" else None
-        counter = (
-            InstructionCounter(partial(all_pids, stack)) if tracing == "instructions" else None
-        )
-        course = (
-            Course(stack, testbed, client_pid, tracing.every_s)
-            if isinstance(tracing, CourseTracing)
-            else None
-        )
-        self._profiler, self._calls, self._course = profiler, calls, course
-        self._counter = counter
+        self._profiler: Profiler | None = None
+        self._calls: SystemCalls | None = None
+        self._counter: InstructionCounter | None = None
+        self._course: Course | None = None
         with ExitStack() as exits:
-            exits.enter_context(profiler or nullcontext())
-            exits.enter_context(calls or nullcontext())
-            exits.enter_context(counter or nullcontext())
+            cpus = (testbed.split.servers, testbed.split.rest)
+            # Calls cost more while they are counted, which would show in samples.
+            if tracing == "samples":
+                self._profiler = exits.enter_context(Profiler(*cpus, stack.own_folders()))
+            elif tracing == "calls":
+                self._calls = exits.enter_context(SystemCalls(*cpus))
+            elif tracing == "instructions":
+                counter = InstructionCounter(partial(all_pids, stack))
+                self._counter = exits.enter_context(counter)
             exits.enter_context(probe)
-            exits.enter_context(course or nullcontext())
+            if isinstance(tracing, CourseTracing):
+                course = Course(stack, testbed, client_pid, tracing.every_s)
+                self._course = exits.enter_context(course)
             self._exits = exits.pop_all()
-        self._see_processes()
+        self._note_processes()
 
-    def _see_processes(self) -> None:
-        """Report whose samples are the servers': some processes end before a slot does."""
+    def _note_processes(self) -> None:
+        """Note whose samples are the servers': some processes end before a slot does."""
         if self._profiler is not None:
             self._profiler.pids.update(self._stack.pids())
 
     def end(self) -> SlotUsage:
         """End, and give what was read."""
-        self._see_processes()
+        self._note_processes()
         self._exits.close()
         return SlotUsage(
             servers=self._probe.servers(),

@@ -15,8 +15,7 @@ from typing import Literal
 from webdyno.comparison import question_of
 from webdyno.core.capacity import CapacitySettings, Trial, trial_of
 from webdyno.core.experiment import Experiment
-from webdyno.core.load_result import LoadResult
-from webdyno.core.looks import LookEnd, ServerSample, Stall
+from webdyno.core.looks import LookEnd, Stall
 from webdyno.core.records import LongLookRecord, SlotRecord, StopReason
 from webdyno.evidence.long_look import happened_in, look_at, seen_in
 from webdyno.evidence.look_course import changes_no_more
@@ -24,13 +23,15 @@ from webdyno.evidence.look_records import length_s, thinned_samples
 from webdyno.evidence.point_data import PointData, look_parts
 from webdyno.load.interface import GeneratorError
 from webdyno.measure.backend import CourseTracing, ServersHost, Slot
-from webdyno.measure.capacity import at_rate, is_client_limited
+from webdyno.measure.capacity import at_rate, how_it_died, is_client_limited
 from webdyno.measure.planned import PlannedVariant
 from webdyno.measure.point import RunningPoint, rng_of
 from webdyno.measure.variant import RunningRound, ceiling_of
 from webdyno.planning.settings import slot_settings
 from webdyno.servers.output import exhaustion_in
 from webdyno.servers.service import StackDied
+
+logger = logging.getLogger(__name__)
 
 SEEN_STALLS = 4
 """A look goes on until so many were seen, where there was one, unless its length was given."""
@@ -39,6 +40,11 @@ PART_S, MOST_PARTS = 60.0, 20
 WITHOUT_ANSWER: tuple[StopReason, ...] = ("nothing-valid", "different-responses")
 ROUNDING = 0.98
 """Windows at the edges of a part may be missing."""
+
+SHORTEST_WINDOW_S, MOST_WINDOWS = 0.025, 2_400
+"""Of a part of a long look."""
+SAMPLED_WINDOWS = 2
+"""Number of windows between two readings of the servers."""
 
 
 def lacking_looks(data: PointData) -> list[str]:
@@ -109,14 +115,6 @@ def _for_stalls_s(seen: Sequence[Stall], look_s: float) -> float:
     first, last = seen[0].at_s, seen[-1].at_s
     every_s = (last - first) / (len(seen) - 1) if len(seen) > 1 else look_s
     return max((SEEN_STALLS + 0.5) * every_s, 2 * look_s)
-
-
-logger = logging.getLogger(__name__)
-
-SHORTEST_WINDOW_S, MOST_WINDOWS = 0.025, 2_400
-"""Of a part of a long look."""
-SAMPLED_WINDOWS = 2
-"""Number of windows between two readings of the servers."""
 
 
 def look_fits(point: RunningPoint, variant: str) -> bool:
@@ -223,18 +221,18 @@ def _part(
     record = thinned_samples(record, happened_in(record))
     if not searched or not rate_rps:
         return record
-    return record.replace(trial=_trial_in(point, variant, slot, searched, rate_rps))
+    return record.replace(trial=_confirming_trial(point, slot, variant, searched, rate_rps))
 
 
-def _trial_in(
+def _confirming_trial(
     point: RunningPoint,
-    variant: PlannedVariant,
     slot: Slot,
+    variant: PlannedVariant,
     searched: CapacitySettings,
     rate_rps: float,
 ) -> Trial:
-    """Return whether the objectives hold, by the same rules as in the search for the capacity."""
-    asked = SlotRecord(
+    """Judge a slot by the same rules as in the search for the capacity."""
+    record = SlotRecord(
         round=point.finished_rounds,
         slot=0,
         variant=variant.name,
@@ -244,7 +242,7 @@ def _trial_in(
         servers=slot.used.servers,
         readings=slot.used.readings.replace(ceiling=ceiling_of(point, variant)),
     )
-    limited = is_client_limited(asked)
+    limited = is_client_limited(record)
     return trial_of(slot.load, rate_rps, searched.objectives, client_limited=limited)
 
 
@@ -261,40 +259,29 @@ def record_of(
         window_s=window_s,
         responses=[window.completed for window in windows],
         failed=[window.failed for window in windows],
-        client_pauses=_client_pauses(load),
-        samples=_after(used.course, ramp_up_s),
+        # The first window begins where the ramp-up ends, give or take a float's last digit.
+        client_pauses=[
+            Stall(
+                at_s=max(window.at_s - load.ramp_up_s, 0), length_s=window.length_s, cause="client"
+            )
+            for window in load.counted_windows
+            if window.stalled
+        ],
+        samples=[
+            sample.replace(at_s=sample.at_s - ramp_up_s)
+            for sample in used.course
+            if sample.at_s >= ramp_up_s
+        ],
         server_cpus=used.server_cpus,
         load=load.replace(windows=[]),
         servers=used.servers,
-        readings=used.readings.replace(
-            host=used.readings.host.replace(samples=[]),
-        ),
+        readings=used.readings.replace(host=used.readings.host.replace(samples=[])),
     )
 
 
 def with_failures(record: LongLookRecord, servers: ServersHost, logs: Path) -> LongLookRecord:
     """Say how a server died, and what its log has of failures."""
-    died = ""
-    try:
-        servers.check_alive(record.variant)
-    except StackDied as death:
-        died = death.what
+    died = how_it_died(servers, record.variant)
     if not died and not any(record.failed):
         return record
     return record.replace(died=died, said=exhaustion_in(logs))
-
-
-def _client_pauses(load: LoadResult) -> list[Stall]:
-    return [
-        # The first window begins where the ramp-up ends, give or take a float's last digit.
-        Stall(at_s=max(window.at_s - load.ramp_up_s, 0), length_s=window.length_s, cause="client")
-        for window in load.counted_windows
-        if window.stalled
-    ]
-
-
-def _after(course: Sequence[ServerSample], begin_s: float) -> list[ServerSample]:
-    """Give what was read from a moment on, with times counted from there."""
-    return [
-        sample.replace(at_s=sample.at_s - begin_s) for sample in course if sample.at_s >= begin_s
-    ]

@@ -91,10 +91,8 @@ def run_pilots(point: RunningPoint) -> None:
     if not needs_pilot(point.experiment):
         return
     order = rng_of(point.experiment.measure.seed, point.number, "pilot")
-    done, wanted = (
-        pilots(point.data),
-        set(question_of(point.experiment).piloted_variants) - point.failed_variants,
-    )
+    done = pilots(point.data)
+    wanted = set(question_of(point.experiment).piloted_variants) - point.failed_variants
     for variant in order.sample(point.variants, len(point.variants)):
         if variant.name in done or variant.name not in wanted:
             continue
@@ -166,9 +164,10 @@ def _look_at(point: RunningPoint, variant: PlannedVariant) -> PilotRecord:
     point.progress.pilot_begins(point.data.point, variant.name)
     experiment = point.experiment
     piloted = question_of(experiment).piloted_variants
-    share = min(LONGEST_SHARE, ALL_SHARE / len(piloted))
-    longest_s = share * experiment.measure.budget_s
-    ends_s = point.used_s + _may_take_s(point)
+    measure, share = experiment.measure, min(LONGEST_SHARE, ALL_SHARE / len(piloted))
+    longest_s = share * measure.budget_s
+    is_limit = measure.budget_is_limit
+    ends_s = point.used_s + LIMIT_SHARE * measure.budget_s / len(piloted) if is_limit else inf
     looks, works_on = list[PilotLook](), False
     for left in reversed(range(FRESH_STARTS)):
         start_began = time.monotonic()
@@ -221,15 +220,6 @@ def _look_at(point: RunningPoint, variant: PlannedVariant) -> PilotRecord:
         found=pilot,
         cold=cold,
     )
-
-
-def _may_take_s(point: RunningPoint) -> float:
-    """Give how long a variant's pilot may take: its part of a limit; else as long as it needs."""
-    measure = point.experiment.measure
-    if not measure.budget_is_limit:
-        return inf
-    piloted = question_of(point.experiment).piloted_variants
-    return LIMIT_SHARE * measure.budget_s / len(piloted)
 
 
 def _needs(data: PointData, variant: str, start_s: float, latency_s: float | None) -> Needs:

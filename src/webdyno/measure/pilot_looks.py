@@ -16,7 +16,6 @@ import numpy as np
 
 from webdyno.core.load_result import LoadResult
 from webdyno.core.looks import BURST_PAUSE_S, BURST_S, BurstsLook
-from webdyno.core.measure import Measure
 from webdyno.measure.planned import PlannedVariant
 from webdyno.measure.point import RunningPoint
 from webdyno.measure.variant import RunningRound
@@ -205,9 +204,11 @@ def look_in_bursts(
     """
     measure = point.experiment.measure
     most = int(needs.most_warmup_s / PERIOD_S)
-    if not _is_tried(measure, works_on=works_on) or looks[-1].failed:
-        return None
     is_asked = measure.warmup_bursts == "on"
+    if measure.warmup_s is not None or measure.warmup_bursts == "off":
+        return None
+    if looks[-1].failed or not (works_on or is_asked):
+        return None
     if is_asked:
         most = max(most, 1)
     elif within_s < most * PERIOD_S + looks[-1].length_s:
@@ -221,16 +222,11 @@ def look_in_bursts(
         return _record(bursts, after, HOW)
     if not _worth(after, looks):
         return _record(bursts, after, "")
-    load_s = len(bursts) * PERIOD_S + len(after.responses) * WINDOW_S
-    continuous = _continuous(point, variant, load_s)
+    continuous = PilotLook()
+    with RunningRound(point, 0) as running:
+        load_s = len(bursts) * PERIOD_S + len(after.responses) * WINDOW_S
+        _start(running, variant).watch(continuous, load_s)
     return _record(bursts, after, _worth(after, [*looks, continuous]), continuous)
-
-
-def _is_tried(measure: Measure, *, works_on: bool) -> bool:
-    """Whether the pilot of a variant whose servers work on after a load, or not, tries bursts."""
-    if measure.warmup_s is not None or measure.warmup_bursts == "off":
-        return False
-    return works_on or measure.warmup_bursts == "on"
 
 
 def series_of_continuous(look: BurstsLook) -> list[Series]:
@@ -258,14 +254,6 @@ def _in_bursts(
             rests = _pause(running)
         load.watch(after, looked_s(min(_rates([*looks, bursts[-1]])), PIECE_S))
     return bursts, after
-
-
-def _continuous(point: RunningPoint, variant: PlannedVariant, load_s: float) -> PilotLook:
-    """Start a variant, and load it for so long without a break."""
-    seen = PilotLook()
-    with RunningRound(point, 0) as running:
-        _start(running, variant).watch(seen, load_s)
-    return seen
 
 
 def _start(running: RunningRound, variant: PlannedVariant) -> PilotLoad:

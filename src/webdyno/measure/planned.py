@@ -6,7 +6,7 @@ fills in.
 
 import os
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,10 @@ from webdyno.servers.ready import FirstRequest
 
 MOST_CERTIFIED = 20
 """Paths whose responses are written down in each round, of each variant."""
+
+PASSWORDS = re.compile(r"pass|pwd|secret|token|credential|pin$|otp|key", re.IGNORECASE)
+NAMES = re.compile(r"name|user|login|mail|account|phone|id$", re.IGNORECASE)
+"""Columns by which a user is called."""
 
 
 @dataclass(frozen=True)
@@ -161,11 +165,6 @@ def _resets(name: str, experiment: Experiment, served: Stack) -> bool:
     return True
 
 
-PASSWORDS = re.compile(r"pass|pwd|secret|token|credential|pin$|otp|key", re.IGNORECASE)
-NAMES = re.compile(r"name|user|login|mail|account|phone|id$", re.IGNORECASE)
-"""Columns by which a user is called."""
-
-
 def planned_users(
     experiment: Experiment,
     requests: Sequence[WrittenRequest],
@@ -175,33 +174,27 @@ def planned_users(
     """Give who makes the load; None where connections ask alike."""
     if not experiment.has_users:
         return None
-    login = tuple(
-        replace(
-            _plan_request(
-                written,
-                written.path,
-                load,
-                Expectation(written.status, contains=written.contains),
-                environment,
-            ),
-            label=f"login step {number}, {written.label}",
-        )
-        for number, written in enumerate(experiment.login, 1)
-    )
+    login = []
+    for number, written in enumerate(experiment.login, 1):
+        expect = Expectation(written.status, contains=written.contains)
+        request = _plan_request(written, written.path, load, expect, environment)
+        login.append(replace(request, label=f"login step {number}, {written.label}"))
     columns = secret_columns(experiment.login, requests, load)
-    return Users(login, engine_values(experiment.values, environment, columns))
+    return Users(tuple(login), engine_values(experiment.values, environment, columns))
 
 
 def planned_requests(
     requests: Sequence[WrittenRequest], load: Load, site: Site, environment: Mapping[str, str]
 ) -> tuple[Request, ...]:
     """Give everything that a load asks for; raise UserError where a secret isn't there."""
-    endpoints = endpoints_of(requests)
-    return tuple(
-        request
-        for written, endpoint in zip(requests, endpoints, strict=True)
-        for request in _spelled_out(written, load, site, environment, endpoint)
-    )
+    planned = []
+    for written, endpoint in zip(requests, endpoints_of(requests), strict=True):
+        weight = written.weight / len(written.paths)
+        for path in written.paths:
+            expect = _expectation(written, path, site)
+            request = _plan_request(written, path, load, expect, environment)
+            planned.append(replace(request, weight=weight, endpoint=endpoint))
+    return tuple(planned)
 
 
 def secrets_of(
@@ -210,21 +203,6 @@ def secrets_of(
     """Give what is filled in from the environment, which nothing on disk may show."""
     texts = [text for request in requests for text in request.fillable]
     return secret_values([*texts, *load.headers.values()], environment)
-
-
-def _spelled_out(
-    written: WrittenRequest,
-    load: Load,
-    site: Site,
-    environment: Mapping[str, str],
-    endpoint: str | None,
-) -> Iterator[Request]:
-    paths = written.paths
-    weight = written.weight / len(paths)
-    for path in paths:
-        expect = _expectation(written, path, site)
-        request = _plan_request(written, path, load, expect, environment)
-        yield replace(request, weight=weight, endpoint=endpoint)
 
 
 def _plan_request(

@@ -10,6 +10,7 @@ import json
 import re
 import zlib
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 from uuid import uuid4
@@ -81,12 +82,12 @@ def ask_all(
     with Conversation(url, load, client_entry) as conversation:
         responses = conversation.ask_all(requests)
         return [
-            _written_down(said, asked, ignored)
+            _write_down(said, asked, ignored)
             for said, asked in zip(responses, requests, strict=True)
         ]
 
 
-def _written_down(said: ServerResponse, asked: Request, ignored: Sequence[str]) -> Response:
+def _write_down(said: ServerResponse, asked: Request, ignored: Sequence[str]) -> Response:
     blank = blank_response(asked)
     if said.trouble is not None:
         is_slow = said.trouble == "late" and said.came_bytes
@@ -98,7 +99,7 @@ def _written_down(said: ServerResponse, asked: Request, ignored: Sequence[str]) 
 
 
 def blank_response(asked: Request) -> Response:
-    """Report what a response should be, before there is one."""
+    """Describe what a response should be, before there is one."""
     return Response(
         path=asked.label or asked.path,
         expected_status=asked.expect.status,
@@ -111,12 +112,9 @@ def blank_response(asked: Request) -> Response:
 
 
 def describe_response(
-    blank: Response,
-    said: ServerResponse,
-    asked: Request,
-    ignored: Sequence[str],
+    blank: Response, said: ServerResponse, asked: Request, ignored: Sequence[str]
 ) -> Response:
-    """Report what a server said; raise Undecodable or zlib.error where its body can't be read."""
+    """Describe what a server sent; raise Undecodable or zlib.error for an unreadable body."""
     encoding = (header(dict(said.headers), "content-encoding") or "").strip().lower()
     body = decode_body(said.body, encoding, accepted_encodings(asked.headers))
     contains = asked.expect.contains
@@ -181,7 +179,10 @@ def without_ignored(body: bytes, ignored: Sequence[str]) -> bytes:
         )
     for what in ignored:
         if what.startswith(JSON_TOP):
-            body = _without_value(body, steps(what))
+            with suppress(ValueError, RecursionError):  # it isn't JSON
+                whole = json.loads(body)
+                _drop(whole, steps(what))
+                body = json.dumps(whole, ensure_ascii=False).encode()
             continue
         try:
             text = regex.sub(
@@ -222,25 +223,22 @@ def _compare_body(baseline: bytes | None, response: Response) -> Response:
 
 
 def fields_in(body: bytes) -> set[str]:
-    """Give the places of all fields of JSON; those of a list's items are one each."""
+    """Return the places of all fields of JSON; those of a list's items are one each."""
     try:
         left: list[tuple[str, Any]] = [("", json.loads(body))]
     except (ValueError, RecursionError):
         return set()
     fields = set[str]()
     while left:
-        place, value = left.pop()
-        if isinstance(value, dict):
-            inner = [(_place(place, _cut(name, 0)), value) for name, value in value.items()]
-            fields.update(name for name, _ in inner)
-            left += inner
-        elif isinstance(value, list):
-            left += [(_place(place, "*"), item) for item in value]
+        outer, node = left.pop()
+        match node:
+            case dict():
+                inner = [(f"{outer}{_cut(name, 0)}", value) for name, value in node.items()]
+                fields.update(place for place, _ in inner)
+                left += [(f"{place}.", value) for place, value in inner]
+            case list():
+                left += [(f"{outer}*.", item) for item in node]
     return fields
-
-
-def _place(outer: str, name: str) -> str:
-    return f"{outer}.{name}" if outer else name
 
 
 def _difference(one: bytes, other: bytes) -> list[str]:
@@ -283,22 +281,15 @@ def _cut(line: str, place: int) -> str:
     return (INSTEAD if begin else "") + line[begin : begin + MOST_LETTERS] + INSTEAD
 
 
-def _without_value(body: bytes, path: Sequence[str]) -> bytes:
-    try:
-        whole = json.loads(body)
-    except (ValueError, RecursionError):
-        return body
-    _drop(whole, path)
-    return json.dumps(whole, ensure_ascii=False).encode()
-
-
 def _drop(node: Any, path: Sequence[str]) -> None:  # noqa: ANN401 (JSON)
     """Put a mark in the place of values, so that it is still reported where one is missing."""
     step, *rest = path
-    if isinstance(node, list):
-        keys: list[Any] = [index for index in range(len(node)) if step in {"*", str(index)}]
-    else:
-        keys = [key for key in node if step in {"*", key}] if isinstance(node, dict) else []
+    keys: list[Any] = []
+    match node:
+        case list():
+            keys = [index for index in range(len(node)) if step in {"*", str(index)}]
+        case dict():
+            keys = [key for key in node if step in {"*", key}]
     for key in keys:
         if rest:
             _drop(node[key], rest)

@@ -63,7 +63,7 @@ def begin_run(
     logger.debug("begins %s: looks at the machine and asks for versions", name)
     began = datetime.now().astimezone()
     resolved = with_seed(experiment)
-    here = _session(resolved, catalogue, backend)
+    here = _look_around(resolved, catalogue, backend)
     head = RunHead(
         webdyno_version=here.webdyno_version,
         experiment_name=name,
@@ -89,7 +89,7 @@ def resume_run(folder: RunFolder, backend: Backend = LOCAL) -> RunFolder:
     """
     head, path = folder.head, folder.path
     logger.debug("resumes %s: looks at the machine and asks for versions", path)
-    here = _session(head.experiment, kept_catalogue(path), backend)
+    here = _look_around(head.experiment, kept_catalogue(path), backend)
     if changed := surroundings(head, here):
         lines = "\n".join(
             f"    {difference.what}: {difference.before} before, {difference.after} now"
@@ -266,7 +266,7 @@ def _take_turns(points: Sequence[RunningPoint], seed: int | None, backend: Backe
                     point.progress.notice(f"{error}\nthe run continues without it")
             took_s = point.used_s - began_s
             if outlook is None:
-                outlook = _reported_outlook(points)
+                outlook = _report_outlook(points)
             if not any_round and point.finished_rounds == number:
                 any_round = True
                 all_of_them = [each.experiment for each in points]
@@ -274,14 +274,14 @@ def _take_turns(points: Sequence[RunningPoint], seed: int | None, backend: Backe
                     point.progress.notice(warning)
 
 
-def _reported_outlook(points: Sequence[RunningPoint]) -> str | None:
+def _report_outlook(points: Sequence[RunningPoint]) -> str | None:
     """Report what there is no time for here; None while it is too early."""
     elapsed_s = sum(point.used_s for point in points)
     question = question_of(points[0].experiment)
-    said = question.outlook([point.data for point in points], elapsed_s)
-    if said:
-        points[0].progress.notice(said)
-    return said
+    outlook = question.outlook([point.data for point in points], elapsed_s)
+    if outlook:
+        points[0].progress.notice(outlook)
+    return outlook
 
 
 def _settled_elsewhere(points: Sequence[RunningPoint], going: Sequence[RunningPoint]) -> bool:
@@ -303,7 +303,7 @@ def _has_stopped(data: PointData) -> bool:
     return any(isinstance(record, StopRecord) for record in data.records)
 
 
-def _session(experiment: Experiment, catalogue: Catalogue, backend: Backend) -> SessionRecord:
+def _look_around(experiment: Experiment, catalogue: Catalogue, backend: Backend) -> SessionRecord:
     """Look at everything that can change a result and isn't part of the experiment."""
     looked_at = backend.look(experiment, catalogue)
     return SessionRecord(

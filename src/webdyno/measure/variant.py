@@ -11,11 +11,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from statistics import fmean
 from types import TracebackType
-from typing import IO, Literal, Self
+from typing import Literal, Self
 from uuid import uuid4
 
 from webdyno.comparison import question_of
@@ -101,7 +100,8 @@ class RunningRound:
         try:
             return self._start(variant)
         except OperationError as error:
-            if not _may_start_on_another_port(error):
+            is_by_other = isinstance(error, StackDied) and error.is_by_other_port
+            if is_by_other or IN_USE not in str(error).lower():
                 # The engine asks whether servers are ready; its own end is no variant's.
                 whose = None if isinstance(error, GeneratorError) else variant.name
                 point.keep_incident(self.number, whose, error)
@@ -199,7 +199,10 @@ class RunningRound:
         is put on record, and StackDied raised; unless they `may_die`, which `complete` sees by
         itself. Raises OutOfTime where it can't end within a time that is a limit.
         """
-        if self.point.left_s < self._takes_s(variant, order):
+        takes_s = 0.0 if order.count else order.load_s  # of a number of requests nobody knows
+        if variant.name not in self._loaded or variant.resets:
+            takes_s += self.point.logins_s.get(variant.name, 0.0)
+        if self.point.left_s < takes_s:
             raise OutOfTime
         with self.deaths_on_record(variant):
             record = self._measure_slot(position, variant, phase, order, complete)
@@ -215,12 +218,6 @@ class RunningRound:
         except StackDied as death:
             self.point.keep_incident(self.number, variant.name, death)
             raise
-
-    def _takes_s(self, variant: PlannedVariant, order: LoadOrder) -> float:
-        """Give how long a slot takes, about; of one that a number of requests ends nobody knows."""
-        load_s = 0.0 if order.count else order.load_s
-        is_in = variant.name in self._loaded and not variant.resets
-        return load_s + (0.0 if is_in else self.point.logins_s.get(variant.name, 0.0))
 
     def _measure_slot(
         self,
@@ -278,11 +275,6 @@ class RunningRound:
         return "calls" if phase == "warmup" else "samples"
 
 
-def _may_start_on_another_port(error: OperationError) -> bool:
-    is_by_other = isinstance(error, StackDied) and error.is_by_other_port
-    return IN_USE in str(error).lower() and not is_by_other
-
-
 def ceiling_of(point: RunningPoint, variant: PlannedVariant) -> Ceiling | None:
     """Give what the client can do at most with answers like the variant's, where that is known."""
     load, calibration = variant.load, point.calibrations[variant.name]
@@ -290,11 +282,8 @@ def ceiling_of(point: RunningPoint, variant: PlannedVariant) -> Ceiling | None:
     known = [length for length in lengths if length is not None]
     plain = load.protocol == "http" and not load.think_s and variant.users is None
     calibrated = point.experiment.generator == "loadgen" and plain
-    if any(may_be_compressed(asked.headers or {}) for asked in variant.asked) or len(known) < len(
-        lengths
-    ):
-        return None
-    if calibration is None or not calibrated:
+    compressed = any(may_be_compressed(asked.headers or {}) for asked in variant.asked)
+    if compressed or len(known) < len(lengths) or calibration is None or not calibrated:
         return None
     body_bytes = fmean(known, variant.shares)
     return calibration.ceiling(body_bytes, load.connections, load.keepalive)
@@ -315,7 +304,11 @@ def in_state(state: State, log: Path, user: ServerUser | None) -> Iterator[None]
     They run in the folder that webdyno was called in, as `user`; None is ourselves. What they say
     is in `log`.
     """
-    run_all = partial(_run_all, state.within_s, log, user)
+
+    def run_all(key: str, commands: Sequence[str]) -> None:
+        for command in commands:
+            _run(key, command, state.within_s, log, user)
+
     run_all("before_round", state.before_round)
     try:
         yield
@@ -326,15 +319,11 @@ def in_state(state: State, log: Path, user: ServerUser | None) -> Iterator[None]
     run_all("after_round", state.after_round)
 
 
-def _run_all(
-    within_s: float, log: Path, user: ServerUser | None, key: str, commands: Sequence[str]
-) -> None:
-    for command in commands:
-        _run(key, command, within_s, log, user)
-
-
 def _run(key: str, command: str, within_s: float, log: Path, user: ServerUser | None) -> None:
-    with _open_log(log) as output:
+    with writing(log):
+        log.parent.mkdir(parents=True, exist_ok=True)
+        opened = open_here(log, os.O_WRONLY | os.O_APPEND)  # the folder may be somebody else's
+    with opened as output:
         output.write(f"{key}: {command}\n".encode())
         output.flush()
         # It ends when webdyno does, even by kill -9.
@@ -353,13 +342,6 @@ def _run(key: str, command: str, within_s: float, log: Path, user: ServerUser | 
         raise OperationError(
             f"state.{key}: {command!r} ended with exit code {code}; the end of {log}:\n{_end(log)}"
         )
-
-
-def _open_log(log: Path) -> IO[bytes]:
-    """Open a log of a run, whose folder may be somebody else's."""
-    with writing(log):
-        log.parent.mkdir(parents=True, exist_ok=True)
-        return open_here(log, os.O_WRONLY | os.O_APPEND)
 
 
 def _environment(user: ServerUser) -> dict[str, str]:

@@ -42,6 +42,17 @@ WARMUP_SHARE = 1 / 3
 MANY_LOOKS = 3.0
 """Standard errors that chance seldom passes in any of many places."""
 
+GAIN = 0.03
+"""ln: fresh starts of one server differ by as much now and then, whatever warmed them up."""
+STANDARD_ERRORS = 3.0
+HOW = f"warm-up in bursts of {BURST_S:g} s with pauses of {BURST_PAUSE_S:g} s"
+SLOW_TIMES = 4.0
+"""A look at a variant that answers seldom is longer, by so many times at most,"""
+SPARE = 0.25
+"""… and by so much more than its windows take: throughput isn't the same all the time."""
+LEVEL = 0.02
+"""A burst that is no faster than the one before, by so much, found nothing left to win."""
+
 
 @dataclass(frozen=True)
 class Needs:
@@ -226,18 +237,6 @@ def _ramp_up_s(load_starts: Sequence[Series], window_s: float, memory_s: float) 
     unlike = (usual < late.min() - BIAS) | (usual > late.max() + BIAS)
     begins = np.argmin(biased_soon) if not biased_soon.all() else length // 2
     return float(max(begins, np.argmin(unlike))) * step_s
-
-
-GAIN = 0.03
-"""ln: fresh starts of one server differ by as much now and then, whatever warmed them up."""
-STANDARD_ERRORS = 3.0
-HOW = f"warm-up in bursts of {BURST_S:g} s with pauses of {BURST_PAUSE_S:g} s"
-SLOW_TIMES = 4.0
-"""A look at a variant that answers seldom is longer, by so many times at most,"""
-SPARE = 0.25
-"""… and by so much more than its windows take: throughput isn't the same all the time."""
-LEVEL = 0.02
-"""A burst that is no faster than the one before, by so much, found nothing left to win."""
 
 
 def bursts_may_end(throughputs: Sequence[float], *, rests: bool) -> bool:
