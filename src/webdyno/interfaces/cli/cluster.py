@@ -19,7 +19,7 @@ from webdyno.media.console import notify, plain_console, print_table
 
 if TYPE_CHECKING:  # Ray is an extra, and takes a second to import
     from webdyno.cluster.host import CheckedHost
-    from webdyno.cluster.node import LaunchResult, SshHost
+    from webdyno.cluster.node import SshHost
     from webdyno.interfaces.cli.flags import RunFlags
     from webdyno.launch.dispatch import Dispatch
 
@@ -75,7 +75,6 @@ def cluster(
 
 
 def _check(head: str | None) -> Exit:
-    """Look at all hosts and links."""
     from webdyno.cluster.host import checked_hosts, measure_links
     from webdyno.core.format import count
     from webdyno.launch.dispatch import cluster_hosts
@@ -100,7 +99,6 @@ def _check(head: str | None) -> Exit:
 
 
 def _up(hosts: Sequence["SshHost"], port: int) -> Exit:
-    """Start a cluster; say of each host, and how to go on."""
     from webdyno.cluster.node import addresses_of, start_cluster
 
     addresses = addresses_of(hosts)
@@ -136,23 +134,20 @@ And in the end, from here:
 
 
 def _down(hosts: Sequence["SshHost"]) -> Exit:
-    """Stop a cluster; say of each host what was there."""
     from webdyno.cluster.node import addresses_of, stop_cluster
 
-    ended = list(map(_report_end, stop_cluster(addresses_of(hosts))))
-    return Exit.OK if all(ended) else Exit.FAILED
-
-
-def _report_end(result: "LaunchResult") -> bool:
-    """Report how a host's node ended; give whether it surely did."""
-    if result.answer is None:
-        notify(str(result.failure))
-        return False
-    by_force = f", {result.answer.killed} of them by SIGKILL" if result.answer.killed else ""
-    stopped = f"down; all {result.answer.ended} processes ended{by_force}"
-    nothing = "nothing that `webdyno cluster up` started was there"
-    notify(f"{result.host.name}: {stopped if result.answer.ended else nothing}")
-    return True
+    code = Exit.OK
+    for result in stop_cluster(addresses_of(hosts)):
+        answer = result.answer
+        if answer is None:
+            notify(str(result.failure))
+            code = Exit.FAILED
+        elif answer.ended:
+            by_force = f", {answer.killed} of them by SIGKILL" if answer.killed else ""
+            notify(f"{result.host.name}: down; all {answer.ended} processes ended{by_force}")
+        else:
+            notify(f"{result.host.name}: nothing that `webdyno cluster up` started was there")
+    return code
 
 
 def _row(looked: "CheckedHost") -> tuple[str, ...]:

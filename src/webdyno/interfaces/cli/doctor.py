@@ -27,7 +27,7 @@ if TYPE_CHECKING:  # rich and pydantic take a while to import
     from rich.console import Console
 
     from webdyno.config import Catalogue
-    from webdyno.core.testbed import Calibration, Machine, MeasuredCeiling
+    from webdyno.core.testbed import Calibration, Machine
 
 BODIES = ("100B", "10KB", "100KB", "1MB")
 CONNECTIONS = ("64",)
@@ -92,7 +92,6 @@ def doctor(
 
 
 def _install(names: Sequence[str], catalogue: "Catalogue", *, yes: bool) -> None:
-    """Install what stacks and their sites need, ahead of any run."""
     from webdyno.interfaces.cli.progress import at_terminal
     from webdyno.launch.consent import agree_to_catalogues, provide
     from webdyno.media.console import plain_console
@@ -114,7 +113,6 @@ def _calibrate(
     *,
     as_json: bool,
 ) -> None:
-    """Measure what this client can do at most against a server that does nothing, and the noise."""
     from webdyno.measure.calibration import measure_calibration, save_calibration
     from webdyno.media.console import plain_console
 
@@ -143,7 +141,18 @@ def _show_calibration(out: "Console", calibration: "Calibration") -> None:
 
     out.print("The most that this client reaches, against a server that does nothing\n")
     headings = ("body", "connections", "req/s", "Mbit/s", "client busy", "limit")
-    print_table(headings, map(_ceiling, calibration.ceilings), headings[:-1])
+    ceilings = [
+        (
+            f"{each.body_bytes:,} B",
+            f"{each.connections}{'' if each.keepalive == 'always' else ' new each time'}",
+            f"{each.throughput_rps:,.0f}",
+            f"{each.body_bytes_per_s * 8 / 1e6:,.0f}",
+            f"{each.client_busy:.0%}",
+            each.limited_by,
+        )
+        for each in calibration.ceilings
+    ]
+    print_table(headings, ceilings, headings[:-1])
     out.print()
     delays = (("timers", calibration.timer_delay), ("requests", calibration.send_delay))
     late = [
@@ -168,18 +177,6 @@ def _show_calibration(out: "Console", calibration: "Calibration") -> None:
     )
 
 
-def _ceiling(ceiling: "MeasuredCeiling") -> tuple[str, ...]:
-    kept = "" if ceiling.keepalive == "always" else " new each time"
-    return (
-        f"{ceiling.body_bytes:,} B",
-        f"{ceiling.connections}{kept}",
-        f"{ceiling.throughput_rps:,.0f}",
-        f"{ceiling.body_bytes_per_s * 8 / 1e6:,.0f}",
-        f"{ceiling.client_busy:.0%}",
-        ceiling.limited_by,
-    )
-
-
 class Check(NamedTuple):
     """One thing that was looked at."""
 
@@ -190,7 +187,6 @@ class Check(NamedTuple):
 
 
 def _look_at_machine(catalogue: "Catalogue", *, as_json: bool) -> None:
-    """Look at this machine, and print what is found."""
     from rich.text import Text
 
     from webdyno.host.this_machine import Testbed
@@ -198,15 +194,13 @@ def _look_at_machine(catalogue: "Catalogue", *, as_json: bool) -> None:
 
     testbed = Testbed()
     machine = testbed.describe()
+    user = testbed.user.name if testbed.user else None
     checks = [
-        *_cpu_checks(machine),
-        *_limit_checks(machine),
-        _sleep(machine),
-        _server_user(testbed.user.name if testbed.user else None),
-        _cpu_accounting(),
-        _instructions(),
-        _engine(),
-        *_package_checks(catalogue),
+        *_check_cpus(machine),
+        *_check_limits(machine),
+        _check_sleep(machine.split.client[-1]),
+        *_check_tools(user),
+        *_check_packages(catalogue),
     ]
     if as_json:
         print(dumps([check._asdict() for check in checks], indent=2))  # noqa: T201
@@ -218,17 +212,14 @@ def _look_at_machine(catalogue: "Catalogue", *, as_json: bool) -> None:
     print_table(("", "what", "found", "what that means"), rows)
 
 
-def _cpu_checks(machine: "Machine") -> Iterator[Check]:
+def _check_cpus(machine: "Machine") -> Iterator[Check]:
     split = machine.split
     cores = f"{len(machine.cpus)} CPUs, {machine.cpu_model}"
+    servers, client = (", ".join(map(str, cpus)) for cpus in (split.servers, split.client))
+    meaning = f"servers on CPU {servers}, client on {client}"
     if split.shared:
-        yield Check("processor", cores, "servers and client share it: indicative only", good=False)
-    else:
-        yield Check(
-            "processor",
-            cores,
-            f"servers on CPU {_listed(split.servers)}, client on {_listed(split.client)}",
-        )
+        meaning = "servers and client share it: indicative only"
+    yield Check("processor", cores, meaning, good=not split.shared)
     if machine.virtualisation:
         yield Check(
             "machine",
@@ -245,33 +236,26 @@ def _cpu_checks(machine: "Machine") -> Iterator[Check]:
         )
 
 
-def _limit_checks(machine: "Machine") -> Iterator[Check]:
+def _check_limits(machine: "Machine") -> Iterator[Check]:
     files = machine.open_files_limit
-    yield Check(
-        "open files",
-        f"{files} per process",
-        "connections are limited only by this"
-        if files >= ENOUGH_FILES
-        else f"about {max(files - 100, 0)} connections at most; raise it with ulimit -n",
-        good=files >= ENOUGH_FILES,
-    )
+    enough = files >= ENOUGH_FILES
+    meaning = "connections are limited only by this"
+    if not enough:
+        meaning = f"about {max(files - 100, 0)} connections at most; raise it with ulimit -n"
+    yield Check("open files", f"{files} per process", meaning, good=enough)
     backlog = machine.listen_backlog_limit
     if backlog is not None:
-        yield Check(
-            "listen queue",
-            f"net.core.somaxconn {backlog}",
-            "bursts of new connections fit"
-            if backlog >= ENOUGH_BACKLOG
-            else "bursts of new connections overflow it; raise it with sysctl",
-            good=backlog >= ENOUGH_BACKLOG,
-        )
+        enough = backlog >= ENOUGH_BACKLOG
+        meaning = "bursts of new connections fit"
+        if not enough:
+            meaning = "bursts of new connections overflow it; raise it with sysctl"
+        yield Check("listen queue", f"net.core.somaxconn {backlog}", meaning, good=enough)
 
 
-def _sleep(machine: "Machine") -> Check:
+def _check_sleep(cpu: int) -> Check:
     """Report what a sleep costs the client here, and what it would on CPUs that are kept awake."""
     from webdyno.host.machine import kept_awake, sleep_cost
 
-    cpu = machine.split.client[-1]
     usual = sleep_cost(cpu)
     cost = f"{usual.cpu_us:.0f} µs of CPU, ends {usual.late_us:.0f} µs late"
     try:
@@ -290,38 +274,31 @@ def _sleep(machine: "Machine") -> Check:
     )
 
 
-def _server_user(name: str | None) -> Check:
-    if name is None:
-        return Check("user", f"uid {os.geteuid()}", "servers run as the same user")
-    return Check("user", "root", f"servers run as {name}")
-
-
-def _cpu_accounting() -> Check:
+def _check_tools(user: str | None) -> Iterator[Check]:
     from webdyno.host.control_group import ControlGroup
-
-    if not ControlGroup.possible():
-        return Check("CPU time", "from /proc", "of ended processes only to 10 ms; root does better")
-    return Check("CPU time", "from cgroup-v2", "exact, processes that have ended included")
-
-
-def _instructions() -> Check:
+    from webdyno.load.loadgen import find_loadgen
     from webdyno.probes.profile import why_uncounted
 
+    if user is None:
+        yield Check("user", f"uid {os.geteuid()}", "servers run as the same user")
+    else:
+        yield Check("user", "root", f"servers run as {user}")
+    if ControlGroup.possible():
+        yield Check("CPU time", "from cgroup-v2", "exact, processes that have ended included")
+    else:
+        yield Check("CPU time", "from /proc", "of ended processes only to 10 ms; root does better")
     if why := why_uncounted():
-        return Check("instructions", "not counted", why)
-    return Check("instructions", "counted in user space", "limits such as 'instructions > +2%'")
-
-
-def _engine() -> Check:
-    from webdyno.load.loadgen import find_loadgen
-
+        yield Check("instructions", "not counted", why)
+    else:
+        limits = "limits such as 'instructions > +2%'"
+        yield Check("instructions", "counted in user space", limits)
     try:
-        return Check("load engine", str(find_loadgen()), "built")
+        yield Check("load engine", str(find_loadgen()), "built")
     except UserError as error:
-        return Check("load engine", "missing", str(error), good=False)
+        yield Check("load engine", "missing", str(error), good=False)
 
 
-def _package_checks(catalogue: "Catalogue") -> Iterator[Check]:
+def _check_packages(catalogue: "Catalogue") -> Iterator[Check]:
     from webdyno.servers.needs import missing_packages, unbuilt
 
     for stack in catalogue.stacks.values():
@@ -333,7 +310,3 @@ def _package_checks(catalogue: "Catalogue") -> Iterator[Check]:
             "webdyno asks to provide that when it is needed" if wanting else stack.title,
             good=not wanting,
         )
-
-
-def _listed(cpus: Sequence[int]) -> str:
-    return ", ".join(map(str, cpus))

@@ -75,7 +75,7 @@ class HelpLine(NamedTuple):
 
 
 def help_page(app: App, name: str, *, everything: bool) -> str:
-    """Give the page of a command; of webdyno as a whole without a name."""
+    """Return the page of a command; of webdyno as a whole without a name."""
     lines = _command_page(app, name, everything=everything) if name else _overview()
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
@@ -89,11 +89,11 @@ def _overview() -> Iterator[str]:
         yield ""
         yield group
         for each in members:
-            yield from _filled(f"  {each.name:<{width}}  ", each.does)
+            yield from _fill(f"  {each.name:<{width}}  ", each.does)
     yield ""
     yield "Exit codes"
     for code, meaning in MEANINGS.items():
-        yield from _filled(f"  {code.value:>3}  ", meaning)
+        yield from _fill(f"  {code.value:>3}  ", meaning)
     yield ""
     yield "webdyno COMMAND --help: the most common flags, examples; --help-all: all flags."
     yield f"webdyno COMMAND {DEBUG} FILE: also log what happens, line by line, to FILE."
@@ -102,60 +102,49 @@ def _overview() -> Iterator[str]:
 
 def _command_page(app: App, name: str, *, everything: bool) -> Iterator[str]:
     command = app[name]
-    says, examples = _parts(command.help)
-    arguments = list(
-        command.assemble_argument_collection(
-            default_parameter=app.default_parameter, parse_docstring=False
-        )
+    said, _, examples = command.help.partition(INTRODUCES)
+    summary, *paragraphs = (" ".join(part.split()) for part in said.split("\n\n") if part.strip())
+    collection = command.assemble_argument_collection(
+        default_parameter=app.default_parameter, parse_docstring=False
     )
-    given = [
-        argument
-        for argument in arguments
-        if argument.parameter.show is not False and argument.children == []
-    ]
-    positional = [argument for argument in given if argument.index is not None]
-    flags = [argument for argument in given if argument.index is None]
+    shown = [each for each in collection if each.parameter.show is not False and not each.children]
+    positional = [argument for argument in shown if argument.index is not None]
+    flags = [argument for argument in shown if argument.index is None]
     chosen = [flag for flag in flags if everything or _is_first(flag)]
-    yield from _filled("", says[0])
+    yield from _fill("", summary)
     yield ""
     words = "".join(f" {_usage(argument)}" for argument in positional)
-    again = (
-        f"   ({AGAIN}: may be given again)"
-        if any(AGAIN in shown(argument).name for argument in chosen)
-        else ""
-    )
+    repeatable = any(AGAIN in _help_line(argument).name for argument in chosen)
+    again = f"   ({AGAIN}: may be given again)" if repeatable else ""
     yield f"Usage: webdyno {name}{words}{' [FLAGS]' if flags else ''}{again}"
-    if not everything:
-        for paragraph in says[1:]:
-            yield ""
-            yield from _filled("", paragraph)
-    if positional:
-        if not everything:
-            yield ""
-        for place in positional:
-            yield from _lines_of(place)
-    for group, members in _grouped(chosen):
+    for paragraph in [] if everything else paragraphs:
         yield ""
-        yield group
+        yield from _fill("", paragraph)
+    if positional and not everything:
+        yield ""
+    for place in positional:
+        yield from _lines_of(place)
+    for group, names in GROUPS.items():
+        order = names.split()
+        members = [flag for flag in chosen if _group_of(flag) == group]
+        if order:
+            members.sort(key=lambda flag, order=order: order.index(_flag(flag)))  # type: ignore[misc]
+        if members:
+            yield ""
+            yield group
         for member in members:
             yield from _lines_of(member)
-    if not everything:
-        yield from _examples(examples)
-        if len(chosen) < len(flags):
-            yield ""
-            yield f"webdyno {name} {ALL} shows all {len(flags)} flags."
+    if everything:
+        return
+    yield from _examples([line.strip() for line in examples.splitlines() if line.strip()])
+    if len(chosen) < len(flags):
+        yield ""
+        yield f"webdyno {name} {ALL} shows all {len(flags)} flags."
 
 
 def _lines_of(argument: Argument) -> list[str]:
-    line = shown(argument)
-    return _filled(f"  {line.name:<{FLAG_COLUMNS}}", line.does)
-
-
-def _parts(doc: str) -> tuple[list[str], list[str]]:
-    """Take what a command says of itself apart: its paragraphs, and its examples."""
-    said, _, examples = doc.partition(INTRODUCES)
-    paragraphs = [" ".join(part.split()) for part in said.split("\n\n") if part.strip()]
-    return paragraphs, [line.strip() for line in examples.splitlines() if line.strip()]
+    line = _help_line(argument)
+    return _fill(f"  {line.name:<{FLAG_COLUMNS}}", line.does)
 
 
 def _examples(lines: Sequence[str]) -> Iterator[str]:
@@ -167,16 +156,7 @@ def _examples(lines: Sequence[str]) -> Iterator[str]:
         if len(line) + 2 <= WIDTH:
             yield f"  {line}"
         else:
-            yield from _filled("  ", line, rest="      ")
-
-
-def _grouped(flags: Sequence[Argument]) -> Iterator[tuple[str, list[Argument]]]:
-    for group, names in GROUPS.items():
-        order = names.split()
-        members = [flag for flag in flags if _group_of(flag) == group]
-        if members:
-            members.sort(key=lambda flag, order=order: order.index(_flag(flag)) if order else 0)  # type: ignore[misc]
-            yield group, members
+            yield from _fill("  ", line, rest="      ")
 
 
 def _group_of(flag: Argument) -> str:
@@ -189,13 +169,11 @@ def _is_first(flag: Argument) -> bool:
 
 
 def _flag(argument: Argument) -> str:
-    """Give a flag's long name; of what stands by its place that one's."""
     long = next((name for name in argument.names if name.startswith("--")), None)
     return long or next(iter(argument.names), str(argument.field_info.name))
 
 
-def shown(argument: Argument) -> HelpLine:
-    """Give how a flag or argument stands in a page."""
+def _help_line(argument: Argument) -> HelpLine:
     text = argument.parameter.help or ""
     match = WANTED.fullmatch(text)
     wanted, does = (match["wanted"], match["does"]) if match else ("", text)
@@ -205,8 +183,7 @@ def shown(argument: Argument) -> HelpLine:
     if argument.index is not None:
         return HelpLine(wanted or name.upper(), f"{does}{_default(argument)}")
     short = next((each for each in argument.names if len(each) == 2), "")
-    negative = argument.parameter.negative
-    if any(negative or ()):
+    if any(argument.parameter.negative or ()):
         name = "--[no-]" + name.removeprefix("--")
     words = f"{short}, {name}" if short else name
     again = AGAIN if "Sequence" in str(argument.hint) else ""
@@ -214,13 +191,10 @@ def shown(argument: Argument) -> HelpLine:
 
 
 def _default(argument: Argument) -> str:
-    """Say what counts where a flag isn't given, as a person writes it."""
+    """Return what counts where a flag isn't given, as a person writes it."""
     value = argument.field_info.default
-    if (
-        "[default:" in (argument.parameter.help or "")
-        or not value
-        or isinstance(value, bool | type)
-    ):
+    is_said = "[default:" in (argument.parameter.help or "")
+    if is_said or not value or isinstance(value, bool | type):
         return ""
     if isinstance(value, tuple | list):
         return f" [default: {', '.join(map(str, value))}]"
@@ -228,75 +202,64 @@ def _default(argument: Argument) -> str:
 
 
 def _usage(argument: Argument) -> str:
-    name = shown(argument).name
+    name = _help_line(argument).name
     kind = argument.field_info.kind
     if kind == kind.VAR_POSITIONAL:
         return f"[{name}…]"
     return name if argument.required else f"[{name}]"
 
 
-def _filled(first: str, text: str, rest: str | None = None) -> list[str]:
+def _fill(first: str, text: str, rest: str | None = None) -> list[str]:
     """Fill lines; one that is too long for its column begins on a line of its own."""
     indent = " " * len(first) if rest is None else rest
     if rest is None and len(first.rstrip()) > FLAG_COLUMNS + 1 and first.startswith("  -"):
         indent = " " * (FLAG_COLUMNS + 2)
-        return [first.rstrip(), *_filled(indent, text)]
+        return [first.rstrip(), *_fill(indent, text)]
     return textwrap.wrap(
         text, WIDTH, initial_indent=first, subsequent_indent=indent, break_on_hyphens=False
     ) or [first]
 
 
 def in_our_words(error: CycloptsError, name: str) -> UserError:
-    """Say what is wrong with a command line."""
-    if name not in commands():
-        return UserError(_no_command(name))
+    """Return what is wrong with a command line."""
+    if name not in commands() or isinstance(error, UnknownCommandError):
+        near = _nearest(name, [*commands()])
+        what = f"there is no command {name!r:.{MOST_LETTERS}}{near}"
+        return UserError(f"{what} `{command('--help')}` lists all")
     all_flags = f"`{command(name, '--help-all')}` lists all"
     match error:
         case UnknownOptionError():
             flag = (error.token.keyword or error.token.value or "").partition("=")[0]
             known = [name for each in error.argument_collection for name in each.names] + [DEBUG]
-            return UserError(
-                f"{name} has no flag {flag:.{MOST_LETTERS}}{_nearest(flag, known)} {all_flags}"
-            )
+            near = _nearest(flag, known)
+            return UserError(f"{name} has no flag {flag:.{MOST_LETTERS}}{near} {all_flags}")
         case MissingArgumentError(argument=Argument() as argument):
-            return UserError(_missing(name, argument, error.keyword))
+            lacking = f"{name} lacks {_typed_name(argument)}"
+            if error.keyword:
+                lacking = f"{error.keyword} lacks its value"
+            return UserError(f"{lacking}: {_what_it_wants(argument)}")
         case CoercionError(argument=Argument() as argument):
-            said = f"{_called(argument)} {error.token.value if error.token else ''}".strip()
-            return UserError(f"{said:.{MOST_LETTERS}} can't be read; wanted is {_wanted(argument)}")
+            said = f"{_typed_name(argument)} {error.token.value if error.token else ''}".strip()
+            wants = _what_it_wants(argument)
+            return UserError(f"{said:.{MOST_LETTERS}} can't be read; wanted is {wants}")
         case RepeatArgumentError():
             return UserError(f"{error.token.keyword}: is given twice; give it once")
         case UnusedCliTokensError():
             words = " ".join(error.unused_tokens or [])
             return UserError(f"{name} has no use for {words!r:.{MOST_LETTERS}}; {all_flags}")
-        case UnknownCommandError():
-            return UserError(_no_command(name))
         case _:
             return UserError(f"{name}: {' '.join(str(error).split())}")
 
 
-def _no_command(name: str) -> str:
-    near = _nearest(name, [*commands()])
-    return f"there is no command {name!r:.{MOST_LETTERS}}{near} `{command('--help')}` lists all"
-
-
-def _nearest(name: str, known: "list[str] | tuple[str, ...]") -> str:
+def _nearest(name: str, known: Sequence[str]) -> str:
     near = get_close_matches(name, known, n=1)
     return f"; did you mean {near[0]}?" if near else ";"
 
 
-def _missing(name: str, argument: Argument, keyword: str | None) -> str:
-    if keyword:
-        return f"{keyword} lacks its value: {_wanted(argument)}"
-    return f"{name} lacks {_called(argument)}: {_wanted(argument)}"
+def _typed_name(argument: Argument) -> str:
+    return max(argument.names, key=len) if argument.index is None else _help_line(argument).name
 
 
-def _called(argument: Argument) -> str:
-    """Give a flag as it is typed; what stands by its place by what is wanted there."""
-    if argument.index is None:
-        return max(argument.names, key=len)
-    return shown(argument).name
-
-
-def _wanted(argument: Argument) -> str:
-    does = shown(argument).does
+def _what_it_wants(argument: Argument) -> str:
+    does = _help_line(argument).does
     return f"{does[:1].lower()}{does[1:]}".partition(" [default")[0].rstrip(".")

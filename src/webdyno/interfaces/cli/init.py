@@ -90,7 +90,7 @@ def init(
     if not way and (folder / "nginx.conf").is_file() and not (detected and detected.conf):
         compare = command("compare", "conf:nginx.conf", "conf:OTHER.conf")
         notify(f"nginx.conf is compared without a file: {compare}")
-    app = _started_by(detected, *way) if way else _asked(folder, detected, yes)
+    app = _started_by(detected, *way) if way else _completed_by_person(folder, detected, yes)
     app = replace(app, environment={**app.environment, **given_variables(env)})
     repository = repository_of(folder)
     if build is not None:
@@ -98,7 +98,7 @@ def init(
     elif repository:
         app = with_env_file(app, folder, repository)
     _show(app)
-    trial = _tried(app, folder, repository, path, yes) if try_ else None
+    trial = _try_app(app, folder, repository, path, yes) if try_ else None
     if trial:
         app = replace(app, headers={**app.headers, **trial.headers})
         requests = trial.requests
@@ -117,7 +117,6 @@ def init(
 
 
 def _show(app: "FoundApp") -> None:
-    """Say what was found, and what has to be looked at."""
     inside = "" if app.dir == "." else f", in {app.dir}"
     notify(f"by {app.by}{inside}")
     for key in ("build", "setup", "prepare", "start", "image", "conf"):
@@ -131,7 +130,7 @@ def _show(app: "FoundApp") -> None:
         notify(f"    check: {doubt}")
 
 
-def _tried(
+def _try_app(
     app: "FoundApp",
     folder: Path,
     repository: "Repository | None",
@@ -141,7 +140,7 @@ def _tried(
     """Start it once; None where that can't be done here. Raise OperationError if it fails."""
     from webdyno.interfaces.cli.progress import at_terminal
     from webdyno.launch.first_try import try_out
-    from webdyno.systems.layouts import missing_tools
+    from webdyno.systems.layouts import missing_tools, remedies
 
     if missing := missing_tools(app):
         notify(f"    not tried: {', '.join(missing)} isn't installed here")
@@ -152,8 +151,12 @@ def _tried(
     try:
         trial = try_out(app, folder, repository, paths, at_terminal(RunFlags(yes=yes)))
     except (OperationError, UserError) as error:
-        raise OperationError(_why_not(app, folder, str(error))) from None
-    for line in _seen(trial):
+        what = "".join(f"\n→ {remedy}" for remedy in remedies(str(error), app, folder))
+        raise OperationError(
+            f"{error}\nit doesn't start as found; nothing was written.{what}\n→ --start, --build "
+            f"and --env correct it; {command('init', UNTRIED)} writes {FILE} as it is, to be edited"
+        ) from None
+    for line in _trial_lines(trial):
         notify(f"    {line}")
     if not trial.requests:
         raise OperationError(
@@ -163,33 +166,17 @@ def _tried(
     return trial
 
 
-def _why_not(app: "FoundApp", folder: Path, said: str) -> str:
-    from webdyno.systems.layouts import remedies
-
-    what = "".join(f"\n→ {remedy}" for remedy in remedies(said, app, folder))
-    return (
-        f"{said}\nit doesn't start as found; nothing was written.{what}\n"
-        f"→ --start, --build and --env correct it; {command('init', UNTRIED)} writes {FILE} as it "
-        "is, to be edited"
-    )
-
-
-def _seen(trial: "FirstTry") -> Iterator[str]:
-    """Say what was answered to each path, and what is excluded."""
+def _trial_lines(trial: "FirstTry") -> Iterator[str]:
     from webdyno.core.format import count, duration, latency, listed_to
 
-    yield (
-        f"up after {duration(trial.up_after_s)}; asked by {trial.by}"
-        if trial.by
-        else (f"up after {duration(trial.up_after_s)}")
-    )
+    asked = f"; asked by {trial.by}" if trial.by else ""
+    yield f"up after {duration(trial.up_after_s)}{asked}"
     for name, value in trial.headers.items():
         yield f"asked with {name}: {value}, since it leads to https without"
     for response in trial.valid:
         size, took = count(response.size_bytes, "byte"), latency(response.took_s * 1e6)
-        yield ", ".join(
-            filter(None, [f"{response.path}: {response.status}", size, took, response.content_type])
-        )
+        words = [f"{response.path}: {response.status}", size, took, response.content_type]
+        yield ", ".join(filter(None, words))
     if trial.login:
         check = f": check {trial.login.doubt}" if trial.login.doubt else ""
         yield f"behind a login: {listed_to(MOST_SHOWN, trial.behind)}"
@@ -199,15 +186,15 @@ def _seen(trial: "FirstTry") -> Iterator[str]:
 
 
 def _given_way(start: str | None, image: str | None) -> tuple[str, str, str] | None:
-    """Give what a flag says: the key in the file, its value, and the flag."""
-    given = {"start": start, "image": image}
-    ways = [(key, value, f"--{key}") for key, value in given.items() if value is not None]
-    if len(ways) > 1:
+    """Return what a flag says: the key in the file, its value, and the flag."""
+    if start is not None and image is not None:
         raise UserError("--start and --image: it starts in one way; omit one of them")
-    for _, value, flag in ways:
-        if not value.strip():
-            raise UserError(f"{flag} '': nothing stands there; say how it starts, or omit it")
-    return ways[0] if ways else None
+    key, value = ("image", image) if start is None else ("start", start)
+    if value is None:
+        return None
+    if not value.strip():
+        raise UserError(f"--{key} '': nothing stands there; say how it starts, or omit it")
+    return key, value, f"--{key}"
 
 
 def _started_by(app: "FoundApp | None", key: str, value: str, by: str) -> "FoundApp":
@@ -221,25 +208,22 @@ def _started_by(app: "FoundApp | None", key: str, value: str, by: str) -> "Found
     return FoundApp(by, image=value, paths=kept.paths)
 
 
-def _asked(folder: Path, app: "FoundApp | None", yes: bool) -> "FoundApp":
-    """Have the user say what only he can.
-
-    Raise UserError where that is needed and he isn't there.
-    """
+def _completed_by_person(folder: Path, app: "FoundApp | None", yes: bool) -> "FoundApp":
+    """Ask for what was not found; raise UserError where nobody is there."""
     from webdyno.systems.layouts import looked_for
     from webdyno.systems.project import LEAST
 
     is_there = sys.stdin.isatty() and not yes
     if app and app.is_whole:
         return app
-    if app and app.choices and is_there:
-        return _chosen(app)
-    if app and app.choices and yes:
+    if app and app.choices:
+        if is_there:
+            return _choose(app)
+        if not yes:
+            raise UserError(_which(app))
         name, first = next(iter(app.choices.items()))
         note = f"{app.several}: {', '.join(app.choices)}; {name} was taken"
         return replace(first, notes=(note, *first.notes))
-    if app and app.choices:
-        raise UserError(_which(app))
     why = f"{app.by} doesn't say" if app else f"nothing in {folder.resolve()} says"
     reasons = "".join(f"\n{doubt}" for doubt in app.doubts) if app else ""
     if not is_there:
@@ -257,7 +241,7 @@ def _asked(folder: Path, app: "FoundApp | None", yes: bool) -> "FoundApp":
 
 
 def _which(app: "FoundApp") -> str:
-    """Name what there is to choose from, and how to choose without a terminal."""
+    """Return what there is to choose from, and how to choose without a terminal."""
     from webdyno.core.format import listed_to
 
     names, example = list(app.choices), next(iter(app.choices.values()))
@@ -271,8 +255,7 @@ def _which(app: "FoundApp") -> str:
     return f"{app.several}: {listed_to(MOST_NAMED, names)}; say which, such as {how}"
 
 
-def _chosen(app: "FoundApp") -> "FoundApp":
-    """Ask which of several it is, until one of them is named."""
+def _choose(app: "FoundApp") -> "FoundApp":
     notify(f"{app.several}: {', '.join(app.choices)}. Which?")
     while (answer := input("> ").strip()) not in app.choices:
         if not answer:

@@ -59,46 +59,41 @@ def _list_stacks(catalogue: "Catalogue") -> None:
         for stack in catalogue.stacks.values()
     ]
     print_table(("stack", "what it is", "sites"), rows)
-    said = f"\n'{command('list', 'NAME')}' shows a stack's settings."
-    plain_console().print(said, style="dim")
+    more = command("list", "NAME")
+    plain_console().print(f"\n'{more}' shows a stack's settings.", style="dim")
 
 
 def _with_versions(stack: "Stack") -> str:
-    """Give a stack's title, and what the lock files of its programs pin."""
+    """Return a stack's title, and what the lock files of its programs pin."""
     from webdyno.servers.output import locked_versions
 
-    locked = [
-        version
-        for part in stack.services.values()
-        for version in locked_versions(part.service, part.settings).items()
-    ]
-    named = ", ".join(f"{name} {version}" for name, version in locked)
-    return f"{stack.title} ({named})" if named else stack.title
+    locked: list[str] = []
+    for part in stack.services.values():
+        versions = locked_versions(part.service, part.settings)
+        locked += [f"{name} {version}" for name, version in versions.items()]
+    return f"{stack.title} ({', '.join(locked)})" if locked else stack.title
 
 
 def _list_sites(catalogue: "Catalogue") -> None:
     from webdyno.media.console import print_table
 
-    rows = [
-        (site.name, site.title, ", ".join(stack.name for stack in fitting))
-        for site in catalogue.sites.values()
-        if (
-            fitting := [
-                stack for stack in catalogue.stacks.values() if site in catalogue.sites_for(stack)
-            ]
-        )
-    ]
+    rows = []
+    for site in catalogue.sites.values():
+        stacks = [
+            each.name for each in catalogue.stacks.values() if site in catalogue.sites_for(each)
+        ]
+        if stacks:
+            rows.append((site.name, site.title, ", ".join(stacks)))
     print_table(("site", "what it is", "stacks"), rows)
 
 
 def _list_experiments(catalogue: "Catalogue") -> None:
     from webdyno.media.console import print_table
 
-    experiments = [catalogue.experiment(name) for name in catalogue.experiments]
-    rows = [
-        (name, experiment.title, ", ".join(experiment.variants))
-        for name, experiment in zip(catalogue.experiments, experiments, strict=True)
-    ]
+    rows = []
+    for name in catalogue.experiments:
+        experiment = catalogue.experiment(name)
+        rows.append((name, experiment.title, ", ".join(experiment.variants)))
     print_table(("experiment", "what it is", "variants"), rows)
 
 
@@ -111,8 +106,7 @@ def _list_studies() -> None:
         for study in read_studies().values()
     ]
     print_table(("study", "what it is", "claims", "experiments"), rows)
-    said = f"\n'{command('run', 'study:NAME')}' repeats one."
-    plain_console().print(said, style="dim")
+    plain_console().print(f"\n'{command('run', 'study:NAME')}' repeats one.", style="dim")
 
 
 def _show_stack(catalogue: "Catalogue", stack: "Stack", console: "Console") -> None:
@@ -131,7 +125,13 @@ def _show_stack(catalogue: "Catalogue", stack: "Stack", console: "Console") -> N
     print_table(
         ("setting", "values", "default", "tuned", "what it does"),
         [
-            (name, setting.range(), setting_value(setting.default), _tuned(setting), setting.help)
+            (
+                name,
+                setting.range(),
+                setting_value(setting.default),
+                _tuning_range(setting),
+                setting.help,
+            )
             for name, setting in settings.items()
         ],
     )
@@ -141,8 +141,7 @@ def _sites(catalogue: "Catalogue", stack: "Stack") -> str:
     return ", ".join(site.name for site in catalogue.sites_for(stack))
 
 
-def _tuned(setting: "Setting") -> str:
-    """Say where `webdyno tune` looks."""
+def _tuning_range(setting: "Setting") -> str:
     from webdyno.core.setting import NumberSetting
 
     if setting.tune is None:

@@ -1,6 +1,6 @@
 """`webdyno run`: an experiment from its file to a verdict; `webdyno resume` continues a run."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -113,7 +113,6 @@ def run(
 def _refuse_on_hosts(
     new: NewRunFlags, *, explain: bool, spread: bool, replicates: int | None
 ) -> None:
-    """Raise UserError for what asks a single run, where many hosts measure."""
     if explain:
         raise UserError("--explain asks a single run: `webdyno explain` takes that of any host")
     if spread and replicates is not None:
@@ -187,21 +186,18 @@ def _repeat(wanted: Sequence["Publication"], budget_s: float, folder: Path, how:
     then = make_again(again)
     write_whole(folder / CLAIMS_FILE, claims_markdown(rows), then)
     page = folder / CLAIMS_PAGE
-    write_whole(page, claims_page(wanted, rows, _reported(wanted, folder), again), then)
+    write_whole(page, claims_page(wanted, rows, _heads_with_report(wanted, folder), again), then)
     totals = ", ".join(f"{number} × {outcome}" for outcome, number in outcomes(rows).items())
     console.print(f"{totals}\nReport: {page}", soft_wrap=True)
     if not repeated.failures and not interrupted:
         return Exit.OK
-    notify(f"{_what_is_missing(repeated.failures)}; to measure what is missing: {again}")
+    end = f"failed: {', '.join(repeated.failures)}" if repeated.failures else "interrupted"
+    notify(f"{end}; to measure what is missing: {again}")
     return Exit.INTERRUPTED if interrupted else Exit.FAILED
 
 
-def _what_is_missing(failures: Mapping[str, str]) -> str:
-    return f"failed: {', '.join(failures)}" if failures else "interrupted"
-
-
 def _announce_time(planned: Sequence["Plan"], budget_s: float) -> None:
-    """Say before the start what the levels that claims name take, and which budget would do."""
+    """Report before the start what the levels that claims name take, and which budget would do."""
     from webdyno.core.format import count, duration, typed_duration
     from webdyno.media.console import notify
 
@@ -212,17 +208,15 @@ def _announce_time(planned: Sequence["Plan"], budget_s: float) -> None:
         f"{count(len(planned), 'experiment')}: at the levels that claims name they take about "
         f"{duration(need_s)}"
     )
+    budget = duration(budget_s)
     if need_s > budget_s:
         would_do = f"--time {typed_duration(need_s)} would do"
-        notify(f"{takes}; in {duration(budget_s)} some claims are not judged. {would_do}")
+        notify(f"{takes}; in {budget} some claims are not judged. {would_do}")
     else:
-        notify(
-            f"{takes}; the rest of {duration(budget_s)} goes to claims that are inconclusive then"
-        )
+        notify(f"{takes}; the rest of {budget} goes to claims that are inconclusive then")
 
 
-def _reported(wanted: Sequence["Publication"], folder: Path) -> dict[str, "RunHead"]:
-    """Give the runs that have a report, by experiment."""
+def _heads_with_report(wanted: Sequence["Publication"], folder: Path) -> dict[str, "RunHead"]:
     from webdyno.core.run import PAGE_FILE
     from webdyno.measure.folder import RunFolder
 
