@@ -80,7 +80,7 @@ def test_threads_are_blocked_by_what_they_wait_for(
             expected = Counter({wanted: THREADS} if wanted else {})
             seen = Counter[str]()
             for _ in range(100):
-                seen = Counter(probe.blocked([process.pid], idle))
+                seen = Counter(probe.what_blocks([process.pid], idle))
                 if seen == expected and wanted:
                     break
                 time.sleep(0.02)

@@ -209,7 +209,7 @@ def _dump(family: int) -> Iterator[tuple[Listener, int]]:
                 if kind == NLMSG_ERROR:
                     raise OSError("the kernel doesn't report its sockets")
                 yield _listener(response[place + MESSAGE_HEAD.size : place + length])
-                place += _aligned(length)
+                place += _aligned_length(length)
 
 
 def _listener(message: bytes) -> tuple[Listener, int]:
@@ -221,9 +221,9 @@ def _listener(message: bytes) -> tuple[Listener, int]:
             (drops,) = struct.unpack_from(
                 "=I", message, place + ATTRIBUTE.size + 4 * SK_MEMINFO_DROPS
             )
-        place += max(_aligned(length), ATTRIBUTE.size)
+        place += max(_aligned_length(length), ATTRIBUTE.size)
     return (int.from_bytes(port, "big"), cookie | cookie_high << 32), drops
 
 
-def _aligned(length: int) -> int:
+def _aligned_length(length: int) -> int:
     return (length + 3) & ~3

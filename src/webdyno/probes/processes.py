@@ -59,14 +59,11 @@ def _read_services(stack: RunningStack) -> dict[str, "ServiceReading"]:
 def service_pids(group: ControlGroup | None, role: str, service: RunningService) -> list[int]:
     """Ask the control group, which knows at once; searching all of /proc takes 10 ms."""
     if group is not None and not isinstance(service.process, FoundProcess):
-        with suppress(OSError):
-            members = (file.read_text().split() for file in _members(group.entry(role), service))
-            return [int(pid) for pids in members for pid in pids]
+        entry = group.entry(role)
+        with suppress(OSError):  # containers have groups of their own
+            files = entry.parent.rglob(entry.name) if service.is_container else [entry]
+            return [int(pid) for file in files for pid in file.read_text().split()]
     return service.pids()
-
-
-def _members(entry: Path, service: RunningService) -> Iterable[Path]:
-    return entry.parent.rglob(entry.name) if service.is_container else [entry]
 
 
 def _service_cpu(group: ControlGroup | None, role: str, service: RunningService) -> CpuReading:
@@ -136,7 +133,7 @@ class ServiceReading:
             for pid, process in self.processes.items()
         ]
 
-        def added(count: Callable[[ProcessReading], int]) -> int:
+        def growth(count: Callable[[ProcessReading], int]) -> int:
             """Add up how far a counter moved; one that stepped back is another process's."""
             return sum(max(count(now) - count(then), 0) for now, then in pairs)
 
@@ -150,11 +147,11 @@ class ServiceReading:
         return ServiceUse(
             cpu_user_s=cpu.cpu_user_s,
             cpu_sys_s=cpu.cpu_sys_s,
-            switches_voluntary=added(lambda counters: counters.switches_voluntary),
-            switches_involuntary=added(lambda counters: counters.switches_involuntary),
-            waited_for_cpu_s=added(lambda counters: counters.waited_for_cpu_ns) / 1e9,
-            faults_minor=added(lambda counters: counters.faults_minor),
-            faults_major=added(lambda counters: counters.faults_major),
+            switches_voluntary=growth(lambda counters: counters.switches_voluntary),
+            switches_involuntary=growth(lambda counters: counters.switches_involuntary),
+            waited_for_cpu_s=growth(lambda counters: counters.waited_for_cpu_ns) / 1e9,
+            faults_minor=growth(lambda counters: counters.faults_minor),
+            faults_major=growth(lambda counters: counters.faults_major),
             disk_read_bytes=sum(max(a[0] - b[0], 0) for a, b in disk) if seen else None,
             disk_written_bytes=sum(max(a[1] - b[1], 0) for a, b in disk) if seen else None,
             processes=len(self.processes),
@@ -191,15 +188,11 @@ def _of_thread(folder: str, status: bytes) -> _SchedulerCounts:
 
 
 def _of_all_threads(folder: str) -> _SchedulerCounts:
-    counts = []
+    counts = [_SchedulerCounts(0, 0, 0)]
     for thread in os.scandir(f"{folder}/task"):
         with suppress(OSError):
             counts.append(_of_thread(thread.path, read_quickly(f"{thread.path}/status")))
-    return (
-        _SchedulerCounts(*map(sum, zip(*counts, strict=True)))
-        if counts
-        else _SchedulerCounts(0, 0, 0)
-    )
+    return _SchedulerCounts(*map(sum, zip(*counts, strict=True)))
 
 
 def _disk_bytes(folder: str) -> tuple[int, int] | None:
@@ -222,16 +215,14 @@ def _pss_bytes(pids: Iterable[int]) -> int | None:
     return total
 
 
-def stopped(scene: Scene) -> Generator[None, None, StoppedUse]:
+def stopped_time(scene: Scene) -> Generator[None, None, StoppedUse]:
     """Report for how long processes stalled, as far as they are looked at."""
     client = [] if scene.client_pid is None else [scene.client_pid]
-    servers = [
-        pid
-        for role, service in scene.stack.services().items()
-        for pid in _some(service_pids(scene.stack.group, role, service))
-    ]
-    client_s = servers_s = 0.0
-    last_s = 0.0
+    servers = list[int]()
+    for role, service in scene.stack.services().items():
+        pids = service_pids(scene.stack.group, role, service)
+        servers += pids[:: -(-len(pids) // MOST_PROCESSES) or 1]
+    client_s = servers_s = last_s = 0.0
 
     def look(at_s: float) -> None:
         nonlocal client_s, servers_s, last_s
@@ -242,10 +233,6 @@ def stopped(scene: Scene) -> Generator[None, None, StoppedUse]:
     scene.sampler.add(look)
     yield
     return StoppedUse(client_s=client_s, servers_s=servers_s)
-
-
-def _some(pids: list[int]) -> list[int]:
-    return pids[:: -(-len(pids) // MOST_PROCESSES) or 1]
 
 
 MOST_THREADS = 32
@@ -303,16 +290,16 @@ def blocked_threads(scene: Scene) -> Generator[None, None, Part]:
     def look(_: float) -> None:
         nonlocal looks
         looks += 1
-        seen.update(blocked(pids, idle))
+        seen.update(what_blocks(pids, idle))
 
     scene.sampler.add(look)
     yield
-    if not CALLS or not looks or not _may_look(pids):
+    if not CALLS or not looks or not any(map(_may_look, pids)):
         return None
     return {what: many / looks for what, many in seen.items()}
 
 
-def blocked(pids: list[int], idle: set[tuple[int, int]]) -> Iterator[BlockedBy]:
+def what_blocks(pids: list[int], idle: set[tuple[int, int]]) -> Iterator[BlockedBy]:
     """Yield what each blocked thread waits for, at this moment.
 
     `idle`: processes and addresses of locks where threads wait that have nothing to do.
@@ -381,9 +368,7 @@ def _lines(path: str) -> list[str]:
     return []
 
 
-def _may_look(pids: list[int]) -> bool:
-    for pid in pids:
-        with suppress(OSError):
-            read_quickly(f"/proc/{pid}/syscall")
-            return True
+def _may_look(pid: int) -> bool:
+    with suppress(OSError):
+        return bool(read_quickly(f"/proc/{pid}/syscall"))
     return False

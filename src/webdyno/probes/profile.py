@@ -64,7 +64,7 @@ class Perf:
             self.output = place / "output"
             pipes = [place / name for name in ("control", "ack")]
             self._control, self._ack = (_pipe(pipe, exits) for pipe in pipes)
-            self._process = exits.enter_context(self._started(*pipes))
+            self._process = exits.enter_context(self._start(*pipes))
             exits.callback(self._process.kill)
             os.sched_setaffinity(self._process.pid, self._other_pids)
             self.say("enable")
@@ -74,7 +74,7 @@ class Perf:
     def __exit__(self, *_: object) -> None:
         self._exits.close()
 
-    def _started(self, control: Path, ack: Path) -> subprocess.Popen[bytes]:
+    def _start(self, control: Path, ack: Path) -> subprocess.Popen[bytes]:
         try:
             return subprocess.Popen(
                 [
@@ -95,8 +95,14 @@ class Perf:
         os.write(self._control, f"{word}\n".encode())
         deadline = time.monotonic() + RESPONSES_WITHIN_S
         while not select.select([self._ack], [], [], LOOK_S)[0]:
-            if self._process.poll() is not None or time.monotonic() > deadline:
-                raise OperationError(f"{PERF} can't look here: {self._complaint()}")
+            has_ended = self._process.poll() is not None
+            if has_ended or time.monotonic() > deadline:
+                errors = self._process.stderr if has_ended else None
+                said = errors.read().strip().decode(errors="replace")[-300:] if errors else ""
+                raise OperationError(
+                    f"{PERF} can't look here: {said or 'it gave no response'}; root may, others "
+                    "where kernel.perf_event_paranoid is -1"
+                )
         os.read(self._ack, 64)
 
     def finish(self, signal: int | None = None) -> None:
@@ -104,13 +110,6 @@ class Perf:
         if signal is not None:
             self._process.send_signal(signal)
         self._process.wait(RESPONSES_WITHIN_S)
-
-    def _complaint(self) -> str:
-        said = b""
-        if self._process.poll() is not None and self._process.stderr is not None:
-            said = self._process.stderr.read().strip()
-        why = said.decode(errors="replace")[-300:] or "it gave no response"
-        return f"{why}; root may, others where kernel.perf_event_paranoid is -1"
 
 
 def _pipe(path: Path, exits: ExitStack) -> int:
@@ -153,15 +152,12 @@ class Profiler:
             if kind is None:
                 self._perf.say("stop")
                 self._perf.finish()
-                lines = iter(self._read().splitlines())
+                # Names of what servers compile are in files of theirs: `--force` has them believed.
+                # What was inlined has no program of its own, and takes long to be found.
+                how = ("--force", "--no-inline", "--fields=comm,pid,ip,sym,dso")
+                printed = read_by_perf("script", f"--input={self._perf.output}", *how)
+                lines = iter(printed.splitlines())
                 self.profile = profile_of(lines, self._folders, self.pids)
-
-    def _read(self) -> str:
-        # Names of what servers compile are in files of theirs: `--force` has them believed. What
-        # was inlined has no program of its own, and takes long to be found.
-        place = f"--input={self._perf.output}"
-        how = ("--force", "--no-inline", "--fields=comm,pid,ip,sym,dso")
-        return read_by_perf("script", place, *how)
 
 
 def sampling_fault() -> str | None:
@@ -298,14 +294,14 @@ class InstructionCounter:
         """Count each thread once: those started meanwhile may have inherited a counter, or not."""
         for _ in range(ATTEMPTS):
             threads = _threads(self._pids())
-            self._counters = [*self._opened(threads)]
+            self._counters = [*self._open(threads)]
             if _threads(self._pids()) <= threads:
                 return
             self._exits.close()
         self._counters = []
         self.counted = Counted(None, NEVER_AT_REST)
 
-    def _opened(self, threads: Iterable[int]) -> Iterator[int]:
+    def _open(self, threads: Iterable[int]) -> Iterator[int]:
         for thread in threads:
             with suppress(ProcessLookupError):
                 counter = open_counter(self._event, thread)

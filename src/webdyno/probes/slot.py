@@ -33,7 +33,7 @@ PROBES: dict[str, Probe] = {
     "memory": processes.memory_limit,
     "services": processes.service_use,
     "network": network.network_use,
-    "stopped": processes.stopped,
+    "stopped": processes.stopped_time,
     "client_waiting": cpu.client_waiting,
     "host": cpu.host_use,
 }
@@ -139,12 +139,13 @@ class Course:
         self._sampler.stop()
 
     def _look(self, at_s: float) -> None:
-        memory_bytes = descriptors = None
+        memory_bytes: int | None = None
+        descriptors: int | None = None
         if at_s >= self._memory_due_s:
             self._pids = all_pids(self._stack)
             self._memory_due_s = at_s + MEMORY_EVERY_S
-            memory_bytes = _resident_bytes(self._pids)
-            descriptors = _descriptors(self._pids)
+            if 0 < len(self._pids) <= MOST_PROCESSES:
+                memory_bytes, descriptors = _memory_and_descriptors(self._pids)
         used = Stat.read().use_since(self._stat, self._cpus)
         self.samples.append(
             ServerSample(
@@ -182,23 +183,11 @@ def _waited_s(pids: list[int]) -> float:
     return total_ns / 1e9
 
 
-def _resident_bytes(pids: list[int]) -> int | None:
-    """None where nobody is there, or there are too many to read."""
-    if not 0 < len(pids) <= MOST_PROCESSES:
-        return None
-    total = 0
+def _memory_and_descriptors(pids: list[int]) -> tuple[int, int | None]:
+    """Resident memory, and open files and connections, which kernels before 6.2 don't count."""
+    memory_bytes = descriptors = 0
     for pid in pids:
         with suppress(OSError, ValueError, IndexError):
-            total += int(read_quickly(f"/proc/{pid}/statm").split()[1]) * PAGE_BYTES
-    return total
-
-
-def _descriptors(pids: list[int]) -> int | None:
-    """Open files and connections; None where the kernel (before 6.2) doesn't count them."""
-    if not 0 < len(pids) <= MOST_PROCESSES:
-        return None
-    total = 0
-    for pid in pids:
-        with suppress(OSError):
-            total += Path(f"/proc/{pid}/fd").stat().st_size
-    return total or None
+            memory_bytes += int(read_quickly(f"/proc/{pid}/statm").split()[1]) * PAGE_BYTES
+            descriptors += Path(f"/proc/{pid}/fd").stat().st_size
+    return memory_bytes, descriptors or None

@@ -64,20 +64,24 @@ def function_in(symbol: str, program: str, folders: tuple[str, ...]) -> Function
         return None
     if COMPILED.match(program):
         match = PYTHON.match(symbol) or JAVASCRIPT.match(symbol)
-        return _interpreted(match, folders) if match else Function(_named(symbol, ""), is_own=False)
+        return (
+            _compiled_function(match, folders)
+            if match
+            else Function(_label(symbol, ""), is_own=False)
+        )
     if program.startswith("["):  # the kernel's
         return None
     inside = _inside(program, folders)
     is_own = inside is not None and not PACKAGES.search(inside) and not LIBRARIES.match(symbol)
-    return Function(_named(CLONE.sub("", symbol), PurePosixPath(program).name), is_own)
+    return Function(_label(CLONE.sub("", symbol), PurePosixPath(program).name), is_own)
 
 
-def _interpreted(match: re.Match[str], folders: tuple[str, ...]) -> Function:
+def _compiled_function(match: re.Match[str], folders: tuple[str, ...]) -> Function:
     path = (match["file"] or "").removeprefix("file://")
     inside = _inside(path, folders)
     is_own = inside is not None and not PACKAGES.search(inside)
     shown = inside if inside is not None and is_own else PACKAGES.split(path)[-1]
-    return Function(_named(match["name"] or "(anonymous)", shown.removeprefix("/")), is_own)
+    return Function(_label(match["name"] or "(anonymous)", shown.removeprefix("/")), is_own)
 
 
 def _inside(path: str, folders: tuple[str, ...]) -> str | None:
@@ -90,7 +94,7 @@ def _inside(path: str, folders: tuple[str, ...]) -> str | None:
     return next((name for name in below if name != path), None)
 
 
-def _named(name: str, file: str) -> str:
+def _label(name: str, file: str) -> str:
     whole = f"{name} ({file})" if file else name
     return whole if len(whole) <= MOST_LETTERS else f"{whole[: MOST_LETTERS - 1]}…"
 
@@ -107,13 +111,7 @@ CALLS = {
     "accepting": {"accept", "accept4", "socket", "shutdown", "close", "connect", "getsockname"},
     "receiving": {"read", "readv", "recvfrom", "recvmsg", "recvmmsg", "pread64"},
     "sending": {
-        "write",
-        "writev",
-        "sendto",
-        "sendmsg",
-        "sendfile64",
-        "sendfile",
-        "sendmmsg",
+        *("write", "writev", "sendto", "sendmsg", "sendfile64", "sendfile", "sendmmsg"),
         "setsockopt",
     },
     "files": {
@@ -128,8 +126,8 @@ CALLS = {
 }
 OF_CALL = {call: what for what, calls in CALLS.items() for call in calls}
 RECEIVING_SIDE = "the network's receiving side"
-NETWORK = ("net_rx_action", "__napi_poll", "process_backlog")
-FAULT = ("asm_exc_page_fault", "exc_page_fault", "do_user_addr_fault")
+NETWORK = {"net_rx_action", "__napi_poll", "process_backlog"}
+FAULT = {"asm_exc_page_fault", "exc_page_fault", "do_user_addr_fault"}
 KERNEL = {"[kernel.kallsyms]", "[kernel]", "[guest.kernel.kallsyms]", "[vdso]"}
 
 
@@ -172,18 +170,14 @@ def profile_of(
             functions[function_of(frames, inside)] += 1
         calls = ";".join(_shown(frame, inside) for frame in reversed(frames))
         stacks[f"{comm};{calls}"] += 1
-    return Profile(_seconds(done), stacks, _seconds(_most_frequent(functions)))
+    most = Counter(dict(functions.most_common(MOST_FUNCTIONS)))
+    if left := functions.total() - most.total():
+        most[OTHER_FUNCTIONS] += left
+    return Profile(_seconds(done), stacks, _seconds(most))
 
 
 def _seconds(samples: Counter[str]) -> dict[str, float]:
     return {what: count / SAMPLED_HZ for what, count in samples.items()}
-
-
-def _most_frequent(functions: Counter[str]) -> Counter[str]:
-    most = Counter(dict(functions.most_common(MOST_FUNCTIONS)))
-    if left := functions.total() - most.total():
-        most[OTHER_FUNCTIONS] += left
-    return most
 
 
 def _shown(frame: Frame, folders: tuple[str, ...]) -> str:
@@ -233,14 +227,12 @@ def what_is_done(frames: Sequence[Frame]) -> str:
     if not in_kernel:
         return _own_code(frames)
     names = [frame.symbol for frame in in_kernel]
-    if any(name in names for name in NETWORK):
+    if not NETWORK.isdisjoint(names):
         return RECEIVING_SIDE
     for name in names:
         if (call := SYSTEM_CALL.match(name)) and (what := OF_CALL.get(call.group(1))):
             return what
-    if any(name in names for name in FAULT):
-        return "page faults"
-    return "the kernel's other work"
+    return "the kernel's other work" if FAULT.isdisjoint(names) else "page faults"
 
 
 def _own_code(frames: Sequence[Frame]) -> str:

@@ -8,15 +8,14 @@ answer at once, or not as it should, has reported nothing.
 
 import json
 import re
-import socket
 import struct
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from webdyno.core.errors import OperationError
 from webdyno.core.load import Load
@@ -29,6 +28,7 @@ from webdyno.probes.scene import Scene
 from webdyno.servers.ready import connect
 from webdyno.servers.service import RunningService
 
+T = TypeVar("T")
 WITHIN_S = 0.25
 """An idle server answers within a millisecond; one whose workers are all taken not at all."""
 LARGEST_RESPONSE_BYTES = 1 << 18
@@ -74,22 +74,27 @@ def parse_apache(text: str) -> OwnCounts:
     )
 
 
+class _PhpFpm(BaseModel, strict=True):
+    requests: int = Field(alias="accepted conn")
+    active: int = Field(alias="active processes")
+    processes: int = Field(alias="total processes")
+    most_active: int = Field(alias="max active processes")
+    most_waiting: int = Field(alias="max listen queue")
+    queue_limit: int = Field(alias="listen queue len")
+
+
 def parse_php_fpm(text: str) -> OwnCounts:
     """Read php-fpm's status page as JSON; its `accepted conn` counts requests.
 
     Its listen queue is known for TCP only; without a limit of the queue it isn't.
     """
-    said = json.loads(text)
-    if not isinstance(said, dict):
-        raise ValueError("this is no status of php-fpm")  # noqa: TRY004 (the text is wrong)
-    names = ("accepted conn", "active processes", "total processes", "max active processes")
-    requests, active, total, most_active = (_whole(said[name]) for name in names)
+    said = _PhpFpm.model_validate_json(text)
     return OwnCounts(
-        requests=requests,
-        busy=max(active - 1, 0),  # one is busy with the question
-        workers=total,
-        most_busy=most_active,
-        most_waiting=_whole(said["max listen queue"]) if _whole(said["listen queue len"]) else None,
+        requests=said.requests,
+        busy=max(said.active - 1, 0),  # one is busy with the question
+        workers=said.processes,
+        most_busy=said.most_active,
+        most_waiting=said.most_waiting if said.queue_limit else None,
     )
 
 
@@ -131,12 +136,6 @@ def _named_numbers(text: str, line: str) -> dict[str, int]:
     return {name: int(number) for name, number in re.findall(line, text, re.MULTILINE | re.ASCII)}
 
 
-def _whole(value: object) -> int:
-    if not isinstance(value, int):
-        raise ValueError("a count is a whole number")  # noqa: TRY004 (the text is wrong)
-    return value
-
-
 ASKING_COUNTS = {
     "nginx": OwnCounts(requests=1, connections=1),
     "apache": OwnCounts(requests=1),
@@ -149,16 +148,10 @@ ASKING_COUNTS = {
 
 def status_counts(scene: Scene) -> Generator[None, None, dict[str, ServerStatus]]:
     """Report what those of the loaded variant's services counted that do, by role."""
-    services = scene.stack.services()
-    before = {
-        role: reading for role, service in services.items() if (reading := read_status(service))
-    }
+    before = _by_role(scene, read_status)
     yield
-    return {
-        role: reading.since(then)
-        for role, then in before.items()
-        if (reading := read_status(services[role]))
-    }
+    after = _by_role(scene, read_status)
+    return {role: after[role].since(then) for role, then in before.items() if role in after}
 
 
 @dataclass(frozen=True)
@@ -190,32 +183,16 @@ def read_status(service: RunningService) -> StatusReading | None:
     source = service.role.service.status
     if source is None:
         return None
-    most = service.filled.texts["status"]["workers"]
+    filled = service.filled.texts["status"]
     with suppress(OSError, ValueError, LookupError, NoResponse, GeneratorError):
         text = ASK[source.kind](service, source).decode("utf-8", "replace")
-        counts = PARSERS[source.kind](text)
-        if not most or _plausible(counts, int(most)):
-            return StatusReading(counts, _of_question(service, source))
+        counts, own = PARSERS[source.kind](text), ASKING_COUNTS[source.kind]
+        # php-fpm takes a connection that is kept for a request, from the moment it waits for one.
+        workers = max(counts.workers or 0, counts.most_busy or 0)
+        if not filled["workers"] or workers <= int(filled["workers"]):
+            # With a password a question is two commands.
+            return StatusReading(counts, replace(own, requests=2) if filled["password"] else own)
     return None
-
-
-def _of_question(service: RunningService, source: StatusSource) -> OwnCounts:
-    """With a password it is two commands."""
-    own = ASKING_COUNTS[source.kind]
-    return replace(own, requests=2) if _password(service) else own
-
-
-def _password(service: RunningService) -> str:
-    password: str = service.filled.texts["status"]["password"]
-    return password
-
-
-def _plausible(counts: OwnCounts, workers: int) -> bool:
-    """Whether a server says of no more workers than it has.
-
-    php-fpm takes a connection that is kept for a request, from the moment it waits for one.
-    """
-    return max(counts.workers or 0, counts.most_busy or 0) <= workers
 
 
 def _difference(now: int | None, then: int | None, own: int | None = None) -> int | None:
@@ -240,12 +217,8 @@ def _http(service: RunningService, source: StatusSource) -> bytes:
 
 def _fastcgi(service: RunningService, source: StatusSource) -> bytes:
     path = service.filled.texts["status"]["path"]
-    parameters = {
-        "REQUEST_METHOD": "GET",
-        "SCRIPT_NAME": path,
-        "SCRIPT_FILENAME": path,
-        "QUERY_STRING": "json",
-    }
+    parameters = {"SCRIPT_NAME": path, "SCRIPT_FILENAME": path}
+    parameters |= {"REQUEST_METHOD": "GET", "QUERY_STRING": "json"}
     pairs = b"".join(
         bytes([len(name), len(value)]) + name.encode() + value.encode()
         for name, value in parameters.items()
@@ -278,12 +251,8 @@ def fastcgi_output(response: bytes) -> bytes:
     return output
 
 
-def _memcached(service: RunningService, source: StatusSource) -> bytes:
-    return _exchange(service, source, b"stats\r\nquit\r\n")
-
-
 def _redis(service: RunningService, source: StatusSource) -> bytes:
-    if not (password := _password(service)):
+    if not (password := service.filled.texts["status"]["password"]):
         return _exchange(service, source, b"INFO stats\r\n", redis_complete)
     asked = f"AUTH {password}\r\nINFO stats\r\n".encode()
     return _exchange(
@@ -303,7 +272,7 @@ ASK: dict[StatusKind, Callable[[RunningService, StatusSource], bytes]] = {
     "nginx": _http,
     "apache": _http,
     "php-fpm": _fastcgi,
-    "memcached": _memcached,
+    "memcached": lambda service, source: _exchange(service, source, b"stats\r\nquit\r\n"),
     "redis": _redis,
 }
 
@@ -315,26 +284,19 @@ def _exchange(
     complete: Callable[[bytes], bool] = lambda _: False,
 ) -> bytes:
     """Send a request; return all until it is complete or the server closes."""
-    deadline = time.monotonic() + WITHIN_S
-    response = b""
-    with closing(_connect(service, source)) as connection:
+    deadline, response, address = time.monotonic() + WITHIN_S, b"", service.address
+    if source.socket:
+        address = replace(address, socket=service.home / source.socket)
+    with closing(connect(address, service.testbed.servers_socket, WITHIN_S)) as connection:
         connection.sendall(request)
         while not complete(response):
             connection.settimeout(max(deadline - time.monotonic(), 0.001))
-            part = connection.recv(65_536)
-            if not part:
+            if not (part := connection.recv(65_536)):
                 break
             response += part
             if len(response) > LARGEST_RESPONSE_BYTES:
                 raise ValueError("no status is as long as that")
     return response
-
-
-def _connect(service: RunningService, source: StatusSource) -> socket.socket:
-    address = service.address
-    if source.socket:
-        address = replace(address, socket=service.home / source.socket)
-    return connect(address, service.testbed.servers_socket, WITHIN_S)
 
 
 COUNTS_WITHIN_S = 5.0
@@ -364,16 +326,15 @@ class DatabaseCounts(BaseModel):
 
 def database_use(scene: Scene) -> Generator[None, None, dict[str, DatabaseUse]]:
     """Report what the databases of the loaded variant did for their clients, by role."""
-    services = scene.stack.services()
-    before = {
-        role: counts for role, service in services.items() if (counts := read_counts(service))
-    }
+    before = _by_role(scene, read_counts)
     yield
-    return {
-        role: used_between(then, counts)
-        for role, then in before.items()
-        if (counts := read_counts(services[role]))
-    }
+    after = _by_role(scene, read_counts)
+    return {role: used_between(then, after[role]) for role, then in before.items() if role in after}
+
+
+def _by_role(scene: Scene, read: Callable[[RunningService], T | None]) -> dict[str, T]:
+    readings = {role: read(service) for role, service in scene.stack.services().items()}
+    return {role: reading for role, reading in readings.items() if reading is not None}
 
 
 def read_counts(service: RunningService) -> DatabaseCounts | None:
@@ -405,22 +366,18 @@ def used_between(then: DatabaseCounts, now: DatabaseCounts) -> DatabaseUse:
     """Return what was done between two readings."""
     before = {statement.text: statement for statement in then.statements}
     done = [use for now_ in now.statements if (use := _since(now_, before.get(now_.text))).calls]
-    times = [statement.time_s for statement in done if statement.time_s is not None]
-    written = [
-        statement.rows
-        for statement in done
-        if statement.rows is not None and statement.text.startswith(WRITES)
-    ]
+    times = [use.time_s for use in done if use.time_s is not None]
+    written = [use.rows for use in done if use.rows is not None and use.text.startswith(WRITES)]
+    more = {name: size - then.tables.get(name, 0) for name, size in now.tables.items()}
+    grown = sorted((item for item in more.items() if item[1] > 0), key=lambda item: -item[1])
     return DatabaseUse(
-        calls=sum(statement.calls for statement in done),
+        calls=sum(use.calls for use in done),
         time_s=sum(times) if times else None,
-        rows_written=sum(written)
-        if all(statement.rows is not None for statement in done)
-        else None,
+        rows_written=sum(written) if all(use.rows is not None for use in done) else None,
         statements=_most(done),
         bytes_before=sum(then.tables.values()),
         bytes_after=sum(now.tables.values()),
-        grown=_grown(then.tables, now.tables),
+        grown=dict(grown[:MOST_TABLES]),
     )
 
 
@@ -440,10 +397,3 @@ def _most(done: list[StatementUse]) -> list[StatementUse]:
     frequent = sorted(done, key=lambda use: -use.calls)[:MOST_STATEMENTS]
     slow = sorted(done, key=lambda use: -(use.time_s or 0.0))[:MOST_STATEMENTS]
     return frequent + [use for use in slow if use not in frequent]
-
-
-def _grown(then: Mapping[str, int], now: Mapping[str, int]) -> dict[str, int]:
-    """The largest growth first."""
-    more = {name: size - then.get(name, 0) for name, size in now.items()}
-    grown = sorted((item for item in more.items() if item[1] > 0), key=lambda item: -item[1])
-    return dict(grown[:MOST_TABLES])
