@@ -123,12 +123,12 @@ class Facts:
         return None if time_ms is None else time_ms / 1000
 
     def times_ms(self, names: Mapping[float, str]) -> dict[float, float]:
-        """Give the times that were printed under some names, such as percentiles."""
+        """Return the times that were printed under some names, such as percentiles."""
         texts = {key: self.texts.get(name) for key, name in names.items()}
         return {key: time_ms for key, text in texts.items() if (time_ms := in_ms(text)) is not None}
 
     def groups(self) -> Figures:
-        """Give the counts of `1xx` to `5xx`, and of those that were no success; or nothing."""
+        """Return the counts of `1xx` to `5xx`, and of those that were no success; or nothing."""
         counts = {f"{group}xx": self.integer(f"responses_{group}xx") for group in "12345"}
         if counts["2xx"] is None:
             return {}
@@ -136,7 +136,7 @@ class Facts:
         return {"by_status": by_status, "non_2xx": non_2xx(by_status) or 0}
 
     def figures(self, bytes_step: int = 1024) -> Figures:
-        """Give what was read under the names of Output's attributes, converted."""
+        """Return what was read under the names of Output's attributes, converted."""
         texts = self.texts
         figures: Figures = url_figures(texts.get("url"))
         as_text = ("server", "host", "path", "protocol", "gave_up")
@@ -199,7 +199,7 @@ class Tool:
     """Whether it prints its figures again and again while it runs, so that the last ones count."""
 
     def read(self, text: str) -> dict[str, str] | None:
-        """Give what a line of this tool says; None when the line isn't the tool's."""
+        """Return what a line of this tool says; None when the line isn't the tool's."""
         if text.startswith(self.chatter):
             return {}
         for pattern in self._by_start.get(text[:1], self._by_start[""]):
@@ -208,7 +208,7 @@ class Tool:
         return None
 
     def output_of(self, facts: Facts) -> Output | None:
-        """Give the output that the facts are; None when there is too little to speak of one."""
+        """Return the output that the facts are; None when there is too little to speak of one."""
         if not facts.texts.keys() >= set(self.needed):
             return None
         figures = facts.figures(self.bytes_step)
@@ -218,7 +218,7 @@ class Tool:
     def json_output(
         self, parsed: Mapping[str, Any], first_line: int, last_line: int
     ) -> Output | None:
-        """Give the output that an object in JSON is; None when it is something else."""
+        """Return the output that an object in JSON is; None when it is something else."""
         figures = self.read_json(Fields(parsed)) if self.read_json else None
         lines = {"first_line": first_line, "last_line": last_line}
         return None if figures is None else self._make_output(lines | figures)
@@ -259,7 +259,7 @@ class Tool:
 
 
 def patterns(*lines: str) -> tuple[str, ...]:
-    """Give patterns of lines, in which NUM stands for a number and INT for a count.
+    """Return patterns of lines, in which NUM stands for a number and INT for a count.
 
     Alternatives stand in brackets, so that a line's first letter is that of each match. They are
     compiled when they are needed, as a run without such a tool would have to wait for that.

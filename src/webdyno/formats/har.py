@@ -107,7 +107,7 @@ class _Har(Foreign):
 
 
 def har_entries(text: str, place: str) -> list[HarEntry]:
-    """Give the entries of a HAR file; raise UserError, which names its place, if it is none."""
+    """Return the entries of a HAR file; raise UserError, which names its place, if it is none."""
     try:
         return _Har.model_validate_json(text).log.entries
     except ValidationError as error:
@@ -168,7 +168,7 @@ def _origin(entry: HarEntry) -> str:
 
 
 def body_of(entry: HarEntry, place: str) -> bytes:
-    """Give what a request sent; raise UserError where that can't be read."""
+    """Return what a request sent; raise UserError where that can't be read."""
     data = entry.request.post_data
     if data is None or entry.request.method.upper() in {"GET", "HEAD"}:
         return b""
@@ -181,7 +181,7 @@ def body_of(entry: HarEntry, place: str) -> bytes:
 
 
 def sent_bytes(response: HarResponse) -> int | None:
-    """Give the length of a response's body as it was sent; None where the browser doesn't know.
+    """Return the length of a response's body as it was sent; None where the browser doesn't know.
 
     Firefox says it. Chrome says what it received, head and all; the body's own length is that of
     its content where it came unpacked.

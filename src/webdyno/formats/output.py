@@ -138,7 +138,7 @@ class Output:
     reply_rate_samples: int | None = None
 
     def where(self, *names: str) -> int:
-        """Give the line of the first of these figures that was printed, else the output's first."""
+        """Return the line of the first of these figures that was printed, else the first line."""
         return next((self.lines[name] for name in names if name in self.lines), self.first_line)
 
     @property

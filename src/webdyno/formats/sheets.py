@@ -44,7 +44,7 @@ class Sheet:
         return []
 
     def row(self, line: NumberedLine) -> list[Output] | None:
-        """Give the outputs of a row; None when the line is none, so the sheet has ended."""
+        """Return the outputs of a row; None when the line is none, so the sheet has ended."""
         cells = _cells(line.text)
         if len(cells) != len(self.columns) or not cells[-1]:
             return None
@@ -143,7 +143,7 @@ class TotalSheet:
         return None
 
     def row(self, line: NumberedLine) -> list[Output] | None:
-        """Give the output of the total; None when the line is none, so the sheet has ended."""
+        """Return the output of the total; None when the line is none, so the sheet has ended."""
         if _RULE_LINE.fullmatch(line.text):
             return []
         cells = _cells(line.text)
@@ -315,7 +315,7 @@ class RequestSheet:
         self.total_bytes += as_float(row.get(form.size or "", "")) or 0
 
     def end(self) -> list[Output]:
-        """Give the output that the rows are."""
+        """Return the output that the rows are."""
         if not self.requests:
             return []
         by_status = {status: number for status, number in self.by_status.items() if number}

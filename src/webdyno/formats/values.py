@@ -56,7 +56,7 @@ def as_count(text: str | None) -> int | None:
 
 
 def amount(value: object, scale: float = 1) -> float | None:
-    """Give a measurement in JSON, times a unit; None for what is none, or out of bounds."""
+    """Return a measurement in JSON, times a unit; None for what is none, or out of bounds."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return value * scale if 0 <= value < MOST else None
@@ -113,7 +113,7 @@ class Fields(dict[str, Any]):
 
 
 def url_figures(url: object) -> dict[str, Any]:
-    """Give the host, port and path of a URL, as Output calls them, as far as it says them."""
+    """Return the host, port and path of a URL, as Output calls them, as far as it says them."""
     match = _URL.match(url.strip("\"'`")) if isinstance(url, str) else None
     if not match:
         return {}

@@ -42,7 +42,7 @@ class ApacheBench(Instrument):
     )
 
     def fault(self, load: Load, requests: Sequence[WrittenRequest]) -> str | None:
-        """Say what of a load ab can't do."""
+        """Return what of a load ab can't do."""
         if load.connections > MOST_CONNECTIONS:
             return f"opens {MOST_CONNECTIONS} connections at most, not {load.connections}"
         if load.count is not None and load.count < load.connections:
@@ -54,7 +54,7 @@ class ApacheBench(Instrument):
         return only_closed(load, requests)
 
     def command(self, order: LoadOrder, cpus: int) -> list[str]:  # noqa: ARG002 (it has a thread)
-        """Give ab's command line; -n stands after -t, which sets a number of its own."""
+        """Return ab's command line; -n stands after -t, which sets a number of its own."""
         load, (request,) = order.load, order.requests
         seconds = whole_seconds(order.duration_s)
         requests = order.count or seconds * MOST_RPS
@@ -68,7 +68,7 @@ class ApacheBench(Instrument):
         ]
 
     def result(self, order: LoadOrder, run: Run, done: Done, cpus: int) -> LoadResult:  # noqa: ARG002
-        """Give what ab printed."""
+        """Return what ab printed."""
         (request,) = order.requests
         output, requests = run.output, run.requests
         failures = Failures(

@@ -104,7 +104,7 @@ class Conversation:
 
 
 def _words(response: ServerResponse, body: bytes | None, within_s: float) -> str | None:
-    """Say why a response isn't whole; what the server sent itself may be of any length."""
+    """Return why a response isn't whole; what the server sent itself may be of any length."""
     match response.trouble:
         case "late" if response.came_bytes:
             return f"its response wasn't complete within {within_s:g} s"

@@ -31,7 +31,7 @@ class Httperf(Instrument):
     )
 
     def fault(self, load: Load, requests: Sequence[WrittenRequest]) -> str | None:
-        """Say what of a load httperf can't do."""
+        """Return what of a load httperf can't do."""
         if load.loop == "closed" or load.arrival_unit != "connection":
             return (
                 "opens connections at a rate: it needs load.loop = "
@@ -40,7 +40,7 @@ class Httperf(Instrument):
         return only_plain(load, requests)
 
     def command(self, order: LoadOrder, cpus: int) -> list[str]:  # noqa: ARG002 (it has a thread)
-        """Give httperf's command line; a period of type e has exponential lengths (Poisson)."""
+        """Return httperf's command line; a period of type e has exponential lengths (Poisson)."""
         load, (request,) = order.load, order.requests
         headers = request.headers
         server, _, port = order.url.removeprefix("http://").partition(":")
@@ -58,7 +58,7 @@ class Httperf(Instrument):
         ]
 
     def result(self, order: LoadOrder, run: Run, done: Done, cpus: int) -> LoadResult:  # noqa: ARG002
-        """Give what httperf printed. Its times count from when a request was sent, not due."""
+        """Return what httperf printed. Its times count from when a request was sent, not due."""
         load, (request,) = order.load, order.requests
         output, responses = run.output, run.requests
         wrong = output.non_2xx or 0

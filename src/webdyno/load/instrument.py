@@ -92,7 +92,7 @@ class Done:
     cpu_sys_s: float
 
     def client(self, threads: int, *, busy_waits: bool = False) -> Client:
-        """Give what the instrument used; its threads are taken for equally busy."""
+        """Return what the instrument used; its threads are taken for equally busy."""
         cpu_s = self.cpu_user_s + self.cpu_sys_s
         return Client(
             threads=threads,
@@ -127,7 +127,7 @@ class Instrument(ABC):
         return Need(command=[self.name], apt=self.package)
 
     def version(self) -> str:
-        """Give its name and version; raise OperationError if it is missing."""
+        """Return its name and version; raise OperationError if it is missing."""
         said = run_program(
             [self.name, self.version_flag],
             within_s=10,
@@ -141,15 +141,15 @@ class Instrument(ABC):
 
     @abstractmethod
     def fault(self, load: Load, requests: Sequence[WrittenRequest]) -> str | None:
-        """Say what of a load the instrument can't do; None when it can do it all."""
+        """Return what of a load the instrument can't do; None when it can do it all."""
 
     @abstractmethod
     def command(self, order: LoadOrder, cpus: int) -> list[str]:
-        """Give the command line of one slot."""
+        """Return the command line of one slot."""
 
     @abstractmethod
     def result(self, order: LoadOrder, run: Run, done: Done, cpus: int) -> LoadResult:
-        """Give what it reported, in the words of the engine's contract."""
+        """Return what it reported, in the words of the engine's contract."""
 
 
 class _OncePerSlot:
@@ -229,7 +229,7 @@ def _run(words: Sequence[str], patience_s: float) -> Done:
 
 
 def printed_times(output: Output) -> Times:
-    """Give the distribution as printed, in microseconds."""
+    """Return the distribution as printed, in microseconds."""
 
     def time_at(percent: float) -> float | None:
         return us(output.percentiles_ms.get(percent))
@@ -253,17 +253,17 @@ def us(ms: float | None) -> float | None:
 
 
 def header_flags(request: Request) -> list[str]:
-    """Give the headers of a request as ab and wrk take them."""
+    """Return the headers of a request as ab and wrk take them."""
     return [word for name, value in request.headers.items() for word in ("-H", f"{name}: {value}")]
 
 
 def whole_seconds(duration_s: float) -> int:
-    """Give a length that the instruments take: whole seconds, one at least."""
+    """Return a length that the instruments take: whole seconds, one at least."""
     return max(1, round(duration_s))
 
 
 def only_plain(load: Load, requests: Sequence[WrittenRequest]) -> str | None:
-    """Say what none of the instruments can do."""
+    """Return what none of the instruments can do."""
     if (paths := sum(len(request.paths) for request in requests)) > 1:
         return f"asks for one path only, not {paths}"
     if load.protocol != "http":
@@ -285,7 +285,7 @@ def only_plain(load: Load, requests: Sequence[WrittenRequest]) -> str | None:
 
 
 def only_closed(load: Load, requests: Sequence[WrittenRequest]) -> str | None:
-    """Say what instruments with a closed loop can't do."""
+    """Return what instruments with a closed loop can't do."""
     if load.loop == "open":
         return 'has a closed loop only; set load.loop = "closed" without rate_per_s'
     if load.keepalive not in ("always", "never"):

@@ -213,7 +213,7 @@ class LoadOrder:
         return self.ramp_up_s + self.duration_s
 
     def flows(self) -> list[tuple[int, float]]:
-        """Give what is chosen among, by the number of requests and the weight."""
+        """Return what is chosen among, by the number of requests and the weight."""
         flows: list[tuple[int, float]] = []
         before = None
         for request in self.requests:
@@ -227,7 +227,7 @@ class LoadOrder:
         return flows
 
     def offered_rps(self, last_s: float | None = None) -> float | None:
-        """Give what is due per second of the window, or of its last seconds; None in a closed loop.
+        """Return what is due per second of the window, or of its end; None in a closed loop.
 
         Of a timetable that is drawn it is the rate that it is drawn with.
         """
@@ -300,23 +300,23 @@ class Program(Protocol):
         """What its figures leave out or add, whatever the server does: a sentence each."""
 
     def fault(self, load: Load, requests: Sequence[WrittenRequest]) -> str | None:
-        """Say what of it it can't do, in words that follow its name; None if it can do it."""
+        """Return what of it it can't do, in words that follow its name; None if it can do it."""
 
     def version(self) -> str:
-        """Give its name and version, as recorded with a run.
+        """Return its name and version, as recorded with a run.
 
         Raise OperationError if it is missing.
         """
 
     def new(self, cpus: Sequence[int], entry: Sequence[str] = ()) -> Generator:
-        """Give a generator on those CPUs, not started yet.
+        """Return a generator on those CPUs, not started yet.
 
         `entry` are words before its command that let it run in a network of our own.
         """
 
 
 def programs() -> Mapping[str, Program]:
-    """Give every program that makes load by its name, webdyno's own first."""
+    """Return every program that makes load by its name, webdyno's own first."""
     return _found_in(tuple(sys.modules[__package__].__path__))
 
 
@@ -333,7 +333,7 @@ def _found_in(folders: tuple[str, ...]) -> Mapping[str, Program]:
 
 
 def program(name: str) -> Program:
-    """Give a program by name; raise UserError when there is none of that name."""
+    """Return a program by name; raise UserError when there is none of that name."""
     known = programs()
     if name not in known:
         raise UserError(
@@ -343,7 +343,7 @@ def program(name: str) -> Program:
 
 
 def generator_fault(experiment: Experiment) -> str | None:
-    """Say why an experiment's generator can't make its load, or can't say what decides."""
+    """Return why an experiment's generator can't make its load, or can't report what decides."""
     name = experiment.generator
     its = program(name)
     faults = {
@@ -378,7 +378,6 @@ def generator_fault(experiment: Experiment) -> str | None:
 
 
 def _events_fault(experiment: Experiment, generator: str) -> str | None:
-    """Say why the events of streamed responses can't be timed."""
     for variant in experiment.variants:
         if not any(request.events for request in experiment.requests_of(variant)):
             continue

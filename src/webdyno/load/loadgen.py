@@ -64,7 +64,7 @@ def find_loadgen() -> Path:
 
 
 def loadgen_version() -> str:
-    """Give the engine's name and version, as recorded with a run."""
+    """Return the engine's name and version, as recorded with a run."""
     program = find_loadgen()
     return must(run_program([program, "--version"], within_s=10), f"{program} doesn't work")
 
@@ -159,7 +159,7 @@ class Loadgen:
         return self._process
 
     def _answer(self, order: LoadOrder, asked: dict[str, Any], patience_s: float) -> dict[str, Any]:
-        """Give what the engine answers to one line; raise GeneratorError for an error."""
+        """Return what the engine answers to one line; raise GeneratorError for an error."""
         stdin = self._running.stdin
         assert stdin is not None  # noqa: S101 (requested in __enter__)
         line = memoryview(json.dumps(asked).encode() + b"\n")
@@ -253,7 +253,7 @@ def _offered_load(order: LoadOrder) -> dict[str, float | None]:
 
 
 def order_json(order: LoadOrder) -> dict[str, Any]:
-    """Give the order in the form of the engine's contract."""
+    """Return the order in the form of the engine's contract."""
     asked: dict[str, Any] = {
         "schema": SCHEMA,
         "id": order.id,

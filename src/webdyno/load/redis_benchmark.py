@@ -28,13 +28,13 @@ class RedisBenchmark(Instrument):
     )
 
     def fault(self, load: Load, requests: Sequence[WrittenRequest]) -> str | None:
-        """Say what of a load redis-benchmark can't do."""
+        """Return what of a load redis-benchmark can't do."""
         if load.headers:
             return "speaks no HTTP, so it has no headers"
         return only_closed(load, requests)
 
     def command(self, order: LoadOrder, cpus: int) -> list[str]:
-        """Give redis-benchmark's command line; a single thread is what it has by itself."""
+        """Return redis-benchmark's command line; a single thread is what it has by itself."""
         load, (request,) = order.load, order.requests
         server, _, port = order.url.removeprefix("redis://").partition(":")
         threads = _threads(load, cpus)
@@ -47,7 +47,7 @@ class RedisBenchmark(Instrument):
         ]
 
     def result(self, order: LoadOrder, run: Run, done: Done, cpus: int) -> LoadResult:
-        """Give what redis-benchmark printed; it ends at the first error, and counts none."""
+        """Return what redis-benchmark printed; it ends at the first error, and counts none."""
         load, (request,) = order.load, order.requests
         if done.exit_code:
             raise GeneratorError(f"redis-benchmark ended with exit code {done.exit_code}")

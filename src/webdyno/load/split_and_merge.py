@@ -34,7 +34,7 @@ Rule = Callable[[Sequence[Any]], Any]
 
 
 def split_order(order: LoadOrder, clients: int) -> list[LoadOrder]:
-    """Give each of so many clients its part of a slot's work; together they do exactly all of it.
+    """Return the part of a slot's work for each client; together they do exactly all of it.
 
     Connections of every kind and a count are divided; parts differ by one at most. An open loop's
     timetable is drawn from the order's seed by each of them, which keeps what is its own: it is the

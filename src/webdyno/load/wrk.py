@@ -32,13 +32,13 @@ class Wrk(Instrument):
     )
 
     def fault(self, load: Load, requests: Sequence[WrittenRequest]) -> str | None:
-        """Say what of a load wrk can't do."""
+        """Return what of a load wrk can't do."""
         if load.count is not None:
             return "ends after a time, not after a number of requests"
         return only_closed(load, requests)
 
     def command(self, order: LoadOrder, cpus: int) -> list[str]:
-        """Give wrk's command line."""
+        """Return wrk's command line."""
         load, (request,) = order.load, order.requests
         return [
             *("wrk", "--latency", "-t", str(_threads(load.connections, cpus))),
@@ -50,7 +50,7 @@ class Wrk(Instrument):
         ]
 
     def result(self, order: LoadOrder, run: Run, done: Done, cpus: int) -> LoadResult:
-        """Give what wrk printed; it looks at no body, and says only what did go wrong."""
+        """Return what wrk printed; it looks at no body, and says only what did go wrong."""
         load, (request,) = order.load, order.requests
         output, responses = run.output, run.requests
         wrong = output.non_2xx or 0
@@ -74,7 +74,7 @@ class Wrk(Instrument):
 
 
 def _threads(connections: int, cpus: int) -> int:
-    """Give the most threads that share the connections evenly: wrk drops what is left over."""
+    """Return the most threads that share the connections evenly: wrk drops what is left over."""
     return next(n for n in range(min(cpus, connections), 0, -1) if connections % n == 0)
 
 

@@ -134,7 +134,7 @@ class ServersHost(Protocol):
         """Stop a variant's servers, and leave nothing of them."""
 
     def broken_rule(self, variant: str) -> str | None:
-        """Say what breaks a rule of a variant's site; None where nothing does."""
+        """Return what breaks a rule of a variant's site; None where nothing does."""
 
     def check_alive(self, variant: str) -> None:
         """Raise StackDied where a service of a variant has ended."""
@@ -143,7 +143,7 @@ class ServersHost(Protocol):
         """Wait until all servers rest together; False where they don't in time."""
 
     def put_back(self, variant: str) -> None:
-        """Give a variant's services again what they held at its start, where that was requested."""
+        """Restore what a variant's services held at its start, where that was requested."""
 
     def slot_begins(self, variant: str, tracing: Tracing | None) -> None:
         """Read the counters of a variant that is to come under load."""
@@ -200,9 +200,9 @@ class PointTestbed:
     clients: ClientsHost
 
     def get_ready(self, variant: str, order: LoadOrder) -> float:
-        """Have all there before any counter is read: what a login costs is none of the load's.
+        """Have all there before any counter is read; return how long logins took.
 
-        Give how long logins took.
+        What a login costs is none of the load's.
         """
         self.clients.get_ready(variant)
         began = time.monotonic()
@@ -274,7 +274,7 @@ TestbedOf = Callable[[PointPlan, Sequence[PlannedVariant]], PointTestbed]
 
 
 def with_client(readings: Readings, use: ClientUse | None) -> Readings:
-    """Give what the servers' host read, with what a host that only makes load read of itself."""
+    """Return what the servers' host read, with what a host that only makes load read of itself."""
     if use is None:
         return readings
     stopped = readings.stopped or StoppedUse()

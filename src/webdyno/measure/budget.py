@@ -48,7 +48,7 @@ First = Mapping[str, Sequence[Level]]
 
 
 def least_s(experiment: Experiment, catalogue: Catalogue, *, shortest: bool = False) -> float:
-    """Give how long an experiment takes at least, at all of its points, about, in seconds.
+    """Return how long an experiment takes at least, at all of its points, about, in seconds.
 
     `shortest`: with slots and trials as short as a limit makes them.
     """
@@ -79,7 +79,7 @@ def point_s(
     *,
     shortest: bool = False,
 ) -> float:
-    """Give the least time that a point takes, about, in seconds.
+    """Return the least time that a point takes, about, in seconds.
 
     With so many rounds, or the fewest that bring a verdict; `shortest` as in `least_s`.
     """
@@ -94,21 +94,21 @@ def point_s(
         return searches_s + (0.0 if shortest else looks_s)
     piloted = needs_pilot(experiment)
     usual = USUAL if piloted else WITHOUT_PILOT
-    ramp_up_s, slot_s, warmup_s = (
+    ramp_up_s, window_s, warmup_s = (
         usual_s if given_s is None else given_s
         for given_s, usual_s in zip(
             (measure.ramp_up_s, measure.slot_s, measure.warmup_s), usual, strict=True
         )
     )
     if not measure.slot_s:
-        slot_s = LEAST_WINDOW_S if shortest else slot_s
-        slot_s = max(slot_s, settings.window_for_bursts_s(experiment))
+        window_s = LEAST_WINDOW_S if shortest else window_s
+        window_s = max(window_s, settings.window_for_bursts_s(experiment))
     if measure.warmup_bursts == "on":
         warmup_s *= 1 + BURST_PAUSE_S / BURST_S
     first = settings.FIRST_AFTER_PILOT if piloted else measure.first_slots_per_variant
     slots = measure.slots_per_variant or first
     loads_s = sum(
-        warmup_s + slots * _slot_s(experiment.load_of(variant), ramp_up_s + slot_s)
+        warmup_s + slots * _slot_s(experiment.load_of(variant), ramp_up_s + window_s)
         for variant in experiment.variants
     )
     starts_s = _starts_s(experiment, catalogue)
@@ -120,7 +120,6 @@ def point_s(
 
 
 def _starts_s(experiment: Experiment, catalogue: Catalogue) -> float:
-    """Give how long it takes to start all variants once, about."""
     return sum(
         PROGRAM_START_S if _is_program(role.service) else START_S
         for name, variant in experiment.variants.items()
@@ -146,7 +145,7 @@ def _starts_programs(experiment: Experiment, catalogue: Catalogue) -> bool:
 
 
 def _slot_s(load: Load, usual_s: float) -> float:
-    """Give how long a slot takes, about; those with a number of requests mostly end earlier."""
+    """Estimate a slot's length; those with a number of requests mostly end earlier."""
     if load.count is None:
         return usual_s + load.connection_ramp_s
     return min(load.count / COUNTED_RPS, COUNTED_S)
@@ -215,7 +214,7 @@ def reduce_levels(
     first: First = MappingProxyType({}),
     rounds: int | None = None,
 ) -> Experiment:
-    """Give an experiment with as many levels as can be measured in `budget_s`, one point at least.
+    """Return an experiment with as many levels as `budget_s` allows, one point at least.
 
     Every point still gets so many rounds, or the fewest that a verdict needs.
     """
@@ -227,7 +226,7 @@ def reduce_levels(
 def need_s(
     experiment: Experiment, catalogue: Catalogue, first: First, rounds: int | None = None
 ) -> float:
-    """Give how long so many rounds take at all the levels that matter most, about, in seconds."""
+    """Return how long so many rounds take at all the levels that matter most, about, in seconds."""
     levels = (max(1, len(first.get(factor, ()))) for factor in experiment.factors)
     return prod(levels) * point_s(experiment, catalogue, rounds)
 
@@ -258,13 +257,13 @@ def levels_within(
 
 
 def _by_worth(levels: Sequence[Level], first: Sequence[Level]) -> list[int]:
-    """Give the numbers of all levels, those that matter most before the others."""
+    """Return the numbers of all levels, those that matter most before the others."""
     wanted = [levels.index(level) for level in first]
     return wanted + [n for n in widest_gaps_first(len(levels)) if n not in wanted]
 
 
 def widest_gaps_first(count: int) -> list[int]:
-    """Give the numbers below `count` in the order of their worth: the middle, both ends, quarters.
+    """Return the numbers below `count` by their worth: the middle, both ends, quarters.
 
     Each next one halves the widest gap that is left.
     """

@@ -212,7 +212,7 @@ def _round(testbed: Testbed, load: Load, measure: Measure) -> tuple[float, float
 def measure_ceiling(
     testbed: Testbed, body_bytes: int, connections: int, keepalive: Literal["always", "never"]
 ) -> MeasuredCeiling:
-    """Give the largest throughput of a few slots: noise can only take away from a ceiling."""
+    """Return the largest throughput of a few slots: noise can only take away from a ceiling."""
     load = Load(connections=connections, keepalive=keepalive)
     with null_server(testbed, body_bytes) as server, _client(testbed) as client:
         client.slot(server.order(load, CEILING_WARMUP_S))
@@ -274,12 +274,12 @@ class _Slot:
 
 
 def _slot(
-    testbed: Testbed, client: Loadgen, server: NullServer, load: Load, slot_s: float
+    testbed: Testbed, client: Loadgen, server: NullServer, load: Load, duration_s: float
 ) -> _Slot:
     wardens = [server.process.warden_pid]
     cpu, network = tree_cpu(wardens), NetworkReading.read_both(*testbed.network_pids)
     began = time.monotonic()
-    result = client.slot(server.order(load, slot_s))
+    result = client.slot(server.order(load, duration_s))
     took_s = time.monotonic() - began
     cpu_s = tree_cpu(wardens).since(cpu).cpu_s
     carried = NetworkReading.read_both(*testbed.network_pids).since(network)
@@ -325,7 +325,7 @@ def save_calibration(calibration: Calibration) -> Path:
 
 
 def load_calibration(machine: Machine, testbed: TestbedSettings) -> Calibration | None:
-    """Give the calibration of this machine and testbed; None without one that can be read."""
+    """Return the calibration of this machine and testbed; None without one that can be read."""
     try:
         text = calibration_file(machine, testbed).read_text(encoding="utf-8")
         return Calibration.model_validate_json(text)

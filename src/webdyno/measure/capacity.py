@@ -67,7 +67,7 @@ def search_capacities(
 ) -> list[str]:
     """Search until each variant's capacity is known, then ask for more than that.
 
-    Give the variants in the order of their trials.
+    Return the variants in the order of their trials.
     """
     point = running.point
     search_s = _time_of_search_s(point, len(variants))
@@ -83,7 +83,7 @@ def search_capacities(
 
 
 def _time_of_search_s(point: RunningPoint, variants: int) -> float:
-    """Give how long a search may take, so that the fewest rounds end within the budget."""
+    """Return how long a search may take, so that the fewest rounds end within the budget."""
     measure, question = point.experiment.measure, question_of(point.experiment)
     budget_s = min(measure.budget_s, measure.limit_s)
     left_s = budget_s - point.used_s - question.reserved_s(point.data)
@@ -91,14 +91,13 @@ def _time_of_search_s(point: RunningPoint, variants: int) -> float:
 
 
 def _lacking_rounds(point: RunningPoint) -> int:
-    """Give how many of the fewest rounds are still to come, this one included."""
+    """Return how many of the fewest rounds are still to come, this one included."""
     return max(question_of(point.experiment).fewest_rounds - point.finished_rounds, 1)
 
 
 def _search(
     loads: "SearchLoads", variants: Sequence[PlannedVariant], search_s: float, rng: Random
 ) -> None:
-    """Search for each variant's capacity, a trial each in turns."""
     begins = {variant.name: _begin(loads, variant, search_s, rng) for variant in variants}
     for variant in rng.sample(variants, len(variants)):
         loads.warm_up(variant, begins[variant.name].closed_rps)
@@ -142,7 +141,7 @@ class SearchLoads:
     """The variants of all trials."""
 
     def trials_of(self, variant: PlannedVariant) -> list[Trial]:
-        """Give a variant's trials so far."""
+        """Return a variant's trials so far."""
         return self.tried.setdefault(variant.name, [])
 
     def start(self, variant: PlannedVariant, closed_rps: float) -> None:
@@ -179,7 +178,7 @@ class SearchLoads:
     def order_at(
         self, variant: PlannedVariant, rate_rps: float, length_s: float, ramp_up_s: float
     ) -> LoadOrder:
-        """Give the order for a trial."""
+        """Return the order for a trial."""
         return self.running.order(
             at_rate(variant, self.settings, rate_rps),
             self._name,
@@ -284,14 +283,14 @@ def _await_return(
 
 
 def load_began_at(record: SlotRecord) -> datetime:
-    """Give when the first request of a slot was due: connections are opened before."""
+    """Return when the first request of a slot was due: connections are opened before."""
     took_s = record.readings.host.took_s if record.readings else 0.0
     before_s = took_s - record.load.all_of_it.length_s
     return record.started_at + timedelta(seconds=max(before_s, 0.0))
 
 
 def window_s(objectives: Sequence[Objective], rate_rps: float) -> float | None:
-    """Give the length of windows that show stalls long enough to break an objective."""
+    """Return the length of windows that show stalls long enough to break an objective."""
     longest_wait_s = max(objective.within_s or 0.0 for objective in objectives)
     if not longest_wait_s:
         return None
@@ -299,7 +298,7 @@ def window_s(objectives: Sequence[Objective], rate_rps: float) -> float | None:
 
 
 def closed_rps(data: PointData, variant: str) -> float:
-    """Give what a variant answered in the second half of its pilot, in a closed loop."""
+    """Return what a variant answered in the second half of its pilot, in a closed loop."""
     pilots = [
         record
         for record in data.records
@@ -321,7 +320,7 @@ def is_client_limited(record: SlotRecord) -> bool:
 
 
 def abort_rule(objectives: Sequence[Objective]) -> AbortRule | None:
-    """Give the rule that ends a trial in which no objective can hold any more.
+    """Return the rule that ends a trial in which no objective can hold any more.
 
     What is late by the longest time that any objective allows is late by all of them. None where
     failures alone count: these are known only when they have timed out.
@@ -340,7 +339,7 @@ def abort_rule(objectives: Sequence[Objective]) -> AbortRule | None:
 def capacity_sweeps(
     experiment: Experiment, capacities_rps: Iterable[float]
 ) -> Iterator[tuple[str, Experiment]]:
-    """Give the sweeps next to a search that found these capacities, each with its folder.
+    """Return the sweeps next to a search that found these capacities, each with its folder.
 
     None where none was requested; without a capacity there are no rates to go to.
     """
@@ -382,7 +381,7 @@ def _with_factor(
 
 
 def rates_around(capacities_rps: Iterable[float]) -> list[float]:
-    """Give rates around each of some capacities, three digits each; none too near to another."""
+    """Return rates around each of some capacities, three digits each; none too near to another."""
     wanted = sorted(float(f"{rps * share:.3g}") for rps in capacities_rps for share in SWEEP_SHARES)
     kept: list[float] = []
     for rate in wanted:
@@ -392,7 +391,7 @@ def rates_around(capacities_rps: Iterable[float]) -> list[float]:
 
 
 def connections_up_to(most: int) -> list[int]:
-    """Give 1, 8, 64 and so on, and the most."""
+    """Return 1, 8, 64 and so on, and the most."""
     numbers = [1]
     while numbers[-1] * CONNECTIONS_FACTOR < most:
         numbers.append(numbers[-1] * CONNECTIONS_FACTOR)

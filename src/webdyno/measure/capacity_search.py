@@ -78,29 +78,29 @@ class Begin:
     """Trials of full length."""
 
     def first(self, settings: CapacitySettings) -> Ask:
-        """Give the first trial."""
+        """Return the first trial."""
         below_rps = self.closed_rps * FIRST_SHARE
         if self.near_rps is not None:
             below_rps = self.near_rps / sqrt(FIRST_STEP)
         return _ask(below_rps, SHORT, settings)
 
     def lower_by(self, tried: int) -> float:
-        """Give the step down from so many rates that all failed."""
+        """Return the step down from so many rates that all failed."""
         return MOST_DOWN if self.near_rps is None else min(_step(tried), MOST_DOWN)
 
 
 def near(known_rps: float, draw: float) -> float:
-    """Give a place near a known capacity; `draw` is a random number from 0 to 1."""
+    """Return a place near a known capacity; `draw` is a random number from 0 to 1."""
     return known_rps * exp(NEARBY * (2 * draw - 1))
 
 
 def _step(tried: int) -> float:
-    """Give the step away from so many rates: the first one, then each time its square."""
+    """Return the step away from so many rates: the first one, then each time its square."""
     return float(FIRST_STEP ** (2 ** (tried - 1)))
 
 
 def next_trial(trials: Sequence[Trial], settings: CapacitySettings, begin: Begin) -> Ask | None:
-    """Say what to try next; None when the capacity is known, or can't be."""
+    """Return what to try next; None when the capacity is known, or can't be."""
     searched = [trial for trial in trials if trial.purpose == "search"]
     if not searched:
         return begin.first(settings)
@@ -182,13 +182,13 @@ def _ask(
 
 
 def _decides_s(rate_rps: float, settings: CapacitySettings) -> float:
-    """Give how long a rate has to be tried until what was seen there counts as it is."""
+    """Return how long a rate has to be tried until what was seen there counts as it is."""
     least_s = _least_responses(settings) / rate_rps
     return 0.99 * max(settings.deciding_s, min(least_s, MOST_LENGTH_S))
 
 
 def _least_responses(settings: CapacitySettings) -> int:
-    """Give the fewest responses of which all have to be right for a rate to pass."""
+    """Return the fewest responses of which all have to be right for a rate to pass."""
     allowed = min(objective.allowed for objective in settings.objectives)
     return ceil(log(RISK) / log(1 - allowed))
 

@@ -41,7 +41,7 @@ class Database(Protocol):
         """Run SQL in it, past the program, and give what that gives."""
 
     def counts(self) -> DatabaseCounts | None:
-        """Give its clients' statements; None where it doesn't count them."""
+        """Return its clients' statements; None where it doesn't count them."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class RunningDatabase:
 
 
 def database_of(services: Mapping[str, RunningService], site: Site) -> Database | None:
-    """Give a site's database; None where it has none on this host."""
+    """Return a site's database; None where it has none on this host."""
     for role in site.services:
         if role in services and services[role].filled.words("query"):
             return RunningDatabase(services[role])
@@ -86,7 +86,7 @@ class ProgramResponse:
         return header(dict(self.said.headers), name)
 
     def with_status(self, status: int, why: str = "") -> "ProgramResponse":
-        """Give itself; raise BrokenRule where it has another status."""
+        """Return itself; raise BrokenRule where it has another status."""
         if self.said.status != status:
             because = f": {why}" if why else ""
             raise BrokenRule(f"{self.to} has status {self.said.status}, {status} is right{because}")
@@ -190,7 +190,7 @@ class CheckedProgram:
 
 
 def _reads_between(before: DatabaseCounts, after: DatabaseCounts) -> dict[str, tuple[int, int]]:
-    """Give calls and rows of statements that read, by text."""
+    """Return calls and rows of statements that read, by text."""
     known = {
         statement.text: (statement.calls, statement.rows or 0) for statement in before.statements
     }

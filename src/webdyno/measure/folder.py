@@ -242,7 +242,7 @@ class RunFolder:
                 return []
 
     def round_log(self, point: int, round_number: int, name: str) -> Path:
-        """Give the path of something that a round keeps next to its variants.
+        """Return the path of something that a round keeps next to its variants.
 
         Raise UserError where a symbolic link leads out of the run.
         """
@@ -252,7 +252,7 @@ class RunFolder:
         return log
 
     def round_folder(self, point: int, round_number: int, variant: str) -> Path:
-        """Give the folder of a variant in a round (configs, error logs), made if it isn't there."""
+        """Return a variant's folder in a round (configs, error logs), made if it isn't there."""
         folder = self.round_log(point, round_number, variant_folder(variant))
         try:
             with folder_inside(folder, self.path):

@@ -360,7 +360,7 @@ class OpenTestbeds:
         self._testbeds: dict[TestbedSettings, Testbed] = {}
 
     def of_variants(self, experiment: Experiment) -> dict[str, VariantTestbed]:
-        """Give where each variant runs, with what the experiment's load generator is there."""
+        """Return where each variant runs, with what the experiment's load generator is there."""
         return {
             variant: self._variant_testbed(experiment.testbed_of(variant), experiment.generator)
             for variant in experiment.variants
@@ -376,7 +376,7 @@ class OpenTestbeds:
         return self._open[key]
 
     def _with_cpu_time(self, settings: TestbedSettings) -> list[str]:
-        """Give the words before a command that let it have the client's share of CPU time."""
+        """Return the words before a command that let it have the client's share of CPU time."""
         if settings.client_cpus is None:
             return []
         workspace = self._exits.enter_context(Workspace())

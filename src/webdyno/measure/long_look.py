@@ -48,7 +48,7 @@ SAMPLED_WINDOWS = 2
 
 
 def lacking_looks(data: PointData) -> list[str]:
-    """Name the variants that are still to be looked at: none before the rounds are over.
+    """Return the variants that are still to be looked at: none before the rounds are over.
 
     Nor where they came to no answer, no time was left, or a server died since.
     """
@@ -66,23 +66,23 @@ def lacking_looks(data: PointData) -> list[str]:
 
 
 def doubtful(data: PointData) -> Collection[str]:
-    """Name the variants to look at before another round: it may be in vain."""
+    """Return the variants to look at before another round: it may be in vain."""
     question = question_of(data.experiment)
     return question.loading.doubtful(data) if data.rounds and question.long_look_s else ()
 
 
 def look_parts_of(data: PointData, variant: str) -> list[LongLookRecord]:
-    """Give what is on record of the long look at a variant."""
+    """Return what is on record of the long look at a variant."""
     return look_parts(data.records).get(variant, [])
 
 
 def part_s(look_s: float) -> float:
-    """Give how long the parts of a look are."""
+    """Return how long the parts of a look are."""
     return look_s / min(max(int(look_s / PART_S), 1), MOST_PARTS)
 
 
 def left_s(parts: Sequence[LongLookRecord], experiment: Experiment) -> float:
-    """Give how long a look still has to go on; 0 where it was long enough."""
+    """Return how long a look still has to go on; 0 where it was long enough."""
     look_s = question_of(experiment).long_look_s
     looked_s = sum(map(length_s, parts))
     wanted_s = look_s
@@ -92,7 +92,7 @@ def left_s(parts: Sequence[LongLookRecord], experiment: Experiment) -> float:
 
 
 def why_over(parts: Sequence[LongLookRecord], experiment: Experiment) -> LookEnd | None:
-    """Say why a look ends after these parts; None: it goes on.
+    """Return why a look ends after these parts; None: it goes on.
 
     One whose length was given ends earlier where nothing was found, and where it is sure that in
     all of that length nothing would change by much. So an early end never adds a warning.
@@ -109,7 +109,7 @@ def why_over(parts: Sequence[LongLookRecord], experiment: Experiment) -> LookEnd
 
 
 def _for_stalls_s(seen: Sequence[Stall], look_s: float) -> float:
-    """Give how long it takes to see stalls enough, by those that were seen."""
+    """Return how long it takes to see stalls enough, by those that were seen."""
     if not 0 < len(seen) < SEEN_STALLS:
         return 0.0
     first, last = seen[0].at_s, seen[-1].at_s
@@ -249,7 +249,7 @@ def _confirming_trial(
 def record_of(
     slot: Slot, variant: PlannedVariant, window_s: float, ramp_up_s: float
 ) -> LongLookRecord:
-    """Give what is kept of a stretch."""
+    """Return what is kept of a stretch."""
     load, used, _ = slot
     windows = [window for window in load.counted_windows if window.length_s > 0.9 * window_s]
     return LongLookRecord(
@@ -280,7 +280,7 @@ def record_of(
 
 
 def with_failures(record: LongLookRecord, servers: ServersHost, logs: Path) -> LongLookRecord:
-    """Say how a server died, and what its log has of failures."""
+    """Describe how a server died, and what its log has of failures."""
     died = how_it_died(servers, record.variant)
     if not died and not any(record.failed):
         return record

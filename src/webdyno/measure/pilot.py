@@ -121,7 +121,6 @@ def run_pilots(point: RunningPoint) -> None:
 
 
 def _notify_shorter_warmups(point: RunningPoint) -> None:
-    """Say whose warm-ups are shorter than the pilots found, as all take too long together."""
     if point.experiment.measure.warmup_s is not None:
         return
     warmup_s = slot_settings(point.data).warmup_s
@@ -138,7 +137,6 @@ def _notify_shorter_warmups(point: RunningPoint) -> None:
 
 
 def _notify_shorter_windows(point: RunningPoint) -> None:
-    """Say so where rounds have shorter windows than the pilots found."""
     question = question_of(point.experiment)
     has_windows = question.loading.has_windows and point.experiment.measure.slot_s is None
     if not has_windows or not question.shows_shorter_windows:
@@ -223,7 +221,7 @@ def _look_at(point: RunningPoint, variant: PlannedVariant) -> PilotRecord:
 
 
 def _needs(data: PointData, variant: str, start_s: float, latency_s: float | None) -> Needs:
-    """Give the caps: a warm-up is one variant's, but the longest window is that of all.
+    """Return the caps: a warm-up is one variant's, but the longest window is that of all.
 
     So windows are as short as it takes that the fewest rounds of the question fit into the budget,
     which are 13 where 14 variants are ranked. One warm-up may take half of what all may take, less

@@ -64,7 +64,7 @@ class PilotLook:
             self.cpu_s += load.cpu_s
 
     def series(self, joined: int | None = None) -> list[Series]:
-        """Give ln of the throughput, and of CPU time per response where that is known."""
+        """Return ln of the throughput, and of CPU time per response where that is known."""
         joined = joined or self.joined_windows
         throughput = Series.of_counts(self.responses, WINDOW_S, joined)
         whole = len(throughput.logs) * joined
@@ -163,14 +163,14 @@ class PilotLoad:
 def step_after(
     looks: Sequence[PilotLook], starts: Sequence[PilotLook], is_last_start: bool
 ) -> Step:
-    """Say what was seen at fresh starts, and at starts of load, asks for."""
+    """Return the next step by what was seen at fresh starts, and at starts of load."""
     return next_step(*series_of(looks, starts), is_last_start=is_last_start)
 
 
 def series_of(
     looks: Sequence[PilotLook], starts: Sequence[PilotLook]
 ) -> tuple[list[list[Series]], list[list[Series]]]:
-    """Give the series of fresh starts, and of starts of load in windows as long as the last's."""
+    """Return the series of fresh starts, and of starts of load in windows as long as the last's."""
     joined = looks[-1].joined_windows
     return [each.series() for each in looks], [each.series(joined) for each in starts]
 
@@ -263,7 +263,7 @@ def _start(running: RunningRound, variant: PlannedVariant) -> PilotLoad:
 
 
 def _pause(running: RunningRound) -> bool:
-    """Make the pause after a burst; say whether the servers rest at its end."""
+    """Pause after a burst; return whether the servers rest at its end."""
     ends = time.monotonic() + BURST_PAUSE_S
     time.sleep(BURST_PAUSE_S - REST_S)
     rests = running.waits_for_rest(REST_S)

@@ -85,7 +85,7 @@ class PlannedVariant:
 
 
 def load_on(stack: Stack, load: Load) -> Load:
-    """Give a load as a stack's clients make it.
+    """Return a load as a stack's clients make it.
 
     Where it says nothing else they ask for the host that a URL names, and check the certificate of
     another machine.
@@ -109,7 +109,7 @@ def plan_variants(experiment: Experiment, catalogue: Catalogue) -> list[PlannedV
 
 
 def variants_of_all_points(experiment: Experiment, catalogue: Catalogue) -> list[PlannedVariant]:
-    """Give each variant once for each stack and site that it has at any point."""
+    """Return each variant once for each stack and site that it has at any point."""
     variants = [
         variant
         for plan in plan_points(experiment)
@@ -171,7 +171,7 @@ def planned_users(
     load: Load,
     environment: Mapping[str, str],
 ) -> Users | None:
-    """Give who makes the load; None where connections ask alike."""
+    """Return who makes the load; None where connections ask alike."""
     if not experiment.has_users:
         return None
     login = []
@@ -186,7 +186,7 @@ def planned_users(
 def planned_requests(
     requests: Sequence[WrittenRequest], load: Load, site: Site, environment: Mapping[str, str]
 ) -> tuple[Request, ...]:
-    """Give everything that a load asks for; raise UserError where a secret isn't there."""
+    """Return everything that a load asks for; raise UserError where a secret isn't there."""
     planned = []
     for written, endpoint in zip(requests, endpoints_of(requests), strict=True):
         weight = written.weight / len(written.paths)
@@ -200,7 +200,7 @@ def planned_requests(
 def secrets_of(
     requests: Sequence[WrittenRequest], load: Load, environment: Mapping[str, str]
 ) -> set[str]:
-    """Give what is filled in from the environment, which nothing on disk may show."""
+    """Return what is filled in from the environment, which nothing on disk may show."""
     texts = [text for request in requests for text in request.fillable]
     return secret_values([*texts, *load.headers.values()], environment)
 
@@ -257,7 +257,7 @@ def _expectation(written: WrittenRequest, path: str, site: Site) -> Expectation:
 
 
 def first_request(requests: Sequence[Request], load: Load) -> FirstRequest | None:
-    """Give what shows that a system is ready that is asked so: its first GET, if there is one."""
+    """Return what shows that a system is ready that is asked so: its first GET, if there is one."""
     first = next(
         (request for request in requests if request.method == "GET" and "{{" not in request.path),
         None,
@@ -276,14 +276,14 @@ def first_request(requests: Sequence[Request], load: Load) -> FirstRequest | Non
 def engine_values(
     values: Mapping[str, Values], environment: Mapping[str, str], hidden: Collection[str] = ()
 ) -> dict[str, Any]:
-    """Give values in the form of the engine's contract, files read; some columns are hidden."""
+    """Return values in the form of the engine's contract, files read."""
     return {name: _engine_value(name, its, environment, hidden) for name, its in values.items()}
 
 
 def secret_columns(
     login: Sequence[WrittenRequest], requests: Sequence[WrittenRequest], load: Load
 ) -> set[str]:
-    """Name the columns of files that are hidden, such as `user.password`.
+    """Return the columns of files that are hidden, such as `user.password`.
 
     Those that a login sends, but names of users; elsewhere those that are called a secret, or are
     sent in a header that holds one.
@@ -330,7 +330,7 @@ def _table(rows: Sequence[Row], each: str) -> dict[str, Any]:
 
 
 def sampled_experiment(experiment: Experiment, catalogue: Catalogue) -> Experiment:
-    """Give the experiment with CPU profiling on, and with symbol names where servers give them."""
+    """Return the experiment with CPU profiling on, and with symbol names where there are any."""
     variants = {name: _with_names(name, experiment, catalogue) for name in experiment.variants}
     measure = experiment.measure
     if measure.decide_on == INSTRUCTIONS:  # perf has the counters

@@ -180,7 +180,7 @@ class RunningPoint:
 
     @property
     def failed_variants(self) -> set[str]:
-        """Name the variants that failed, where the run goes on without them."""
+        """Return the variants that failed, where the run goes on without them."""
         if not question_of(self.experiment).spares_variants:
             return set()
         incidents = (record for record in self.data.records if isinstance(record, IncidentRecord))
@@ -191,7 +191,7 @@ class RunningPoint:
         return question_of(self.experiment).goes_on_without(failed)
 
     def racing(self) -> list[PlannedVariant]:
-        """Give the variants of the next round: all, or those that are still in the race."""
+        """Return the variants of the next round: all, or those that are still in the race."""
         names = next_variants(self.data)
         return [variant for variant in self.variants if variant.name in names]
 
@@ -314,5 +314,5 @@ class RunningPoint:
 
 
 def rng_of(seed: int | None, point: int, *part: object) -> Random:
-    """Give the random source of a part of a point: a resumed run draws what it would have drawn."""
+    """Return the random source of a part of a point: a resumed run draws the same."""
     return Random("/".join(map(str, (seed, point, *part))))

@@ -168,7 +168,7 @@ def decode_body(body: bytes, encoding: str, accepted: Collection[str]) -> bytes:
 
 
 def without_ignored(body: bytes, ignored: Sequence[str]) -> bytes:
-    """Give a body without what may differ; raise UserError for a pattern that takes for ever.
+    """Return a body without what may differ; raise UserError for a pattern that takes for ever.
 
     Raise Undecodable for a body that is too long to look for it.
     """
@@ -242,7 +242,7 @@ def fields_in(body: bytes) -> set[str]:
 
 
 def _difference(one: bytes, other: bytes) -> list[str]:
-    """Give lines of a diff, those that differ alone; lines of JSON are its values."""
+    """Return lines of a diff, those that differ alone; lines of JSON are its values."""
     if one == other:
         return []
     before, after = _lines(one), _lines(other)
@@ -260,7 +260,7 @@ def _lines(body: bytes) -> list[str]:
 
 
 def _first_difference(before: Sequence[str], after: Sequence[str]) -> int:
-    """Give the place in the first unlike lines where they begin to be so."""
+    """Return the place in the first unlike lines where they begin to be so."""
     for one, other in zip(before, after, strict=False):
         if one != other:
             same = (

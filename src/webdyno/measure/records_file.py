@@ -38,7 +38,7 @@ class RecordLine(NamedTuple):
 
 
 def records_of(file: Path) -> Iterator[Record]:
-    """Give the records in a file, one after the other; raise UserError at a line that is none.
+    """Return the records in a file, one after the other; raise UserError at a line that is none.
 
     Blank lines are passed over, and a last line that was torn by a kill or a power cut is excluded.
     """
@@ -83,7 +83,7 @@ def whole_lines(given: io.FileIO, file: Path) -> Iterator[RecordLine]:
 
 
 def _memory_bytes() -> int:
-    """Give what this process holds of memory, its programs' files included."""
+    """Return what this process holds of memory, its programs' files included."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
 
 

@@ -24,12 +24,12 @@ M = TypeVar("M", bound=BaseModel)
 
 
 def line_of(record: Record) -> bytes:
-    """Give a record as a line of `slots.jsonl`."""
+    """Return a record as a line of `slots.jsonl`."""
     return record.model_dump_json(by_alias=True).encode() + b"\n"
 
 
 def names_in(head: RunHead) -> frozenset[str]:
-    """Give the words that a run's head has in clear: names of variants, services, requests.
+    """Return the words that a run's head has in clear: names of variants, services, requests.
 
     Records name those by them, also where a secret is the same word, such as `postgres`, or a part
     of one.
@@ -60,7 +60,7 @@ def _words(value: object) -> Iterator[str]:
 
 
 def without_secrets(record: M, names: frozenset[str]) -> M:
-    """Give a record without secrets in any of its texts, but where a text is one of the names."""
+    """Return a record without secrets in any of its texts, but where a text is one of the names."""
     return cast("M", _clean(record, names)) if SECRETS.known else record
 
 
@@ -90,7 +90,7 @@ def _if_changed(value: Any, cleaned: Any) -> Any:  # noqa: ANN401
 
 @cache
 def _literals(model: type[BaseModel]) -> frozenset[str]:
-    """Give the words from which a model's fields have theirs, such as `measure` for a phase."""
+    """Return the words from which a model's fields have theirs, such as `measure` for a phase."""
     words: set[str] = set()
     annotations: list[Any] = [field.annotation for field in model.model_fields.values()]
     while annotations:
@@ -134,7 +134,7 @@ def _rewrite(path: Path, file: BinaryIO) -> None:
 
 
 def _parts(file: BinaryIO) -> Iterator[tuple[bytes, list[Span]]]:
-    """Give a file of any size in parts that cut no secret in two, and where secrets are in them."""
+    """Yield parts of a file that cut no secret in two, and where secrets are in them."""
     left = b""
     while True:
         part = file.read(PART_BYTES)

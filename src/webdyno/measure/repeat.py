@@ -95,7 +95,7 @@ def is_kept(folder: Path) -> bool:
 
 
 def kept_catalogue(folder: Path) -> Catalogue:
-    """Give the catalogue as it was when a run began; what the run doesn't use is as it is now.
+    """Return the catalogue as it was when a run began; what the run doesn't use is as it is now.
 
     So is all of it where the folder has no copy. What others may change is as it is when it is
     first asked for: what was agreed to is what runs. Raise UserError for a run that was killed
@@ -140,13 +140,13 @@ def _out_of_reach(folder: Path) -> tuple[Path, bool]:
 
 
 def _stranger(folder: int) -> ServerUser | None:
-    """Give whom an open folder belongs to, where that is nobody who may do as we may."""
+    """Return whom an open folder belongs to, where that is nobody who may do as we may."""
     is_trusted = os.fstat(folder).st_uid in trusted_users()
     return None if is_trusted else owner_of(Path(f"/proc/self/fd/{folder}"))
 
 
 def _parts(variants: Iterable[PlannedVariant]) -> Iterator[tuple[str, Path]]:
-    """Give the folders of what the variants are made of, each with its kind."""
+    """Return the folders of what the variants are made of, each with its kind."""
     for variant in variants:
         yield "stacks", variant.stack.folder
         yield "sites", variant.site.folder

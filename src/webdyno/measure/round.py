@@ -111,7 +111,7 @@ def run_round(point: RunningPoint, number: int) -> None:
 
 
 def round_order(variants: Sequence[str], slots_per_variant: int, rng: Random) -> list[str]:
-    """Give the variant of each slot of a round.
+    """Return the variant of each slot of a round.
 
     Each variant gets `slots_per_variant` slots (an even number), and the mean position of its slots
     within the round is the same for all variants. Two variants go ABBA: a drift that is linear over
@@ -231,7 +231,7 @@ def _slot_order(
 
 
 def with_replay(order: LoadOrder) -> LoadOrder:
-    """Give an order with a stretch of the log that its load replays, if it does.
+    """Return an order with a stretch of the log that its load replays, if it does.
 
     Its seed draws it; variants that replay the same log have the same stretch in their windows.
     """
@@ -246,7 +246,7 @@ def with_replay(order: LoadOrder) -> LoadOrder:
 
 
 def _ramp_up_s(variant: PlannedVariant, times: SlotSettings) -> float:
-    """Give the ramp-up of a variant's slots; those that a number of requests ends have none."""
+    """Return the ramp-up of a variant's slots; those that a number of requests ends have none."""
     return 0.0 if variant.load.count is not None else times.ramp_up_s[variant.name]
 
 

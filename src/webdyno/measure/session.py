@@ -202,7 +202,7 @@ def _open_points(
 
 
 def _calibrations(head: RunHead, experiment: Experiment) -> dict[str, Calibration | None]:
-    """Give what the client can do at most where each variant runs, as far as that was measured."""
+    """Return what the client can do at most where each variant runs, where that was measured."""
     testbeds = {variant: experiment.testbed_of(variant) for variant in experiment.variants}
     known = {head.experiment.testbed: head.calibration}
     for testbed in testbeds.values():
@@ -312,7 +312,7 @@ def _look_around(experiment: Experiment, catalogue: Catalogue, backend: Backend)
 
 
 def with_seed(experiment: Experiment) -> Experiment:
-    """Give the experiment a random seed, unless it has one."""
+    """Return the experiment a random seed, unless it has one."""
     if experiment.measure.seed is not None:
         return experiment
     return experiment.with_measure(seed=random.SystemRandom().getrandbits(32))

@@ -374,7 +374,7 @@ RULES: Mapping[Rule, Callable[[CheckedProgram], None]] = {
 def broken_rule(
     stack: RunningStack, site: Site, load: Load, client_entry: Sequence[str]
 ) -> str | None:
-    """Say which rule of its site a running stack breaks, and how; None if it keeps them all.
+    """Return which rule of its site a running stack breaks, and how; None if it keeps them all.
 
     Where the site's database is on another host, or is one that can't be asked, nothing is checked.
     """

@@ -150,7 +150,7 @@ class RunningRound:
         window_s: float | None = None,
         turn: int = 0,
     ) -> LoadOrder:
-        """Give the order, by a name of its own, for one stretch of a variant's load.
+        """Return the order, by a name of its own, for one stretch of a variant's load.
 
         All that is random in it is drawn again for each round, and for each `turn` of a variant
         within: chance is then a part of what rounds scatter by. All variants have the same in the
@@ -266,7 +266,7 @@ class RunningRound:
         return record
 
     def tracing(self, phase: Phase) -> Tracing | None:
-        """Say what of the servers is looked at meanwhile, if that was requested."""
+        """Return what of the servers is looked at meanwhile, if that was requested."""
         experiment = self.point.experiment
         if phase == "measure" and question_of(experiment).asks_what_blocks:
             return "blocked"
@@ -276,7 +276,7 @@ class RunningRound:
 
 
 def ceiling_of(point: RunningPoint, variant: PlannedVariant) -> Ceiling | None:
-    """Give what the client can do at most with answers like the variant's, where that is known."""
+    """Return the client's ceiling with responses like the variant's, where that is known."""
     load, calibration = variant.load, point.calibrations[variant.name]
     lengths = [asked.expect.body_bytes for asked in variant.asked]
     known = [length for length in lengths if length is not None]
@@ -290,7 +290,7 @@ def ceiling_of(point: RunningPoint, variant: PlannedVariant) -> Ceiling | None:
 
 
 def commands_user(catalogue: Catalogue, folder: Path) -> ServerUser | None:
-    """Give as whom an experiment's own commands run, in a run's folder; None: ourselves.
+    """Return as whom an experiment's own commands run, in a run's folder; None: ourselves.
 
     One that goes back to a run of somebody else has his commands, wherever it is measured.
     """
@@ -345,13 +345,13 @@ def _run(key: str, command: str, within_s: float, log: Path, user: ServerUser | 
 
 
 def _environment(user: ServerUser) -> dict[str, str]:
-    """Give the variables of another user's commands; those of our shell may hold secrets."""
+    """Return the variables of another user's commands; those of our shell may hold secrets."""
     path, name = os.environ.get("PATH", os.defpath), user.name
     return {"PATH": path, "HOME": str(home_of(user)), "USER": name, "LOGNAME": name}
 
 
 def _end(log: Path) -> str:
-    """Give the last lines of a log; whoever wrote it may have put a link there."""
+    """Return the last lines of a log; whoever wrote it may have put a link there."""
     with reading(log), opened_inside(log) as file:
         file.seek(max(0, os.fstat(file.fileno()).st_size - READ_BYTES))
         lines = file.read().decode(errors="replace").splitlines()[-SHOWN_LINES:]

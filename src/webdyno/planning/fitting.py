@@ -44,7 +44,7 @@ class _Cost:
 
 
 def next_round_s(data: PointData, slots: int) -> float:
-    """Give how long a round with so many slots would take, about; 0 where none has ended yet.
+    """Estimate how long a round with so many slots would take; 0 where none has ended yet.
 
     As long as the last one, where that had as many.
     """
@@ -59,7 +59,7 @@ def next_round_s(data: PointData, slots: int) -> float:
 def fit_settings(
     settings: SlotSettings, data: PointData, pilots: Mapping[str, Pilot]
 ) -> SlotSettings:
-    """Give settings with which the fewest rounds that bring an answer end within a limit.
+    """Return settings with which the fewest rounds that bring an answer end within a limit.
 
     What the user set stays. Once that many rounds are done, those after them are like the last.
     """
@@ -82,7 +82,7 @@ def fit_settings(
 def fitted_trials(
     settings: CapacitySettings, data: PointData, rounds: int, left_s: float
 ) -> CapacitySettings:
-    """Give trials so short that so many searches of each variant end in the time that is left."""
+    """Return trials so short that so many searches of each variant end in the time that is left."""
     if settings.longest_trial_s is not None or not data.measure.budget_is_limit:
         return settings
     variants = len(data.experiment.variants)
@@ -97,7 +97,7 @@ def fitted_trials(
 
 
 def _costs(data: PointData) -> list[_Cost]:
-    """Give what each round on record took, those that don't count any more as well."""
+    """Return what each round on record took, those that don't count any more as well."""
     costs, loads_s = list[_Cost](), list[float]()
     for record in data.records:
         match record:
@@ -113,7 +113,7 @@ def _costs(data: PointData) -> list[_Cost]:
 
 
 def _own_s(settings: SlotSettings, data: PointData) -> float:
-    """Give what a round takes besides its loads, before any has shown it: by the pilots' starts."""
+    """Estimate what a round takes besides its loads, by the pilots' starts."""
     started = [record for record in data.records if isinstance(record, PilotRecord)]
     start_s = fmean(record.start_s or 0.0 for record in started) if started else 0.0
     slots = settings.slots_per_variant or FEWEST_SLOTS
@@ -123,7 +123,7 @@ def _own_s(settings: SlotSettings, data: PointData) -> float:
 def _within(
     loads_s: float, settings: SlotSettings, data: PointData, pilots: Mapping[str, Pilot]
 ) -> SlotSettings:
-    """Give settings with which a round's loads take so long at most, or as short ones as may be."""
+    """Return settings with which a round's loads take so long at most, or as short as may be."""
     measure, variants = data.measure, list(settings.warmup_s)
     warmups_s = sum(map(settings.warmup_takes_s, warmed_up_apart(settings)))
     slots = settings.slots_per_variant or FEWEST_SLOTS

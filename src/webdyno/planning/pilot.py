@@ -97,7 +97,7 @@ def settle(
     load_starts: Sequence[Sequence[Series]],
     needs: Needs,
 ) -> Pilot:
-    """Give the times that a variant needs.
+    """Return the times that a variant needs.
 
     `fresh_starts`: of each, from the load's beginning on, the throughput first; more, such as CPU
     time per request, have to be steady as well. `load_starts`: the same from the beginning of each
@@ -146,7 +146,7 @@ def _begun(
     load_starts: Sequence[Sequence[Series]],
     latest: Onset,
 ) -> list[Series]:
-    """Give all throughputs that were seen from a load's beginning on.
+    """Return all throughputs that were seen from a load's beginning on.
 
     A variant that needs no warm-up begins the load after a fresh start as it does later.
     """
@@ -178,7 +178,7 @@ def cut_slot(
 def _window(
     memory_s: float, period_s: float | None, throughput_rps: float, needs: Needs
 ) -> tuple[float, str]:
-    """Give the window's length and what asked for it; whole periods where there is a cycle."""
+    """Return the window's length and what asked for it; whole periods where there is a cycle."""
     wishes = [
         (SHORTEST_WINDOW_S, "stable throughput, the minimum"),
         (
@@ -204,7 +204,7 @@ def _window(
 
 
 def _ramp_up_s(load_starts: Sequence[Series], window_s: float, memory_s: float) -> float:
-    """Give the ramp-up after which throughput doesn't depend on the load's beginning any more.
+    """Return the ramp-up after which throughput doesn't depend on the load's beginning any more.
 
     In the median of the starts (Welch, "The statistical analysis of simulation results", 1983,
     takes their mean, which a stall in one of them moves) all windows that begin there, or within a
@@ -242,21 +242,21 @@ def _ramp_up_s(load_starts: Sequence[Series], window_s: float, memory_s: float) 
 def bursts_may_end(throughputs: Sequence[float], *, rests: bool) -> bool:
     """Whether another burst would hardly make a variant faster.
 
-    `rates`: of each burst so far. `rests`: whether its servers had nothing left to do at the end of
-    the last pause.
+    `throughputs`: of each burst so far. `rests`: whether its servers had nothing left to do at the
+    end of the last pause.
     """
     return rests and len(throughputs) > 1 and throughputs[-1] <= throughputs[-2] * exp(LEVEL)
 
 
 def looked_s(throughput_rps: float, least_s: float) -> float:
-    """Give how long a look after bursts takes, of a variant with such a throughput."""
+    """Return how long a look after bursts takes, of a variant with such a throughput."""
     responses = 2 * FEWEST_WINDOWS * FEWEST_RESPONSES
     wanted_s = (1 + SPARE) * responses / throughput_rps if throughput_rps else inf
     return min(max(wanted_s, least_s), SLOW_TIMES * least_s)
 
 
 def gain(after_bursts: Series, continuous: Sequence[Series]) -> float:
-    """Give ln of how much higher throughput is after bursts than after any load without a break.
+    """Return ln of how much higher throughput is after bursts than after any load without a break.
 
     Of each the last part is compared, as long as half of what was seen after bursts. 0 where the
     difference is small, or may be chance.
@@ -274,7 +274,7 @@ def gain(after_bursts: Series, continuous: Sequence[Series]) -> float:
 
 
 def worth(after_bursts: Sequence[Series], continuous: Sequence[Sequence[Series]]) -> str:
-    """Say what bursts are worth to a variant; nothing where pauses make no difference.
+    """Describe what bursts are worth to a variant; nothing where pauses make no difference.
 
     The throughput comes first in each look, and CPU per request after it, where that is known.
     It has the last word: other programs on the servers' CPUs change the throughput, and hardly
@@ -299,19 +299,18 @@ def worth(after_bursts: Sequence[Series], continuous: Sequence[Sequence[Series]]
 
 
 def _inverse(series: Series) -> Series:
-    """Turn CPU per request into requests per CPU time."""
     return Series(series.window_s, -series.logs)
 
 
 def _level(series: Series, size: int) -> tuple[float, float]:
-    """Give the mean of the last windows, and its variance."""
+    """Return the mean of the last windows, and its variance."""
     logs = series.cleaned().logs[-size:]
     memory = autocorrelation_time(logs)
     return float(logs.mean()), memory * float(logs.var(ddof=1)) / len(logs)
 
 
 def in_bursts(steady: Pilot, bursts: int, after: Sequence[Series], why: str) -> Pilot:
-    """Give what a pilot found with a warm-up of so many bursts, after which `after` was seen."""
+    """Return what a pilot found with a warm-up of so many bursts, after which `after` was seen."""
     settled = latest_onset(after)
     return steady.replace(
         warmup_s=bursts * BURST_S,

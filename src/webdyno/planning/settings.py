@@ -35,7 +35,7 @@ COUNTED_S = 0.3
 
 @derived
 def slot_settings(data: PointData) -> SlotSettings:
-    """Give the settings of a point's next round, from what is on record of that point.
+    """Return the settings of a point's next round, from what is on record of that point.
 
     Variants that may be equal have equal ones: see `_even_out`. Where samples are taken all warm up
     in a slot of their own, in which their system calls are counted.
@@ -55,7 +55,7 @@ def slot_settings(data: PointData) -> SlotSettings:
 
 
 def _adjustment(data: PointData) -> SlotSettings | None:
-    """Give the settings of the last adjustment that has any: they hold until the next one."""
+    """Return the settings of the last adjustment that has any: they hold until the next one."""
     for record in reversed(data.records):
         if isinstance(record, AdjustmentRecord) and record.settings is not None:
             return record.settings
@@ -63,7 +63,7 @@ def _adjustment(data: PointData) -> SlotSettings | None:
 
 
 def _even_out(settings: SlotSettings, experiment: Experiment) -> SlotSettings:
-    """Give variants that are measured alike what the one needs that needs most.
+    """Return variants that are measured alike what the one needs that needs most.
 
     A pilot may find that one of two equal servers has to warm up, and the other not. Measured so,
     they differ: a JIT compiler's warm-up made two equal baselines of a gate differ by 38%.
@@ -90,7 +90,7 @@ def _even_out(settings: SlotSettings, experiment: Experiment) -> SlotSettings:
 
 
 def _found_settings(data: PointData) -> SlotSettings:
-    """Give the settings that pilots and user ask for.
+    """Return the settings that pilots and user ask for.
 
     Warm-up and ramp-up are each variant's own. The window is that of the variant that needs most,
     the same for all, so that interference with each variant is alike.
@@ -130,7 +130,7 @@ def _found_settings(data: PointData) -> SlotSettings:
 
 
 def _first_alike(data: PointData, seen: Mapping[str, Seen]) -> dict[str, list[Seen]]:
-    """Give for each variant what was seen of it, or of one that is measured alike; or nothing."""
+    """Return for each variant what was seen of it, or of one that is measured alike; or nothing."""
     alike = question_of(data.experiment).measured_alike
     return {
         variant: [seen[other] for other in alike(variant) if other in seen][:1]
@@ -139,7 +139,7 @@ def _first_alike(data: PointData, seen: Mapping[str, Seen]) -> dict[str, list[Se
 
 
 def warmups_may_take_s(data: PointData, start_s: Mapping[str, float]) -> float:
-    """Give how long all warm-ups of a round may take together.
+    """Return how long all warm-ups of a round may take together.
 
     A third of what starts leave, where the fewest rounds of the question fill the time limit.
     `start_s`: the starts seen so far, by variant; others count as fast.
@@ -151,7 +151,7 @@ def warmups_may_take_s(data: PointData, start_s: Mapping[str, float]) -> float:
 
 
 def _longest_warmup_s(data: PointData) -> float:
-    """Give how long one warm-up may take, so that all of those that pilots ask for have time.
+    """Return how long one warm-up may take, so that all of those that pilots ask for have time.
 
     Short ones are kept, and long ones get what these leave in equal parts.
     """
@@ -169,7 +169,7 @@ def _longest_warmup_s(data: PointData) -> float:
 
 
 def window_for_bursts_s(experiment: Experiment) -> float:
-    """Give how long windows have to be at least, so that as many bursts come in each."""
+    """Return how long windows have to be at least, so that as many bursts come in each."""
     loads = (experiment.load_of(variant) for variant in experiment.variants)
     return BURSTS_IN_WINDOW * max(load.burst_gap_s for load in loads)
 
@@ -197,7 +197,7 @@ def _quick(settings: SlotSettings, data: PointData) -> SlotSettings:
 
 
 def _as_asked(settings: SlotSettings, data: PointData) -> SlotSettings:
-    """Give short windows another length, and have few of them, where the question says so.
+    """Return short windows another length, and have few of them, where the question says so.
 
     Longer windows have a reason, such as slow responses, for which they are kept.
     """
@@ -213,7 +213,7 @@ def _as_asked(settings: SlotSettings, data: PointData) -> SlotSettings:
 
 
 def slots_per_variant(data: PointData) -> int:
-    """Give the slots of each variant in a point's next round.
+    """Return the slots of each variant in a point's next round.
 
     After a pilot the first rounds have the fewest that are balanced, since six of them are enough
     for a clear difference; what isn't clear then gets more, where that saves time, and where the
@@ -243,14 +243,14 @@ def _fits(slots: int, data: PointData) -> bool:
 
 
 def starts_s(data: PointData) -> dict[str, float]:
-    """Give how long the starts took that pilots have on record, by variant."""
+    """Return how long the starts took that pilots have on record, by variant."""
     looked_at = (record for record in data.records if isinstance(record, PilotRecord))
     return {pilot.variant: pilot.start_s for pilot in looked_at if pilot.start_s is not None}
 
 
 @derived
 def pilots(data: PointData) -> dict[str, Pilot]:
-    """Give what the pilots of a point found, by variant."""
+    """Return what the pilots of a point found, by variant."""
     return {
         record.variant: record.found for record in data.records if isinstance(record, PilotRecord)
     }

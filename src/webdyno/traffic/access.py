@@ -92,7 +92,7 @@ class NoRequest(Exception):  # noqa: N818 (a line, not an error of ours)
 
 
 def request_line(request: bytes) -> tuple[bytes, bytes]:
-    """Give method and target of `GET /path HTTP/1.1`; raise NoRequest."""
+    """Return method and target of `GET /path HTTP/1.1`; raise NoRequest."""
     words = request.split(b" ")
     if len(words) not in {2, 3} or not words[0].isalpha():
         raise NoRequest("holds no request such as GET /path HTTP/1.1")
@@ -101,7 +101,7 @@ def request_line(request: bytes) -> tuple[bytes, bytes]:
 
 @lru_cache(maxsize=65536)
 def address_of(word: bytes) -> bytes:
-    """Give an address of IPv4 or IPv6 without its port; empty for anything else."""
+    """Return an address of IPv4 or IPv6 without its port; empty for anything else."""
     match = _PORT.fullmatch(word)
     bare = (match[1] or match[2] or b"") if match else word
     try:
@@ -112,13 +112,13 @@ def address_of(word: bytes) -> bytes:
 
 
 def forwarded_client(listed: bytes) -> bytes:
-    """Give the client of `X-Forwarded-For: client, proxy, …`; empty where it is no such list."""
+    """Return the client of `X-Forwarded-For: client, proxy, …`; empty where it is no such list."""
     addresses = [address_of(word.strip()) for word in listed.split(b",")]
     return addresses[0] if all(addresses) else b""
 
 
 def client(address: bytes, listed: bytes) -> tuple[bytes, Sequence[str]]:
-    """Give who asked: a proxy's X-Forwarded-For counts before the proxy's own address."""
+    """Return who asked: a proxy's X-Forwarded-For counts before the proxy's own address."""
     behind = forwarded_client(listed) if listed not in _NOBODY else b""
     return (behind, (FORWARDED,)) if behind else (address_of(address) or address, ())
 
@@ -161,7 +161,7 @@ def moment(value: object) -> float:
 
 
 def stamp(text: bytes) -> float | None:
-    """Give the first time in what stands before a line, such as docker's; None without one."""
+    """Return the first time in what stands before a line, such as docker's; None without one."""
     match = _STAMP.search(text)
     try:
         return moment_of(match[0].decode().replace(",", ".")) if match else None
@@ -246,7 +246,7 @@ def took_of_number(value: object, unit_s: float = 1.0) -> float | None:
 
 
 def took_in_bounds(seconds: float) -> float | None:
-    """Give a time that a response can have taken; None for any other."""
+    """Return a time that a response can have taken; None for any other."""
     return seconds if 0 <= seconds <= LONGEST_S else None
 
 

@@ -68,13 +68,13 @@ def zipf_exponent(counts: Whole) -> Exponent:
 
 
 def zipf_shares(paths: int, exponent: float) -> Floats:
-    """Give the shares of the ranks 1 to `paths`."""
+    """Return the shares of the ranks 1 to `paths`."""
     weights = np.arange(1, paths + 1, dtype=np.float64) ** -exponent
     return np.asarray(weights / weights.sum(), dtype=np.float64)
 
 
 def popularity(asked_id: Whole, paths: int) -> Popularity:
-    """Say how requests, in order of time, are spread over paths, and which law fits better."""
+    """Describe how requests, in order of time, are spread over paths; choose the law that fits."""
     counts = np.bincount(asked_id, minlength=paths)
     exponent = zipf_exponent(counts)
     loss = zipf_loss(asked_id, paths)
@@ -85,7 +85,7 @@ def popularity(asked_id: Whole, paths: int) -> Popularity:
 
 
 def zipf_loss(asked_id: Whole, paths: int) -> float:
-    """Fit both laws to every other request; give what Zipf's says worse of the rest, in nats."""
+    """Fit both laws to every other request; return Zipf's loss for the rest, in nats."""
     fitted = np.bincount(asked_id[::2], minlength=paths)
     others = np.bincount(asked_id[1::2], minlength=paths)
     if not others.sum():
@@ -96,7 +96,7 @@ def zipf_loss(asked_id: Whole, paths: int) -> float:
 
 
 def _zipf_by_path(counts: Whole, exponent: float) -> Floats:
-    """Give each path the share of its rank; paths of one count share those of their ranks."""
+    """Return each path the share of its rank; paths of one count share those of their ranks."""
     _, group, sizes = np.unique(-counts, return_inverse=True, return_counts=True)
     begins = np.concatenate(([0], np.cumsum(sizes)[:-1]))
     together = np.add.reduceat(zipf_shares(len(counts), exponent), begins)
@@ -133,19 +133,19 @@ def mix(log: Log, spread: Popularity) -> Mix:
 
 
 def spread_of_known(values: Floats) -> Spread | None:
-    """Give the spread of those that are no NaN; None where there are none."""
+    """Return the spread of those that are no NaN; None where there are none."""
     known = values[~np.isnan(values)]
     return spread_of(known) if len(known) else None
 
 
 def spread_of(values: Floats | Whole) -> Spread:
-    """Give mean and percentiles."""
+    """Return mean and percentiles."""
     p50, p90, p99 = (float(value) for value in np.percentile(values, [50, 90, 99]))
     return Spread(mean=float(values.mean()), p50=p50, p90=p90, p99=p99)
 
 
 def arrivals(time_s: Floats) -> Arrivals:
-    """Say when requests came; times are in order."""
+    """Describe when requests came; times are in order."""
     span_s = float(time_s[-1] - time_s[0])
     hours = np.bincount((time_s // HOUR_S).astype(np.int64) % 24, minlength=24) / len(time_s)
     windows = {name: dispersion(time_s, length_s) for name, length_s in WINDOWS_S.items()}
@@ -158,7 +158,7 @@ def arrivals(time_s: Floats) -> Arrivals:
 
 
 def dispersion(time_s: Floats, window_s: float) -> float | None:
-    """Give the index of dispersion for counts (Cox and Lewis 1966): variance over mean.
+    """Return the index of dispersion for counts (Cox and Lewis 1966): variance over mean.
 
     None for fewer than 20 full windows. Rates that change over the day raise it, with long windows
     most.
@@ -172,7 +172,7 @@ def dispersion(time_s: Floats, window_s: float) -> float | None:
 
 
 def sessions(time_s: Floats, client_id: Whole) -> tuple[Sessions, Whole]:
-    """Say what clients do in one go, and give the requests of each session."""
+    """Describe what clients do in one go, and return the requests of each session."""
     order = np.lexsort((time_s, client_id))
     clients, times = client_id[order], time_s[order]
     pauses = np.diff(times)
@@ -287,7 +287,7 @@ def _reuse(source: Log, chosen: Mix) -> Agreement:
 
 
 def reuse_distances(asked_id: Whole) -> list[int]:
-    """Give how many other paths were requested since the same one last was, where it was.
+    """Return how many other paths were requested since the same one last was, where it was.
 
     The LRU stack distance of Mattson et al. 1970: a cache of more paths would still have had it.
     """

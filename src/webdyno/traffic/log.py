@@ -100,7 +100,7 @@ class Log:
         return len(self.time_s)
 
     def by_asked(self) -> Iterator[tuple[RequestKey, Whole]]:
-        """Give all that was requested, each with the numbers of its requests."""
+        """Return all that was requested, each with the numbers of its requests."""
         order = np.argsort(self.asked_id, kind="stable")
         bounds = np.searchsorted(self.asked_id[order], np.arange(len(self.asked) + 1))
         for nth, asked in enumerate(self.asked):
@@ -184,7 +184,7 @@ class LogBuilder:
         return MOST_CLIENTS  # all further ones together: memory stays bounded
 
     def _id(self, access: Access) -> int | None:
-        """Give the number of what was requested; None, and count it, where that can't be."""
+        """Return the number of what was requested; None, and count it, where that can't be."""
         target = self.privacy.distinct_target(access.target)
         logged = access.method, target, access.body, access.content_type
         if logged in self._as_logged:
@@ -282,7 +282,7 @@ def _is_probe(agent: bytes) -> bool:
 
 
 def _alike(paths: Sequence[str]) -> list[str]:
-    """Give the first paths that differ in capitals alone."""
+    """Return the first paths that differ in capitals alone."""
     seen: dict[str, str] = {}
     for path in paths:
         if (other := seen.setdefault(path.lower(), path)) != path:

@@ -70,11 +70,11 @@ class Privacy:
         self.hidden: Counter[str] = Counter()
 
     def client(self, name: bytes) -> bytes:
-        """Give a short name for a client, of which nobody can say who it was."""
+        """Return a short name for a client, of which nobody can say who it was."""
         return blake2b(name, digest_size=8, key=self._salt).digest()
 
     def distinct_target(self, target: bytes) -> bytes:
-        """Give what of a target distinguishes requests: without its query, if that is dropped."""
+        """Return what of a target distinguishes requests: without its query, if that is dropped."""
         before, mark, query = target.partition(b"?")
         if not mark:
             return target
@@ -85,7 +85,7 @@ class Privacy:
         return target if self._queries == "keep" else before
 
     def path(self, asked: bytes) -> str:
-        """Give a path as experiments have it; raise ValueError, UserError where it is none."""
+        """Return a path as experiments have it; raise ValueError, UserError where it is none."""
         text = _ESCAPED.sub(
             lambda escaped: f"%{escaped[1] or format(ord(escaped[2]), 'X')}",
             asked.decode(errors="replace"),
@@ -126,7 +126,7 @@ class Privacy:
         return self._hash(name.encode(errors="replace"))
 
     def body(self, body: bytes, kind: str) -> bytes:
-        """Give what a request sent, with variables in the place of personal fields."""
+        """Return what a request sent, with variables in the place of personal fields."""
         return without_personal(body, kind, self._variable)
 
     def _variable(self, field: str) -> str:

@@ -218,7 +218,7 @@ class _OneLog:
 
 
 def _lines(file: BinaryIO, name: str) -> Iterator[bytes]:
-    """Give lines; of one that is too long the beginning, one byte longer than the longest."""
+    """Return lines; of one that is too long the beginning, one byte longer than the longest."""
     while line := file.readline(LONGEST_LINE + 1):
         yield line
         bytes_of_it = len(line)

@@ -33,7 +33,7 @@ class Manner:
 
 
 def load_keys(workload: Workload, chosen: Mix, manner: Manner) -> dict[str, Any]:
-    """Give the keys of `[load]`."""
+    """Return the keys of `[load]`."""
     arrivals, pause_s = workload.arrivals, workload.sessions.pause_s
     keys: dict[str, Any] = {} if chosen.zipf is None else {"zipf": round(chosen.zipf, 4)}
     if manner.loop == "open":
@@ -53,7 +53,7 @@ def load_keys(workload: Workload, chosen: Mix, manner: Manner) -> dict[str, Any]
 
 
 def connections(log: Log) -> ConnectionUse | None:
-    """Say how connections were used; None where the log doesn't say of each request."""
+    """Describe how connections were used; None where the log doesn't say of each request."""
     first = int((log.connection == 1).sum())
     if (log.connection < 0).any() or not first:
         return None
@@ -61,7 +61,7 @@ def connections(log: Log) -> ConnectionUse | None:
 
 
 def request_entries(log: Log, chosen: Mix) -> list[dict[str, Any]]:
-    """Give the entries of `[[requests]]`."""
+    """Return the entries of `[[requests]]`."""
     statuses = _usual_statuses(log)
     scale = 100 / chosen.shares.sum()
     entries = []
@@ -81,7 +81,7 @@ def request_entries(log: Log, chosen: Mix) -> list[dict[str, Any]]:
 
 
 def _usual_statuses(log: Log) -> dict[int, int]:
-    """Give what each was answered with most often, responses apart that a condition requested."""
+    """Return what each was answered with most often, responses apart that a condition requested."""
     is_whole = (log.status != PARTIAL) & (log.status != NOT_MODIFIED)
     pairs, counts = np.unique(
         np.stack((log.asked_id[is_whole], log.status[is_whole])), axis=1, return_counts=True
@@ -93,7 +93,7 @@ def _usual_statuses(log: Log) -> dict[int, int]:
 def traffic_toml(
     workload: Workload, load: dict[str, Any], requests: list[dict[str, Any]], speed: float
 ) -> str:
-    """Give `traffic.toml`: a part of an experiment, and what it was made from."""
+    """Return `traffic.toml`: a part of an experiment, and what it was made from."""
     fitted = workload.model_dump(exclude_none=True)
     as_fast = "" if speed == 1 else f", {speed:g} times as fast"
     return (
@@ -106,7 +106,7 @@ def traffic_toml(
 
 
 def replay_of(log: Log, chosen: Mix) -> Replay:
-    """Give when each request of a log came, and which of the load's requests it is.
+    """Return when each request of a log came, and which of the load's requests it is.
 
     What the load has no request for is replaced by the one that stands for it, of the nearest rank.
     Raise UserError for a log that can't be replayed.
@@ -125,7 +125,7 @@ def replay_of(log: Log, chosen: Mix) -> Replay:
 
 
 def _standing_for(log: Log, chosen: Mix) -> Whole:
-    """Give, by number of what was asked, the number of the load's request."""
+    """Return, by number of what was asked, the number of the load's request."""
     counts = np.bincount(log.asked_id, minlength=len(log.asked))
     rank = np.empty(len(counts), dtype=np.int64)
     rank[np.argsort(-counts, kind="stable")] = np.arange(len(counts))
@@ -210,7 +210,7 @@ def traffic_of(
 
 
 def facts_of(log: Workload) -> Iterator[tuple[str, str]]:
-    """Say what a log has, name by name."""
+    """Yield what a log has, name by name."""
     popularity, sessions, arrivals = log.popularity, log.sessions, log.arrivals
     yield "requests", f"{text.number(log.requests)} in {text.duration(arrivals.span_s)}"
     yield "rate", f"{text.significant(arrivals.rate_per_s)} per second"
@@ -255,7 +255,7 @@ def facts_of(log: Workload) -> Iterator[tuple[str, str]]:
 
 
 def agreement_words(agreement: Agreement) -> tuple[str, str, str, str]:
-    """Say of a figure what it is in the log and in the load, and whether these agree."""
+    """Return a figure's name, its values in the log and in the load, and whether these agree."""
     agrees = {True: "agree", False: "differ", None: "inconclusive"}[agreement.agrees]
     log, load = (
         text.MISSING if value is None else text.significant(value)

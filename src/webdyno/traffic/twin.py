@@ -122,7 +122,7 @@ def write_twin(folder: Path, twin: Twin) -> None:
 
 
 def _sizes(log: Log) -> dict[str, int]:
-    """Give each path's median size, of responses in full to a GET if there are any.
+    """Return each path's median size, of responses in full to a GET if there are any.
 
     Paths whose size is unknown have the median of all. Raise UserError where all are.
     """
@@ -157,7 +157,7 @@ def _file(path: str, is_page: bool) -> str | None:
 
 
 def page_costs(log: Log) -> dict[str, float]:
-    """Give the seconds that a path's responses took, the median, where files take less.
+    """Return the seconds that a path's responses took, the median, where files take less.
 
     Paths with few responses have the median of all such whose names end alike. Nothing of what is a
     file by its name: its time is that of a client that reads it.
@@ -192,12 +192,12 @@ def _ending(path: str) -> str:
 
 
 def cost_of_each(log: Log, costs: dict[str, float]) -> Floats:
-    """Give the seconds by number of what was asked; files cost none."""
+    """Return the seconds by number of what was asked; files cost none."""
     return np.array([costs.get(asked.path, 0.0) for asked in log.asked])
 
 
 def pages_of(log: Log, chosen: Mix, costs: dict[str, float], rate_per_s: float) -> Pages | None:
-    """Say what of a load at this rate is pages; None where nothing is."""
+    """Return what of a load at this rate is pages; None where nothing is."""
     cost_s = cost_of_each(log, costs)[chosen.ids]
     shares = chosen.shares / chosen.shares.sum()
     is_page = cost_s > 0

@@ -37,7 +37,7 @@ def _openings() -> re.Pattern[str]:
 
 
 def opened_by(text: str) -> Tool | None:
-    """Give the tool that begins an output with such a line."""
+    """Return the tool that begins an output with such a line."""
     match = _openings().match(text)
     if not match or not match.lastgroup:
         return None
@@ -45,7 +45,7 @@ def opened_by(text: str) -> Tool | None:
 
 
 def after_all(tool: Tool, text: str) -> Tool:
-    """Give the tool that an output is of, now that this line follows what two tools begin with."""
+    """Return the tool that an output is of, now that this line follows an opening of two tools."""
     for other in tools():
         if other.looks_like == tool.name and re.match(other.sure_by, text):
             return other

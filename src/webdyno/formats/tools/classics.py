@@ -148,7 +148,7 @@ def _h2load(facts: Facts, figures: Figures) -> Figures:
 
 
 def _columns(facts: Facts, key: str) -> dict[str, str]:
-    """Give the cells of a row by their headings; nothing where they don't fit."""
+    """Return the cells of a row by their headings; nothing where they don't fit."""
     heads = facts.texts.get("columns", COLUMNS_OF_OLD).removesuffix("+/- sd").split()
     cells = facts.texts.get(key, "").split()
     return dict(zip(heads, cells, strict=False)) if len(cells) == len(heads) + 1 else {}

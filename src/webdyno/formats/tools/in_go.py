@@ -151,7 +151,7 @@ def _vegeta(facts: Facts, _: Figures) -> Figures:
 
 
 def _longest_above_ms(facts: Facts) -> float | None:
-    """Give where the highest bucket with a response begins, of a histogram of the same requests."""
+    """Return where the highest bucket with a response begins, in a histogram of all requests."""
     filled = [in_ms(low) or 0.0 for low, count in facts.parts.items() if count]
     return (
         max(filled) if filled and sum(facts.parts.values()) == facts.integer("requests") else None
@@ -206,7 +206,6 @@ def _vegeta_json(parsed: Fields) -> Figures | None:
 
 
 def _uncounted_errors(errors: object) -> dict[str, int]:
-    """Give the errors, which aren't counted."""
     listed = errors if isinstance(errors, list) else []
     return {error: 0 for error in listed[:MOST_ROWS] if isinstance(error, str)}
 

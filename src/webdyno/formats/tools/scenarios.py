@@ -63,7 +63,7 @@ ARTILLERY = Tool(
 
 
 def _gatling_row(label: str, total: str = "", failed: str = "") -> str:
-    """Give `label   6000 (OK=6000   KO=0 )` and since 3.14 `label (ms)  |  6,000 |  6,000 |  0`."""
+    """Match `label  6000 (OK=6000  KO=0 )`, and since 3.14 `label (ms)  |  6,000 |  6,000 |  0`."""
     first = f"(?P<{total}>NUM|-)" if total else r"(?:NUM|-)"
     last = f"(?P<{failed}>NUM|-)" if failed else r"(?:NUM|-)"
     unit = r"(?: \((?:ms|rps)\))?"

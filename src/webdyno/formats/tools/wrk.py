@@ -164,7 +164,7 @@ def _zrk_json(parsed: Fields) -> Figures | None:
 
 
 def _mean_rate(start: float | None, end: float | None) -> float | None:
-    """Give the mean of a ramp's rates; both are the same without a ramp."""
+    """Return the mean of a ramp's rates; both are the same without a ramp."""
     return start if start is None or end is None else (start + end) / 2
 
 
