@@ -26,6 +26,7 @@ from webdyno.launch.consent import (
     agree_to_foreign,
     agree_to_own,
     agree_to_secrets,
+    project_around,
     provide,
 )
 from webdyno.measure.folder import RunFolder
@@ -315,3 +316,15 @@ def test_a_run_of_somebody_else_is_sent_no_variable_of_yours(tmp_path: Path) -> 
     with pytest.raises(UserError, match=r"the run is somebody else's, .* MY_TOKEN"):
         agree_to_secrets([its], [asking], caller(yes=True), of_others=True)
     agree_to_secrets([its], [asking], caller())
+
+
+@pytest.mark.parametrize(
+    "sends",
+    ['[[requests]]\npath = "/"\nbody_file = "id_rsa"', '[load.headers]\nCookie = "${env:COOKIE}"'],
+)
+def test_who_may_run_nothing_has_nothing_of_a_project_sent(tmp_path: Path, sends: str) -> None:
+    """As an agent's tools, in a repository whose author chose the names."""
+    (tmp_path / "webdyno.toml").write_text(f'[app]\nstart = "./s --f ${{env:X}}"\n{sends}\n')
+    assert project_around(tmp_path, caller())
+    with pytest.raises(UserError, match=r"which whoever started these tools has not allowed"):
+        project_around(tmp_path, replace(caller(), allows_commands=False))

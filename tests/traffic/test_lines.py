@@ -222,3 +222,11 @@ def test_of_a_cut_gzip_file_what_is_there_is_read(tmp_path: Path) -> None:
 
 def _log(path: Path) -> Log:
     return read_logs([path], LogSelection(), Privacy("drop", "hash"))
+
+
+@pytest.mark.parametrize("word", ["x" * 65_000, "1:" * 32_000, ":1" * 32_000])
+def test_words_without_an_end_are_passed_over(word: str) -> None:
+    """From each of their letters to the end, they would take minutes."""
+    for _ in range(20):
+        with suppress(NoRequest, ValueError):
+            read_line(word.encode())

@@ -23,7 +23,13 @@ from webdyno.core.request import WrittenRequest
 from webdyno.core.stack import Site, Stack
 from webdyno.core.sweep import plan_points
 from webdyno.launch.caller import Caller
-from webdyno.launch.consent import agree_to_own, provide, refuse_commands_of, refuse_own_systems
+from webdyno.launch.consent import (
+    agree_to_own,
+    project_around,
+    provide,
+    refuse_commands_of,
+    refuse_own_systems,
+)
 from webdyno.systems.names import LONGEST_NAME, NamedSystem, variant_names
 
 USUAL_OBJECTIVES = ("p99<50ms",)
@@ -155,12 +161,12 @@ def one_system(
     `own` are keys of its variant, where it is one of the user's own.
     """
     from webdyno.systems.kinds import is_revision
-    from webdyno.systems.project import Project, ProjectSource
+    from webdyno.systems.project import ProjectSource
 
     variants = {name: {"stack": name, **own}}
     spoken = CommandLine({"variants": variants, "load": dict(load)}, {("variants", name): name})
     folder = Path(str(own.get("dir", ""))).absolute()
-    project = Project.around(folder) if is_revision(name) else None
+    project = project_around(folder, caller) if is_revision(name) else None
     source = ProjectSource(spoken, project) if project else spoken
     draft = Draft.of(source, overrides)
     resolved, joined = _resolved(draft, catalogue, Path.cwd(), caller)
@@ -211,7 +217,7 @@ def arranged(
     others than the systems give.
     """
     from webdyno.systems.kinds import is_own, is_revision
-    from webdyno.systems.project import Project, ProjectSource
+    from webdyno.systems.project import ProjectSource
     from webdyno.systems.variants import understood
 
     if asked.paths and asked.traffic:
@@ -234,7 +240,7 @@ def arranged(
     spoken = CommandLine({**spoken.data, **more.data}, {**spoken.flags, **more.flags})
     folder = Path(str(asked.own.get("dir", ""))).absolute()
     of_revisions = any(map(is_revision, given))
-    project = Project.around(folder) if of_revisions else None
+    project = project_around(folder, caller) if of_revisions else None
     source = ProjectSource(spoken, project) if project else spoken
     draft = Draft.of(source, asked.overrides)
     experiment, catalogue = checked_with_own(draft, catalogue, Path.cwd(), caller)

@@ -26,6 +26,7 @@ from webdyno.launch.caller import Caller
 
 if TYPE_CHECKING:
     from webdyno.measure.first_look import Unlike
+    from webdyno.systems.project import Project
 
 AGREED_FILE = "agreed-catalogues"
 _UNKEPT = set[str]()
@@ -108,6 +109,21 @@ def refuse_reading(asked: object, caller: Caller) -> None:
             raise _refused(secret[0], "is a variable of your environment")
         if re.fullmatch(r"(.+_)?file", key_parts(key)[-1]):
             raise _refused(f"{key} = {text}", "is a file of yours")
+
+
+def project_around(folder: Path, caller: Caller) -> "Project | None":
+    """Find the `webdyno.toml` around a folder.
+
+    Raise UserError where it has files or variables of yours sent, and the caller may not: a
+    repository that an agent works in could have named them.
+    """
+    from webdyno.systems.project import APP, Project
+
+    project = Project.around(folder)
+    if project is not None:
+        data = project.file.data
+        refuse_reading({key: value for key, value in data.items() if key != APP}, caller)
+    return project
 
 
 def _keyed_texts(value: object, key: str = "") -> Iterator[tuple[str, str]]:

@@ -17,7 +17,6 @@ from webdyno.core.files import (
     FOLDER,
     MIB,
     checked_files,
-    everything_below,
     folder_inside,
     opened,
     reading,
@@ -52,11 +51,12 @@ def keep_for_repeating(folder: Path, experiment: Experiment, catalogue: Catalogu
                 _copy(part, kept / kind / part.name)
             for service in _services(variants):
                 _copy_neighbours(service, kept / "services")
-            for service in _services(variants):
-                if service.own:
-                    _leave_to_owner(kept / "services" / service.folder.name, service.folder)
             if catalogue.kept_in:
                 _leave_to_owner(kept, catalogue.kept_in)
+            else:
+                for service in _services(variants):
+                    if service.own:
+                        _leave_to_owner(kept / "services" / service.folder.name, service.folder)
     except OSError as error:
         raise OperationError(
             f"{folder}: the catalog's part in this run can't be kept there: {error}"
@@ -83,10 +83,20 @@ def _new_folder(folder: Path, name: str) -> Iterator[Path]:
 
 
 def _leave_to_owner(copy: Path, source: Path) -> None:
-    """Leave a copy to whom the original belongs: as him run the programs that it names."""
-    if owner := owner_of(source):
-        for path in (*everything_below(copy), copy):
-            os.chown(path, owner.uid, owner.gid, follow_symlinks=path == copy)
+    """Leave a copy to whom the original belongs: as him run the programs that it names.
+
+    From the bottom up, so that he can exchange nothing before all that is in it is his.
+    """
+    if (owner := owner_of(source)) is None:
+        return
+    place = os.open(copy, FOLDER)
+    try:
+        for _, folders, files, inner in os.fwalk(".", topdown=False, dir_fd=place):
+            for name in (*folders, *files):
+                os.chown(name, owner.uid, owner.gid, dir_fd=inner, follow_symlinks=False)
+        os.chown(f"/proc/self/fd/{place}", owner.uid, owner.gid)
+    finally:
+        os.close(place)
 
 
 def is_kept(folder: Path) -> bool:

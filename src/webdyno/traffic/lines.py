@@ -35,7 +35,7 @@ _PROXY_MANAGER = re.compile(
     + QUOTED
 )
 _HAPROXY = re.compile(
-    rb"(\S+):\d+ \[(\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d\.\d{1,6})\] \S+ \S+ "
+    rb"(?<!\S)(\S+):\d+ \[(\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d\.\d{1,6})\] \S+ \S+ "
     rb"(?:-?\d+/){3}(-?\d{1,9})/\+?-?\d+ (-?\d{1,3}) \+?(\d{1,18}) \S+ \S+ \S{4} \S+ \S+ "
     rb'([^"]*)"([^"\r\n]*)"?'
 )
@@ -238,7 +238,7 @@ _ENVOY = re.compile(
 _FIRST_QUOTED = re.compile(rb'\s*"([^"]*)"')
 MOST_WORDS = 64
 """Before the time, from its end, that are looked at."""
-_UVICORN = re.compile(rb"(\S+):\d+ - " + QUOTED + rb" (\d{3})\b")
+_UVICORN = re.compile(rb"(?<!\S)(\S+):\d+ - " + QUOTED + rb" (\d{3})\b")
 _NEEDED = ("date", "time", "cs-method", "cs-uri-stem", "sc-status")
 READ = (
     "common and combined format, JSON of nginx, Caddy, Traefik and Envoy, Nginx Proxy Manager, "

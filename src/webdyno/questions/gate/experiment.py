@@ -30,6 +30,7 @@ from webdyno.core.run import CONFIRMATION_FOLDER
 from webdyno.history.file import check_history, check_rate
 from webdyno.launch.arrangement import Arrangement, checked_with_own, common_site
 from webdyno.launch.caller import Caller
+from webdyno.launch.consent import project_around
 
 if TYPE_CHECKING:
     from webdyno.launch.measure import MeasuredRun
@@ -76,7 +77,7 @@ def asked_gate(
     asked: AskedGate, catalogue: Catalogue, caller: Caller
 ) -> Arrangement | GateJudgement:
     """Make the experiment of a gate; or its answer where no change is left to be measured."""
-    from webdyno.systems.project import Project, ProjectSource
+    from webdyno.systems.project import ProjectSource
 
     if asked.paths and asked.traffic:
         raise UserError(
@@ -95,7 +96,7 @@ def asked_gate(
     if asked.history is not None:
         check_history(asked.history, old.name, caller.named("--history"))
     served = asked.site or common_site(catalogue, new.stack, old.stack).name
-    project = Project.around(Path.cwd())
+    project = project_around(Path.cwd(), caller)
     endpoints = _endpoints(asked, None if asked.paths else project, caller)
     spoken = _experiment(old, new, asked, served, tolerated, project, endpoints)
     source: Source = ProjectSource(spoken, project) if project else spoken
