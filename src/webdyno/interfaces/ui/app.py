@@ -36,9 +36,8 @@ from webdyno.core.format import duration, percent
 from webdyno.core.records import SlotRecord
 from webdyno.evidence.point_data import PointData
 from webdyno.interfaces.ui.guard import REPORT, REPORTS, Addresses, Defect, Guard
-from webdyno.interfaces.ui.runs import Runs, Starter, page_of, seen, state_of
+from webdyno.interfaces.ui.runs import Runs, Starter, Version, page_of, seen, state_of, version_of
 from webdyno.measure.folder import RunFolder
-from webdyno.measure.records_file import RECORDS_FILE
 from webdyno.media.document import Document
 from webdyno.media.page import draw_blocks, style_sheet, templates_of
 from webdyno.report.brief import summary
@@ -52,13 +51,13 @@ LOOKED_AT_S = 1.0
 
 
 async def events(folder: RunFolder) -> AsyncIterator[str]:
-    """Give server-sent events: what is known now, after each change, until the run has ended."""
-    size = -1
+    """Return server-sent events: what is known now, after each change, until the run has ended."""
+    sent: Version | None = None
     while True:
         running = state_of(folder.path) == "running"
-        now = _size(folder)
-        if now != size or not running:
-            size = now
+        version = version_of(folder.path)
+        if version != sent or not running:
+            sent = version
             state = await run_in_threadpool(snapshot, folder)
             yield f"data: {json.dumps(state | {'running': running})}\n\n"
         if not running:
@@ -66,24 +65,14 @@ async def events(folder: RunFolder) -> AsyncIterator[str]:
         await asyncio.sleep(LOOKED_AT_S)
 
 
-def _size(folder: RunFolder) -> int:
-    try:
-        return (folder.path / RECORDS_FILE).stat().st_size
-    except OSError:
-        return 0
-
-
 def snapshot(folder: RunFolder) -> dict[str, Any]:
-    """Say where a run is, and how narrow its intervals are; no verdict."""
+    """Return where a run is, and how narrow its intervals are; no verdict."""
     run = folder.data()
     slots = [record for record in run.records if isinstance(record, SlotRecord)]
-    last = slots[-1] if slots else None
-    return {
-        "points": [_point(data) for data in run.points],
-        "doing": f"round {last.round}, {last.variant}"
-        if last
-        else "each variant alone, before the rounds",
-    }
+    doing = "each variant alone, before the rounds"
+    if slots:
+        doing = f"round {slots[-1].round}, {slots[-1].variant}"
+    return {"points": [_point(data) for data in run.points], "doing": doing}
 
 
 def _point(data: PointData) -> dict[str, Any]:
@@ -122,8 +111,6 @@ OWN = ("rev:", "conf:", RUNS_ALREADY)
 
 CONFIGURATION = re.compile(r"conf:(?P<server>(?:[a-z]+:)?)(?P<file>.*?)(?P<port>(?:#[0-9]+)?)")
 
-Answer = Callable[[Request], Any]
-
 
 def make_app(
     runs: Runs, catalogue: Catalogue, starter: Starter, token: str, port: int, defect: Defect
@@ -148,10 +135,10 @@ def make_app(
         Route("/style.css", pages.style),
         Mount("/static", StaticFiles(packages=[("webdyno.interfaces.ui", "static")])),
     ]
-    refused = [Middleware(ExceptionMiddleware, handlers=_refusals(pages.message))]
+    refusing = [Middleware(ExceptionMiddleware, handlers=_refusals(pages.message))]
     return Starlette(
         routes=[
-            Mount(addresses.page(), routes=with_token, middleware=refused),
+            Mount(addresses.page(), routes=with_token, middleware=refusing),
             Route(f"/{REPORT}/{{seal}}/{{name:path}}", reports.report),
         ],
         middleware=[Middleware(Guard, addresses=addresses, port=port, defect=defect)],
@@ -159,19 +146,15 @@ def make_app(
     )
 
 
-Message = Callable[[str, int], Response]
-"""Makes a page that says what is wrong, with a status."""
+def _refusals(message: Callable[[str, int], Response]) -> Mapping[Any, ExceptionHandler]:
+    """Show errors by pages of one kind, each of a text and a status: with the token, or without."""
 
-
-def _refusals(message: Message) -> Mapping[Any, ExceptionHandler]:
-    """Have errors known by pages of one kind: those with the token, or those without."""
-
-    def refused(_: Request, error: Exception) -> Response:
+    def refuse(_: Request, error: Exception) -> Response:
         if isinstance(error, HTTPException):
             return message(error.detail, error.status_code)
         return message(str(error), 400 if isinstance(error, UserError) else 500)
 
-    return dict.fromkeys((UserError, OperationError, HTTPException), refused)
+    return dict.fromkeys((UserError, OperationError, HTTPException), refuse)
 
 
 class _Reports:
@@ -183,11 +166,11 @@ class _Reports:
         self._outside = templates_of("webdyno.interfaces.ui").get_template("outside.html")
 
     def message(self, said: str, status: int) -> Response:
-        """Say what is wrong."""
+        """Show what is wrong."""
         return HTMLResponse(self._outside.render(said=said), status)
 
     async def report(self, request: Request) -> Response:
-        """Give a run's report."""
+        """Send a run's report."""
         name = request.path_params["name"]
         if not self._is_sealed(request.path_params["seal"], name):
             raise HTTPException(403, "open the address that `webdyno ui` printed")
@@ -216,7 +199,7 @@ class _Pages:
         return HTMLResponse(made, status)
 
     def message(self, said: str, status: int) -> Response:
-        """Say what is wrong."""
+        """Show what is wrong."""
         return self._page("message.html", status, said=said)
 
     async def list(self, _: Request) -> Response:
@@ -238,7 +221,12 @@ class _Pages:
         async with request.form() as form:
             given = {key: str(form.get(key, "")).strip() for key in ASKED}
         asked = self._comparison(given)
-        own = [asked[key] for key in SYSTEMS if not self._is_known(str(asked[key]))]
+        own = [  # what runs more than webdyno has, and doesn't run already
+            asked[key]
+            for key in SYSTEMS
+            if asked[key] not in self._catalogue.stacks
+            and not str(asked[key]).startswith(RUNS_ALREADY)
+        ]
         begun = await run_in_threadpool(self._starter.begin, "compare", asked, own)
         return RedirectResponse(self._addresses.page("live", begun.name), 303)
 
@@ -254,16 +242,12 @@ class _Pages:
                 )
         if given["path"] and not given["path"].startswith("/"):
             raise UserError(f"the path {given['path']!r:.60} should begin with /")
-        systems = {key: self._served(given[name]) for key, name in SYSTEMS.items()}
+        systems = {key: self._checked_system(given[name]) for key, name in SYSTEMS.items()}
         paths = {"paths": [given["path"]]} if given["path"] else {}
         return {**systems, **paths, **{key: given[key] for key in ("site", "time") if given[key]}}
 
-    def _is_known(self, system: str) -> bool:
-        """Whether a system runs nothing but what webdyno has, or what runs already."""
-        return system in self._catalogue.stacks or system.startswith(RUNS_ALREADY)
-
-    def _served(self, system: str) -> str:
-        """Give a system as it was asked for; raise UserError for a configuration from elsewhere.
+    def _checked_system(self, system: str) -> str:
+        """Return a system as it was asked for; raise UserError for a configuration from elsewhere.
 
         A configuration can name programs that its server runs.
         """
@@ -288,34 +272,27 @@ class _Pages:
         if len(names) != 2:
             raise UserError("choose two runs of the same experiment to compare them")
         folders = sorted(map(self._runs.open, names), key=lambda name: name.head.started_at)
-        comparison = await run_in_threadpool(_compared, folders)
+        comparison = await run_in_threadpool(_compare, folders)
         drawn = draw_blocks(comparison.blocks)
         return self._page("compare.html", folders=folders, title=comparison.title, drawn=drawn)
 
     async def style(self, _: Request) -> Response:
-        """Give the reports' style sheet, which our pages have as well."""
+        """Send the reports' style sheet, which our pages have as well."""
         return PlainTextResponse(style_sheet(), media_type="text/css")
 
     async def verdict(self, request: Request) -> Response:
-        """Give a run's verdict and headline."""
+        """Send a run's verdict and headline."""
         folder = self._runs.open(request.path_params["name"])
         judged, _ = await run_in_threadpool(seen, folder)
-        verdicts = list(dict.fromkeys(point.judgement.verdict for point in judged.points))
-        return JSONResponse(
-            {
-                "verdicts": [
-                    {"sign": SIGNS[verdict], "word": verdict.value} for verdict in verdicts
-                ],
-                "headline": " ".join(
-                    judged.sentences[:1]
-                    if len(judged.points) > 1
-                    else [judged.points[0].judgement.headline]
-                ),
-            }
-        )
+        verdicts = dict.fromkeys(point.judgement.verdict for point in judged.points)
+        headline = judged.points[0].judgement.headline
+        if len(judged.points) > 1:
+            headline = next(iter(judged.sentences), "")
+        words = [{"sign": SIGNS[verdict], "word": verdict.value} for verdict in verdicts]
+        return JSONResponse({"verdicts": words, "headline": headline})
 
     async def live(self, request: Request) -> Response:
-        """Show a run while it goes on; one that has ended shows its report."""
+        """Show a run under way; one that has ended shows its report."""
         name = request.path_params["name"]
         last = self._starter.last
         begun = last if last is not None and last.name == name else None
@@ -336,7 +313,7 @@ class _Pages:
         return StreamingResponse(events(folder), media_type="text/event-stream")
 
     async def export(self, request: Request) -> Response:
-        """Give a run as a file."""
+        """Send a run as a file."""
         kind = request.path_params["kind"]
         folder = self._runs.open(request.path_params["name"])
         judged, view = await run_in_threadpool(seen, folder)
@@ -354,6 +331,6 @@ class _Pages:
         )
 
 
-def _compared(folders: Sequence[RunFolder]) -> Document:
+def _compare(folders: Sequence[RunFolder]) -> Document:
     compared = compare_sweeps(*(folder.data() for folder in folders))
     return comparison_document(folders[1].head, compared)

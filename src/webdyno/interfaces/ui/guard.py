@@ -20,7 +20,7 @@ from collections.abc import Callable
 from urllib.parse import quote
 
 import h11
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -52,11 +52,11 @@ class Addresses:
         self._token = token
 
     def page(self, *parts: str) -> str:
-        """Give the path of a page, which holds the token."""
+        """Return the path of a page, which holds the token."""
         return f"/{quote('/'.join((self._token, *parts)) if parts else f'{self._token}/')}"
 
     def report(self, name: str) -> str:
-        """Give the path of a run's report, which holds its seal and no token."""
+        """Return the path of a run's report, which holds its seal and no token."""
         return f"/{REPORT}/{self._seal(name)}/{quote(name)}"
 
     def holds_token(self, path: str) -> bool:
@@ -92,25 +92,23 @@ class Guard:
             return
         sending = _Sending(send)
         try:
-            await (self._refused(Request(scope)) or self._app)(scope, receive, sending)
+            await (self._refusal(Request(scope)) or self._app)(scope, receive, sending)
         except Exception as error:  # noqa: BLE001 (a run may be such that judging it fails)
             said = PlainTextResponse(f"{self._defect(error)}\n", 500)
             if not sending.has_begun:
                 await said(scope, receive, sending)
 
-    def _refused(self, request: Request) -> Response | None:
+    def _refusal(self, request: Request) -> Response | None:
         if request.headers.get("host") not in self._hosts:
             return PlainTextResponse("ask for http://127.0.0.1 and the port\n", 400)
         path = request.scope["path"]
         is_page = self._addresses.holds_token(path)
         if not is_page and not path.startswith(f"/{REPORT}/"):
             return PlainTextResponse("open the address that `webdyno ui` printed\n", 403)
-        if request.method not in READING and not self._is_ours(request.headers):
+        ours = {f"http://{host}" for host in self._hosts}
+        if request.method not in READING and request.headers.get("origin") not in ours:
             return PlainTextResponse("only webdyno's own pages may ask for that\n", 403)
         return None
-
-    def _is_ours(self, headers: Headers) -> bool:
-        return headers.get("origin") in {f"http://{host}" for host in self._hosts}
 
 
 class _Sending:

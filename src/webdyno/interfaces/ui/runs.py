@@ -52,7 +52,6 @@ class Runs:
     """What lies in a folder; nothing outside of it is shown."""
 
     def __init__(self, root: Path) -> None:
-        """Look there."""
         self.root = root.resolve()
 
     def list(self) -> RunList:
@@ -105,11 +104,11 @@ def state_of(path: Path) -> State:
 
 def seen(folder: RunFolder) -> JudgedRun:
     """Judge a run, unless that was done since it last changed."""
-    return _seen(folder.path, _version(folder.path))
+    return _seen(folder.path, version_of(folder.path))
 
 
-def _version(path: Path) -> Version:
-    """Give what changes with the files that a run is judged by."""
+def version_of(path: Path) -> Version:
+    """Return what changes with the files that a run is judged by."""
     version = []
     for file in (HEAD_FILE, RECORDS_FILE):
         with suppress(OSError):
@@ -128,7 +127,7 @@ def page_of(folder: RunFolder) -> str:
 
     The report in the folder isn't read: somebody else may have written it.
     """
-    return _page_of(folder.path, _version(folder.path))
+    return _page_of(folder.path, version_of(folder.path))
 
 
 @lru_cache(maxsize=16)
