@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from webdyno.core.base import TIMES_S
 from webdyno.formats.lines import NumberedLine
 from webdyno.formats.output import Loop, Output
-from webdyno.formats.values import COUNT, NUMBER, Fields, as_count, as_float, url_figures
+from webdyno.formats.values import COUNT, NUMBER, Fields, as_count, as_float, known, url_figures
 
 MOST_ROWS = 100
 """Rows of percentiles, statuses or errors that are kept of one output."""
@@ -124,8 +124,7 @@ class Facts:
 
     def times_ms(self, names: Mapping[float, str]) -> dict[float, float]:
         """Return the times that were printed under some names, such as percentiles."""
-        texts = {key: self.texts.get(name) for key, name in names.items()}
-        return {key: time_ms for key, text in texts.items() if (time_ms := in_ms(text)) is not None}
+        return known({key: in_ms(self.texts.get(name)) for key, name in names.items()})
 
     def groups(self) -> Figures:
         """Return the counts of `1xx` to `5xx`, and of those that were no success; or nothing."""

@@ -10,7 +10,7 @@ from typing import Any
 from webdyno.formats.facts import MOST_ROWS, Figures, non_2xx
 from webdyno.formats.lines import NumberedLine
 from webdyno.formats.output import Output
-from webdyno.formats.values import as_count, as_float
+from webdyno.formats.values import as_count, as_float, known
 
 AUTOBENCH_COLUMNS = {
     "req_rate": "throughput_rps",
@@ -68,13 +68,14 @@ def _of_autobench(line: NumberedLine, row: dict[str, str]) -> Iterator[Output]:
 def _of_redis(line: NumberedLine, row: dict[str, str]) -> Iterator[Output]:
     if (throughput_rps := as_float(row.get("rps"))) is None:
         return
-    percentiles = {percent: as_float(row.get(name)) for percent, name in REDIS_PERCENTILES.items()}
     yield _row_output(
         line,
         tool="redis-benchmark",
         path=row["test"],
         throughput_rps=throughput_rps,
-        percentiles_ms={percent: ms for percent, ms in percentiles.items() if ms is not None},
+        percentiles_ms=known(
+            {percent: as_float(row.get(name)) for percent, name in REDIS_PERCENTILES.items()}
+        ),
         max_ms=as_float(row.get("max_latency_ms")),
     )
 
@@ -171,13 +172,13 @@ class TotalSheet:
             if column in row
         }
         percentiles = {
-            float(match[1]): time_ms
+            float(match[1]): as_float(cell)
             for column, cell in row.items()
-            if (match := _PERCENT_COLUMN.match(column)) and (time_ms := as_float(cell)) is not None
+            if (match := _PERCENT_COLUMN.match(column))
         }
         if requests is None:
             return None
-        figures |= {"requests": requests, "failed": failed, "percentiles_ms": percentiles}
+        figures |= {"requests": requests, "failed": failed, "percentiles_ms": known(percentiles)}
         return _row_output(line, tool=form.tool, **figures)
 
 

@@ -6,7 +6,7 @@ matches the beginning of a longer number.
 
 import re
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 _ENDS = r"(?![.,]?\d)"
 
@@ -62,6 +62,15 @@ def amount(value: object, scale: float = 1) -> float | None:
     return value * scale if 0 <= value < MOST else None
 
 
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+
+
+def known(values: Mapping[Key, Value | None]) -> dict[Key, Value]:
+    """Return the entries that have a value."""
+    return {key: value for key, value in values.items() if value is not None}
+
+
 class Fields(dict[str, Any]):
     """An object in JSON that anybody may have made: what isn't there, or is none, is None."""
 
@@ -95,8 +104,7 @@ class Fields(dict[str, Any]):
     def counts(self, key: str) -> dict[str, int]:
         """Return the counts of an object by name."""
         rows = self.inside(key)
-        counts = {name: rows.count(name) for name in rows}
-        return {name: number for name, number in counts.items() if number is not None}
+        return known({name: rows.count(name) for name in rows})
 
     def counts_by_status_group(self, key: str) -> dict[str, int]:
         """Return the responses of each group of statuses, such as `2xx`, that has any.
@@ -108,8 +116,7 @@ class Fields(dict[str, Any]):
 
     def amounts_at(self, names: Mapping[float, str], scale: float = 1) -> dict[float, float]:
         """Return the measurements under some names, such as percentiles."""
-        amounts = {key: self.amount(name, scale=scale) for key, name in names.items()}
-        return {key: number for key, number in amounts.items() if number is not None}
+        return known({key: self.amount(name, scale=scale) for key, name in names.items()})
 
 
 def url_figures(url: object) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """httperf: one thread that opens connections at a rate, with a number of calls on each."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from webdyno.core.load import Load
 from webdyno.core.load_result import (
@@ -43,6 +43,10 @@ class Httperf(Instrument):
         """Return httperf's command line; a period of type e has exponential lengths (Poisson)."""
         load, (request,) = order.load, order.requests
         headers = request.headers
+        # It takes lines with their ends as \n.
+        lines = "".join(
+            f"{name}: {value}".replace("\\", "\\\\") + "\\n" for name, value in headers.items()
+        )
         server, _, port = order.url.removeprefix("http://").partition(":")
         rate = load.rate_per_s or 1.0
         kind = "e" if load.arrivals == "poisson" else "d"
@@ -54,7 +58,7 @@ class Httperf(Instrument):
             f"--num-calls={load.keepalive}",
             f"--timeout={load.timeout_s:g}",
             *(["--no-host-hdr"] if header(headers, "host") else []),
-            *([f"--add-header={_header_text(headers)}"] if headers else []),
+            *([f"--add-header={lines}"] if headers else []),
         ]
 
     def result(self, order: LoadOrder, run: Run, done: Done, cpus: int) -> LoadResult:  # noqa: ARG002
@@ -85,12 +89,6 @@ class Httperf(Instrument):
             client=done.client(threads=1, busy_waits=True),
             printed=done.text,
         )
-
-
-def _header_text(headers: Mapping[str, str]) -> str:
-    r"""Write headers as httperf takes them: lines with their ends as `\n`."""
-    lines = (f"{name}: {value}" for name, value in headers.items())
-    return "".join(line.replace("\\", "\\\\") + "\\n" for line in lines)
 
 
 PROGRAM = Httperf()

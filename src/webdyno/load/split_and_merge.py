@@ -20,7 +20,6 @@ from webdyno.core.load_result import (
     EventTimes,
     LoadResult,
     Times,
-    Whole,
     Window,
 )
 from webdyno.load.interface import LoadOrder, Share
@@ -145,7 +144,17 @@ def merged_results(results: Sequence[LoadResult]) -> LoadResult:
     return merged.replace(
         ended_by="late" if any(result.gave_up for result in results) else first.ended_by,
         idle_connections=_merge_known(result.idle_connections for result in results),
-        whole=_merge_wholes([result.all_of_it for result in results]) if first.whole else None,
+        whole=_merge(
+            [result.all_of_it for result in results],
+            length_s=max,
+            by_status=_add_by_status,
+            failures=_merge,
+            failure_samples=_some_samples,
+            bytes=_merge,
+            connections=_merge,
+        )
+        if first.whole
+        else None,
         tls=_merge_known(result.tls for result in results),
         events=_merge_events([result.events for result in results if result.events]),
         printed="\n".join(result.printed for result in results if result.printed) or None,
@@ -246,18 +255,6 @@ def _merge_windows(parts: Sequence[Sequence[Window]]) -> list[Window]:
         )
         for same in zip_longest(*parts)
     ]
-
-
-def _merge_wholes(parts: Sequence[Whole]) -> Whole:
-    return _merge(
-        parts,
-        length_s=max,
-        by_status=_add_by_status,
-        failures=_merge,
-        failure_samples=_some_samples,
-        bytes=_merge,
-        connections=_merge,
-    )
 
 
 def _merge_endpoints(parts: Sequence[Sequence[EndpointResult]]) -> list[EndpointResult]:

@@ -242,7 +242,11 @@ def levels_within(
     fewest so far, of equals to the one that was written first. Levels keep their order.
     """
     kept = dict.fromkeys(factors, 1)
-    worth = {key: _by_worth(levels, first.get(key, ())) for key, levels in factors.items()}
+    worth = dict[str, list[int]]()
+    for key, levels in factors.items():
+        wanted = [levels.index(level) for level in first.get(key, ())]
+        others = [n for n in widest_gaps_first(len(levels)) if n not in wanted]
+        worth[key] = wanted + others
 
     def can_grow(key: str) -> bool:
         more = prod(count + (name == key) for name, count in kept.items())
@@ -254,12 +258,6 @@ def levels_within(
     return {
         key: [levels[n] for n in sorted(worth[key][: kept[key]])] for key, levels in factors.items()
     }
-
-
-def _by_worth(levels: Sequence[Level], first: Sequence[Level]) -> list[int]:
-    """Return the numbers of all levels, those that matter most before the others."""
-    wanted = [levels.index(level) for level in first]
-    return wanted + [n for n in widest_gaps_first(len(levels)) if n not in wanted]
 
 
 def widest_gaps_first(count: int) -> list[int]:

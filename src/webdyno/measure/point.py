@@ -198,14 +198,13 @@ class RunningPoint:
     def stops(self) -> bool:
         """Return whether another round would be in vain or isn't needed; put on record why."""
         with self.watch:
-            if not self.has_stopped and (stop := self._why_stop()):
-                self.keep_stop(stop)
+            if not self.has_stopped:
+                stop = decide(self.data, self.used_s) or self._out_of_time()
+                if stop:
+                    self.keep_stop(stop)
         if not self.has_stopped:
             self._report_patience()
         return self.has_stopped
-
-    def _why_stop(self) -> Stop | None:
-        return decide(self.data, self.used_s) or self._out_of_time()
 
     def _out_of_time(self) -> Stop | None:
         """Stop where time is a limit, and no other round ends within it."""

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from webdyno.formats.facts import Facts, Figures, Tool, in_ms, patterns
 from webdyno.formats.lines import NumberedLine
 from webdyno.formats.output import Output
-from webdyno.formats.values import NUMBER, as_float
+from webdyno.formats.values import NUMBER, as_float, known
 
 AB_LABELS = {
     "Server Software": "text",
@@ -114,7 +114,7 @@ def _h2load(facts: Facts, figures: Figures) -> Figures:
         {name: in_ms(cell) for name, cell in _columns(facts, key).items()}
         for key in ("request_times", "connect_times")
     )
-    percentiles = {50.0: "median", 90.0: "p90", 95.0: "p95", 99.0: "p99"}
+    heads = {50.0: "median", 90.0: "p90", 95.0: "p95", 99.0: "p99"}
     rates = {name: as_float(cell) for name, cell in _columns(facts, "rates").items()}
     slowest, mean = rates.get("min"), rates.get("mean")
     is_even = slowest is not None and mean is not None and slowest >= EVEN * mean
@@ -129,11 +129,7 @@ def _h2load(facts: Facts, figures: Figures) -> Figures:
         "min_ms": times.get("min"),
         "mean_ms": times.get("mean"),
         "max_ms": times.get("max"),
-        "percentiles_ms": {
-            percent: time_ms
-            for percent, name in percentiles.items()
-            if (time_ms := times.get(name)) is not None
-        },
+        "percentiles_ms": known({percent: times.get(name) for percent, name in heads.items()}),
         "connect_median_ms": connects.get("median", connects.get("mean")),
         "connect_max_ms": connects.get("max"),
         # What it calls failed includes answers with a bad status, which are counted apart here.

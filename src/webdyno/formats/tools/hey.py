@@ -6,7 +6,7 @@ ghz's statuses are names such as `OK` and `Unavailable`.
 import re
 
 from webdyno.formats.facts import Facts, Figures, Tool, in_bytes, non_2xx, patterns
-from webdyno.formats.values import Fields
+from webdyno.formats.values import Fields, known
 
 CUT_OFF = "aborted due to deadline"
 """What oha calls the requests under way when the time is up: those are no failures. They are in its
@@ -77,12 +77,13 @@ def _oha_json(parsed: Fields) -> Figures | None:
     by_status = parsed.counts("statusCodeDistribution")
     return {
         **{name: summary.amount(key, scale=scale) for name, key, scale in _OHA_KEYS},
-        "percentiles_ms": {
-            float(name[1:]): time_ms
-            for name in percentiles
-            if _PERCENTILE.match(name)
-            and (time_ms := percentiles.amount(name, scale=1000)) is not None
-        },
+        "percentiles_ms": known(
+            {
+                float(name[1:]): percentiles.amount(name, scale=1000)
+                for name in percentiles
+                if _PERCENTILE.match(name)
+            }
+        ),
         "by_status": by_status,
         **_counts(by_status, parsed.counts("errorDistribution")),
     }

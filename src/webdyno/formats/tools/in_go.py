@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 
 from webdyno.formats.facts import MOST_ROWS, Facts, Figures, Tool, in_ms, non_2xx, patterns
-from webdyno.formats.values import Fields, as_count, url_figures
+from webdyno.formats.values import Fields, as_count, known, url_figures
 
 
 def _bombardier(facts: Facts, _: Figures) -> Figures:
@@ -74,11 +74,8 @@ def _plow(facts: Facts, _: Figures) -> Figures:
 
 
 def _plow_percentiles(rows: Iterable[tuple[str, object]]) -> dict[float, float]:
-    return {
-        float(match[1]): time_ms
-        for name, time in rows
-        if (match := _PLOW_PERCENTILE.match(name)) and (time_ms := _plow_ms(time)) is not None
-    }
+    matches = ((_PLOW_PERCENTILE.match(name), time) for name, time in rows)
+    return known({float(match[1]): _plow_ms(time) for match, time in matches if match})
 
 
 def _plow_ms(value: object) -> float | None:
@@ -165,11 +162,7 @@ def _by_name(heads: str, times: str) -> Figures:
         "min_ms": named.get("min"),
         "mean_ms": named.get("mean"),
         "max_ms": named.get("max"),
-        "percentiles_ms": {
-            float(name): time_ms
-            for name, time_ms in named.items()
-            if name.isdecimal() and time_ms is not None
-        },
+        "percentiles_ms": known({float(name): named[name] for name in named if name.isdecimal()}),
     }
 
 

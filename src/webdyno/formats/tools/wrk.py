@@ -142,10 +142,13 @@ def _zrk_json(parsed: Fields) -> Figures | None:
         return None
     errors, statuses = parsed.counts("errors"), parsed.counts("status_codes")
     by_status = {status: number for status, number in statuses.items() if number}
+    demanded_rps, last_rps = parsed.amount("target_rate"), parsed.amount("target_rate_end")
+    if demanded_rps is not None and last_rps is not None:
+        demanded_rps = (demanded_rps + last_rps) / 2  # a ramp's mean
     return {
         "concurrency": parsed.count("config", "connections"),
         "time_limit_s": parsed.amount("config", "duration_s"),
-        "demanded_rps": _mean_rate(parsed.amount("target_rate"), parsed.amount("target_rate_end")),
+        "demanded_rps": demanded_rps,
         "requests": parsed.count("requests"),
         "duration_s": parsed.amount("duration_s"),
         "throughput_rps": parsed.amount("achieved_rate"),
@@ -161,11 +164,6 @@ def _zrk_json(parsed: Fields) -> Figures | None:
         "percentiles_ms": parsed.inside("latency_us").amounts_at(ZRK_PERCENTILES, 0.001),
         **url_figures(parsed.inside("target").get("url")),
     }
-
-
-def _mean_rate(start: float | None, end: float | None) -> float | None:
-    """Return the mean of a ramp's rates; both are the same without a ramp."""
-    return start if start is None or end is None else (start + end) / 2
 
 
 def _rewrk(facts: Facts, figures: Figures) -> Figures:
