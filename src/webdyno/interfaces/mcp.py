@@ -144,7 +144,7 @@ class Measuring:
         """Make one call of the Python API; return the folder, and the headlines that it printed.
 
         Each line of progress is reported. Raise ToolError with what webdyno said where it fails, or
-        while another measurement goes on. A call that is given up is interrupted, which keeps what
+        during another measurement. A call that is given up is interrupted, which keeps what
         was measured.
         """
         if self._busy.locked():

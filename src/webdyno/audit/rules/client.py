@@ -133,7 +133,7 @@ def _always_one_request(output: Output) -> bool:
 
 
 def ran_out(output: Output) -> Mapping[str, int]:
-    """Give what the client ran out of, and how many requests it never sent for it.
+    """Return what the client ran out of, and how many requests it never sent for it.
 
     A tool may name its errors without counting them: then the count is 0, unless all are of a kind.
     """
@@ -164,7 +164,7 @@ def client_limit(output: Output) -> Iterator[Violation]:
 
 @client_limit.also
 def client_limit_in_logs(document: AuditedText) -> Iterator[Violation]:
-    """Name lines next to outputs, as k6 and siege log errors; a proxy may say the same."""
+    """k6 and siege log errors next to their outputs; a proxy may say the same."""
     if any(True for _ in document.web_outputs):
         for seen in document.of(RanOut):
             yield Violation(seen.line, f"somebody ran out of {seen.what}", serious=False)
@@ -214,7 +214,6 @@ def other_command(output: Output) -> Iterator[Violation]:
     instead="webdyno load URL -c 64 --time 30s --format json writes down every setting.",
 )
 def unread_option(document: AuditedText) -> Iterator[Violation]:
-    """Name the options that nobody here knows: what they change was not looked at."""
     joined = (each.command for each in document.of(Output))
     for command in sorted(
         (*filter(None, joined), *document.of(Command)), key=lambda each: each.line

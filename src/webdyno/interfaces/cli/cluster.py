@@ -249,7 +249,7 @@ def _show_fleet(
 
 
 def measure_and_show_all(dispatched: "Dispatch", how: "RunFlags") -> Exit:
-    """Have hosts measure what is missing of an experiment; judge all together, and show that."""
+    """Measure on hosts what is missing of an experiment; judge all together, and show that."""
     from webdyno.cluster.dispatch import finished_runs
     from webdyno.core.format import count
     from webdyno.core.run import PAGE_FILE

@@ -55,16 +55,14 @@ class TestbedFlags:
     ] = None
 
     def overrides(self) -> "list[Override]":
-        """Give the flags as settings of the experiment."""
+        """Return the flags as settings of the experiment."""
         from webdyno.config import Override
 
-        return [
-            Override(("testbed", key), value, self._flag(key))
-            for key, value in self._given().items()
-        ]
+        given = self._given().items()
+        return [Override(("testbed", key), value, self._flag(key)) for key, value in given]
 
     def settings(self) -> "TestbedSettings":
-        """Give the settings of a testbed on this machine; raise UserError, naming the flag."""
+        """Return the settings of a testbed on this machine; raise UserError, naming the flag."""
         from webdyno.config.reading import build
         from webdyno.core.testbed import TestbedSettings
 
@@ -117,13 +115,12 @@ class TrafficFlags:
     ] = False
 
     def read(self) -> "AskedTraffic":
-        """Give what they ask for."""
         from webdyno.config.traffic import AskedTraffic
 
         return AskedTraffic(self.traffic)
 
     def of_load(self) -> "Iterator[Override]":
-        """Give what they set of the load, and of how bodies are compared."""
+        """Return what they set of the load, and of how bodies are compared."""
         from webdyno.config import Override
         from webdyno.config.reading import written_value
 
@@ -150,19 +147,15 @@ class SetupFlags:
     set_: Overrides = ()
 
     def overrides(self, more: "Sequence[Override]" = ()) -> "list[Override]":
-        """Give the flags as settings of the experiment; raise UserError where one is none.
+        """Return the flags as settings of the experiment; `more` count before a file of traffic.
 
-        Those that are given as `more` count before what a file of traffic says.
+        Raise UserError where one is none.
         """
         from webdyno.config import read_overrides
         from webdyno.media.console import notify
 
         own = [*read_overrides(self.set_), *self.traffic.of_load(), *more]
-        return [
-            *self.testbed.overrides(),
-            *self.traffic.read().overrides(own, notify),
-            *own,
-        ]
+        return [*self.testbed.overrides(), *self.traffic.read().overrides(own, notify), *own]
 
 
 AS_SET_UP = SetupFlags()
@@ -197,9 +190,9 @@ class ExperimentFlags:
     ] = ()
 
     def overrides(self, more: "Sequence[Override]" = ()) -> "list[Override]":
-        """Give the flags as settings of the experiment; raise UserError where one is none.
+        """Return the flags as settings of the experiment; `more` count before a file of traffic.
 
-        Those that are given as `more` count before what a file of traffic says.
+        Raise UserError where one is none.
         """
         from webdyno.config import factors
 
@@ -212,16 +205,15 @@ class ExperimentFlags:
     def _measuring(self) -> "Iterator[Override]":
         from webdyno.config import Override
 
-        if self.generator is not None:
-            yield Override(("generator",), self.generator, f"--generator {self.generator}")
-        if self.precision is not None:
-            given = f"--precision {self.precision}"
-            yield Override(("measure", "precision"), self.precision, given)
-        if self.soak is not None:
-            yield Override(("measure", "soak_s"), self.soak, f"--soak {self.soak}")
-        if self.question is not None:
-            given = f"--question {self.question}"
-            yield Override(("one_sided", "claim"), self.question, given)
+        given = {
+            ("generator",): ("--generator", self.generator),
+            ("measure", "precision"): ("--precision", self.precision),
+            ("measure", "soak_s"): ("--soak", self.soak),
+            ("one_sided", "claim"): ("--question", self.question),
+        }
+        for key, (flag, value) in given.items():
+            if value is not None:
+                yield Override(key, value, f"{flag} {value}")
 
 
 AS_WRITTEN = ExperimentFlags()

@@ -89,13 +89,12 @@ def is_json(format_: str) -> bool:
 @Parameter(name="*")
 @dataclass(frozen=True)
 class Verbosity:
-    """How much is printed while a run goes on."""
+    """How much is printed during a run."""
 
     quiet: Annotated[bool, Parameter(help="Print only the result and errors.")] = False
     verbose: Annotated[bool, Parameter(help="Also print each measurement.")] = False
 
     def __post_init__(self) -> None:
-        """Refuse what contradicts itself."""
         if self.quiet and self.verbose:
             raise UserError("--quiet and --verbose: leave one of them out")
 
@@ -106,7 +105,7 @@ AS_USUAL = Verbosity()
 @Parameter(name="*")
 @dataclass(frozen=True)
 class TimeFlag:
-    """How long is measured at most: what it is for, and how long without it, commands say."""
+    """The longest to measure; what it is for, and the default, is each command's."""
 
     given: Annotated[
         str | None,
@@ -118,11 +117,10 @@ class TimeFlag:
 
     @property
     def seconds(self) -> float | None:
-        """How long; None where it isn't given. Raise UserError for what is no time."""
         return None if self.given is None else parse_duration_s(self.given, "--time")
 
     def overrides(self) -> "list[Override]":
-        """Give it as a setting of the experiment."""
+        """Return it as a setting of the experiment."""
         from webdyno.config import time_limit
 
         return [] if self.given is None else time_limit(self.given, f"--time {self.given}")
@@ -134,7 +132,7 @@ USUAL_TIME = TimeFlag()
 @Parameter(name="*")
 @dataclass(frozen=True)
 class RunFlags:
-    """How a run goes on and ends, whatever it measures."""
+    """How a run is made, whatever it measures."""
 
     yes: Yes = False
     loads_other_machines: LoadsOtherMachines = False
@@ -150,7 +148,7 @@ PLAIN_RUN = RunFlags()
 @Parameter(name="*")
 @dataclass(frozen=True)
 class NewRunFlags:
-    """Where the parts of a run that begins are, on what it fails, and how it goes on."""
+    """What a new run is made of, on what it fails, and how it is made."""
 
     catalog: CatalogDirs = ()
     fail_if: FailIf = ()
@@ -163,7 +161,7 @@ PLAIN_NEW_RUN = NewRunFlags()
 @Parameter(name="*")
 @dataclass(frozen=True)
 class OwnFlags:
-    """What is said of systems of the user's own: of all that are."""
+    """What holds for all systems of the user's own."""
 
     dir: Annotated[Path | None, Parameter(help="DIR: where commands of your own run.")] = None
     env: Variables = ()
@@ -197,11 +195,10 @@ class OwnFlags:
 
     @property
     def load(self) -> dict[str, object]:
-        """What they say of the load."""
         return {"headers": {"Host": self.host}} if self.host else {}
 
     def keys(self) -> dict[str, object]:
-        """Give the flags as keys of a variant."""
+        """Return the flags as keys of a variant."""
         keys = {
             "dir": self.dir and str(self.dir),
             "environment": given_variables(self.env),
@@ -220,7 +217,6 @@ NOTHING_OF_OWN = OwnFlags()
 
 
 def given_variables(given: Sequence[str]) -> dict[str, str]:
-    """Read what --env gives."""
     return dict(_pair("--env", "NAME=VALUE", text) for text in given)
 
 

@@ -1,4 +1,4 @@
-"""What a terminal shows while a run goes on: where it is, how sure it is by now, who is busy."""
+"""What a terminal shows during a run: where it is, how sure it is by now, who is busy."""
 
 import sys
 import time

@@ -189,7 +189,7 @@ def _write(name: str, folder: "RunFolder", seen: "JudgedRun", file: Path) -> Seq
 
 
 def _print(folder: "RunFolder", seen: "JudgedRun", pdf: Path) -> None:
-    """Have a browser print the page; raise OperationError where there is none, or it doesn't.
+    """Print the page by a browser; raise OperationError where there is none, or it doesn't.
 
     It prints a page of our own: from the run's folder, which may be somebody else's, it would as
     well read what a link there leads to, and run what stands in a page of theirs.

@@ -55,8 +55,8 @@ def measure_and_show(
     afterwards: Afterwards | None = None,
 ) -> Exit:
     """Run an experiment from its first round on, and show what came of it."""
-    limits = _limits(fail_if, experiment)
-    experiment = _counting(experiment, limits)
+    limits = _read_fail_if(fail_if, experiment)
+    experiment = _count_for(limits, experiment)
     measured = measure_again(name, experiment, catalogue, out, at_terminal(how))
     show = show or showing(how, limits)
     return show_measured(measured, show, afterwards)
@@ -65,13 +65,13 @@ def measure_and_show(
 def go_on_and_show(
     path: Path, how: RunFlags, more_s: float | None = None, afterwards: Afterwards | None = None
 ) -> Exit:
-    """Go on with a run where it was interrupted, or for so long, and show what came of it."""
+    """Continue a run where it was interrupted, or for so long, and show what came of it."""
     measured = measure_on(path, at_terminal(how), more_s)
     return show_measured(measured, showing(how), afterwards)
 
 
 def show_measured(measured: MeasuredRun, show: Show, afterwards: Afterwards | None = None) -> Exit:
-    """Show what was measured; where it didn't come to its end, how to go on."""
+    """Show what was measured; where it didn't come to its end, how to continue."""
     folder = measured.folder
     if measured.interrupted:
         if has_enough(folder):
@@ -88,12 +88,11 @@ def show_measured(measured: MeasuredRun, show: Show, afterwards: Afterwards | No
 
 
 def showing(how: RunFlags, limits: Sequence[Limit] = ()) -> Show:
-    """Give what shows a result as these flags have it."""
     return partial(show_result, fail_if=limits, report=how.report, verbose=how.verbosity.verbose)
 
 
 def sweeps_afterwards(how: RunFlags) -> Afterwards:
-    """Give what measures the sweeps next to a search, in its folder, or goes on with them."""
+    """Return what measures, or continues, the sweeps next to a search, in its folder."""
 
     def sweep(run: Path) -> Exit:
         show = showing(how)
@@ -126,7 +125,7 @@ def judged_run(folder: RunFolder) -> "JudgedRun":
 
 @contextmanager
 def working_on(doing: str, *folders: RunFolder) -> Iterator[None]:
-    """Say what is being done where records are so many that it takes a while."""
+    """Show what is being done where records are so many that it takes a while."""
     files = [folder.path / RECORDS_FILE for folder in folders]
     records_bytes = sum(file.stat().st_size for file in files if file.is_file())
     if records_bytes < LONG_BYTES:
@@ -142,7 +141,7 @@ def working_on(doing: str, *folders: RunFolder) -> Iterator[None]:
         yield
 
 
-def _limits(texts: Sequence[str], experiment: Experiment) -> list[Limit]:
+def _read_fail_if(texts: Sequence[str], experiment: Experiment) -> list[Limit]:
     limits = []
     for text in texts:
         try:
@@ -152,8 +151,8 @@ def _limits(texts: Sequence[str], experiment: Experiment) -> list[Limit]:
     return limits
 
 
-def _counting(experiment: Experiment, limits: Sequence[Limit]) -> Experiment:
-    """Give the experiment that counts what limits are about; raise UserError where none can."""
+def _count_for(limits: Sequence[Limit], experiment: Experiment) -> Experiment:
+    """Have the experiment count what limits are about; raise UserError where it can't."""
     limit = next((limit for limit in limits if limit.metric == INSTRUCTIONS), None)
     if limit is None:
         return experiment
@@ -170,13 +169,10 @@ def show_result(
     verbose: bool = False,
     seen: "JudgedRun | None" = None,
 ) -> Exit:
-    """Judge a run, print the answer, write `report.html` and `summary.csv` into its folder.
+    """Judge a run and print the answer; with `report` write `report.html` and `summary.csv`, too.
 
-    Those two not without `report`. With `verbose` all is printed that the page has in words.
-
-    Of an experiment with factors every point is judged; one without a verdict is enough for the
-    exit code to say so; then comes what the user wants to fail on. One answer for all points is
-    printed alone.
+    With `verbose` all is printed that the page has in words. One point without a verdict is enough
+    for the exit code to say so; then comes what the user wants to fail on.
     """
     from webdyno.media.terminal import print_document
     from webdyno.report.brief import brief, in_full, next_steps
@@ -184,16 +180,12 @@ def show_result(
     judged, view = seen or judged_run(folder)
     page = str(folder.path / PAGE_FILE) if report else command("report", folder.path)
     below = [("Report", page), *next_steps(view, folder.path)]
-    if view.whole:
-        code = view.whole.exit_code
-    else:
-        code = _exit(fail_if, [point.judgement for point in judged.points])
+    judgements = [point.judgement for point in judged.points]
+    code = view.whole.exit_code if view.whole else _exit_code(fail_if, judgements)
     if view.whole or code:
         below.append(("Exit code", f"{code:d}: {MEANINGS[code]}"))
     print_document(plain_console(), in_full(view) if verbose else brief(view), below)
-    # Who waits for the answer needn't wait for the charts as well: importing what draws them alone
-    # takes most of a second.
-    if report:
+    if report:  # after the answer: importing what draws charts takes most of a second
         from webdyno.report.result_page import write_report
 
         with working_on("drawing", folder):
@@ -201,23 +193,20 @@ def show_result(
     return code
 
 
-def _exit(fail_if: Sequence[Limit], judged: Sequence[Judgement]) -> Exit:
+def _exit_code(fail_if: Sequence[Limit], judged: Sequence[Judgement]) -> Exit:
     if any(judgement.verdict is Verdict.INVALID for judgement in judged):
         return Exit.INVALID
     answers = limit_answers(fail_if, judged)
+    words = {"yes": "is true", "no": "is not so", "inconclusive": "is inconclusive"}
     for answer in answers:
-        words = {"yes": "is true", "no": "is not so", "inconclusive": "is inconclusive"}[
-            answer.holds
-        ]
-        notify(
-            f"--fail-if '{answer.limit.text}' {words}{f': {answer.ratio}' if answer.ratio else ''}"
-        )
+        ratio = f": {answer.ratio}" if answer.ratio else ""
+        notify(f"--fail-if '{answer.limit.text}' {words[answer.holds]}{ratio}")
     held = {answer.holds for answer in answers}
     return Exit.WORSE if "yes" in held else Exit.INCONCLUSIVE if "inconclusive" in held else Exit.OK
 
 
 def exit_of_difference(verdict: Verdict) -> Exit:
-    """Give the exit code for what became of the deciding metric."""
+    """Return the exit code for what became of the deciding metric."""
     codes = {
         Verdict.SLOWER: Exit.WORSE,
         Verdict.INCONCLUSIVE: Exit.INCONCLUSIVE,

@@ -245,7 +245,7 @@ def _reading_progress() -> Iterator[Callable[[str, int, int], None]]:
 
 
 def _note_few(rate_rps: float, speed: float) -> None:
-    """Say how a run gets enough requests where the load has too few."""
+    """Report how a run gets enough requests where the load has too few."""
     from webdyno.core.format import significant
     from webdyno.media.console import notify
 

@@ -1,1 +1,1 @@
-"""A local page: the runs of a folder, live while they go on, compared, exported, begun."""
+"""A local page: the runs of a folder, live, compared, exported, begun."""

@@ -171,13 +171,13 @@ class Starter:
 
     @property
     def is_busy(self) -> bool:
-        """Whether a run that was begun here goes on."""
+        """Whether a run that was begun here is under way."""
         return self.last is not None and self.last.process.poll() is None
 
     def begin(
         self, call: str, arguments: Mapping[str, object], own: Sequence[object] = ()
     ) -> Begun:
-        """Begin a run by a call of the Python API; raise UserError while another one goes on.
+        """Begin a run by a call of the Python API; raise UserError during another one.
 
         `own` are systems that run what their author wrote: they take a yes on the terminal, as
         whoever has a page's address may not be who started it.
@@ -235,6 +235,6 @@ class Starter:
             self.last.process.send_signal(signal.SIGINT)
 
     def end(self) -> None:
-        """Interrupt what goes on and wait for it to clean up."""
+        """Interrupt the run under way and wait for it to clean up."""
         if self.last is not None:
             interrupt(self.last.process, END_WITHIN_S)
