@@ -214,7 +214,12 @@ def make(spec: TargetSpec) -> GeneratedService:
     secret_values(variables.values(), os.environ)
     environment = users_environment(repository.top, variables)
     recipe = Recipe(app.build, within, environment, app.build_variables, spec.fresh)
-    folder = built(repository, revision, recipe, spec.written, spec.notify) / within
+    top = built(repository, revision, recipe, spec.written, spec.notify).resolve()
+    folder = (top / within).resolve()
+    if not folder.is_relative_to(top):
+        raise UserError(
+            f"{project.file.place((APP, 'dir'))}: leads out of the repository: {folder}"
+        )
     keys = spec.keys.replace(
         environment=variables,
         root=app.root,
@@ -241,10 +246,8 @@ def make(spec: TargetSpec) -> GeneratedService:
         )
     if way == "conf":
         _check_is_open(folder, spec)
-    files = folder.resolve()
-    in_revision = replace(
-        spec, text=text, keys=keys, folder=files, settings={**declared, **spec.settings}
-    )
+    settings = {**declared, **spec.settings}
+    in_revision = replace(spec, text=text, keys=keys, folder=folder, settings=settings, within=top)
     made = KINDS[KIND_OF_APP[way]].make(in_revision)
     return replace(made, service={**made.service, "version": revision.text})
 

@@ -90,6 +90,8 @@ class TargetSpec:
     """The host that they will ask for; empty where that is the run's address."""
     fresh: bool = False
     """Whether revisions are built again."""
+    within: Path | None = None
+    """The folder of a revision: what its files name reaches nothing else of this machine."""
 
     def service(self, spoken: Sequence[str], own: Mapping[str, Any], **keys: Any) -> dict[str, Any]:  # noqa: ANN401 (TOML)
         """Give a service as `service.toml` has it, of these keys and of what all kinds have.

@@ -369,3 +369,34 @@ def test_whatever_a_file_holds_is_read_or_refused(
     except UserError:
         return
     assert {it.name for it in found} <= services.keys()
+
+
+@pytest.mark.parametrize(
+    ("keys", "names"),
+    [
+        ("privileged: true", "web.privileged"),
+        ("cap_add: [NET_BIND_SERVICE, SYS_ADMIN]", "web.cap_add SYS_ADMIN"),
+        ("security_opt: [seccomp=unconfined]", "web.security_opt seccomp=unconfined"),
+        ("volumes: ['/:/host']", "web.volumes /"),
+        ("volumes: ['./link:/host']", "web.volumes ./link"),
+        ("volumes: [{type: bind, source: ../x, target: /x}]", r"web.volumes \.\./x"),
+        ("env_file: link/environment", "web.env_file link/environment"),
+        ("build: {context: ../..}", r"web.build \.\./\.\."),
+        ("secrets: [s]", "web.secrets /etc/passwd"),
+    ],
+)
+def test_a_revision_reaches_nothing_of_this_machine(folder: Path, keys: str, names: str) -> None:
+    """Its author may be anybody who sent a pull request."""
+    (folder / "link").symlink_to("/etc")
+    (folder / "compose.yaml").write_text(
+        f"services: {{web: {{image: x, {keys}}}}}\nsecrets: {{s: {{file: /etc/passwd}}}}\n"
+    )
+    with pytest.raises(UserError, match=rf"of a revision wants rights on this machine: {names}"):
+        compose_services([folder / "compose.yaml"], "", "here", print, folder)
+
+
+def test_a_revision_has_what_is_its_own(folder: Path) -> None:
+    own = "{image: x, volumes: ['./data:/d', 'named:/n', '/anonymous'], cap_add: [CHOWN], "
+    own += "security_opt: ['no-new-privileges:true'], env_file: .env}"
+    (folder / "compose.yaml").write_text(f"services: {{web: {own}}}\n")
+    assert compose_services([folder / "compose.yaml"], "", "here", print, folder)

@@ -45,6 +45,13 @@ OPTIONS = {
 }
 """Keys whose values `podman run` takes as they are."""
 SWITCHES = {"read_only": "--read-only", "init": "--init", "privileged": "--privileged"}
+USUAL_CAPABILITIES = re.compile(
+    r"(?:CAP_)?(?:CHOWN|DAC_OVERRIDE|FOWNER|FSETID|IPC_LOCK|KILL|NET_BIND_SERVICE|SETFCAP|SETGID"
+    r"|SETPCAP|SETUID|SYS_CHROOT|SYS_NICE)",
+    re.IGNORECASE,
+)
+"""Those that containers have anyway, and two that reach nothing of others."""
+RESTRICTING = re.compile(r"no-new-privileges([:=]true)?")
 OTHERS = {
     *("image", "build", "command", "entrypoint", "environment", "env_file", "volumes", "ports"),
     *("hostname", "links", "networks", "secrets", "configs", "expose", "depends_on", "profiles"),
@@ -131,11 +138,16 @@ def compose_files(text: str, folder: Path) -> list[Path]:
 
 
 def compose_services(
-    files: Sequence[Path], front_name: str, place: str, notify: Callable[[str], None]
+    files: Sequence[Path],
+    front_name: str,
+    place: str,
+    notify: Callable[[str], None],
+    within: Path | None = None,
 ) -> list[ComposeService]:
-    """Give all services of files, each behind those that it depends on, and `wanted` last.
+    """Return all services of files, each behind those that it depends on, and `wanted` last.
 
-    Raise UserError where the files can't be read or have no such service.
+    `within`: all that they may reach of this machine, as where a revision's author wrote them.
+    Raise UserError where the files can't be read, have no such service or reach beyond that.
     """
     project = read_compose(files, place)
     file, services = files[0], project.services(front_name)
@@ -146,6 +158,11 @@ def compose_services(
         if "image" not in service and "build" not in service:
             raise UserError(f"{where} has neither image nor build")
         _check(service, where)
+    if within and (rights := ", ".join(_rights(services, project, within))):
+        raise UserError(
+            f"{place}: {file.name} of a revision wants rights on this machine: {rights}; have it "
+            f"do without, or name the file yourself, as in image:{file.name}"
+        )
     front = _asked(services, front_name, f"{place}: {file}")
     others = in_order(services, f"{place}: {file}")
     names = [*(name for name in others if name != front), front]
@@ -160,24 +177,42 @@ def _worth_reporting(project: ComposeProject, services: Mapping[str, Any]) -> It
     yield from project.notes
     if excluded := list(_excluded(services)):
         yield f"excluded: {', '.join(excluded)}"
-    if rights := list(_rights(services, project.folder)):
+    if rights := list(_rights(services, project, project.folder)):
         yield f"run as root with rights on this machine: {', '.join(rights)}"
 
 
-def _rights(services: Mapping[str, Any], folder: Path) -> Iterator[str]:
-    """Name what lets a container reach beyond itself."""
+def _rights(services: Mapping[str, Any], project: ComposeProject, top: Path) -> Iterator[str]:
+    """Name what lets a container reach beyond itself and a folder."""
     for name, service in services.items():
         if service.get("privileged") is True:
             yield f"{name}.privileged"
-        for key in ("cap_add", "security_opt"):
-            if several := _several(service.get(key) or []):
-                yield f"{name}.{key} {' '.join(several)}"
-        for volume in service.get("volumes") or ():
-            source = _source(volume)
-            if source.startswith(("/", "~")) or ".." in Path(source).parts:
-                inside = (folder / Path(source).expanduser()).resolve()
-                if not inside.is_relative_to(folder.resolve()):
-                    yield f"{name}.volumes {source}"
+        for key, harmless in (("cap_add", USUAL_CAPABILITIES), ("security_opt", RESTRICTING)):
+            for each in _several(service.get(key) or []):
+                if not harmless.fullmatch(each):
+                    yield f"{name}.{key} {each}"
+        for key, source in _files_of(service, project):
+            inside = (project.folder / Path(source).expanduser()).resolve()
+            if not inside.is_relative_to(top.resolve()):
+                yield f"{name}.{key} {source}"
+
+
+def _files_of(service: Mapping[str, Any], project: ComposeProject) -> Iterator[tuple[str, str]]:
+    """Yield the files and folders of this machine that a service is given, by key."""
+    for volume in service.get("volumes") or ():
+        if (source := _source(volume)).startswith(("/", "~", ".")):
+            yield "volumes", source
+    for kind in MOUNTED:
+        for entry in service.get(kind) or ():
+            if file := _definition(entry, kind, project)[1]:
+                yield kind, file
+    files = service.get("env_file") or []
+    for file in files if isinstance(files, list) else [files]:
+        yield "env_file", str(file.get("path") if isinstance(file, dict) else file)
+    if (keys := service.get("build")) is not None:
+        context = str(keys.get("context", ".") if isinstance(keys, dict) else keys)
+        dockerfile = str(keys.get("dockerfile", "")) if isinstance(keys, dict) else ""
+        yield "build", context
+        yield "build", str(Path(context, dockerfile))
 
 
 def _check(service: Mapping[str, Any], where: str) -> None:
@@ -302,18 +337,24 @@ def _mounted(keys: Mapping[str, Any], project: ComposeProject, where: str) -> It
     """Give the files that a service has of `secrets` and `configs`, and where it has them."""
     for kind, folder in MOUNTED.items():
         for entry in keys.get(kind) or ():
-            name = str(entry.get("source", "") if isinstance(entry, dict) else entry)
+            name, file = _definition(entry, kind, project)
             target = str(entry.get("target") or name) if isinstance(entry, dict) else name
-            known = project.whole.get(kind)
-            definition = known.get(name) if isinstance(known, dict) else None
-            file = definition.get("file") if isinstance(definition, dict) else None
-            path = (project.folder / str(file)).resolve()
+            path = (project.folder / file).resolve()
             if not file or not path.is_file():
                 raise UserError(
                     f"{where}.{kind}: {name} is no file that is there; give it one, as in "
                     f"{kind}: {{{name}: {{file: ./{name}.txt}}}}"
                 )
             yield f"{path}:{target if target.startswith('/') else folder + target}"
+
+
+def _definition(entry: object, kind: str, project: ComposeProject) -> tuple[str, str]:
+    """Return the name of a secret or configuration, and its file; empty where it has none."""
+    name = str(entry.get("source", "") if isinstance(entry, dict) else entry)
+    known = project.whole.get(kind)
+    definition = known.get(name) if isinstance(known, dict) else None
+    file = definition.get("file") if isinstance(definition, dict) else None
+    return name, str(file or "")
 
 
 def _environment(keys: Mapping[str, Any], project: ComposeProject, where: str) -> dict[str, str]:

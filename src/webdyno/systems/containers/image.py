@@ -282,9 +282,11 @@ def _containers(spec: TargetSpec, engine: Podman) -> list[Container]:
     """Give the containers of a variant, in the order of their starts; what is asked is the last."""
     name, hash_mark, service = spec.text.partition("#")
     path = (spec.folder / name).resolve()
+    if spec.within and path.exists() and not path.is_relative_to(spec.within):
+        raise UserError(f"{spec.place}: {name} leads out of the revision, to {path}")
     if hash_mark or (path.is_file() and path.suffix in COMPOSE_ENDINGS):
         files = compose_files(name, spec.folder)
-        services = compose_services(files, service, spec.place, spec.notify)
+        services = compose_services(files, service, spec.place, spec.notify, spec.within)
         return [_of_service(service, files[0].name, spec, engine) for service in services]
     return [Container(WEB, _image(spec, engine, name, path))]
 
