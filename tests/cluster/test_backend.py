@@ -92,7 +92,7 @@ def experiment(testbed: dict[str, object], site: str = "static", **stacks: str) 
 
 
 def run_on(place: ClusterBackend, asked: Experiment, out: Path) -> RunFolder:
-    with place, begin_run("t", place.resolved(asked), CATALOGUE, out, place) as folder:
+    with place, begin_run("t", place.with_hosts(asked), CATALOGUE, out, place) as folder:
         measure_run(folder, LineProgress(folder.head, print), backend=place)
     return RunFolder.open(out)
 
@@ -100,7 +100,7 @@ def run_on(place: ClusterBackend, asked: Experiment, out: Path) -> RunFolder:
 def one_round_on(place: ClusterBackend, asked: Experiment, out: Path) -> RunFolder:
     with (
         place,
-        begin_run("t", place.resolved(asked), CATALOGUE, out, place) as folder,
+        begin_run("t", place.with_hosts(asked), CATALOGUE, out, place) as folder,
         ExitStack() as exits,
     ):
         progress = LineProgress(folder.head, print)
@@ -206,7 +206,7 @@ def test_hosts_that_are_not_there_are_reported(
     hosts: list[str], testbed: dict[str, object], words: str
 ) -> None:
     with pytest.raises(UserError, match=words):
-        place_of(*hosts).resolved(experiment(testbed))
+        place_of(*hosts).with_hosts(experiment(testbed))
 
 
 def test_services_that_no_variant_has_are_reported(tmp_path: Path) -> None:
@@ -228,7 +228,7 @@ def test_an_agent_takes_no_cpus_from_the_next_one(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(os, "sched_setaffinity", lambda pid, _: pinned.add(pid))
     place = place_of("web", "one")
     with place:
-        place.look(place.resolved(experiment({})), CATALOGUE)
+        place.look(place.with_hosts(experiment({})), CATALOGUE)
     ours = psutil.Process()
     lasting = {0, *(it.id for it in ours.threads()), *(it.pid for it in ours.parents())}
     assert not pinned & lasting
@@ -236,7 +236,7 @@ def test_an_agent_takes_no_cpus_from_the_next_one(monkeypatch: pytest.MonkeyPatc
 
 def test_nobody_else_is_loaded() -> None:
     place = place_of("web", "one")
-    asked = place.resolved(experiment({}))
+    asked = place.with_hosts(experiment({}))
     with place:
         place.look(asked, CATALOGUE)
         agent = place._agents["one"]
@@ -248,7 +248,7 @@ def test_nobody_else_is_loaded() -> None:
 def test_an_agent_in_a_process_of_its_own_carries_out_orders_until_we_are_gone(
     tmp_path: Path,
 ) -> None:
-    asked = place_of("web", "one").resolved(experiment({}))
+    asked = place_of("web", "one").with_hosts(experiment({}))
     keep_for_repeating(tmp_path, asked, CATALOGUE)
     process = AgentProcess(parcel_of(tmp_path, None), HERE, [HERE], yes=False)
     replies: list[Reply] = []

@@ -188,7 +188,12 @@ def measure_link(address: str, port: int) -> LinkFacts:
     """
     with socket.create_connection((address, port), PATIENCE_S) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        round_trips_s = [_round_trip_s(connection) for _ in range(ROUND_TRIPS)]
+        round_trips_s = []
+        for _ in range(ROUND_TRIPS):
+            began_s = time.monotonic()
+            connection.sendall(b".")
+            connection.recv(1)
+            round_trips_s.append(time.monotonic() - began_s)
         began_s, sent_bytes = time.monotonic(), 0
         while time.monotonic() - began_s < SENDS_FOR_S:
             sent_bytes += connection.send(CHUNK)
@@ -198,10 +203,3 @@ def measure_link(address: str, port: int) -> LinkFacts:
     return LinkFacts(
         round_trip_us=median(round_trips_s) * 1e6, rate_bits_per_s=8 * sent_bytes / took_s
     )
-
-
-def _round_trip_s(connection: socket.socket) -> float:
-    began_s = time.monotonic()
-    connection.sendall(b".")
-    connection.recv(1)
-    return time.monotonic() - began_s

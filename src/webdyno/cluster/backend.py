@@ -54,14 +54,6 @@ def at_once(orders: Sequence[Callable[[], T]]) -> list[T]:
     return [future.result() for future in given]
 
 
-def _ends(agent: RemoteAgent) -> bool:
-    """End what an agent has started; False where its host is lost, which the next order reports."""
-    with suppress(HostLost):
-        agent.end()
-        return True
-    return False
-
-
 class RemoteServers(ServersHost):
     """The hosts with the servers of a point's variants."""
 
@@ -114,7 +106,8 @@ class RemoteServers(ServersHost):
             agent.check_alive(variant)
 
     def waits_for_rest(self, most_s: float) -> bool:
-        return all(at_once([partial(host.waits_for_rest, most_s) for host in self._all()]))
+        agents = [self._agents[host] for host in _each_once(self._where)]
+        return all(at_once([partial(agent.waits_for_rest, most_s) for agent in agents]))
 
     def put_back(self, variant: str) -> None:
         at_once([partial(agent.put_back, variant) for agent in self._agents_of(variant)])
@@ -148,19 +141,13 @@ class RemoteServers(ServersHost):
         """Stop everything; bring here what servers were started with, and said."""
         where, self._where = self._where, {}
         for host in _each_once(where):
-            if not _ends(self._agents[host]):
-                continue
-            for folder in (
-                self._folders[variant] for variant, hosts in where.items() if host in hosts
-            ):
-                with suppress(HostLost):
+            with suppress(HostLost):  # which the next order reports
+                self._agents[host].end()
+                for folder in (self._folders[name] for name in where if host in where[name]):
                     keep_files(self._agents[host].files(Path(folder.name)), folder)
 
     def _agents_of(self, variant: str) -> list[RemoteAgent]:
         return [self._agents[host] for host in self._where.get(variant, [])]
-
-    def _all(self) -> list[RemoteAgent]:
-        return [self._agents[host] for host in _each_once(self._where)]
 
     def _go_to_point(self) -> None:
         if self._where:
@@ -233,23 +220,13 @@ class RemoteClients(ClientsHost):
 
     def log_in(self, variant: str, order: LoadOrder) -> None:
         """Have each of them log in the users whose load it will make."""
-        parts = self._parts(order)
-        at_once(
-            [
-                partial(client.log_in, variant, part)
-                for client, part in zip(self._all(), parts, strict=True)
-            ]
-        )
+        shares = self._shares(order)
+        at_once([partial(client.log_in, variant, part) for client, part in shares])
 
     def load(self, variant: str, order: LoadOrder) -> LoadOutcome:
         """Load it from each of them with its share of timetable and connections."""
-        clients, parts = self._all(), self._parts(order)
-        loaded = at_once(
-            [
-                partial(client.load, variant, part)
-                for client, part in zip(clients, parts, strict=True)
-            ]
-        )
+        shares = self._shares(order)
+        loaded = at_once([partial(client.load, variant, part) for client, part in shares])
         uses = [outcome.use for outcome in loaded if outcome.use is not None]
         return LoadOutcome(
             merged_results([outcome.result for outcome in loaded]), merged_uses(uses)
@@ -259,11 +236,13 @@ class RemoteClients(ClientsHost):
         ready, self._ready = self._ready, ()
         for name in ready:
             if name in self._agents:
-                _ends(self._agents[name])
+                with suppress(HostLost):
+                    self._agents[name].end()
 
-    def _parts(self, order: LoadOrder) -> list[LoadOrder]:
+    def _shares(self, order: LoadOrder) -> list[tuple[RemoteAgent, LoadOrder]]:
         parts = split_order(order, len(self._names))
-        return [replace(part, allow_remote=True) for part in parts]
+        orders = (replace(part, allow_remote=True) for part in parts)
+        return list(zip(self._all(), orders, strict=True))
 
     def _all(self) -> list[RemoteAgent]:
         return [self._agents[name] for name in self._names]
@@ -294,7 +273,7 @@ class ClusterBackend:
             self._hosts[name].release()
         self._agents.clear()
 
-    def resolved(self, experiment: Experiment) -> Experiment:
+    def with_hosts(self, experiment: Experiment) -> Experiment:
         """Name a host for each role. Raise UserError where one isn't there, or none is left."""
         testbed = experiment.testbed
         named = [*testbed.serving, *testbed.hosts.clients]

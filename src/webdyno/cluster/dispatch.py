@@ -23,7 +23,7 @@ from concurrent.futures import (
     wait,
 )
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing import get_context
 from pathlib import Path
@@ -88,17 +88,13 @@ def finished_runs(out: Path, part: str = "") -> list[RunFolder]:
     """Return the runs of a work that came to their end, whatever their verdict."""
     heads = sorted(out.glob(str(Path("*", part, HEAD_FILE))))
     runs = (RunFolder.open(head.parent) for head in heads)
-    return [run for run in runs if _came_to_its_end(run)]
+    return [run for run in runs if _surely_ended(run) or is_finished(run.data())]
 
 
 def missing_runs(works: Sequence[Work], out: Path) -> Counter[Work]:
     """Count how many hosts are still to measure each work, without those that are measured."""
     missing = Counter({work: work.hosts - len(finished_runs(out, work.part)) for work in works})
     return +missing
-
-
-def _came_to_its_end(run: RunFolder) -> bool:
-    return _surely_ended(run) or is_finished(run.data())
 
 
 def _surely_ended(run: RunFolder) -> bool:
@@ -130,12 +126,12 @@ class HostRun:
     """What is known of a host that was lost."""
 
     @property
-    def measured(self) -> bool:
+    def has_measured(self) -> bool:
         return self.ended is not None and self.ended.code in MEASURED
 
     @property
     def came_to_nothing(self) -> bool:
-        return self.ended is not None and not self.measured
+        return self.ended is not None and not self.has_measured
 
     def follow(self, says: Iterator[Piece | AgentExit], news: News) -> None:
         try:
@@ -194,7 +190,7 @@ class Dispatcher:
                         return
                     for each in wait(running, return_when=FIRST_COMPLETED).done:
                         work, run = running.pop(each), each.result()
-                        if not run.measured:
+                        if not run.has_measured:
                             waiting[work] += 1
                         if run.lost is None:
                             free.add(run.host)
@@ -255,7 +251,7 @@ def judged_machines(runs: Mapping[str, Path]) -> dict[str, JudgedMachine]:
     """
     processes = min(len(os.sched_getaffinity(0)), len(runs))
     if processes < 2 or _bytes_of(runs.values()) < WORTH_PROCESSES_BYTES:
-        return {name: _judged(path) for name, path in runs.items()}
+        return {name: _judge(path) for name, path in runs.items()}
     # Ray's threads run by now, with which a process must not be forked.
     ending = (signal.SIGKILL, os.getpid())
     with (
@@ -263,8 +259,12 @@ def judged_machines(runs: Mapping[str, Path]) -> dict[str, JudgedMachine]:
         ProcessPoolExecutor(processes, get_context("spawn"), end_with_parent, ending) as pool,
     ):
         try:
-            with _deaf_to_ctrl_c():
-                judged = pool.map(_judged, runs.values())
+            # Processes that are started meanwhile never get Ctrl-C; this one does later.
+            before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+            try:
+                judged = pool.map(_judge, runs.values())
+            finally:
+                signal.pthread_sigmask(signal.SIG_SETMASK, before)
             return dict(zip(runs, judged, strict=True))
         except BrokenProcessPool as error:
             raise OperationError(
@@ -273,20 +273,10 @@ def judged_machines(runs: Mapping[str, Path]) -> dict[str, JudgedMachine]:
             ) from error
 
 
-def _judged(run: Path) -> JudgedMachine:
+def _judge(run: Path) -> JudgedMachine:
     return judge_machine(RunFolder.open(run).data())
 
 
 def _bytes_of(runs: Iterable[Path]) -> int:
     records = (run / RECORDS_FILE for run in runs)
     return sum(file.stat().st_size for file in records if file.exists())
-
-
-@contextmanager
-def _deaf_to_ctrl_c() -> Iterator[None]:
-    """Leave Ctrl-C to this process: those started meanwhile never get it; this one does later."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)

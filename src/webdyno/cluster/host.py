@@ -209,8 +209,13 @@ def checked_hosts(hosts: Sequence[Host]) -> list[CheckedHost]:
     first = next((host.machine for host in looked if host.machine), None)
     for number, looks in enumerate(looked):
         if first and looks.machine:
-            looks.why_not = _same_machine(looks, looked[:number])
-            looks.differs = _differences(first, looks.machine)
+            identity = looks.machine.identity
+            for other in looked[:number]:
+                if identity and other.machine and other.machine.identity == identity:
+                    looks.why_not = f"{looks.host.name} is the same machine as {other.host.name}"
+                    break
+            differences = machine_differences(first, looks.machine)
+            looks.differs = [each for each in differences if each.what != "machine.identity"]
     return looked
 
 
@@ -219,7 +224,10 @@ def measure_links(looked: Sequence[CheckedHost]) -> None:
     fit = [host for host in looked if not host.why_not]
     for host in fit[1:]:
         try:
-            host.link = _link(fit[0].host, host.host)
+            answering = fit[0].host.answer_link()
+            host.link = host.host.measure_link(*next(answering))
+            for _ in answering:  # to its end
+                pass
         except (UserError, HostLost) as failure:
             host.why_not = str(failure)
 
@@ -231,32 +239,6 @@ def _look(host: Host) -> CheckedHost:
         return CheckedHost(host, why_not=str(failure))
 
 
-def _same_machine(host: CheckedHost, others: Sequence[CheckedHost]) -> str | None:
-    """Which other host is this one's machine, which counts once."""
-    identity = host.machine and host.machine.identity
-    for other in others:
-        if identity and other.machine and other.machine.identity == identity:
-            return f"{host.host.name} is the same machine as {other.host.name}"
-    return None
-
-
-def _differences(first: Machine, other: Machine) -> list[Difference]:
-    return [
-        difference
-        for difference in machine_differences(first, other)
-        if difference.what != "machine.identity"
-    ]
-
-
-def _link(one: Host, other: Host) -> LinkFacts:
-    answering = one.answer_link()
-    address, port = next(answering)
-    facts = other.measure_link(address, port)
-    for _ in answering:
-        pass
-    return facts
-
-
 def merged_servers(used: Sequence[SlotUsage]) -> SlotUsage:
     """Put together what the hosts of one variant's services used; the front's comes last.
 
@@ -265,7 +247,7 @@ def merged_servers(used: Sequence[SlotUsage]) -> SlotUsage:
     """
     front = used[-1].readings
     readings = [usage.readings for usage in used]
-    cpus = _added([reading.host.servers for reading in readings])
+    cpus = _sum_of_cpus([reading.host.servers for reading in readings])
     stopped = [reading.stopped.servers_s for reading in readings if reading.stopped]
     return SlotUsage(
         servers=ServerUse(
@@ -277,13 +259,16 @@ def merged_servers(used: Sequence[SlotUsage]) -> SlotUsage:
         readings=front.replace(
             services={role: use for each in readings for role, use in each.services.items()},
             status={role: value for each in readings for role, value in each.status.items()},
-            other_variants_cpu_s=_summed(reading.other_variants_cpu_s for reading in readings),
+            other_variants_cpu_s=_sum_by_name(reading.other_variants_cpu_s for reading in readings),
             host=front.host.replace(servers=cpus),
             stopped=StoppedUse(servers_s=max(stopped, default=0.0)),
         ),
-        profile=_profiles([usage.profile for usage in used if usage.profile]),
-        system_calls=_summed(usage.system_calls for usage in used if usage.system_calls) or None,
-        instructions=_counted([usage.instructions for usage in used if usage.instructions]),
+        profile=_sum_of_profiles([usage.profile for usage in used if usage.profile]),
+        system_calls=_sum_by_name(usage.system_calls for usage in used if usage.system_calls)
+        or None,
+        instructions=_sum_of_instructions(
+            [usage.instructions for usage in used if usage.instructions]
+        ),
         course=used[-1].course,
         server_cpus=used[-1].server_cpus,
     )
@@ -294,7 +279,7 @@ def merged_uses(uses: Sequence[ClientUse]) -> ClientUse | None:
     if not uses:
         return None
     return ClientUse(
-        cpu=_added([use.cpu for use in uses]),
+        cpu=_sum_of_cpus([use.cpu for use in uses]),
         waiting=_most(use.waiting for use in uses),
         stopped_s=max(use.stopped_s for use in uses),
         silent_s=_most(use.silent_s for use in uses),
@@ -305,22 +290,21 @@ def _most(values: Iterable[float | None]) -> float | None:
     return max((value for value in values if value is not None), default=None)
 
 
-def _added(parts: Sequence[CpuUse]) -> CpuUse:
-    return CpuUse(**_summed(part.model_dump() for part in parts))
+def _sum_of_cpus(parts: Sequence[CpuUse]) -> CpuUse:
+    return CpuUse(**_sum_by_name(part.model_dump() for part in parts))
 
 
-def _profiles(profiles: Sequence[Profile]) -> Profile | None:
+def _sum_of_profiles(profiles: Sequence[Profile]) -> Profile | None:
     if not profiles:
         return None
-    stacks = Counter(_summed(profile.stacks for profile in profiles))
     return Profile(
-        _summed(profile.cpu_s for profile in profiles),
-        stacks,
-        _summed(profile.functions_s for profile in profiles),
+        _sum_by_name(profile.cpu_s for profile in profiles),
+        Counter(_sum_by_name(profile.stacks for profile in profiles)),
+        _sum_by_name(profile.functions_s for profile in profiles),
     )
 
 
-def _counted(counted: Sequence[Counted]) -> Counted | None:
+def _sum_of_instructions(counted: Sequence[Counted]) -> Counted | None:
     """Where one host can't count them, nobody knows."""
     known = [each.instructions for each in counted if each.instructions is not None]
     if len(known) < len(counted):
@@ -328,7 +312,7 @@ def _counted(counted: Sequence[Counted]) -> Counted | None:
     return Counted(sum(known)) if counted else None
 
 
-def _summed(parts: Iterable[Mapping[str, Number]]) -> dict[str, Number]:
+def _sum_by_name(parts: Iterable[Mapping[str, Number]]) -> dict[str, Number]:
     """Add figures up by their names."""
     sums: dict[str, Number] = {}
     for part in parts:

@@ -3,23 +3,21 @@
 The `ssh` program carries typed orders to `python -m webdyno.cluster.node` there, on its standard
 input: nothing secret stands on a command line, and no words for a shell come.
 
-All that comes of a node is known by a mark in its environment, by its session, and by the folder in
-which it was started: processes inherit these, whether who started them has ended or not. At SIGTERM
-Ray stops its processes, but not always all of them, and some of them write their title over a part
-of their environment.
+All that comes of a node is known by a mark in its environment, its session and the folder it was
+started in, which processes inherit. Ray, at SIGTERM, doesn't always stop all of its processes, and
+some of them write their title over a part of their environment.
 """
 
 import logging
 import os
 import re
 import shlex
-import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -29,7 +27,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from socket import create_server
 from subprocess import CompletedProcess
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 import psutil
 from pydantic import Field, TypeAdapter, ValidationError
@@ -42,10 +40,9 @@ from webdyno.host.warden import remove_tree
 
 logger = logging.getLogger(__name__)
 
-CONNECTS_WITHIN_S = 10
 ANSWERS_WITHIN_S = 600
 """A node may be started three times, each taking up to two minutes."""
-SSH_FAILED = 255
+CONNECTS_WITHIN_S, SSH_FAILED = 10, 255
 HOST = re.compile(r"(ssh://)?([\w.-]+@)?[\w][\w.-]*(:\d+)?")
 
 
@@ -125,7 +122,17 @@ class SshHost:
         try:
             answer = NodeAnswer.model_validate_json(done.stdout.strip().rpartition("\n")[2])
         except ValidationError:
-            raise self._no_answer(done) from None
+            said = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+            if done.returncode == SSH_FAILED:
+                raise OperationError(
+                    f"{self.name} isn't reached by SSH: {said}\n"
+                    f"`ssh {self.name} true` has to work without a question: a key, and a host "
+                    "that is known"
+                ) from None
+            raise UserError(
+                f"{self.name}: {self.python} has no webdyno there that can be asked: {said}\n"
+                "install the same webdyno on all hosts, and name its Python with --python"
+            ) from None
         if answer.wrong:
             raise OperationError(f"{self.name}: {answer.wrong}")
         return answer
@@ -141,22 +148,8 @@ class SshHost:
             install="there is no ssh on the PATH: install openssh-client",
         )
 
-    def _no_answer(self, done: CompletedProcess[str]) -> UserError | OperationError:
-        said = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
-        if done.returncode == SSH_FAILED:
-            return OperationError(
-                f"{self.name} isn't reached by SSH: {said}\n"
-                f"`ssh {self.name} true` has to work without a question: a key, and a host that is "
-                "known"
-            )
-        return UserError(
-            f"{self.name}: {self.python} has no webdyno there that can be asked: {said}\n"
-            "install the same webdyno on all hosts, and name its Python with --python"
-        )
 
-
-@dataclass(frozen=True)
-class LaunchResult:
+class LaunchResult(NamedTuple):
     """What became of one host."""
 
     host: SshHost
@@ -187,8 +180,7 @@ def start_cluster(
 ) -> Iterator[LaunchResult]:
     """Start a head on the first host, then nodes on the others; yield what became of each.
 
-    One after the other: together they take longer than Ray waits. Without a head nothing more is
-    started.
+    One after the other: together they take longer than Ray waits. None is without a head.
     """
     head: str | None = None
     for host, address in addresses.items():
@@ -200,27 +192,24 @@ def start_cluster(
             token=token,
             debug_file=os.environ.get(DEBUG_FILE),
         )
-        try:
-            yield LaunchResult(host, host.carry_out(order))
-        except (UserError, OperationError) as failure:
-            yield LaunchResult(host, failure=str(failure))
-            if head is None:
-                return
+        result = _result_of(host, order)
+        yield result
+        if result.failure and head is None:
+            return
         head = head or address
 
 
 def stop_cluster(addresses: Mapping[SshHost, str]) -> Iterator[LaunchResult]:
     """End the nodes on all hosts at once, the head's after the others'."""
-    head, *others = addresses.items()
+    head, *others = ((host, StopNode(address=address)) for host, address in addresses.items())
     with ThreadPoolExecutor(len(addresses)) as pool:
-        yield from pool.map(_stop, others)
-    yield _stop(head)
+        yield from pool.map(lambda placed: _result_of(*placed), others)
+    yield _result_of(*head)
 
 
-def _stop(placed: tuple[SshHost, str]) -> LaunchResult:
-    host, address = placed
+def _result_of(host: SshHost, order: StartNode | StopNode) -> LaunchResult:
     try:
-        return LaunchResult(host, host.carry_out(StopNode(address=address)))
+        return LaunchResult(host, host.carry_out(order))
     except (UserError, OperationError) as failure:
         return LaunchResult(host, failure=str(failure))
 
@@ -232,12 +221,10 @@ HIDDEN_SESSION = 0
 SPARING_OPTIONS = ("--object-store-memory=80000000", "--include-log-monitor=false")
 """Close to Ray's minimum, as it would take 30% of the memory by default and we send little. Nobody
 reads what its log monitor collects."""
-STARTED = "Ray runtime started"
-TOO_SLOW = "imed out"
+STARTED, TOO_SLOW = "Ray runtime started", "imed out"
 TRIES = 3
 """Ray gives a node 30 s to start, which a busy machine may not have."""
-LOOKS_EVERY_S = 0.2
-UP_WITHIN_S = 120.0
+LOOKS_EVERY_S, UP_WITHIN_S = 0.2, 120.0
 SAID_LINES = 5
 STOPS_WITHIN_S = 5.0
 """How long Ray may take to stop its own processes."""
@@ -277,7 +264,10 @@ def start_node(order: StartNode) -> NodeAnswer:
         raise UserError("it has no Ray: install 'webdyno[cluster]'")
     if _all_of_it(order.address):
         raise UserError("a node that webdyno started runs there already: `webdyno cluster down` it")
-    _check_address(order.address)
+    try:
+        create_server((order.address, 0)).close()
+    except OSError as error:
+        raise UserError(f"{order.address} is no address of its own: {error.strerror}") from error
     for _ in range(TRIES):
         said = _try_to_start(order)
         if STARTED in said:
@@ -293,18 +283,22 @@ def start_node(order: StartNode) -> NodeAnswer:
 def stop_node(address: str) -> NodeAnswer:
     """End the node that was started here with this address, and all that came of it.
 
-    Ray's `start` gets SIGTERM, and ends the others; what it leaves gets it after some seconds, and
-    what is still there in the end is killed.
+    Ray's `start` gets SIGTERM first, then what it leaves; what is there in the end is killed.
     """
     ours = _all_of_it(address)
     began = sum(map(_runs, ours))
-    for process in _roots(ours):
-        _send(process, signal.SIGTERM)
+    pids = {process.pid for process in ours}
+    for process in ours:
+        with suppress(psutil.Error):
+            if process.ppid() not in pids:  # none of the others has started it
+                process.terminate()
     for process in _left_after(STOPS_WITHIN_S, address, ours):
-        _send(process, signal.SIGTERM)
+        with suppress(psutil.NoSuchProcess):
+            process.terminate()
     left = _left_after(ENDS_WITHIN_S, address, ours)
     for process in left:
-        _send(process, signal.SIGKILL)
+        with suppress(psutil.NoSuchProcess):
+            process.kill()
     if stays := _left_after(STOPS_WITHIN_S, address, ours):
         raise OperationError(
             f"these can't be killed: {', '.join(str(process.pid) for process in stays)}"
@@ -317,56 +311,28 @@ def stop_node(address: str) -> NodeAnswer:
 
 def _all_of_it(address: str) -> set[psutil.Process]:
     """Find all that came of a node that was started here, as far as we may look."""
-    sessions = {
-        process: _session(process)
-        for process in psutil.process_iter()
-        if process.pid != os.getpid()
-    }
-    marked = {session for session in sessions if _is_marked(session, address)}
-    theirs = {sessions[process] for process in marked} - {None, HIDDEN_SESSION}
-    return {
-        pid
-        for pid, session in sessions.items()
-        if pid in marked or session in theirs or _is_in_folder(pid, address)
-    }
-
-
-def _is_marked(process: psutil.Process, address: str) -> bool:
-    with suppress(OSError):
-        variables = Path(f"/proc/{process.pid}/environ").read_bytes().split(b"\0")
-        return f"{MARK}={address}".encode() in variables
-    return False
-
-
-def _is_in_folder(process: psutil.Process, address: str) -> bool:
-    with suppress(OSError):
-        return Path(f"/proc/{process.pid}/cwd").readlink().name.startswith(_prefix(address))
-    return False
+    sessions = dict[psutil.Process, int]()
+    marked, in_folder = set[psutil.Process](), set[psutil.Process]()
+    for process in psutil.process_iter():
+        if process.pid == os.getpid():
+            continue
+        place = Path(f"/proc/{process.pid}")
+        with suppress(OSError):
+            sessions[process] = os.getsid(process.pid)
+        with suppress(OSError):
+            if f"{MARK}={address}".encode() in (place / "environ").read_bytes().split(b"\0"):
+                marked.add(process)
+        with suppress(OSError):
+            if (place / "cwd").readlink().name.startswith(_prefix(address)):
+                in_folder.add(process)
+    theirs = {sessions[process] for process in marked if process in sessions} - {HIDDEN_SESSION}
+    in_session = {process for process, session in sessions.items() if session in theirs}
+    return marked | in_folder | in_session
 
 
 def _prefix(address: str) -> str:
     """Of the name of the folder in which a node is started."""
     return f"webdyno-node-{address}-"
-
-
-def _session(process: psutil.Process) -> int | None:
-    with suppress(OSError):
-        return os.getsid(process.pid)
-    return None
-
-
-def _roots(processes: Collection[psutil.Process]) -> Iterator[psutil.Process]:
-    """Those that none of the others has started."""
-    pids = {process.pid for process in processes}
-    for process in processes:
-        with suppress(psutil.Error):
-            if process.ppid() not in pids:
-                yield process
-
-
-def _send(process: psutil.Process, number: signal.Signals) -> None:
-    with suppress(psutil.NoSuchProcess):
-        process.send_signal(number)
 
 
 def _left_after(wait_s: float, address: str, ours: set[psutil.Process]) -> list[psutil.Process]:
@@ -386,20 +352,19 @@ def _runs(process: psutil.Process) -> bool:
     return False
 
 
-def _check_address(address: str) -> None:
-    try:
-        create_server((address, 0)).close()
-    except OSError as error:
-        raise UserError(f"{address} is no address of its own: {error.strerror}") from error
-
-
 def _try_to_start(order: StartNode) -> str:
     """Return what Ray says until it is up, or has given up."""
     logger.debug("starts a node of Ray at %s", order.address)
     folder = Path(tempfile.mkdtemp(prefix=_prefix(order.address)))
+    as_head = ("--head", f"--port={order.port}", "--include-dashboard=false")
+    words = (
+        "--block",  # so that one process stands for the node, and watches the others
+        *(as_head if order.head is None else (f"--address={order.head}:{order.port}",)),
+        *(f"--node-ip-address={order.address}", *SPARING_OPTIONS),
+    )
     with (folder / "said").open("x+b") as said:
         process = subprocess.Popen(
-            [*python_module("ray.scripts.scripts"), "start", *_words(order)],
+            [*python_module("ray.scripts.scripts"), "start", *words],
             env=os.environ | environment(order.token) | {MARK: order.address},
             cwd=folder,
             stdin=subprocess.DEVNULL,
@@ -415,16 +380,6 @@ def _try_to_start(order: StartNode) -> str:
             if STARTED in text or ended:
                 return text
             time.sleep(LOOKS_EVERY_S)
-
-
-def _words(order: StartNode) -> Iterator[str]:
-    yield "--block"  # so that one process stands for the node, and watches the others
-    if order.head is None:
-        yield from ("--head", f"--port={order.port}", "--include-dashboard=false")
-    else:
-        yield f"--address={order.head}:{order.port}"
-    yield f"--node-ip-address={order.address}"
-    yield from SPARING_OPTIONS
 
 
 def follow_order(order: bytes) -> NodeAnswer:

@@ -188,8 +188,9 @@ def _try_to_reach(address: str) -> None:
 
 
 def _no_cluster(address: str, error: Exception) -> OperationError:
+    first = next(filter(None, map(str.strip, str(error).splitlines())), "")
     return OperationError(
-        f"the cluster at {address} can't be joined: {_first_line(error)}\n"
+        f"the cluster at {address} can't be joined: {first or repr(error)}\n"
         "its head is started by `ray start --head`, and webdyno is called on one of its nodes"
     )
 
@@ -207,7 +208,3 @@ def _hosts(nodes: list[Mapping[str, Any]]) -> list[RayHost]:
     alike = len(set(names)) < len(names)
     called = "NodeManagerAddress" if alike else "NodeManagerHostname"
     return [RayHost(node[called], node["NodeManagerAddress"], node["NodeID"]) for node in there]
-
-
-def _first_line(error: Exception) -> str:
-    return next((line.strip() for line in str(error).splitlines() if line.strip()), repr(error))

@@ -94,7 +94,7 @@ class Heartbeat:
     def __exit__(self, *_: object) -> None:
         self._end.set()
         self._thread.join()
-        self._waited()
+        self._note_silence()
 
     def _run(self) -> None:
         while not self._end.is_set():
@@ -115,15 +115,12 @@ class Heartbeat:
                 with suppress(TimeoutError):
                     if not connection.recv(1):
                         return
-                    self._hear()
+                    self._note_silence()
+                    self._heard_s = time.monotonic()
                     break
             self._end.wait(EVERY_S)
 
-    def _hear(self) -> None:
-        self._waited()
-        self._heard_s = time.monotonic()
-
-    def _waited(self) -> None:
+    def _note_silence(self) -> None:
         self.silent_s = max(self.silent_s, time.monotonic() - self._heard_s)
 
 

@@ -236,7 +236,7 @@ def _backend(
         cluster_hosts(caller.cluster) as hosts,
         ClusterBackend(fit_hosts(hosts, caller), yes=caller.yes) as backend,
     ):
-        yield backend, backend.resolved(experiment)
+        yield backend, backend.with_hosts(experiment)
 
 
 def _provide(
