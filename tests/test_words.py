@@ -116,7 +116,7 @@ def sentences_of(source: Path) -> Iterator[str]:
 
 
 OTHER_PROGRAMS = {
-    "audit/rules/tables.py",
+    "audit/rules/columns.py",
     "systems/containers/image.py",
     "systems/conf/lighttpd_read.py",
     "systems/conf/nginx_read.py",

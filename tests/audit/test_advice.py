@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from webdyno.audit.judge import DOCUMENT_RULES, OUTPUT_RULES
+from webdyno.audit import DOCUMENT_RULES, OUTPUT_RULES
 from webdyno.config import Catalogue
 from webdyno.core.registry import commands
 from webdyno.interfaces.cli import app

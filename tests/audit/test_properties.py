@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from audit.texts import RECORDED, ab, audited, outputs, recorded
 from variants import further
-from webdyno.audit.judge import MOST_WARNINGS, audit_lines
+from webdyno.audit import MOST_WARNINGS, audit_lines
 from webdyno.formats.lines import LONGEST_LINE, NumberedLine
 
 TEXTS = [path.read_text(encoding="utf-8") for path in sorted(RECORDED.iterdir())]

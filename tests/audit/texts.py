@@ -3,7 +3,7 @@
 import io
 from pathlib import Path
 
-from webdyno.audit.judge import Audit, AuditWarning, audit_lines
+from webdyno.audit import Audit, AuditWarning, audit_lines
 from webdyno.audit.reader import read_items
 from webdyno.formats.lines import read_lines
 from webdyno.formats.output import Output

@@ -21,7 +21,7 @@ from webdyno.interfaces.cli.flags import TEXT, Format, is_json
 from webdyno.media.console import plain_console
 
 if TYPE_CHECKING:  # pydantic takes a while to import
-    from webdyno.audit.judge import Audit, AuditWarning, Read
+    from webdyno.audit import Audit, AuditWarning, Read
 
 STANDARD_INPUT = "-"
 STANDARD_INPUT_DESCRIPTOR = 0
@@ -58,7 +58,7 @@ def audit(
 
         webdyno audit article.txt --format json
     """
-    from webdyno.audit.judge import audit_lines
+    from webdyno.audit import audit_lines
     from webdyno.formats.lines import read_lines
     from webdyno.formats.tools import READABLE
 
@@ -133,7 +133,7 @@ def _shown(audit: "Audit", name: str) -> RenderableType:
 
 
 def _headline(audit: "Audit") -> Text:
-    from webdyno.audit.judge import TABLE
+    from webdyno.audit import TABLE
 
     rules = {each.rule for each in audit.warnings if each.severity == "serious"}
     if rules:
@@ -171,7 +171,7 @@ def _lines_of(part: "Read") -> str:
 
 
 def _what_was_read(audit: "Audit") -> str:
-    from webdyno.audit.judge import COMMAND
+    from webdyno.audit import COMMAND
 
     counts = Counter(
         "command without its output" if each.kind == COMMAND else each.kind for each in audit.read
