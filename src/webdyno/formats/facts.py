@@ -77,10 +77,7 @@ class Facts:
     """Figures that were printed again with another value."""
 
     def add(self, line: NumberedLine, texts: dict[str, str], *, replace: bool = False) -> None:
-        """Note what a line says; the first to say something is believed, or with replace the last.
-
-        A tool that prints the same table again and again means the last one.
-        """
+        """Note what a line says; the first to say it is believed, or with `replace` the last."""
         self.last_line = line.number
         if replace and "count" not in texts:
             self.texts |= texts

@@ -181,7 +181,7 @@ def body_of(entry: HarEntry, place: str) -> bytes:
 
 
 def sent_bytes(response: HarResponse) -> int | None:
-    """Return the length of a response's body as it was sent; None where the browser doesn't know.
+    """Return the length of a response's body as sent; None where the browser doesn't know.
 
     Firefox says it. Chrome says what it received, head and all; the body's own length is that of
     its content where it came unpacked.

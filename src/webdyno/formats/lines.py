@@ -120,10 +120,7 @@ def _encoding(start: bytes) -> str:
 
 
 def read_lines(stream: BufferedReader) -> Iterator[NumberedLine]:
-    """Decode a stream line by line; what is no text becomes replacement characters.
-
-    Raise UserError where the text is longer than anybody's report.
-    """
+    """Decode a stream line by line; raise UserError where it is longer than anybody's report."""
     text = TextIOWrapper(stream, _encoding(stream.peek(4)[:4]), errors="replace", newline="\n")
     number = size = 0
     while raw := text.readline(LONGEST_LINE):

@@ -107,10 +107,7 @@ class Fields(dict[str, Any]):
         return known({name: rows.count(name) for name in rows})
 
     def counts_by_status_group(self, key: str) -> dict[str, int]:
-        """Return the responses of each group of statuses, such as `2xx`, that has any.
-
-        `key`: that of a group, whose digit is in the place of `{}`.
-        """
+        """Return the responses by group, such as `2xx`, by a key with `{}` for its digit."""
         groups = {f"{digit}xx": self.count(key.format(digit)) for digit in "12345"}
         return {group: responses for group, responses in groups.items() if responses}
 

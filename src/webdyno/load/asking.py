@@ -68,10 +68,7 @@ class Conversation:
         within_s: float | None = None,
         accepts_within_s: float = 0.0,
     ) -> ServerResponse:
-        """Send a request over a connection of its own; raise NoResponse, GeneratorError.
-
-        Where nobody accepts a connection, it is tried again for so long.
-        """
+        """Send a request over a connection of its own, tried for so long; raise NoResponse."""
         load = self.load if within_s is None else self.load.replace(timeout_s=within_s)
         request = Request(path, method=method, headers=headers, body=body)
         (response,) = self._responses([request], load, accepts_within_s)
@@ -80,10 +77,7 @@ class Conversation:
         return response
 
     def ask_all(self, requests: Sequence[Request]) -> Iterator[ServerResponse]:
-        """Send requests one after the other, over one connection as far as it stays open.
-
-        Responses that aren't whole are among those given. Raise GeneratorError.
-        """
+        """Send requests in turn, over one connection while it stays open; raise GeneratorError."""
         return self._responses(requests, self.load)
 
     def _responses(

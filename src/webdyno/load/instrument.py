@@ -44,10 +44,9 @@ class Run:
 
 
 def read_run(tool: Tool, text: str, needed: Iterable[str] = ()) -> Run:
-    """Read what a tool printed of its one run.
+    """Read what a tool printed of its one run; raise Unreadable.
 
-    `needed` are figures of `Output` that it always prints. Raise Unreadable when one of them is
-    missing, or when the text says different things about the same figure.
+    `needed` are figures of `Output` that it always prints.
     """
     lines = [NumberedLine(number, plain(raw)) for number, raw in enumerate(text.splitlines(), 1)]
     facts = Facts(first_line=1, last_line=len(lines))

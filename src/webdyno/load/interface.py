@@ -303,16 +303,10 @@ class Program(Protocol):
         """Return what of it it can't do, in words that follow its name; None if it can do it."""
 
     def version(self) -> str:
-        """Return its name and version, as recorded with a run.
-
-        Raise OperationError if it is missing.
-        """
+        """Return its name and version, as recorded; raise OperationError if it is missing."""
 
     def new(self, cpus: Sequence[int], entry: Sequence[str] = ()) -> Generator:
-        """Return a generator on those CPUs, not started yet.
-
-        `entry` are words before its command that let it run in a network of our own.
-        """
+        """Return a generator on those CPUs, not started; `entry` are words before its command."""
 
 
 def programs() -> Mapping[str, Program]:

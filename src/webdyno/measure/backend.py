@@ -125,10 +125,7 @@ class ServersHost(Protocol):
     """A host, or several, that run the servers of variants."""
 
     def start(self, variant: str, folder: Path) -> StartedVariant:
-        """Start a variant's servers again; `folder` gets their configurations and logs.
-
-        Raises OperationError where they don't start.
-        """
+        """Start a variant's servers again, with logs in `folder`; raise OperationError."""
 
     def stop(self, variant: str) -> None:
         """Stop a variant's servers, and leave nothing of them."""
@@ -221,11 +218,7 @@ class PointTestbed:
         return self._load(variant, order).result
 
     def slot(self, variant: str, order: LoadOrder, tracing: Tracing | None) -> Slot:
-        """Load a variant for a slot. Raises GeneratorError, StackDied.
-
-        The host that serves reads its own counters, around all of the load; the one that loads
-        times itself.
-        """
+        """Load a variant for a slot. Raises GeneratorError, StackDied."""
         self.servers.put_back(variant)
         login_s = self.get_ready(variant, order)
         self.servers.slot_begins(variant, tracing)
@@ -302,10 +295,7 @@ class Backend(Protocol):
     """Where a run takes place: this machine, or hosts of a cluster."""
 
     def look(self, experiment: Experiment, catalogue: Catalogue) -> Surroundings:
-        """Look at everything that can change a result and isn't part of the experiment.
-
-        Raises UserError or OperationError where the experiment can't be run there.
-        """
+        """Look at all that can change a result; raise UserError, OperationError."""
 
     def open(self, folder: RunFolder, exits: ExitStack) -> TestbedOf:
         """Set up what a run needs, until `exits` closes; give what gives the testbed of a point."""

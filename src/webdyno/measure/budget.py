@@ -81,7 +81,7 @@ def point_s(
 ) -> float:
     """Return the least time that a point takes, about, in seconds.
 
-    With so many rounds, or the fewest that bring a verdict; `shortest` as in `least_s`.
+    With so many rounds, or the fewest for a verdict; `shortest` as in `least_s`.
     """
     question = question_of(experiment)
     rounds = rounds or question.fewest_rounds

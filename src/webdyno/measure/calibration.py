@@ -126,7 +126,7 @@ def measure_calibration(
 ) -> Calibration:
     """Measure ceilings for each length of body and number of connections, then delays and noise.
 
-    What the ceilings leave of the budget is for the noise. `notify` hears what is being done.
+    What the ceilings leave of the budget is for the noise.
     """
     began = time.monotonic()
     made_at = datetime.now().astimezone()

@@ -240,8 +240,7 @@ def how_it_died(servers: ServersHost, variant: str) -> str:
 def overload(loads: SearchLoads, variant: PlannedVariant) -> None:
     """Ask for a multiple of a variant's capacity, then for half of it, until that is carried.
 
-    Not where the load generator ended the search: it can't offer more. Servers that the search's
-    last trial left down are started again before.
+    Not where the load generator ended the search: it can't offer more.
     """
     trials, settings = loads.trials_of(variant), loads.settings
     found_rps = capacity_of(trials)

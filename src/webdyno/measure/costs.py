@@ -37,8 +37,7 @@ def count_instructions(
 ) -> None:
     """Count what each variant that is here executes, where an experiment asks for costs.
 
-    That has a slot of its own, since counting takes CPU time. Where servers died meanwhile, that is
-    put on record, and StackDied raised.
+    That has a slot of its own, since counting takes CPU time. Raises StackDied.
     """
     for variant in variants:
         slot_s = times.ramp_up_s[variant.name] + times.window_s
@@ -80,8 +79,7 @@ def _instructions_of(
 def look_at_rest(running: RunningRound, variants: Sequence[PlannedVariant], rest_s: float) -> None:
     """Leave each variant alone, then have it hold connections, and put on record what it used.
 
-    Of variants on other machines nothing can be read. Where servers died meanwhile, that is put on
-    record, and StackDied raised.
+    Of variants on other machines nothing can be read. Raises StackDied.
     """
     for variant in variants:
         if running.up[variant.name].is_elsewhere:

@@ -82,10 +82,9 @@ class Unlike(NamedTuple):
 def unlike_requests(
     experiment: Experiment, catalogue: Catalogue, vouched: frozenset[str] = frozenset()
 ) -> list[Unlike]:
-    """Start all variants once, ask each for everything, and give what the check would refuse.
+    """Start all variants once, ask each for everything, and return what the check would refuse.
 
-    `vouched` are addresses on other machines that may be asked. Raises UserError or OperationError
-    where they don't start.
+    `vouched` are addresses on other machines that may be asked. Raise UserError, OperationError.
     """
     there = plan_points(experiment)[0].experiment
     variants = plan_variants(there, catalogue)

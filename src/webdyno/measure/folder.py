@@ -71,10 +71,7 @@ _ONE_READS = Lock()
 
 
 class RunFolder:
-    """A run on disk. Any number of processes may read it; one at a time may append.
-
-    A context manager: leaving it closes the file and lets another process append.
-    """
+    """A run on disk, which one process at a time may append to until it leaves the context."""
 
     def __init__(self, path: Path, head: RunHead, write: Write = os.write) -> None:
         self.path = path
@@ -85,11 +82,7 @@ class RunFolder:
 
     @classmethod
     def create(cls, path: Path, head: RunHead) -> Self:
-        """Begin a run in a new or empty folder, and hold it for appending.
-
-        Raises UserError when the folder already holds something, OperationError when it can't be
-        written.
-        """
+        """Begin a run in a new or empty folder, and hold it; raise UserError, OperationError."""
         try:
             path.mkdir(parents=True, exist_ok=True)
             if any(path.iterdir()):
@@ -134,10 +127,7 @@ class RunFolder:
         self._file = self._lock = None
 
     def hold(self) -> None:
-        """Take the run for appending, before anything is started that would be in vain otherwise.
-
-        Raises UserError when another process is appending to it.
-        """
+        """Take the run for appending; raise UserError when another process is appending to it."""
         if self._file is not None:
             return
         with writing(self.path), folder_inside(self.path) as folder:
@@ -165,11 +155,10 @@ class RunFolder:
         return names_in(self.head)
 
     def append(self, record: R) -> R:
-        """Add a record as one line, handed to the kernel before this returns; give what is kept.
+        """Add a record as one line, handed to the kernel before this returns; return what is kept.
 
-        That is the record without the secrets that others said. The end of a round is also forced
-        to the disk, so that it survives a power cut. Raises OperationError when that fails, as on
-        a full disk; what was there before stays whole.
+        That is the record without secrets. The end of a round is also forced to the disk. Raises
+        OperationError, as on a full disk; what was there before stays whole.
         """
         self.hold()
         assert self._file is not None  # noqa: S101 (hold took it)
@@ -229,11 +218,7 @@ class RunFolder:
         write_whole(file, f"{why}\n", below=self.path)
 
     def records(self) -> list[Record]:
-        """Read everything measured so far, in the order in which it happened.
-
-        Blank lines are passed over, and a last line that was torn by a kill or a power cut is
-        excluded. Raises UserError at any other bad line.
-        """
+        """Read everything measured so far, in order; raise UserError at a bad line."""
         file = self.path / RECORDS_FILE
         with _ONE_READS, reading(file):
             try:
@@ -242,10 +227,7 @@ class RunFolder:
                 return []
 
     def round_log(self, point: int, round_number: int, name: str) -> Path:
-        """Return the path of something that a round keeps next to its variants.
-
-        Raise UserError where a symbolic link leads out of the run.
-        """
+        """Return a path for what a round keeps; raise UserError where it leads out of the run."""
         log = round_path(self.path, point, round_number) / name
         if not log.resolve().is_relative_to(self.path.resolve()):
             raise UserError(f"{log} leads out of {self.path}: remove that symbolic link")
@@ -261,10 +243,7 @@ class RunFolder:
             raise OperationError(f"{folder}: can't be made: {cause_of(error)}") from error
 
     def add_stacks(self, variant: str, stacks: Mapping[str, int]) -> None:
-        """Add samples of a variant's stacks to those that are kept.
-
-        Raise UserError where something else has their name, OperationError if it can't be written.
-        """
+        """Add samples of a variant's stacks to those kept; raise UserError, OperationError."""
         file, kept = stacks_file(self.path, variant), Counter[str]()
         with reading(file), suppress(FileNotFoundError):
             given = read_given(file, MOST_STACKS_BYTES, below=self.path)

@@ -323,7 +323,7 @@ def surroundings_on(
 ) -> Surroundings:
     """Look at a testbed, and ask services and load generators for their versions.
 
-    Raises OperationError, and UserError where what the experiment counts can't be counted.
+    Raises OperationError, and UserError where instructions can't be counted.
     """
     if any(plan.experiment.counts_instructions for plan in plan_points(experiment)):
         check_counted()

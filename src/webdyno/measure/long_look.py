@@ -48,10 +48,7 @@ SAMPLED_WINDOWS = 2
 
 
 def lacking_looks(data: PointData) -> list[str]:
-    """Return the variants that are still to be looked at: none before the rounds are over.
-
-    Nor where they came to no answer, no time was left, or a server died since.
-    """
+    """Return the variants still to be looked at, once the rounds have come to an answer."""
     stop, question = data.stop, question_of(data.experiment)
     if stop is None or stop.reason in WITHOUT_ANSWER or not question.long_look_s:
         return []
@@ -118,10 +115,7 @@ def _for_stalls_s(seen: Sequence[Stall], look_s: float) -> float:
 
 
 def look_fits(point: RunningPoint, variant: str) -> bool:
-    """Whether a variant's look ends within a time that is a limit.
-
-    One whose length the user gave comes on top of that.
-    """
+    """Whether a look ends within a limit; one of a given length comes on top of that."""
     if point.experiment.measure.soak_s is not None:
         return True
     times = slot_settings(point.data)
@@ -135,8 +129,7 @@ def run_long_looks(
     """Look at some variants whose long look isn't over, in an order drawn once.
 
     How a server died meanwhile is a part of its record. One that doesn't start is on record, and
-    ends the looks; so is a load generator that fails. Nor does one begin for which there is no
-    time.
+    ends the looks; so is a load generator that fails.
     """
     order = rng_of(point.experiment.measure.seed, point.number, "long look")
     for variant in order.sample(point.variants, len(point.variants)):

@@ -60,10 +60,7 @@ class PlannedVariant:
 
     @property
     def preflight_requests(self) -> tuple[Request, ...]:
-        """What the pre-flight check asks for.
-
-        All of it, or of very many paths some, spread evenly; of users all.
-        """
+        """What the pre-flight check asks for: all, or of very many paths some; of users all."""
         if self.users is not None:
             return self.asked
         step = -(-len(self.asked) // MOST_CERTIFIED)
@@ -87,8 +84,8 @@ class PlannedVariant:
 def load_on(stack: Stack, load: Load) -> Load:
     """Return a load as a stack's clients make it.
 
-    Where it says nothing else they ask for the host that a URL names, and check the certificate of
-    another machine.
+    Unless it says otherwise, they ask for the host that a URL names, and check another machine's
+    certificate.
     """
     own = stack.services[stack.front].service.own
     if own is None:

@@ -80,10 +80,7 @@ class Progress(Protocol):
 
 
 class Stopwatch:
-    """Counts seconds while it runs, which is from `with` to its end.
-
-    One that is a part of a whole has the whole count as well.
-    """
+    """Counts seconds from `with` to its end, also those of the whole that it is a part of."""
 
     def __init__(self, used_s: float = 0.0, whole: "Stopwatch | None" = None) -> None:
         self._used_s, self._whole = used_s, whole
@@ -110,14 +107,12 @@ class Stopwatch:
             self._whole.leave_out(took_s)
 
     def __enter__(self) -> Self:
-        """Begin to count."""
         self._began_s = time.monotonic()
         if self._whole is not None:
             self._whole.__enter__()
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Count no more."""
         self._used_s, self._began_s = self.used_s, None
         if self._whole is not None:
             self._whole.__exit__()
@@ -250,10 +245,7 @@ class RunningPoint:
         self.progress.notice(f"{adjustment.what}{again}")
 
     def allow(self, more_s: float) -> None:
-        """Grant so much time from now on, whatever was used and for whatever reason it stopped.
-
-        No more than that, as with any time that is given.
-        """
+        """Grant so much time from now on, and no more, whatever was used before."""
         longer = self.experiment.with_measure(
             budget_s=self.used_s + more_s, budget_is_limit=True, patience=1.0
         )
@@ -263,9 +255,7 @@ class RunningPoint:
     def ask_for(self, rounds: int) -> None:
         """Have so many rounds measured here in all, neither fewer nor more; 0 for no further one.
 
-        How precise the ratio is by then doesn't matter: the number was settled beforehand. Nor does
-        the time, unless it is a limit, but that adjustments which need a new beginning have to find
-        some.
+        Neither precision nor time ends them, unless time is a limit.
         """
         self.has_stopped = not rounds
         if rounds:

@@ -70,12 +70,8 @@ def ask_all(
 ) -> list[Response]:
     """Ask a server each request over one connection, as the load will, and keep the responses.
 
-    What is `ignored` is taken out of bodies, unless they have to be what site or request say.
-
-    Headers are those of the load, so bodies may come compressed: what is kept of them is decoded.
-
-    `url` is the server's base URL. A request that gets no response gives a `Response` with an
-    error.
+    What is `ignored` is taken out of bodies, unless they have to be what site or request say. A
+    request without a response gives a `Response` with an error.
     """
     if not requests:
         return []
@@ -168,10 +164,7 @@ def decode_body(body: bytes, encoding: str, accepted: Collection[str]) -> bytes:
 
 
 def without_ignored(body: bytes, ignored: Sequence[str]) -> bytes:
-    """Return a body without what may differ; raise UserError for a pattern that takes for ever.
-
-    Raise Undecodable for a body that is too long to look for it.
-    """
+    """Return a body without what may differ; raise UserError for a slow pattern, Undecodable."""
     if ignored and len(body) > MOST_SEARCHED_BYTES:
         raise Undecodable(
             f"its body has {size(len(body))}, and {size(MOST_SEARCHED_BYTES)} at most are searched "

@@ -31,8 +31,7 @@ def line_of(record: Record) -> bytes:
 def names_in(head: RunHead) -> frozenset[str]:
     """Return the words that a run's head has in clear: names of variants, services, requests.
 
-    Records name those by them, also where a secret is the same word, such as `postgres`, or a part
-    of one.
+    Records name those by them, even where a secret is the same word, such as `postgres`.
     """
     return frozenset((*_words(head.model_dump(mode="json")), *_requests_in(head)))
 
@@ -103,10 +102,7 @@ def _literals(model: type[BaseModel]) -> frozenset[str]:
 
 
 def hide_in_files(folder: Path) -> None:
-    """Rewrite the files below a folder that show secrets, as a server's log may.
-
-    Raise OperationError for a file that can't be rewritten.
-    """
+    """Rewrite files below a folder that show secrets, as a log may; raise OperationError."""
     if not SECRETS.known:
         return
     for path in everything_below(folder):

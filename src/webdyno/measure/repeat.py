@@ -40,10 +40,7 @@ MOST_KEPT_BYTES = 5 * 2**30
 
 
 def keep_for_repeating(folder: Path, experiment: Experiment, catalogue: Catalogue) -> None:
-    """Put a resolved experiment into a folder, and copies of what its variants are made of.
-
-    Raise OperationError when the disk doesn't take them.
-    """
+    """Keep an experiment, and copies of what its variants are made of; raise OperationError."""
     variants = variants_of_all_points(experiment, catalogue)
     try:
         with _new_folder(folder, CATALOGUE_FOLDER) as kept:
@@ -67,10 +64,7 @@ def keep_for_repeating(folder: Path, experiment: Experiment, catalogue: Catalogu
 
 @contextmanager
 def _new_folder(folder: Path, name: str) -> Iterator[Path]:
-    """Make a folder in another one that may be somebody else's; give a path that leads to it alone.
-
-    Whatever he puts in its place meanwhile, nothing is written elsewhere.
-    """
+    """Make a folder in another's folder, and yield a path that leads to it alone."""
     with folder_inside(folder, folder) as place:
         os.mkdir(name, dir_fd=place)
         made = os.open(name, FOLDER | os.O_NOFOLLOW, dir_fd=place)

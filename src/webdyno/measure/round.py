@@ -52,10 +52,9 @@ class PlannedSlot(NamedTuple):
 def run_round(point: RunningPoint, number: int) -> None:
     """Run one round; whatever fails is put on record.
 
-    The point stops when the pre-flight check shows responses that can't be compared (no load is
-    made then) and when a server died under load, unless the run goes on without such variants.
-    Servers that don't start raise OperationError, a load generator that fails GeneratorError. Where
-    time is a limit, it ends at the slot that would go beyond: what was measured stays on record.
+    The point stops, before any load, when responses can't be compared, and when a server died under
+    load, unless the run goes on without such variants. Raises OperationError, GeneratorError. Where
+    time is a limit, it ends at the slot that would go beyond.
     """
     began, began_at = time.monotonic(), datetime.now(UTC)
     rng = rng_of(point.experiment.measure.seed, point.number, number)

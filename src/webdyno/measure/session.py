@@ -84,8 +84,7 @@ def begin_run(
 def resume_run(folder: RunFolder, backend: Backend = LOCAL) -> RunFolder:
     """Begin another session of a run; raise UserError where it would measure something else.
 
-    That is so on another machine, and with other versions of servers, load generator or webdyno:
-    no verdict may rest on both.
+    No verdict may rest on two machines, nor on two versions of servers, load generator or webdyno.
     """
     head, path = folder.head, folder.path
     logger.debug("resumes %s: looks at the machine and asks for versions", path)
@@ -285,10 +284,7 @@ def _report_outlook(points: Sequence[RunningPoint]) -> str | None:
 
 
 def _settled_elsewhere(points: Sequence[RunningPoint], going: Sequence[RunningPoint]) -> bool:
-    """End the points that are left, when all had the fewest rounds, where others have settled all.
-
-    As those of a gate do that has failed at one.
-    """
+    """End the other points, when all had the fewest rounds, where a gate has failed at one."""
     ended = [point.data for point in points if point not in going]
     early = any(point.finished_rounds < point.experiment.measure.min_rounds for point in going)
     stop = None if early else question_of(going[0].experiment).stops_elsewhere(ended)

@@ -376,7 +376,7 @@ def broken_rule(
 ) -> str | None:
     """Return which rule of its site a running stack breaks, and how; None if it keeps them all.
 
-    Where the site's database is on another host, or is one that can't be asked, nothing is checked.
+    Nothing is checked where the site's database is on another host, or can't be asked.
     """
     database = database_of(stack.services(), site)
     if site.services and database is None:

@@ -90,11 +90,9 @@ class RunningRound:
         self._exits.__exit__(kind, error, trace)
 
     def start(self, variant: PlannedVariant) -> StartedVariant:
-        """Start a variant's servers, again where they run.
+        """Start a variant's servers, again where they run; raise OperationError.
 
-        Raises OperationError where they don't start, which is put on record. Somebody may have
-        taken a port between its choice and the server's start: then others are drawn. That doesn't
-        help where the port is one of the application's own.
+        Where somebody has taken a port meanwhile, others are drawn. Failures are put on record.
         """
         point = self.point
         try:
@@ -152,9 +150,8 @@ class RunningRound:
     ) -> LoadOrder:
         """Return the order, by a name of its own, for one stretch of a variant's load.
 
-        All that is random in it is drawn again for each round, and for each `turn` of a variant
-        within: chance is then a part of what rounds scatter by. All variants have the same in the
-        same turn.
+        All that is random in it is drawn again for each round, and for each `turn` of a variant: so
+        chance is a part of what rounds scatter by. All variants have the same in the same turn.
         """
         up, point = self.up[variant.name], self.point
         rng = rng_of(point.experiment.measure.seed, point.number, self.number, turn)
@@ -195,9 +192,8 @@ class RunningRound:
     ) -> SlotRecord:
         """Load one variant for one slot, and keep what was measured.
 
-        `complete` adds to the record what the slot is for. Where the variant's servers died, that
-        is put on record, and StackDied raised; unless they `may_die`, which `complete` sees by
-        itself. Raises OutOfTime where it can't end within a time that is a limit.
+        `complete` adds to the record what the slot is for. Raises StackDied, which is put on record
+        unless servers `may_die`, and OutOfTime where it can't end within a limit.
         """
         takes_s = 0.0 if order.count else order.load_s  # of a number of requests nobody knows
         if variant.name not in self._loaded or variant.resets:
@@ -292,17 +288,16 @@ def ceiling_of(point: RunningPoint, variant: PlannedVariant) -> Ceiling | None:
 def commands_user(catalogue: Catalogue, folder: Path) -> ServerUser | None:
     """Return as whom an experiment's own commands run, in a run's folder; None: ourselves.
 
-    One that goes back to a run of somebody else has his commands, wherever it is measured.
+    Of a run of somebody else they are his.
     """
     return programs_user(catalogue.kept_in or folder, folder)
 
 
 @contextmanager
 def in_state(state: State, log: Path, user: ServerUser | None) -> Iterator[None]:
-    """Run the commands before, and in any case those after; raise OperationError where one fails.
+    """Run the commands before, and in any case those after; raise OperationError.
 
-    They run in the folder that webdyno was called in, as `user`; None is ourselves. What they say
-    is in `log`.
+    They run in the folder that webdyno was called in, as `user`, and write to `log`.
     """
 
     def run_all(key: str, commands: Sequence[str]) -> None:

@@ -44,10 +44,7 @@ class _Cost:
 
 
 def next_round_s(data: PointData, slots: int) -> float:
-    """Estimate how long a round with so many slots would take; 0 where none has ended yet.
-
-    As long as the last one, where that had as many.
-    """
+    """Estimate how long a round with so many slots would take; 0 where none has ended yet."""
     costs = _costs(data)
     if not costs:
         return 0.0

@@ -146,10 +146,7 @@ def _begun(
     load_starts: Sequence[Sequence[Series]],
     latest: Onset,
 ) -> list[Series]:
-    """Return all throughputs that were seen from a load's beginning on.
-
-    A variant that needs no warm-up begins the load after a fresh start as it does later.
-    """
+    """Return all throughputs that were seen from a load's beginning on."""
     begun = [each[0] for each in load_starts]
     if latest.at_s or latest.may_begin_later or not begun:
         return begun

@@ -37,8 +37,7 @@ COUNTED_S = 0.3
 def slot_settings(data: PointData) -> SlotSettings:
     """Return the settings of a point's next round, from what is on record of that point.
 
-    Variants that may be equal have equal ones: see `_even_out`. Where samples are taken all warm up
-    in a slot of their own, in which their system calls are counted.
+    Where samples are taken all warm up in a slot of their own, in which system calls are counted.
     """
     adjusted = _adjustment(data)
     settings = _even_out(adjusted or _found_settings(data), data.experiment)
@@ -63,7 +62,7 @@ def _adjustment(data: PointData) -> SlotSettings | None:
 
 
 def _even_out(settings: SlotSettings, experiment: Experiment) -> SlotSettings:
-    """Return variants that are measured alike what the one needs that needs most.
+    """Let variants that are measured alike have what the one needs that needs most.
 
     A pilot may find that one of two equal servers has to warm up, and the other not. Measured so,
     they differ: a JIT compiler's warm-up made two equal baselines of a gate differ by 38%.
@@ -151,10 +150,7 @@ def warmups_may_take_s(data: PointData, start_s: Mapping[str, float]) -> float:
 
 
 def _longest_warmup_s(data: PointData) -> float:
-    """Return how long one warm-up may take, so that all of those that pilots ask for have time.
-
-    Short ones are kept, and long ones get what these leave in equal parts.
-    """
+    """Return how long one warm-up may take: short ones are kept, long ones share the rest."""
     by_variant = _first_alike(data, pilots(data))
     asked_s = sorted(
         pilot.warmup_takes_s for of_variant in by_variant.values() for pilot in of_variant
@@ -177,8 +173,8 @@ def window_for_bursts_s(experiment: Experiment) -> float:
 def _quick(settings: SlotSettings, data: PointData) -> SlotSettings:
     """Shorten short windows where pilots, and what comes before windows, leave them little time.
 
-    The fewest rounds are to end in time for a prompt answer. Longer windows have a reason, such as
-    slow responses, for which they are kept.
+    The fewest rounds are to end in time for a prompt answer. Longer windows are kept: they have a
+    reason, such as slow responses.
     """
     of_a_variant_s = seconds_for_a_variant(data.measure)
     took_s = [record.took_s for record in data.records if isinstance(record, PilotRecord)]
@@ -197,10 +193,7 @@ def _quick(settings: SlotSettings, data: PointData) -> SlotSettings:
 
 
 def _as_asked(settings: SlotSettings, data: PointData) -> SlotSettings:
-    """Return short windows another length, and have few of them, where the question says so.
-
-    Longer windows have a reason, such as slow responses, for which they are kept.
-    """
+    """Change short windows, and have few of them, where the question says so."""
     if settings.window_s > SHORT_WINDOW_S:
         return settings
     window_s = question_of(data.experiment).window_s(settings.window_s, data)
@@ -215,9 +208,8 @@ def _as_asked(settings: SlotSettings, data: PointData) -> SlotSettings:
 def slots_per_variant(data: PointData) -> int:
     """Return the slots of each variant in a point's next round.
 
-    After a pilot the first rounds have the fewest that are balanced, since six of them are enough
-    for a clear difference; what isn't clear then gets more, where that saves time, and where the
-    fewest rounds of the question still fit into the budget.
+    After a pilot the first rounds have the fewest that are balanced: six are enough for a clear
+    difference. What isn't clear then gets more, where that saves time and the budget allows it.
     """
     if (fixed := slot_settings(data).slots_per_variant) is not None:
         return fixed
@@ -229,10 +221,7 @@ def slots_per_variant(data: PointData) -> int:
 
 
 def _fits(slots: int, data: PointData) -> bool:
-    """Whether the rounds that a verdict still lacks fit into the budget with so many slots.
-
-    Of a budget that is a limit, one more round where none is lacking.
-    """
+    """Whether the rounds that a verdict still lacks fit into the budget with so many slots."""
     lacking = question_of(data.experiment).fewest_rounds - len(data.rounds)
     lacking = max(lacking, 1) if data.measure.budget_is_limit else lacking
     variants = len(data.experiment.variants)

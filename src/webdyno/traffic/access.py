@@ -141,10 +141,9 @@ def common_time(text: bytes) -> float:
 
 
 def moment(value: object) -> float:
-    """Read a time: a number since 1970, ISO 8601, or as the common format has it.
+    """Read a time: a number since 1970 (s, ms, µs, ns), ISO 8601, or the common format.
 
-    The number is of seconds, milliseconds, microseconds or nanoseconds, by its size. Raise
-    ValueError where it is none.
+    Raise ValueError where it is none.
     """
     text = str(value)
     try:
@@ -170,10 +169,7 @@ def stamp(text: bytes) -> float | None:
 
 
 def moment_of(text: str) -> float:
-    """Read a time in ISO 8601, its day also as 2026/11/22, in UTC unless it names a zone.
-
-    Raise ValueError where it is none.
-    """
+    """Read ISO 8601, its day also as 2026/11/22, UTC unless it names a zone; raise ValueError."""
     instant = datetime.fromisoformat(text.replace("/", "-"))
     return (instant if instant.tzinfo else instant.replace(tzinfo=UTC)).timestamp()
 

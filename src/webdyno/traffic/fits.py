@@ -96,7 +96,7 @@ def zipf_loss(asked_id: Whole, paths: int) -> float:
 
 
 def _zipf_by_path(counts: Whole, exponent: float) -> Floats:
-    """Return each path the share of its rank; paths of one count share those of their ranks."""
+    """Return each path's share by its rank; paths of one count share those of their ranks."""
     _, group, sizes = np.unique(-counts, return_inverse=True, return_counts=True)
     begins = np.concatenate(([0], np.cumsum(sizes)[:-1]))
     together = np.add.reduceat(zipf_shares(len(counts), exponent), begins)
@@ -160,8 +160,7 @@ def arrivals(time_s: Floats) -> Arrivals:
 def dispersion(time_s: Floats, window_s: float) -> float | None:
     """Return the index of dispersion for counts (Cox and Lewis 1966): variance over mean.
 
-    None for fewer than 20 full windows. Rates that change over the day raise it, with long windows
-    most.
+    None for fewer than 20 full windows.
     """
     windows = int((time_s[-1] - time_s[0]) // window_s)
     if not FEWEST_WINDOWS <= windows <= MOST_WINDOWS:

@@ -124,11 +124,7 @@ _FORWARDED = ("http_x_forwarded_for", "x_forwarded_for", "request_X-Forwarded-Fo
 
 
 def read_json(text: bytes, before: bytes) -> Access:
-    """Read an object, before which something else may stand; raise NoRequest.
-
-    It is a request of nginx, Caddy, Traefik, Envoy, Google or Cloudflare, or the envelope of a line
-    in any format.
-    """
+    """Read a request, or a line's envelope, after which something may stand; raise NoRequest."""
     try:
         fields = Fields(json.loads(text))
     except (ValueError, TypeError, RecursionError):

@@ -169,9 +169,9 @@ def traffic_of(
 ) -> Traffic:
     """Fit a workload to a log, and make a load of it, for a twin site or for the user's own.
 
-    A twin of pages has such where the log knows that responses took time, one of files never.
-    With the name of a file that its own timetable will be written to, as the load's text names it.
-    Raise UserError where a twin would be too large, or the log can't be replayed.
+    A twin of pages has such where the log knows that responses took time. `replay_file`: what the
+    load's text calls the timetable. Raise UserError where a twin would be too large, or the log
+    can't be replayed.
     """
     paths = {
         path: number

@@ -122,9 +122,9 @@ def write_twin(folder: Path, twin: Twin) -> None:
 
 
 def _sizes(log: Log) -> dict[str, int]:
-    """Return each path's median size, of responses in full to a GET if there are any.
+    """Return each path's median size, of full responses to a GET if there are any, else of all.
 
-    Paths whose size is unknown have the median of all. Raise UserError where all are.
+    Raise UserError where no size is known.
     """
     is_known = ~np.isnan(log.body_bytes)
     if not is_known.any():
@@ -145,7 +145,7 @@ def _sizes(log: Log) -> dict[str, int]:
 
 
 def _file(path: str, is_page: bool) -> str | None:
-    """Name the file that answers for a path; None where that isn't plain, or a page isn't PHP.
+    """Return the file that answers for a path; None where that isn't plain, or a page isn't PHP.
 
     None for index.php as well, which some servers take for all folders without one.
     """
