@@ -63,7 +63,7 @@ class Callout:
 
 @dataclass(frozen=True)
 class Paragraph:
-    """One thing that is said."""
+    """A sentence or a few."""
 
     text: str
     label: str = ""
@@ -119,7 +119,7 @@ class Column:
 
 @dataclass(frozen=True)
 class RowGroup:
-    """RowGroup that belong together."""
+    """Rows that belong together."""
 
     rows: Sequence[Sequence[Cell | str]]
     """Without what they share."""
@@ -154,20 +154,21 @@ class Table:
 
     def apart(self) -> "Table":
         """Return it with second lines in columns of their own: a cell holds one figure."""
-        rows = [line for group in self.groups for line in group.lines()]
-        parts = [
-            2 if column.below and any(row[place].below for row in rows) else 1
+        lines = [line for group in self.groups for line in group.lines()]
+        has_second_lines = [
+            bool(column.below) and any(line[place].below for line in lines)
             for place, column in enumerate(self.columns)
         ]
-        columns = [
-            part
-            for column, count in zip(self.columns, parts, strict=True)
-            for part in (column, Column(column.below, column.kind, spare=True))[:count]
-        ]
-        groups = [
-            replace(group, rows=[_apart(row, parts[len(group.shared) :]) for row in group.cells])
-            for group in self.groups
-        ]
+        columns: list[Column] = []
+        for column, has_two in zip(self.columns, has_second_lines, strict=True):
+            columns.append(column)
+            if has_two:
+                columns.append(Column(column.below, column.kind, spare=True))
+        groups = []
+        for group in self.groups:
+            has_two_lines = has_second_lines[len(group.shared) :]
+            rows = [_apart(row, has_two_lines) for row in group.cells]
+            groups.append(replace(group, rows=rows))
         return replace(self, columns=columns, groups=groups)
 
     @property
@@ -180,12 +181,14 @@ class Table:
         ]
 
 
-def _apart(row: Sequence[Cell], parts: Sequence[int]) -> list[Cell]:
-    return [
-        part
-        for cell, count in zip(row, parts, strict=True)
-        for part in ((cell,), (cell._replace(below=""), Cell(cell.below, soft=True)))[count - 1]
-    ]
+def _apart(row: Sequence[Cell], has_second_lines: Sequence[bool]) -> list[Cell]:
+    cells: list[Cell] = []
+    for cell, has_two in zip(row, has_second_lines, strict=True):
+        if has_two:
+            cells += [cell._replace(below=""), Cell(cell.below, soft=True)]
+        else:
+            cells.append(cell)
+    return cells
 
 
 def simple_table(

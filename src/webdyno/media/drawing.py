@@ -219,10 +219,10 @@ GEOMETRY = re.compile(r' (?:d|transform|x2|y2)="[^"]*"')
 
 def _lean(svg: str) -> str:
     """Exclude what the page says itself and what nobody sees."""
-    return TAG.sub(lambda tag: _lean_tag(tag[0]), UNSEEN.sub("", svg))
 
+    def lean_tag(tag: re.Match[str]) -> str:
+        # A label is for what has a role: the picture as a whole; its marks are only pointed at.
+        kept = SAID_BY_THE_PAGE.sub("", tag[0]).replace(' aria-label="', ' data-told="')
+        return GEOMETRY.sub(lambda attribute: FRACTION.sub(r"\1", attribute[0]), kept)
 
-def _lean_tag(tag: str) -> str:
-    # A label is for what has a role; the picture as a whole has one, its marks are only pointed at.
-    kept = SAID_BY_THE_PAGE.sub("", tag).replace(' aria-label="', ' data-told="')
-    return GEOMETRY.sub(lambda attribute: FRACTION.sub(r"\1", attribute[0]), kept)
+    return TAG.sub(lean_tag, UNSEEN.sub("", svg))

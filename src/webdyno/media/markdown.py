@@ -47,7 +47,8 @@ def markdown(document: doc.Document) -> str:
         blocks = [first, *blocks]
         lines = [f"### {within(document.title)}", "", without_markup(document.about)]
     elif isinstance(first, doc.Headlines):
-        lines = [f"### {_in_one_line(first)}"]
+        said = (within(f"{each.words}: {each.sentence}") for each in first.headlines)
+        lines = [f"### {' '.join(said)}"]
     else:
         lines = list(_lines(first))
     before: doc.Block | None = None
@@ -56,10 +57,6 @@ def markdown(document: doc.Document) -> str:
         lines += _lines(block)
         before = block
     return "\n".join(lines).strip() + "\n"
-
-
-def _in_one_line(block: doc.Headlines) -> str:
-    return " ".join(within(f"{each.words}: {each.sentence}") for each in block.headlines)
 
 
 def _lines(block: doc.Block, corner: str = "") -> Iterator[str]:
@@ -98,7 +95,12 @@ def _section(section: doc.Section) -> Iterator[str]:
 
 def _table(table: doc.Table, corner: str) -> Iterator[str]:
     """Write a table; headings of groups have a column of their own."""
-    names = [_heading(column, corner) for column in table.columns]
+    names = [
+        corner or ("" if column.obvious else column.heading)
+        if column.kind == "name"
+        else column.heading
+        for column in table.columns
+    ]
     headed = any(group.heading for group in table.groups)
     rows = (
         [*([group.heading * (number == 0)] if headed else []), *map(_written, table.columns, line)]
@@ -106,12 +108,6 @@ def _table(table: doc.Table, corner: str) -> Iterator[str]:
         for number, line in enumerate(group.lines())
     )
     yield from table_lines([*([""] if headed else []), *names], rows)
-
-
-def _heading(column: doc.Column, corner: str) -> str:
-    if column.kind == "name":
-        return corner or ("" if column.obvious else column.heading)
-    return column.heading
 
 
 def _written(column: doc.Column, cell: doc.Cell) -> str:

@@ -49,7 +49,11 @@ def print_document(
     width = min(console.width, WIDTH)
     parts: list[RenderableType] = []
     if document.title:
-        parts += [*_title(document, width), Text()]
+        title, about = Text(document.title, style="bold"), Text(document.about, style="dim")
+        if document.in_one_line and title.cell_len + GAP + about.cell_len <= width:
+            parts += [Text.assemble(title, " " * GAP, about), Text()]
+        else:
+            parts += [title, about, Text()]
     parts += _blocks(document.blocks, width)
     if below:
         parts += [Text(), _facts(doc.FactList(list(below)), width)]
@@ -63,14 +67,6 @@ def document_text(document: doc.Document) -> str:
     with console.capture() as captured:
         print_document(console, document)
     return Text.from_ansi(captured.get()).plain + "\n"
-
-
-def _title(document: doc.Document, width: int) -> Iterator[Text]:
-    title, about = Text(document.title, style="bold"), Text(document.about, style="dim")
-    if document.in_one_line and title.cell_len + GAP + about.cell_len <= width:
-        yield Text.assemble(title, " " * GAP, about)
-    else:
-        yield from (title, about)
 
 
 def _blocks(blocks: Sequence[doc.Block], width: int) -> Iterator[RenderableType]:
@@ -90,7 +86,10 @@ def _drawn(block: doc.Block, width: int) -> Iterator[RenderableType]:
         case doc.Headlines():
             yield from _headlines(block, width)
         case doc.Counts():
-            yield Text("  ").join(_badge(verdict, words) for verdict, words in block.counts)
+            yield Text("  ").join(
+                Text(f" {words} ", style=f"reverse {STYLES[verdict]}")
+                for verdict, words in block.counts
+            )
             yield from (wrap_text(sentence, width, "bold") for sentence in block.sentences)
         case doc.Callout():
             yield _inside(_callout(block, width - INDENT))
@@ -135,10 +134,6 @@ def _headlines(block: doc.Headlines, width: int) -> Iterator[RenderableType]:
         said.stylize(STYLES[headline.tone], 0, len(headline.words))
         yield said
         yield from (wrap_text(line, width) for line in headline.further)
-
-
-def _badge(tone: Verdict, words: str) -> Text:
-    return Text(f" {words} ", style=f"reverse {STYLES[tone]}")
 
 
 def _callout(callout: doc.Callout, width: int) -> Iterator[RenderableType]:
@@ -191,7 +186,13 @@ def _table(table: doc.Table, width: int) -> Iterator[RenderableType]:
         if spare is None:
             break
         columns.remove(spare)
-    if table.style == "listed" and _together(list(map(_narrowest, columns))) > width:
+    narrowest = [
+        min(column.width(folded=True), FEWEST_OF_NAMES)
+        if column.column.kind == "name"
+        else column.width(folded=True)
+        for column in columns
+    ]
+    if table.style == "listed" and _together(narrowest) > width:
         yield from _two_lines_a_row(table, width)
         return
     widths = _fitting(columns, width)
@@ -204,18 +205,13 @@ def _table(table: doc.Table, width: int) -> Iterator[RenderableType]:
         yield _lined_up(columns, widths, islice(rows, len(group.rows)))
 
 
-def _narrowest(column: _Drawn) -> int:
-    narrow = column.width(folded=True)
-    return min(narrow, FEWEST_OF_NAMES) if column.column.kind == "name" else narrow
-
-
 def _two_lines_a_row(table: doc.Table, width: int) -> Iterator[RenderableType]:
     for group in table.groups:
         yield Text(group.heading, style="bold")
         for name, *figures, last in group.cells:
-            headings = (column.heading for column in table.columns[1:-1])
             said = (
-                f"{what}: {figure.text}" for what, figure in zip(headings, figures, strict=True)
+                f"{column.heading}: {figure.text}"
+                for column, figure in zip(table.columns[1:-1], figures, strict=True)
             )
             yield _inside([wrap_text(f"{name.text}: {last.text}", width - INDENT)])
             yield _inside([_inside([wrap_text("; ".join(said), width - 2 * INDENT)])])
@@ -224,7 +220,11 @@ def _two_lines_a_row(table: doc.Table, width: int) -> Iterator[RenderableType]:
 def _columns(table: doc.Table) -> Iterator[_Drawn]:
     """Yield the columns of a table; a soft one has none to spare, and of two lines the second."""
     table = table if table.soft else table.apart()
-    rows = [line for group in table.groups for line in _indented(group)]
+    rows = []
+    for group in table.groups:
+        indent = " " * INDENT if group.heading else ""
+        for first, *others in group.lines():
+            rows.append([first._replace(text=indent + first.text), *others])
     for column, cells in zip(table.columns, zip(*rows, strict=True), strict=True):
         if table.soft and column.spare:
             continue
@@ -234,11 +234,6 @@ def _columns(table: doc.Table) -> Iterator[_Drawn]:
             yield _Drawn(column, heading, [Text(text_, "dim") for text_ in shown])
         else:
             yield _Drawn(column, heading, [Text(cell.text, _style(cell)) for cell in cells])
-
-
-def _indented(group: doc.RowGroup) -> Iterator[Sequence[doc.Cell]]:
-    for first, *others in group.lines():
-        yield [first._replace(text=" " * INDENT * bool(group.heading) + first.text), *others]
 
 
 def _style(cell: doc.Cell) -> str:
