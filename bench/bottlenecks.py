@@ -27,7 +27,7 @@ from webdyno.comparison import judge
 from webdyno.core.explain import Elasticity
 from webdyno.core.run import variant_folder
 from webdyno.measure.folder import RunFolder
-from webdyno.questions.explain.decide import LIMITS, SLACK
+from webdyno.questions.explain.show import LIMITS, SLACK
 
 EXAMPLES = """\
   all cases, once (20 minutes)

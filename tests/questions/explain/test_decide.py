@@ -6,9 +6,10 @@ import pytest
 from builders import SimulatedRun, SimulatedVariant, simulated_run
 from webdyno.comparison import judge
 from webdyno.evidence.point_data import PointData
-from webdyno.questions.explain.decide import effects, what_limits, what_settings_do
+from webdyno.questions.explain.decide import effects
 from webdyno.questions.explain.explain import two_level_design
 from webdyno.questions.explain.settings import DesignSettings, Intervention, LimitsSettings
+from webdyno.questions.explain.show import what_limits, what_settings_do
 
 FULL = SimulatedVariant(throughput_rps=10_000)
 

@@ -17,15 +17,10 @@ from webdyno.core.records import SlotRecord
 from webdyno.core.setting import SettingValue
 from webdyno.core.variant import Variant
 from webdyno.evidence.point_data import PointData
-from webdyno.questions.explain.decide import (
-    SIGNS,
-    AdviceEvidence,
-    advice_evidence,
-    what_settings_are_worth,
-    worth_trying,
-)
+from webdyno.questions.explain.decide import SIGNS, AdviceEvidence, advice_evidence
 from webdyno.questions.explain.experiments import advice_experiment, advice_for
 from webdyno.questions.explain.settings import AdviceSettings
+from webdyno.questions.explain.show import what_settings_are_worth, worth_trying
 
 CATALOGUE = Catalogue.load()
 SHOWN = AdviceEvidence(response_bytes=13, keeps_connections=True, busy=1.0)

@@ -1,6 +1,6 @@
 """The charts of a search for the capacity: its trials, and what came of asking for more."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import altair as alt
 
@@ -44,17 +44,19 @@ def capacity_figure(point: PointView) -> Figure | None:
     if not objectives or not capacities:
         return None
     spans = [_span(variant, value) for variant, value in capacities.items()]
-    panels = [
-        panel(
-            f"capacity-{number}",
-            f"{'; '.join(str(span['told']) for span in spans)}.",
-            _capacity_chart(list(point.data.experiment.variants), rows, spans, objective),
-            heading=objective.text if len(objectives) > 1 else "",
-            is_half=len(objectives) > 1,
-        )
-        for number, objective in enumerate(objectives)
-        if (rows := _near_capacities(trial_rows(point.data, number, objective), capacities))
-    ]
+    lowest = min(interval.low for interval in capacities.values()) * SHOWN_BELOW
+    highest = max(interval.high for interval in capacities.values()) * SHOWN_ABOVE
+    about, several = f"{'; '.join(str(span['told']) for span in spans)}.", len(objectives) > 1
+    panels = []
+    for number, objective in enumerate(objectives):
+        trials = trial_rows(point.data, number, objective)
+        rows = [row for row in trials if lowest <= row["rate"] <= highest]
+        if rows:
+            chart = _capacity_chart(list(point.data.experiment.variants), rows, spans, objective)
+            heading = objective.text if several else ""
+            panels.append(
+                panel(f"capacity-{number}", about, chart, heading=heading, is_half=several)
+            )
     if not panels:
         return None
     return Figure(
@@ -69,18 +71,14 @@ def capacity_figure(point: PointView) -> Figure | None:
 
 
 def _span(variant: str, capacity: Interval) -> dict[str, object]:
-    said = (
-        f"{variant}: capacity {text.number(capacity.estimate)} "
-        f"({text.quantity_bounds(capacity)}) per second"
-    )
-    ends = {"low": capacity.low, "high": capacity.high, "middle": capacity.estimate}
-    return {"variant": variant, **ends, "told": said}
-
-
-def _near_capacities(rows: Rows, capacities: Mapping[str, Interval]) -> Rows:
-    lowest = min(interval.low for interval in capacities.values()) * SHOWN_BELOW
-    highest = max(interval.high for interval in capacities.values()) * SHOWN_ABOVE
-    return [row for row in rows if lowest <= row["rate"] <= highest]
+    bounds = text.quantity_bounds(capacity)
+    return {
+        "variant": variant,
+        "low": capacity.low,
+        "high": capacity.high,
+        "middle": capacity.estimate,
+        "told": f"{variant}: capacity {text.number(capacity.estimate)} ({bounds}) per second",
+    }
 
 
 def _capacity_chart(
@@ -88,7 +86,15 @@ def _capacity_chart(
 ) -> Layers:
     color, shape, _ = variant_encodings(variants)
     capacities = alt.Chart(values(spans)).encode(color=color)
-    limit = alt.Chart(values([{"value": _limit_on_axis(objective)}]))
+    # Times differ by powers, and a share of failures is often nothing.
+    if objective.within_s is None:
+        allowed, title = 100 * objective.allowed, "Requests that failed, % (square root)"
+        scale = alt.Scale(type="sqrt", nice=False, padding=10)
+    else:
+        allowed, title = 1e3 * objective.within_s, f"{objective.name} of latency, ms (log scale)"
+        scale = alt.Scale(type="log", nice=False, padding=10)
+    axis = alt.Axis(labelExpr=GROUPED, labelOverlap="greedy", tickCount=6)
+    limit = alt.Chart(values([{"value": allowed}]))
     return alt.layer(
         capacities.mark_rect(opacity=0.2, aria=False).encode(
             x=alt.X("low:Q"), x2="high:Q", fill=color
@@ -101,28 +107,12 @@ def _capacity_chart(
             x=alt.X("rate:Q", title="Arrival rate, req/s")
             .scale(zero=False, nice=True)
             .axis(labelExpr=GROUPED, grid=False),
-            y=_axis_of(objective),
+            y=alt.Y("value:Q", title=title, scale=scale, axis=axis),
             color=color,
             shape=shape,
             description=TOOLTIP,
         ),
     )
-
-
-def _axis_of(objective: Objective) -> alt.Y:
-    """Return the axis: times differ by powers, and a share of failures is often nothing."""
-    if objective.within_s is None:
-        title = "Requests that failed, % (square root)"
-        scale = alt.Scale(type="sqrt", nice=False, padding=10)
-    else:
-        title = f"{objective.name} of latency, ms (log scale)"
-        scale = alt.Scale(type="log", nice=False, padding=10)
-    axis = alt.Axis(labelExpr=GROUPED, labelOverlap="greedy", tickCount=6)
-    return alt.Y("value:Q", title=title, scale=scale, axis=axis)
-
-
-def _limit_on_axis(objective: Objective) -> float:
-    return 100 * objective.allowed if objective.within_s is None else 1e3 * objective.within_s
 
 
 def trial_rows(data: PointData, number: int, objective: Objective) -> Rows:

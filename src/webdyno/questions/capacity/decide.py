@@ -1,6 +1,5 @@
 """How much a single variant can take."""
 
-from collections.abc import Sequence
 from math import log1p
 
 import numpy as np
@@ -10,7 +9,6 @@ from webdyno.comparison.comparison import ALPHA, SEQUENTIAL_FACTOR, variant_valu
 from webdyno.comparison.question import Question
 from webdyno.comparison.resolution import widened_by_resolution
 from webdyno.comparison.stop import Stop, used_up
-from webdyno.core.base import Interval
 from webdyno.core.format import count, number, percent, quantity_bounds, upper_first
 from webdyno.core.judgement import Judgement, Verdict
 from webdyno.core.metrics import CAPACITY, METRICS
@@ -75,26 +73,19 @@ def _response(data: PointData, judged: Judgement) -> tuple[Verdict, str]:
     if not value.by_round:
         return Verdict.INCOMPLETE, f"no round found a capacity of {variant}"
     rounds, least = count(len(value.by_round), "round"), data.measure.min_rounds
-    known = _capacity_words(value.interval, value.by_round)
+    known = f"{number(value.interval.estimate if value.interval else value.by_round[0])} req/s"
+    if value.interval:
+        known += f" (95% CI {quantity_bounds(value.interval)})"
     if len(value.by_round) < least or value.interval is None:
         why = f"{rounds} so far, {least} are needed"
         return Verdict.INCONCLUSIVE, f"{variant} can take {known}: {why}"
     by_client = client_was_the_limit(data, variant)
     is_bound = by_client or any(full.is_lower_bound for full in judged.saturation)
     limit = ", where it was client-limited" if by_client else ""
-    words = (
-        f"{variant} can take {'at least ' * is_bound}{known} with {objective_words(data)}{limit}"
-    )
-    taken = taken_share(data.slots)
+    kept, taken = objective_words(data), taken_share(data.slots)
     if taken > MOST_TAKEN:
         others = f"others took {percent(taken)} of the servers' CPUs"
         here = f"{variant} can take at least {number(value.interval.low)} req/s here"
-        return Verdict.INCONCLUSIVE, f"{others}; {here} with {objective_words(data)}, {rounds}"
-    return Verdict.MEASURED, f"{words}, {rounds}"
-
-
-def _capacity_words(interval: Interval | None, by_round: Sequence[float]) -> str:
-    if interval is None:
-        return f"{number(by_round[0])} req/s"
-    around = quantity_bounds(interval)
-    return f"{number(interval.estimate)} req/s (95% CI {around})"
+        return Verdict.INCONCLUSIVE, f"{others}; {here} with {kept}, {rounds}"
+    least_words = "at least " if is_bound else ""
+    return Verdict.MEASURED, f"{variant} can take {least_words}{known} with {kept}{limit}, {rounds}"

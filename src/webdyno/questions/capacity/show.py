@@ -74,11 +74,9 @@ class CapacityShow(Show):
 def _in_servers(comparison: Comparison) -> str:
     if comparison.verdict is Verdict.EQUIVALENT or not comparison.ratio:
         return f"{comparison.a} and {comparison.b} take the same load"
-    more, fewer = (
-        (comparison.a, comparison.b)
-        if comparison.ratio.estimate > 1
-        else (comparison.b, comparison.a)
-    )
+    more, fewer = comparison.a, comparison.b
+    if comparison.ratio.estimate < 1:
+        more, fewer = fewer, more
     times = max(comparison.ratio.estimate, 1 / comparison.ratio.estimate)
     about = "at least" if more in comparison.limited_by else "about"
     if times < LEAST_WORTH_TIMES:
@@ -92,37 +90,29 @@ def overload_section(overloads: Sequence[Overload]) -> Iterator[doc.Section]:
         columns = [
             doc.Column("variant", "name", obvious=True),
             doc.Column("load", "value"),
-            *(
-                doc.Column(heading, "value", spare=heading == "p50")
-                for heading in OVERLOAD_HEADINGS
-            ),
+            *(doc.Column(name, "value", spare=name == "p50") for name in OVERLOAD_HEADINGS),
         ]
-        rows = [doc.RowGroup(list(map(_overload_row, overloads)))]
-        table = doc.Table(columns, rows, style="brief")
+        rows: list[list[doc.Cell | str]] = [
+            [
+                each.variant,
+                f"{each.times:g}{text.TIMES}",
+                _median(each.goodput_rps, lambda rps: text.significant(rps) if rps else "0"),
+                _median(each.of_capacity, text.percent),
+                _median(each.failed, text.percent),
+                _median(each.p50_us, text.latency),
+                _median(each.p99_us, text.latency),
+                back_words(each),
+            ]
+            for each in overloads
+        ]
+        table = doc.Table(columns, [doc.RowGroup(rows)], style="brief")
         yield doc.Section(
             "Beyond capacity", [table], ABOUT_OVERLOADS, "goodput is what meets the objectives"
         )
 
 
-def _overload_row(overload: Overload) -> list[doc.Cell | str]:
-    return [
-        overload.variant,
-        f"{overload.times:g}{text.TIMES}",
-        _median(overload.goodput_rps, _rate),
-        _median(overload.of_capacity, text.percent),
-        _median(overload.failed, text.percent),
-        _median(overload.p50_us, text.latency),
-        _median(overload.p99_us, text.latency),
-        back_words(overload),
-    ]
-
-
 def _median(spread: OverRounds | None, written: Callable[[float], str]) -> str:
     return written(spread.median) if spread else text.MISSING
-
-
-def _rate(rps: float) -> str:
-    return text.significant(rps) if rps else "0"
 
 
 def back_words(overload: Overload) -> str:
@@ -132,8 +122,6 @@ def back_words(overload: Overload) -> str:
     if not overload.back_s:
         return "not in 10 s"
     said = text.duration(float(f"{overload.back_s.median:.2g}"))
-    return (
-        said
-        if overload.back == overload.rounds
-        else f"{said} ({overload.back} of {overload.rounds})"
-    )
+    if overload.back == overload.rounds:
+        return said
+    return f"{said} ({overload.back} of {overload.rounds})"

@@ -122,7 +122,7 @@ def _shown(measured: "Iterable[MeasuredRun]", how: RunFlags) -> "Iterator[Judgem
 
 def _show_limits(judged: "Iterable[Judgement | None]") -> Exit:
     from webdyno.comparison.waiting import where_time_goes
-    from webdyno.questions.explain.decide import what_limits
+    from webdyno.questions.explain.show import what_limits
 
     elasticities, waits = [], []
     for judgement in judged:
@@ -137,7 +137,7 @@ def _show_limits(judged: "Iterable[Judgement | None]") -> Exit:
 def _show_gains(
     judged: "Iterable[Judgement | None]", suspected: "Mapping[str, Sequence[Advice]]"
 ) -> Exit:
-    from webdyno.questions.explain.decide import what_settings_are_worth
+    from webdyno.questions.explain.show import what_settings_are_worth
 
     gains = []
     for judgement in judged:
@@ -149,7 +149,7 @@ def _show_gains(
 
 
 def _show(suspected: "Mapping[str, Sequence[Advice]]") -> Exit:
-    from webdyno.questions.explain.decide import worth_trying
+    from webdyno.questions.explain.show import worth_trying
 
     _print(line for name, advice in suspected.items() for line in worth_trying(name, advice))
     return Exit.OK

@@ -19,7 +19,7 @@ halved. Their means over rounds have Student's intervals, narrow enough to hold 
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations, groupby
+from itertools import combinations
 from math import log
 from typing import ClassVar
 
@@ -27,25 +27,18 @@ import numpy as np
 
 from webdyno.comparison.comparison import ALPHA
 from webdyno.comparison.question import Question
-from webdyno.core import format as text
 from webdyno.core.base import Interval
 from webdyno.core.explain import Advice, Effect, Elasticity, Gain
 from webdyno.core.judgement import Comparison, Judgement, Verdict
 from webdyno.core.metrics import METRICS, THROUGHPUT, response_bytes
-from webdyno.core.setting import FixableRule, Sign
+from webdyno.core.setting import Sign
 from webdyno.evidence.point_data import PointData
 from webdyno.questions.explain.settings import AdviceSettings, DesignSettings, LimitsSettings
 from webdyno.statistics.interval import Logs, estimate
 from webdyno.validity import SLOT_RULES, valid_for
 
-LIMITS, SLACK = 0.6, 0.25
-"""An elasticity that is surely above the one is reported as the limit, surely below the other as
-none; two things that requests wait for in turns have 0.5 each at best."""
-WAITS = ": its responses wait for something else than what is tried here"
-
 FEWEST_ROUNDS = 3
 """That say what settings do."""
-
 LARGE_BYTES = 16_384
 """A response that takes several packets and system calls: more than a TLS record holds."""
 SURELY_FIXED = 6
@@ -53,11 +46,6 @@ SURELY_FIXED = 6
 cases."""
 BUSY = 0.9
 """Share of their CPUs from which on servers have no headroom."""
-FIXED: dict[FixableRule, str] = {
-    "listen-overflow": "that connections find the listen queue full and wait for a second or more"
-}
-BOUNDLESS = 1e6
-"""Nothing is worth so much: where an interval reaches further, its upper end isn't known."""
 
 
 def elasticities(data: PointData, comparisons: Sequence[Comparison]) -> Iterator[Elasticity]:
@@ -77,41 +65,7 @@ def elasticities(data: PointData, comparisons: Sequence[Comparison]) -> Iterator
 
 
 def _elasticity(ratio: Interval, share: float) -> Interval:
-    return ratio.mapped(lambda times_the_throughput: log(times_the_throughput) / log(share))
-
-
-def what_limits(by_variant: Sequence[Elasticity]) -> Iterator[str]:
-    """Yield for each baseline what limits it, the strongest first."""
-    for variant, of_variant in groupby(by_variant, key=lambda elasticity: elasticity.variant):
-        ordered = sorted(of_variant, key=lambda effect: -effect.found.estimate)
-        yield f"{variant}: {'; '.join(map(_clause, ordered))}."
-
-
-def _clause(effect: Elasticity) -> str:
-    low, high = effect.found.low, effect.found.high
-    if low > LIMITS:
-        verb = "limits it"
-    elif high < SLACK:
-        verb = "doesn't limit it"
-    elif low > 0:
-        verb = "limits it in part"
-    else:
-        verb = "may limit it: inconclusive"
-    figures = f"{_number(effect.found.estimate)}, {_number(low)} to {_number(high)}"
-    waits = effect.resource == "connections" and low > LIMITS
-    return f"{_resource_name(effect)} {verb} ({figures}){WAITS if waits else ''}"
-
-
-def _resource_name(effect: Elasticity) -> str:
-    if effect.resource == "workers":
-        return f"the number of its {effect.setting or effect.resource}"
-    if effect.resource == "connections":
-        return "the number of connections"
-    return f"the {effect.resource}"
-
-
-def _number(value: float) -> str:
-    return f"{value:.2f}".replace("-", "−")
+    return ratio.mapped(lambda times: log(times, share))
 
 
 def effects(data: PointData) -> list[Effect]:
@@ -128,7 +82,11 @@ def effects(data: PointData) -> list[Effect]:
     logs = np.log([[value[round_number] for value in values] for round_number in rounds])
     contrasts = list(_contrasts(design))
     confidence = 1 - ALPHA / len(contrasts)
-    measured = [_effect(names, logs @ signs, confidence) for names, signs in contrasts]
+    measured = []
+    for names, weights in contrasts:
+        interval = estimate(logs @ weights, confidence)
+        ratio, is_sure = interval.ratio(confidence), interval.excludes_zero()
+        measured.append(Effect(settings=names, ratio=ratio, is_sure=is_sure))
     return sorted(
         measured, key=lambda effect: (len(effect.settings), -abs(np.log(effect.ratio.estimate)))
     )
@@ -144,27 +102,6 @@ def _contrasts(design: DesignSettings) -> Iterator[tuple[list[str], Logs]]:
         for one, two in combinations(range(len(design.settings)), 2):
             names = [design.settings[one], design.settings[two]]
             yield names, signs[:, one] * signs[:, two] * 2 / len(signs)
-
-
-def _effect(settings: Sequence[str], by_round: Logs, confidence: float) -> Effect:
-    interval = estimate(by_round, confidence)
-    return Effect(
-        settings=list(settings),
-        ratio=interval.ratio(confidence),
-        is_sure=interval.excludes_zero(),
-    )
-
-
-def what_settings_do(measured: Sequence[Effect]) -> Iterator[str]:
-    """Yield what each setting does that surely does something, then which of them do nothing."""
-    for effect in measured:
-        if effect.is_sure:
-            words = " together with ".join(effect.settings)
-            beyond = ", beyond what each does alone" if len(effect.settings) > 1 else ""
-            yield f"{words}: {text.times(effect.ratio)} ({text.ratio_range(effect.ratio)}){beyond}"
-    unsure = [effect for effect in measured if not effect.is_sure and len(effect.settings) == 1]
-    for effect in unsure:
-        yield f"{effect.settings[0]}: no difference is sure ({text.ratio_range(effect.ratio)})"
 
 
 @dataclass(frozen=True)
@@ -205,21 +142,19 @@ def advice_evidence(data: PointData, variant: str) -> AdviceEvidence:
 def gains_of(data: PointData, comparisons: Sequence[Comparison]) -> Iterator[Gain]:
     """Yield what each piece of advice was worth, where there is a ratio to the baseline."""
     decide_on, tried = data.measure.decide_on, data.experiment.asks_as(AdviceSettings).tried
+    more_is_better = METRICS[decide_on].metric.better == "higher"
     for comparison in comparisons:
-        advice = tried.get(comparison.a)
-        if (
-            advice is not None
-            and comparison.metric == decide_on
-            and comparison.decisive is not None
-        ):
-            fixed = _fixed_rounds(advice, comparison, data)
-            yield Gain(
-                variant=comparison.b,
-                advice=advice,
-                is_sure=comparison.verdict is Verdict.FASTER or fixed >= SURELY_FIXED,
-                fixed_rounds=fixed,
-                ratio=_of_goodness(comparison.decisive, decide_on),
-            )
+        advice, ratio = tried.get(comparison.a), comparison.decisive
+        if advice is None or comparison.metric != decide_on or ratio is None:
+            continue
+        fixed = _fixed_rounds(advice, comparison, data)
+        yield Gain(
+            variant=comparison.b,
+            advice=advice,
+            is_sure=comparison.verdict is Verdict.FASTER or fixed >= SURELY_FIXED,
+            fixed_rounds=fixed,
+            ratio=ratio if more_is_better else ratio.inverse(),
+        )
 
 
 def _fixed_rounds(advice: Advice, comparison: Comparison, data: PointData) -> int:
@@ -232,69 +167,6 @@ def _fixed_rounds(advice: Advice, comparison: Comparison, data: PointData) -> in
         for variant in (comparison.b, comparison.a)
     )
     return 0 if still_broken else len(broken)
-
-
-def _of_goodness(ratio: Interval, metric: str) -> Interval:
-    """Turn a ratio so that more of it is better."""
-    if METRICS[metric].metric.better == "higher":
-        return ratio
-    return ratio.inverse()
-
-
-def what_settings_are_worth(gains: Sequence[Gain]) -> Iterator[str]:
-    """Yield of each variant which settings surely make it better, the best first.
-
-    Then which don't.
-    """
-    for variant, of_variant in groupby(gains, key=lambda gain: gain.variant):
-        ordered = sorted(
-            of_variant, key=lambda effect: (-effect.fixed_rounds, -effect.ratio.estimate)
-        )
-        for effect in ordered:
-            if effect.is_sure:
-                yield f"{variant}: {_worth(effect)}."
-        promising = [effect for effect in ordered if not effect.is_sure and effect.ratio.low > 1]
-        if promising:
-            yield f"{variant}: more time (--time) would decide {_list_gains(promising)}."
-        others = [effect for effect in ordered if not effect.is_sure and effect.ratio.low <= 1]
-        if others:
-            yield f"{variant}: no gain is sure of {_list_gains(others)}."
-
-
-def worth_trying(variant: str, advice: Sequence[Advice]) -> Iterator[str]:
-    """Yield what may be fixed of a variant, before that was tried."""
-    if not advice:
-        yield f"{variant}: no known cause of slow servers fits its settings and what the run shows."
-    for piece in advice:
-        yield f"{variant}: worth trying is {_setting(piece)}: {_because(piece)}."
-
-
-def _worth(gain: Gain) -> str:
-    if gain.advice.fixes and gain.fixed_rounds:
-        often = f"in {text.count(gain.fixed_rounds, 'round')} without it, in none with it"
-        worth = f"fixes {FIXED[gain.advice.fixes]} ({often})"
-    else:
-        times_better = text.significant(gain.ratio.estimate, 3)
-        worth = f"is worth {times_better}× ({_between(gain.ratio)})"
-    return f"{_setting(gain.advice)} {worth}: {_because(gain.advice)}"
-
-
-def _because(advice: Advice) -> str:
-    return f"with {text.level(advice.now)} it {advice.says} ({advice.vendor})"
-
-
-def _setting(advice: Advice) -> str:
-    return f"{advice.setting} = {text.level(advice.tried)}"
-
-
-def _list_gains(gains: Sequence[Gain]) -> str:
-    return ", ".join(f"{_setting(gain.advice)} ({_between(gain.ratio)})" for gain in gains)
-
-
-def _between(ratio: Interval) -> str:
-    if ratio.high > BOUNDLESS:
-        return f"at least {text.significant(ratio.low, 3)}"
-    return f"{text.significant(ratio.low, 3)} to {text.significant(ratio.high, 3)}"
 
 
 class FormsQuestion(Question):

@@ -2,8 +2,7 @@
 
 Variants that have less of one thing each, or other workers, say what limits the first one;
 variants that have another value of one setting each, of which it is known that it can cost much,
-say what that is worth; and a run that is measured again while the servers' CPUs are sampled says
-what they do.
+say what that is worth.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -148,28 +147,22 @@ def limits_experiment(
             "be set in the run"
         )
     things = ", ".join(intervention.setting or intervention.resource for intervention, _ in changes)
-    changed = {
-        f"{variant}, {_what_was_done(intervention, there)}": (intervention, there)
-        for intervention, there in changes
-    }
+    variants, by_variant = {variant: experiment.variants[variant]}, dict[str, Intervention]()
+    for intervention, altered in changes:
+        done = f"less {intervention.resource}"
+        if intervention.setting:
+            done = f"{intervention.setting} = {altered.settings[intervention.setting]}"
+        elif intervention.resource == "connections":
+            done = "fewer connections"
+        name = f"{variant}, {done}"
+        variants[name], by_variant[name] = altered, intervention
     kept = experiment.measure.model_dump(include=KEPT_SETTINGS, exclude_defaults=True)
     return experiment.derived(
         f"What limits {variant}",
         f"What of {things} limits {variant}?",
-        {variant: experiment.variants[variant]}
-        | {name: altered for name, (_, altered) in changed.items()},
+        variants,
         Measure.model_validate(PRECISION | kept),
-        LimitsSettings(
-            interventions={name: intervention for name, (intervention, _) in changed.items()}
-        ),
-    )
-
-
-def _what_was_done(intervention: Intervention, variant: Variant) -> str:
-    if intervention.setting:
-        return f"{intervention.setting} = {variant.settings[intervention.setting]}"
-    return (
-        f"{'fewer' if intervention.resource == 'connections' else 'less'} {intervention.resource}"
+        LimitsSettings(interventions=by_variant),
     )
 
 
@@ -185,33 +178,36 @@ def advice_for(
     Where the run breaks a rule that one of them fixes, only those that do: no throughput is valid
     before.
     """
-    known = list(_all_of_it(variant, experiment, catalogue, split, evidence))
+    known = list(_advice_that_fits(variant, experiment, catalogue, split, evidence))
     return [piece for piece in known if piece.fixes in evidence.broken] or known
 
 
-def _all_of_it(
+def _advice_that_fits(
     variant: str,
     experiment: Experiment,
     catalogue: Catalogue,
     split: CpuSplit,
     evidence: AdviceEvidence,
 ) -> Iterator[Advice]:
-    sent = _headers(variant, experiment)
+    requests = experiment.requests_of(variant)
+    headers = [experiment.load_of(variant).headers, *(request.headers for request in requests)]
+    sent = {name.lower() for each in headers for name in each}
     for name, _, setting, now, others in _settings_of(variant, experiment, catalogue, split):
-        if setting.cause is None or not _is_felt(setting, others, sent):
+        cause, header = setting.cause, setting.needs_header
+        if cause is None or setting.idle(others) or (header and header.lower() not in sent):
             continue
-        if setting.cause.where is not None and not SIGNS[setting.cause.where](evidence):
+        if cause.where is not None and not SIGNS[cause.where](evidence):
             continue
-        for better in setting.cause.better:
+        for better in cause.better:
             tried = _value_to_try(better, now, setting, len(split.servers))
             if tried is not None and tried != now:
                 yield Advice(
                     setting=name,
                     now=now,
                     tried=tried,
-                    says=setting.cause.says,
-                    vendor=setting.cause.vendor,
-                    fixes=setting.cause.fixes if setting.cause.fixes in evidence.broken else None,
+                    says=cause.says,
+                    vendor=cause.vendor,
+                    fixes=cause.fixes if cause.fixes in evidence.broken else None,
                 )
 
 
@@ -222,37 +218,21 @@ def advice_experiment(variant: str, experiment: Experiment, advice: Sequence[Adv
     time; a search for the capacity goes by objectives, and stays one.
     """
     here = experiment.variants[variant]
-    changed = {
-        f"{variant}, {piece.setting} = {shown_value(piece.tried)}": piece for piece in advice
-    }
-    variants = {
-        name: here.with_settings({piece.setting: piece.tried}) for name, piece in changed.items()
-    }
-    kept = experiment.measure.model_dump(
-        include={*KEPT_SETTINGS, "decide_on"}, exclude_defaults=True
-    )
+    variants, tried = {variant: here}, dict[str, Advice]()
+    for piece in advice:
+        name = f"{variant}, {piece.setting} = {shown_value(piece.tried)}"
+        variants[name], tried[name] = here.with_settings({piece.setting: piece.tried}), piece
+    settings = {*KEPT_SETTINGS, "decide_on"}
+    kept = experiment.measure.model_dump(include=settings, exclude_defaults=True)
     if experiment.capacity is None and any(piece.fixes for piece in advice):
         kept["decide_on"] = CPU_TIME
     return experiment.derived(
         f"What would make {variant} faster",
         f"What are other settings worth to {variant}?",
-        {variant: here} | variants,
+        variants,
         Measure.model_validate({"patience": 2, **kept}),
-        AdviceSettings(tried=changed),
+        AdviceSettings(tried=tried),
     )
-
-
-def _headers(variant: str, experiment: Experiment) -> set[str]:
-    headers = [
-        experiment.load_of(variant).headers,
-        *(request.headers for request in experiment.requests_of(variant)),
-    ]
-    return {name.lower() for each in headers for name in each}
-
-
-def _is_felt(setting: Setting, others: Mapping[str, SettingValue], sent: set[str]) -> bool:
-    header = setting.needs_header
-    return not setting.idle(others) and (header is None or header.lower() in sent)
 
 
 def _value_to_try(
