@@ -116,12 +116,19 @@ def answer_claims(
     while answers := _next_worse(claims, measure, RISK / left, among, worse):
         worse |= answers
         left = max(left - len(answers), 1)
-    return [
-        AnsweredClaim(claim, "worse", worse[index])
-        if index in worse
-        else _unless_worse(claim, measure, among)
-        for index, claim in enumerate(claims)
-    ]
+    answered = []
+    for index, claim in enumerate(claims):
+        if index in worse:
+            answered.append(AnsweredClaim(claim, "worse", worse[index]))
+            continue
+        one_sided = claim.ask(measure, RISK, among)
+        answer: ClaimAnswer = "inconclusive"
+        if claim.limited:
+            answer = "not asked"
+        elif one_sided and one_sided.answer == "yes":
+            answer = "not worse"
+        answered.append(AnsweredClaim(claim, answer, one_sided))
+    return answered
 
 
 def _next_worse(
@@ -140,55 +147,33 @@ def _next_worse(
     return {index: answer for index, answer in answers if answer and answer.answer == "no"}
 
 
-def _unless_worse(claim: MeasuredClaim, measure: Measure, among: int) -> AnsweredClaim:
-    answer = claim.ask(measure, RISK, among)
-    if claim.limited:
-        return AnsweredClaim(claim, "not asked", answer)
-    return AnsweredClaim(
-        claim, "not worse" if answer and answer.answer == "yes" else "inconclusive", answer
-    )
-
-
 def claims_of(
     data: PointData, endpoint: str, gate: GateSettings, most_rounds: int
 ) -> list[MeasuredClaim]:
     """Make the claims of one endpoint from all that was measured there."""
-    excluded = excluded_slots(data)
-    variants = list(data.experiment.variants)
-    limits = [limited_by(data, variant, METRICS[THROUGHPUT]) for variant in variants]
-    claims = [
-        _claim(
-            valid_for(data, name),
-            variants,
-            endpoint,
-            METRICS[name],
-            tolerance,
-            limited=all(limits) and METRICS[name].kind in LIMITED_KINDS,
+    excluded, variants = excluded_slots(data), list(data.experiment.variants)
+    all_limited = all(limited_by(data, variant, METRICS[THROUGHPUT]) for variant in variants)
+    claims = []
+    for name, tolerance in gate.worse_than.items():
+        claim = _claim(valid_for(data, name), variants, endpoint, METRICS[name], tolerance)
+        claims.append(
+            replace(
+                claim,
+                limited=all_limited and METRICS[name].kind in LIMITED_KINDS,
+                most_rounds=most_rounds,
+                excluded_by=rule_of_most(excluded, name),
+            )
         )
-        for name, tolerance in gate.worse_than.items()
-    ]
-    return [
-        replace(claim, most_rounds=most_rounds, excluded_by=rule_of_most(excluded, claim.rule.name))
-        for claim in claims
-    ]
+    return claims
 
 
 def _claim(
-    data: PointData,
-    variants: Sequence[str],
-    endpoint: str,
-    rule: MetricRule,
-    tolerance: float,
-    *,
-    limited: bool,
+    data: PointData, variants: Sequence[str], endpoint: str, rule: MetricRule, tolerance: float
 ) -> MeasuredClaim:
-    baseline, again, head = ({**judged_values(data, variant, rule)} for variant in variants)
-    whole = (
-        baseline.keys() & again.keys() & head.keys()
-    )  # a baseline of one variant scatters otherwise
-    baseline, again, head = (
-        {n: by_round[n] for n in sorted(whole)} for by_round in (baseline, again, head)
-    )
+    values = [judged_values(data, variant, rule) for variant in variants]
+    # Of rounds that all three have: a baseline of one variant scatters otherwise.
+    whole = sorted(set.intersection(*(set(by_round) for by_round in values)))
+    baseline, again, head = ({n: by_round[n] for n in whole} for by_round in values)
     (against_baseline,) = log_ratios({"baseline": baseline, "head": head})
     (against_again,) = log_ratios({"again": again, "head": head})
     (same,) = log_ratios({"baseline": baseline, "again": again})
@@ -205,7 +190,6 @@ def _claim(
             down=sum(bound.down for bound in bounds) / 2,
             up=sum(bound.up for bound in bounds) / 2,
         ),
-        limited=limited,
         baseline=_mean(both),
         head=_mean(head),
     )
@@ -227,9 +211,8 @@ def gate_headline(answer: GateAnswer, claims: Sequence[GateClaim]) -> str:
         return f"{invalidated.endpoint}: {first_line(invalidated.why)}"
     counted = [claim for claim in claims if claim.answer != "not asked"]
     if answer is GateAnswer.FAIL:
-        worse = sorted(
-            (claim for claim in counted if claim.answer == "worse"), key=_least_worse, reverse=True
-        )
+        worse = [claim for claim in counted if claim.answer == "worse"]
+        worse.sort(key=lambda claim: claim.worse.low if claim.worse else 0.0, reverse=True)
         return f"{len(worse)} of {count(len(counted), 'check')} worse: {_list_claims(worse)}"
     known = [claim for claim in counted if claim.worse]
     if not known:
@@ -243,10 +226,6 @@ def gate_headline(answer: GateAnswer, claims: Sequence[GateClaim]) -> str:
         key=lambda claim: claim.worse.high if claim.worse else 0.0,
     )
     return f"{count(len(known), 'check')} within limits; closest: {_said(nearest)}"
-
-
-def _least_worse(claim: GateClaim) -> float:
-    return claim.worse.low if claim.worse else 0.0
 
 
 def _list_claims(claims: Sequence[GateClaim]) -> str:
@@ -300,16 +279,17 @@ def with_confirmation(first: GateJudgement, second: GateJudgement | None) -> Gat
     """
     again = {(claim.endpoint, claim.metric): claim for claim in (second.claims if second else [])}
     twice = {claim.endpoint for claim in second.of("worse")} if second else set()
-    claims = [
-        claim
-        if claim.endpoint in twice
-        else _open(claim, again.get((claim.endpoint, claim.metric)))
-        for claim in first.claims
-    ]
-    both = [claim for claim in claims if claim.answer == "worse"]
+    claims = []
+    for claim in first.claims:
+        is_open = claim.answer == "worse" and claim.endpoint not in twice
+        again_there = again.get((claim.endpoint, claim.metric))
+        claims.append(_leave_open(claim, again_there) if is_open else claim)
     took_s = first.took_s + (second.took_s if second else 0.0)
-    if both:
-        answers = "; ".join(map(_worse_again, second.of("worse") if second else []))
+    if any(claim.answer == "worse" for claim in claims):
+        answers = "; ".join(
+            f"{claim.endpoint} {METRICS[claim.metric].short} {change_range(claim)}"
+            for claim in (second.of("worse") if second else [])
+        )
         note = f"measured again from fresh builds: {answers}"
         return first.replace(claims=claims, notes=[note, *first.notes], took_s=took_s)
     outcome = f"measured again from fresh builds: {second.headline}" if second else DUE
@@ -323,15 +303,7 @@ def with_confirmation(first: GateJudgement, second: GateJudgement | None) -> Gat
     )
 
 
-def _open(claim: GateClaim, again: GateClaim | None) -> GateClaim:
-    if claim.answer != "worse":
-        return claim
+def _leave_open(claim: GateClaim, again: GateClaim | None) -> GateClaim:
     outcome = f"{change_range(again)} when measured again" if again else DUE
-    still_open: ClaimAnswer = "inconclusive"
-    return claim.replace(
-        answer=still_open, because="not-confirmed", why=f"worse at first, {outcome}"
-    )
-
-
-def _worse_again(claim: GateClaim) -> str:
-    return f"{claim.endpoint} {METRICS[claim.metric].short} {change_range(claim)}"
+    answer: ClaimAnswer = "inconclusive"
+    return claim.replace(answer=answer, because="not-confirmed", why=f"worse at first, {outcome}")

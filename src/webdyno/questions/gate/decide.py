@@ -16,7 +16,6 @@ from webdyno.comparison.stop import Stop
 from webdyno.core.base import Interval
 from webdyno.core.experiment import Experiment
 from webdyno.core.format import count, percent
-from webdyno.core.judgement import OneSidedAnswer
 from webdyno.core.limits import (
     ClaimAnswer,
     ClaimBecause,
@@ -218,6 +217,10 @@ class GateQuestion(Question):
         answer = gate_answer([claim.answer for claim in gate_claims])
         causes = [cause for cause in invalidated if cause and not _has_too_few(cause)]
         in_headline = causes[0] if answer is GateAnswer.INVALID else None
+        lacking = None
+        if _is_open(answer, gate_claims):
+            measured = [data for data in run.points if data.rounds]
+            lacking = at_point._lacking(measured, max(len(data.rounds) for data in measured))
         return GateJudgement(
             answer=answer,
             headline=gate_headline(answer, gate_claims)
@@ -240,7 +243,7 @@ class GateQuestion(Question):
                     for data in run.points
                     for note in response_notes(data.preflights, endpoint_of(data))
                 ),
-                *(at_point._lacking_time(run.points) if _is_open(answer, gate_claims) else []),
+                *([lacking] if lacking else []),
             ],
             grew=[] if answer is not GateAnswer.FAIL else list(_growths(run, gate_claims)),
             commits=self._settings.commits,
@@ -249,11 +252,6 @@ class GateQuestion(Question):
             took_s=used_s(run),
             machine=run.head.machine,
         )
-
-    def _lacking_time(self, points: Sequence[PointData]) -> list[str]:
-        measured = [data for data in points if data.rounds]
-        rounds = max(len(data.rounds) for data in measured)
-        return list(filter(None, [self._lacking(measured, rounds)]))
 
 
 def gate_answer(answers: Sequence[ClaimAnswer]) -> GateAnswer:
@@ -341,10 +339,16 @@ def _gate_claim(
     same = claim.same_again(RISK)
     answer: ClaimAnswer = answered.answer
     because, why = _because(answered, among)
-    if invalidated:
-        few = _has_too_few(invalidated)
-        answer, because = ("not asked", "few-samples") if few else ("invalid", "invalidated")
-        why = _not_valid(invalidated)
+    if invalidated and _has_too_few(invalidated):
+        answer, because = "not asked", "few-samples"
+        why = f"not evaluated: {invalidated.warning.what}. {invalidated.warning.fix}"
+    elif invalidated:
+        answer, because, why = "invalid", "invalidated", invalidated.warning.what
+    worse = None
+    if one_sided:
+        mean = float(claim.d.mean())
+        centre = float(np.exp(mean if claim.rule.metric.better == "lower" else -mean))
+        worse = Interval(low=1 / one_sided.at_most, estimate=centre, high=1 / one_sided.at_least)
     return GateClaim(
         endpoint=claim.endpoint,
         metric=claim.rule.name,
@@ -353,7 +357,7 @@ def _gate_claim(
         because=because,
         rule=invalidated.warning.rule if invalidated else "",
         why=why,
-        worse=_worse(claim, one_sided) if one_sided else None,
+        worse=worse,
         noise=expm1(same.noise) if same else None,
         baseline=claim.baseline,
         head=claim.head,
@@ -366,33 +370,21 @@ def _has_too_few(cause: EndpointWarning) -> bool:
     return cause.warning.rule == FEW_SAMPLES.name
 
 
-def _not_valid(cause: EndpointWarning) -> str:
-    what = cause.warning.what
-    return f"not evaluated: {what}. {cause.warning.fix}" if _has_too_few(cause) else what
-
-
-def _worse(claim: MeasuredClaim, answer: OneSidedAnswer) -> Interval:
-    mean = float(claim.d.mean())
-    centre = float(np.exp(mean if claim.rule.metric.better == "lower" else -mean))
-    return Interval(low=1 / answer.at_most, estimate=centre, high=1 / answer.at_least)
-
-
 def _because(answered: AnsweredClaim, among: int) -> tuple[ClaimBecause, str]:
     """Return what an answer rests on where no rule is broken, as a code and in words."""
     claim, answer = answered.claim, answered.one_sided
     if answer is None:
         cause = f"; most slots broke the rule {claim.excluded_by}" if claim.excluded_by else ""
         return "few-rounds", f"{count(len(claim.d), 'valid round')}, too few{cause}"
-    if answered.answer == "not asked":
-        return (
-            "saturated",
-            "not evaluated: load generator or link was saturated for both revisions",
-        )
-    if answered.answer == "not worse":
-        limit = percent(claim.tolerance)
-        return "within-limit", f"not worse by more than {limit} (95% confidence)"
-    if answered.answer == "worse":
-        return "beyond-limit", f"worse by more than {percent(claim.tolerance)} (95% confidence)"
+    limit = percent(claim.tolerance)
+    match answered.answer:
+        case "not asked":
+            why = "not evaluated: load generator or link was saturated for both revisions"
+            return "saturated", why
+        case "not worse":
+            return "within-limit", f"not worse by more than {limit} (95% confidence)"
+        case "worse":
+            return "beyond-limit", f"worse by more than {limit} (95% confidence)"
     differs = claim.baseline_differs(RISK / among)
     if differs > log(1 + claim.worse_share) / 2:
         most = percent(expm1(differs))

@@ -78,6 +78,7 @@ def asked_gate(
 ) -> Arrangement | GateJudgement:
     """Make the experiment of a gate; or its answer where no change is left to be measured."""
     from webdyno.systems.project import ProjectSource
+    from webdyno.systems.revisions.repository import nothing_to_measure
 
     if asked.paths and asked.traffic:
         raise UserError(
@@ -89,10 +90,14 @@ def asked_gate(
         _variant(name, caller.named(flag), catalogue)
         for name, flag in ((asked.base, "--base"), (asked.head, "--head"))
     )
-    if old.files and new.files and (why := _unmeasured(old.files, new.files)):
-        if lacking := new.files.repository.excluded_from(new.asked):
-            caller.notify(f"{new.flag} {new.asked} {lacking}")
-        return GateJudgement(answer=GateAnswer.PASS, headline=why, baseline=old.name, head=new.name)
+    if old.files and new.files:
+        repository = old.files.repository
+        changed = repository.changed_files(old.files.revision, new.files.revision)
+        if why := nothing_to_measure(changed):
+            if lacking := new.files.repository.excluded_from(new.asked):
+                caller.notify(f"{new.flag} {new.asked} {lacking}")
+            passed = GateAnswer.PASS
+            return GateJudgement(answer=passed, headline=why, baseline=old.name, head=new.name)
     if asked.history is not None:
         check_history(asked.history, old.name, caller.named("--history"))
     served = asked.site or common_site(catalogue, new.stack, old.stack).name
@@ -244,15 +249,8 @@ def _variant(asked: str, flag: str, catalogue: Catalogue) -> _Variant:
     repository = Repository.around(Path.cwd(), flag)
     revision = repository.revision(wanted, flag)
     called = "the working tree" if wanted == WORKING_TREE else wanted
-    return _Variant(
-        flag, f"rev:{wanted}", f"{called} ({revision.text})", Files(repository, revision), wanted
-    )
-
-
-def _unmeasured(old: Files, new: Files) -> str | None:
-    from webdyno.systems.revisions.repository import nothing_to_measure
-
-    return nothing_to_measure(old.repository.changed_files(old.revision, new.revision))
+    name, files = f"{called} ({revision.text})", Files(repository, revision)
+    return _Variant(flag, f"rev:{wanted}", name, files, wanted)
 
 
 @dataclass(frozen=True)

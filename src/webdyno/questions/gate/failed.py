@@ -41,6 +41,10 @@ VARIANTS_SHARE = 2 / 3
 LEAST_ROUND_S = 1.0
 RISK = 0.05
 """Of a gate: how often its answer is wrong at most."""
+FEWEST_SLOTS, LEAST_SAMPLED_S = 2, 0.5
+"""Of a variant in a profile round: a thousand samples or so."""
+ENOUGH_S = 3600.0
+"""For the rounds that are asked for, as long as they take."""
 FLAG = "--bisect"
 
 AskGate = Callable[[str, str], GateJudgement]
@@ -54,6 +58,7 @@ def measure_growth(run: RunFolder, catalogue: Catalogue, caller: Caller) -> None
     Ctrl-C ends them, and nothing else.
     """
     from webdyno.comparison import question_of
+    from webdyno.probes.profile import sampling_fault
     from webdyno.questions.gate.decide import failing
 
     data = run.data()
@@ -61,7 +66,10 @@ def measure_growth(run: RunFolder, catalogue: Catalogue, caller: Caller) -> None
     if answer is None or answer.answer is not GateAnswer.FAIL:
         return
     points = list(failing(data, answer.claims).values())
-    fault = _fault(run)
+    if run.head.experiment.testbed.kind == "cluster":
+        fault = "servers on other hosts aren't profiled"
+    else:
+        fault = sampling_fault() or ""
     ends_at = time.monotonic() + max(run.head.experiment.measure.budget_s - spent_s(data), 0.0)
     for number, point in enumerate(points):
         here = points[number:MOST_ENDPOINTS]
@@ -76,20 +84,10 @@ def measure_growth(run: RunFolder, catalogue: Catalogue, caller: Caller) -> None
             run.keep_without_profile(point.point.number, lacking)
 
 
-def _fault(run: RunFolder) -> str:
-    from webdyno.probes.profile import sampling_fault
-
-    if run.head.experiment.testbed.kind == "cluster":
-        return "servers on other hosts aren't profiled"
-    return sampling_fault() or ""
-
-
 def _profile(
     run: RunFolder, point: PointData, given_s: float, catalogue: Catalogue, caller: Caller
 ) -> str:
     """Measure both revisions at a point while their CPUs are sampled; say why where it can't."""
-    from webdyno.questions.gate.failed import profile_experiment
-
     path = profile_run(run.path, point.point.number)
     if (path / HEAD_FILE).exists():
         return ""
@@ -165,14 +163,11 @@ class Bisection:
 def bisection_document(bisection: Bisection) -> doc.Document:
     """Return the answer, and each commit that was measured."""
     head = doc.Headline(*HEADLINES[bisection.answer], bisection.headline)
-    suspects = [
-        doc.Paragraph(suspect.name) for suspect in bisection.suspects if len(bisection.suspects) > 1
-    ]
-    table = doc.Table(
-        columns=[doc.Column("commit", "name"), doc.Column("answer", "verdict")],
-        groups=[doc.RowGroup([[step.commit.name, str(step.answer)] for step in bisection.tried])],
-        style="listed",
-    )
+    several = len(bisection.suspects) > 1
+    suspects = [doc.Paragraph(commit.name) for commit in bisection.suspects if several]
+    rows = [[step.commit.name, str(step.answer)] for step in bisection.tried]
+    columns = [doc.Column("commit", "name"), doc.Column("answer", "verdict")]
+    table = doc.Table(columns, [doc.RowGroup(rows)], style="listed")
     small = doc.Paragraph(bisection.small_print, look="soft")
     return doc.Document("", "", [doc.Headlines([head]), *suspects, table, small])
 
@@ -184,7 +179,9 @@ def bisect(between: str, repository: Repository, ask: AskGate, caller: Caller) -
     isn't worse than the good one clears all before it, one that is clears all after it, and one
     without an answer is left out.
     """
-    good, bad = _ends(between)
+    good, dots, bad = between.partition("..")
+    if not (good and dots and bad) or bad.startswith("."):
+        raise UserError(f"{FLAG} {between}: should look like GOOD..BAD, such as v1.2..HEAD")
     first_good = repository.revision(good, FLAG).commit
     newest = repository.commit(repository.revision(bad, FLAG).commit)
     cleared, left_out = [first_good], set[str]()
@@ -197,10 +194,14 @@ def bisect(between: str, repository: Repository, ask: AskGate, caller: Caller) -
 
     def answer_at(commit: Commit) -> GateAnswer:
         caller.notify(f"gate {len(bisection.tried) + 1}: {commit.name}")
-        tried = _step_at(commit, lambda: ask(first_good, commit.hash))
-        bisection.tried.append(tried)
-        caller.notify(f"{commit.name}: {tried.answer}: {tried.why}")
-        return tried.answer
+        try:
+            judged = ask(first_good, commit.hash)
+            step = BisectionStep(commit, judged.answer, judged.headline)
+        except OperationError as error:  # no build or start: that says nothing of the others
+            step = BisectionStep(commit, GateAnswer.INVALID, str(error))
+        bisection.tried.append(step)
+        caller.notify(f"{commit.name}: {step.answer}: {step.why}")
+        return step.answer
 
     if answer_at(newest) is not GateAnswer.FAIL:
         return bisection
@@ -220,27 +221,6 @@ def bisect(between: str, repository: Repository, ask: AskGate, caller: Caller) -
                 left_out.add(possible[0])
 
 
-def _step_at(commit: Commit, ask: Callable[[], GateJudgement]) -> BisectionStep:
-    try:
-        judged = ask()
-    except OperationError as error:  # it doesn't build or start, which says nothing of the others
-        return BisectionStep(commit, GateAnswer.INVALID, str(error))
-    return BisectionStep(commit, judged.answer, judged.headline)
-
-
-def _ends(between: str) -> tuple[str, str]:
-    good, dots, bad = between.partition("..")
-    if not (good and dots and bad) or bad.startswith("."):
-        raise UserError(f"{FLAG} {between}: should look like GOOD..BAD, such as v1.2..HEAD")
-    return good, bad
-
-
-FEWEST_SLOTS, LEAST_SAMPLED_S = 2, 0.5
-"""Of a variant in a profile round: a thousand samples or so."""
-ENOUGH_S = 3600.0
-"""For the rounds that are asked for, as long as they take."""
-
-
 def profile_experiment(point: PointData, catalogue: Catalogue, given_s: float) -> Experiment:
     """Return the experiment that samples a gate's baseline and head at one of its points.
 
@@ -256,7 +236,6 @@ def profile_experiment(point: PointData, catalogue: Catalogue, given_s: float) -
         warmup_bursts="on" if times.in_bursts else "off",
     )
     revisions = {name: experiment.variants[name] for name in (BASELINE, HEAD)}
-    derived = experiment.derived(
-        f"What grew: {experiment.title}", "In which functions?", revisions, measure
-    )
+    title = f"What grew: {experiment.title}"
+    derived = experiment.derived(title, "In which functions?", revisions, measure)
     return sampled_experiment(derived, catalogue)

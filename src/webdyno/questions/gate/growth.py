@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import partial
 from math import log1p
+from statistics import fmean
 
 from webdyno.comparison.time_spent import (
     SMALL,
@@ -21,7 +22,6 @@ from webdyno.comparison.time_spent import (
     slots_of_both,
     taken_apart,
 )
-from webdyno.core.base import Interval
 from webdyno.core.explain import CpuPart, Explanation
 from webdyno.core.format import (
     MISSING,
@@ -32,7 +32,7 @@ from webdyno.core.format import (
     significant,
 )
 from webdyno.core.limits import BASELINE, BASELINE_AGAIN, HEAD, CostGrowth, OtherCount
-from webdyno.core.metrics import CPU_TIME, METRICS, MetricRule
+from webdyno.core.metrics import CPU_TIME, METRICS
 from webdyno.core.records import SlotRecord
 from webdyno.core.registry import as_called
 from webdyno.core.text import printable
@@ -70,38 +70,37 @@ NO_NAMES = (
 def growth_at(
     data: PointData, endpoint: str, profile: PointData | None, lacking: str = ""
 ) -> CostGrowth:
-    """Return what grew at a point of a gate; `profile` has its profile rounds.
-
-    `lacking`: why there are none.
-    """
+    """Return what grew at a point; `profile` has its profile rounds, else `lacking` says why."""
     valid = valid_for(data, CPU_TIME)
     both = slots_of_both(valid, HEAD, BASELINE, BASELINE_AGAIN)
     sampled, rounds = functions_apart(profile) if profile else (None, 0)
+    if sampled:
+        lacking = _without_names(sampled)
+    elif not lacking:
+        lacking = TOO_FEW if profile else NOT_MEASURED
     return CostGrowth(
         endpoint=endpoint,
         counted=taken_apart(HEAD, BASELINE, both, counted_parts(valid), cpu_s),
         sampled=sampled,
         rounds=rounds,
         others=list(_other_counts(data)),
-        lacking=_without_names(sampled)
-        if sampled
-        else lacking or (TOO_FEW if profile else NOT_MEASURED),
+        lacking=lacking,
     )
 
 
 def functions_apart(profile: PointData) -> tuple[Explanation | None, int]:
     """Return the difference in CPU per request by function, and how many rounds have it."""
     valid = valid_for(profile, CPU_TIME)
-    both = [pair for pair in slots_of_both(valid, HEAD, BASELINE) if all(map(_has_functions, pair))]
-    apart = list(_worth_a_part(both))
-    parts = {name: partial(_in_functions, names={name}) for name in apart}
-    parts[ALL_ELSE] = partial(_in_others, names=frozenset(apart))
+    both = [
+        pair
+        for pair in slots_of_both(valid, HEAD, BASELINE)
+        if all(any(slot.functions for slot in slots) for slots in pair)
+    ]
+    apart = frozenset(_worth_a_part(both))
+    parts = {name: partial(_in_function, name=name) for name in sorted(apart)}
+    parts[ALL_ELSE] = partial(_in_others, names=apart)
     explanation = taken_apart(HEAD, BASELINE, both, parts, _sampled_s)
     return (explanation and explanation.replace(by_samples=True)), len(both)
-
-
-def _has_functions(slots: Sequence[SlotRecord]) -> bool:
-    return any(slot.functions for slot in slots)
 
 
 def _worth_a_part(both: Sequence[Both]) -> Iterator[str]:
@@ -110,10 +109,9 @@ def _worth_a_part(both: Sequence[Both]) -> Iterator[str]:
         return
     of_each = [[slot for slots in side for slot in slots] for side in zip(*both, strict=True)]
     least = LEAST_SHARE * max(per_response_us(slots, _sampled_s) for slots in of_each)
-    names = {name for slots in of_each for slot in slots for name in slot.functions or {}}
-    for name in sorted(names):
-        notify = partial(_in_functions, names={name})
-        if any(per_response_us(slots, notify) >= least for slots in of_each):
+    for name in {name for slots in of_each for slot in slots for name in slot.functions or {}}:
+        time_s = partial(_in_function, name=name)
+        if any(per_response_us(slots, time_s) >= least for slots in of_each):
             yield name
 
 
@@ -121,8 +119,8 @@ def _sampled_s(slot: SlotRecord) -> float:
     return sum((slot.functions or {}).values())
 
 
-def _in_functions(slot: SlotRecord, names: set[str]) -> float:
-    return sum((slot.functions or {}).get(name, 0.0) for name in names)
+def _in_function(slot: SlotRecord, name: str) -> float:
+    return (slot.functions or {}).get(name, 0.0)
 
 
 def _in_others(slot: SlotRecord, names: frozenset[str]) -> float:
@@ -130,17 +128,10 @@ def _in_others(slot: SlotRecord, names: frozenset[str]) -> float:
 
 
 def grown_parts(explanation: Explanation, least_share: float) -> list[CpuPart]:
-    """Return the parts that head surely has more of, the largest first.
-
-    Each by so much of the whole difference at least.
-    """
+    """Return the parts that head surely has more of, by a share of the whole, the largest first."""
     least = least_share * abs(explanation.whole.more_us.estimate)
-    more = [
-        part
-        for part in explanation.parts
-        if part.more_us.low > 0 and part.more_us.estimate >= least
-    ]
-    return sorted(more, key=lambda part: -part.more_us.estimate)
+    ordered = sorted(explanation.parts, key=lambda part: -part.more_us.estimate)
+    return [part for part in ordered if part.more_us.low > 0 and part.more_us.estimate >= least]
 
 
 def _without_names(sampled: Explanation) -> str:
@@ -154,20 +145,18 @@ def _without_names(sampled: Explanation) -> str:
 def _other_counts(data: PointData) -> Iterator[OtherCount]:
     """Yield what else is counted per request, where it differs for sure and by enough."""
     for name in COUNTED:
-        if (count := _other_count(data, METRICS[name])) is not None:
-            yield count
-
-
-def _other_count(data: PointData, rule: MetricRule) -> OtherCount | None:
-    baseline, head = (data.values(variant, rule) for variant in (BASELINE, HEAD))
-    (pair,) = log_ratios({BASELINE: baseline, HEAD: head})
-    if len(pair.d) < 2:
-        return None
-    interval = estimate(pair.d, CONFIDENCE)
-    if not interval.excludes_zero() or abs(interval.centre) < log1p(DIFFERENT):
-        return None
-    means = (sum(values.values()) / len(values) for values in (baseline, head))
-    return OtherCount(what=rule.metric.label, baseline=next(means), head=next(means))
+        rule = METRICS[name]
+        baseline, head = (data.values(variant, rule) for variant in (BASELINE, HEAD))
+        (pair,) = log_ratios({BASELINE: baseline, HEAD: head})
+        if len(pair.d) < 2:
+            continue
+        interval = estimate(pair.d, CONFIDENCE)
+        if interval.excludes_zero() and abs(interval.centre) >= log1p(DIFFERENT):
+            yield OtherCount(
+                what=rule.metric.label,
+                baseline=fmean(baseline.values()),
+                head=fmean(head.values()),
+            )
 
 
 MOST_IN_LINE, MOST_IN_TABLE = 3, 12
@@ -223,24 +212,16 @@ def _table(apart: Explanation) -> doc.Table:
     reporting = [
         part for part in apart.parts if part.is_sure and abs(part.more_us.estimate) >= least
     ]
-    rows = sorted(reporting, key=lambda part: -part.more_us.estimate)[:MOST_IN_TABLE]
+    shown = sorted(reporting, key=lambda part: -part.more_us.estimate)[:MOST_IN_TABLE]
+    rows = []
+    for part in (*shown, apart.whole):
+        each_us, unit = latency_unit(abs(part.more_us.estimate))
+        low, high = (significant(end / each_us, 3) for end in (part.more_us.low, part.more_us.high))
+        more = f"{low} to {high} {unit}".replace("-", "−")
+        both = (latency(us) if us else MISSING for us in (part.b_us, part.a_us))
+        rows.append([printable(part.what), *both, more])
     return doc.simple_table(
         {"function": "name", "baseline": "value", "head": "value", "more (95% CI)": "range"},
-        [_growth_row(part) for part in (*rows, apart.whole)],
+        rows,
         style="listed",
     )
-
-
-def _growth_row(part: CpuPart) -> list[doc.Cell | str]:
-    return [
-        printable(part.what),
-        *(latency(us) if us else MISSING for us in (part.b_us, part.a_us)),
-        _range(part.more_us),
-    ]
-
-
-def _range(more_us: Interval) -> str:
-    """Return by how much a part grew: `+390–410 µs`, of one that shrank `−4.2 to −3.8 µs`."""
-    each_us, unit = latency_unit(abs(more_us.estimate))
-    ends = (significant(end / each_us, 3) for end in (more_us.low, more_us.high))
-    return f"{' to '.join(ends)} {unit}".replace("-", "−")

@@ -55,10 +55,9 @@ class GateSettings(QuestionSettings):
     @classmethod
     def completed(cls, written: object, experiment: Mapping[str, object]) -> object:
         """Return the limits that suit an open loop as well, where none are given."""
-        load = experiment.get("load")
-        is_open = isinstance(load, dict) and load.get("loop") == "open"
-        if is_open and isinstance(written, dict) and "worse_than" not in written:
-            return {**written, "worse_than": dict(TOLERANCES_AT_RATE)}
+        match experiment.get("load"), written:
+            case {"loop": "open"}, {**table} if "worse_than" not in table:
+                return {**table, "worse_than": dict(TOLERANCES_AT_RATE)}
         return written
 
     def check(self, experiment: Asking) -> None:
