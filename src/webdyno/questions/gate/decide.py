@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from math import expm1, log
+from statistics import fmean
 from typing import ClassVar, Self
 
 import numpy as np
@@ -170,15 +171,15 @@ class GateQuestion(Question):
         rounds_s = [data.round_s for data in going if data.rounds]
         if not rounds_s:
             return ""
-        share_s = going[0].measure.budget_s / (sum(rounds_s) / len(rounds_s))
-        return self._lacking(going, min(int(share_s), self.most_rounds(going[0]))) or ""
+        rounds = int(going[0].measure.budget_s / fmean(rounds_s))
+        return self._lacking(going, min(rounds, self.most_rounds(going[0]))) or ""
 
     def _lacking(self, points: Sequence[PointData], given_rounds: int) -> str | None:
         """Return which limits take more rounds than there are; None where these suffice."""
         seen = [data for data in points if len(data.rounds) >= FEWEST_ROUNDS]
         if not seen:
             return None
-        round_s = sum(data.round_s for data in seen) / len(seen) * len(points)
+        round_s = fmean(data.round_s for data in seen) * len(points)
         claims = [claim for data in seen for claim in self._claims(data)]
         measure = self.experiment.measure
         given = max(given_rounds, measure.min_rounds)  # however short the time
@@ -217,35 +218,32 @@ class GateQuestion(Question):
         answer = gate_answer([claim.answer for claim in gate_claims])
         causes = [cause for cause in invalidated if cause and not _has_too_few(cause)]
         in_headline = causes[0] if answer is GateAnswer.INVALID else None
-        lacking = None
+        unanswered = {each.claim.excluded_by for each in answered if each.one_sided is None}
+        notes = [
+            *differing(claims, among),
+            *notes_on(causes, [*warnings, *waits], in_headline),
+            *fixes(unanswered, [warning for warning in warnings if warning not in causes]),
+            *notes_on_starts(warnings),
+            *statement_notes(run),
+        ]
+        for data in run.points:
+            notes += response_notes(data.preflights, endpoint_of(data))
         if _is_open(answer, gate_claims):
             measured = [data for data in run.points if data.rounds]
-            lacking = at_point._lacking(measured, max(len(data.rounds) for data in measured))
+            rounds = max(len(data.rounds) for data in measured)
+            if lacking := at_point._lacking(measured, rounds):
+                notes.append(lacking)
+        headline = "no endpoint is in both revisions"
+        if gate_claims:
+            headline = gate_headline(answer, gate_claims)
         return GateJudgement(
             answer=answer,
-            headline=gate_headline(answer, gate_claims)
-            if gate_claims
-            else "no endpoint is in both revisions",
+            headline=headline,
             baseline=self._settings.baseline,
             head=self._settings.head,
             claims=gate_claims,
-            notes=[
-                *differing(claims, among),
-                *notes_on(causes, [*warnings, *waits], in_headline),
-                *fixes(
-                    {answer.claim.excluded_by for answer in answered if answer.one_sided is None},
-                    [warning for warning in warnings if warning not in causes],
-                ),
-                *notes_on_starts(warnings),
-                *statement_notes(run),
-                *(
-                    note
-                    for data in run.points
-                    for note in response_notes(data.preflights, endpoint_of(data))
-                ),
-                *([lacking] if lacking else []),
-            ],
-            grew=[] if answer is not GateAnswer.FAIL else list(_growths(run, gate_claims)),
+            notes=notes,
+            grew=list(_growths(run, gate_claims)) if answer is GateAnswer.FAIL else [],
             commits=self._settings.commits,
             repeat=_repeat(run.head.experiment, gate_claims),
             rate_rps=run.head.experiment.load.offered_rps,
@@ -303,11 +301,12 @@ def failing(run: RunData, claims: Iterable[GateClaim]) -> dict[str, PointData]:
     Those are where a claim about CPU time fails before those where others do.
     """
     points = {endpoint_of(data): data for data in run.points}
-    worse = [claim for claim in claims if claim.answer == "worse" and claim.worse]
     worst = sorted(
-        worse, key=lambda claim: (claim.metric != CPU_TIME, -claim.worse.low if claim.worse else 0)
+        (claim.metric != CPU_TIME, -claim.worse.low, claim.endpoint)
+        for claim in claims
+        if claim.answer == "worse" and claim.worse
     )
-    return {claim.endpoint: points[claim.endpoint] for claim in worst}
+    return {endpoint: points[endpoint] for _, _, endpoint in worst}
 
 
 def _growths(run: RunData, claims: Iterable[GateClaim]) -> Iterator[CostGrowth]:

@@ -1,5 +1,6 @@
 """What a reader of a gate's answer should know with it: causes, other responses, time it needs."""
 
+from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import expm1, inf, log1p
@@ -52,14 +53,9 @@ def endpoint_of(data: PointData) -> str:
 def notes_on_starts(warnings: Sequence[EndpointWarning]) -> list[str]:
     """Return a note on each variant whose starts differ, which is why more of them help."""
     rule = START_RULES[0].name
-    seen = {
-        warning.warning.variant: warning
-        for warning in reversed(warnings)
-        if warning.warning.rule == rule
-    }
-    return [
-        f"{noted.endpoint}: {noted.warning.what}. {noted.warning.fix}" for noted in seen.values()
-    ]
+    differing = [each for each in warnings if each.warning.rule == rule]
+    first = {each.warning.variant: each for each in reversed(differing)}
+    return [f"{each.endpoint}: {each.warning.what}. {each.warning.fix}" for each in first.values()]
 
 
 def statement_notes(run: RunData) -> list[str]:
@@ -85,9 +81,8 @@ def invalidating(
     warnings: Sequence[EndpointWarning], metric: str, variants: Sequence[str]
 ) -> EndpointWarning | None:
     """Return the first that invalidates a metric of some variants."""
-    return next(
-        (warning for warning in warnings if warning.warning.invalidates(metric, variants)), None
-    )
+    those = (each for each in warnings if each.warning.invalidates(metric, variants))
+    return next(those, None)
 
 
 def notes_on(
@@ -99,21 +94,17 @@ def notes_on(
 
     The headline's cause isn't reported again, nor is what merely follows from a cause.
     """
-    rules = dict.fromkeys(warning.warning.rule for warning in invalidated)
-    broken = [warning for warning in warnings if warning.warning.severity == "invalid"]
-    return [
-        _note([warning for warning in broken if warning.warning.rule == rule], headline)
-        for rule in rules
-    ]
+    broken: dict[str, list[EndpointWarning]] = {each.warning.rule: [] for each in invalidated}
+    for warning in warnings:
+        if warning.warning.severity == "invalid" and warning.warning.rule in broken:
+            broken[warning.warning.rule].append(warning)
+    return [_note(those, headline) for those in broken.values()]
 
 
 def fixes(rules: Collection[str], warnings: Sequence[EndpointWarning]) -> list[str]:
     """Return a note for each rule that left too few rounds: what it found, and what to do."""
-    by_rule = {
-        warning.warning.rule: warning.warning
-        for warning in reversed(warnings)
-        if warning.warning.rule in rules
-    }
+    latest_first = (each.warning for each in reversed(warnings))
+    by_rule = {warning.rule: warning for warning in latest_first if warning.rule in rules}
     return [f"{_sentence(first_line(warning.what))} {warning.fix}" for warning in by_rule.values()]
 
 
@@ -132,12 +123,10 @@ def _sentence(text: str) -> str:
 
 def _elsewhere(first: EndpointWarning, those: Sequence[EndpointWarning]) -> str:
     """Return the other variants and endpoints of which the same is found."""
-    variants = {
-        warning.warning.variant: None
-        for warning in those
-        if warning.warning.variant != first.warning.variant
-    }
-    endpoints = {warning.endpoint: None for warning in those if warning.endpoint != first.endpoint}
+    variants = dict.fromkeys(each.warning.variant for each in those)
+    variants.pop(first.warning.variant)
+    endpoints = dict.fromkeys(each.endpoint for each in those)
+    endpoints.pop(first.endpoint)
     of_variants = f" for {' and '.join(map(str, filter(None, variants)))}" if variants else ""
     at_endpoints = f" at {', '.join(endpoints)}" if endpoints else ""
     also = ", and" if of_variants and at_endpoints else ""
@@ -200,16 +189,13 @@ def other_responses(preflights: Sequence[PreflightRecord], endpoint: str) -> Ite
 
 
 def _differs(before: Response, after: Response) -> str:
-    sizes = f"{number(before.body_bytes)} → {count(after.body_bytes, 'byte')}"
+    words = [f"{number(before.body_bytes)} → {count(after.body_bytes, 'byte')}"]
     if before.body_bytes == after.body_bytes:
-        sizes = f"both {count(after.body_bytes, 'byte')}"
-    changes = (("more", after.fields_more), ("less", after.fields_less))
-    fields = [
-        f"{count(len(names), 'field')} {word} ({listed_to(MOST_NAMED, names)})"
-        for word, names in changes
-        if names
-    ]
-    return ", ".join([sizes, *fields])
+        words = [f"both {count(after.body_bytes, 'byte')}"]
+    for word, names in (("more", after.fields_more), ("less", after.fields_less)):
+        if names:
+            words.append(f"{count(len(names), 'field')} {word} ({listed_to(MOST_NAMED, names)})")
+    return ", ".join(words)
 
 
 def response_notes(preflights: Sequence[PreflightRecord], endpoint: str) -> list[str]:
@@ -280,14 +266,11 @@ def _reach(sd: float, rounds: int, claim: MeasuredClaim, measure: Measure) -> fl
 def _rounds(sd: float, half_width: float, claim: MeasuredClaim, measure: Measure) -> float:
     if half_width <= 0 or _reach(sd, MOST_ROUNDS, claim, measure) > half_width:
         return inf
-    low, high = measure.min_rounds - 1, MOST_ROUNDS
-    while high - low > 1:
-        middle = (low + high) // 2
-        if _reach(sd, middle, claim, measure) <= half_width:
-            high = middle
-        else:
-            low = middle
-    return high
+    possible = range(measure.min_rounds, MOST_ROUNDS)
+    is_enough = bisect_left(
+        possible, True, key=lambda rounds: _reach(sd, rounds, claim, measure) <= half_width
+    )
+    return measure.min_rounds + is_enough
 
 
 def noisy_words(needed: Sequence[NeededRounds], round_s: float, given_rounds: int) -> str | None:

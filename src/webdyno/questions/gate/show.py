@@ -90,14 +90,14 @@ class GateWhole:
         """Yield the claims, what grew, and the profile rounds' pages, those that are there."""
         yield doc.Section("Checks", list(self.blocks()))
         yield from growth_tables(self.gate.grew)
-        links = [
-            (point.label or view.head.experiment.title, page)
-            for point in view.points
-            if (page := profile_run(folder, point.number) / PAGE_FILE).exists()
-        ]
+        links = []
+        for point in view.points:
+            page = profile_run(folder, point.number) / PAGE_FILE
+            if page.exists():
+                label = point.label or view.head.experiment.title
+                links.append((label, str(page.relative_to(folder))))
         if links:
-            alongside = [(said, str(page.relative_to(folder))) for said, page in links]
-            yield doc.Section("Flame graphs of both revisions", [doc.Links(alongside)])
+            yield doc.Section("Flame graphs of both revisions", [doc.Links(links)])
 
     def next_steps(self, run: Path) -> doc.Facts:
         """Return what finds the cause of a failure, or what may still bring an answer."""
@@ -122,40 +122,26 @@ def gate_document(gate: GateJudgement) -> doc.Document:
 
 def claim_blocks(gate: GateJudgement) -> Iterator[doc.Block]:
     """Yield each claim with its figures, the notes, and what it rests on."""
-    if gate.claims:
-        endpoints = dict.fromkeys(claim.endpoint for claim in gate.claims)
-        yield doc.Table(
-            columns=[
-                doc.Column(heading, kind, obvious=heading == "what")
-                for heading, kind in COLUMNS.items()
-            ],
-            groups=[
-                doc.RowGroup(
-                    [_cells(claim) for claim in gate.claims if claim.endpoint == endpoint], endpoint
-                )
-                for endpoint in endpoints
-            ],
-            style="listed",
-        )
+    rows: dict[str, list[list[doc.Cell | str]]] = {}
+    for claim in gate.claims:
+        rows.setdefault(claim.endpoint, []).append(_row(claim))
+    if rows:
+        columns = [
+            doc.Column(heading, kind, obvious=heading == "what")
+            for heading, kind in COLUMNS.items()
+        ]
+        groups = [doc.RowGroup(its_rows, endpoint) for endpoint, its_rows in rows.items()]
+        yield doc.Table(columns, groups, style="listed")
     yield from (doc.Paragraph(as_called(note)) for note in gate.notes)
     yield doc.FactList(gate_facts(gate))
 
 
-def _row(claim: GateClaim) -> list[str]:
-    title = metric_title(METRICS[claim.metric].metric)
-    values = (_figure(claim.metric, value) for value in (claim.baseline, claim.head))
-    return [title, *values, change_range(claim), limit_words(claim), ANSWERS[claim.answer]]
-
-
-def _cells(claim: GateClaim) -> list[doc.Cell | str]:
-    *figures, answer = _row(claim)
-    return [*figures, doc.Cell(answer, TONES.get(claim.answer))]
-
-
-def _figure(metric: str, value: float | None) -> str:
-    if not value:
-        return MISSING
-    return latency(value) if METRICS[metric].metric.unit == MICROSECONDS else significant(value)
+def _row(claim: GateClaim) -> list[doc.Cell | str]:
+    metric = METRICS[claim.metric].metric
+    written: Callable[[float], str] = latency if metric.unit == MICROSECONDS else significant
+    values = (written(value) if value else MISSING for value in (claim.baseline, claim.head))
+    answer = doc.Cell(ANSWERS[claim.answer], TONES.get(claim.answer))
+    return [metric_title(metric), *values, change_range(claim), limit_words(claim), answer]
 
 
 def gate_facts(gate: GateJudgement) -> doc.Facts:
@@ -176,18 +162,14 @@ def _sides_and_effort(gate: GateJudgement) -> Iterator[tuple[str, str]]:
 
 
 def _costs(gate: GateJudgement) -> Iterator[tuple[str, str]]:
-    costs = [
-        f"{claim.endpoint} {_cores(claim.head)} against {_cores(claim.baseline)}"
-        for claim in gate.claims
-        if claim.metric == CPU_TIME and claim.answer != "invalid"
-        if claim.head and claim.baseline
-    ]
+    costs = []
+    for claim in gate.claims:
+        is_valid = claim.metric == CPU_TIME and claim.answer != "invalid"
+        if is_valid and claim.head and claim.baseline:
+            head, base = (significant(us / US_PER_MS, 3) for us in (claim.head, claim.baseline))
+            costs.append(f"{claim.endpoint} {head} against {base}")
     if gate.rate_rps is not None and costs:
         yield "Costs", f"{listed(costs)} cores per 1,000 requests/s"
-
-
-def _cores(cpu_us: float) -> str:
-    return significant(cpu_us / US_PER_MS, 3)
 
 
 def _noise(gate: GateJudgement) -> Iterator[tuple[str, str]]:
@@ -203,9 +185,13 @@ def _noise(gate: GateJudgement) -> Iterator[tuple[str, str]]:
 def _why_it_fails(gate: GateJudgement) -> Iterator[tuple[str, str]]:
     if gate.answer is not GateAnswer.FAIL:
         return
-    yield from (
-        ("Grew", growth_line(growth, waits=_waits(gate, growth.endpoint))) for growth in gate.grew
-    )
+    waits = {
+        claim.endpoint
+        for claim in gate.of("worse")
+        if METRICS[claim.metric].kind in {"throughput", "latency"}
+    }
+    for growth in gate.grew:
+        yield "Grew", growth_line(growth, waits=growth.endpoint in waits)
     if gate.commits:
         yield "Commits", printable(gate.commits)
     if gate.repeat:
@@ -218,8 +204,3 @@ FACTS: list[Callable[[GateJudgement], Iterable[tuple[str, str]]]] = [
     _noise,
     _why_it_fails,
 ]
-
-
-def _waits(gate: GateJudgement, endpoint: str) -> bool:
-    worse = [claim.metric for claim in gate.of("worse") if claim.endpoint == endpoint]
-    return any(METRICS[metric].kind in {"throughput", "latency"} for metric in worse)
