@@ -301,12 +301,11 @@ def failing(run: RunData, claims: Iterable[GateClaim]) -> dict[str, PointData]:
     Those are where a claim about CPU time fails before those where others do.
     """
     points = {endpoint_of(data): data for data in run.points}
-    worst = sorted(
-        (claim.metric != CPU_TIME, -claim.worse.low, claim.endpoint)
-        for claim in claims
-        if claim.answer == "worse" and claim.worse
-    )
-    return {endpoint: points[endpoint] for _, _, endpoint in worst}
+    worse = [
+        (claim, claim.worse.low) for claim in claims if claim.answer == "worse" and claim.worse
+    ]
+    worse.sort(key=lambda each: (each[0].metric != CPU_TIME, -each[1]))
+    return {claim.endpoint: points[claim.endpoint] for claim, _ in worse}
 
 
 def _growths(run: RunData, claims: Iterable[GateClaim]) -> Iterator[CostGrowth]:

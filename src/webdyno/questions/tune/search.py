@@ -26,7 +26,6 @@ from webdyno.core.setting import ChoiceSetting, NumberSetting, Setting, SettingS
 if TYPE_CHECKING:  # it takes a second to import
     from optuna import Study
     from optuna.distributions import BaseDistribution
-    from optuna.trial import FrozenTrial
 
 Settings = Mapping[str, SettingValue]
 Space = Mapping[str, Setting]
@@ -213,11 +212,9 @@ def is_wide(setting: NumberSetting) -> bool:
 def _likely(
     space: Space, tried: Sequence[TriedSettings], most: int, seed: int
 ) -> Iterator[dict[str, SettingValue]]:
-    distributions = _distributions(space)
-    study = _study(space, tried, seed)
+    study, distributions = _study(space, tried, seed), _distributions(space)
     for _ in range(most):
-        trial = study.ask(distributions)
-        yield dict(trial.params)
+        yield dict(study.ask(distributions).params)
 
 
 def _study(space: Space, tried: Sequence[TriedSettings], seed: int) -> "Study":
@@ -230,24 +227,20 @@ def _study(space: Space, tried: Sequence[TriedSettings], seed: int) -> "Study":
             seed=seed, n_startup_trials=1, multivariate=True, constant_liar=True
         )
     study = optuna.create_study(direction="maximize", sampler=sampler)
-    study.add_trials([_trial(space, settings) for settings in tried])
+    distributions = _distributions(space)
+    study.add_trials(
+        [
+            optuna.trial.create_trial(
+                params=dict(settings.settings), distributions=distributions, value=settings.gain
+            )
+            for settings in tried
+        ]
+    )
     return study
 
 
-def _trial(space: Space, tried: TriedSettings) -> "FrozenTrial":
-    from optuna.trial import create_trial
-
-    return create_trial(
-        params=dict(tried.settings), distributions=_distributions(space), value=tried.gain
-    )
-
-
 def _distributions(space: Space) -> "dict[str, BaseDistribution]":
-    from optuna.distributions import (
-        CategoricalDistribution,
-        FloatDistribution,
-        IntDistribution,
-    )
+    from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
     distributions: dict[str, BaseDistribution] = {}
     for name, setting in space.items():

@@ -8,8 +8,8 @@ import tomli_w
 from webdyno.comparison.sentences import with_verdict
 from webdyno.core import format as text
 from webdyno.core.experiment import Experiment
-from webdyno.core.judgement import Comparison, Verdict
-from webdyno.core.setting import SettingValue, TunedVariant, TuningStep
+from webdyno.core.judgement import Verdict
+from webdyno.core.setting import TunedVariant, TuningStep
 from webdyno.media import document as doc
 from webdyno.report.show import PointView, RunView, Show
 
@@ -55,97 +55,70 @@ class TuningShow(Show):
 
 def tuning_gains(point: PointView) -> Iterator[str]:
     """Yield what tuning was worth for each variant, by the rounds that came after it."""
-    for tuned in point.data.experiment.tuning:
-        comparison = _of_pair(point, tuned.variant, tuned.default_variant)
-        if comparison is not None:
-            yield with_verdict(comparison)
-
-
-def _of_pair(point: PointView, variant: str, other: str) -> Comparison | None:
     judgement, metric = point.judgement, point.data.measure.decide_on
-    known = judgement.ranking.pairs if judgement.ranking else judgement.comparisons
-    return next(
-        (
-            comparison
-            for comparison in known
-            if (comparison.metric, comparison.a, comparison.b) == (metric, variant, other)
-        ),
-        None,
-    )
+    compared = judgement.ranking.pairs if judgement.ranking else judgement.comparisons
+    known = {(each.a, each.b): each for each in reversed(compared) if each.metric == metric}
+    for tuned in point.data.experiment.tuning:
+        if comparison := known.get((tuned.variant, tuned.default_variant)):
+            yield with_verdict(comparison)
 
 
 def tuned_facts(tuned: TunedVariant) -> doc.Facts:
     """Return what was done for one variant."""
     rounds = f"{text.count(tuned.rounds, 'round')}, {text.count(tuned.measurements, 'measurement')}"
     tried = f"{text.count(tuned.tried, 'combination')} tried in {rounds}"
+    settings = []
+    for name, value in tuned.settings.items():
+        written = f'"{value}"' if isinstance(value, str) else text.setting_value(value)
+        settings.append(f"{name} = {written}")
     facts = [
         ("search", f"{text.duration(round(tuned.used_s))}, {tried}"),
         ("searched", ", ".join(tuned.searched)),
-        ("found", _written(tuned.settings) or "nothing better than the default"),
+        ("found", ", ".join(settings) or "nothing better than the default"),
     ]
-    if tuned.shares:
-        facts.append(("what mattered", ", ".join(_shares(tuned))))
-    return facts
-
-
-def _shares(tuned: TunedVariant) -> Iterator[str]:
+    shares = []
     for share in tuned.shares[:MOST_SHARES]:
         ends = f"{text.percent(share.low)} to {text.percent(share.high)}"
-        yield f"{share.setting} {text.percent(share.share)} ({ends})"
-
-
-def _written(settings: dict[str, SettingValue]) -> str:
-    return ", ".join(f"{setting} = {_value(value)}" for setting, value in settings.items())
+        shares.append(f"{share.setting} {text.percent(share.share)} ({ends})")
+    if shares:
+        facts.append(("what mattered", ", ".join(shares)))
+    return facts
 
 
 def settings_toml(tuned: TunedVariant) -> str:
     """Return what was found as lines for an experiment's file."""
-    settings = {setting: _short(value) for setting, value in tuned.settings.items()}
+    settings = {
+        name: float(f"{value:g}") if isinstance(value, float) else value
+        for name, value in tuned.settings.items()
+    }
     return tomli_w.dumps({"variants": {tuned.name: {"settings": settings}}}).rstrip()
 
 
-def _short(value: SettingValue) -> SettingValue:
-    return float(f"{value:g}") if isinstance(value, float) else value
-
-
-def _value(value: SettingValue) -> str:
-    return f'"{value}"' if isinstance(value, str) else text.setting_value(value)
-
-
 def search_document(tuning: Sequence[TunedVariant]) -> doc.Document:
-    """Say of a search that fresh rounds haven't judged yet what it did and what came of it."""
+    """Return what a search that fresh rounds haven't judged yet did, and what came of it."""
     highest = max((step.gain for tuned in tuning for step in tuned.steps), default=1.0)
-    parts = [
-        doc.Section(f"How {tuned.name} was tuned so far", list(_so_far(tuned, highest)))
-        for tuned in tuning
-    ]
-    return doc.Document("", "", [doc.Paragraph(UNCONFIRMED, tone=Verdict.INCONCLUSIVE), *parts])
-
-
-def _so_far(tuned: TunedVariant, highest: float) -> Iterator[doc.Block]:
-    yield doc.FactList(tuned_facts(tuned))
-    if steps := _better(tuned.steps):
-        yield doc.Heading("Best so far, as a multiple of the default")
-        rows = [_step(step, highest) for step in steps]
-        columns = [doc.Column("", "value"), doc.Column("", "ratio"), doc.Column("")]
-        yield doc.Table(columns, [doc.RowGroup(rows)])
-    if tuned.settings:
-        yield doc.Heading("Unconfirmed settings, to paste")
-        yield doc.Code(settings_toml(tuned))
-
-
-def _better(steps: Sequence[TuningStep]) -> list[TuningStep]:
-    """Keep the batches after which the best so far was another than before."""
-    before, kept = 1.0, []
-    for step in steps:
-        if step.gain != before:
-            kept.append(step)
-        before = step.gain
-    return kept[-MOST_STEPS:]
+    blocks: list[doc.Block] = [doc.Paragraph(UNCONFIRMED, tone=Verdict.INCONCLUSIVE)]
+    for tuned in tuning:
+        about: list[doc.Block] = [doc.FactList(tuned_facts(tuned))]
+        before, steps = 1.0, []
+        for step in tuned.steps:
+            if step.gain != before:
+                steps.append(step)
+            before = step.gain
+        if steps:
+            about.append(doc.Heading("Best so far, as a multiple of the default"))
+            rows = [_step(step, highest) for step in steps[-MOST_STEPS:]]
+            columns = [doc.Column("", "value"), doc.Column("", "ratio"), doc.Column("")]
+            about.append(doc.Table(columns, [doc.RowGroup(rows)]))
+        if tuned.settings:
+            about.append(doc.Heading("Unconfirmed settings, to paste"))
+            about.append(doc.Code(settings_toml(tuned)))
+        blocks.append(doc.Section(f"How {tuned.name} was tuned so far", about))
+    return doc.Document("", "", blocks)
 
 
 def _step(step: TuningStep, highest: float) -> tuple[str, str, str]:
-    """Set the best so far against the time used, with a bar as long as its logarithm."""
+    """Return the best so far by the time used, with a bar as long as its logarithm."""
     share = log(step.gain) / log(highest) if step.gain > 1 else 0.0
     return (
         f"after {text.duration(round(step.used_s))}",

@@ -127,18 +127,15 @@ class Contender:
         The best so far has to prove itself again in each. Where nothing new is left, the better
         ones of what was tried are compared again.
         """
-        tried, asked = (
-            self.tried_settings,
-            self.experiment if self.batches else with_seed(self.experiment),
-        )
+        tried, asked = self.tried_settings, self.experiment
+        if not self.batches:
+            asked = with_seed(asked)
         first = self.batches[0].head.experiment if self.batches else asked
         draw = rng_of(first.measure.seed, len(self.batches), "settings")
         fresh = next_settings(self.space, tried, CANDIDATES, draw.getrandbits(SEED_BITS))
         known = sorted(tried, key=lambda candidate: -candidate.gain)
         again = known[:1] if fresh else known[: CANDIDATES // 2]
-        candidates = [candidate.settings for candidate in again] + list(
-            fresh[: CANDIDATES - len(again)]
-        )
+        candidates = [*(candidate.settings for candidate in again), *fresh][:CANDIDATES]
         if len(candidates) < FEWEST_IN_RACE - 1:
             return None
         variants = {DEFAULT: self.variant}
@@ -154,6 +151,12 @@ class Contender:
     def summary(self) -> TunedVariant:
         """Return what was done and found, as it is kept with the final run."""
         tried, best = self.tried_settings, best_of(self.tried_settings)
+        steps = []
+        for number in range(1, len(self.batches) + 1):
+            batches = self.batches[:number]
+            best_then = best_of(_tried_in(batches, self.space))
+            gain = exp(best_then.gain) if best_then else 1.0
+            steps.append(TuningStep(used_s=sum(map(_took_s, batches)), gain=gain))
         in_rounds = [
             len(set(record.order))
             for folder in self.batches
@@ -171,14 +174,42 @@ class Contender:
             tried=len(tried),
             rounds=len(in_rounds),
             measurements=sum(in_rounds),
-            steps=[self._step(batches) for batches in range(1, len(self.batches) + 1)],
+            steps=steps,
             shares=shares_of(self.space, tried, seed=0),
         )
 
-    def _step(self, batches: int) -> TuningStep:
-        best = best_of(_tried_in(self.batches[:batches], self.space))
-        used_s = sum(map(_took_s, self.batches[:batches]))
-        return TuningStep(used_s=used_s, gain=exp(best.gain) if best else 1.0)
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether its last batch was interrupted."""
+        return bool(self.batches) and not rounds_are_over(self.batches[-1].data())
+
+    def finish_batch(self, caller: Caller) -> bool:
+        """Measure the rest of an interrupted batch; False when interrupted again."""
+        last = self.batches[-1].path
+        if measure_on(last, caller, None, MOST_ROUNDS).interrupted:
+            return False
+        if self.is_unfinished:
+            raise OperationError(f"{last} came to no end: its default doesn't run through a round")
+        return True
+
+    def measure_batch(self, experiment: Experiment, caller: Caller) -> bool:
+        """Measure the next batch; False when interrupted."""
+        path, title = self.next_folder, experiment.title
+        try:
+            batch = measure_again(title, experiment, self.catalogue, path, caller, MOST_ROUNDS)
+        finally:
+            if (path / HEAD_FILE).exists():
+                self.batches.append(RunFolder.open(path))
+        outcome, best = "nothing better than the default so far", best_of(self.tried_settings)
+        if best is not None:
+            settings = best.settings.items()
+            words = ", ".join(f"{setting}={shown_value(value)}" for setting, value in settings)
+            better = percent(exp(best.gain) - 1)
+            outcome = f"best so far, as the search sees it: {better} better with {words}"
+        tried = count(len(self.tried_settings), "setting")
+        used = duration(round(self.used_s))
+        caller.notify(f"{self.name}: {used} used, {tried} tried; {outcome}")
+        return not batch.interrupted
 
 
 def _tried_in(batches: Sequence[RunFolder], space: dict[str, Setting]) -> list[TriedSettings]:
@@ -316,52 +347,15 @@ def search_in_turns(contenders: Sequence[Contender], each_s: float, caller: Call
     ):
         contender = going[0]
         try:
-            if not _is_unfinished(contender):
-                experiment = contender.next_batch()
-                if experiment is None:
-                    left.remove(contender)
-                    continue
-                if not _measure_batch(contender, experiment, caller):
-                    return False
-            elif not _finish_batch(contender, caller):
+            if contender.is_unfinished:
+                went_well = contender.finish_batch(caller)
+            elif (experiment := contender.next_batch()) is not None:
+                went_well = contender.measure_batch(experiment, caller)
+            else:
+                left.remove(contender)
+                continue
+            if not went_well:
                 return False
         except KeyboardInterrupt:  # before the first round
             return False
     return True
-
-
-def _is_unfinished(contender: Contender) -> bool:
-    return bool(contender.batches) and not rounds_are_over(contender.batches[-1].data())
-
-
-def _finish_batch(contender: Contender, caller: Caller) -> bool:
-    """Measure the rest of a variant's interrupted batch; False when interrupted again."""
-    last = contender.batches[-1]
-    if measure_on(last.path, caller, None, MOST_ROUNDS).interrupted:
-        return False
-    if _is_unfinished(contender):
-        raise OperationError(f"{last.path} came to no end: its default doesn't run through a round")
-    return True
-
-
-def _measure_batch(contender: Contender, experiment: Experiment, caller: Caller) -> bool:
-    """Measure a variant's next batch; False when interrupted."""
-    path, title = contender.next_folder, experiment.title
-    try:
-        batch = measure_again(title, experiment, contender.catalogue, path, caller, MOST_ROUNDS)
-    finally:
-        if (path / HEAD_FILE).exists():
-            contender.batches.append(RunFolder.open(path))
-    caller.notify(
-        f"{contender.name}: {duration(round(contender.used_s))} used, "
-        f"{count(len(contender.tried_settings), 'setting')} tried; {_best(contender)}"
-    )
-    return not batch.interrupted
-
-
-def _best(contender: Contender) -> str:
-    best = best_of(contender.tried_settings)
-    if best is None:
-        return "nothing better than the default so far"
-    words = ", ".join(f"{setting}={shown_value(value)}" for setting, value in best.settings.items())
-    return f"best so far, as the search sees it: {percent(exp(best.gain) - 1)} better with {words}"
