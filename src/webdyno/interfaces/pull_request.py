@@ -85,23 +85,6 @@ class PostedComment(NamedTuple):
     page: str
 
 
-class Discussion(Protocol):
-    """A pull request's comments."""
-
-    @property
-    def job_page(self) -> str:
-        """Where the job of this measurement is shown."""
-
-    def own_comment(self, marker: str) -> PostedComment | None:
-        """Find the comment of an earlier gate; nobody else's that begins alike."""
-
-    def add(self, body: str) -> str:
-        """Post a comment; return its address."""
-
-    def rewrite(self, earlier: PostedComment, body: str) -> str:
-        """Replace a comment; return its address."""
-
-
 MOST_EVENT_BYTES = 16 * 2**20
 COLLEAGUES = {"OWNER", "MEMBER", "COLLABORATOR"}
 
@@ -153,6 +136,7 @@ class PullRequest:
     repository: str
     number: int
     job_page: str
+    """Where the job of this measurement is shown."""
 
     def own_comment(self, marker: str) -> PostedComment | None:
         """Find an earlier comment of an app's, or of somebody who may write here."""
@@ -323,7 +307,7 @@ def post_comment(folder: Path, name: str, environment: Mapping[str, str] = os.en
     return f"comment updated: {discussion.rewrite(earlier, body)}"
 
 
-def _discussion(environment: Mapping[str, str]) -> Discussion | str:
+def _discussion(environment: Mapping[str, str]) -> PullRequest | MergeRequest | str:
     """Return the pull request; or why there is none to comment."""
     if environment.get("GITHUB_ACTIONS") == "true":
         return github_discussion(environment)

@@ -1,5 +1,6 @@
 """`webdyno list`: what there is: stacks, sites, experiments, studies."""
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
@@ -14,6 +15,14 @@ if TYPE_CHECKING:  # pydantic takes a while to import
     from webdyno.config import Catalogue
     from webdyno.core.setting import Setting
     from webdyno.core.stack import Stack
+
+
+HEADINGS = {
+    "stacks": ("stack", "what it is", "sites"),
+    "sites": ("site", "what it is", "stacks"),
+    "experiments": ("experiment", "what it is", "variants"),
+    "studies": ("study", "what it is", "claims", "experiments"),
+}
 
 
 def list_known(
@@ -34,33 +43,43 @@ def list_known(
         webdyno list studies
     """
     from webdyno.config import Catalogue
-    from webdyno.media.console import plain_console
+    from webdyno.media.console import plain_console, print_table
 
     catalogue = Catalogue.load(catalog)
-    if what == "studies":
-        _list_studies()
-    elif what == "sites":
-        _list_sites(catalogue)
-    elif what == "experiments":
-        _list_experiments(catalogue)
-    elif what == "stacks":
-        _list_stacks(catalogue)
+    if what in HEADINGS:
+        print_table(HEADINGS[what], _rows(what, catalogue))
+        hint = ""
+        if what == "stacks":
+            hint = f"\n'{command('list', 'NAME')}' shows a stack's settings."
+        elif what == "studies":
+            hint = f"\n'{command('run', 'study:NAME')}' repeats one."
+        if hint:
+            plain_console().print(hint, style="dim")
     elif what in catalogue.sites and what not in catalogue.stacks:
         raise UserError(f"{what} is a site; {command('list', 'sites')} shows who serves it")
     else:
         _show_stack(catalogue, catalogue.stack(what), plain_console())
 
 
-def _list_stacks(catalogue: "Catalogue") -> None:
-    from webdyno.media.console import plain_console, print_table
+def _rows(what: str, catalogue: "Catalogue") -> Iterator[tuple[str, ...]]:
+    from webdyno.config.catalogue import read_studies
 
-    rows = [
-        (stack.name, _with_versions(stack), _sites(catalogue, stack))
-        for stack in catalogue.stacks.values()
-    ]
-    print_table(("stack", "what it is", "sites"), rows)
-    more = command("list", "NAME")
-    plain_console().print(f"\n'{more}' shows a stack's settings.", style="dim")
+    stacks = catalogue.stacks.values()
+    if what == "stacks":
+        for stack in stacks:
+            yield stack.name, _with_versions(stack), _sites(catalogue, stack)
+    elif what == "sites":
+        for site in catalogue.sites.values():
+            fitting = [stack.name for stack in stacks if site in catalogue.sites_for(stack)]
+            if fitting:
+                yield site.name, site.title, ", ".join(fitting)
+    elif what == "experiments":
+        for name in catalogue.experiments:
+            experiment = catalogue.experiment(name)
+            yield name, experiment.title, ", ".join(experiment.variants)
+    else:
+        for study in read_studies().values():
+            yield study.name, study.title, str(len(study.claims)), ", ".join(study.experiments)
 
 
 def _with_versions(stack: "Stack") -> str:
@@ -72,41 +91,6 @@ def _with_versions(stack: "Stack") -> str:
         versions = locked_versions(part.service, part.settings)
         locked += [f"{name} {version}" for name, version in versions.items()]
     return f"{stack.title} ({', '.join(locked)})" if locked else stack.title
-
-
-def _list_sites(catalogue: "Catalogue") -> None:
-    from webdyno.media.console import print_table
-
-    rows = []
-    for site in catalogue.sites.values():
-        stacks = [
-            each.name for each in catalogue.stacks.values() if site in catalogue.sites_for(each)
-        ]
-        if stacks:
-            rows.append((site.name, site.title, ", ".join(stacks)))
-    print_table(("site", "what it is", "stacks"), rows)
-
-
-def _list_experiments(catalogue: "Catalogue") -> None:
-    from webdyno.media.console import print_table
-
-    rows = []
-    for name in catalogue.experiments:
-        experiment = catalogue.experiment(name)
-        rows.append((name, experiment.title, ", ".join(experiment.variants)))
-    print_table(("experiment", "what it is", "variants"), rows)
-
-
-def _list_studies() -> None:
-    from webdyno.config.catalogue import read_studies
-    from webdyno.media.console import plain_console, print_table
-
-    rows = [
-        (study.name, study.title, str(len(study.claims)), ", ".join(study.experiments))
-        for study in read_studies().values()
-    ]
-    print_table(("study", "what it is", "claims", "experiments"), rows)
-    plain_console().print(f"\n'{command('run', 'study:NAME')}' repeats one.", style="dim")
 
 
 def _show_stack(catalogue: "Catalogue", stack: "Stack", console: "Console") -> None:

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -101,7 +101,7 @@ def traffic(
 
         webdyno traffic a.log --from 2026-11-22T18:00 --to 2026-11-22T19:00+01:00 --speed 10
     """
-    from webdyno.core.files import write_whole
+    from webdyno.core.files import replaced, write_whole, writing
     from webdyno.media.console import notify
     from webdyno.traffic.log import LogSelection
     from webdyno.traffic.privacy import Privacy
@@ -156,7 +156,8 @@ def traffic(
     made = traffic_of(read, Manner(loop, speed), twin=twin_of if twin else None, replay_file=named)
     write_whole(output, made.text, mode=PRIVATE if bodies == "keep" else SHARED)
     if replay is not None and made.replay is not None:
-        _write(replay, made.replay.written())
+        with writing(replay), replaced(replay) as new, new.open("x", encoding="utf-8") as file:
+            file.writelines(made.replay.written())
     served: list[str] = []
     if twin is not None and made.twin is not None:
         write_twin(twin, made.twin)
@@ -204,13 +205,6 @@ def _flow(recordings: Sequence[Path], output: Path) -> Exit:
         f"{command('compare', 'A', 'B', '--traffic', str(output))}"
     )
     return Exit.OK
-
-
-def _write(path: Path, lines: Iterable[str]) -> None:
-    from webdyno.core.files import replaced, writing
-
-    with writing(path), replaced(path) as new, new.open("x", encoding="utf-8") as file:
-        file.writelines(lines)
 
 
 def _methods(given: str) -> list[str]:
