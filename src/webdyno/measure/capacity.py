@@ -17,7 +17,7 @@ from webdyno.core.capacity import CapacitySettings, Objective, Trial, trial_of
 from webdyno.core.crossing import capacity_of, is_at_least
 from webdyno.core.experiment import Experiment
 from webdyno.core.looks import SlotSettings
-from webdyno.core.records import PilotRecord, SlotRecord
+from webdyno.core.records import SlotRecord
 from webdyno.core.run import SWEEPS
 from webdyno.evidence.overload import settled_s
 from webdyno.evidence.point_data import PointData
@@ -27,7 +27,7 @@ from webdyno.measure.capacity_search import FIRST_SHARE, Ask, Begin, is_down, ne
 from webdyno.measure.planned import PlannedVariant
 from webdyno.measure.point import RunningPoint
 from webdyno.measure.variant import RunningRound
-from webdyno.planning.fitting import fitted_trials
+from webdyno.planning.fitting import fitted_trials, pilot_records
 from webdyno.servers.service import StackDied
 from webdyno.validity.client import CLIENT_CEILING, CLIENT_LIMITED, SEND_DELAY, own_stall_s
 
@@ -298,11 +298,7 @@ def window_s(objectives: Sequence[Objective], rate_rps: float) -> float | None:
 
 def closed_rps(data: PointData, variant: str) -> float:
     """Return what a variant answered in the second half of its pilot, in a closed loop."""
-    pilots = [
-        record
-        for record in data.records
-        if isinstance(record, PilotRecord) and record.variant == variant
-    ]
+    pilots = [pilot for pilot in pilot_records(data) if pilot.variant == variant]
     if not pilots:
         return SLOWEST_RPS
     responses = pilots[-1].responses[len(pilots[-1].responses) // 2 :]

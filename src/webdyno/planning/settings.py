@@ -9,9 +9,9 @@ from webdyno.comparison.stop import seconds_for_a_variant
 from webdyno.comparison.variance import PILOT_ROUNDS, chosen_slots_per_variant, round_costs_s
 from webdyno.core.experiment import Experiment
 from webdyno.core.looks import Pilot, SlotSettings
-from webdyno.core.records import AdjustmentRecord, PilotRecord
+from webdyno.core.records import AdjustmentRecord
 from webdyno.evidence.point_data import PointData, derived
-from webdyno.planning.fitting import fit_settings, warmed_up_apart
+from webdyno.planning.fitting import fit_settings, pilot_records, warmed_up_apart
 from webdyno.planning.pilot import FEWEST_ROUNDS, WARMUP_SHARE
 from webdyno.validity import used_s
 
@@ -97,12 +97,11 @@ def _found_settings(data: PointData) -> SlotSettings:
     measure, by_pilot = data.measure, pilots(data)
     by_variant = _first_alike(data, by_pilot)
     longest_s = _longest_warmup_s(data)
-    looked_at = (record for record in data.records if isinstance(record, PilotRecord))
     # A random start in the cycle of connections that wait for responses. Servers that answer all
     # connections in a batch, rest, and begin again give so many batches in a window, always the
     # same number if it always begins at the same moment: no noise, and off by up to a batch.
     # Systematic sampling asks for such a start (Cochran, "Sampling Techniques", 1977, section 8.1).
-    phase_s = {pilot.variant: pilot.latency_s or 0.0 for pilot in looked_at}
+    phase_s = {pilot.variant: pilot.latency_s or 0.0 for pilot in pilot_records(data)}
     return SlotSettings(
         warmup_s={
             variant: _given(
@@ -177,7 +176,7 @@ def _quick(settings: SlotSettings, data: PointData) -> SlotSettings:
     reason, such as slow responses.
     """
     of_a_variant_s = seconds_for_a_variant(data.measure)
-    took_s = [record.took_s for record in data.records if isinstance(record, PilotRecord)]
+    took_s = [pilot.took_s for pilot in pilot_records(data)]
     if of_a_variant_s is None or not took_s or settings.window_s > SHORT_WINDOW_S:
         return settings
     warmup_s, ramp_up_s = settings.warmup_s, settings.ramp_up_s
@@ -233,16 +232,15 @@ def _fits(slots: int, data: PointData) -> bool:
 
 def starts_s(data: PointData) -> dict[str, float]:
     """Return how long the starts took that pilots have on record, by variant."""
-    looked_at = (record for record in data.records if isinstance(record, PilotRecord))
-    return {pilot.variant: pilot.start_s for pilot in looked_at if pilot.start_s is not None}
+    return {
+        pilot.variant: pilot.start_s for pilot in pilot_records(data) if pilot.start_s is not None
+    }
 
 
 @derived
 def pilots(data: PointData) -> dict[str, Pilot]:
     """Return what the pilots of a point found, by variant."""
-    return {
-        record.variant: record.found for record in data.records if isinstance(record, PilotRecord)
-    }
+    return {record.variant: record.found for record in pilot_records(data)}
 
 
 def _given(given_s: float | None, found_s: Sequence[float], otherwise_s: float) -> float:
