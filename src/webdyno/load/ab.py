@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from webdyno.core.load import Load
-from webdyno.core.load_result import Bytes, Failures, KeepAliveResult, LoadResult, Requests, Times
+from webdyno.core.load_result import Bytes, Failures, KeepAliveResult, LoadResult, Times
 from webdyno.core.request import WrittenRequest, may_be_compressed, with_headers
 from webdyno.formats.output import Output
 from webdyno.formats.tools.classics import AB
@@ -13,7 +13,7 @@ from webdyno.load.instrument import (
     Run,
     header_flags,
     only_closed,
-    printed_times,
+    result_of,
     statuses,
     us,
     whole_seconds,
@@ -79,26 +79,25 @@ class ApacheBench(Instrument):
         )
         # What has the wrong status mostly has the wrong length too: ab counts it twice.
         wrong = max(failures.status or 0, failures.body or 0) + (failures.reset or 0)
-        return LoadResult(
-            target=order.url + request.path,
-            loop="closed",
-            measured_s=run.duration_s,
-            requests=Requests(completed=max(requests - wrong, 0)),
+        result = result_of(
+            order,
+            run,
+            done,
+            done.client(threads=1),
             by_status=statuses(requests, output.non_2xx or 0),
             failures=failures,
+            wrong=wrong,
+        )
+        return result.replace(
             bytes=_bytes(output),
             keepalive=KeepAliveResult(
                 requested=order.load.keepalive, server_closed=_closed_connections(order.load, run)
             ),
-            throughput_rps=run.throughput_rps,
-            service_time_us=printed_times(output),
             connect_time_us=Times(
                 min=us(output.connect_min_ms),
                 p50=us(output.connect_median_ms),
                 max=us(output.connect_max_ms),
             ),
-            client=done.client(threads=1),
-            printed=done.text,
         )
 
 

@@ -3,17 +3,10 @@
 from collections.abc import Sequence
 
 from webdyno.core.load import Load
-from webdyno.core.load_result import (
-    Connections,
-    Failures,
-    KeepAliveResult,
-    LoadResult,
-    Requests,
-    Times,
-)
+from webdyno.core.load_result import Connections, Failures, LoadResult, Times
 from webdyno.core.request import WrittenRequest, header
 from webdyno.formats.tools.classics import HTTPERF
-from webdyno.load.instrument import Done, Instrument, Run, only_plain, us
+from webdyno.load.instrument import Done, Instrument, Run, only_plain, result_of, us
 from webdyno.load.interface import LoadOrder
 
 
@@ -63,31 +56,28 @@ class Httperf(Instrument):
 
     def result(self, order: LoadOrder, run: Run, done: Done, cpus: int) -> LoadResult:  # noqa: ARG002
         """Return what httperf printed. Its times count from when a request was sent, not due."""
-        load, (request,) = order.load, order.requests
-        output, responses = run.output, run.requests
-        wrong = output.non_2xx or 0
+        (request,) = order.requests
+        output, wrong = run.output, run.output.non_2xx or 0
         other_body = request.expect_on_wire.body_bytes not in {None, output.document_bytes}
-        return LoadResult(
-            target=order.url + request.path,
-            loop="open",
-            measured_s=run.duration_s,
-            requests=Requests(completed=max(responses - wrong, 0)),
+        result = result_of(
+            order,
+            run,
+            done,
+            done.client(threads=1, busy_waits=True),
             by_status=output.by_status,
             failures=Failures(
                 connect=output.failed_connect or 0,
                 timeout=output.failed_timeout or 0,
                 reset=output.failed_receive or 0,
                 status=wrong,
-                body=responses if other_body and not wrong else 0,
+                body=run.requests if other_body and not wrong else 0,
             ),
+            wrong=wrong,
+        )
+        return result.replace(
             connections=Connections(opened=output.connections),
-            keepalive=KeepAliveResult(requested=load.keepalive),
-            throughput_rps=run.throughput_rps,
-            offered_rps=load.offered_rps,
-            service_time_us=Times(mean=us(output.mean_ms)),
+            offered_rps=order.load.offered_rps,
             connect_time_us=Times(p50=us(output.connect_median_ms)),
-            client=done.client(threads=1, busy_waits=True),
-            printed=done.text,
         )
 
 

@@ -16,7 +16,14 @@ from typing import ClassVar, Self
 
 from webdyno.core.debug_log import words_without_secrets
 from webdyno.core.load import Load
-from webdyno.core.load_result import Client, LoadResult, Times
+from webdyno.core.load_result import (
+    Client,
+    Failures,
+    KeepAliveResult,
+    LoadResult,
+    Requests,
+    Times,
+)
 from webdyno.core.request import WrittenRequest
 from webdyno.core.service import Need
 from webdyno.core.text import SECRET
@@ -225,6 +232,33 @@ def _run(words: Sequence[str], patience_s: float) -> Done:
         printed.seek(0)
         text = printed.read().decode(errors="replace")
     return Done(text, process.returncode, took_s, used.ru_utime, used.ru_stime)
+
+
+def result_of(
+    order: LoadOrder,
+    run: Run,
+    done: Done,
+    client: Client,
+    *,
+    by_status: dict[str, int],
+    failures: Failures,
+    wrong: int = 0,
+) -> LoadResult:
+    """Return what every instrument reports of a slot; so many of its responses were wrong."""
+    (request,) = order.requests
+    return LoadResult(
+        target=order.url + request.path,
+        loop=order.load.loop,
+        measured_s=run.duration_s,
+        requests=Requests(completed=max(run.requests - wrong, 0)),
+        by_status=by_status,
+        failures=failures,
+        keepalive=KeepAliveResult(requested=order.load.keepalive),
+        throughput_rps=run.throughput_rps,
+        service_time_us=printed_times(run.output),
+        client=client,
+        printed=done.text,
+    )
 
 
 def printed_times(output: Output) -> Times:

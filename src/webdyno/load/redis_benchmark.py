@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from webdyno.core.load import Load
-from webdyno.core.load_result import Failures, KeepAliveResult, LoadResult, Requests
+from webdyno.core.load_result import Failures, LoadResult
 from webdyno.core.request import WrittenRequest
 from webdyno.formats.tools.classics import REDIS
-from webdyno.load.instrument import Done, Instrument, Run, only_closed, printed_times
+from webdyno.load.instrument import Done, Instrument, Run, only_closed, result_of
 from webdyno.load.interface import GeneratorError, LoadOrder
 
 REQUESTS_PER_S = 100_000
@@ -48,22 +48,10 @@ class RedisBenchmark(Instrument):
 
     def result(self, order: LoadOrder, run: Run, done: Done, cpus: int) -> LoadResult:
         """Return what redis-benchmark printed; it ends at the first error, and counts none."""
-        load, (request,) = order.load, order.requests
         if done.exit_code:
             raise GeneratorError(f"redis-benchmark ended with exit code {done.exit_code}")
-        return LoadResult(
-            target=order.url + request.path,
-            loop="closed",
-            measured_s=run.duration_s,
-            requests=Requests(completed=run.requests),
-            by_status={},
-            failures=Failures(),
-            keepalive=KeepAliveResult(requested=load.keepalive),
-            throughput_rps=run.throughput_rps,
-            service_time_us=printed_times(run.output),
-            client=done.client(_threads(load, cpus)),
-            printed=done.text,
-        )
+        client = done.client(_threads(order.load, cpus))
+        return result_of(order, run, done, client, by_status={}, failures=Failures())
 
 
 def _threads(load: Load, cpus: int) -> int:

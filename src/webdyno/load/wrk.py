@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from webdyno.core.load import Load
-from webdyno.core.load_result import Failures, KeepAliveResult, LoadResult, Requests
+from webdyno.core.load_result import Failures, LoadResult
 from webdyno.core.request import WrittenRequest
 from webdyno.formats.tools.wrk import WRK
 from webdyno.load.instrument import (
@@ -12,7 +12,7 @@ from webdyno.load.instrument import (
     Run,
     header_flags,
     only_closed,
-    printed_times,
+    result_of,
     statuses,
     whole_seconds,
 )
@@ -51,25 +51,21 @@ class Wrk(Instrument):
 
     def result(self, order: LoadOrder, run: Run, done: Done, cpus: int) -> LoadResult:
         """Return what wrk printed; it looks at no body, and says only what did go wrong."""
-        load, (request,) = order.load, order.requests
-        output, responses = run.output, run.requests
-        wrong = output.non_2xx or 0
-        known = output.failed or 0
+        output, wrong = run.output, run.output.non_2xx or 0
         connect, timeout = output.failed_connect or 0, output.failed_timeout or 0
-        return LoadResult(
-            target=order.url + request.path,
-            loop="closed",
-            measured_s=run.duration_s,
-            requests=Requests(completed=max(responses - wrong, 0)),
-            by_status=statuses(responses, wrong),
+        return result_of(
+            order,
+            run,
+            done,
+            done.client(_threads(order.load.connections, cpus)),
+            by_status=statuses(run.requests, wrong),
             failures=Failures(
-                connect=connect, timeout=timeout, reset=known - connect - timeout, status=wrong
+                connect=connect,
+                timeout=timeout,
+                reset=(output.failed or 0) - connect - timeout,
+                status=wrong,
             ),
-            keepalive=KeepAliveResult(requested=load.keepalive),
-            throughput_rps=run.throughput_rps,
-            service_time_us=printed_times(output),
-            client=done.client(_threads(load.connections, cpus)),
-            printed=done.text,
+            wrong=wrong,
         )
 
 
