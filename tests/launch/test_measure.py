@@ -19,7 +19,7 @@ from webdyno.interfaces.cli.experiment_flags import (
 from webdyno.interfaces.cli.flags import RunFlags
 from webdyno.interfaces.cli.progress import at_terminal
 from webdyno.launch import measure
-from webdyno.launch.arrangement import AskedSystems, arranged, race_of
+from webdyno.launch.arrangement import AskedSystems, arrange, race_of
 from webdyno.launch.caller import Caller
 from webdyno.measure.session import with_seed
 from webdyno.questions.compare.command import REST_S, CostFlags, PaceFlags
@@ -72,9 +72,9 @@ def test_the_question_of_a_duel_names_what_asks() -> None:
     traffic = TrafficFlags(traffic=["curl http://127.0.0.1/hello.txt"])
     asked = AskedFlags(flags=ExperimentFlags(setup=SetupFlags(traffic=traffic)))
     systems, catalogue = ["nginx", "apache-event"], Catalogue.load()
-    _, experiment, _ = arranged(systems, asked.read(), catalogue, CALLER)
+    _, experiment, _ = arrange(systems, asked.read(), catalogue, CALLER)
     assert experiment.question.endswith("compare with nginx at what --traffic curl … asks for?")
-    _, experiment, _ = arranged(systems, AskedFlags().read(), catalogue, CALLER)
+    _, experiment, _ = arrange(systems, AskedFlags().read(), catalogue, CALLER)
     assert experiment.question.endswith("at /hello.txt of static?")
 
 
@@ -82,12 +82,12 @@ def test_a_league_of_stacks_as_they_are_is_asked_for_without_its_folder() -> Non
     stacks = ["express", "bun", "deno"]
     head = run_head({name: name for name in stacks})
     asked = AskedSystems(site="json").with_time_s(900)
-    _, league, _ = arranged(stacks, asked, Catalogue.load(), CALLER, race_of(stacks))
+    _, league, _ = arrange(stacks, asked, Catalogue.load(), CALLER, race_of(stacks))
     reported = head.replace(experiment=with_seed(league)).command_elsewhere
     assert reported == "webdyno compare express bun deno --site json --path /json --time 900s"
     other = Override(("load", "connections"), 8, "--set load.connections=8")
     asked = AskedSystems(site="json", overrides=[other])
-    _, league, _ = arranged(stacks, asked, Catalogue.load(), CALLER, race_of(stacks))
+    _, league, _ = arrange(stacks, asked, Catalogue.load(), CALLER, race_of(stacks))
     assert head.replace(experiment=league).command_elsewhere is None
     assert head.command_elsewhere is None
 
@@ -101,7 +101,7 @@ def test_a_rate_asks_for_costs_in_an_open_loop(
 ) -> None:
     flags = list(CostFlags(rate=rate, idle=True).overrides())
     systems = ["nginx", "apache-event"]
-    _, experiment, _ = arranged(systems, AskedFlags().read(flags), Catalogue.load(), CALLER)
+    _, experiment, _ = arrange(systems, AskedFlags().read(flags), Catalogue.load(), CALLER)
     assert (experiment.load.loop, experiment.load.rate_per_s) == ("open", asked)
     assert experiment.factors == factors
     assert experiment.measure.decide_on == "server_cpu_us"
@@ -116,7 +116,7 @@ def test_no_rate_leaves_the_load_as_it_is() -> None:
 def paced(costs: CostFlags, pace: PaceFlags) -> Experiment:
     """The experiment that `compare` makes of such flags."""
     asked = AskedFlags().read([*costs.overrides(), *pace.overrides()])
-    _, experiment, _ = arranged(["nginx", "apache-event"], asked, Catalogue.load(), CALLER)
+    _, experiment, _ = arrange(["nginx", "apache-event"], asked, Catalogue.load(), CALLER)
     return experiment
 
 

@@ -89,7 +89,7 @@ def checked_with_own(
     from webdyno.measure.repeat import is_kept
 
     _check_counted(draft)
-    resolved, joined = _resolved(draft, catalogue, folder, caller, fresh=fresh)
+    resolved, joined = _resolve_own(draft, catalogue, folder, caller, fresh=fresh)
     experiment = resolved.checked(joined)
     states = [point.experiment.state for point in plan_points(experiment)]
     refuse_commands_of(states, caller)
@@ -125,7 +125,7 @@ def _table(written: object) -> Mapping[str, object]:
     return written if isinstance(written, dict) else {}
 
 
-def _resolved(
+def _resolve_own(
     draft: Draft, catalogue: Catalogue, folder: Path, caller: Caller, *, fresh: bool = False
 ) -> tuple[Draft, Catalogue]:
     """Make own systems parts of the catalogue, built; if they may be started at all."""
@@ -160,20 +160,30 @@ def one_system(
 
     `own` are keys of its variant, where it is one of the user's own.
     """
-    from webdyno.systems.kinds import is_revision
-    from webdyno.systems.project import ProjectSource
-
     variants = {name: {"stack": name, **own}}
     spoken = CommandLine({"variants": variants, "load": dict(load)}, {("variants", name): name})
-    folder = Path(str(own.get("dir", ""))).absolute()
-    project = project_around(folder, caller) if is_revision(name) else None
-    source = ProjectSource(spoken, project) if project else spoken
-    draft = Draft.of(source, overrides)
-    resolved, joined = _resolved(draft, catalogue, Path.cwd(), caller)
+    draft = _draft(spoken, [name], own, overrides, caller)
+    resolved, joined = _resolve_own(draft, catalogue, Path.cwd(), caller)
     stack = joined.stack(resolved.data["variants"][name]["stack"])
     agree_to_own([stack], [], caller)
     made = build(Load, resolved.data.get("load", {}), lambda where: draft.place(("load", *where)))
     return OneSystem(stack, joined, made, _requests(resolved, made, said="paths" in load))
+
+
+def _draft(
+    spoken: CommandLine,
+    systems: Sequence[str],
+    own: Mapping[str, object],
+    overrides: Sequence[Override],
+    caller: Caller,
+) -> Draft:
+    """Revisions are asked for what the project around them says."""
+    from webdyno.systems.kinds import is_revision
+    from webdyno.systems.project import ProjectSource
+
+    folder = Path(str(own.get("dir", ""))).absolute()
+    project = project_around(folder, caller) if any(map(is_revision, systems)) else None
+    return Draft.of(ProjectSource(spoken, project) if project else spoken, overrides)
 
 
 def _requests(draft: Draft, load: Load, *, said: bool) -> list[WrittenRequest]:
@@ -203,7 +213,7 @@ def race_of(systems: Sequence[str]) -> CommandLine:
     return CommandLine({RANKING: {}}, {(RANKING,): "compare"})
 
 
-def arranged(
+def arrange(
     systems: Sequence[str],
     asked: AskedSystems,
     catalogue: Catalogue,
@@ -216,8 +226,7 @@ def arranged(
     `more`: tables of the experiment that the question itself gives. `names`: of the variants, if
     others than the systems give.
     """
-    from webdyno.systems.kinds import is_own, is_revision
-    from webdyno.systems.project import ProjectSource
+    from webdyno.systems.kinds import is_own
     from webdyno.systems.variants import understood
 
     if asked.paths and asked.traffic:
@@ -235,22 +244,16 @@ def arranged(
         )
     served = catalogue.site(asked.site) if asked.site else common_site(catalogue, *given)
     names = names or variant_names(named)
-    _refuse_twins(names, named)
-    spoken = _experiment(served, variants, names, asked, caller)
-    spoken = CommandLine({**spoken.data, **more.data}, {**spoken.flags, **more.flags})
-    folder = Path(str(asked.own.get("dir", ""))).absolute()
-    of_revisions = any(map(is_revision, given))
-    project = project_around(folder, caller) if of_revisions else None
-    source = ProjectSource(spoken, project) if project else spoken
-    draft = Draft.of(source, asked.overrides)
-    experiment, catalogue = checked_with_own(draft, catalogue, Path.cwd(), caller)
-    return Arrangement(_run_name(names, served), experiment, catalogue)
-
-
-def _refuse_twins(names: Sequence[str], systems: Sequence[NamedSystem]) -> None:
-    for name, system in zip(names, systems, strict=False):
+    for name, system in zip(names, named, strict=False):
         if system.name and names.count(name) > 1:
             raise UserError(f"{name}={system.system}: {name} is the name of another one as well")
+    spoken = _experiment(served, variants, names, asked, caller)
+    spoken = CommandLine({**spoken.data, **more.data}, {**spoken.flags, **more.flags})
+    draft = _draft(spoken, given, asked.own, asked.overrides, caller)
+    experiment, catalogue = checked_with_own(draft, catalogue, Path.cwd(), caller)
+    run = "-".join(reversed(names)) if len(names) <= 2 else f"ranks-{served.name}"
+    run = re.sub(r"[^A-Za-z0-9._]+", "-", run)[:LONGEST_NAME].strip("-.")
+    return Arrangement(run, experiment, catalogue)
 
 
 def _experiment(
@@ -275,10 +278,7 @@ def _experiment(
         )
     for name, variant in zip(names, variants, strict=True):
         flags |= {("variants", name, key): flag_of(key) for key in variant}
-        flags |= {
-            ("variants", name): str(variant["stack"]),
-            ("variants", name, "stack"): str(variant["stack"]),
-        }
+        flags["variants", name] = flags["variants", name, "stack"] = str(variant["stack"])
     title, question = _in_words(names)
     return CommandLine(
         data={
@@ -301,11 +301,6 @@ def _in_words(names: Sequence[str]) -> tuple[str, str]:
         return f"The capacity of {names[0]}", f"How much can {names[0]} take"
     first, second = names
     return f"{second} against {first}", f"How does {second} compare with {first}"
-
-
-def _run_name(names: Sequence[str], served: Site) -> str:
-    said = "-".join(reversed(names)) if len(names) <= 2 else f"ranks-{served.name}"
-    return re.sub(r"[^A-Za-z0-9._]+", "-", said)[:LONGEST_NAME].strip("-.")
 
 
 def common_site(catalogue: Catalogue, *systems: str) -> Site:

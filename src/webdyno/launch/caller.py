@@ -107,13 +107,12 @@ class LineProgress:
 
     def pilot_ends(self, record: PilotRecord) -> None:
         """Report what was found."""
-        pilot = record.found
+        warmup_s = record.found.warmup_s
+        warm_up = f"warm-up {duration(warmup_s)}" if warmup_s else "no warm-up needed"
         if record.bursts and record.bursts.summary:
             self.notice(f"{record.variant}: {record.bursts.summary}")
         if self.a_line_each and not self._quiet:
-            self.notice(
-                f"pilot: {record.variant}  {record.took_s:.1f} s  {_warmup_words(pilot.warmup_s)}"
-            )
+            self.notice(f"pilot: {record.variant}  {record.took_s:.1f} s  {warm_up}")
 
     def round_begins(self, point: Point, round_number: int, slots: int) -> None:  # noqa: ARG002
         """Remember which one it is."""
@@ -167,10 +166,6 @@ class LineProgress:
 
             so_far = question_of(data.experiment).so_far(data)
             self.notice(f"{self._round}  {this_round.took_s:.1f} s  {so_far}")
-
-
-def _warmup_words(warmup_s: float) -> str:
-    return f"warm-up {duration(warmup_s)}" if warmup_s else "no warm-up needed"
 
 
 def slot_words(record: SlotRecord) -> str:

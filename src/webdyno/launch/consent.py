@@ -17,7 +17,7 @@ from webdyno.core.errors import OperationError, UserError
 from webdyno.core.experiment import Experiment, State
 from webdyno.core.files import append_text, state_folder
 from webdyno.core.format import count, latency, number, percent
-from webdyno.core.service import Need, Own
+from webdyno.core.service import Need
 from webdyno.core.stack import Site, Stack
 from webdyno.core.sweep import plan_points
 from webdyno.core.text import SECRET
@@ -39,27 +39,28 @@ MOST_NAMED = 5
 
 
 def agree_to_foreign(parts: Sequence[ForeignPart], caller: Caller) -> None:
-    """Ask before parts that aren't webdyno's own run, once for each content of theirs.
-
-    Raise UserError when nobody agrees, and where the caller may have no commands run, whatever was
-    agreed to before.
-    """
+    """Ask before parts that aren't webdyno's own run, once for each content, or raise UserError."""
     if not caller.allows_commands:
         for part in parts:
             if part.in_folder is not None and part.runs:
-                raise _refused(part.runs[0], "is a command")
-    known = _agreed()
-    new = [part for part in parts if part.fingerprint not in known]
-    if not new:
+                raise _not_allowed(part.runs[0], "is a command")
+    if not (new := _not_agreed_to(parts)):
         return
-    commands = _what_runs(new)
     if not caller.yes:
-        if caller.is_alone:
-            raise UserError(f"{commands}\nadd {caller.spelled('--yes')} to agree; nothing was run")
-        caller.notify(commands)
-        if not caller.ask("run that?", usual=False):
-            raise UserError("nothing was run, since you didn't agree")
+        or_add = f"\nadd {caller.spelled('--yes')} to agree"
+        _agree(_what_runs(new), "run that?", or_add, "nothing was run", caller)
     _remember(new, caller)
+
+
+def _agree(
+    what: str, question: str, or_add: str, nothing: str, caller: Caller, *, usual: bool = False
+) -> None:
+    """Ask for a yes; `or_add` says how to give it where nobody is there to be asked."""
+    if caller.is_alone:
+        raise UserError(f"{what}{or_add}; {nothing}")
+    caller.notify(what)
+    if not caller.ask(question, usual=usual):
+        raise UserError(f"{nothing}, since you didn't agree")
 
 
 def agree_to_catalogues(stacks: Sequence[Stack], sites: Sequence[Site], caller: Caller) -> None:
@@ -71,8 +72,7 @@ def agree_to_own(stacks: Sequence[Stack], states: Sequence[State], caller: Calle
     """Remember that you requested these yourself: a resumed run asks no more."""
     own = [part for part in foreign_parts(stacks, []) if part.in_folder]
     own += commands_around_rounds(states, Path.cwd())
-    known = _agreed()
-    if new := [part for part in own if part.fingerprint not in known]:
+    if new := _not_agreed_to(own):
         _remember(new, caller)
 
 
@@ -86,15 +86,15 @@ def refuse_own_systems(written: Mapping[str, Any], caller: Caller) -> None:
         return
     from webdyno.systems.kinds import KINDS, is_own
 
-    for text in _texts_in([written.get("variants"), written.get("factors")]):
-        if is_own(text) and not KINDS[text.partition(":")[0]].runs_already:
-            raise _refused(text, "runs what its author wrote")
+    for key, text in _keyed_texts([written.get("variants"), written.get("factors")]):
+        if key and is_own(text) and not KINDS[text.partition(":")[0]].runs_already:
+            raise _not_allowed(text, "runs what its author wrote")
 
 
 def refuse_commands_of(states: Iterable[State], caller: Caller) -> None:
     """Raise UserError where experiments run commands around their rounds, and may not."""
     for part in commands_around_rounds(states, Path.cwd()) if not caller.allows_commands else ():
-        raise _refused(part.runs[0], "is a command")
+        raise _not_allowed(part.runs[0], "is a command")
 
 
 def refuse_reading(asked: object, caller: Caller) -> None:
@@ -106,9 +106,9 @@ def refuse_reading(asked: object, caller: Caller) -> None:
         return
     for key, text in _keyed_texts(asked):
         if secret := SECRET.search(text):
-            raise _refused(secret[0], "is a variable of your environment")
+            raise _not_allowed(secret[0], "is a variable of your environment")
         if re.fullmatch(r"(.+_)?file", key_parts(key)[-1]):
-            raise _refused(f"{key} = {text}", "is a file of yours")
+            raise _not_allowed(f"{key} = {text}", "is a file of yours")
 
 
 def project_around(folder: Path, caller: Caller) -> "Project | None":
@@ -141,22 +141,11 @@ def _keyed_texts(value: object, key: str = "") -> Iterator[tuple[str, str]]:
             yield from _keyed_texts(each, key)
 
 
-def _refused(text: str, why: str) -> UserError:
+def _not_allowed(text: str, why: str) -> UserError:
     return UserError(
         f"{text:.{NAMED_LETTERS}}: {why}, which whoever started these tools has not allowed; "
         "`webdyno mcp --allow-commands` does, or type the command in a terminal"
     )
-
-
-def _texts_in(value: object) -> Iterator[str]:
-    """Yield all texts in a value of TOML or JSON."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        yield from _texts_in([*value.values()])
-    elif isinstance(value, Sequence):
-        for each in value:
-            yield from _texts_in(each)
 
 
 def refuse_other_machines(
@@ -207,19 +196,16 @@ def vouched_targets(
             f"{caller.spelled('--yes')} doesn't stand for"
         )
     caller.notify("load goes to another machine, whose other users notice it:")
-    for address, own in targets.items():
-        caller.notify(f"  {own.written} ({address}): {_round_trip_words(own)}")
-    return frozenset(targets)
-
-
-def _round_trip_words(own: Own) -> str:
     from webdyno.servers.ready import Address, measured_round_trip_s
 
-    try:
-        trip_s = measured_round_trip_s(Address(own.listens_at or "", own.port or 0, None, 0))
-    except OSError as error:
-        return f"it doesn't accept connections ({error.strerror or error})"
-    return f"each latency has the network's round trip in it, {latency(trip_s * 1e6)} here"
+    for address, own in targets.items():
+        try:
+            trip_s = measured_round_trip_s(Address(own.listens_at or "", own.port or 0, None, 0))
+            trip = f"each latency has the network's round trip in it, {latency(trip_s * 1e6)} here"
+        except OSError as error:
+            trip = f"it doesn't accept connections ({error.strerror or error})"
+        caller.notify(f"  {own.written} ({address}): {trip}")
+    return frozenset(targets)
 
 
 def agree_to_secrets(
@@ -255,14 +241,8 @@ def agree_to_secrets(
             continue
         lines = f"{service.where} runs as {other.name}, and gets variables of yours: {named}"
         if not caller.yes:
-            if caller.is_alone:
-                raise UserError(
-                    f"{lines}; run webdyno as {other.name}, or add {caller.spelled('--yes')} to "
-                    "agree; nothing was run"
-                )
-            caller.notify(lines)
-            if not caller.ask("send them?", usual=False):
-                raise UserError("nothing was run, since you didn't agree")
+            or_add = f"; run webdyno as {other.name}, or add {caller.spelled('--yes')} to agree"
+            _agree(lines, "send them?", or_add, "nothing was run", caller)
 
 
 def refuse_files_for_others(catalogue: Catalogue, experiments: Iterable[Experiment]) -> None:
@@ -302,17 +282,16 @@ def provide(
     titles = ", ".join(service.title for service in to_build)
     downloads = f"build {titles}, which downloads what lock files name"
 
-    def agreed(question: str) -> bool:
+    def agrees(question: str) -> bool:
         if caller.yes:
             caller.notify(f"{question} {caller.spelled('--yes')} agreed to that …")
             return True
         return bool(caller.ask(question, usual=True))
 
-    install_packages(packages, agreed, f", and {downloads}" if to_build else "")
-    if to_build and not packages and not agreed(f"{downloads}?"):
-        raise OperationError(
-            f"not built: {titles}; add {caller.spelled('--yes')} to have that done"
-        )
+    install_packages(packages, agrees, f", and {downloads}" if to_build else "")
+    if to_build and not packages and not agrees(f"{downloads}?"):
+        by_yes = caller.spelled("--yes")
+        raise OperationError(f"not built: {titles}; add {by_yes} to have that done")
     failures = []
     for service in to_build:
         try:
@@ -346,10 +325,11 @@ def _as_whom(part: ForeignPart) -> str:
     return name_of(programs_user(run, folder))
 
 
-def _agreed() -> set[str]:
+def _not_agreed_to(parts: Sequence[ForeignPart]) -> list[ForeignPart]:
+    known = set(_UNKEPT)
     with suppress(OSError, RuntimeError):  # RuntimeError: there is no home folder
-        return {*_UNKEPT, *(state_folder() / AGREED_FILE).read_text().split()}
-    return _UNKEPT
+        known.update((state_folder() / AGREED_FILE).read_text().split())
+    return [part for part in parts if part.fingerprint not in known]
 
 
 def _remember(parts: Sequence[ForeignPart], caller: Caller) -> None:
@@ -369,10 +349,7 @@ def without_unlike(
     caller: Caller,
     vouched: frozenset[str] = frozenset(),
 ) -> Experiment:
-    """Return an experiment of a log without what its variants answer otherwise than the log.
-
-    Raise UserError where nobody agrees to that, or too little would be left.
-    """
+    """Return an experiment of a log without what variants answer otherwise, or raise UserError."""
     if not _can_be_looked_at(experiment, catalogue):
         return experiment
     from webdyno.measure.first_look import unlike_requests, without
@@ -389,26 +366,24 @@ def without_unlike(
     by_yes = caller.spelled("--yes")
     if caller.yes:
         caller.notify(f"{differences}\nthey are excluded, as {by_yes} agreed to")
-    elif caller.is_alone:
-        raise UserError(f"{differences}\nadd {by_yes} to leave them out; nothing was measured")
     else:
-        caller.notify(differences)
-        if not caller.ask("leave them out and measure the rest?", usual=True):
-            raise UserError("nothing was measured, since you didn't agree")
+        question, or_add = (
+            "leave them out and measure the rest?",
+            f"\nadd {by_yes} to leave them out",
+        )
+        _agree(differences, question, or_add, "nothing was measured", caller, usual=True)
     return without(experiment, unlike)
 
 
 def _can_be_looked_at(experiment: Experiment, catalogue: Catalogue) -> bool:
     """Whether a load is of a log, and the same for all variants, which this machine starts."""
-    own = any(
-        experiment.requests_of(variant) != experiment.requests for variant in experiment.variants
-    )
+    requests = experiment.requests
     stacks = [catalogue.stack(variant.stack) for variant in experiment.variants.values()]
     return (
-        bool(experiment.workload and experiment.requests)
-        and not own
+        bool(experiment.workload and requests)
+        and all(experiment.requests_of(name) == requests for name in experiment.variants)
         and experiment.testbed.kind != "cluster"
-        and all(len(request.paths) == 1 for request in experiment.requests)
+        and all(len(request.paths) == 1 for request in requests)
         and all(stack.protocol == "http" for stack in stacks)
     )
 
@@ -420,6 +395,6 @@ def _differences_of(experiment: Experiment, unlike: Sequence["Unlike"]) -> str:
         f"{number(len(unlike))} of {of} requests, {percent(share)} of the load, can't be compared:"
     ]
     lines += [f"    {request.why} ({percent(request.share)})" for request in unlike[:MOST_NAMED]]
-    if more := len(unlike) - MOST_NAMED:
-        lines += [f"    and {count(more, 'other')}"] if more > 0 else []
+    if (more := len(unlike) - MOST_NAMED) > 0:
+        lines.append(f"    and {count(more, 'other')}")
     return "\n".join(lines)

@@ -88,7 +88,7 @@ def replicates_on_hosts(asked: Arrangement, out: Path | None, replicates: int) -
         raise UserError(f"--replicates {replicates}: two hosts or more say something of others")
     folder, head = _folder(asked, out), FleetHead(name=asked.name, replicates=replicates)
     begin = partial(begin_folder, folder / FLEET_FILE, head, asked.experiment, asked.catalogue)
-    return _replicates(folder, head)._replace(begin=begin)
+    return _of_replicates(folder, head)._replace(begin=begin)
 
 
 def spread_over_hosts(asked: Arrangement, out: Path | None) -> Dispatch:
@@ -103,7 +103,7 @@ def spread_over_hosts(asked: Arrangement, out: Path | None) -> Dispatch:
         raise UserError("--spread takes an experiment of several points: --vary KEY=LEVEL,LEVEL…")
     folder, head = _folder(asked, out), SpreadHead(name=asked.name)
     begin = partial(begin_folder, folder / SPREAD_FILE, head, asked.experiment, asked.catalogue)
-    return _spread(folder, head, asked.experiment)._replace(begin=begin)
+    return _of_points(folder, head, asked.experiment)._replace(begin=begin)
 
 
 def begun_in(folder: Path) -> Dispatch:
@@ -116,8 +116,8 @@ def begun_in(folder: Path) -> Dispatch:
     if kept_catalogue(folder).of_others:
         raise UserError(f"{folder} belongs to somebody else: run webdyno as he, or copy it")
     if (folder / FLEET_FILE).exists():
-        return _replicates(folder, read_head(FleetHead, folder / FLEET_FILE))
-    return _spread(folder, read_head(SpreadHead, folder / SPREAD_FILE), spread_in(folder))
+        return _of_replicates(folder, read_head(FleetHead, folder / FLEET_FILE))
+    return _of_points(folder, read_head(SpreadHead, folder / SPREAD_FILE), spread_in(folder))
 
 
 def spread_in(folder: Path) -> Experiment:
@@ -133,14 +133,14 @@ def _folder(asked: Arrangement, out: Path | None) -> Path:
     return out or folder_under_runs(asked.name, datetime.now().astimezone())
 
 
-def _replicates(folder: Path, head: FleetHead) -> Dispatch:
+def _of_replicates(folder: Path, head: FleetHead) -> Dispatch:
     from webdyno.cluster.dispatch import Work
 
     works = [Work(hosts=head.replicates)]
     return Dispatch(folder, head.name, "all of the experiment", works)
 
 
-def _spread(folder: Path, head: SpreadHead, experiment: Experiment) -> Dispatch:
+def _of_points(folder: Path, head: SpreadHead, experiment: Experiment) -> Dispatch:
     from webdyno.cluster.dispatch import work_at_points
 
     return Dispatch(folder, head.name, "one point", work_at_points(experiment))

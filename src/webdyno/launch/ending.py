@@ -87,7 +87,7 @@ def _written(text: str) -> Path | None:
     from webdyno.core.files import state_folder
 
     prefix = f"error-{datetime.now().astimezone():%Y-%m-%d-%H%M%S}-"
-    for folder in (state_folder, _temporary_folder):
+    for folder in (state_folder, lambda: Path(tempfile.gettempdir())):
         with suppress(OSError, RuntimeError):  # RuntimeError: there is no home folder
             there = folder()
             there.mkdir(parents=True, exist_ok=True)
@@ -97,7 +97,3 @@ def _written(text: str) -> Path | None:
                 file.write(text.encode(errors="backslashreplace"))
             return Path(file.name)
     return None
-
-
-def _temporary_folder() -> Path:
-    return Path(tempfile.gettempdir())

@@ -1,7 +1,7 @@
 """Builds and starts what `webdyno init` found, once, asks it, and ends it."""
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -167,7 +167,10 @@ def try_out(
     own = {key: value for key, value in own.items() if value}
     system = one_system(f"{KIND_OF_APP[way]}:{text}", own, Catalogue.load(), {}, [], caller)
     site, testbed = system.catalogue.site(OWN_SITE), Testbed()
-    first = FirstRequest(paths[0] if paths else app.paths[0], _anything, dict(app.headers))
+    # Whatever is answered: to see that is what it was started for.
+    first = FirstRequest(
+        paths[0] if paths else app.paths[0], lambda _status, _body: True, dict(app.headers)
+    )
     with (
         Workspace() as scratch,
         open_stack(
@@ -185,11 +188,6 @@ def try_out(
         trial = FirstTry(running.ready_s)
         _Asking(conversation, app, files, trial).ask(paths)
     return trial
-
-
-def _anything(status: int, body: bytes) -> bool:  # noqa: ARG001
-    """Take whatever is answered: to see that is what it was started for."""
-    return True
 
 
 @dataclass
@@ -231,13 +229,16 @@ class _Asking:
             elif route.lacks:
                 self.closed[route.filled] = route.lacks
             elif self._has_room():
-                self._take(self._placed(route.filled) if self.trial.by == SOURCES else route.filled)
-        if len(self.trial.valid) < FEW and (pages := list(self._links())):
+                self._take(
+                    self._below_prefix(route.filled) if self.trial.by == SOURCES else route.filled
+                )
+        if len(self.trial.valid) < FEW and (pages := self._links()):
             self.trial.by = "links of its pages"
-            for path in filter(lambda _: self._has_room(), pages):
-                self._take(path)
+            for path in pages:
+                if self._has_room():
+                    self._take(path)
 
-    def _placed(self, path: str) -> str:
+    def _below_prefix(self, path: str) -> str:
         """Below the prefix of its group, where it isn't found without one."""
         if self._see(path).status != NOT_FOUND:
             return path
@@ -280,10 +281,11 @@ class _Asking:
                 return path, listed
         return by, routes
 
-    def _links(self) -> Iterator[str]:
-        for seen in list(self.asked.values()):
-            if seen.is_valid and "html" in seen.content_type:
-                yield from links_of(seen.body, seen.path)
+    def _links(self) -> list[str]:
+        pages = [
+            seen for seen in self.asked.values() if seen.is_valid and "html" in seen.content_type
+        ]
+        return [link for page in pages for link in links_of(page.body, page.path)]
 
     def _take(self, path: str) -> None:
         """Ask for a path, and keep its response among those that can be measured, or why not."""

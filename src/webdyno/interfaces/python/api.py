@@ -34,7 +34,7 @@ from webdyno.launch.arrangement import (
     NOTHING_MORE,
     Arrangement,
     AskedSystems,
-    arranged,
+    arrange,
     checked_with_own,
 )
 from webdyno.launch.caller import AskPerson, Caller, LineProgress
@@ -181,7 +181,7 @@ class CallOptions:
 
     def arrange(self, systems: Sequence[str], more: CommandLine = NOTHING_MORE) -> Arrangement:
         """Make the experiment of systems, the baseline first."""
-        return arranged(systems, self.systems, self.catalogue, self.caller, more)
+        return arrange(systems, self.systems, self.catalogue, self.caller, more)
 
     def measure(self, asked: Arrangement) -> Result:
         return self.result_of(measure_again(*asked, self.folder, self.caller))

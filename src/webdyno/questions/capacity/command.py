@@ -54,7 +54,7 @@ def capacity(
     from webdyno.config import Catalogue, CommandLine
     from webdyno.interfaces.cli.progress import at_terminal
     from webdyno.interfaces.cli.result import measure_and_show, sweeps_afterwards
-    from webdyno.launch.arrangement import arranged
+    from webdyno.launch.arrangement import arrange
 
     if not systems:
         raise UserError("capacity takes a system, such as nginx, or several to compare")
@@ -72,7 +72,7 @@ def capacity(
         search["sweep_s"] = USUAL_SWEEP_S if time_s is None else time_s * SWEPT
         flags["capacity", "sweep_s"] = "--curves"
         read = read.with_time_s(time_s and time_s * (1 - SWEPT))
-    name, experiment, catalogue = arranged(
+    name, experiment, catalogue = arrange(
         systems[::-1],
         read,
         Catalogue.load(run.catalog),

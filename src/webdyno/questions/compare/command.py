@@ -156,7 +156,7 @@ def compare(
     from webdyno.core.registry import EXPLAIN_AFTERWARDS, imported
     from webdyno.interfaces.cli.progress import at_terminal
     from webdyno.interfaces.cli.result import measure_and_show
-    from webdyno.launch.arrangement import arranged, race_of
+    from webdyno.launch.arrangement import arrange, race_of
 
     known = Catalogue.load(run.catalog)
     named = list(systems)
@@ -172,7 +172,7 @@ def compare(
     more = race_of(named)
     if more.data and explain:
         raise UserError("--explain asks two systems; run `webdyno explain RUN` afterwards for more")
-    name, experiment, catalogue = arranged(
+    name, experiment, catalogue = arrange(
         named if more.data else named[::-1],
         asked.read([*costs.overrides(), *pace.overrides()]),
         known,

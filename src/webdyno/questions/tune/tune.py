@@ -26,7 +26,7 @@ from webdyno.core.records import RoundRecord
 from webdyno.core.run import folder_under_runs
 from webdyno.core.setting import Setting, SettingValue, TunedVariant, TuningStep
 from webdyno.core.variant import Variant
-from webdyno.launch.arrangement import AskedSystems, arranged
+from webdyno.launch.arrangement import AskedSystems, arrange
 from webdyno.launch.caller import Caller
 from webdyno.launch.measure import measure_again, measure_on
 from webdyno.measure.folder import HEAD_FILE, RunFolder
@@ -303,7 +303,7 @@ class Tuning:
         asked = asked.without_time()
         both = names if baseline else [*names, f"{names[0]} again"]
         systems = [system, baseline or system]
-        name, experiment, known = arranged(systems, asked, catalogue, caller, more, both)
+        name, experiment, known = arrange(systems, asked, catalogue, caller, more, both)
         if experiment.factors:
             vary = caller.named("--vary")
             raise UserError(f"{vary}: settings are tuned for one load at a time; leave it out")
