@@ -11,10 +11,9 @@ from os.path import relpath
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from cyclopts import Parameter
-
 from webdyno.core.errors import Exit, OperationError, UserError
 from webdyno.core.registry import command
+from webdyno.interfaces.cli.flags import flag
 from webdyno.media.console import notify, plain_console, print_table
 
 if TYPE_CHECKING:  # Ray is an extra, and takes a second to import
@@ -34,18 +33,15 @@ FLEET_FORMATS = ("html", "json")
 def cluster(
     what: Annotated[
         Literal["check", "up", "down"],
-        Parameter(help="WHAT: check (all hosts and links), up (start nodes), down (stop them)."),
+        flag("WHAT: check (all hosts and links), up (start nodes), down (stop them)."),
     ],
     *hosts: Annotated[
         str,
-        Parameter(
-            help="HOST: up, down: as ssh takes them, the head first; check: HOST:PORT of the head."
-        ),
+        flag("HOST: up, down: as ssh takes them, the head first; check: HOST:PORT of the head."),
     ],
-    port: Annotated[int, Parameter(help="NUMBER: up: where the head listens.")] = PORT,
+    port: Annotated[int, flag("NUMBER: up: where the head listens.")] = PORT,
     python: Annotated[
-        str | None,
-        Parameter(help="PATH: up, down: the hosts' Python that has webdyno."),
+        str | None, flag("PATH: up, down: the hosts' Python that has webdyno.")
     ] = None,
 ) -> Exit:
     """Start, check and stop a Ray cluster of load and server hosts.

@@ -6,8 +6,6 @@ from collections.abc import Iterator, Sequence
 from json import dumps
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
-from cyclopts import Parameter
-
 from webdyno.core.errors import OperationError, UserError
 from webdyno.interfaces.cli.experiment_flags import THIS_TESTBED, TestbedFlags
 from webdyno.interfaces.cli.flags import (
@@ -18,6 +16,7 @@ from webdyno.interfaces.cli.flags import (
     RunFlags,
     TimeFlag,
     Yes,
+    flag,
     is_json,
     parse_connections,
     parse_size,
@@ -41,22 +40,16 @@ WORTH_IT = 0.7
 
 
 def doctor(
-    *stacks: Annotated[
-        str, Parameter(help="STACK: with --install: only what these need [default: all]")
-    ],
+    *stacks: Annotated[str, flag("STACK: with --install: only what these need [default: all]")],
     calibrate: Annotated[
-        bool,
-        Parameter(help="Measure what the load generator reaches here at most, and the noise."),
+        bool, flag("Measure what the load generator reaches here at most, and the noise.")
     ] = False,
     install: Annotated[
-        bool, Parameter(help="Install and build what stacks, and all their sites, need.")
+        bool, flag("Install and build what stacks, and all their sites, need.")
     ] = False,
-    body: Annotated[
-        Sequence[str], Parameter(help="SIZE: with --calibrate: length of responses.")
-    ] = BODIES,
+    body: Annotated[Sequence[str], flag("SIZE: with --calibrate: length of responses.")] = BODIES,
     connections: Annotated[
-        Sequence[str],
-        Parameter(name=["-c", "--connections"], help="COUNT: with --calibrate: connections."),
+        Sequence[str], flag("COUNT: with --calibrate: connections.", "-c", "--connections")
     ] = CONNECTIONS,
     time: TimeFlag = USUAL_TIME,
     testbed: TestbedFlags = THIS_TESTBED,

@@ -14,6 +14,7 @@ from webdyno.interfaces.cli.flags import (
     OwnFlags,
     Paths,
     TimeFlag,
+    flag,
 )
 
 if TYPE_CHECKING:  # pydantic takes a while to import
@@ -24,10 +25,7 @@ if TYPE_CHECKING:  # pydantic takes a while to import
 
 Objectives = Annotated[
     Sequence[str],
-    Parameter(
-        name="--slo",
-        help="OBJECTIVE: what has to hold: a latency percentile, or 'failures<0.1%'.",
-    ),
+    flag("OBJECTIVE: what has to hold: a latency percentile, or 'failures<0.1%'.", "--slo"),
 ]
 
 
@@ -38,21 +36,20 @@ class TestbedFlags:
 
     testbed: Annotated[
         Literal["this-machine", "netns", "cluster"] | None,
-        Parameter(help="KIND: this-machine, netns (with a link) or cluster."),
+        flag("KIND: this-machine, netns (with a link) or cluster."),
     ] = None
     server_cores: Annotated[
-        str | None,
-        Parameter(help="NUMBER: cores for the servers [default: half of them]"),
+        str | None, flag("NUMBER: cores for the servers [default: half of them]")
     ] = None
-    link: Annotated[
-        str | None, Parameter(help="RATE: bandwidth of the link in netns, such as 100mbit.")
-    ] = None
+    link: Annotated[str | None, flag("RATE: bandwidth of the link in netns, such as 100mbit.")] = (
+        None
+    )
     delay: Annotated[
-        str | None, Parameter(help="DURATION: added to a round trip in netns, such as 20ms.")
+        str | None, flag("DURATION: added to a round trip in netns, such as 20ms.")
     ] = None
-    loss: Annotated[
-        str | None, Parameter(help="PERCENT: packets lost each way in netns, such as 0.1%.")
-    ] = None
+    loss: Annotated[str | None, flag("PERCENT: packets lost each way in netns, such as 0.1%.")] = (
+        None
+    )
 
     def overrides(self) -> "list[Override]":
         """Return the flags as settings of the experiment."""
@@ -97,22 +94,17 @@ class TrafficFlags:
     """What is requested, instead of what the experiment says, and how responses are compared."""
 
     traffic: Annotated[
-        Sequence[str],
-        Parameter(help="FILE: HAR, .http, JSON lines, curl, `webdyno traffic`."),
+        Sequence[str], flag("FILE: HAR, .http, JSON lines, curl, `webdyno traffic`.")
     ] = ()
     connections: Annotated[
-        str | None,
-        Parameter(
-            name=["-c", "--connections"], help="COUNT: connections of the load [default: 64]"
-        ),
+        str | None, flag("COUNT: connections of the load [default: 64]", "-c", "--connections")
     ] = None
     ignore: Annotated[
-        Sequence[str],
-        Parameter(help="PATTERN: what may differ in bodies: regex, '$.items[*].id'."),
+        Sequence[str], flag("PATTERN: what may differ in bodies: regex, '$.items[*].id'.")
     ] = ()
-    same_bodies: Annotated[
-        bool, Parameter(help="Refuse revisions whose responses have other bodies.")
-    ] = False
+    same_bodies: Annotated[bool, flag("Refuse revisions whose responses have other bodies.")] = (
+        False
+    )
 
     def read(self) -> "AskedTraffic":
         from webdyno.config.traffic import AskedTraffic
@@ -168,25 +160,20 @@ class ExperimentFlags:
 
     time: TimeFlag = USUAL_TIME
     precision: Annotated[
-        str | None,
-        Parameter(help="PERCENT: stop at this half-width of the CI [default: 2%]"),
+        str | None, flag("PERCENT: stop at this half-width of the CI [default: 2%]")
     ] = None
     soak: Annotated[
-        str | None,
-        Parameter(help="DURATION: then load each without a break: stalls, leaks."),
+        str | None, flag("DURATION: then load each without a break: stalls, leaks.")
     ] = None
     question: Annotated[
-        str | None,
-        Parameter(help="QUESTION: one-sided: 'faster' or 'not-slower-by 5%'."),
+        str | None, flag("QUESTION: one-sided: 'faster' or 'not-slower-by 5%'.")
     ] = None
-    generator: Annotated[
-        str | None,
-        Parameter(help="NAME: ab, httperf or wrk instead of webdyno's own."),
-    ] = None
+    generator: Annotated[str | None, flag("NAME: ab, httperf or wrk instead of webdyno's own.")] = (
+        None
+    )
     setup: SetupFlags = AS_SET_UP
     vary: Annotated[
-        Sequence[str],
-        Parameter(help="KEY=A,B: measure at each value; all combinations of several."),
+        Sequence[str], flag("KEY=A,B: measure at each value; all combinations of several.")
     ] = ()
 
     def overrides(self, more: "Sequence[Override]" = ()) -> "list[Override]":
@@ -211,9 +198,9 @@ class ExperimentFlags:
             ("measure", "soak_s"): ("--soak", self.soak),
             ("one_sided", "claim"): ("--question", self.question),
         }
-        for key, (flag, value) in given.items():
+        for key, (name, value) in given.items():
             if value is not None:
-                yield Override(key, value, f"{flag} {value}")
+                yield Override(key, value, f"{name} {value}")
 
 
 AS_WRITTEN = ExperimentFlags()
@@ -224,9 +211,9 @@ AS_WRITTEN = ExperimentFlags()
 class AskedFlags:
     """What systems that are named on the command line serve, and what is requested of them."""
 
-    site: Annotated[
-        str | None, Parameter(help="NAME: what all serve [default: the first that all can]")
-    ] = None
+    site: Annotated[str | None, flag("NAME: what all serve [default: the first that all can]")] = (
+        None
+    )
     path: Paths = ()
     own: OwnFlags = NOTHING_OF_OWN
     flags: ExperimentFlags = AS_WRITTEN

@@ -16,63 +16,45 @@ from webdyno.core.errors import UserError
 if TYPE_CHECKING:  # pydantic takes a while to import
     from webdyno.config import Override
 
+
+def flag(does: str, *names: str) -> Parameter:
+    """Describe a flag or argument; its name is that of the field unless others are given."""
+    return Parameter(help=does, name=names or None)
+
+
 CatalogDirs = Annotated[
-    Sequence[Path],
-    Parameter(name="--catalog", help="DIR: your own services, stacks, sites, experiments."),
+    Sequence[Path], flag("DIR: your own services, stacks, sites, experiments.", "--catalog")
 ]
-Yes = Annotated[
-    bool,
-    Parameter(name="--yes", help="Answer yes to all prompts (packages, catalogs)."),
-]
+Yes = Annotated[bool, flag("Answer yes to all prompts (packages, catalogs).", "--yes")]
 LoadsOtherMachines = Annotated[
-    bool,
-    Parameter(
-        name="--loads-other-machines",
-        help="Allow configurations that load other machines.",
-    ),
+    bool, flag("Allow configurations that load other machines.", "--loads-other-machines")
 ]
 TargetIsMine = Annotated[
-    bool,
-    Parameter(name="--target-is-mine", help="Vouch for other machines that url: names."),
+    bool, flag("Vouch for other machines that url: names.", "--target-is-mine")
 ]
 Overrides = Annotated[
-    Sequence[str],
-    Parameter(
-        name="--set",
-        help="KEY=VALUE: a setting: nginx.workers=2, load.timeout_s=1.",
-    ),
+    Sequence[str], flag("KEY=VALUE: a setting: nginx.workers=2, load.timeout_s=1.", "--set")
 ]
 Output = Annotated[
-    Path | None,
-    Parameter(name=["-o", "--output"], help="DIR: folder of the run [default: one in runs/]"),
+    Path | None, flag("DIR: folder of the run [default: one in runs/]", "-o", "--output")
 ]
 Cluster = Annotated[
-    str | None,
-    Parameter(name="--cluster", help="HOST:PORT: head of the cluster [default: $RAY_ADDRESS]"),
+    str | None, flag("HOST:PORT: head of the cluster [default: $RAY_ADDRESS]", "--cluster")
 ]
 FailIf = Annotated[
-    Sequence[str],
-    Parameter(
-        name="--fail-if",
-        help="LIMIT: such as 'p99 > +5%': exit 4, or 5 if inconclusive.",
-    ),
+    Sequence[str], flag("LIMIT: such as 'p99 > +5%': exit 4, or 5 if inconclusive.", "--fail-if")
 ]
 Report = Annotated[
     bool,
     Parameter(name="--report", negative="--no-report", help="Write report.html at the end."),
 ]
-Format = Annotated[str, Parameter(name="--format", help="FORMAT: text or json")]
-ExplainToo = Annotated[
-    bool,
-    Parameter(name="--explain", help="Find the bottleneck of each afterwards."),
-]
+Format = Annotated[str, flag("FORMAT: text or json", "--format")]
+ExplainToo = Annotated[bool, flag("Find the bottleneck of each afterwards.", "--explain")]
 Paths = Annotated[
-    Sequence[str],
-    Parameter(name="--path", help="PATH: what is requested [default: first of site, or /]"),
+    Sequence[str], flag("PATH: what is requested [default: first of site, or /]", "--path")
 ]
 Variables = Annotated[
-    Sequence[str],
-    Parameter(name="--env", help="NAME=VALUE: a variable for commands and conf: templates."),
+    Sequence[str], flag("NAME=VALUE: a variable for commands and conf: templates.", "--env")
 ]
 TEXT, JSON = "text", "json"
 STUDY = "study:"
@@ -91,8 +73,8 @@ def is_json(format_: str) -> bool:
 class Verbosity:
     """How much is printed during a run."""
 
-    quiet: Annotated[bool, Parameter(help="Print only the result and errors.")] = False
-    verbose: Annotated[bool, Parameter(help="Also print each measurement.")] = False
+    quiet: Annotated[bool, flag("Print only the result and errors.")] = False
+    verbose: Annotated[bool, flag("Also print each measurement.")] = False
 
     def __post_init__(self) -> None:
         if self.quiet and self.verbose:
@@ -108,11 +90,7 @@ class TimeFlag:
     """The longest to measure; what it is for, and the default, is each command's."""
 
     given: Annotated[
-        str | None,
-        Parameter(
-            name="--time",
-            help="DURATION: the longest to measure, in total, such as 90s or 5m.",
-        ),
+        str | None, flag("DURATION: the longest to measure, in total, such as 90s or 5m.", "--time")
     ] = None
 
     @property
@@ -163,35 +141,25 @@ PLAIN_NEW_RUN = NewRunFlags()
 class OwnFlags:
     """What holds for all systems of the user's own."""
 
-    dir: Annotated[Path | None, Parameter(help="DIR: where commands of your own run.")] = None
+    dir: Annotated[Path | None, flag("DIR: where commands of your own run.")] = None
     env: Variables = ()
     service: Annotated[
-        Sequence[str],
-        Parameter(help="ROLE=NAME: a service behind it: db=postgresql ($DATABASE_URL, …)."),
+        Sequence[str], flag("ROLE=NAME: a service behind it: db=postgresql ($DATABASE_URL, …).")
     ] = ()
-    setup: Annotated[
-        str | None, Parameter(help="COMMAND: fills those services once; starts get copies.")
-    ] = None
-    prepare: Annotated[
-        str | None, Parameter(help="COMMAND: fills those services before each start.")
-    ] = None
-    ready: Annotated[
-        str | None, Parameter(help="PATH: answers 2xx or 3xx once the system is ready.")
-    ] = None
-    ready_within: Annotated[
-        str | None, Parameter(help="DURATION: how long that may take [default: 20s]")
-    ] = None
-    root: Annotated[
-        Path | None, Parameter(help="DIR: document root of conf:, instead of the file's.")
-    ] = None
+    setup: Annotated[str | None, flag("COMMAND: fills those services once; starts get copies.")] = (
+        None
+    )
+    prepare: Annotated[str | None, flag("COMMAND: fills those services before each start.")] = None
+    ready: Annotated[str | None, flag("PATH: answers 2xx or 3xx once the system is ready.")] = None
+    ready_within: Annotated[str | None, flag("DURATION: how long that may take [default: 20s]")] = (
+        None
+    )
+    root: Annotated[Path | None, flag("DIR: document root of conf:, instead of the file's.")] = None
 
     backend: Annotated[
-        Sequence[str],
-        Parameter(help="HOST=SYSTEM: answers for a host of conf:, as app=cmd:COMMAND."),
+        Sequence[str], flag("HOST=SYSTEM: answers for a host of conf:, as app=cmd:COMMAND.")
     ] = ()
-    host: Annotated[
-        str | None, Parameter(help="NAME: the Host header (and TLS's SNI) of requests.")
-    ] = None
+    host: Annotated[str | None, flag("NAME: the Host header (and TLS's SNI) of requests.")] = None
 
     @property
     def load(self) -> dict[str, object]:

@@ -11,7 +11,7 @@ from cyclopts import Parameter
 
 from webdyno.core.errors import Exit, OperationError, UserError
 from webdyno.core.registry import command
-from webdyno.interfaces.cli.flags import RunFlags, Variables, given_variables
+from webdyno.interfaces.cli.flags import RunFlags, Variables, flag, given_variables
 from webdyno.media.console import notify
 
 if TYPE_CHECKING:
@@ -26,24 +26,18 @@ MOST_SHOWN, MOST_NAMED = 3, 12
 
 
 def init(
-    folder: Annotated[Path, Parameter(help="DIR: folder of the application.")] = Path(),
+    folder: Annotated[Path, flag("DIR: folder of the application.")] = Path(),
     *,
     start: Annotated[
-        str | None,
-        Parameter(help="COMMAND: how it starts, such as './server --port $PORT'."),
+        str | None, flag("COMMAND: how it starts, such as './server --port $PORT'.")
     ] = None,
     image: Annotated[
-        str | None,
-        Parameter(help="IMAGE: its container: '.' (a Dockerfile), 'compose.yaml#web', a name."),
+        str | None, flag("IMAGE: its container: '.' (a Dockerfile), 'compose.yaml#web', a name.")
     ] = None,
-    build: Annotated[
-        str | None,
-        Parameter(help="COMMAND: how it is built, such as 'make release'."),
-    ] = None,
+    build: Annotated[str | None, flag("COMMAND: how it is built, such as 'make release'.")] = None,
     env: Variables = (),
     path: Annotated[
-        Sequence[str],
-        Parameter(name="--path", help="PATH: what is requested [default: what is found]"),
+        Sequence[str], flag("PATH: what is requested [default: what is found]", "--path")
     ] = (),
     try_: Annotated[
         bool,
@@ -54,9 +48,9 @@ def init(
         ),
     ] = True,
     yes: Annotated[
-        bool, Parameter(name="--yes", help="Answer yes to all prompts; of several take the first.")
+        bool, flag("Answer yes to all prompts; of several take the first.", "--yes")
     ] = False,
-    force: Annotated[bool, Parameter(help=f"Write over a {FILE} that is there.")] = False,
+    force: Annotated[bool, flag(f"Write over a {FILE} that is there.")] = False,
 ) -> Exit:
     """Write a webdyno.toml that says how the application in a folder starts.
 

@@ -3,11 +3,9 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import Parameter
-
 from webdyno.core.errors import UserError
 from webdyno.core.registry import command
-from webdyno.interfaces.cli.flags import CatalogDirs
+from webdyno.interfaces.cli.flags import CatalogDirs, flag
 
 if TYPE_CHECKING:  # pydantic takes a while to import
     from rich.console import Console
@@ -27,7 +25,7 @@ HEADINGS = {
 
 def list_known(
     what: Annotated[
-        str, Parameter(help="WHAT: stacks, sites, experiments, studies; or a stack's name.")
+        str, flag("WHAT: stacks, sites, experiments, studies; or a stack's name.")
     ] = "stacks",
     *,
     catalog: CatalogDirs = (),

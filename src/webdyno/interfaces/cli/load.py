@@ -12,6 +12,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from webdyno.core.errors import Exit, OperationError, UserError
+from webdyno.interfaces.cli.flags import flag
 
 logger = logging.getLogger(__name__)
 
@@ -37,139 +38,101 @@ END_WITHIN_S = 10.0
 class LoadFlags:
     """The load, as the load generator takes it."""
 
-    connections: Annotated[
-        int, Parameter(name=["-c", "--connections"], help="COUNT: connections of the load")
-    ] = 64
-    time: Annotated[str | None, Parameter(help="DURATION: length of the load [default: 10s]")] = (
-        None
-    )
-    count: Annotated[int | None, Parameter(help="COUNT: requests to send [default: no limit]")] = (
-        None
-    )
-    rate: Annotated[
-        float | None, Parameter(help="RATE: arrivals per second [default: closed loop]")
-    ] = None
+    connections: Annotated[int, flag("COUNT: connections of the load", "-c", "--connections")] = 64
+    time: Annotated[str | None, flag("DURATION: length of the load [default: 10s]")] = None
+    count: Annotated[int | None, flag("COUNT: requests to send [default: no limit]")] = None
+    rate: Annotated[float | None, flag("RATE: arrivals per second [default: closed loop]")] = None
     rate_per_conn: Annotated[
-        float | None, Parameter(help="RATE: of each connection, which sends only its own.")
+        float | None, flag("RATE: of each connection, which sends only its own.")
     ] = None
-    burst: Annotated[
-        int | None, Parameter(help="COUNT: requests due at once, at the same rate.")
-    ] = None
-    method: Annotated[str | None, Parameter(help="NAME: method [default: GET]")] = None
-    header: Annotated[
-        Sequence[str], Parameter(help="FIELD: a header, such as 'Accept: text/html'.")
-    ] = ()
-    user: Annotated[str | None, Parameter(help="NAME:PASSWORD: basic authentication.")] = None
-    bearer: Annotated[str | None, Parameter(help="TOKEN: in an Authorization header.")] = None
-    compressed: Annotated[bool, Parameter(help="Ask for compressed bodies.")] = False
-    data: Annotated[str | None, Parameter(help="TEXT: body of each request, or @FILE.")] = None
-    events: Annotated[
-        str | None, Parameter(help="FORMAT: time each event of streams: sse or lines.")
-    ] = None
-    once: Annotated[bool, Parameter(help="Send one request; show it and its response.")] = False
-    traffic: Annotated[Path | None, Parameter(help="FILE: requests, one JSON object a line.")] = (
-        None
-    )
-    expect_status: Annotated[
-        Sequence[int], Parameter(help="STATUS: valid ones [default: any 2xx]")
-    ] = ()
+    burst: Annotated[int | None, flag("COUNT: requests due at once, at the same rate.")] = None
+    method: Annotated[str | None, flag("NAME: method [default: GET]")] = None
+    header: Annotated[Sequence[str], flag("FIELD: a header, such as 'Accept: text/html'.")] = ()
+    user: Annotated[str | None, flag("NAME:PASSWORD: basic authentication.")] = None
+    bearer: Annotated[str | None, flag("TOKEN: in an Authorization header.")] = None
+    compressed: Annotated[bool, flag("Ask for compressed bodies.")] = False
+    data: Annotated[str | None, flag("TEXT: body of each request, or @FILE.")] = None
+    events: Annotated[str | None, flag("FORMAT: time each event of streams: sse or lines.")] = None
+    once: Annotated[bool, flag("Send one request; show it and its response.")] = False
+    traffic: Annotated[Path | None, flag("FILE: requests, one JSON object a line.")] = None
+    expect_status: Annotated[Sequence[int], flag("STATUS: valid ones [default: any 2xx]")] = ()
     expect_bytes: Annotated[
-        int | None, Parameter(help="BYTES: length of a valid body; --expect-sha256 HEX.")
+        int | None, flag("BYTES: length of a valid body; --expect-sha256 HEX.")
     ] = None
     expect_sha256: Annotated[str | None, Parameter(show=False)] = None
-    ramp_up: Annotated[str | None, Parameter(help="DURATION: load before, discarded.")] = None
-    conn_ramp: Annotated[
-        str | None, Parameter(help="DURATION: in which connections begin, one by one.")
-    ] = None
-    threads: Annotated[int | None, Parameter(help="COUNT: threads [default: 1]")] = None
-    cpus: Annotated[str | None, Parameter(help="LIST: CPUs to run on, such as 0,2-3.")] = None
-    keepalive: Annotated[
-        str | None, Parameter(help="HOW: requests per connection: always, never, a number.")
-    ] = None
-    timeout: Annotated[
-        str | None, Parameter(help="DURATION: longest wait for a response [default: 5s]")
-    ] = None
-    think: Annotated[
-        str | None, Parameter(help="DURATION: pause before the next request, closed loop.")
-    ] = None
-    think_distribution: Annotated[
-        str | None, Parameter(help="HOW: constant or exponential pauses [default: constant]")
-    ] = None
-    seed: Annotated[int | None, Parameter(help="NUMBER: of all random choices [default: 0]")] = None
-    stage: Annotated[
-        Sequence[str], Parameter(help="STAGE: LENGTH:RATE or LENGTH:FROM-TO, as 1m:0-1000.")
-    ] = ()
-    times: Annotated[
-        Path | None, Parameter(help="FILE: moments of requests, in seconds, one a line.")
-    ] = None
-    conn_rate: Annotated[float | None, Parameter(help="RATE: new connections per second.")] = None
-    requests_per_conn: Annotated[
-        int | None, Parameter(help="COUNT: on each of --conn-rate [default: 1]")
-    ] = None
-    poisson: Annotated[bool, Parameter(help="Arrivals at random, not evenly spaced.")] = False
-    send_delay_budget: Annotated[
-        str | None, Parameter(help="DURATION: send so much later, several at once, at most.")
-    ] = None
-    kernel_times: Annotated[bool, Parameter(help="Time responses by when the kernel got them.")] = (
-        False
-    )
-    max_backlog: Annotated[
-        int | None, Parameter(help="COUNT: that wait for a connection [default: 100000]")
-    ] = None
-    zipf: Annotated[
-        float | None, Parameter(help="EXPONENT: popularity of requests by Zipf's law.")
-    ] = None
-    replay: Annotated[Path | None, Parameter(help="FILE: access log to replay.")] = None
-    replay_speed: Annotated[
-        float | None, Parameter(help="FACTOR: how much faster than it was.")
-    ] = None
-    cookies: Annotated[bool, Parameter(help="Send back the cookies that are set.")] = False
-    exclude_client_limited: Annotated[
-        bool, Parameter(help="Exclude windows with a saturated client.")
-    ] = False
-    window: Annotated[str | None, Parameter(help="DURATION: of windows [default: 1s]")] = None
-    source: Annotated[
-        Sequence[str], Parameter(help="ADDRESS: local ones to connect from, in turn.")
-    ] = ()
-    idle_connections: Annotated[int | None, Parameter(help="COUNT: idle connections as well.")] = (
+    ramp_up: Annotated[str | None, flag("DURATION: load before, discarded.")] = None
+    conn_ramp: Annotated[str | None, flag("DURATION: in which connections begin, one by one.")] = (
         None
     )
+    threads: Annotated[int | None, flag("COUNT: threads [default: 1]")] = None
+    cpus: Annotated[str | None, flag("LIST: CPUs to run on, such as 0,2-3.")] = None
+    keepalive: Annotated[
+        str | None, flag("HOW: requests per connection: always, never, a number.")
+    ] = None
+    timeout: Annotated[str | None, flag("DURATION: longest wait for a response [default: 5s]")] = (
+        None
+    )
+    think: Annotated[str | None, flag("DURATION: pause before the next request, closed loop.")] = (
+        None
+    )
+    think_distribution: Annotated[
+        str | None, flag("HOW: constant or exponential pauses [default: constant]")
+    ] = None
+    seed: Annotated[int | None, flag("NUMBER: of all random choices [default: 0]")] = None
+    stage: Annotated[
+        Sequence[str], flag("STAGE: LENGTH:RATE or LENGTH:FROM-TO, as 1m:0-1000.")
+    ] = ()
+    times: Annotated[Path | None, flag("FILE: moments of requests, in seconds, one a line.")] = None
+    conn_rate: Annotated[float | None, flag("RATE: new connections per second.")] = None
+    requests_per_conn: Annotated[int | None, flag("COUNT: on each of --conn-rate [default: 1]")] = (
+        None
+    )
+    poisson: Annotated[bool, flag("Arrivals at random, not evenly spaced.")] = False
+    send_delay_budget: Annotated[
+        str | None, flag("DURATION: send so much later, several at once, at most.")
+    ] = None
+    kernel_times: Annotated[bool, flag("Time responses by when the kernel got them.")] = False
+    max_backlog: Annotated[
+        int | None, flag("COUNT: that wait for a connection [default: 100000]")
+    ] = None
+    zipf: Annotated[float | None, flag("EXPONENT: popularity of requests by Zipf's law.")] = None
+    replay: Annotated[Path | None, flag("FILE: access log to replay.")] = None
+    replay_speed: Annotated[float | None, flag("FACTOR: how much faster than it was.")] = None
+    cookies: Annotated[bool, flag("Send back the cookies that are set.")] = False
+    exclude_client_limited: Annotated[bool, flag("Exclude windows with a saturated client.")] = (
+        False
+    )
+    window: Annotated[str | None, flag("DURATION: of windows [default: 1s]")] = None
+    source: Annotated[Sequence[str], flag("ADDRESS: local ones to connect from, in turn.")] = ()
+    idle_connections: Annotated[int | None, flag("COUNT: idle connections as well.")] = None
     slow_readers: Annotated[
-        int | None, Parameter(help="COUNT: slow readers as well; --slow-rate BYTES per second.")
+        int | None, flag("COUNT: slow readers as well; --slow-rate BYTES per second.")
     ] = None
     slow_rate: Annotated[int | None, Parameter(show=False)] = None
     connect_to: Annotated[
-        Sequence[str], Parameter(help="RULE: connect elsewhere: HOST:PORT:TO_HOST:TO_PORT.")
+        Sequence[str], flag("RULE: connect elsewhere: HOST:PORT:TO_HOST:TO_PORT.")
     ] = ()
-    resolve: Annotated[
-        Sequence[str], Parameter(help="RULE: addresses for a host: HOST:PORT:ADDRESS,…")
-    ] = ()
-    ipv4: Annotated[
-        bool, Parameter(name=["-4", "--ipv4"], help="IPv4 addresses only; -6, --ipv6: only those.")
-    ] = False
+    resolve: Annotated[Sequence[str], flag("RULE: addresses for a host: HOST:PORT:ADDRESS,…")] = ()
+    ipv4: Annotated[bool, flag("IPv4 addresses only; -6, --ipv6: only those.", "-4", "--ipv4")] = (
+        False
+    )
     ipv6: Annotated[bool, Parameter(name=["-6", "--ipv6"], show=False)] = False
-    allow_remote: Annotated[bool, Parameter(help="Allow other machines as targets.")] = False
-    http2: Annotated[bool, Parameter(help="Speak HTTP/2.")] = False
-    streams: Annotated[
-        int | None, Parameter(help="COUNT: requests at a time per HTTP/2 connection.")
-    ] = None
-    cacert: Annotated[Path | None, Parameter(help="FILE: certificates to trust, as PEM.")] = None
-    tls_verify: Annotated[
-        str | None, Parameter(help="HOW: check the server's certificate [default: on]")
-    ] = None
-    cert: Annotated[
-        Path | None, Parameter(help="FILE: the client's certificate, as PEM; --key FILE.")
-    ] = None
+    allow_remote: Annotated[bool, flag("Allow other machines as targets.")] = False
+    http2: Annotated[bool, flag("Speak HTTP/2.")] = False
+    streams: Annotated[int | None, flag("COUNT: requests at a time per HTTP/2 connection.")] = None
+    cacert: Annotated[Path | None, flag("FILE: certificates to trust, as PEM.")] = None
+    tls_verify: Annotated[str | None, flag("HOW: check the server's certificate [default: on]")] = (
+        None
+    )
+    cert: Annotated[Path | None, flag("FILE: the client's certificate, as PEM; --key FILE.")] = None
     key: Annotated[Path | None, Parameter(show=False)] = None
-    tls_version: Annotated[str | None, Parameter(help="VERSION: only 1.2 or 1.3.")] = None
+    tls_version: Annotated[str | None, flag("VERSION: only 1.2 or 1.3.")] = None
     tls_resumption: Annotated[
-        str | None, Parameter(help="HOW: on or off: resume TLS sessions [default: on]")
+        str | None, flag("HOW: on or off: resume TLS sessions [default: on]")
     ] = None
-    prometheus: Annotated[
-        Path | None, Parameter(help="FILE: metrics of each window, for Prometheus.")
-    ] = None
+    prometheus: Annotated[Path | None, flag("FILE: metrics of each window, for Prometheus.")] = None
     log_requests: Annotated[
-        Path | None, Parameter(help="FILE: each request as JSON, or one in --log-every N.")
+        Path | None, flag("FILE: each request as JSON, or one in --log-every N.")
     ] = None
     log_every: Annotated[int | None, Parameter(show=False)] = None
 
@@ -189,25 +152,19 @@ AS_USUAL = LoadFlags()
 
 
 def load(
-    *urls: Annotated[
-        str, Parameter(help="URL: http://, https:// or http+unix://; or merge FILE….")
-    ],
+    *urls: Annotated[str, flag("URL: http://, https:// or http+unix://; or merge FILE….")],
     flags: LoadFlags = AS_USUAL,
     fail_if: Annotated[
-        Sequence[str],
-        Parameter(help="LIMIT: such as 'p99 > 50ms' or 'failures > 0': exit 4."),
+        Sequence[str], flag("LIMIT: such as 'p99 > 50ms' or 'failures > 0': exit 4.")
     ] = (),
     stop_if: Annotated[
-        Sequence[str],
-        Parameter(help="LIMIT: ends the load: 'failures > 5%', 'p99 > 2s'."),
+        Sequence[str], flag("LIMIT: ends the load: 'failures > 5%', 'p99 > 2s'.")
     ] = (),
     format_: Annotated[
-        str, Parameter(name="--format", help="FORMAT: text, json, csv or hdr [default: text]")
+        str, flag("FORMAT: text, json, csv or hdr [default: text]", "--format")
     ] = "text",
-    output: Annotated[
-        Path | None, Parameter(name=["-o", "--output"], help="FILE: for csv and hdr.")
-    ] = None,
-    quiet: Annotated[bool, Parameter(help="Print only the result and errors.")] = False,
+    output: Annotated[Path | None, flag("FILE: for csv and hdr.", "-o", "--output")] = None,
+    quiet: Annotated[bool, flag("Print only the result and errors.")] = False,
 ) -> Exit:
     """Put load on a URL and print what was measured.
 

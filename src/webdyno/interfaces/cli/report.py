@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import Parameter
-
 from webdyno.core.errors import Exit, OperationError, UserError
-from webdyno.interfaces.cli.flags import TEXT, Format, is_json
+from webdyno.interfaces.cli.flags import TEXT, Format, flag, is_json
 
 if TYPE_CHECKING:  # pydantic and numpy take a while to import
     from webdyno.measure.folder import RunFolder
@@ -33,34 +31,31 @@ FORMATS = {
 def report(
     *runs: Annotated[
         Path,
-        Parameter(
-            help="RUN: folder of a run, several: one experiment on several machines; or the file "
-            "of gate --history."
+        flag(
+            "RUN: folder of a run, several: one experiment on several machines; or the file of "
+            "gate --history."
         ),
     ],
     format_: Annotated[
-        str,
-        Parameter(
-            name="--format",
-            help=f"FORMAT,…: what is written: {', '.join(FORMATS)}.",
-        ),
+        str, flag(f"FORMAT,…: what is written: {', '.join(FORMATS)}.", "--format")
     ] = "",
     output: Annotated[
         Path | None,
-        Parameter(
-            name=["-o", "--output"],
-            help="FILE: for several formats a folder [default: in the run's folder; JSON of "
-            "several machines is printed]",
+        flag(
+            "FILE: for several formats a folder [default: in the run's folder; JSON of several "
+            "machines is printed]",
+            "-o",
+            "--output",
         ),
     ] = None,
     comment: Annotated[
         str,
-        Parameter(
-            help="NAME: in GitHub Actions or GitLab CI, post a gate's answer as the pull request's "
+        flag(
+            "NAME: in GitHub Actions or GitLab CI, post a gate's answer as the pull request's "
             "comment of that name, or rewrite it."
         ),
     ] = "",
-    verbose: Annotated[bool, Parameter(help="Also print what else is known.")] = False,
+    verbose: Annotated[bool, flag("Also print what else is known.")] = False,
 ) -> Exit:
     """Judge runs again and write reports; nothing is measured.
 
@@ -221,8 +216,8 @@ def _print(folder: "RunFolder", seen: "JudgedRun", pdf: Path) -> None:
 
 
 def diff(
-    before: Annotated[Path, Parameter(help="RUN: folder of the earlier run.")],
-    after: Annotated[Path, Parameter(help="RUN: folder of the later run.")],
+    before: Annotated[Path, flag("RUN: folder of the earlier run.")],
+    after: Annotated[Path, flag("RUN: folder of the later run.")],
     *,
     format_: Format = TEXT,
 ) -> Exit:

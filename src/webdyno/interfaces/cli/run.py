@@ -7,8 +7,6 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import Parameter
-
 from webdyno.core.errors import Exit, UserError
 from webdyno.core.registry import command
 from webdyno.interfaces.cli.experiment_flags import AS_WRITTEN, ExperimentFlags
@@ -22,6 +20,7 @@ from webdyno.interfaces.cli.flags import (
     Output,
     RunFlags,
     TimeFlag,
+    flag,
 )
 
 if TYPE_CHECKING:  # pydantic takes a while to import
@@ -37,22 +36,19 @@ STUDIES_TIME_S = 90 * 60.0
 
 def run(
     experiment: Annotated[
-        str, Parameter(help="EXPERIMENT: a TOML file, a name of the catalog, or study:NAME.")
+        str, flag("EXPERIMENT: a TOML file, a name of the catalog, or study:NAME.")
     ] = "static-hello",
     *,
     flags: ExperimentFlags = AS_WRITTEN,
     full: Annotated[
-        bool,
-        Parameter(help="Measure all levels of its factors, however long it takes."),
+        bool, flag("Measure all levels of its factors, however long it takes.")
     ] = False,
     explain: ExplainToo = False,
     replicates: Annotated[
-        int | None,
-        Parameter(help="COUNT: run all of it on so many hosts of a cluster, judged together."),
+        int | None, flag("COUNT: run all of it on so many hosts of a cluster, judged together.")
     ] = None,
     spread: Annotated[
-        bool,
-        Parameter(help="Measure each point on one host of a cluster, many at once."),
+        bool, flag("Measure each point on one host of a cluster, many at once.")
     ] = False,
     output: Output = None,
     new: NewRunFlags = PLAIN_NEW_RUN,
@@ -226,7 +222,7 @@ def _heads_with_report(wanted: Sequence["Publication"], folder: Path) -> dict[st
 
 
 def resume(
-    run: Annotated[Path, Parameter(help="RUN: folder of a run.")],
+    run: Annotated[Path, flag("RUN: folder of a run.")],
     *,
     time: TimeFlag = USUAL_TIME,
     how: RunFlags = PLAIN_RUN,

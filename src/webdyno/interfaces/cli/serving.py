@@ -11,8 +11,6 @@ from pathlib import Path
 from secrets import token_urlsafe
 from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import Parameter
-
 from webdyno.core.errors import Exit, OperationError, UserError
 from webdyno.interfaces.cli.flags import (
     NOTHING_OF_OWN,
@@ -24,6 +22,7 @@ from webdyno.interfaces.cli.flags import (
     RunFlags,
     TargetIsMine,
     Yes,
+    flag,
 )
 
 if TYPE_CHECKING:  # pydantic takes a while to import
@@ -43,16 +42,13 @@ ANSWERED_WITHIN_S = 3
 
 def up(
     system: Annotated[
-        str,
-        Parameter(help="SYSTEM: a stack, or cmd:COMMAND, rev:REVISION, conf:FILE, image:NAME."),
+        str, flag("SYSTEM: a stack, or cmd:COMMAND, rev:REVISION, conf:FILE, image:NAME.")
     ],
     *,
     site: Annotated[
-        str | None, Parameter(help="NAME: what it serves [default: the first that it can]")
+        str | None, flag("NAME: what it serves [default: the first that it can]")
     ] = None,
-    port: Annotated[
-        int | None, Parameter(help="NUMBER: port on 127.0.0.1 [default: a free one]")
-    ] = None,
+    port: Annotated[int | None, flag("NUMBER: port on 127.0.0.1 [default: a free one]")] = None,
     path: Paths = (),
     own: OwnFlags = NOTHING_OF_OWN,
     set_: Overrides = (),
@@ -188,9 +184,9 @@ def _first_site(catalogue: "Catalogue", stack: "Stack") -> "Site":
 
 
 def ui(
-    folder: Annotated[Path, Parameter(help="DIR: the folder whose runs are shown.")] = Path("runs"),
+    folder: Annotated[Path, flag("DIR: the folder whose runs are shown.")] = Path("runs"),
     *,
-    port: Annotated[int, Parameter(help="NUMBER: where it listens [default: a free port]")] = 0,
+    port: Annotated[int, flag("NUMBER: where it listens [default: a free port]")] = 0,
     catalog: CatalogDirs = (),
 ) -> Exit:
     """Show the runs of a folder on a local web page.
@@ -263,8 +259,7 @@ def _defect(error: Exception) -> str:
 def mcp(
     *,
     allow_commands: Annotated[
-        bool,
-        Parameter(help="Let tools run what the agent names: cmd:, rev:, conf:, image:, [state]."),
+        bool, flag("Let tools run what the agent names: cmd:, rev:, conf:, image:, [state].")
     ] = False,
 ) -> Exit:
     """Offer compare, gate, capacity, explain and report as tools to an agent.

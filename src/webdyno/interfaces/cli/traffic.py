@@ -11,6 +11,7 @@ from cyclopts import Parameter
 
 from webdyno.core.errors import Exit, UserError
 from webdyno.core.registry import command
+from webdyno.interfaces.cli.flags import flag
 
 if TYPE_CHECKING:  # pydantic takes a while to import
     from webdyno.traffic.workload import Workload
@@ -34,53 +35,46 @@ def traffic(
     ],
     /,
     *,
-    output: Annotated[
-        Path, Parameter(name=["-o", "--output"], help="FILE: where the load is written.")
-    ] = Path("traffic.toml"),
+    output: Annotated[Path, flag("FILE: where the load is written.", "-o", "--output")] = Path(
+        "traffic.toml"
+    ),
     twin: Annotated[
-        Path | None,
-        Parameter(help="DIR: write a catalog with made-up files of the log's paths and sizes."),
+        Path | None, flag("DIR: write a catalog with made-up files of the log's paths and sizes.")
     ] = None,
     twin_of: Annotated[
         Literal["pages", "files"],
-        Parameter(help="KIND: pages (PHP, Node.js) that cost CPU time as in the log, or files."),
+        flag("KIND: pages (PHP, Node.js) that cost CPU time as in the log, or files."),
     ] = "pages",
     replay: Annotated[
-        Path | None,
-        Parameter(help="FILE: write the log's own timetable, for load.arrivals=replay."),
+        Path | None, flag("FILE: write the log's own timetable, for load.arrivals=replay.")
     ] = None,
     loop: Annotated[
         Literal["open", "closed"],
-        Parameter(help="KIND: open: at the log's rate; closed: visitors with pauses."),
+        flag("KIND: open: at the log's rate; closed: visitors with pauses."),
     ] = "open",
-    speed: Annotated[float, Parameter(help="FACTOR: how many times as fast as in the log.")] = 1.0,
-    from_: Annotated[
-        str | None,
-        Parameter(name="--from", help="MOMENT: omit what came before."),
-    ] = None,
+    speed: Annotated[float, flag("FACTOR: how many times as fast as in the log.")] = 1.0,
+    from_: Annotated[str | None, flag("MOMENT: omit what came before.", "--from")] = None,
     to: Annotated[
-        str | None,
-        Parameter(help="MOMENT: omit what came then or later; UTC unless it says."),
+        str | None, flag("MOMENT: omit what came then or later; UTC unless it says.")
     ] = None,
     methods: Annotated[
-        str, Parameter(help="NAME,…: methods that are taken; a log has no bodies.")
+        str, flag("NAME,…: methods that are taken; a log has no bodies.")
     ] = "GET,HEAD",
     queries: Annotated[
-        Literal["drop", "hash", "keep"], Parameter(help="HOW: drop, hash or keep queries.")
+        Literal["drop", "hash", "keep"], flag("HOW: drop, hash or keep queries.")
     ] = "drop",
     path_parts: Annotated[
         Literal["hash", "keep"],
-        Parameter(help="HOW: hash or keep what looks like e-mail addresses, tokens, numbers."),
+        flag("HOW: hash or keep what looks like e-mail addresses, tokens, numbers."),
     ] = "hash",
     bodies: Annotated[
         Literal["drop", "keep"],
-        Parameter(help="HOW: drop or keep a HAR's requests with bodies, personal fields hidden."),
+        flag("HOW: drop or keep a HAR's requests with bodies, personal fields hidden."),
     ] = "drop",
     flow: Annotated[
-        bool,
-        Parameter(help="HAR only: one user's login and requests in their order, tokens found."),
+        bool, flag("HAR only: one user's login and requests in their order, tokens found.")
     ] = False,
-    force: Annotated[bool, Parameter(help="Write over a file that is there.")] = False,
+    force: Annotated[bool, flag("Write over a file that is there.")] = False,
 ) -> Exit:
     """Make a load of the traffic in an access log or HAR file.
 
