@@ -11,7 +11,7 @@ from math import log
 import numpy as np
 
 from webdyno.core.setting import ChoiceSetting, NumberSetting, Setting, SwitchSetting, Tuned
-from webdyno.questions.tune.search import Settings, TriedSettings, best_of, key_of, next_settings
+from webdyno.questions.tune.decide import Settings, TriedSettings, best_of, key_of, next_settings
 
 VENDOR = Tuned(vendor="https://example.org")
 

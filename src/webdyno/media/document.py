@@ -113,7 +113,6 @@ class Column:
 
     @property
     def is_figures(self) -> bool:
-        """Whether its cells are to be compared digit by digit."""
         return self.kind in {"value", "range", "ratio"}
 
 

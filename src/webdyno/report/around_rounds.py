@@ -105,7 +105,6 @@ class PreflightRow:
 
     @property
     def differs(self) -> bool:
-        """Whether the variants are not alike in this."""
         return len(set(self.by_variant.values())) > 1
 
 

@@ -264,7 +264,6 @@ def time_sections(judged: Judgement, waits: Iterable[str] = ()) -> Iterator[doc.
 
 
 def each_request(point: PointView) -> Iterator[doc.Section]:
-    """Compare the variants on each of several requests."""
     if point.endpoints:
         yield doc.Section(
             "Each request by itself",

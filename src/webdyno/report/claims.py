@@ -76,7 +76,6 @@ def _claim(row: ClaimRow) -> doc.FactList:
 
 
 def claims_markdown(rows: Sequence[ClaimRow]) -> str:
-    """Write the table as Markdown."""
     return "\n".join(table_lines(HEADINGS, map(_words, rows))) + "\n"
 
 

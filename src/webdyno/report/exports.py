@@ -43,6 +43,20 @@ Field = str | int | float | None
 Line = dict[str, Field]
 
 
+AUTOBENCH_COLUMNS = (
+    *("req_rate", "con_rate", "min_rep_rate", "avg_rep_rate", "max_rep_rate", "stddev_rep_rate"),
+    *("resp_time", "net_io", "errors"),
+)
+Figures = Sequence[float | None]
+COLUMN_TYPES: dict[type, str] = {
+    bool: "BOOLEAN",
+    int: "BIGINT",
+    float: "DOUBLE",
+    str: "VARCHAR",
+    datetime: "TIMESTAMPTZ",
+}
+
+
 def summary_csv(view: RunView) -> str:
     """Return the file's text: by metric variants and ratios, over all rounds and round by round.
 
@@ -148,14 +162,6 @@ def _figure(value: float) -> str:
     return f"{value:.7g}"
 
 
-AUTOBENCH_COLUMNS = (
-    *("req_rate", "con_rate", "min_rep_rate", "avg_rep_rate", "max_rep_rate", "stddev_rep_rate"),
-    *("resp_time", "net_io", "errors"),
-)
-
-Figures = Sequence[float | None]
-
-
 def autobench_sheet(run: RunData) -> str:
     """Write the finished rounds as CSV; raise UserError when no throughput was demanded."""
     rows: dict[float, dict[str, Figures]] = {}
@@ -221,15 +227,6 @@ def _sum(counts: Iterable[int | None]) -> int | None:
             return None
         total += count
     return total
-
-
-COLUMN_TYPES: dict[type, str] = {
-    bool: "BOOLEAN",
-    int: "BIGINT",
-    float: "DOUBLE",
-    str: "VARCHAR",
-    datetime: "TIMESTAMPTZ",
-}
 
 
 def write_parquet(records: Iterable[Record], path: Path) -> None:

@@ -30,6 +30,18 @@ FEWEST_FOR_PREDICTION = 3
 METHODS = {"t": "Student's t on log ratios", "hodges-lehmann": "Hodges–Lehmann on log ratios"}
 
 
+LARGEST_FILE_BYTES = 256 * 1024
+MOST_LINES = 400
+AROUND = 2
+"""Lines before and after one that differs."""
+_OF_THE_START = (
+    (re.compile(r"""(?:/[^\s"';,:]*)?/live/\w{8}(?=/|\b)"""), "RUN"),
+    (re.compile(r"(?i)(?<=:)\d{4,5}\b|(?<=listen )\d{4,5}\b|(?<=port = )\d{4,5}\b"), "PORT"),
+)
+"""What is another at each start: the folder that servers run in, and their ports."""
+_NO_CONFIGURATION = {"version.txt"}
+
+
 def preflight_section(preflight: Preflight) -> doc.Section:
     """Return what the variants answered before the load: of what differs what each of them did."""
     groups: dict[str, list[tuple[doc.Cell | str, dict[str, str]]]] = {}
@@ -179,18 +191,6 @@ def _design(point: PointView, compared: Sequence[Comparison]) -> Iterator[tuple[
     yield "Adjusted", holm if adjustment is None else adjustment
     yield "Unadjusted", "Other metrics: each CI holds at 95% by itself."
     yield "Excluded", slots_excluded(point)
-
-
-LARGEST_FILE_BYTES = 256 * 1024
-MOST_LINES = 400
-AROUND = 2
-"""Lines before and after one that differs."""
-_OF_THE_START = (
-    (re.compile(r"""(?:/[^\s"';,:]*)?/live/\w{8}(?=/|\b)"""), "RUN"),
-    (re.compile(r"(?i)(?<=:)\d{4,5}\b|(?<=listen )\d{4,5}\b|(?<=port = )\d{4,5}\b"), "PORT"),
-)
-"""What is another at each start: the folder that servers run in, and their ports."""
-_NO_CONFIGURATION = {"version.txt"}
 
 
 class FileDifference(NamedTuple):

@@ -35,6 +35,15 @@ SHORT_RANGE = 20
 PERCENTILE = "'p' + format(100 * (1 - datum.value), '.8~g')"
 
 
+CEILING_SHOWN = 1.5
+"""Beyond this many times the highest arrival rate, the ceiling's line would only flatten the
+chart."""
+CPU_PX, HOST_PX = 220, 180
+SIDES = {"servers": "Servers' CPUs", "client": "Client's CPUs"}
+MOST_SLOTS = 400
+"""Beyond so many only every second, third… slot is drawn in the chart of the machine's CPUs."""
+
+
 def latency_figure(point: PointView) -> Figure | None:
     """Percentile curves of the latency, all slots of a variant merged; not of a search."""
     if not point.has_one_load:
@@ -109,15 +118,6 @@ def _round_steps(rows: Rows) -> list[float]:
     steps = (1, 2, 5) if max(times) > SHORT_RANGE * min(times) else (1, 1.5, 2, 3, 4, 5, 6, 8)
     each = (step * 10.0**power for power in range(-4, 6) for step in steps)
     return [step for step in each if min(times) / 2 <= step <= max(times) * 2]
-
-
-CEILING_SHOWN = 1.5
-"""Beyond this many times the highest arrival rate, the ceiling's line would only flatten the
-chart."""
-CPU_PX, HOST_PX = 220, 180
-SIDES = {"servers": "Servers' CPUs", "client": "Client's CPUs"}
-MOST_SLOTS = 400
-"""Beyond so many only every second, third… slot is drawn in the chart of the machine's CPUs."""
 
 
 def point_figures(point: PointView) -> list[Figure]:

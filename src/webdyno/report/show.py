@@ -82,7 +82,6 @@ class PointView:
 
     @property
     def label(self) -> str:
-        """Its levels in words."""
         return text.levels_text(self.levels)
 
     @property
@@ -134,7 +133,6 @@ class RunView:
 
     @property
     def several(self) -> bool:
-        """Whether the variants were compared at more than one point."""
         return len(self.points) > 1
 
     @property

@@ -37,6 +37,21 @@ TAILS = {"latency_p50_us": "p95", "latency_p99_us": "p99.9"}
 """By metric: the percentile of all slots that stands below it."""
 
 
+FEWEST_BEYOND = 10
+"""A percentile is known when at least so many responses lie beyond it."""
+BEYOND = {"p50": 0.5, "p90": 0.1, "p95": 0.05, "p99": 0.01, "p99.9": 0.001, "p99.99": 0.0001}
+"""By name: the share of the responses that take longer."""
+ALL_SLOTS = (
+    "All slots of a variant merged. The means of rounds, with their CIs, are in the table on top. "
+    f"{text.MISSING}: fewer than ten responses took longer."
+)
+OF_TIMES = (
+    "95% CI: of the mean over rounds. Within a round: where the percentile of one typical round "
+    "lies by the number of its responses."
+)
+WORST_CASE = "Worst case: all interference is counted against the verdict. Verdicts rest on it."
+
+
 def metrics_table(point: PointView, deciding: MetricTable, *, tails: bool = False) -> Table:
     """Return what decides and the most important metrics next to it, one interval in a cell.
 
@@ -169,16 +184,6 @@ def _ratio_cells(comparison: Comparison | None, *, decides: bool) -> list[Cell |
     return [Cell(shown, strong=decides), Cell(sure_bounds(comparison), soft=True), word]
 
 
-FEWEST_BEYOND = 10
-"""A percentile is known when at least so many responses lie beyond it."""
-BEYOND = {"p50": 0.5, "p90": 0.1, "p95": 0.05, "p99": 0.01, "p99.9": 0.001, "p99.99": 0.0001}
-"""By name: the share of the responses that take longer."""
-ALL_SLOTS = (
-    "All slots of a variant merged. The means of rounds, with their CIs, are in the table on top. "
-    f"{text.MISSING}: fewer than ten responses took longer."
-)
-
-
 def merged_latency(data: PointData, variant: str) -> Histogram:
     """Return the latencies of all slots of a variant in finished rounds."""
     slots = data.of_variant(variant)
@@ -202,13 +207,6 @@ def latency_table(data: PointData) -> Table | None:
     ]
     columns: dict[str, Kind] = {"variant": "name", **dict.fromkeys(BEYOND, "value")}
     return simple_table(columns, rows, "brief") if rows else None
-
-
-OF_TIMES = (
-    "95% CI: of the mean over rounds. Within a round: where the percentile of one typical round "
-    "lies by the number of its responses."
-)
-WORST_CASE = "Worst case: all interference is counted against the verdict. Verdicts rest on it."
 
 
 def confidence_words(tables: Sequence[MetricTable]) -> str:

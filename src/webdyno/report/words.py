@@ -145,7 +145,6 @@ def verdict_counts(counts: Mapping[Verdict, int], sentences: Sequence[str], metr
 
 
 def as_headline(verdict: Verdict, sentence: str) -> Headline:
-    """Return a verdict with the sentence that says it."""
     return Headline(verdict, f"{SIGNS[verdict]} {str(verdict).upper()}", sentence)
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from simulations.tuning import SPACE, cost, gain, search, whole
 from webdyno.core.setting import NumberSetting, Setting, SettingValue, Tuned
-from webdyno.questions.tune.search import (
+from webdyno.questions.tune.decide import (
     TriedSettings,
     best_of,
     key_of,

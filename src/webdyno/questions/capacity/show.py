@@ -40,7 +40,6 @@ class CapacityShow(Show):
         return [f"{_in_servers(asked[0])} within {kept}."]
 
     def lower_bounds(self, judged: Judgement) -> Sequence[str]:
-        """Return the variants whose capacity only the load kept from being higher."""
         return [full.variant for full in judged.saturation if full.is_lower_bound]
 
     def found(self, point: PointView) -> Iterator[doc.Section]:

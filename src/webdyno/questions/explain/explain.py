@@ -68,7 +68,6 @@ class AskedExplanation:
 
     @property
     def all_variants(self) -> Sequence[str]:
-        """Those that were named, else all."""
         return self.variants or list(self.run.head.experiment.variants)
 
 

@@ -30,7 +30,6 @@ class LimitsSettings(QuestionSettings):
     """By variant."""
 
     def means_to_differ(self, variant: str) -> bool:
-        """Whether a variant has less of one thing on purpose."""
         return variant in self.interventions
 
 

@@ -31,7 +31,6 @@ class GateComment:
     gate: GateJudgement
 
     def marker(self, name: str) -> str:
-        """Return the comment's first line, by which it is found again."""
         return f"<!-- webdyno gate: {within(name)} -->"
 
     def body(self, name: str, job_page: str) -> str:

@@ -82,7 +82,6 @@ class GateQuestion(Question):
 
     @classmethod
     def of_run(cls, run: RunData) -> Self:
-        """Ask it of a whole run."""
         return cls(run.head.experiment, Loading())
 
     @property
@@ -151,7 +150,6 @@ class GateQuestion(Question):
         return enough and self.answer_at(data) is GateAnswer.FAIL
 
     def stops_elsewhere(self, ended: Iterable[PointData]) -> Stop | None:
-        """Stop other points once one has failed."""
         return Stop("question", FAILS_ELSEWHERE) if any(map(self.fails_at, ended)) else None
 
     def shows_when_interrupted(self, data: PointData) -> bool:

@@ -265,7 +265,6 @@ class _WithoutRequests:
 
     @property
     def folder(self) -> Path:
-        """Where the files lie that the experiment names."""
         return self.source.folder
 
     def place(self, where: KeyPath) -> str:

@@ -67,6 +67,12 @@ NO_NAMES = (
 """What runtimes are called among functions that are known of them alone, and what that means."""
 
 
+MOST_IN_LINE, MOST_IN_TABLE = 3, 12
+"""Functions that are shown, those first that grew most."""
+REPORTING = 0.01
+"""Share of the whole difference that a row needs."""
+
+
 def growth_at(
     data: PointData, endpoint: str, profile: PointData | None, lacking: str = ""
 ) -> CostGrowth:
@@ -159,12 +165,6 @@ def _other_counts(data: PointData) -> Iterator[OtherCount]:
             )
 
 
-MOST_IN_LINE, MOST_IN_TABLE = 3, 12
-"""Functions that are shown, those first that grew most."""
-REPORTING = 0.01
-"""Share of the whole difference that a row needs."""
-
-
 def growth_line(growth: CostGrowth, *, waits: bool = True) -> str:
     """Return by how much CPU per request grew at an endpoint, and which functions take it."""
     whole = growth.counted or growth.sampled
@@ -199,7 +199,6 @@ def _more(part: CpuPart) -> str:
 
 
 def growth_tables(growths: list[CostGrowth]) -> Iterator[doc.Section]:
-    """Yield the functions of each endpoint that was profiled, and their CPU time per request."""
     for growth in growths:
         if growth.sampled:
             rounds = count(growth.rounds, "profile round")

@@ -68,7 +68,6 @@ def statement_notes(run: RunData) -> list[str]:
 
 
 def differing(claims: Sequence[MeasuredClaim], among: int) -> list[str]:
-    """Return baselines that differ from themselves."""
     return [
         f"{claim.endpoint}: two copies of baseline differ by up to {percent(expm1(differs))} in "
         f"{claim.rule.short}; the limit is widened by as much"

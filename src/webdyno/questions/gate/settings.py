@@ -75,7 +75,6 @@ class GateSettings(QuestionSettings):
 
     @property
     def limited_metrics(self) -> set[str]:
-        """Those with a limit."""
         return {*self.worse_than}
 
     def at_one_of(self, points: int) -> Self:

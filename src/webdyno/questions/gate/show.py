@@ -69,21 +69,17 @@ class GateWhole:
 
     @property
     def word(self) -> str:
-        """The answer in one word."""
         return self.gate.answer
 
     @property
     def headline(self) -> doc.Headline:
-        """The answer and why it is that."""
         return gate_outcome(self.gate)
 
     @property
     def exit_code(self) -> Exit:
-        """What the command ends with."""
         return EXITS[self.gate.answer]
 
     def blocks(self) -> Iterator[doc.Block]:
-        """Return each claim with its figures, the notes, and what it rests on."""
         return claim_blocks(self.gate)
 
     def sections(self, folder: Path, view: RunView) -> Iterator[doc.Block]:

@@ -263,7 +263,6 @@ class RankingQuestion(RaceQuestion):
 
     @cached_property
     def fewest_rounds(self) -> int:
-        """How many rounds it takes to the first look."""
         return rounds_to_a_look(self.experiment)
 
     @property

@@ -43,13 +43,10 @@ class RankingShow(Show):
         ]
 
     def about_verdicts(self, view: RunView) -> Sequence[Paragraph] | None:
-        """Return what a rank is."""
         return [Paragraph(ABOUT_RANKS, look="soft")] if view.has_ranks else None
 
     def adjustment(self, judged: Judgement) -> str | None:
-        """Return that ranks hold together."""
         return "All ranks hold together at 95%." if judged.ranking else None
 
     def confidence(self, judged: Judgement) -> str | None:
-        """Return that ranks hold together."""
         return "All ranks hold together with 95% confidence" if judged.ranking else None

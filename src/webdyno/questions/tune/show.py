@@ -49,7 +49,6 @@ class TuningShow(Show):
             )
 
     def figures(self, point: PointView) -> Iterator[doc.Figure]:
-        """Draw the search."""
         yield from filter(None, [tuning_figure(point)])
 
 

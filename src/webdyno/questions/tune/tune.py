@@ -33,10 +33,10 @@ from webdyno.measure.folder import HEAD_FILE, RunFolder
 from webdyno.measure.point import rng_of
 from webdyno.measure.session import rounds_are_over, with_seed
 from webdyno.measure.variant import SEED_BITS
-from webdyno.questions.tune.decide import gains_on_baseline
-from webdyno.questions.tune.search import (
+from webdyno.questions.tune.decide import (
     TriedSettings,
     best_of,
+    gains_on_baseline,
     key_of,
     next_settings,
     shares_of,
@@ -180,7 +180,6 @@ class Contender:
 
     @property
     def is_unfinished(self) -> bool:
-        """Whether its last batch was interrupted."""
         return bool(self.batches) and not rounds_are_over(self.batches[-1].data())
 
     def finish_batch(self, caller: Caller) -> bool:
@@ -316,11 +315,9 @@ class Tuning:
 
     @property
     def has_final(self) -> bool:
-        """Whether the final run has begun."""
         return (self.folder / FINAL / HEAD_FILE).exists()
 
     def tunings(self) -> list[TunedVariant]:
-        """Return what was found for each variant."""
         return [contender.summary() for contender in self.contenders]
 
     def times(self, time_s: float | None) -> TuningTimes:
