@@ -15,7 +15,7 @@ MOST_ROWS = 100
 """Rows of percentiles, statuses or errors that are kept of one output."""
 
 Figures = dict[str, Any]
-"""By the names of Output's attributes."""
+"""Attributes of Output by name."""
 Key = TypeVar("Key")
 Value = TypeVar("Value")
 
@@ -170,7 +170,7 @@ class Tool:
     (`took`, `asked`, `mean`, `min`, `max`, `connect_max`, `read`, `transfer`, `url`), or rows of a
     list: `percent` with `at` (a time with its unit), `status`, `error` or `part` with `count`."""
     loop: Loop | None = "closed"
-    """That of all its runs, unless its figures say otherwise."""
+    """The loop of all its runs, unless its figures say otherwise."""
     needed: tuple[str, ...] = ("requests", "throughput_rps")
     """Texts without which there is too little to speak of an output."""
     more: Callable[[Facts, Figures], Figures | None] = lambda *_: {}
@@ -178,7 +178,7 @@ class Tool:
     read_json: Callable[[Fields], Figures | None] | None = None
     """Gives the figures of its JSON; None when that is the JSON of something else."""
     bytes_step: int = 1024
-    """What kB is to it."""
+    """Bytes of its kB."""
     chatter: tuple[str, ...] = ()
     """Beginnings of lines that say nothing of use."""
     looks_like: str = ""
@@ -188,7 +188,8 @@ class Tool:
     only_first: str = ""
     """Regular expression of lines that stand nowhere but at the beginning."""
     restart: str = ""
-    """Where only some of the opening lines begin the next output, while one is under way: these."""
+    """Regular expression of lines that begin the next output while one is under way, where these
+    are fewer than the opening ones."""
     parts_after: str = ""
     """Name of the figure after which only parts of the same run follow."""
     repeats: bool = False

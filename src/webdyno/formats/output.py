@@ -86,7 +86,7 @@ class Output:
     rated_requests: int | None = None
     """Requests that the rate counts, where these are others: all that succeeded, or were sent."""
     first_counted: int | None = None
-    """The tool's most: statuses and times are of so many first requests, where there were more."""
+    """Statuses and times are of so many first requests, where there were more."""
     never_started: int | None = None
     """Requests that were asked for and never sent."""
     dropped: int | None = None

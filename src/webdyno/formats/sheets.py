@@ -22,7 +22,7 @@ AUTOBENCH_COLUMNS = {
 
 REDIS_PERCENTILES = {50.0: "p50_latency_ms", 95.0: "p95_latency_ms", 99.0: "p99_latency_ms"}
 SPELLINGS = {"#Samples": "# Samples", "Samples": "# Samples"}
-"""Of JMeter's dashboard, which leaves blanks out that its CSV has."""
+"""Columns of JMeter's dashboard -> the same in its CSV, which has blanks."""
 _PERCENT_COLUMN = re.compile(r"(\d{1,2}(?:\.\d{1,4})?)%(?: Line)?$")
 _RULE_LINE = re.compile(r"[-=+|:\s]+")
 

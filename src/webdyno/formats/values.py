@@ -20,7 +20,7 @@ COUNT = r"(?:[1-9]\d{0,2}(?:,\d{3}){1,6}|[1-9]\d{0,2}(?:\.\d{3}){1,6}|\d{1,20})"
 MOST_IN_TEXT = 1e20
 """No figure in a cell is larger, so that sums and products of them are numbers."""
 DIGITS = 21
-"""Which such a number has."""
+"""Most digits of such a number."""
 
 MOST = 1e15
 """No figure in JSON is larger; JSON would have `Infinity` as well."""

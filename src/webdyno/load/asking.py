@@ -11,9 +11,9 @@ from webdyno.load.loadgen import Loadgen
 
 LONGEST_S = 600.0
 MOST_RESPONSE_MIB = 256
-"""What is longer is an endless stream to the engine, no page."""
+"""A longer response counts as an endless stream to the engine."""
 MOST_WORDS = 200
-"""Most letters of a reason that are kept."""
+"""Most letters that are kept of a reason."""
 
 
 class NoResponse(Exception):  # noqa: N818 (it becomes a line of the pre-flight check)

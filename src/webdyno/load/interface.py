@@ -1,4 +1,4 @@
-"""What the lab asks of any load generator: one slot of load, and an account of what happened.
+"""What webdyno asks of any load generator: one slot of load, and an account of what happened.
 
 All of them are known by name: whatever a file of this package has as its PROGRAM, and what packages
 add that are installed next to webdyno.
@@ -55,7 +55,7 @@ class Expectation:
     """Text of the body, in which users' values are filled in; looked for under load where
     connections are users, else by the pre-flight check alone."""
     headers: Mapping[str, str] = field(default_factory=dict)
-    """By name: what headers match, which the pre-flight check looks at alone."""
+    """By name: a pattern of the header, which the pre-flight check alone looks at."""
     reads: int = 0
     """Rows of a database that the response is made of, by its site."""
     has_rules: bool = False
@@ -77,9 +77,9 @@ class Request:
     """All that are sent, the load's among them."""
     body: bytes | None = None
     weight: float = 1.0
-    """How often it is asked for, next to the others; with Zipf's law the order says that."""
+    """How often it is sent, relative to the others, unless their order says that (Zipf's law)."""
     endpoint: str | None = None
-    """Requests of one endpoint are said of apart from the others, where the generator can."""
+    """Requests of one endpoint are reported apart from the others, where the generator can."""
     events: EventFormat | None = None
     """The response is a stream of these, which are timed each."""
     flow: str | None = None
@@ -111,7 +111,7 @@ class Users:
     values: Mapping[str, Any]
     """In the form of the engine's contract."""
     key: str = ""
-    """Of the servers' start: users who have logged in there stay logged in."""
+    """Names the servers' start, after which users log in once."""
 
 
 Trouble = Literal[
@@ -177,11 +177,11 @@ class LoadOrder:
 
     id: str
     url: str
-    """What requests' paths are below: `http://127.0.0.1:8080`."""
+    """Base of the requests' paths: `http://127.0.0.1:8080`."""
     requests: tuple[Request, ...]
     load: Load
     duration_s: float
-    """Of the window that counts."""
+    """Length of the measurement window."""
     ramp_up_s: float = 0.0
     """Load before that window."""
     connection_ramp_s: float = 0.0

@@ -54,7 +54,7 @@ class StartedVariant(NamedTuple):
     facts: Mapping[str, str]
     """What the pre-flight check says of its services."""
     round_trip_s: float | None = None
-    """To the machine that it runs on, if that is another one that who calls vouches for."""
+    """To the machine that it runs on, where that is another one, which you vouch for."""
 
     @property
     def is_elsewhere(self) -> bool:
@@ -92,7 +92,7 @@ class LoadOutcome(NamedTuple):
 
     result: LoadResult
     use: ClientUse | None
-    """None where the servers' readings say of the client as well: they are on one host."""
+    """None where the servers' readings cover the client as well: they are on one host."""
 
 
 class Questions(NamedTuple):

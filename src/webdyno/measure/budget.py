@@ -41,7 +41,7 @@ USUAL = (0.1, 0.55, 0.02)
 WITHOUT_PILOT = (settings.RAMP_UP_S, settings.WINDOW_S, settings.WARMUP_S)
 
 TOLERANCE = 0.1
-"""By this share a point or a budget may be too short: estimates are no better."""
+"""Share by which a point or a budget may be too short: estimates are no better."""
 
 First = Mapping[str, Sequence[Level]]
 """The levels that matter most, by factor."""

@@ -133,7 +133,7 @@ class SearchLoads:
     settings: CapacitySettings
     times: SlotSettings
     position: int = 0
-    """Of the next one in the round."""
+    """Position of the next slot in the round."""
     tried: dict[str, list[Trial]] = field(default_factory=dict)
     starts: dict[str, int] = field(default_factory=dict)
     """How often a variant was started again."""

@@ -33,13 +33,13 @@ FIRST_SHARE = 0.8
 FIRST_STEP = 1.25
 """The first step away from what was tried; each further one is its square."""
 LOWEST_SHARE = 1e-3
-"""Of that beginning: where not even this passes, nothing does."""
+"""Share of that first rate: where not even this passes, nothing does."""
 LATE_AT, LATE_OVER = 4, 7.9
 """At so many rates, so many times apart from first to last, the load generator was too slow: what
 it can't offer in time then doesn't hang on the rate."""
 NEARBY = 0.1
-"""So far (ln) from what rounds before found a search begins at most, at random: where its bracket
-lies is a part of chance, and new in each round."""
+"""Largest distance (ln) of a search's beginning, drawn at random, from what rounds before found:
+where its bracket lies is new in each round."""
 MOST_UP, MOST_DOWN = 4.0, 2.0
 """The longest step away from what was tried."""
 SHORT = 0.25

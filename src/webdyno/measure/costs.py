@@ -19,17 +19,17 @@ COUNTED_ROUNDS = 3
 """In so many first ones instructions are counted: from one to the next these differ by far less
 than time does."""
 MOST_SETTLING_S = 1.0
-"""After the load, until work that was left over is done; what goes on then is no rest of it."""
+"""Longest wait after a load until the work that it left is done."""
 HELD = 256
-"""Connections: as many as servers hold by default; one may hold fewer."""
+"""Connections to hold: servers hold as many by default, though some hold fewer."""
 NOBODY_RPS = 0.001
 """The slowest arrival rate: evenly spaced, the first request is due after eight minutes."""
 ANSWER_WITHIN_S = 1.0
-"""What isn't answered by then is no connection that is held."""
+"""A connection is held where its request is answered by then."""
 OPENING_S = 0.5
-"""Until connections are open and the one request on each is answered."""
+"""Time until connections are open and the one request on each is answered."""
 READINGS = 10
-"""Of memory; those of the second half count."""
+"""Readings of memory; those of the second half count."""
 
 
 def count_instructions(

@@ -54,7 +54,7 @@ LIMIT_SHARE, FIRST_LOOK_SHARE = 1 / 5, 1 / 2
 """Of a time that is a limit: what pilots take together, so that nothing is looked at again or for
 longer that takes them beyond; and how much of a variant's part its first look takes at most."""
 LEAST_PIECE_S = 0.5
-"""However little that is."""
+"""Shortest first look, however little time there is."""
 FRESH_STARTS = 2
 """At most; a second one only where a change was seen late, and there is time for as long a look.
 docs/validation/coverage.md: what it is worth."""

@@ -34,7 +34,7 @@ MOST_CERTIFIED = 20
 
 PASSWORDS = re.compile(r"pass|pwd|secret|token|credential|pin$|otp|key", re.IGNORECASE)
 NAMES = re.compile(r"name|user|login|mail|account|phone|id$", re.IGNORECASE)
-"""Columns by which a user is called."""
+"""Columns that identify a user."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class PlannedVariant:
     asked: tuple[Request, ...]
     """What the load asks for, with the valid responses."""
     secrets: frozenset[str]
-    """What of it nothing on disk may show."""
+    """Values that nothing on disk may show."""
     memory_bytes: int | None
     cpus: float | None
     resets: bool = False

@@ -46,7 +46,7 @@ class PlannedSlot(NamedTuple):
     warmup_s: float = 0.0
     """Length of a warm-up, or of a burst of it."""
     pause_s: float = 0.0
-    """After it, before anything else is loaded."""
+    """Pause after it, before anything else is loaded."""
 
 
 def run_round(point: RunningPoint, number: int) -> None:

@@ -1,4 +1,4 @@
-"""Adjustments that are settings of a slot: what the lab changes by itself, and why.
+"""Adjustments that are settings of a slot: what webdyno changes by itself, and why.
 
 What would change the question (connections, arrival rate, keep-alive, a server's settings) is never
 touched, nor is what the user set. Each rule looks at one variant; a difference only says whether
@@ -29,13 +29,13 @@ WORTH_OF_RATIO = 1 / 6
 """… and so are those up to this share, in logarithms, of the ratio that is asked about: their
 bound, 2.25 times as large at most, leaves the verdict, and more than half of the ratio."""
 TRIES = 2
-"""So often a rule is adjusted; then its cause is another one."""
+"""Most adjustments for a rule: after that its cause is another one."""
 LONGER, LONGER_FOR_RESPONSES = 2.0, 4.0
 LONGEST_WINDOW_S = 60.0
 MOST_SLOTS = 16
 REST_S = 3.0
-"""So long servers may take in a round, each, to end what is left of their load; what they do after
-that is their own doing."""
+"""Time for each server in a round to end what is left of its load; what it does after that is its
+own doing."""
 
 
 def due_adjustment(data: PointData, used_s: float) -> AdjustmentRecord | None:

@@ -24,7 +24,7 @@ START_S, SLOT_OWN_S = 0.15, 0.08
 """Before any round: what it takes to stop a variant and to compare its responses, besides its start
 and its slots; and what a slot takes besides its load."""
 SEARCH_SHARE = 0.8
-"""Of a search that is loads, before any has shown it."""
+"""Estimate of the share of a search that is loads."""
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,9 @@ FIRST_AFTER_PILOT = 2
 Seen = TypeVar("Seen")
 
 WARMUP_S, RAMP_UP_S, WINDOW_S = 1.0, 0.0, 0.5
-"""Where nobody says and nothing is found."""
+"""Defaults where neither the user nor a pilot has any."""
 START_S = 0.125
-"""Of a fast variant in a round, about: start, stop and what lies between slots."""
+"""Estimate for a fast variant in a round: start, stop and what lies between slots."""
 SPARE_S = 0.35
 """For each variant: by so much the fewest rounds may take longer than its windows and `START_S` let
 expect, and still end in time; half of what their starts take, about."""
@@ -30,7 +30,7 @@ SHORT_WINDOW_S, LEAST_WINDOW_S = 0.6, 0.4
 `SHORTEST_WINDOW_S`, and longer ones have a reason."""
 BURSTS_IN_WINDOW = 20
 COUNTED_S = 0.3
-"""So long calls are counted at least, for thousands of requests to a fast server."""
+"""Least time to count calls in: thousands of requests to a fast server."""
 
 
 @derived

@@ -24,7 +24,7 @@ _COMMON_TIME = re.compile(
     rb"(\d\d)/([A-Z][a-z]{2})/(\d{4}):(\d\d):(\d\d):(\d\d)(\.\d{1,9})?(?: ([+-])(\d\d):?(\d\d))?"
 )
 _SMALLER_UNITS = ((1e11, 1.0), (1e14, 1e-3), (1e17, 1e-6), (1e20, 1e-9))
-"""Up to which number since 1970 a unit is meant: seconds, ms, µs, ns."""
+"""The largest number since 1970 for each unit: seconds, ms, µs, ns."""
 _STAMP = re.compile(
     rb"\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?"
 )
@@ -37,7 +37,7 @@ _OTHER_KEYS = {
     "upstream_service_time": 1e-3,
     "latency": 1.0,
 }
-"""Of Traefik, Envoy and Google, the server's own time before the request's; their units in s."""
+"""Keys of Traefik, Envoy and Google, the server's own time first; their units in s."""
 _MICROSECONDS = re.compile(rb"\d{1,10}")
 _TIMES = rb"\d{1,4}\.\d{3}(?:\d{3})?(?:(?:, | : )(?:\d{1,4}\.\d{3}|-))*"
 _SECONDS = re.compile(rb"(?:(?<=[ \"])|^)(" + _TIMES + rb')(?=[ "]|$)')

@@ -233,7 +233,7 @@ _ENVOY = re.compile(
 )
 _FIRST_QUOTED = re.compile(rb'\s*"([^"]*)"')
 MOST_WORDS = 64
-"""Before the time, from its end, that are looked at."""
+"""Most words before the time that are looked at, from its end."""
 _UVICORN = re.compile(rb"(?<!\S)(\S+):\d+ - " + QUOTED + rb" (\d{3})\b")
 _NEEDED = ("date", "time", "cs-method", "cs-uri-stem", "sc-status")
 READ = (

@@ -21,7 +21,7 @@ Whole = NDArray[np.int64]
 LONGEST_TARGET = 2_048
 MOST_NAMED = 5
 MOST_PATHS = 200_000
-"""Different ones; those that first come later are excluded, and counted."""
+"""Most distinct paths; further ones are excluded, and counted."""
 MOST_CLIENTS = 5_000_000
 UNREADABLE = "lines that are no request"
 SWITCHING, UPGRADED = 101, "that became WebSockets or another protocol"
@@ -36,7 +36,7 @@ NO_RESPONSE = frozenset({408, 444, 460, 499})
 PROBE, BODY = "health check", "has a body"
 BODIES = "with a body, which --bodies keep writes down"
 FEWEST = 20
-"""Requests of which something is said."""
+"""Fewest requests for a note about clients."""
 _PROBES = re.compile(
     rb"kube-probe|GoogleHC|ELB-HealthChecker|Consul Health Check|UptimeRobot|Pingdom"
     rb"|Blackbox Exporter|Envoy/HC",
@@ -59,7 +59,7 @@ class LogSelection:
     methods: Collection[str] = ("GET", "HEAD")
     from_s: float = 0.0
     to_s: float = float("inf")
-    """Since 1970; up to but not with this."""
+    """Since 1970; exclusive."""
 
 
 class RequestKey(NamedTuple):

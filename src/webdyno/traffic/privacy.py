@@ -32,7 +32,7 @@ _WORD = re.compile(r"[A-Za-z]*\d{0,4}|\d{1,6}[A-Za-z]{0,3}")
 """What stands between hyphens in a name that a person gave: a word, a number, `ipv6`, `4th`."""
 _PARTS_OF_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 FEWEST_LETTERS, LONGEST_WORD = 3, 24
-"""Of the words of a `camelCaseName`, on average; and of any word."""
+"""Letters of the words of a `camelCaseName`, on average, and of any word."""
 _ASSET = re.compile(r"\.(?:m?js|css|map|woff2?|ttf|svg|ico|wasm)", re.IGNORECASE)
 """Names of these have hashes that are nobody's."""
 _SESSION = re.compile(r".*(?:sess|sid|token|auth|key|ticket).*", re.IGNORECASE)

@@ -37,13 +37,13 @@ _ELSEWHERE = {
     b"LPKSHHRH": ("systemd's journal", "journalctl --file {0} -o cat | webdyno traffic -"),
     b"PAR1": ("Parquet", "duckdb writes its rows as JSON: COPY … TO 'log.json'"),
 }
-"""What is read after another program has made lines of it."""
+"""What another program has to turn into lines first."""
 LONGEST_LINE = 64 * 1024
 MOST_REQUESTS = 10_000_000
 MOST_USELESS_LINES, MOST_USELESS_BYTES = 1_000_000, 64 * 2**20
-"""At the beginning of a log, without any request, until it is given up."""
+"""How far a log is read without finding any request."""
 LINES_BETWEEN = 2**16
-"""From one word on how far it is to the next."""
+"""Lines from one progress report to the next."""
 _HAR = re.compile(rb'\s*\{\s*"log"\s*:\s*\{')
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 Progress = Callable[[str, int, int], None]

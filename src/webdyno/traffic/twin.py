@@ -31,7 +31,7 @@ MADE = "<?php require getenv('TWIN_APP') . '/page.php'; page({:g}, {});\n"
 _PLAIN = re.compile(r"(?:/[^/.{}\\\x00-\x1f\x7f][^/{}\\\x00-\x1f\x7f]*)+/?|/")
 """A path that every server answers with a file: nothing hidden, nothing empty."""
 DEAR_S, LONGEST_S = 0.002, 2.0
-"""Median times of a response beyond which it is no file, and up to which a twin imitates it."""
+"""Median response times from which it is no file, and up to which a twin imitates them."""
 NONE = np.zeros(0)
 FEWEST = 5
 """Responses of which a median is taken: one of a file that took long says nothing."""

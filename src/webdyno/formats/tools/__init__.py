@@ -16,7 +16,7 @@ READABLE = (
     "ab, artillery, autobench, autocannon, bombardier, Gatling, ghz, h2load, hey, httperf, "
     "JMeter, k6, Locust, oha, plow, redis-benchmark, rewrk, siege, vegeta, wrk, wrk2 and zrk"
 )
-"""All of them in words."""
+"""The names of all tools."""
 
 
 @cache

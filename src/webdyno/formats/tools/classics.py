@@ -31,7 +31,7 @@ AB_LABELS = {
     "Time per request": "[ms]",
     "Transfer rate": "[Kbytes/sec]",
 }
-"""The labels of its lines, and what a value of each looks like."""
+"""The labels of ab's lines, and what a value of each looks like."""
 
 AB_FIGURES = {
     "requests",
@@ -46,7 +46,7 @@ AB_FIGURES = {
 
 
 ABORTED = r"(?:apr_[a-z_]{1,40}(?:\(\))?: |Test aborted after ).{1,80}"
-"""What it prints when it ends before its time; then only the number of requests follows, if any."""
+"""What ab prints when it ends before its time; only the number of requests follows, if any."""
 
 
 def _ab(facts: Facts, figures: Figures) -> Figures | None:

@@ -132,7 +132,7 @@ PLOW = Tool(
 
 VEGETA_PERCENTILES = {50.0: "50th", 90.0: "90th", 95.0: "95th", 99.0: "99th"}
 NO_RESPONSE = "0"
-"""Its status code of a request without a response."""
+"""vegeta's status code of a request without a response."""
 
 _CODE = re.compile(r"(\d{1,3}):(\d{1,20})")
 

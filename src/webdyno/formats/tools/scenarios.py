@@ -108,7 +108,7 @@ GATLING = Tool(
 
 
 WHOLE_SECONDS_FROM = 60
-"""Below this a length that is cut to whole seconds says too little to be held against a rate."""
+"""JMeter cuts lengths to whole seconds; shorter ones are too inexact to compare with a rate."""
 JMETER_PERCENTILES = {90.0: "pct1ResTime", 95.0: "pct2ResTime", 99.0: "pct3ResTime"}
 
 

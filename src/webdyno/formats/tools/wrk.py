@@ -8,7 +8,7 @@ from webdyno.formats.facts import Facts, Figures, Tool, in_ms, non_2xx, patterns
 from webdyno.formats.values import Fields, as_count, as_float, url_figures
 
 PRECISE_THOUSANDS = 50
-"""It rounds counts to thousands: from so many on that is an error of 1 % at most."""
+"""autocannon rounds counts to thousands: from so many on that is an error of 1% at most."""
 
 BOX_PERCENTILES = {2.5: "p2_5", 50.0: "p50", 97.5: "p97_5", 99.0: "p99"}
 AUTOCANNON_PERCENTILES = {50.0: "p50", 90.0: "p90", 99.0: "p99", 99.9: "p99_9"}
