@@ -19,7 +19,7 @@ import stat
 import subprocess
 import tarfile
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from math import inf
 from pathlib import Path, PurePosixPath
@@ -166,8 +166,10 @@ def _fault(place: Path, home: Path) -> str | None:
     if not PLAIN.fullmatch(str(home)):
         return "has characters in its path that servers' configurations don't take"
     try:
-        if not _is_ours_or_free(home):
-            return f"has a {home.name} that belongs to another user"
+        with suppress(FileNotFoundError):  # it is made
+            status = home.lstat()
+            if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
+                return f"has a {home.name} that belongs to another user"
         if not os.access(place, os.W_OK | os.X_OK):
             return "can't be written to" if place.is_dir() else "is not a folder"
         if not all(path.stat().st_mode & stat.S_IXOTH for path in (place, *place.parents)):
@@ -184,14 +186,6 @@ def _fault(place: Path, home: Path) -> str | None:
     if system.f_bavail * system.f_frsize < LEAST_FREE_BYTES:
         return f"has less than {LEAST_FREE_BYTES // 2**20} MiB free"
     return None
-
-
-def _is_ours_or_free(home: Path) -> bool:
-    try:
-        status = home.lstat()
-    except FileNotFoundError:
-        return True
-    return stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid()
 
 
 @contextmanager
@@ -281,13 +275,13 @@ def take_back(source: Path, target: Path, user: ServerUser | None) -> None:
     Symbolic links stay links; modes stay, owners don't: all is ours. Raise OperationError for what
     is no file, folder or link.
     """
-    if _copy(source, target, user, ["."]):
+    if _copy(source, target, user):
         raise OperationError(f"can't copy {source}: it changed meanwhile")
 
 
 def copy_opened(folder: int, target: Path, user: ServerUser | None, most_bytes: int) -> None:
     """Copy an open folder that anybody may change, as `take_back`: at most so many bytes."""
-    if _copy(folder, target, user, ["."], most_bytes=most_bytes):
+    if _copy(folder, target, user, most_bytes=most_bytes):
         raise OperationError("it changed while it was copied")
 
 
@@ -300,7 +294,7 @@ def copy_readable(
     """
     excluded = [f"--exclude=./{name}" for name in without]
     options = ["--dereference", "--ignore-failed-read", "--anchored", "--no-wildcards", *excluded]
-    _copy(source, target, user, [*options, "."], links=False)
+    _copy(source, target, user, options, links=False)
 
 
 def copy_own(source: Path, target: Path) -> None:
@@ -321,7 +315,7 @@ def _copy(
     source: Path | int,
     target: Path,
     user: ServerUser | None,
-    what: list[str],
+    options: Sequence[str] = (),
     *,
     links: bool = True,
     most_bytes: float = inf,
@@ -332,7 +326,7 @@ def _copy(
     """
     is_open = isinstance(source, int)
     place = "." if is_open else str(source)
-    command = ["tar", "--create", "--hard-dereference", "--directory", place, *what]
+    command = ["tar", "--create", "--hard-dereference", "--directory", place, *options, "."]
     with tempfile.TemporaryFile() as said:
         with subprocess.Popen(
             command,
@@ -369,7 +363,9 @@ def unpack(archive: IO[bytes], target: Path, *, links: bool, most_bytes: float =
     unpacked_bytes = 0
     with tarfile.open(fileobj=archive, mode="r|") as members:
         for member in members:
-            path = target / _inside(member.name)
+            if member.name.startswith("/") or ".." in PurePosixPath(member.name).parts:
+                raise tarfile.ExtractError(f"{member.name} lies outside")
+            path = target / member.name
             unpacked_bytes += member.size
             if unpacked_bytes > most_bytes:
                 raise tarfile.ExtractError(f"it has more than {most_bytes:,} bytes")
@@ -390,13 +386,6 @@ def unpack(archive: IO[bytes], target: Path, *, links: bool, most_bytes: float =
             pass
     for path, goal in symbolic:
         path.symlink_to(goal)
-
-
-def _inside(name: str) -> PurePosixPath:
-    path = PurePosixPath(name)
-    if path.is_absolute() or ".." in path.parts:
-        raise tarfile.ExtractError(f"{name} lies outside")
-    return path
 
 
 def _write(content: IO[bytes], path: Path, mode: int) -> None:

@@ -13,7 +13,6 @@ from webdyno.core.format import count, duration
 from webdyno.core.metrics import CAPACITY
 from webdyno.core.records import SlotRecord
 from webdyno.core.registry import command
-from webdyno.core.service import Need
 from webdyno.core.stack import Site, Stack
 from webdyno.core.sweep import plan_points
 from webdyno.host.users import others_may_change
@@ -199,7 +198,7 @@ def state_that_stays(experiment: Experiment, catalogue: Catalogue) -> str | None
     lasting = [
         name
         for name, variant in experiment.variants.items()
-        if _keeps_state(catalogue, variant.stack)
+        if _keeps_state(catalogue.stack(variant.stack))
     ]
     if not lasting:
         return None
@@ -210,8 +209,7 @@ def state_that_stays(experiment: Experiment, catalogue: Catalogue) -> str | None
     )
 
 
-def _keeps_state(catalogue: Catalogue, name: str) -> bool:
-    stack = catalogue.stack(name)
+def _keeps_state(stack: Stack) -> bool:
     front = stack.services[stack.front].service
     begins_again = front.initialise or any(
         service.service.data for service in stack.services.values()
@@ -253,7 +251,10 @@ def _provide(
     stacks, sites = _named_parts(there, catalogue)
     generators = [program(name) for name in dict.fromkeys(each.generator for each in there)]
     tools = [need for its in generators if (need := its.need)]
-    tools += [need for each in there for need in _needs_of_settings(each, catalogue)]
+    for each in there:  # what servers need because of settings, or of the protocol they speak
+        for _, _, role in _roles(each, catalogue):
+            needs = needs_of(role).values()
+            tools += [need for need in needs if need.when and not need.optional]
     on_hosts = experiment.testbed.kind == "cluster"
     refuse_other_machines(stacks, caller, anywhere=on_hosts)
     vouched = vouched_targets(stacks, sites, caller)
@@ -300,12 +301,6 @@ def _named_parts(
     stacks = dict.fromkeys(stack for stack, _ in variants)
     sites = dict.fromkeys(site for _, site in variants)
     return [*map(catalogue.stack, stacks)], [*map(catalogue.site, sites)]
-
-
-def _needs_of_settings(experiment: Experiment, catalogue: Catalogue) -> Iterator[Need]:
-    """What servers need because of settings, or of the protocol that they are asked in."""
-    for _, _, role in _roles(experiment, catalogue):
-        yield from (need for need in needs_of(role).values() if need.when and not need.optional)
 
 
 def _refuse_open_ports(experiment: Experiment, catalogue: Catalogue) -> None:
