@@ -252,7 +252,6 @@ def _unknown_options(words: list[str], known: set[str]) -> tuple[str, ...]:
 
 
 def _attribute(name: str, option: str, value: str) -> dict[str, Any]:
-    """Return what an option says, under the name of Command's attribute."""
     if name == "minutes":
         match = _DURATION.match(value)
         unit = (match[2] or "").lower() if match else ""

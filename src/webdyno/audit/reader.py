@@ -141,7 +141,6 @@ class AuditedText:
 
     @property
     def web_outputs(self) -> Iterator[Output]:
-        """Outputs about HTTP."""
         return (each for each in self.of(Output) if each.tool != "redis-benchmark")
 
 
@@ -276,7 +275,6 @@ class _Reader:
             self.its_command, self.command = self.command, None
 
     def _with_command(self, output: Output) -> Output:
-        """Add to an output what only its command line says."""
         command = self.its_command
         since = command.line if command else output.first_line - NEAR_LINES
         if self.interrupted_in and since < self.interrupted_in <= output.last_line:

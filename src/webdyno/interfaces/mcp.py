@@ -116,7 +116,6 @@ def answer_of(result: Result) -> Answer:
 
 
 def answer_in(folder: Path) -> Answer:
-    """Return the answer of a run's folder."""
     try:
         return answer_of(open_run(folder))
     except (UserError, OperationError) as error:

@@ -2,14 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from webdyno.audit.prose import (
-    RAN_OUT,
-    ClientCpu,
-    CountedLoop,
-    PageCache,
-    PipelineDepth,
-    RanOut,
-)
+from webdyno.audit.prose import RAN_OUT, ClientCpu, CountedLoop, PageCache, PipelineDepth, RanOut
 from webdyno.audit.reader import AuditedText
 from webdyno.audit.rules import Violation, numeral, rule
 from webdyno.audit.rules.under_way import THINKING

@@ -145,7 +145,6 @@ def _name(column: TextColumn) -> str:
 
 
 def _both_ways(document: AuditedText) -> Iterator[TextTable]:
-    """Return the tables, and those whose rows are quantities with their columns as rows."""
     for table in document.of(TextTable):
         yield table
         if any(map(_FAILURES.search, table.columns[0].cells)):

@@ -208,11 +208,7 @@ def run_length(output: Output) -> Iterator[Violation]:
         yield Violation(output.where("duration_s"), what, serious=serious)
 
 
-@rule(
-    "rate-missed",
-    why=_MISSED,
-    instead=_LESS,
-)
+@rule("rate-missed", why=_MISSED, instead=_LESS)
 def rate_missed(output: Output) -> Iterator[Violation]:
     asked, got = output.demanded_rps, output.throughput_rps
     calls = output.command.calls_per_connection if output.command else None

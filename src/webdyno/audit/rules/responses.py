@@ -126,11 +126,7 @@ def failed_checks(output: Output) -> Iterator[Violation]:
     yield Violation(output.where("failed_checks"), what, failed > TOLERATED * checks)
 
 
-@rule(
-    "unchecked-status",
-    why="An error page is counted like the page.",
-    instead=f"{CHECKED}.",
-)
+@rule("unchecked-status", why="An error page is counted like the page.", instead=f"{CHECKED}.")
 def unchecked_status(output: Output) -> Iterator[Violation]:
     if output.tool == "rewrk" and output.requests:
         what = "rewrk looks at no status: whether these responses were the page isn't known"
@@ -336,10 +332,4 @@ RULES = (
     sweep_errors,
 )
 
-SAMPLE_RULES = (
-    thin_tail,
-    closed_loop,
-    short_run,
-    few_rate_samples,
-    only_throughput,
-)
+SAMPLE_RULES = (thin_tail, closed_loop, short_run, few_rate_samples, only_throughput)

@@ -76,9 +76,7 @@ def too_many_under_way(output: Output) -> Iterator[Violation]:
     if under_way is not None and under_way > MOST * output.most_under_way + 1:
         what = f"throughput × latency is {numeral(under_way)} requests under way at once, over "
         yield Violation(
-            output.where("mean_ms"),
-            what + _connections(output),
-            serious=not _unsure(output),
+            output.where("mean_ms"), what + _connections(output), serious=not _unsure(output)
         )
 
 
@@ -181,9 +179,6 @@ _TIME_UNIT = re.compile(r"(?:^|[^a-zµ])(ms|us|µs|s)\b(?!/)")
 _GROUPED = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d{1,9})?\s?[kKM]?$")
 _NUMBER = re.compile(r"(\d{1,12}(?:\.\d{1,9})?)\s?([kKM]?)$")
 
-OUTPUT_RULES = (
-    too_many_under_way,
-    too_few_under_way,
-)
+OUTPUT_RULES = (too_many_under_way, too_few_under_way)
 
 DOCUMENT_RULES = (too_few_in_tables,)

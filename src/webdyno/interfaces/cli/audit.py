@@ -87,7 +87,6 @@ def audit(
 
 
 def _nothing_to_judge(audit: "Audit") -> str | None:
-    """Return why there is nothing to show; None when there is."""
     if audit.warnings or audit.outputs or len(audit.read) > len(audit.commands):
         return None
     if audit.not_read:

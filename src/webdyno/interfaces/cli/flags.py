@@ -45,8 +45,7 @@ FailIf = Annotated[
     Sequence[str], flag("LIMIT: such as 'p99 > +5%': exit 4, or 5 if inconclusive.", "--fail-if")
 ]
 Report = Annotated[
-    bool,
-    Parameter(name="--report", negative="--no-report", help="Write report.html at the end."),
+    bool, Parameter(name="--report", negative="--no-report", help="Write report.html at the end.")
 ]
 Format = Annotated[str, flag("FORMAT: text or json", "--format")]
 ExplainToo = Annotated[bool, flag("Find the bottleneck of each afterwards.", "--explain")]

@@ -125,11 +125,7 @@ def _show(app: "FoundApp") -> None:
 
 
 def _try_app(
-    app: "FoundApp",
-    folder: Path,
-    repository: "Repository | None",
-    paths: Sequence[str],
-    yes: bool,
+    app: "FoundApp", folder: Path, repository: "Repository | None", paths: Sequence[str], yes: bool
 ) -> "FirstTry | None":
     """Start it once; None where that can't be done here. Raise OperationError if it fails."""
     from webdyno.interfaces.cli.progress import at_terminal

@@ -207,7 +207,6 @@ def load(
 
 
 def _limit(flag: str, text: str) -> str:
-    """Return a limit; raise UserError where it is none."""
     match = LIMIT.fullmatch(text)
     if match is None or (match[4] and match[1] not in SHARES):
         relative = ": there is no baseline here" if "%" in text else ""

@@ -78,13 +78,11 @@ class LiveProgress(LineProgress):
         )
 
     def __enter__(self) -> Self:
-        """Begin to draw."""
         super().__enter__()
         self._live.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Take the live view away."""
         self._live.stop()
 
     def pilot_begins(self, point: Point, variant: str) -> None:
@@ -184,7 +182,6 @@ class LiveView:
         )
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Draw."""
         yield from self._lines(min(options.max_width, WIDTH))
 
     def _lines(self, width: int) -> Iterator[Table | Text]:

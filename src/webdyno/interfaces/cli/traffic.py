@@ -222,7 +222,6 @@ def _moment(flag: str, given: str | None, unless: float) -> float:
 
 @contextmanager
 def _reading_progress() -> Iterator[Callable[[str, int, int], None]]:
-    """Show on a terminal how far reading is."""
     from webdyno.core.format import count, number
     from webdyno.media.console import plain_console
 

@@ -180,7 +180,6 @@ class CallOptions:
         return None if output is None else Path(output)
 
     def arrange(self, systems: Sequence[str], more: CommandLine = NOTHING_MORE) -> Arrangement:
-        """Make the experiment of systems, the baseline first."""
         return arrange(systems, self.systems, self.catalogue, self.caller, more)
 
     def measure(self, asked: Arrangement) -> Result:
@@ -244,7 +243,6 @@ def _to_standard_error(text: str) -> None:
 
 
 def _overrides(options: Mapping[str, Any], caller: Caller) -> Iterator[Override]:
-    """Return what the options set, each with what to call it."""
     if (time := options.get("time")) is not None:
         yield from time_limit(time, caller.spelled("--time", time))
     for key, value in options.get("settings", {}).items():
@@ -266,7 +264,6 @@ def _key(key: str, flag: str) -> KeyPath:
 def _source(
     experiment: str | Path | Mapping[str, Any] | Experiment, catalogue: Catalogue
 ) -> tuple[str, Source]:
-    """Return a name for the run, and where its experiment comes from."""
     if isinstance(experiment, str | Path):
         return Path(experiment).stem, TomlFile(catalogue.experiment_file(str(experiment)))
     if isinstance(experiment, Experiment):

@@ -47,7 +47,6 @@ class Rows(list[Row]):
         return pandas.DataFrame.from_records(list(self))
 
     def _repr_html_(self) -> str:
-        """Show it in a notebook."""
         from webdyno.media.page import table_html
 
         return table_html(self)
@@ -81,7 +80,6 @@ class Chart:
         return path
 
     def _repr_svg_(self) -> str:
-        """Show it in a notebook."""
         return self.svg
 
 
@@ -246,7 +244,6 @@ class Result:
         return f"<{type(self).__name__} {self.path}: {self.headline}>"
 
     def _repr_html_(self) -> str:
-        """Show the answer in a notebook: headline, ratios, the chart of them."""
         from webdyno.media.page import answer_html
         from webdyno.report.words import SIGNS
 
@@ -314,7 +311,6 @@ class GateResult:
         return Rows(map(_claim_row, self.judgement.claims))
 
     def _repr_html_(self) -> str:
-        """Show the answer in a notebook."""
         from webdyno.media.page import answer_html
 
         return answer_html(f"{self.answer}: {self.headline}", self.claims())
@@ -368,7 +364,6 @@ def _claim_row(claim: GateClaim) -> Row:
 
 
 def _ends_of(name: str, interval: Interval | None) -> Row:
-    """Return the columns of an interval."""
     if interval is None:
         return {name: None, "low": None, "high": None, "confidence": None}
     return {

@@ -166,7 +166,6 @@ class _Reports:
         self._outside = templates_of("webdyno.interfaces.ui").get_template("outside.html")
 
     def message(self, said: str, status: int) -> Response:
-        """Show what is wrong."""
         return HTMLResponse(self._outside.render(said=said), status)
 
     async def report(self, request: Request) -> Response:
@@ -199,7 +198,6 @@ class _Pages:
         return HTMLResponse(made, status)
 
     def message(self, said: str, status: int) -> Response:
-        """Show what is wrong."""
         return self._page("message.html", status, said=said)
 
     async def list(self, _: Request) -> Response:

@@ -60,11 +60,9 @@ class Addresses:
         return f"/{REPORT}/{self._seal(name)}/{quote(name)}"
 
     def holds_token(self, path: str) -> bool:
-        """Whether a path is that of a page."""
         return _same(path.removeprefix("/").partition("/")[0], self._token)
 
     def is_sealed(self, seal: str, name: str) -> bool:
-        """Whether a seal is that of a run's report."""
         return _same(seal, self._seal(name))
 
     def _seal(self, name: str) -> str:
@@ -86,7 +84,6 @@ class Guard:
         self._hosts = {f"127.0.0.1:{port}", f"localhost:{port}"}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer, or hand on what may pass."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -119,7 +116,6 @@ class _Sending:
         self.has_begun = False
 
     async def __call__(self, message: Message) -> None:
-        """Send a part of it."""
         if message["type"] == "http.response.start":
             self.has_begun = True
             headers = MutableHeaders(scope=message)
