@@ -28,16 +28,23 @@ class AuditRule(Generic[Evidence]):
     instead: str
     """How to measure it, with the command."""
 
-    def also(self, check: Callable[[Other], Iterator[Violation]]) -> "AuditRule[Other]":
-        """Make the same rule of another check."""
-        return AuditRule(self.name, check, self.why, self.instead)
+    def also(
+        self, rules: "list[AuditRule[Other]]"
+    ) -> "Callable[[Callable[[Other], Iterator[Violation]]], AuditRule[Other]]":
+        """Add the same rule, checked by another function, to some rules."""
+        return rule(rules, self.name, why=self.why, instead=self.instead)
 
 
 def rule(
-    name: str, *, why: str, instead: str
+    rules: list[AuditRule[Evidence]], name: str, *, why: str, instead: str
 ) -> Callable[[Callable[[Evidence], Iterator[Violation]]], AuditRule[Evidence]]:
-    """Make a rule of the function that checks it."""
-    return lambda check: AuditRule(name, check, why, instead)
+    """Add a rule to some rules: the function that checks it becomes the rule."""
+
+    def add(check: Callable[[Evidence], Iterator[Violation]]) -> AuditRule[Evidence]:
+        rules.append(AuditRule(name, check, why, instead))
+        return rules[-1]
+
+    return add
 
 
 def numeral(value: float, digits: int = 3) -> str:

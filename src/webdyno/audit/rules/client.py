@@ -4,9 +4,12 @@ from collections.abc import Iterator, Mapping
 
 from webdyno.audit.prose import RAN_OUT, ClientCpu, CountedLoop, PageCache, PipelineDepth, RanOut
 from webdyno.audit.reader import AuditedText
-from webdyno.audit.rules import Violation, numeral, rule
+from webdyno.audit.rules import AuditRule, Violation, numeral, rule
 from webdyno.audit.rules.under_way import THINKING
 from webdyno.formats.output import Command, Output
+
+OUTPUT_RULES: list[AuditRule[Output]] = []
+DOCUMENT_RULES: list[AuditRule[AuditedText]] = []
 
 FEW_PER_CONNECTION = 20
 """Requests per connection below which most of a run is its start and its end."""
@@ -36,6 +39,61 @@ def _few_per_connection(requests: int, connections: int, what: str) -> str | Non
 
 
 @rule(
+    OUTPUT_RULES,
+    "client-limit",
+    why="The load that was requested was never put on the server: these requests were not "
+    "sent, and the rest is what the client could do.",
+    instead="Keep connections open (webdyno load URL --keepalive always), add addresses to "
+    "connect from (--source ADDRESS) for ports, and raise `ulimit -n` for descriptors.",
+)
+def client_limit(output: Output) -> Iterator[Violation]:
+    line = output.where("out_of_descriptors", "failed", "gave_up", "by_status")
+    for what, count in ran_out(output).items():
+        times = f" {numeral(count)} times" if count > 1 else ""
+        yield Violation(line, f"the client ran out of {what}{times}")
+
+
+@rule(
+    OUTPUT_RULES,
+    "first-million",
+    why="What came later is in the throughput alone: a server that broke in the last minute "
+    "looks well.",
+    instead="webdyno load URL -c 64 --time 30s counts each response, whatever their number.",
+)
+def first_million(output: Output) -> Iterator[Violation]:
+    if not output.first_counted or not output.requests:
+        return
+    what = f"{output.tool} keeps the first {numeral(output.first_counted)} responses of "
+    what += f"{numeral(output.requests)}: statuses and percentiles are of those, and its average "
+    what += f"and size are {numeral(output.requests / output.first_counted)} times too large"
+    yield Violation(output.where("by_status"), what, serious=False)
+
+
+@rule(
+    OUTPUT_RULES,
+    "other-command",
+    why="The output isn't of this command, so its settings aren't known; they were not used.",
+    instead="Keep command and output together: webdyno run keeps every setting in the run's "
+    "folder.",
+)
+def other_command(output: Output) -> Iterator[Violation]:
+    command = output.other_command
+    if not command:
+        return
+    if command.concurrency and output.concurrency and command.concurrency != output.concurrency:
+        asks = f"{numeral(command.concurrency)} connections"
+        has = f"{numeral(output.concurrency)}"
+        line = output.where("concurrency")
+    else:
+        asks = f"{numeral(command.requests or 0)} requests"
+        has = f"{numeral(output.requests or 0)}"
+        line = output.where("requests")
+    what = f"the command in line {command.line} asks for {asks}, and the output has {has}"
+    yield Violation(line, what, serious=False)
+
+
+@rule(
+    OUTPUT_RULES,
     "few-requests-per-connection",
     why="Most of the run is opening connections and waiting for the last ones; queues, caches "
     "and worker processes never get to a steady state.",
@@ -52,6 +110,7 @@ def few_requests_per_connection(output: Output) -> Iterator[Violation]:
 
 
 @rule(
+    OUTPUT_RULES,
     "pipelining",
     why="Browsers and HTTP clients wait for a response before they ask again. Many requests in one "
     "packet cost a server far less, so the rate is one that no user sees.",
@@ -69,6 +128,7 @@ def pipelining(output: Output) -> Iterator[Violation]:
 
 
 @rule(
+    OUTPUT_RULES,
     "keepalive-refused",
     why="ab speaks HTTP/1.0: a response without Content-Length ends with its connection, so a "
     "dynamic page pays for a new connection each time and a static one doesn't.",
@@ -84,6 +144,7 @@ def keepalive_refused(output: Output) -> Iterator[Violation]:
 
 
 @rule(
+    OUTPUT_RULES,
     "syn-retransmission",
     why="The server's queue for new connections was full (or packets were lost), and the "
     "kernel's timer is in the figures: mean, p99 and rate are about the queue's length.",
@@ -105,6 +166,7 @@ def syn_retransmission(output: Output) -> Iterator[Violation]:
 
 
 @rule(
+    OUTPUT_RULES,
     "one-at-a-time",
     why="The next connection begins when the last has ended. That says how long one client "
     "waits, and nothing of many clients at once.",
@@ -141,83 +203,7 @@ def ran_out(output: Output) -> Mapping[str, int]:
     return counts
 
 
-@rule(
-    "client-limit",
-    why="The load that was requested was never put on the server: these requests were not "
-    "sent, and the rest is what the client could do.",
-    instead="Keep connections open (webdyno load URL --keepalive always), add addresses to "
-    "connect from (--source ADDRESS) for ports, and raise `ulimit -n` for descriptors.",
-)
-def client_limit(output: Output) -> Iterator[Violation]:
-    line = output.where("out_of_descriptors", "failed", "gave_up", "by_status")
-    for what, count in ran_out(output).items():
-        times = f" {numeral(count)} times" if count > 1 else ""
-        yield Violation(line, f"the client ran out of {what}{times}")
-
-
-@client_limit.also
-def client_limit_in_logs(document: AuditedText) -> Iterator[Violation]:
-    """k6 and siege log errors next to their outputs; a proxy may say the same."""
-    if any(True for _ in document.web_outputs):
-        for seen in document.of(RanOut):
-            yield Violation(seen.line, f"somebody ran out of {seen.what}", serious=False)
-
-
-@rule(
-    "first-million",
-    why="What came later is in the throughput alone: a server that broke in the last minute "
-    "looks well.",
-    instead="webdyno load URL -c 64 --time 30s counts each response, whatever their number.",
-)
-def first_million(output: Output) -> Iterator[Violation]:
-    if not output.first_counted or not output.requests:
-        return
-    what = f"{output.tool} keeps the first {numeral(output.first_counted)} responses of "
-    what += f"{numeral(output.requests)}: statuses and percentiles are of those, and its average "
-    what += f"and size are {numeral(output.requests / output.first_counted)} times too large"
-    yield Violation(output.where("by_status"), what, serious=False)
-
-
-@rule(
-    "other-command",
-    why="The output isn't of this command, so its settings aren't known; they were not used.",
-    instead="Keep command and output together: webdyno run keeps every setting in the run's "
-    "folder.",
-)
-def other_command(output: Output) -> Iterator[Violation]:
-    command = output.other_command
-    if not command:
-        return
-    if command.concurrency and output.concurrency and command.concurrency != output.concurrency:
-        asks = f"{numeral(command.concurrency)} connections"
-        has = f"{numeral(output.concurrency)}"
-        line = output.where("concurrency")
-    else:
-        asks = f"{numeral(command.requests or 0)} requests"
-        has = f"{numeral(output.requests or 0)}"
-        line = output.where("requests")
-    what = f"the command in line {command.line} asks for {asks}, and the output has {has}"
-    yield Violation(line, what, serious=False)
-
-
-@rule(
-    "unread-option",
-    why="It may change what is sent, how fast, or over how many connections. This was not "
-    "looked at, and what depends on it is no more than a note.",
-    instead="webdyno load URL -c 64 --time 30s --format json writes down every setting.",
-)
-def unread_option(document: AuditedText) -> Iterator[Violation]:
-    joined = (each.command for each in document.of(Output))
-    for command in sorted(
-        (*filter(None, joined), *document.of(Command)), key=lambda each: each.line
-    ):
-        if command.unread:
-            options = ", ".join(f"`{option}`" for option in command.unread)
-            what = f"{options} of {command.tool}: not known here"
-            yield Violation(command.line, what, serious=False, tool=command.tool)
-
-
-@few_requests_per_connection.also
+@few_requests_per_connection.also(DOCUMENT_RULES)
 def few_requests_in_commands(document: AuditedText) -> Iterator[Violation]:
     for command in document.of(Command):
         if command.requests and command.concurrency:
@@ -227,7 +213,7 @@ def few_requests_in_commands(document: AuditedText) -> Iterator[Violation]:
                 yield Violation(command.line, what, tool=command.tool)
 
 
-@pipelining.also
+@pipelining.also(DOCUMENT_RULES)
 def pipelining_in_commands(document: AuditedText) -> Iterator[Violation]:
     for command in document.of(Command):
         if (command.pipelining or 1) > 1 and command.tool != "redis-benchmark":
@@ -238,7 +224,7 @@ def pipelining_in_commands(document: AuditedText) -> Iterator[Violation]:
         yield Violation(setting.line, what)
 
 
-@one_at_a_time.also
+@one_at_a_time.also(DOCUMENT_RULES)
 def one_at_a_time_in_commands(document: AuditedText) -> Iterator[Violation]:
     """Without a rate httperf opens a connection when the last one is done."""
     for command in document.of(Command):
@@ -250,6 +236,7 @@ def one_at_a_time_in_commands(document: AuditedText) -> Iterator[Violation]:
 
 
 @rule(
+    DOCUMENT_RULES,
     "different-loops",
     why="The programs that are compared don't do the same work.",
     instead="webdyno compare node nginx-phpfpm --site spin has both count equally far.",
@@ -267,6 +254,7 @@ def different_loops(document: AuditedText) -> Iterator[Violation]:
 
 
 @rule(
+    DOCUMENT_RULES,
     "one-url-from-a-cache",
     why="After the first request the page comes from memory: that measures the cache's best "
     "case, without the application and without a miss.",
@@ -288,6 +276,7 @@ def one_url_from_a_cache(document: AuditedText) -> Iterator[Violation]:
 
 
 @rule(
+    DOCUMENT_RULES,
     "busy-client",
     why="The client was saturated (httperf always takes what it can get): the rate may be "
     "the client's, and what it took the server lacked.",
@@ -301,24 +290,27 @@ def busy_client(document: AuditedText) -> Iterator[Violation]:
             yield Violation(seen.line, what, tool=seen.tool)
 
 
-OUTPUT_RULES = (
-    client_limit,
-    first_million,
-    other_command,
-    few_requests_per_connection,
-    pipelining,
-    keepalive_refused,
-    syn_retransmission,
-    one_at_a_time,
-)
+@client_limit.also(DOCUMENT_RULES)
+def client_limit_in_logs(document: AuditedText) -> Iterator[Violation]:
+    """k6 and siege log errors next to their outputs; a proxy may say the same."""
+    if any(True for _ in document.web_outputs):
+        for seen in document.of(RanOut):
+            yield Violation(seen.line, f"somebody ran out of {seen.what}", serious=False)
 
-DOCUMENT_RULES = (
-    few_requests_in_commands,
-    pipelining_in_commands,
-    one_at_a_time_in_commands,
-    different_loops,
-    one_url_from_a_cache,
-    busy_client,
-    client_limit_in_logs,
-    unread_option,
+
+@rule(
+    DOCUMENT_RULES,
+    "unread-option",
+    why="It may change what is sent, how fast, or over how many connections. This was not "
+    "looked at, and what depends on it is no more than a note.",
+    instead="webdyno load URL -c 64 --time 30s --format json writes down every setting.",
 )
+def unread_option(document: AuditedText) -> Iterator[Violation]:
+    joined = (each.command for each in document.of(Output))
+    for command in sorted(
+        (*filter(None, joined), *document.of(Command)), key=lambda each: each.line
+    ):
+        if command.unread:
+            options = ", ".join(f"`{option}`" for option in command.unread)
+            what = f"{options} of {command.tool}: not known here"
+            yield Violation(command.line, what, serious=False, tool=command.tool)

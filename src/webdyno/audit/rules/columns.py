@@ -6,9 +6,11 @@ from itertools import combinations, pairwise
 from statistics import median
 
 from webdyno.audit.reader import AuditedText
-from webdyno.audit.rules import Violation, numeral, rule
+from webdyno.audit.rules import AuditRule, Violation, numeral, rule
 from webdyno.audit.tables import TextColumn, TextTable, as_number
 from webdyno.formats.output import Output
+
+RULES: list[AuditRule[AuditedText]] = []
 
 DIFFERENT = 1.2
 """Ratio of bytes per response from which two columns count as different documents."""
@@ -48,111 +50,7 @@ def _copies(before: TextTable, table: TextTable) -> list[TextColumn]:
 
 
 @rule(
-    "copied-column",
-    why="Two quantities are never equal to the last digit in every row: one column was "
-    "pasted over, and what it should have shown is lost.",
-    instead=_KEEP,
-)
-def copied_between_tables(document: AuditedText) -> Iterator[Violation]:
-    for before, table in _nearby(document):
-        for column in _copies(before, table):
-            what = f"column {_name(column)} has the same {numeral(len(column.cells))} figures as "
-            what += f"in the table in line {before.first_line}"
-            yield Violation(table.first_line, what)
-
-
-@rule(
-    "copied-column",
-    why="Two measurements are never equal to the last digit in every row: one was pasted over.",
-    instead=_KEEP,
-)
-def copied_within_table(document: AuditedText) -> Iterator[Violation]:
-    for table in document.of(TextTable):
-        for a, b in combinations(table.measured_columns, 2):
-            if a.values == b.values and not _both_count(a, b):
-                what = f"columns {_name(a)} and {_name(b)} have the same "
-                yield Violation(table.first_line, f"{what}{numeral(len(a.cells))} figures")
-
-
-def _both_count(a: TextColumn, b: TextColumn) -> bool:
-    """Whether both count the same requests: sent and received ones, say, of which none failed."""
-    return all(
-        each.is_counted and (not each.heading or _COUNT.search(each.heading)) for each in (a, b)
-    )
-
-
-def _rate_and_speed(document: AuditedText) -> Iterator[tuple[TextTable, TextTable]]:
-    """Return pairs of tables: requests per second, and kilobytes per second, of the same rows."""
-    for before, table in _nearby(document):
-        if {before.unit, table.unit} == {"rps", "kib_s"}:
-            yield (before, table) if before.unit == "rps" else (table, before)
-
-
-def _sizes(rates: TextTable, speeds: TextTable) -> dict[str, float]:
-    """Bytes of a response by column, from kilobytes and requests per second; no copied columns."""
-    copied = {column.heading for column in _copies(rates, speeds)}
-    sizes = {}
-    for column in rates.measured_columns:
-        speed = next((each for each in speeds.columns if each.heading == column.heading), None)
-        if speed is None or column.heading in copied or not column.heading:
-            continue
-        pairs = zip(speed.values, column.values, strict=True)
-        rows = [1024 * kib / rps for kib, rps in pairs if kib and rps]
-        # One document has one size whatever the load; where it hasn't, it isn't that table.
-        if rows and max(rows) < DIFFERENT * min(rows):
-            sizes[column.heading] = median(rows)
-    return sizes
-
-
-@rule(
-    "different-documents",
-    why="The columns are about documents of different size: their throughputs can't be compared.",
-    instead=_SAME_DOCUMENT,
-)
-def documents_differ_by_column(document: AuditedText) -> Iterator[Violation]:
-    for rates, speeds in _rate_and_speed(document):
-        for (a, a_bytes), (b, b_bytes) in pairwise(_sizes(rates, speeds).items()):
-            if max(a_bytes, b_bytes) > DIFFERENT * min(a_bytes, b_bytes):
-                what = f"KB/s ÷ requests/s is {numeral(a_bytes)} bytes per response for “{a}” and "
-                what += f"{numeral(b_bytes)} for “{b}” (tables in lines {speeds.first_line} and "
-                yield Violation(rates.first_line, f"{what}{rates.first_line})")
-
-
-@rule(
-    "error-page-column",
-    why="The whole column seems to have measured the error page.",
-    instead="webdyno load URL --expect-status 200 --fail-if 'failures > 0' notices at once.",
-)
-def error_page_column(document: AuditedText) -> Iterator[Violation]:
-    failing = [
-        output
-        for output in document.of(Output)
-        if output.non_2xx and output.requests and output.non_2xx > 0.9 * output.requests
-    ]
-    for rates, speeds in _rate_and_speed(document):
-        for name, size in _sizes(rates, speeds).items():
-            for output in failing:
-                page = output.response_bytes or 0
-                if abs(size - page) <= ERROR_PAGE_SIZE * page:
-                    what = f"“{name}” has {numeral(size)} bytes per response, like the run in line "
-                    what += f"{output.first_line} that got nothing but error pages "
-                    yield Violation(rates.first_line, f"{what}({numeral(page)})")
-                    break
-
-
-def _name(column: TextColumn) -> str:
-    return f"“{column.heading}”" if column.heading else "without a heading"
-
-
-def _both_ways(document: AuditedText) -> Iterator[TextTable]:
-    for table in document.of(TextTable):
-        yield table
-        if any(map(_FAILURES.search, table.columns[0].cells)):
-            turned = table.with_rows_as_columns()
-            yield from [turned] if turned else []
-
-
-@rule(
+    RULES,
     "failures-column",
     why="Failed requests are cheap or late, and the row's throughput and latency are of what "
     "is left.",
@@ -208,6 +106,7 @@ def _share(
 
 
 @rule(
+    RULES,
     "status-column",
     why="Error pages are short and cheap: the times in these rows are theirs, not the page's.",
     instead="webdyno load URL --expect-status 200 --fail-if 'failures > 0' notices at once.",
@@ -226,6 +125,7 @@ def status_column(document: AuditedText) -> Iterator[Violation]:
 
 
 @rule(
+    RULES,
     "different-documents",
     why="The rows are about responses of different size: their throughputs can't be compared.",
     instead=_SAME_DOCUMENT,
@@ -295,12 +195,111 @@ _STATUS = re.compile(
     r"^(?:http[ _-]?)?(?:status|response)?[ _-]?(?:status|code)(?:[ _-]code)?s?$", re.IGNORECASE
 )
 
-RULES = (
-    failures_column,
-    status_column,
-    documents_differ_by_row,
-    copied_between_tables,
-    copied_within_table,
-    documents_differ_by_column,
-    error_page_column,
+
+@rule(
+    RULES,
+    "copied-column",
+    why="Two quantities are never equal to the last digit in every row: one column was "
+    "pasted over, and what it should have shown is lost.",
+    instead=_KEEP,
 )
+def copied_between_tables(document: AuditedText) -> Iterator[Violation]:
+    for before, table in _nearby(document):
+        for column in _copies(before, table):
+            what = f"column {_name(column)} has the same {numeral(len(column.cells))} figures as "
+            what += f"in the table in line {before.first_line}"
+            yield Violation(table.first_line, what)
+
+
+@rule(
+    RULES,
+    "copied-column",
+    why="Two measurements are never equal to the last digit in every row: one was pasted over.",
+    instead=_KEEP,
+)
+def copied_within_table(document: AuditedText) -> Iterator[Violation]:
+    for table in document.of(TextTable):
+        for a, b in combinations(table.measured_columns, 2):
+            if a.values == b.values and not _both_count(a, b):
+                what = f"columns {_name(a)} and {_name(b)} have the same "
+                yield Violation(table.first_line, f"{what}{numeral(len(a.cells))} figures")
+
+
+def _both_count(a: TextColumn, b: TextColumn) -> bool:
+    """Whether both count the same requests: sent and received ones, say, of which none failed."""
+    return all(
+        each.is_counted and (not each.heading or _COUNT.search(each.heading)) for each in (a, b)
+    )
+
+
+def _rate_and_speed(document: AuditedText) -> Iterator[tuple[TextTable, TextTable]]:
+    """Return pairs of tables: requests per second, and kilobytes per second, of the same rows."""
+    for before, table in _nearby(document):
+        if {before.unit, table.unit} == {"rps", "kib_s"}:
+            yield (before, table) if before.unit == "rps" else (table, before)
+
+
+def _sizes(rates: TextTable, speeds: TextTable) -> dict[str, float]:
+    """Bytes of a response by column, from kilobytes and requests per second; no copied columns."""
+    copied = {column.heading for column in _copies(rates, speeds)}
+    sizes = {}
+    for column in rates.measured_columns:
+        speed = next((each for each in speeds.columns if each.heading == column.heading), None)
+        if speed is None or column.heading in copied or not column.heading:
+            continue
+        pairs = zip(speed.values, column.values, strict=True)
+        rows = [1024 * kib / rps for kib, rps in pairs if kib and rps]
+        # One document has one size whatever the load; where it hasn't, it isn't that table.
+        if rows and max(rows) < DIFFERENT * min(rows):
+            sizes[column.heading] = median(rows)
+    return sizes
+
+
+@rule(
+    RULES,
+    "different-documents",
+    why="The columns are about documents of different size: their throughputs can't be compared.",
+    instead=_SAME_DOCUMENT,
+)
+def documents_differ_by_column(document: AuditedText) -> Iterator[Violation]:
+    for rates, speeds in _rate_and_speed(document):
+        for (a, a_bytes), (b, b_bytes) in pairwise(_sizes(rates, speeds).items()):
+            if max(a_bytes, b_bytes) > DIFFERENT * min(a_bytes, b_bytes):
+                what = f"KB/s ÷ requests/s is {numeral(a_bytes)} bytes per response for “{a}” and "
+                what += f"{numeral(b_bytes)} for “{b}” (tables in lines {speeds.first_line} and "
+                yield Violation(rates.first_line, f"{what}{rates.first_line})")
+
+
+@rule(
+    RULES,
+    "error-page-column",
+    why="The whole column seems to have measured the error page.",
+    instead="webdyno load URL --expect-status 200 --fail-if 'failures > 0' notices at once.",
+)
+def error_page_column(document: AuditedText) -> Iterator[Violation]:
+    failing = [
+        output
+        for output in document.of(Output)
+        if output.non_2xx and output.requests and output.non_2xx > 0.9 * output.requests
+    ]
+    for rates, speeds in _rate_and_speed(document):
+        for name, size in _sizes(rates, speeds).items():
+            for output in failing:
+                page = output.response_bytes or 0
+                if abs(size - page) <= ERROR_PAGE_SIZE * page:
+                    what = f"“{name}” has {numeral(size)} bytes per response, like the run in line "
+                    what += f"{output.first_line} that got nothing but error pages "
+                    yield Violation(rates.first_line, f"{what}({numeral(page)})")
+                    break
+
+
+def _name(column: TextColumn) -> str:
+    return f"“{column.heading}”" if column.heading else "without a heading"
+
+
+def _both_ways(document: AuditedText) -> Iterator[TextTable]:
+    for table in document.of(TextTable):
+        yield table
+        if any(map(_FAILURES.search, table.columns[0].cells)):
+            turned = table.with_rows_as_columns()
+            yield from [turned] if turned else []

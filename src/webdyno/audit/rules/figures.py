@@ -2,8 +2,10 @@
 
 from collections.abc import Iterator
 
-from webdyno.audit.rules import Violation, numeral, rule
+from webdyno.audit.rules import AuditRule, Violation, numeral, rule
 from webdyno.formats.output import Output
+
+RULES: list[AuditRule[Output]] = []
 
 AGREE = 0.02
 """Relative difference at which figures count as equal."""
@@ -62,6 +64,7 @@ _LESS = (
 
 
 @rule(
+    RULES,
     "throughput-times-time",
     why="One of the three is not from this run, or was mistyped.",
     instead="Keep the tool's output with the figures: webdyno run keeps every slot in the "
@@ -82,6 +85,7 @@ def throughput_times_time(output: Output) -> Iterator[Violation]:
 
 
 @rule(
+    RULES,
     "transfer-times-time",
     why="One of the three is not from this run, or was mistyped.",
     instead="webdyno load URL --format json gives bytes, time and throughput from one and the "
@@ -99,27 +103,7 @@ def transfer_times_time(output: Output) -> Iterator[Violation]:
 
 
 @rule(
-    "document-size",
-    why="Most responses were not the document that the output names.",
-    instead="webdyno load URL --expect-bytes BYTES --fail-if 'failures > 0' checks each response.",
-)
-def document_size(output: Output) -> Iterator[Violation]:
-    response, document = output.response_bytes, output.document_bytes
-    if response is None or not document or output.failed_length:
-        return
-    most = document * 1.1 + MOST_HEAD_BYTES
-    if not output.failed and response < document * (1 - AGREE):
-        how = "shorter"
-    elif response > most:
-        how = "longer"
-    else:
-        return
-    what = f"{numeral(response)} bytes were received per response, and the document is said to "
-    what += f"have {numeral(document)}: it was {how}"
-    yield Violation(output.where("document_bytes"), what)
-
-
-@rule(
+    RULES,
     "counts-differ",
     why="Responses are missing or counted twice: one of the counts is not from this run, or "
     "was mistyped.",
@@ -143,6 +127,7 @@ def counts_differ(output: Output) -> Iterator[Violation]:
 
 
 @rule(
+    RULES,
     "longest-response",
     why="No response takes longer than the run that it is of: throughput, time and count can't "
     "all be from one run.",
@@ -159,6 +144,7 @@ def longest_response(output: Output) -> Iterator[Violation]:
 
 
 @rule(
+    RULES,
     "longest-response",
     why="Histogram and report can't be of the same responses, or one of them is wrong.",
     instead="webdyno load URL --time 30s --format json gives percentiles and histogram of the "
@@ -172,6 +158,7 @@ def histogram_beyond_longest(output: Output) -> Iterator[Violation]:
 
 
 @rule(
+    RULES,
     "mean-out-of-range",
     why="A mean lies between the shortest and the longest: some requests were counted with "
     "another time than they took, such as failed ones with none.",
@@ -189,6 +176,7 @@ def mean_out_of_range(output: Output) -> Iterator[Violation]:
 
 
 @rule(
+    RULES,
     "run-length",
     why="The throughput is of a stop, a stall or a clock, and not of the run that was asked for.",
     instead="webdyno load URL --time 30s shows when a run ended early, and why.",
@@ -208,7 +196,29 @@ def run_length(output: Output) -> Iterator[Violation]:
         yield Violation(output.where("duration_s"), what, serious=serious)
 
 
-@rule("rate-missed", why=_MISSED, instead=_LESS)
+@rule(
+    RULES,
+    "document-size",
+    why="Most responses were not the document that the output names.",
+    instead="webdyno load URL --expect-bytes BYTES --fail-if 'failures > 0' checks each response.",
+)
+def document_size(output: Output) -> Iterator[Violation]:
+    response, document = output.response_bytes, output.document_bytes
+    if response is None or not document or output.failed_length:
+        return
+    most = document * 1.1 + MOST_HEAD_BYTES
+    if not output.failed and response < document * (1 - AGREE):
+        how = "shorter"
+    elif response > most:
+        how = "longer"
+    else:
+        return
+    what = f"{numeral(response)} bytes were received per response, and the document is said to "
+    what += f"have {numeral(document)}: it was {how}"
+    yield Violation(output.where("document_bytes"), what)
+
+
+@rule(RULES, "rate-missed", why=_MISSED, instead=_LESS)
 def rate_missed(output: Output) -> Iterator[Violation]:
     asked, got = output.demanded_rps, output.throughput_rps
     calls = output.command.calls_per_connection if output.command else None
@@ -221,6 +231,7 @@ def rate_missed(output: Output) -> Iterator[Violation]:
 
 
 @rule(
+    RULES,
     "rate-missed",
     why="What was not sent is missing in throughput, failures and percentiles: they are of a "
     "lighter load than the script requested.",
@@ -234,7 +245,7 @@ def dropped_iterations(output: Output) -> Iterator[Violation]:
     yield Violation(output.where("dropped"), what, output.dropped > DROPPED * whole)
 
 
-@rate_missed.also
+@rate_missed.also(RULES)
 def growing_queue(output: Output) -> Iterator[Violation]:
     mean, took_s = output.mean_ms, output.duration_s
     if output.loop != "open" or mean is None or not took_s:
@@ -248,6 +259,7 @@ def growing_queue(output: Output) -> Iterator[Violation]:
 
 
 @rule(
+    RULES,
     "link-limited",
     why="The link sets the rate: whatever serves this document will look alike.",
     instead="Compare CPU per request, which a full link leaves as it is: webdyno compare "
@@ -265,6 +277,7 @@ def link_limited(output: Output) -> Iterator[Violation]:
 
 
 @rule(
+    RULES,
     "same-machine",
     why="Client and server share processors: what one takes the other lacks, and a client "
     "that is saturated makes fast servers look alike.",
@@ -279,20 +292,3 @@ def same_machine(output: Output) -> Iterator[Violation]:
 
 def _is_local(host: str | None) -> bool:
     return host is not None and (host in OUR_OWN or host.startswith("127."))
-
-
-RULES = (
-    throughput_times_time,
-    transfer_times_time,
-    counts_differ,
-    longest_response,
-    histogram_beyond_longest,
-    mean_out_of_range,
-    run_length,
-    document_size,
-    rate_missed,
-    dropped_iterations,
-    growing_queue,
-    link_limited,
-    same_machine,
-)

@@ -2,9 +2,12 @@
 
 from collections.abc import Iterator
 
-from webdyno.audit.rules import Violation, numeral, rule
+from webdyno.audit.rules import AuditRule, Violation, numeral, rule
 from webdyno.audit.rules.client import ran_out
 from webdyno.formats.output import Output
+
+RULES: list[AuditRule[Output]] = []
+SAMPLE_RULES: list[AuditRule[Output]] = []
 
 TOLERATED = 0.001
 """Share of requests that may fail before throughput is not to be believed."""
@@ -38,6 +41,49 @@ CHECKED = (
 
 
 @rule(
+    RULES,
+    "failed-connections",
+    why="A connection that fails is one of the load's users, and counts once however many "
+    "requests it would have sent: the run had fewer connections than it says.",
+    instead="Raise `ulimit -n` of client and server and the server's backlog; webdyno load "
+    "URL -c 400 says how many connections failed, and why.",
+)
+def failed_connections(output: Output) -> Iterator[Violation]:
+    failed = output.failed_connect
+    if output.tool not in KEPT_CONNECTIONS or not failed:
+        return
+    what = f"{numeral(failed)} attempts to connect failed"
+    if output.concurrency:
+        what = f"{numeral(min(failed, output.concurrency))} of {numeral(output.concurrency)} "
+        what += "connections could not be opened"
+    yield Violation(output.where("failed_connect"), f"{what}: the others carried all the load")
+
+
+@rule(
+    RULES,
+    "failed-checks",
+    why="The script itself found these responses wrong; throughput and latency count them.",
+    instead=f"Look at one such response with curl; {CHECKED}.",
+)
+def failed_checks(output: Output) -> Iterator[Violation]:
+    failed, checks = output.failed_checks, output.checks
+    if not failed or not checks:
+        return
+    what = f"{numeral(failed)} of {numeral(checks)} of the script's checks failed"
+    yield Violation(output.where("failed_checks"), what, failed > TOLERATED * checks)
+
+
+@rule(
+    RULES, "unchecked-status", why="An error page is counted like the page.", instead=f"{CHECKED}."
+)
+def unchecked_status(output: Output) -> Iterator[Violation]:
+    if output.tool == "rewrk" and output.requests:
+        what = "rewrk looks at no status: whether these responses were the page isn't known"
+        yield Violation(output.where("requests"), what, serious=False)
+
+
+@rule(
+    RULES,
     "non-2xx",
     why="Error pages are short and cheap: throughput and latency are theirs, not the page's.",
     instead=f"Look at the page with curl first; {CHECKED}.",
@@ -60,6 +106,7 @@ KEPT_CONNECTIONS = {"wrk", "wrk2", "zrk"}
 
 
 @rule(
+    RULES,
     "failures",
     why="Requests that fail early make a server look fast. Ones that time out are missing in "
     "the percentiles. What is left is no fair sample.",
@@ -96,44 +143,30 @@ def failures(output: Output) -> Iterator[Violation]:
 
 
 @rule(
-    "failed-connections",
-    why="A connection that fails is one of the load's users, and counts once however many "
-    "requests it would have sent: the run had fewer connections than it says.",
-    instead="Raise `ulimit -n` of client and server and the server's backlog; webdyno load "
-    "URL -c 400 says how many connections failed, and why.",
+    RULES,
+    "no-responses",
+    why="There is nothing here to conclude from, whatever else is printed.",
+    instead="Ask for the page with curl; webdyno load URL --timeout 5s says what failed.",
 )
-def failed_connections(output: Output) -> Iterator[Violation]:
-    failed = output.failed_connect
-    if output.tool not in KEPT_CONNECTIONS or not failed:
-        return
-    what = f"{numeral(failed)} attempts to connect failed"
-    if output.concurrency:
-        what = f"{numeral(min(failed, output.concurrency))} of {numeral(output.concurrency)} "
-        what += "connections could not be opened"
-    yield Violation(output.where("failed_connect"), f"{what}: the others carried all the load")
+def no_responses(output: Output) -> Iterator[Violation]:
+    if output.requests == 0:
+        yield Violation(output.where("requests"), "not one request was answered")
 
 
 @rule(
-    "failed-checks",
-    why="The script itself found these responses wrong; throughput and latency count them.",
-    instead=f"Look at one such response with curl; {CHECKED}.",
+    RULES,
+    "gave-up",
+    why="The run was not finished: the figures of such runs are missing where a server was worst.",
+    instead="webdyno load URL --timeout 5s counts such requests as failures and continues.",
 )
-def failed_checks(output: Output) -> Iterator[Violation]:
-    failed, checks = output.failed_checks, output.checks
-    if not failed or not checks:
-        return
-    what = f"{numeral(failed)} of {numeral(checks)} of the script's checks failed"
-    yield Violation(output.where("failed_checks"), what, failed > TOLERATED * checks)
-
-
-@rule("unchecked-status", why="An error page is counted like the page.", instead=f"{CHECKED}.")
-def unchecked_status(output: Output) -> Iterator[Violation]:
-    if output.tool == "rewrk" and output.requests:
-        what = "rewrk looks at no status: whether these responses were the page isn't known"
-        yield Violation(output.where("requests"), what, serious=False)
+def gave_up(output: Output) -> Iterator[Violation]:
+    if output.gave_up:
+        what = f"{output.tool} gave up after {numeral(output.requests or 0)} requests: "
+        yield Violation(output.where("gave_up"), what + output.gave_up)
 
 
 @rule(
+    RULES,
     "failed-by-length",
     why="ab compares lengths with its first response. A page that varies fails by that, and an "
     "empty, cut-off or wrong response is counted just the same: ab can't distinguish them, and "
@@ -160,6 +193,7 @@ def failed_by_length(output: Output) -> Iterator[Violation]:
 
 
 @rule(
+    RULES,
     "error-page-length",
     why="It may be chance. If not, an error page came with status 200.",
     instead="webdyno load URL --expect-sha256 HASH checks the bodies' content.",
@@ -172,27 +206,7 @@ def error_page_length(output: Output) -> Iterator[Violation]:
 
 
 @rule(
-    "no-responses",
-    why="There is nothing here to conclude from, whatever else is printed.",
-    instead="Ask for the page with curl; webdyno load URL --timeout 5s says what failed.",
-)
-def no_responses(output: Output) -> Iterator[Violation]:
-    if output.requests == 0:
-        yield Violation(output.where("requests"), "not one request was answered")
-
-
-@rule(
-    "gave-up",
-    why="The run was not finished: the figures of such runs are missing where a server was worst.",
-    instead="webdyno load URL --timeout 5s counts such requests as failures and continues.",
-)
-def gave_up(output: Output) -> Iterator[Violation]:
-    if output.gave_up:
-        what = f"{output.tool} gave up after {numeral(output.requests or 0)} requests: "
-        yield Violation(output.where("gave_up"), what + output.gave_up)
-
-
-@rule(
+    RULES,
     "sweep-errors",
     why="From the first errors on, a sweep shows what the client's timeout lets through, and "
     "no longer how fast the server answers.",
@@ -216,6 +230,7 @@ AB_DEFAULT_REQUESTS = 50_000
 
 
 @rule(
+    SAMPLE_RULES,
     "thin-tail",
     why="A percentile with few samples above it is one or two odd requests, and another run "
     "gives another.",
@@ -241,6 +256,7 @@ def thin_tail(output: Output) -> Iterator[Violation]:
 
 
 @rule(
+    SAMPLE_RULES,
     "closed-loop",
     why="Each connection waits for its response before it asks again, so while the server "
     "stalls nobody asks: the percentiles exclude the waiting that users would have had.",
@@ -258,6 +274,7 @@ def closed_loop(output: Output) -> Iterator[Violation]:
 
 
 @rule(
+    SAMPLE_RULES,
     "short-run",
     why="Servers take seconds to start workers, fill caches and compile; a short run "
     "measures that, and one incident moves everything.",
@@ -277,6 +294,7 @@ def short_run(output: Output) -> Iterator[Violation]:
 
 
 @rule(
+    SAMPLE_RULES,
     "few-rate-samples",
     why="httperf takes one sample each 5 s; minimum, maximum and deviation of a handful say "
     "nothing of how steady the server is.",
@@ -290,6 +308,7 @@ def few_rate_samples(output: Output) -> Iterator[Violation]:
 
 
 @rule(
+    SAMPLE_RULES,
     "only-throughput",
     why="Without the run's length and its failures there is nothing to check it by.",
     instead="Keep the whole output: redis-benchmark prints all of it without -q, and "
@@ -317,19 +336,3 @@ def _page_of_that_length(output: Output) -> str | None:
         name = "Apache's 404 page for this path"
         pages += [(name, _APACHE_NOT_FOUND.format(path=path)) for path in paths]
     return " or ".join(name for name, page in pages if len(page) == output.document_bytes) or None
-
-
-RULES = (
-    failed_connections,
-    failed_checks,
-    unchecked_status,
-    non_2xx,
-    failures,
-    no_responses,
-    gave_up,
-    failed_by_length,
-    error_page_length,
-    sweep_errors,
-)
-
-SAMPLE_RULES = (thin_tail, closed_loop, short_run, few_rate_samples, only_throughput)

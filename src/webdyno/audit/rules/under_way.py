@@ -4,10 +4,13 @@ import re
 from collections.abc import Iterator
 
 from webdyno.audit.reader import AuditedText
-from webdyno.audit.rules import Violation, numeral, rule
+from webdyno.audit.rules import AuditRule, Violation, numeral, rule
 from webdyno.audit.tables import TextColumn, TextTable
 from webdyno.formats.facts import in_ms
 from webdyno.formats.output import Output
+
+OUTPUT_RULES: list[AuditRule[Output]] = []
+DOCUMENT_RULES: list[AuditRule[AuditedText]] = []
 
 MOST = 2.5
 """Requests under way per connection from which the figures disagree. A median is at most twice the
@@ -59,6 +62,7 @@ def _connections(output: Output) -> str:
 
 
 @rule(
+    OUTPUT_RULES,
     "too-many-under-way",
     why="A connection has one request under way for each of its streams, unless requests are "
     "pipelined: either they were, or the figures are not from one run.",
@@ -81,6 +85,7 @@ def too_many_under_way(output: Output) -> Iterator[Violation]:
 
 
 @rule(
+    OUTPUT_RULES,
     "too-few-under-way",
     why="In a closed loop each connection waits for a response nearly all the time. Here most of "
     "them waited for the client, its link or a new connection, so the throughput says little of "
@@ -119,7 +124,7 @@ def _kept_busy(output: Output) -> bool:
     )
 
 
-@too_few_under_way.also
+@too_few_under_way.also(DOCUMENT_RULES)
 def too_few_in_tables(document: AuditedText) -> Iterator[Violation]:
     """Check rows with connections, a rate and latencies, as if their loads were closed loops."""
     for table in document.of(TextTable):
@@ -178,7 +183,3 @@ _HIGH = re.compile(r"^(?:latency )?(?:p99|99%)(?![.\d])", re.IGNORECASE)
 _TIME_UNIT = re.compile(r"(?:^|[^a-zµ])(ms|us|µs|s)\b(?!/)")
 _GROUPED = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d{1,9})?\s?[kKM]?$")
 _NUMBER = re.compile(r"(\d{1,12}(?:\.\d{1,9})?)\s?([kKM]?)$")
-
-OUTPUT_RULES = (too_many_under_way, too_few_under_way)
-
-DOCUMENT_RULES = (too_few_in_tables,)

@@ -1,12 +1,14 @@
 """Whether two variants that are compared did the same work under the same load."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import pairwise
 
 from webdyno.audit.reader import AuditedText
-from webdyno.audit.rules import Violation, numeral, rule
+from webdyno.audit.rules import AuditRule, Violation, numeral, rule
 from webdyno.formats.output import Command, Output
+
+RULES: list[AuditRule[AuditedText]] = []
 
 RESPONSES_DIFFER, HEADS_DIFFER = 1.5, 150
 """Ratio and bytes by which responses differ that can't be the same body under different heads."""
@@ -18,11 +20,12 @@ _DUEL = (
     "webdyno compare nginx apache-prefork --site static --path /100KB.txt puts one load on both, "
     "in turns"
 )
-_settings_rule = rule(
-    "different-settings",
-    why="The variants differ in more than the server, so they are measured, too.",
-    instead=f"{_DUEL}, and lists what else differs between them.",
-)
+_SETTINGS = {
+    "connections at once:": "concurrency",
+    "keep-alive": "keepalive_requested",
+    "the loop": "loop",
+}
+"""What people call it -> attribute of Output."""
 
 
 def _subjects(document: AuditedText) -> Iterator[list[Output]]:
@@ -68,6 +71,7 @@ def _short_name(variant: str | None, other: str | None) -> str:
 
 
 @rule(
+    RULES,
     "different-documents",
     why="The two variants did not do the same work. Bytes decide the throughput of static files, "
     "and a page of another length was made by other code.",
@@ -101,7 +105,7 @@ def _response(output: Output) -> float | None:
     return output.response_bytes
 
 
-@different_documents.also
+@different_documents.also(RULES)
 def different_responses(document: AuditedText) -> Iterator[Violation]:
     reported: set[tuple[str, str]] = set()
     for outputs in _subjects(document):
@@ -122,6 +126,7 @@ def different_responses(document: AuditedText) -> Iterator[Violation]:
 
 
 @rule(
+    RULES,
     "unknown-sizes",
     why="Whether the variants served the same document was not looked at: an empty or wrong "
     "response is fast.",
@@ -138,6 +143,7 @@ def unknown_sizes(document: AuditedText) -> Iterator[Violation]:
 
 
 @rule(
+    RULES,
     "different-settings",
     why="Requests that are sent together share packets and system calls: the variant with "
     "pipelining looks many times faster by that alone.",
@@ -159,27 +165,26 @@ def pipelining_differs(document: AuditedText) -> Iterator[Violation]:
             yield Violation(max(deep[1], plain[1]), what, tool=tool)
 
 
-def _check_setting(
-    name: str, setting: Callable[[Output], object]
-) -> Callable[[AuditedText], Iterator[Violation]]:
-    """Make a check that two variants have at least one value of a setting in common."""
-
-    def check(document: AuditedText) -> Iterator[Violation]:
+@rule(
+    RULES,
+    "different-settings",
+    why="The variants differ in more than the server, so they are measured, too.",
+    instead=f"{_DUEL}, and lists what else differs between them.",
+)
+def different_settings(document: AuditedText) -> Iterator[Violation]:
+    """Two variants should have at least one value of each setting in common."""
+    for name, attribute in _SETTINGS.items():
         for outputs in _subjects(document):
-            variants = [
-                (variant, {value for each in mine if (value := setting(each)) is not None}, mine)
-                for variant, mine in _by_variant(outputs).items()
-            ]
-            known = [each for each in variants if each[1]]
-            for (variant, values, mine), (other, others, theirs) in pairwise(known):
-                if values & others:
-                    continue
-                what = f"{_short_name(variant, other)} (line {mine[0].first_line}) was measured "
-                what += f"with {name} {_setting_words(values)}, "
-                what += f"{_short_name(other, variant)} with {_setting_words(others)}"
-                yield Violation(theirs[0].first_line, what, tool=theirs[0].tool)
-
-    return check
+            known = []
+            for variant, mine in _by_variant(outputs).items():
+                if values := {getattr(each, attribute) for each in mine} - {None}:
+                    known.append((variant, values, mine[0]))
+            for (one, values, before), (other, others, after) in pairwise(known):
+                if not values & others:
+                    what = f"{_short_name(one, other)} (line {before.first_line}) was measured "
+                    what += f"with {name} {_setting_words(values)}, "
+                    what += f"{_short_name(other, one)} with {_setting_words(others)}"
+                    yield Violation(after.first_line, what, tool=after.tool)
 
 
 def _setting_words(values: set[object]) -> str:
@@ -189,6 +194,7 @@ def _setting_words(values: set[object]) -> str:
 
 
 @rule(
+    RULES,
     "copied-output",
     why="Two runs never give the same figures to the last digit: one was copied.",
     instead="webdyno run keeps every slot in the run's folder and makes the report from it.",
@@ -204,15 +210,3 @@ def copied_output(document: AuditedText) -> Iterator[Violation]:
             what = f"the same figures as in line {first.first_line}, for {_variant(output)} "
             what += f"instead of {_variant(first)}"
             yield Violation(output.first_line, what, tool=output.tool)
-
-
-RULES = (
-    different_documents,
-    different_responses,
-    unknown_sizes,
-    pipelining_differs,
-    _settings_rule(_check_setting("connections at once:", lambda output: output.concurrency)),
-    _settings_rule(_check_setting("keep-alive", lambda output: output.keepalive_requested)),
-    _settings_rule(_check_setting("the loop", lambda output: output.loop)),
-    copied_output,
-)
