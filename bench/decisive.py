@@ -20,7 +20,7 @@ from rig.script import Script, progress
 from webdyno.comparison.comparison import MOST_EXCLUDED, WITHOUT_DIFFERENCE
 from webdyno.core.format import between
 from webdyno.core.judgement import Verdict
-from webdyno.statistics.one_sided import ruled_out_difference
+from webdyno.statistics.verdict import ruled_out_difference
 
 EXAMPLES = """\
   all duels, once (an hour)

@@ -14,8 +14,7 @@ import webdyno.load
 from builders import SimulatedVariant, simulated_run
 from report import questions, runs
 from report.in_terminal import in_terminal
-from webdyno.comparison import judge
-from webdyno.comparison.sweep import judge_sweep
+from webdyno.comparison import judge, judge_sweep
 from webdyno.config import Catalogue, CommandLine, Draft, read_overrides
 from webdyno.core.errors import UserError
 from webdyno.core.judgement import Judgement, Metric, Verdict

@@ -10,9 +10,8 @@ import pytest
 
 from reference.recorded import unpacked
 from sources import tree_of
-from webdyno.comparison import Stop, decide, judge, next_variants, question_of
+from webdyno.comparison import Stop, decide, judge, judge_sweep, next_variants, question_of
 from webdyno.comparison.question import Question
-from webdyno.comparison.sweep import judge_sweep
 from webdyno.config.reading import build
 from webdyno.core.errors import UserError
 from webdyno.core.experiment import Experiment
@@ -26,8 +25,8 @@ from webdyno.questions.compare.settings import CompareSettings
 
 SOURCE = Path(__file__).parents[1] / "src/webdyno"
 OWN = (
-    *("questions/", "comparison/asking.py", "comparison/capacity.py", "comparison/question.py"),
-    *("comparison/race.py", "statistics/one_sided.py", "core/experiment.py", "core/question"),
+    *("questions/", "comparison/__init__.py", "comparison/capacity.py", "comparison/question.py"),
+    *("statistics/verdict.py", "core/experiment.py", "core/question"),
 )
 """Where questions are distinguished, and what they are made of."""
 KINDS = {"experiment": {"asks_as", "capacity", "objectives", "profile"}}

@@ -9,8 +9,8 @@ import overloads
 from bench.outcomes import KEPT
 from bench.searches import searched
 from overloads import Beyond
+from webdyno.comparison.saturation import overloads as overloads_of
 from webdyno.core.explain import Overload, OverRounds
-from webdyno.evidence.overload import overloads as overloads_of
 
 
 @pytest.mark.measures

@@ -6,10 +6,9 @@ from random import Random
 import pytest
 
 from builders import SimulatedRun, SimulatedVariant, latencies, run_head, simulated_run
-from webdyno.comparison import judge
+from webdyno.comparison import judge, judge_sweep
 from webdyno.comparison.comparison import fewest_rounds
-from webdyno.comparison.endpoints import together
-from webdyno.comparison.sweep import judge_sweep
+from webdyno.comparison.judgement import together
 from webdyno.core.judgement import Judgement, Verdict
 from webdyno.core.load_result import EndpointResult
 from webdyno.core.records import SlotRecord

@@ -7,9 +7,9 @@ import pytest
 
 from simulations.searches import Case, run_of, searched_in_rounds
 from webdyno.comparison.comparison import compare_as_asked, variant_value
-from webdyno.comparison.resolution import resolution
 from webdyno.core.crossing import capacity_estimate
 from webdyno.core.metrics import CAPACITY, METRICS, THROUGHPUT
+from webdyno.evidence.log_ratios import resolution
 from webdyno.evidence.point_data import PointData
 from webdyno.statistics.interval import estimate
 

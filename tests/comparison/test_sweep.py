@@ -3,7 +3,7 @@
 import pytest
 
 from builders import SimulatedVariant, simulated_run
-from webdyno.comparison.sweep import judge_sweep
+from webdyno.comparison import judge_sweep
 from webdyno.core.experiment import Level
 from webdyno.core.judgement import Verdict
 from webdyno.core.load import Load

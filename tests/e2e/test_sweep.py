@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from e2e.commands import QUICK, left_behind, webdyno, webdyno_here
+from webdyno.comparison import judge_sweep
 from webdyno.comparison.stop import SPARE_ROUNDS
-from webdyno.comparison.sweep import judge_sweep
 from webdyno.core.judgement import Verdict
 from webdyno.measure.folder import RunFolder
 

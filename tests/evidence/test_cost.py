@@ -6,9 +6,8 @@ import pytest
 
 from builders import SimulatedRun, SimulatedVariant
 from evidence.rates import MIB, at_rate, instructions, rest
-from webdyno.comparison import judge
+from webdyno.comparison import judge, judge_sweep
 from webdyno.comparison.judgement import decisive
-from webdyno.comparison.sweep import judge_sweep
 from webdyno.core.base import Interval
 from webdyno.core.judgement import Verdict
 from webdyno.core.metrics import CPU_TIME, THROUGHPUT

@@ -13,9 +13,8 @@ from pydantic import ValidationError
 from builders import START, SimulatedVariant, run_head, simulated_run
 from evidence.stretches import Truth, stretch
 from validity.broken import incident, readings_with
-from webdyno.comparison import decide
+from webdyno.comparison import decide, judge_sweep
 from webdyno.comparison.runs import compare_sweeps
-from webdyno.comparison.sweep import judge_sweep
 from webdyno.comparison.variance import chosen_slots_per_variant
 from webdyno.core.errors import UserError
 from webdyno.core.records import RECORD, Record, StopRecord

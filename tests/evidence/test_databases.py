@@ -10,7 +10,7 @@ from webdyno.comparison.time_spent import counted_parts, in_short
 from webdyno.core.metrics import responses
 from webdyno.core.readings import DatabaseUse, ServiceUse, StatementUse
 from webdyno.core.records import Record, SlotRecord
-from webdyno.evidence.databases import cpu_apart, other_statements, shortened
+from webdyno.evidence.cost import cpu_apart, other_statements, shorten
 from webdyno.report.point_facts import point_facts
 from webdyno.report.view import see
 
@@ -116,6 +116,6 @@ def test_without_a_database_nothing_is_said() -> None:
 def test_long_statements_keep_their_ends() -> None:
     columns = ", ".join(f"column_{it}" for it in range(50))
     long = f"SELECT {columns} FROM book WHERE id = $1"  # noqa: S608 (nobody runs it)
-    assert shortened(long).startswith("SELECT column_0, ")
-    assert shortened(long).endswith(" FROM book WHERE id = $1")
-    assert len(shortened(long)) < 100
+    assert shorten(long).startswith("SELECT column_0, ")
+    assert shorten(long).endswith(" FROM book WHERE id = $1")
+    assert len(shorten(long)) < 100

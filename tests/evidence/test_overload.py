@@ -5,9 +5,9 @@ import pytest
 from builders import load_result
 from comparison.searches import Variant, searched
 from webdyno.comparison import judge
+from webdyno.comparison.saturation import _count_failed, settled_s
 from webdyno.core.capacity import Objective, objective
 from webdyno.core.load_result import Failures, LoadResult, Requests, Window
-from webdyno.evidence.overload import _failed, settled_s
 from webdyno.questions.capacity.show import back_words
 
 RATE_RPS, WINDOW_S = 1_000.0, 0.1
@@ -53,8 +53,8 @@ def test_requests_of_the_window_that_time_out_after_it_have_failed() -> None:
         failures=Failures(timeout=1_500, status=20),
         requests=Requests(completed=0, unanswered=2_000, drained=20),
     )
-    assert _failed(load, timeout_s=2.0) == 2_000
-    assert _failed(load, timeout_s=0.5) == 1_520  # as many as were due in the ramp-up's end
+    assert _count_failed(load, timeout_s=2.0) == 2_000
+    assert _count_failed(load, timeout_s=0.5) == 1_520  # as many as were due in the ramp-up's end
 
 
 def test_where_failures_alone_count_a_queue_is_none() -> None:

@@ -2,7 +2,7 @@
 
 from builders import SimulatedVariant, simulated_run
 from webdyno.core.records import RoundRecord, SlotRecord
-from webdyno.evidence.point_data import PointData, derived
+from webdyno.evidence.point_data import PointData, compute_once
 from webdyno.validity import excluded_slots
 
 RUN = simulated_run({"nginx": SimulatedVariant(), "apache": SimulatedVariant()}, rounds=2)
@@ -40,7 +40,7 @@ def test_slots_can_be_excluded() -> None:
 def test_what_is_derived_is_computed_once() -> None:
     asked = []
 
-    @derived
+    @compute_once
     def slots(data: PointData, least: int) -> int:
         asked.append(least)
         return max(len(data.slots), least)

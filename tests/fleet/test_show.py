@@ -6,9 +6,14 @@ from builders import SimulatedVariant, simulated_run
 from report.in_terminal import in_terminal
 from webdyno.core.base import Interval
 from webdyno.core.judgement import Comparison, Verdict
-from webdyno.fleet.decide import JudgedMachine, JudgedPoint, judge_fleet, judge_machine
-from webdyno.fleet.judgement import FleetJudgement
-from webdyno.fleet.show import fleet_document, fleet_page, named, shared_values, shown_machines
+from webdyno.fleet.decide import (
+    FleetJudgement,
+    JudgedMachine,
+    JudgedPoint,
+    judge_fleet,
+    judge_machine,
+)
+from webdyno.fleet.show import fleet_document, fleet_page, list_some, shared_values, shown_machines
 
 VARIANTS = {"apache": SimulatedVariant(), "nginx": SimulatedVariant(throughput_rps=80_000)}
 RUN = simulated_run(VARIANTS, rounds=6)
@@ -101,5 +106,5 @@ def test_values_that_machines_share_are_reported_once() -> None:
 
 
 def test_one_more_name_is_as_short_as_saying_so() -> None:
-    assert named(list("abcde")) == "a, b, c, d, e"
-    assert named(list("abcdef")) == "a, b, c, d and 2 more"
+    assert list_some(list("abcde")) == "a, b, c, d, e"
+    assert list_some(list("abcdef")) == "a, b, c, d and 2 more"

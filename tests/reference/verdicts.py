@@ -11,9 +11,8 @@ from typing import Any, NamedTuple, get_args, get_type_hints
 from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
-from webdyno.comparison import decide, foresee, next_variants, question_of
+from webdyno.comparison import decide, foresee, judge_sweep, next_variants, question_of
 from webdyno.comparison.runs import compare_sweeps
-from webdyno.comparison.sweep import judge_sweep
 from webdyno.core.records import RoundRecord
 from webdyno.core.text import Wording
 from webdyno.evidence.point_data import PointData

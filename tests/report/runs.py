@@ -19,7 +19,7 @@ from report.comparisons import (
     several_variants,
 )
 from report.questions import capacities, costs, gated, ranking, tuned
-from webdyno.comparison.sweep import judge_sweep
+from webdyno.comparison import judge_sweep
 from webdyno.report.show import RunView
 from webdyno.report.view import run_view
 

@@ -28,7 +28,7 @@ from webdyno.core.judgement import Verdict
 from webdyno.core.measure import FIRST_SLOTS, Measure
 from webdyno.evidence.noise import beyond_chance, lost
 from webdyno.planning.settings import WINDOW_S
-from webdyno.statistics.bounds import UNBIASED, Bound, widened
+from webdyno.statistics.bounds import UNBIASED, Bound, with_bound
 from webdyno.statistics.interval import Estimate, Logs, sign_flip_p
 from webdyno.statistics.verdict import VerdictRule, answer
 
@@ -99,7 +99,7 @@ class Outcome:
     @property
     def decisive(self) -> Estimate:
         """The interval that the verdict rests on."""
-        return widened(self.shown, self.bound)
+        return with_bound(self.shown, self.bound)
 
     def moved(self, by: float) -> "Outcome":
         """The same noise at another true ratio, as long as that isn't why a run stops."""

@@ -11,7 +11,7 @@ from math import log1p
 
 import numpy as np
 
-from webdyno.statistics.one_sided import OneSided, ask_by_sampling
+from webdyno.statistics.verdict import OneSided, ask_by_sampling
 
 
 @dataclass(frozen=True)

@@ -172,7 +172,7 @@ def main() -> None:
     rules: dict[str, Callable[[Series], Onset]] = {
         "change points": onset,
         "MSER-5": mser5,
-        "MSER-5, cleaned": lambda series: mser5(series.cleaned()),
+        "MSER-5, cleaned": lambda series: mser5(series.without_outliers()),
     }
     print(f"{pilots} pilots each; valid responses by", *rules, sep="  ")  # noqa: T201
     for name in (*STEADY, *NOT_STEADY):

@@ -15,7 +15,7 @@ from webdyno.comparison.comparison import ALPHA, DELTA, shown_estimate
 from webdyno.comparison.stop import OUTNUMBERED
 from webdyno.core.judgement import Verdict
 from webdyno.core.measure import Measure
-from webdyno.statistics.bounds import Bound, widened
+from webdyno.statistics.bounds import Bound, with_bound
 from webdyno.statistics.interval import Logs, sign_flip_p
 from webdyno.statistics.verdict import VerdictRule, answer, more_rounds_needed
 
@@ -54,7 +54,7 @@ def _look(d: Logs, bound: Bound) -> tuple[bool, Verdict, Verdict, int | None]:
     n, against = len(d), d - bound.up if d.sum() > 0 else d + bound.down
     shown, precise = shown_estimate(d, MEASURE, 1 - ALPHA)
     sampling_verdict = answer(shown, sign_flip_p(d), n, QUESTION).verdict
-    worst_case = answer(widened(shown, bound), sign_flip_p(against), n, QUESTION).verdict
+    worst_case = answer(with_bound(shown, bound), sign_flip_p(against), n, QUESTION).verdict
     verdict = sampling_verdict if worst_case is sampling_verdict else Verdict.INCONCLUSIVE
     return precise, sampling_verdict, verdict, more_rounds_needed(shown, n, QUESTION, bound)
 

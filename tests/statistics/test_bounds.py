@@ -26,7 +26,7 @@ from webdyno.statistics.bounds import (
     throughput_when_slowed,
     tipping,
     when_settling,
-    widened,
+    with_bound,
 )
 from webdyno.statistics.interval import Estimate, Logs
 from webdyno.statistics.verdict import by_interval
@@ -236,7 +236,7 @@ def test_ratios_add_up_the_worst() -> None:
     baseline = [Bound("steal", down=0.02)]
     together = of_ratio(variant, baseline)
     assert (together.down, together.up) == pytest.approx((0.012, 0.023))
-    wide = widened(Estimate(0.05, 0.06, 0.07, "t"), together)
+    wide = with_bound(Estimate(0.05, 0.06, 0.07, "t"), together)
     assert (wide.low, wide.high) == pytest.approx((0.027, 0.082))
 
 
@@ -251,7 +251,7 @@ def test_what_survives_is_true(truth: float, lowered: float, raised: float, half
     variant, baseline = Bound("steal", down=lowered), Bound("other-work", down=raised)
     for moved in (-lowered, raised):
         at = truth + moved
-        wide = widened(Estimate(at - half, at, at + half, "t"), of_ratio([variant], [baseline]))
+        wide = with_bound(Estimate(at - half, at, at + half, "t"), of_ratio([variant], [baseline]))
         verdict = by_interval(wide, log1p(0.02), "higher")
         if verdict is Verdict.FASTER:
             assert truth > 0

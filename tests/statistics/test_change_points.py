@@ -6,8 +6,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from webdyno.statistics.change_points import change_points
 from webdyno.statistics.interval import Logs
+from webdyno.statistics.steady import change_points
 
 
 @pytest.mark.parametrize("fewest", [1, 2, 3])

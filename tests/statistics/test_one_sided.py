@@ -14,7 +14,7 @@ from webdyno.core.base import Interval
 from webdyno.questions.compare.settings import tolerance_of
 from webdyno.statistics.bounds import Bound
 from webdyno.statistics.interval import estimate
-from webdyno.statistics.one_sided import (
+from webdyno.statistics.verdict import (
     OneSided,
     ask_by_sampling,
     ask_within,

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webdyno.core.histogram import Histogram
-from webdyno.statistics.order_statistics import (
+from webdyno.statistics.interval import (
     exceeded_by_largest,
     quantile_interval,
     responses_for_interval,

@@ -23,8 +23,15 @@ from webdyno.evidence.point_data import RunData
 from webdyno.load.interface import generator_fault
 from webdyno.measure.budget import need_s, reduce_levels
 from webdyno.report.claims import claims_markdown
-from webdyno.studies.claims import claimed_range, judge_claim, outcome_at
-from webdyno.studies.further import RESERVE, further_rounds, next_batch, rounds_to_decide
+from webdyno.studies.claims import (
+    RESERVE,
+    claimed_range,
+    further_rounds,
+    judge_claim,
+    next_batch,
+    outcome_at,
+    rounds_to_decide,
+)
 
 CATALOGUE = Catalogue.load()
 STUDIES = read_studies()

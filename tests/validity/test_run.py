@@ -13,7 +13,7 @@ from webdyno.core.judgement import Verdict
 from webdyno.core.metrics import CPU_TIME, METRICS
 from webdyno.core.records import IncidentRecord, RoundRecord, SessionRecord, SlotRecord
 from webdyno.evidence.point_data import PointData
-from webdyno.statistics.order_statistics import exceeded_by_largest
+from webdyno.statistics.interval import exceeded_by_largest
 from webdyno.validity import warnings_of
 from webdyno.validity.run import starts_that_differ
 

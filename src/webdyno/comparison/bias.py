@@ -1,8 +1,8 @@
-"""How far a comparison can be off: what of variants' slots bounds their bias, by cause.
+"""How far a comparison can be off: bounds of its bias, by cause.
 
-What both variants had of interference is chance, which the interval over rounds has in it, since
-the order of slots is random. Only what one had more of than chance explains counts against the
-verdict (`noise.excess`). docs/validation/method.md, "Bias bounds", derives the bounds.
+Interference that both variants had is chance, which the interval over rounds has in it, as the
+order of slots is random. Only what one had more of than chance explains counts against the verdict
+(`noise.excess`). docs/validation/method.md, "Bias bounds", derives the bounds.
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,7 +21,6 @@ from webdyno.core.records import SlotRecord
 from webdyno.evidence.log_ratios import later_bounds, pair_of, times_of_look
 from webdyno.evidence.noise import (
     SURE,
-    EqualCpu,
     Share,
     at_equal_cpu,
     excess,
@@ -55,8 +54,7 @@ from webdyno.validity.client import (
     client_was_the_limit,
     still_share,
 )
-from webdyno.validity.host import PRESSURE_LIMIT, foreign_s, memory_waiting
-from webdyno.validity.network import link_limited
+from webdyno.validity.host import PRESSURE_LIMIT, foreign_s, link_limited, memory_waiting
 from webdyno.validity.over_time import TRENDS
 from webdyno.validity.rule import TOO_MANY_EXCLUDED
 from webdyno.validity.servers import left_over_s, stopped_s
@@ -65,7 +63,7 @@ from webdyno.validity.state import grows_apart, state_drift
 
 @dataclass(frozen=True)
 class Interference:
-    """Interference: what of a slot's time it can have taken."""
+    """A cause, and the share of a slot's time that it can have taken."""
 
     name: str
     of_time: Share
@@ -86,7 +84,7 @@ def _stolen_s(slot: SlotRecord) -> float:
     return slot.readings.host.servers.steal_s if slot.readings else 0.0
 
 
-def _charged(slot: SlotRecord) -> float:
+def _charged_share(slot: SlotRecord) -> float:
     """Share of the servers' CPU time that may have been stolen, as some kernels count it."""
     if slot.readings is None or slot.readings.host.steal_apart:
         return 0.0
@@ -95,9 +93,9 @@ def _charged(slot: SlotRecord) -> float:
 
 def _stolen(slot: SlotRecord) -> float:
     """Of servers and client together: each may have waited while the other was held up."""
-    host = slot.readings.host if slot.readings else None
-    if host is None or slot.readings is None or not host.took_s:
+    if slot.readings is None or not slot.readings.host.took_s:
         return 0.0
+    host = slot.readings.host
     theirs = 0.0 if slot.readings.shared_cpus else host.client.steal_s
     return min(_lost(_stolen_s)(slot) + min(theirs / host.took_s, 1.0), 1.0)
 
@@ -108,7 +106,7 @@ def _cpu_starved(slot: SlotRecord) -> float:
     return slot.readings.client_waiting or 0.0
 
 
-def _stopped(slot: SlotRecord) -> float:
+def _stopped_share(slot: SlotRecord) -> float:
     took_s = slot.readings.host.took_s if slot.readings else 0.0
     return min(stopped_s(slot) / took_s, 1.0) if took_s else 0.0
 
@@ -121,7 +119,7 @@ CAUSES = (
     Interference("memory-pressure", memory_waiting),
     Interference("client-cpu-starved", _cpu_starved),
     Interference("client-stalled", still_share),
-    Interference("servers-stopped", _stopped),
+    Interference("servers-stopped", _stopped_share),
 )
 
 
@@ -139,19 +137,22 @@ class VariantSlots:
 
     @cached_property
     def mine(self) -> list[SlotRecord]:
-        """Its slots."""
         return self.data.of_variant(self.variant)
 
     @property
     def is_open(self) -> bool:
-        """Whether requests are due by a timetable, which makes the throughput."""
         return self.mine[0].load.loop == "open"
 
-    def throughput(self) -> list[Bound]:
+    def rate_bounds(self) -> list[Bound]:
         """Bound the throughput."""
         equal = at_equal_cpu(self.data)
         if equal:
-            return self._throughput_at_equal_cpu(equal)
+            # The inverse of a cost, which is also too high by what others did for the variant:
+            # where it surely had more of their work than the other one, and by CPUs left idle.
+            worked = excess(self.data, self.variant, self.other, OTHERS_WORK.of_time, SURE)
+            helped = throughput_when_slowed(OTHERS_WORK.name, worked)
+            idle = Bound("idle-cpus", up=equal.too_high(self.variant, self.other))
+            return [*_turn_round([*self.cpu(), helped]), idle]
         offered, throughput = self.mine[0].load.offered_rps, throughput_rps(self.mine)
         of_offered = throughput / offered if offered and throughput else None
         return [
@@ -159,22 +160,9 @@ class VariantSlots:
             for cause in CAUSES
         ]
 
-    def _throughput_at_equal_cpu(self, equal: EqualCpu) -> list[Bound]:
-        """Bound the inverse of a cost, which also is too high by what others did for the variant.
-
-        They may have where it surely had more of their work than the other variant.
-        """
-        worked = excess(self.data, self.variant, self.other, OTHERS_WORK.of_time, SURE)
-        helped = throughput_when_slowed(OTHERS_WORK.name, worked)
-        idle = Bound("idle-cpus", up=equal.too_high(self.variant, self.other))
-        return [*_turned([*self.cpu(), helped]), idle]
-
     def cpu(self) -> list[Bound]:
-        """Bound CPU per request.
-
-        Caches that others left cold are part of what a request costs among them.
-        """
-        return [cpu_when_shared("steal", self._excess(_charged))]
+        """Bound CPU per request; caches that others left cold are part of its cost."""
+        return [cpu_when_shared("steal", self._excess(_charged_share))]
 
     def memory(self) -> list[Bound]:
         """Bound memory: pages that are taken away under pressure can't be counted."""
@@ -182,14 +170,11 @@ class VariantSlots:
         return [memory_under_pressure(pressed if pressed > PRESSURE_LIMIT else 0.0)]
 
     def times(self, rule: MetricRule, quantile: float, look_times: Histogram | None) -> list[Bound]:
-        """Bound a quantile: by what rounds with more interference show, or by what can't be more.
-
-        `look_times`: the latency of the long look, where the quantile is theirs.
-        """
+        """Bound a quantile of latency, or of `look_times`, those of the long look if they count."""
         of = rule.times_of
         times = look_times or merge_encoded(of(slot.load).histogram for slot in self.mine)
         bounds = [
-            self._delayed(cause, share, rule, quantile, times)
+            self._bound_of_delay(cause, share, rule, quantile, times)
             for cause in CAUSES
             if (share := self._excess(cause.of_time)) > 0
         ]
@@ -206,19 +191,19 @@ class VariantSlots:
     def _excess(self, share: Share) -> float:
         return excess(self.data, self.variant, self.other, share)
 
-    def _delayed(
+    def _bound_of_delay(
         self, cause: Interference, share: float, rule: MetricRule, quantile: float, times: Histogram
     ) -> Bound:
         """Bound a quantile by a cause of which the variant had so much more than by chance."""
-        added_us = self._added_us(share, rule.times_of)
-        bound = quantile_when_delayed(cause.name, times, quantile, added_us)
+        bound = quantile_when_delayed(
+            cause.name, times, quantile, self._added_us(share, rule.times_of)
+        )
         pair = pair_of(self.data, self.variant, self.other, rule)
         more = more_by_round(self.data, self.variant, self.other, cause.of_time)
         seen = lost(share) * steepest(more, dict(zip(pair.rounds, pair.d.tolist(), strict=True)))
         return replace(bound, up=min(bound.up, seen))
 
     def _added_us(self, share: float, of: TimesOf) -> float:
-        """Give the mean time that interference has added to what is timed."""
         if self.is_open:
             took_s = fmean(slot.load.measured_s for slot in self.mine)
             lost_s = share * took_s
@@ -227,36 +212,33 @@ class VariantSlots:
         return added_in_closed_loop_us(share, mean_us)
 
     def _utilisation(self) -> float:
-        """Give the share of the servers' CPUs that was busy; 1 where that isn't known."""
         known = _busy_share(self.mine)
         return 1.0 if known is None else known
 
 
 def _busy_share(slots: Sequence[SlotRecord]) -> float | None:
-    """Give the share of the servers' CPUs that was busy; None where that isn't known."""
     hosts = [slot.readings.host.servers for slot in slots if slot.readings]
     total_s = sum(host.total_s for host in hosts)
     return sum(host.busy_s for host in hosts) / total_s if total_s else None
 
 
 def bounds_of(data: PointData, variant: str, other: str, rule: MetricRule) -> list[Bound]:
-    """Give how far each cause can have moved a variant's metric, next to another variant.
-
-    `measured` holds the slots that count for the metric. Side effects (switches, sizes) have none.
-    """
+    """Return how far each cause can have moved a variant's metric in the slots that count."""
     slots = VariantSlots(data, variant, other)
     if not slots.mine or not rule.decides:
         return []
     bounds: list[Bound] = []
     match rule.kind:
         case "throughput":
-            bounds = slots.throughput() + ([] if slots.is_open else _settling(data, variant, other))
+            bounds = slots.rate_bounds() + (
+                [] if slots.is_open else _settling(data, variant, other)
+            )
         case "latency" if rule.quantile is not None:
             look_times = times_of_look(data, variant, rule)
             bounds = slots.times(rule, rule.quantile, look_times)
-            bounds += _turned(_settling(data, variant, other))
+            bounds += _turn_round(_settling(data, variant, other))
         case "work":
-            bounds = slots.cpu() + _turned(_settling(data, variant, other))
+            bounds = slots.cpu() + _turn_round(_settling(data, variant, other))
         case "memory":
             bounds = slots.memory()
     bounds += later_bounds(data, variant, rule)
@@ -264,10 +246,7 @@ def bounds_of(data: PointData, variant: str, other: str, rule: MetricRule) -> li
 
 
 def client_limited(data: PointData, variant: str, rule: MetricRule) -> Bound:
-    """Bound what a variant can do whose limit was the client: by its servers' CPUs.
-
-    A capacity has no such bound, nor has throughput where the client has the same CPUs.
-    """
+    """Bound throughput that the client limited; nothing bounds a capacity, or shared CPUs."""
     slots = data.of_variant(variant)
     shared = any(slot.readings.shared_cpus for slot in slots if slot.readings)
     gives_bound = rule.kind == "throughput" and not shared
@@ -278,7 +257,7 @@ def _settling(data: PointData, variant: str, other: str) -> list[Bound]:
     """Bound throughput, or an open loop's work per CPU second, that is sure to have changed.
 
     Where requests write, and slots cost more CPU time with it, nothing settles: there the bound is
-    of what the other variant hasn't of it.
+    by how much more they do than the other variant's.
     """
     drift = state_drift(data, variant)
     if drift and drift.seen_in not in {"cost", "database"}:
@@ -293,33 +272,29 @@ def _settling(data: PointData, variant: str, other: str) -> list[Bound]:
     return [*settling, apart]
 
 
-def _turned(bounds: Iterable[Bound]) -> list[Bound]:
+def _turn_round(bounds: Iterable[Bound]) -> list[Bound]:
     """Take a throughput's bounds for what goes down as the throughput goes up.
 
-    Throughput that rises by a factor takes as much off the mean latency (Little's law), and
-    at most as much off CPU per request, when that was all that changed.
+    Throughput that rises by a factor takes as much off the mean latency (Little's law), and at most
+    as much off CPU per request.
     """
     return [Bound(bound.cause, down=bound.up, up=bound.down) for bound in bounds]
 
 
 def limited_by(data: PointData, variant: str, rule: MetricRule) -> LimitedBy | None:
-    """Report what kept a variant from being faster, client, link or load, if one of them did."""
+    """Return what kept a variant from being faster, if client, link or load did."""
     mine = data.of_variant(variant)
     if rule.kind == "capacity" and mine:
-        return _capacity_limited_by(data, variant)
+        if client_was_the_limit(data, variant):
+            return "client"
+        bounds = {full.variant for full in saturation(data) if full.is_lower_bound}
+        return "load" if variant in bounds else None
     if rule.kind != "throughput" or not mine:
         return None
     held = [slot for slot in mine if CLIENT_LIMITED.broken(slot) or CLIENT_CEILING.broken(slot)]
     if len(held) > TOO_MANY_EXCLUDED * len(mine):
         return "client"
     return "link" if link_limited(mine) else None
-
-
-def _capacity_limited_by(data: PointData, variant: str) -> LimitedBy | None:
-    if client_was_the_limit(data, variant):
-        return "client"
-    bounds = {full.variant for full in saturation(data) if full.is_lower_bound}
-    return "load" if variant in bounds else None
 
 
 @dataclass(frozen=True)
@@ -332,8 +307,7 @@ class Evidence:
     limited_by: dict[str, LimitedBy]
 
     @property
-    def biased(self) -> bool:
-        """Whether anything counts against the verdict."""
+    def has_bias(self) -> bool:
         return bool(self.together.up or self.together.down)
 
     def against(self, d: Logs) -> Logs:
@@ -345,8 +319,7 @@ def evidence_of(data: PointData, variant: str, baseline: str, rule: MetricRule) 
     """Bound the bias of a comparison from probe readings.
 
     A saturated client may have kept a variant from being faster, and so may a load whose
-    connections are used up. A link that is full is a part of the experiment: over it nothing is
-    faster.
+    connections are used up. A full link is a part of the experiment: over it nothing is faster.
     """
     bounds, limits = {}, {}
     for name, other in ((variant, baseline), (baseline, variant)):

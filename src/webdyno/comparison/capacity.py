@@ -1,6 +1,5 @@
-"""How much variants can take, or a single one of them: a search for the capacity.
+"""How much variants can take: a search for the capacity, in place of slots.
 
-Whatever else is asked, an experiment may look for capacities instead of measuring in slots.
 Its trials ask for too much by intent, so that a search has rules of validity of its own.
 """
 
@@ -58,20 +57,18 @@ class CapacitySearch(Loading):
 
     @property
     def aims(self) -> list[str]:
-        """The objectives."""
         return [objective.text for objective in self.settings.objectives]
 
     def rules(self) -> tuple[Rule, ...]:
-        """Give those of trials, which ask for too much by intent."""
         return (*FIRST_RULES, *OWN_RULES, run.FEW_ROUNDS)
 
     def working_variants(self, data: PointData) -> Collection[str]:
-        """Name the variants of which a capacity was found."""
+        """Return the variants of which a capacity was found."""
         rule = METRICS[data.measure.decide_on]
         return {variant for variant in data.experiment.variants if data.values(variant, rule)}
 
     def rounds_s(self, rounds: int, variants: int, left_s: float, *, shortest: bool) -> float:
-        """Give how long searches take in so many rounds, which have so much time."""
+        """Return how long searches take in so many rounds, which have so much time."""
         deciding = deciding_trials(self.settings, left_s / (rounds * variants))
         narrowing = FIRST_NARROWING + (rounds - 1) * NARROWING
         lengths = narrowing + rounds * deciding * DECIDING_TRIAL
@@ -79,19 +76,15 @@ class CapacitySearch(Loading):
         return variants * lengths * (settings.least_deciding_s if shortest else settings.deciding_s)
 
     def look_rate_rps(self, data: PointData, variant: str) -> float | None:
-        """Give a rate just below the capacity that the rounds found of a variant, if any.
-
-        There the objectives have to hold for longer.
-        """
+        """Return a rate just below the capacity found, at which objectives must hold for longer."""
         found_rps = known_rps(data, variant)
         return CONFIRMED_SHARE * found_rps if found_rps else None
 
     def can_look_at(self, data: PointData, variant: str) -> bool:
-        """Whether a capacity was found."""
         return known_rps(data, variant) is not None
 
     def doubtful(self, data: PointData) -> Collection[str]:
-        """Name the variants whose last search met with stalls, and which had no long look yet."""
+        """Return the variants whose last search met with stalls, and which had no long look yet."""
         looked = {record.variant for record in data.records if isinstance(record, LongLookRecord)}
         return [
             variant
@@ -101,25 +94,24 @@ class CapacitySearch(Loading):
             and sum(map(_is_stalled, data.rounds[-1].of(variant))) >= FEWEST_STALLED
         ]
 
-    def refuted(self, data: PointData) -> Collection[str]:
-        """Name the variants whose stalls leave no capacity, however few rounds there were."""
+    def refuted_variants(self, data: PointData) -> Collection[str]:
+        """Return the variants whose stalls leave no capacity, however few rounds there were."""
         return {look.variant for look in data.looks if broken_by_stalls(data, look)}
 
 
 def _is_stalled(slot: SlotRecord) -> bool:
-    """Whether a trial failed, and the servers stalled in it."""
     trial = slot.trial
     return trial is not None and trial.stalled_s > 0 and not trial.holds and not trial.times
 
 
 def known_rps(data: PointData, variant: str) -> float | None:
-    """Give the capacity that the rounds so far found of a variant; None before they have."""
+    """Return the capacity that the rounds so far found of a variant; None before they have."""
     rates = data.values(variant, METRICS[CAPACITY]).values()
     return geometric_mean(rates) if rates else None
 
 
 def deciding_trials(settings: CapacitySettings, search_s: float) -> int:
-    """Give how many trials of full length a search can have that has so much time."""
+    """Return how many trials of full length a search can have that has so much time."""
     fitting = (search_s / settings.deciding_s - NARROWING) / DECIDING_TRIAL
     return min(max(int(fitting), 1), MOST_DECIDING)
 
@@ -131,7 +123,6 @@ def has_time_beyond(settings: CapacitySettings, search_s: float) -> bool:
 
 
 def held(slot: SlotRecord) -> bool:
-    """Whether all objectives held in a trial."""
     return slot.trial is not None and slot.trial.holds
 
 
@@ -162,22 +153,22 @@ def _nothing_holds(data: PointData) -> Iterable[ValidityWarning]:
 def _not_confirmed(data: PointData) -> Iterable[ValidityWarning]:
     """A variant whose objectives don't hold for longer has less capacity than found, or none.
 
-    A stall makes all late that come in it, but those that it ends soon enough for: the same share
-    at any rate. Where that is more than an objective allows, there is no capacity.
+    A stall makes late what comes in it, the same share at any rate. Where that is more than an
+    objective allows, there is no capacity.
     """
     for look in data.looks:
         trial = look.trial
         if trial is None or trial.holds:
             continue
-        late = None if trial.client_limited else broken_by_stalls(data, look)
+        late = broken_by_stalls(data, look)
         rate = f"{number(round(trial.rate_rps))} req/s"
+        looked = f"at {rate} for {duration(look.looked_s)}, just below what shorter trials found, "
         if trial.client_limited:
             yield note(
                 "not-confirmed",
                 look.variant,
-                f"at {rate} for {duration(look.looked_s)}, just below what shorter trials found, "
-                "the load generator itself was too late: whether the objective holds for longer "
-                "isn't known",
+                f"{looked}the load generator itself was too late: whether the objective holds for "
+                "longer isn't known",
                 FIX_OF_LATE,
                 [CAPACITY],
             )
@@ -198,28 +189,30 @@ def _not_confirmed(data: PointData) -> Iterable[ValidityWarning]:
             yield note(
                 "not-confirmed",
                 look.variant,
-                f"at {rate} for {duration(look.looked_s)}, just below what shorter trials found, "
-                f"{percent(beyond)} of the requests were beyond the objective: the capacity is "
-                "lower",
+                f"{looked}{percent(beyond)} of the requests were beyond the objective: the "
+                "capacity is lower",
                 "Let trials be longer: --set capacity.longest_trial_s=20.",
                 [CAPACITY],
             )
 
 
 def broken_by_stalls(data: PointData, look: LongLook) -> Objective | None:
-    """Give the first objective that the servers' own stalls alone break; None where none is."""
-    if look.trial is None or look.trial.holds or look.trial.client_limited:
+    """Return the first objective that the servers' own stalls alone break, if any."""
+    trial, stalls = look.trial, look.stalls
+    if (
+        trial is None
+        or trial.holds
+        or trial.client_limited
+        or stalls is None
+        or not stalls.length_s
+    ):
         return None
-    return next((goal for goal in data.experiment.objectives if _stalls_break(look, goal)), None)
-
-
-def _stalls_break(look: LongLook, objective: Objective) -> bool:
-    """Whether the servers' own stalls alone make more late than an objective allows."""
-    stalls, within_s = look.stalls, objective.within_s
-    if stalls is None or within_s is None or not stalls.length_s:
-        return False
-    late_share = stalls.share.low * max(stalls.length_s - within_s, 0.0) / stalls.length_s
-    return late_share > objective.allowed
+    for objective in data.experiment.objectives:
+        if objective.within_s is not None:
+            late_s = max(stalls.length_s - objective.within_s, 0.0)
+            if stalls.share.low * late_s / stalls.length_s > objective.allowed:
+                return objective
+    return None
 
 
 def _client_ends_it(data: PointData) -> Iterable[ValidityWarning]:
@@ -267,7 +260,6 @@ def _collapses(data: PointData) -> Iterable[ValidityWarning]:
 
 
 def _dies(data: PointData) -> Iterable[ValidityWarning]:
-    """Report servers that end under a load, however little or much."""
     for variant in data.experiment.variants:
         trials = [slot.trial for slot in data.of_variant(variant) if slot.trial]
         deadly = [trial for trial in trials if trial.died]
@@ -285,12 +277,11 @@ def _dies(data: PointData) -> Iterable[ValidityWarning]:
 
 
 def _without_end(data: PointData) -> Iterable[ValidityWarning]:
-    """Rounds whose search came to no end have no value; say how many."""
+    """Count rounds whose search came to no end, which have no value."""
     for variant in data.experiment.variants:
+        searches = [this_round.of(variant) for this_round in data.rounds]
         without = [
-            searched
-            for searched in (this_round.of(variant) for this_round in data.rounds)
-            if any(map(held, searched)) and capacity_rps(searched) is None
+            slots for slots in searches if any(map(held, slots)) and capacity_rps(slots) is None
         ]
         if without:
             yield note(
@@ -301,18 +292,15 @@ def _without_end(data: PointData) -> Iterable[ValidityWarning]:
             )
 
 
-OWN_RULES = tuple(
-    RunRule(name, look)
-    for name, look in (
-        ("keep-alive", _kept_alike),
-        ("no-capacity", _nothing_holds),
-        ("not-confirmed", _not_confirmed),
-        ("client-limited", _client_ends_it),
-        ("wrong-responses", _wrong_responses),
-        ("does-not-come-back", _collapses),
-        ("dies", _dies),
-        ("no-capacity-found", _without_end),
-    )
+OWN_RULES = (
+    RunRule("keep-alive", _kept_alike),
+    RunRule("no-capacity", _nothing_holds),
+    RunRule("not-confirmed", _not_confirmed),
+    RunRule("client-limited", _client_ends_it),
+    RunRule("wrong-responses", _wrong_responses),
+    RunRule("does-not-come-back", _collapses),
+    RunRule("dies", _dies),
+    RunRule("no-capacity-found", _without_end),
 )
 
 

@@ -6,7 +6,6 @@ from math import exp, expm1, log, log1p
 import numpy as np
 
 from webdyno.comparison.bias import Evidence, evidence_of
-from webdyno.comparison.resolution import ratio_widened_by_resolution, widened_by_resolution
 from webdyno.core.base import Interval
 from webdyno.core.format import listed, times
 from webdyno.core.judgement import (
@@ -19,48 +18,58 @@ from webdyno.core.judgement import (
     Verdict,
 )
 from webdyno.core.measure import Measure
-from webdyno.core.metrics import METRICS, THROUGHPUT, MetricRule, TimesOf
+from webdyno.core.metrics import METRICS, THROUGHPUT, MetricRule
 from webdyno.core.question import OneSidedClaim
 from webdyno.evidence.log_ratios import (
     later_words,
     log_ratios,
     pair_of,
+    ratio_widened_by_resolution,
     shift,
     widened_by,
     widened_by_later,
+    widened_by_resolution,
 )
 from webdyno.evidence.noise import Values, apart_alone, by_own_cpu, judged_values
-from webdyno.evidence.point_data import PointData, derived
-from webdyno.statistics.bounds import Bound, tipping, widened
-from webdyno.statistics.interval import LARGEST_LOG, Estimate, Logs, estimate, sign_flip_p
-from webdyno.statistics.one_sided import ask_within, one_sided_of, ruled_out, ruled_out_difference
-from webdyno.statistics.order_statistics import quantile_interval
+from webdyno.evidence.point_data import PointData, compute_once
+from webdyno.statistics.bounds import Bound, tipping, with_bound
+from webdyno.statistics.interval import (
+    LARGEST_LOG,
+    Estimate,
+    Logs,
+    estimate,
+    quantile_interval,
+    sign_flip_p,
+)
 from webdyno.statistics.verdict import (
     VerdictRule,
     answer,
     answer_within,
+    ask_within,
     different,
     more_rounds_needed,
+    one_sided_of,
+    ruled_out,
+    ruled_out_difference,
 )
 
 ALPHA = 0.05
 DELTA = 0.02
 SEQUENTIAL_FACTOR = 1.08
 """Widening of intervals that are narrow enough to stop at. A run that stops when its interval looks
-narrow stops rather too early than too late; without this, 95% intervals cover the truth in 92.5%
-of runs at the worst noise (docs/validation/method.md, "Stop rule")."""
+narrow stops rather too early; without this, 95% intervals cover the truth in 92.5% of runs at the
+worst noise (docs/validation/method.md, "Stop rule")."""
 RELATIVE_PRECISION = 1 / 8
-"""Share of a difference (ln) up to which its interval needn't be any narrower: 4.0 is reported well
-enough by 3.4 to 4.8."""
+"""Share of a difference (ln) that its interval may span to each side: 3.4 to 4.8 around 4.0."""
 KNOWN_TO, KNOWN_TO_SHARE = 0.025, 0.25
-"""To how much, or what share of the difference (ln), a ratio has to be known at least, lest a run
-takes longer than its budget: of equal variants one can then say that they differ by 5% at most."""
+"""To how much, or what share of the difference (ln), a ratio has to be known, lest a run takes
+longer than its budget: equal variants are then known to differ by 5% at most."""
 LARGE = log(1.5)
 """A difference (ln) from which on a ratio that is known to such a share can be known promptly."""
 MOST_EXCLUDED = 0.05
-"""An inconclusive comparison answers something where it excludes larger differences than this."""
+"""An inconclusive comparison shows something where it excludes larger differences than this."""
 FEWEST_OF_COUNTS = 2
-"""Rounds in which statements are counted: they are what they are, and no test has to confirm it."""
+"""Rounds in which statements are counted: no test has to confirm them."""
 WORTH_REPORTING_APART = 0.005
 """By so much (ln) a ratio may be another one on a machine alone for that to be shown."""
 WITHOUT_DIFFERENCE = {Verdict.INCONCLUSIVE, Verdict.EQUIVALENT}
@@ -69,36 +78,28 @@ WORTH_EXCLUDING = 1.0
 
 
 def compare_with_baseline(data: PointData, rule: MetricRule) -> list[Comparison]:
-    """Compare all variants with the baseline, in their order. `measured` holds valid slots only.
+    """Compare all variants with the baseline, in their order, by valid slots.
 
     A variant that is defined like the baseline (A/A) shows how far apart equals come out here.
-    Where some are such doubles and some aren't, the doubles set delta for the others: delta =
-    max(2%, half-width of the A/A interval); where that interval excludes 1, its farther end.
-    Doubles aren't counted among the comparisons that Holm's correction is for.
+    Where some are such doubles and some aren't, the doubles set delta for the others: max(2%,
+    half-width of the A/A interval), or the farther end of an interval that excludes 1. Doubles
+    aren't among the comparisons that Holm's correction is for.
     """
     baseline, *others = data.experiment.variants
-    doubles = [
-        variant
-        for variant in others
-        if data.experiment.variants[variant] == data.experiment.variants[baseline]
-    ]
-    singles = [variant for variant in others if variant not in doubles]
-    if not doubles or not singles:
-        compared = compare_variants(data, [baseline, *others], rule, data.measure)
-        return [_marked(comparison, same_variant=bool(doubles)) for comparison in compared]
+    definitions = data.experiment.variants
+    doubles = [name for name in others if definitions[name] == definitions[baseline]]
+    singles = [name for name in others if name not in doubles]
     same = compare_variants(data, [baseline, *doubles], rule, data.measure)
-    delta = max(DELTA, *(_noise(comparison) for comparison in same))
-    comparisons = compare_variants(data, [baseline, *singles], rule, data.measure, delta=delta) + [
-        _marked(comparison, same_variant=True) for comparison in same
-    ]
+    delta = max([DELTA, *map(_noise, same)])
+    comparisons = compare_variants(data, [baseline, *singles], rule, data.measure, delta=delta)
+    comparisons += [comparison.replace(same_variant=True) for comparison in same]
     return sorted(comparisons, key=lambda comparison: others.index(comparison.a))
 
 
-@derived
+@compute_once
 def compare_as_asked(data: PointData) -> list[Comparison]:
-    """Compare on the deciding metric what was asked about. `measured` holds valid slots only."""
-    rule = METRICS[data.measure.decide_on]
-    return asked_about(compare_with_baseline(data, rule))
+    """Compare on the deciding metric what was asked about, by valid slots."""
+    return asked_about(compare_with_baseline(data, METRICS[data.measure.decide_on]))
 
 
 def asked_about(compared: Sequence[Comparison]) -> list[Comparison]:
@@ -129,15 +130,8 @@ def same_variant_warnings(compared: Sequence[Comparison]) -> list[ValidityWarnin
 
 
 def _short_ratio(comparison: Comparison) -> str:
-    return (
-        f"{METRICS[comparison.metric].metric.label} {times(comparison.ratio)}"
-        if comparison.ratio
-        else ""
-    )
-
-
-def _marked(comparison: Comparison, *, same_variant: bool) -> Comparison:
-    return comparison.replace(same_variant=same_variant)
+    label = METRICS[comparison.metric].metric.label
+    return f"{label} {times(comparison.ratio)}" if comparison.ratio else ""
 
 
 def _noise(comparison: Comparison) -> float:
@@ -182,6 +176,7 @@ def compare_family(
         0.0 if is_count else sign_flip_p(pair.d)
         for is_count, pair in zip(counts, pairs, strict=True)
     ]
+    fewest = fewest_rounds(measure, max(len(pairs), 1), alpha)
     compared: dict[int, Comparison] = {}
     left, all_hold = len(pairs), True
     for index in sorted(range(len(pairs)), key=p.__getitem__):
@@ -190,9 +185,7 @@ def compare_family(
             better=rule.metric.better,
             delta=delta,
             alpha=alpha / left,
-            fewest_rounds=FEWEST_OF_COUNTS
-            if counts[index]
-            else fewest_rounds(measure, len(pairs), alpha),
+            fewest_rounds=FEWEST_OF_COUNTS if counts[index] else fewest,
             floor=floor_share(rule.metric, pair.a, pair.b),
             floor_text=floor_text(rule.metric),
         )
@@ -200,8 +193,8 @@ def compare_family(
         shown = shown and widened_by_later(shown, data, variant, baseline, rule)
         shown = shown and ratio_widened_by_resolution(shown, data, variant, baseline, rule)
         evidence = evidence_of(data, variant, baseline, rule)
-        wide = shown and widened(shown, evidence.together)
-        biased = evidence.biased and not counts[index]
+        wide = shown and with_bound(shown, evidence.together)
+        biased = evidence.has_bias and not counts[index]
         wide_p = sign_flip_p(evidence.against(pair.d)) if biased else p[index]
         all_hold = all_hold and different(wide, wide_p, question)
         if all_hold and left > 1:
@@ -209,7 +202,7 @@ def compare_family(
         ruling = answer(shown, p[index], len(pair.d), question)
         sampling_verdict = ruling.verdict
         tipping_point = tipping(shown, evidence.together, question.limit) if shown else None
-        if shown and wide and tipping_point and evidence.biased:
+        if shown and wide and tipping_point and evidence.has_bias:
             n = len(pair.d)
             needed = more_rounds_needed(shown, n, question, evidence.together)
             ruling = answer_within(ruling, answer(wide, wide_p, n, question), tipping_point, needed)
@@ -228,10 +221,10 @@ def compare_family(
             verdict=ruling.verdict,
             because=ruling.because,
             why=ruling.why,
-            worst_case=worst_case if evidence.biased else None,
+            worst_case=worst_case if evidence.has_bias else None,
             alone=alone(data, variant, baseline, rule, wide, 1 - question.alpha) if wide else None,
             biases=evidence.biases,
-            tipping=tipping_point if evidence.biased else None,
+            tipping=tipping_point if evidence.has_bias else None,
             sampling_verdict=sampling_verdict,
             rules_out=rules_out(worst_case) if ruling.verdict in WITHOUT_DIFFERENCE else None,
             one_sided=one_sided(pair.d, evidence, data.experiment.asks.one_sided, measure, rule),
@@ -251,9 +244,9 @@ def alone(
     here: Estimate,
     confidence: float,
 ) -> Interval | None:
-    """Give the interval on a machine without others' work; None where it is the one found here.
+    """Return the interval on a machine without others' work; None where it is the one found here.
 
-    One of two busy programs may have got less of the CPUs here, such as one process next to many
+    One of two busy programs may have got less of the CPUs, such as one process next to many
     threads: by their own CPU time that makes no difference.
     """
     apart = apart_alone(data, variant, baseline)
@@ -267,7 +260,7 @@ def alone(
             by_cpu = estimate(pair.d, confidence)
             low, high = min(low, by_cpu.low), max(high, by_cpu.high)
     both = Estimate(low, here.centre, high, here.method)
-    return widened(both, Bound("others", down=apart, up=apart)).ratio(confidence)
+    return with_bound(both, Bound("others", down=apart, up=apart)).ratio(confidence)
 
 
 def one_sided(
@@ -280,17 +273,14 @@ def one_sided(
 
 
 def rules_out(worst_case: Interval | None) -> str | None:
-    """Say how large a difference there can't be; None where that is no news."""
+    """Describe how large a difference there can't be; None where that is no news."""
     if worst_case is None or ruled_out_difference(worst_case) > WORTH_EXCLUDING:
         return None
     return ruled_out(worst_case)
 
 
 def shows_enough(comparison: Comparison, *, worst_case: bool = True) -> bool:
-    """Whether it says something: a verdict, or that differences of more than 5% are excluded.
-
-    `worst_case`: by the worst-case CI, as the verdict is, or by the sampling CI.
-    """
+    """Whether there is a verdict, or differences of more than 5% are excluded, by either CI."""
     verdict = comparison.verdict if worst_case else comparison.sampling_verdict
     interval = comparison.decisive if worst_case else comparison.ratio
     if verdict is Verdict.INCONCLUSIVE:
@@ -299,9 +289,9 @@ def shows_enough(comparison: Comparison, *, worst_case: bool = True) -> bool:
 
 
 def fewest_rounds(measure: Measure, comparisons: int, alpha: float = ALPHA) -> int:
-    """Give how many rounds a verdict needs: the exact test must be able to confirm it.
+    """Return how many rounds a verdict needs: the exact test must be able to confirm it.
 
-    n rounds reach p = 2^(1-n) at best; Holm's first step asks for alpha / comparisons.
+    n rounds reach p = 2^(1-n) at best; Holm's first step requires alpha / comparisons.
     """
     able = 1
     while 2.0 ** (1 - able) > alpha / comparisons:
@@ -310,24 +300,21 @@ def fewest_rounds(measure: Measure, comparisons: int, alpha: float = ALPHA) -> i
 
 
 def shown_estimate(d: Logs, measure: Measure, confidence: float) -> tuple[Estimate, bool]:
-    """Give the estimate with the interval to show, and whether that is as narrow as requested.
-
-    It is widened where a run may have stopped for its width.
-    """
+    """Return the estimate, wider where a run may stop for its width, and whether it may."""
     raw = estimate(d, confidence)
-    wide = raw.widened(SEQUENTIAL_FACTOR) if len(d) > measure.min_rounds else raw
+    wide = raw.widen(SEQUENTIAL_FACTOR) if len(d) > measure.min_rounds else raw
     precise = wide.half_width <= wanted_half_width(wide.centre, measure)
     return (wide if precise or _is_known(wide) else raw), precise
 
 
 def wanted_half_width(centre: float, measure: Measure) -> float:
-    """Give how narrow (ln) an interval around that ratio (ln) has to be for a run to stop."""
+    """Return how narrow (ln) an interval around that ratio (ln) has to be for a run to stop."""
     return max(log1p(measure.precision), RELATIVE_PRECISION * abs(centre))
 
 
 def too_noisy(d: Logs, confidence: float) -> bool:
     """Whether a ratio is known neither to 2.5% nor to a quarter of the difference."""
-    return not _is_known(estimate(d, confidence).widened(SEQUENTIAL_FACTOR))
+    return not _is_known(estimate(d, confidence).widen(SEQUENTIAL_FACTOR))
 
 
 def is_large_and_known(d: Logs, confidence: float) -> bool:
@@ -340,7 +327,7 @@ def _is_known(ratio: Estimate) -> bool:
 
 
 def variant_value(data: PointData, variant: str, rule: MetricRule) -> VariantValue:
-    """Give a variant's own values, with the interval of their geometric mean over rounds."""
+    """Return a variant's own values, with the interval of their geometric mean over rounds."""
     later = shift(data, variant, rule)
     values = {
         n: value * exp(later.centre) for n, value in judged_values(data, variant, rule).items()
@@ -350,27 +337,23 @@ def variant_value(data: PointData, variant: str, rule: MetricRule) -> VariantVal
     if interval:
         interval = widened_by(interval, later)
         interval = widened_by_resolution(interval, data, variant, rule)
+    within_rounds = list[QuantileRange]()
+    if quantile := rule.quantile:
+        for times in data.times(variant, rule.times_of).values():
+            if interval_within := quantile_interval(times, quantile):
+                ends = QuantileRange(low=interval_within.low, high=interval_within.high)
+                within_rounds.append(ends)
     return VariantValue(
         variant=variant,
         metric=rule.name,
         by_round=list(values.values()),
         rounds=list(values),
         interval=interval.ratio(1 - ALPHA) if interval else None,
-        within_rounds=_within_rounds(data, variant, rule.quantile, rule.times_of)
-        if rule.quantile
-        else [],
+        within_rounds=within_rounds,
     )
 
 
-def _within_rounds(
-    data: PointData, variant: str, quantile: float, of: TimesOf
-) -> list[QuantileRange]:
-    ranges = (quantile_interval(times, quantile) for times in data.times(variant, of).values())
-    return [QuantileRange(low=each.low, high=each.high) for each in ranges if each]
-
-
-def inverted(comparison: Comparison) -> Comparison:
-    """Give it with its ratios the other way round; the rest stays."""
+def invert(comparison: Comparison) -> Comparison:
     return comparison.replace(
         ratio=comparison.ratio and comparison.ratio.inverse(),
         worst_case=comparison.worst_case and comparison.worst_case.inverse(),
@@ -379,7 +362,7 @@ def inverted(comparison: Comparison) -> Comparison:
 
 
 def floor_share(metric: Metric, a: Values, b: Values) -> float:
-    """Give the metric's floor as a share of the smaller of two variants' typical values; 0 if none.
+    """Return the metric's floor as a share of the smaller of two variants' usual values; 0 if none.
 
     Two values differ by less than the floor where the larger is less than 1 + share times the
     smaller one.
@@ -391,5 +374,5 @@ def floor_share(metric: Metric, a: Values, b: Values) -> float:
 
 
 def floor_text(metric: Metric) -> str:
-    """Say what the metric's floor is: `0.5 MiB`, `0.05 context switches per request`."""
+    """Describe what the metric's floor is: `0.5 MiB`, `0.05 context switches per request`."""
     return f"{metric.floor:g} {metric.unit or metric.label}"

@@ -1,24 +1,28 @@
-"""The whole judgement of a run: comparisons on every metric, warnings, one sentence."""
+"""The judgement of a point: comparisons on every metric and endpoint, warnings, one sentence."""
 
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from statistics import median
 
 from webdyno.comparison.comparison import (
     asked_about,
+    compare_family,
     compare_with_baseline,
     same_variant_warnings,
     variant_value,
 )
-from webdyno.comparison.endpoints import JUDGED_BY, judge_endpoints
-from webdyno.comparison.saturation import saturation
+from webdyno.comparison.saturation import overloads, saturation
 from webdyno.comparison.sentences import headline
-from webdyno.comparison.time_spent import explanations
+from webdyno.comparison.time_spent import explanations, waiting
 from webdyno.comparison.variance import variance_splits
-from webdyno.comparison.waiting import waiting
+from webdyno.core.experiment import Experiment
 from webdyno.core.format import upper_first
+from webdyno.core.histogram import merge_encoded
 from webdyno.core.judgement import (
     ClearFact,
     Comparison,
+    EndpointFigures,
     EndpointJudgement,
     ExcludedSlot,
     Judgement,
@@ -27,12 +31,14 @@ from webdyno.core.judgement import (
     VariantValue,
     Verdict,
 )
+from webdyno.core.load_result import EndpointResult
 from webdyno.core.metrics import CAPACITY, CPU_TIME, METRICS, MetricRule, metrics_reported_by
+from webdyno.core.records import SlotRecord
+from webdyno.core.request import endpoints_of
 from webdyno.evidence.cost import costs_at_rate, costs_at_rest, with_costs
-from webdyno.evidence.overload import overloads
 from webdyno.evidence.point_data import PointData
 from webdyno.validity import excluded_slots, only_interference, valid_for, without_slots
-from webdyno.validity.network import both_filled_link
+from webdyno.validity.host import both_filled_link
 from webdyno.validity.rule import WORK
 
 WEIGHT = (
@@ -45,7 +51,10 @@ WEIGHT = (
 )
 """With several variants the run's verdict is the first of these that any comparison has."""
 CLEAR = [Verdict.SLOWER, Verdict.FASTER, Verdict.EQUIVALENT]
-"""What says most first."""
+"""The most telling first."""
+JUDGED_BY = "latency_p50_us"
+"""In a closed loop the mix sets the endpoints' throughputs, and a server's CPU time isn't known by
+endpoint: its own is how long it takes. The median needs the fewest answers."""
 
 
 def judge_comparisons(data: PointData, broken: Sequence[ValidityWarning]) -> Judgement:
@@ -54,8 +63,7 @@ def judge_comparisons(data: PointData, broken: Sequence[ValidityWarning]) -> Jud
     decide_on = experiment.measure.decide_on
     warnings = list(broken)
     excluded = excluded_slots(data)
-    variants: list[VariantValue] = []
-    comparisons: list[Comparison] = []
+    variants, comparisons = list[VariantValue](), list[Comparison]()
     metrics = metrics_reported_by(data.slots, decide_on)
     for rule in metrics:
         valid = valid_for(data, rule.name)
@@ -70,7 +78,10 @@ def judge_comparisons(data: PointData, broken: Sequence[ValidityWarning]) -> Jud
         for comparison in comparisons
     ]
     deciding = decisive(comparisons, decide_on)
-    apart = judge_endpoints(valid_for(data, JUDGED_BY))
+    endpoints = [
+        each.replace(comparisons=[_unless_invalid(one, warnings) for one in each.comparisons])
+        for each in judge_endpoints(valid_for(data, JUDGED_BY))
+    ]
     return Judgement(
         verdict=min(
             (comparison.verdict for comparison in deciding),
@@ -88,7 +99,7 @@ def judge_comparisons(data: PointData, broken: Sequence[ValidityWarning]) -> Jud
         excluded=excluded,
         looks=list(data.looks),
         facts=[_facts(data, variant) for variant in experiment.variants] if data.rounds else [],
-        endpoints=[_endpoint_unless_invalid(judgement, warnings) for judgement in apart],
+        endpoints=endpoints,
         explanations=list(explanations(data, comparisons)),
         waiting=list(waiting(data)),
         saturation=saturation(valid_for(data, CAPACITY)),
@@ -104,7 +115,7 @@ def judge_comparisons(data: PointData, broken: Sequence[ValidityWarning]) -> Jud
 def _with_all_slots(
     data: PointData, excluded: Sequence[ExcludedSlot], rule: MetricRule
 ) -> list[Comparison]:
-    """Compare with the slots that had only interference kept in; empty where there are none."""
+    """Compare with slots that had only interference kept in; empty where there are none."""
     broken = [slot for slot in excluded if not only_interference(slot)]
     counting, all_of_them = (without_slots(data, out, rule.name) for out in (excluded, broken))
     if len(counting.slots) == len(all_of_them.slots):
@@ -114,36 +125,35 @@ def _with_all_slots(
 
 def _flips(compared: Sequence[Comparison], kept: Sequence[Comparison]) -> list[ValidityWarning]:
     """Report verdicts that hang on the slots that were excluded: that choice may mislead."""
-    whole = {comparison.a: comparison for comparison in kept}
+    with_all = {comparison.a: comparison.sampling_verdict for comparison in kept}
     return [
         ValidityWarning(
             rule="exclusion-matters",
             severity="note",
             variant=comparison.a,
             what=f"with the slots that had interference kept in, {comparison.a} against "
-            f"{comparison.b} would be {whole[comparison.a].sampling_verdict} instead of "
+            f"{comparison.b} would be {with_all[comparison.a]} instead of "
             f"{comparison.sampling_verdict}: the verdict on "
             f"{METRICS[comparison.metric].metric.label} hangs on what was excluded",
             fix="Run again at a quieter time.",
             metrics=[comparison.metric],
         )
         for comparison in compared
-        if comparison.a in whole
-        and whole[comparison.a].sampling_verdict is not comparison.sampling_verdict
+        if comparison.a in with_all and with_all[comparison.a] is not comparison.sampling_verdict
     ]
 
 
 def decisive(comparisons: Sequence[Comparison], decide_on: str) -> list[Comparison]:
-    """Give the comparisons that the verdict and the headline are about."""
+    """Return the comparisons that the verdict and the headline are about."""
     deciding = [comparison for comparison in comparisons if comparison.metric == decide_on]
     return [_by_cpu_time(comparison, comparisons) for comparison in asked_about(deciding)]
 
 
 def _by_cpu_time(comparison: Comparison, all_of_them: Sequence[Comparison]) -> Comparison:
-    """Where client or load limited both variants, give the comparison by CPU time instead.
+    """Where client or load limited both variants, return the comparison by CPU time instead.
 
-    It is what the client's speed doesn't enter; its reason says so. A search for the capacity has
-    none, and more of it would show no more.
+    The client's speed doesn't enter that. A search for the capacity has none, and more of it would
+    show no more.
     """
     if not comparison.is_beyond_client:
         return comparison
@@ -151,24 +161,19 @@ def _by_cpu_time(comparison: Comparison, all_of_them: Sequence[Comparison]) -> C
     both = f"both {comparison.a} and {comparison.b} were {by}"
     by_cpu = f"{both}, so that neither could show its throughput; judged by server CPU per request"
     beyond = f"{both}: each can take at least what was found"
-    return next(
-        (
-            other.replace(reason=by_cpu)
-            for other in all_of_them
-            if (other.metric, other.a, other.b) == (CPU_TIME, comparison.a, comparison.b)
-        ),
-        comparison.replace(reason=beyond, more_rounds=None, more_minutes=None),
-    )
+    for other in all_of_them:
+        if (other.metric, other.a, other.b) == (CPU_TIME, comparison.a, comparison.b):
+            return other.replace(reason=by_cpu)
+    return comparison.replace(reason=beyond, more_rounds=None, more_minutes=None)
 
 
 def _with_clear_one(
     comparison: Comparison, all_of_them: Sequence[Comparison], decide_on: str
 ) -> Comparison:
-    """Where the deciding metric leaves it inconclusive, add what another one says most surely.
+    """Where the deciding metric is inconclusive, add what another one shows most surely.
 
-    Noise mostly leaves CPU per request and counts alone. Each metric's interval holds by itself,
-    at its own confidence. A difference says more than that there is none; memory and sizes say
-    nothing of what a request takes.
+    Noise mostly leaves CPU per request and counts alone. Each metric's interval holds by itself. A
+    difference says more than that there is none; memory and sizes aren't what a request takes.
     """
     inconclusive = comparison.verdict is Verdict.INCONCLUSIVE and comparison.ratio is not None
     if comparison.metric != decide_on or not inconclusive:
@@ -189,28 +194,27 @@ def _with_clear_one(
 
 
 def ratios_so_far(data: PointData) -> list[Comparison]:
-    """Compare on the deciding metric alone: what to show while a run goes on, at little cost.
-
-    Broken slots are excluded as in the judgement; whether there are too many of them isn't asked.
-    """
+    """Compare on the deciding metric alone, without broken slots, however many: at little cost."""
     rule = METRICS[data.measure.decide_on]
     return compare_with_baseline(valid_for(data, rule.name), rule)
 
 
 def judge_deciding_metric(data: PointData, warnings: Sequence[ValidityWarning]) -> list[Comparison]:
-    """Compare on the deciding metric alone, with the verdicts that the whole judgement has.
-
-    For who asks that of many runs: it takes a fraction of the time. A ranking's variants are
-    compared with the experiment's baseline.
-    """
+    """Compare on the deciding metric alone, with the verdicts of the whole judgement."""
     return _with_warnings(ratios_so_far(data), warnings)
 
 
 def _with_warnings(
     compared: Sequence[Comparison], warnings: Sequence[ValidityWarning]
 ) -> list[Comparison]:
-    judged = [_unless_invalid(comparison, warnings) for comparison in compared]
-    return [_with_reason(comparison, warnings) for comparison in judged]
+    judged = []
+    for each in compared:
+        comparison = _unless_invalid(each, warnings)
+        if reason := both_filled_link(comparison, warnings):
+            why = f"{comparison.why} {upper_first(reason)}."
+            comparison = comparison.replace(why=why, reason=reason)
+        judged.append(comparison)
+    return judged
 
 
 def _unless_invalid(comparison: Comparison, warnings: Sequence[ValidityWarning]) -> Comparison:
@@ -228,37 +232,87 @@ def _unless_invalid(comparison: Comparison, warnings: Sequence[ValidityWarning])
     return comparison
 
 
-def _endpoint_unless_invalid(
-    judged: EndpointJudgement, warnings: Sequence[ValidityWarning]
-) -> EndpointJudgement:
-    compared = [_unless_invalid(comparison, warnings) for comparison in judged.comparisons]
-    return judged.replace(comparisons=compared)
-
-
-def _with_reason(comparison: Comparison, warnings: Sequence[ValidityWarning]) -> Comparison:
-    """Say what held both variants back alike, where that is known."""
-    reason = both_filled_link(comparison, warnings)
-    if reason is None:
-        return comparison
-    why = f"{comparison.why} {upper_first(reason)}."
-    return comparison.replace(why=why, reason=reason)
-
-
 def _facts(data: PointData, variant: str) -> VariantFacts:
-    ready_s = [
-        this_round.record.ready_s[variant]
-        for this_round in data.rounds
-        if variant in this_round.record.ready_s
-    ]
-    hits: dict[str, int] = {}
-    counts: dict[str, int] = {}
+    starts_s = (this_round.record.ready_s.get(variant) for this_round in data.rounds)
+    ready_s = [start_s for start_s in starts_s if start_s is not None]
+    hits, counts = Counter[str](), Counter[str]()
     for slot in data.of_variant(variant):
         for role, status in (slot.readings.status if slot.readings else {}).items():
             if status.hits is not None and status.misses is not None:
-                hits[role] = hits.get(role, 0) + status.hits
-                counts[role] = counts.get(role, 0) + status.hits + status.misses
+                hits[role] += status.hits
+                counts[role] += status.hits + status.misses
     return VariantFacts(
         variant=variant,
         ready_s=median(ready_s) if ready_s else None,
         hit_share={role: hits[role] / total for role, total in counts.items() if total},
+    )
+
+
+def together(experiment: Experiment) -> int:
+    """Count variants times requests; not a load's paths, which are too often many and alike."""
+    endpoints = set(endpoints_of(experiment.requested))
+    return max(len(experiment.variants) - 1, 1) * max(len(endpoints), 1)
+
+
+def judge_endpoints(data: PointData) -> list[EndpointJudgement]:
+    """Compare the variants at each endpoint that was requested of all, by valid slots.
+
+    All endpoints and variants are one family for Holm's correction: the chance that any of them
+    comes out different without being so is 5%.
+    """
+    baseline, *others = data.experiment.variants
+    requested = [
+        dict.fromkeys(
+            each.endpoint for slot in data.of_variant(name) for each in slot.load.endpoints
+        )
+        for name in data.experiment.variants
+    ]
+    names = [name for name in requested[0] if all(name in each for each in requested[1:])]
+    rules = {name: _rule(name) for name in names}
+    questions = [(variant, baseline, rules[name]) for name in names for variant in others]
+    compared = compare_family(data, questions, data.measure)
+    return [
+        EndpointJudgement(
+            endpoint=name,
+            metric=rules[name].metric,
+            figures=[_figures(data, variant, name) for variant in data.experiment.variants],
+            variants=[
+                variant_value(data, variant, rules[name]) for variant in data.experiment.variants
+            ],
+            comparisons=compared[index * len(others) : (index + 1) * len(others)],
+        )
+        for index, name in enumerate(names)
+    ]
+
+
+def _of(slots: Sequence[SlotRecord], name: str) -> list[EndpointResult]:
+    return [
+        endpoint for slot in slots for endpoint in slot.load.endpoints if endpoint.endpoint == name
+    ]
+
+
+def _rule(name: str) -> MetricRule:
+    def round_value(slots: Sequence[SlotRecord]) -> float | None:
+        times = merge_encoded(request.latency_us.histogram for request in _of(slots, name))
+        return times.quantile(0.5)
+
+    known = METRICS[JUDGED_BY]
+    metric = known.metric.replace(label=f"median latency of {name}")
+    return replace(known, metric=metric, round_value=round_value, quantile=None)
+
+
+def _figures(data: PointData, variant: str, name: str) -> EndpointFigures:
+    requests = _of(data.of_variant(variant), name)
+    times = merge_encoded(request.latency_us.histogram for request in requests)
+    completed = sum(request.completed for request in requests)
+    counted_s = sum(
+        request.completed / request.throughput_rps for request in requests if request.throughput_rps
+    )
+    return EndpointFigures(
+        variant=variant,
+        completed=completed,
+        failed=sum(request.failed for request in requests),
+        throughput_rps=completed / counted_s if counted_s else 0.0,
+        p50_us=times.quantile(0.5),
+        p99_us=times.quantile(0.99),
     )

@@ -1,16 +1,21 @@
 """Which of some variants is better: what an experiment asks unless it says otherwise.
 
-It is also what every other question begins with: each of them overrides what is its own.
+Every other question, races among them, overrides what is its own.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar, Self
 
 from webdyno.comparison.comparison import fewest_rounds
-from webdyno.comparison.endpoints import together
-from webdyno.comparison.judgement import judge_comparisons, judge_deciding_metric, ratios_so_far
+from webdyno.comparison.judgement import (
+    judge_comparisons,
+    judge_deciding_metric,
+    ratios_so_far,
+    together,
+)
 from webdyno.comparison.sentences import ratio_words
 from webdyno.comparison.stop import (
     SPARE_ROUNDS,
@@ -27,7 +32,7 @@ from webdyno.core.experiment import OWN_GENERATOR, Experiment
 from webdyno.core.format import count, percent
 from webdyno.core.judgement import Comparison, Judgement, ValidityWarning
 from webdyno.core.limits import GateJudgement
-from webdyno.core.records import PreflightRecord
+from webdyno.core.records import PreflightRecord, RoundRecord
 from webdyno.evidence.log_ratios import LogRatios
 from webdyno.evidence.point_data import PointData, RunData
 from webdyno.validity import (
@@ -63,28 +68,21 @@ class Loading:
         return []
 
     def rules(self) -> tuple[Rule, ...]:
-        """Give those by which what was measured is believed or not."""
         return all_rules()
 
     def working_variants(self, data: PointData) -> Collection[str]:
-        """Name the variants that have something to show.
-
-        What passes by is no reason to have none.
-        """
+        """Return the variants that have something to show, but for interference that passes."""
         lasting = excluded_slots(data, lasting=True)
         return {slot.variant for slot in without_slots(data, lasting, data.measure.decide_on).slots}
 
     def rounds_s(
         self, rounds: int, variants: int, left_s: float, *, shortest: bool
     ) -> float | None:
-        """Give how long rounds of so many variants take, about, which have so much time.
-
-        `shortest`: as a limit makes them. None where slots say that.
-        """
+        """Return how long rounds take, or as a limit makes them; None where slots show that."""
         return None
 
     def look_rate_rps(self, data: PointData, variant: str) -> float | None:
-        """Give a long look's arrival rate; None for the experiment's own load."""
+        """Return a long look's arrival rate; None for the experiment's own load."""
         return None
 
     def can_look_at(self, data: PointData, variant: str) -> bool:
@@ -92,11 +90,11 @@ class Loading:
         return True
 
     def doubtful(self, data: PointData) -> Collection[str]:
-        """Name the variants to look at for long before another round, as that may be in vain."""
+        """Return the variants to look at for long before another round, as that may be in vain."""
         return ()
 
-    def refuted(self, data: PointData) -> Collection[str]:
-        """Name the variants that are sure to have nothing to show."""
+    def refuted_variants(self, data: PointData) -> Collection[str]:
+        """Return the variants that are sure to have nothing to show."""
         return ()
 
 
@@ -123,31 +121,29 @@ class Question:
     """Whether there is one for all points together."""
 
     def of(self, experiment: Experiment) -> Self:
-        """Ask the same of another experiment."""
         return replace(self, experiment=experiment)
 
     # Whom to measure.
 
     def next_variants(self, data: PointData) -> list[str]:
-        """Name the variants of the next round, in their order."""
         return list(self.experiment.variants)
 
     def goes_on_without(self, failed: Collection[str]) -> bool:
-        """Whether a run goes on when these have failed, where it spares variants."""
+        """Whether a run that spares variants goes on when these have failed."""
         return bool(failed) and next(iter(self.experiment.variants)) not in failed
 
     @property
     def piloted_variants(self) -> list[str]:
-        """Name the variants that have pilots: all, unless others speak for them."""
+        """Return the variants that have pilots: all, unless others speak for them."""
         return list(self.experiment.variants)
 
     def measured_alike(self, variant: str) -> list[str]:
-        """Name the variants that are measured with equal settings, this one first."""
+        """Return the variants that are measured with equal settings, this one first."""
         return self.experiment.alike(variant)
 
     def hopeless(self, data: PointData) -> list[str]:
-        """Name the variants that have nothing to show after some rounds, or surely never will."""
-        refuted, variants = self.loading.refuted(data), self.experiment.variants
+        """Return the variants that have nothing to show after some rounds, or surely never will."""
+        refuted, variants = self.loading.refuted_variants(data), self.experiment.variants
         if len(data.rounds) < HOPELESS_AFTER:
             return [variant for variant in variants if variant in refuted]
         working = set(self.loading.working_variants(data)).difference(refuted)
@@ -163,17 +159,16 @@ class Question:
         return fewest_rounds(self.experiment.measure, together(self.experiment))
 
     def most_rounds(self, data: PointData) -> int:
-        """Give the most rounds."""
         return self.experiment.measure.max_rounds
 
     @property
     def stops_at(self) -> tuple[str, int]:
-        """Say what is enough, and before how many rounds it never stops."""
+        """Describe what is enough, and before how many rounds it never stops."""
         measure = self.experiment.measure
         return f"interval within ±{percent(measure.precision)}", measure.min_rounds
 
     def window_s(self, window_s: float, data: PointData) -> float | None:
-        """Give another length of short windows; None where they stay, and so does their number."""
+        """Return another length of short windows; None where they and their number stay."""
         return None
 
     @property
@@ -193,21 +188,20 @@ class Question:
         return min(self.loading.look_s, share_s) if share_s >= LEAST_LOOK_S else 0.0
 
     def reserved_s(self, data: PointData) -> float:
-        """Give how much of the budget looks will take; none where their length is given."""
+        """Return how much of the budget looks will take; none where their length is given."""
         if self.experiment.measure.soak_s is not None:
             return 0.0
         left = set(self.experiment.variants).difference(look.variant for look in data.looks)
         return self.long_look_s * len(left)
 
     def stop(self, data: PointData, elapsed_s: float) -> Stop | None:
-        """Report, after each round, whether to stop; None means go on.
+        """Return why to stop after a round; None means go on.
 
         It stops when the intervals of all ratios on the deciding metric are as narrow as
-        `precision` asks for and their verdicts hold in the worst case, or can't come to do so, at
-        `max_rounds`, or when another round wouldn't fit into the budget any more (`patience` times
-        as many and as much while a ratio is too noisy); but never before a verdict is possible,
-        unless a variant has nothing valid to show or more rounds were invalidated than can be
-        replaced.
+        `precision` and their verdicts hold in the worst case, or can't come to do so; at
+        `max_rounds`; or when another round wouldn't fit into the budget (`patience` times as many
+        and as much while a ratio is too noisy). But never before a verdict is possible, unless a
+        variant has nothing valid to show or more rounds were invalidated than can be replaced.
         """
         if stop := self.nothing_to_show(data):
             return stop
@@ -215,8 +209,8 @@ class Question:
         if len(staying) < 2:
             return Stop("nothing-valid", f"nothing works that {staying[0]} could be compared with")
         among = data.among(staying)
-        elapsed_for_all_s = elapsed_s + self.reserved_s(data)
-        return self.of(among.experiment)._stop_comparing(among, elapsed_s, elapsed_for_all_s)
+        with_looks_s = elapsed_s + self.reserved_s(data)
+        return self.of(among.experiment)._stop_comparing(among, elapsed_s, with_looks_s)
 
     def nothing_to_show(self, data: PointData) -> Stop | None:
         """Stop where a variant that can't be spared has nothing to show."""
@@ -229,32 +223,28 @@ class Question:
         return None
 
     def _stop_comparing(
-        self, data: PointData, elapsed_s: float, elapsed_for_all_s: float
+        self, data: PointData, elapsed_s: float, with_looks_s: float
     ) -> Stop | None:
-        """Report the same of variants all of which work.
-
-        `elapsed_for_all_s` has the long looks in it.
-        """
+        """Return the same for variants all of which work."""
         measure, fewest = data.measure, self.fewest_rounds
         valid = valid_for(data, measure.decide_on)
         pairs = deciding_pairs(valid)
         judgeable = min(len(pair.d) for pair in pairs)
         if judgeable < fewest and len(data.rounds) < fewest + SPARE_ROUNDS:
             return None
-        if judgeable >= fewest and (answered := self._answered(data, valid, elapsed_s)):
+        if judgeable >= fewest and (answered := self._stop_if_answered(data, valid, elapsed_s)):
             return answered
         measure = measure.replace(max_rounds=self.most_rounds(data))
-        ended = used_up(data, measure, elapsed_for_all_s)
+        ended = used_up(data, measure, with_looks_s)
         if ended is None or judgeable < fewest or not self._is_patient(pairs):
             return ended
-        return used_up(data, measure, elapsed_for_all_s, measure.patience)
+        return used_up(data, measure, with_looks_s, measure.patience)
 
-    def _answered(self, data: PointData, valid: PointData, elapsed_s: float) -> Stop | None:
+    def _stop_if_answered(self, data: PointData, valid: PointData, elapsed_s: float) -> Stop | None:
         """Stop where the answer is known, or more rounds can't bring it."""
         return known_well(valid, self.fewest_rounds) or reported_promptly(valid, elapsed_s)
 
     def _is_patient(self, pairs: Sequence[LogRatios]) -> bool:
-        """Whether it may take longer than it should."""
         return worth_patience(pairs)
 
     def stops_elsewhere(self, ended: Iterable[PointData]) -> Stop | None:
@@ -272,21 +262,19 @@ class Question:
         return foresight(data, valid_for(data, data.measure.decide_on), self.fewest_rounds)
 
     def reported_by(self, data: PointData, preflight: PreflightRecord) -> list[str]:
-        """Say what the responses before any load say already."""
+        """Describe what the responses before any load say already."""
         return []
 
     # The answer.
 
     def warnings(self, data: PointData) -> list[ValidityWarning]:
-        """Apply the rules of validity."""
         return warnings_of(data, self.loading.rules())
 
     def judge(self, data: PointData) -> Judgement:
-        """Judge a point, finished or not."""
         return judge_comparisons(data, self.warnings(data))
 
     def judge_all_points(self, run: RunData) -> GateJudgement | None:
-        """Give the one answer for all points of a run; None where each has its own."""
+        """Return the one answer for all points of a run; None where each has its own."""
         return None
 
     def shows_when_interrupted(self, data: PointData) -> bool:
@@ -302,16 +290,45 @@ class Question:
         return ratios_so_far(data)
 
     def so_far(self, data: PointData) -> str:
-        """Say in one short line what is known while a run goes on, or why nothing is."""
+        """Describe in one short line what is known while a run goes on, or why nothing is."""
         compared = ratios_so_far(data)
+        if words := ratio_words(compared):
+            return ", ".join(words)
         valid = min(len(comparison.by_round) for comparison in compared)
-        return ", ".join(ratio_words(compared)) or _why_none(data, valid)
+        if valid == len(data.rounds):
+            return "(first CI after round 2)"
+        rule = rule_of_most(excluded_slots(data))
+        cause = f": most slots broke the rule {rule}" if rule else ""
+        return f"no ratio yet, {count(valid, 'valid round')} of {len(data.rounds)}{cause}"
 
 
-def _why_none(data: PointData, valid: int) -> str:
-    """Say that valid rounds are missing, and which rule most of the slots broke."""
-    if valid == len(data.rounds):
-        return "(first CI after round 2)"
-    rule = rule_of_most(excluded_slots(data))
-    cause = f": most slots broke the rule {rule}" if rule else ""
-    return f"no ratio yet, {count(valid, 'valid round')} of {len(data.rounds)}{cause}"
+class RaceQuestion(Question, ABC):
+    """What all races have in common: variants leave while they go on."""
+
+    spares_variants: ClassVar[bool] = True
+    stops_by_width: ClassVar[bool] = False
+    looks_long: ClassVar[bool] = False
+    shows_shorter_windows: ClassVar[bool] = False
+
+    def ratios_so_far(self, data: PointData) -> list[Comparison]:
+        """None: they don't decide."""
+        return []
+
+    def so_far(self, data: PointData) -> str:
+        """Describe how many variants were in the last round, and when the first may leave."""
+        rounds = [record for record in data.records if isinstance(record, RoundRecord)]
+        if len(rounds) < self.fewest_rounds:
+            return f"who leaves the race is seen after round {self.fewest_rounds}"
+        return f"{len(set(rounds[-1].order))} of {len(self.experiment.variants)} were in the race"
+
+    def stop(self, data: PointData, elapsed_s: float) -> Stop | None:
+        """Stop where nobody is left to race, or, not before the first look, time is used up."""
+        if over := self._over(data):
+            return Stop("precision", over)
+        if len(data.rounds) < self.fewest_rounds:
+            return None
+        return used_up(data, data.measure, elapsed_s)
+
+    @abstractmethod
+    def _over(self, data: PointData) -> str:
+        """Explain why nobody is left to race; nothing while somebody is."""

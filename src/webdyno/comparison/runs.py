@@ -1,6 +1,6 @@
 """Two runs of the same experiment, such as before and after an upgrade."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import log1p
@@ -8,11 +8,11 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from webdyno.comparison.asking import judge
+from webdyno.comparison import judge
 from webdyno.comparison.comparison import ALPHA, DELTA, floor_share, floor_text
 from webdyno.core.experiment import Level
 from webdyno.core.format import lower_first, percent, ratio_range, times, upper_first
-from webdyno.core.judgement import Comparison, Judgement, Metric, Ranking, ValidityWarning, Verdict
+from webdyno.core.judgement import Comparison, Judgement, Metric, Ranking, Verdict
 from webdyno.core.metrics import METRICS
 from webdyno.core.sweep import (
     Change,
@@ -28,8 +28,8 @@ from webdyno.core.sweep import (
 from webdyno.evidence.differences import differences, mismatches
 from webdyno.evidence.noise import LEAST_TAKEN, apart_alone, between_runs, taken_share
 from webdyno.evidence.point_data import PointData, RunData
-from webdyno.statistics.bounds import UNBIASED, Bound, widened
-from webdyno.statistics.interval import Estimate, Logs, welch
+from webdyno.statistics.bounds import UNBIASED, Bound, with_bound
+from webdyno.statistics.interval import Logs, welch
 from webdyno.statistics.verdict import by_interval
 
 SURE = {Verdict.FASTER, Verdict.SLOWER}
@@ -55,12 +55,10 @@ class Subject:
 
     @property
     def name(self) -> str:
-        """As it is shown."""
         return " / ".join(self.variants)
 
     @property
     def of(self) -> Literal["variant", "ratio"]:
-        """Its kind."""
         return "variant" if len(self.variants) == 1 else "ratio"
 
 
@@ -69,11 +67,7 @@ def compare_sweeps(before: RunData, after: RunData) -> SweepComparison:
     first, second = before.points, after.points
     shared = [(a, b) for a in first for b in second if a.point.levels == b.point.levels]
     compared = [
-        PointComparison(
-            levels=b.point.levels,
-            comparison=compare_runs(a, b),
-        )
-        for a, b in shared
+        PointComparison(levels=b.point.levels, comparison=compare_runs(a, b)) for a, b in shared
     ]
     verdicts = [point.comparison.verdict for point in compared]
     return SweepComparison(
@@ -92,8 +86,8 @@ def compare_runs(before: PointData, after: PointData) -> RunComparison:
     """Judge the second run against the first, variant by variant and ratio by ratio.
 
     Rounds of different runs aren't pairs: the intervals are Welch's, at 95% for all variants
-    together (Bonferroni), widened by what others took more of in one of the runs. There is no
-    verdict when the experiments aren't the same where it matters.
+    together (Bonferroni), widened by what others took more of in one of the runs. Experiments that
+    differ where it matters have no verdict.
     """
     first, second = judge(before), judge(after)
     variants = [
@@ -102,10 +96,13 @@ def compare_runs(before: PointData, after: PointData) -> RunComparison:
     unlike = mismatches(before.experiment, after.experiment, variants)
     enough = max(experiment.measure.min_rounds for experiment in (before, after))
     confidence = 1 - ALPHA / max(len(variants), 1)
+    runs = JudgedRuns(before, after, first, second)
+    subjects = [Subject((variant,)) for variant in variants]
+    subjects += [Subject((variant, variants[0])) for variant in variants[1:]]
     changes = [
-        _change(metric, subject, JudgedRuns(before, after, first, second), confidence, enough)
+        _change(metric, subject, runs, confidence, enough)
         for metric in second.metrics
-        for subject in _subjects(variants)
+        for subject in subjects
     ]
     decide_on = after.measure.decide_on
     deciding = [c for c in changes if c.metric == decide_on and c.of == "variant"]
@@ -120,13 +117,6 @@ def compare_runs(before: PointData, after: PointData) -> RunComparison:
         if first.ranking and second.ranking and not unlike
         else None,
     )
-
-
-def _subjects(variants: Sequence[str]) -> Iterator[Subject]:
-    for variant in variants:
-        yield Subject((variant,))
-    for variant in variants[1:]:
-        yield Subject((variant, variants[0]))
 
 
 class JudgedRuns(NamedTuple):
@@ -147,7 +137,6 @@ class JudgedRuns(NamedTuple):
 
 
 def _taken_by_others(before: PointData, after: PointData) -> list[Difference]:
-    """Say how much others took of the servers' CPUs, where that wasn't the same."""
     was, now = taken_share(before.slots), taken_share(after.slots)
     if abs(was - now) < LEAST_TAKEN:
         return []
@@ -161,22 +150,30 @@ def _change(
     before, after = (_logs(judgement, metric.name, subject) for judgement in (first, second))
     fewest = min(len(before), len(after))
     by_rounds = welch(after, before, confidence) if fewest > 1 else None
-    difference = by_rounds and widened(by_rounds, runs.noise(metric, subject))
-    floor = _floor(first, second, metric, subject)
+    difference = by_rounds and with_bound(by_rounds, runs.noise(metric, subject))
+    floor = 0.0
+    if subject.of == "variant":
+        values = (_values(run, metric.name, subject.variants[0]) for run in (first, second))
+        floor = floor_share(metric, *values)
     because: ChangeBecause
-    invalidating = _invalidating(first, metric, subject) or _invalidating(second, metric, subject)
-    if invalidating is not None:
+    invalidating = [
+        warning
+        for warning in (*first.warnings, *second.warnings)
+        if warning.invalidates(metric.name, subject.variants)
+    ]
+    if invalidating:
         verdict, because = Verdict.INVALID, "invalidated"
-        why = f"{upper_first(invalidating.what)}."
+        why = f"{upper_first(invalidating[0].what)}."
     elif difference is None or fewest < enough:
         verdict, because = Verdict.INCONCLUSIVE, "few-rounds"
         why = f"Both runs need {enough} rounds; one has {fewest}."
     else:
-        limit = max(DELTA, floor)
-        verdict = by_interval(difference, log1p(limit), metric.better)
+        limit = log1p(max(DELTA, floor))
+        verdict = by_interval(difference, limit, metric.better)
         because, within = "interval", floor_text(metric) if floor > DELTA else percent(DELTA)
         why = f"By the interval of the change and ±{within}."
-        if verdict is Verdict.INCONCLUSIVE and _is_clear(by_rounds, log1p(limit), metric):
+        by_rounds_alone = by_interval(by_rounds or difference, limit, metric.better)
+        if verdict is Verdict.INCONCLUSIVE and by_rounds_alone is not Verdict.INCONCLUSIVE:
             was, now = (percent(taken_share(run.slots)) for run in (runs.before, runs.after))
             because = "taken-by-others"
             why = f"Others took {was} of the servers' CPUs before and {now} now."
@@ -192,50 +189,23 @@ def _change(
     )
 
 
-def _is_clear(by_rounds: Estimate | None, limit: float, metric: Metric) -> bool:
-    """Whether rounds alone would decide."""
-    if by_rounds is None:
-        return False
-    return by_interval(by_rounds, limit, metric.better) is not Verdict.INCONCLUSIVE
-
-
-def _floor(first: Judgement, second: Judgement, metric: Metric, subject: Subject) -> float:
-    """Give the metric's floor as a share of a variant's smaller value; ratios have none."""
-    if subject.of == "ratio":
-        return 0.0
-    before, after = (_values(run, metric.name, subject.variants[0]) for run in (first, second))
-    return floor_share(metric, before, after)
-
-
 def _logs(judgement: Judgement, metric: str, subject: Subject) -> Logs:
-    """Give ln of the subject's value in each round; for ratios in rounds that have both values."""
+    """Return ln of the subject's value by round; for ratios in rounds that have both values."""
     mine = _values(judgement, metric, subject.variants[0])
     if subject.of == "variant":
         return np.log(list(mine.values()))
     baseline = _values(judgement, metric, subject.variants[1])
-    both = [round_number for round_number in mine if round_number in baseline]
-    return np.log([mine[round_number] for round_number in both]) - np.log(
-        [baseline[round_number] for round_number in both]
-    )
+    both = [n for n in mine if n in baseline]
+    return np.log([mine[n] for n in both]) - np.log([baseline[n] for n in both])
 
 
 def _values(judgement: Judgement, metric: str, variant: str) -> dict[int, float]:
-    """Give a variant's values by round; none where the metric wasn't reported."""
     return {
         round_number: value
         for measured in judgement.variants
         if (measured.metric, measured.variant) == (metric, variant)
         for round_number, value in zip(measured.rounds, measured.by_round, strict=True)
     }
-
-
-def _invalidating(judgement: Judgement, metric: Metric, subject: Subject) -> ValidityWarning | None:
-    invalidating = (
-        warning
-        for warning in judgement.warnings
-        if warning.invalidates(metric.name, subject.variants)
-    )
-    return next(invalidating, None)
 
 
 def _headline(deciding: Sequence[Change], unlike: Sequence[Difference]) -> str:
@@ -263,8 +233,8 @@ def _sentence(change: Change) -> str:
 def rank_changes(before: Ranking, after: Ranking) -> RankChanges:
     """Compare the order of each two variants that have a rank in both.
 
-    A pair has swapped where both runs are sure of its order, and don't agree. All pairs of a run
-    hold jointly at 95%, so of two runs of unchanged systems one in ten shows a swap, at most.
+    A pair has swapped where both runs are sure of its order and don't agree: in at most one of ten
+    pairs of runs of unchanged systems, as all pairs of a run hold jointly at 95%.
     """
     ranks = [
         RankChange(variant=was.variant, before=was, after=now)

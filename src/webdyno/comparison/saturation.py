@@ -1,10 +1,10 @@
-"""What was saturated just below a variant's capacity, or at it.
+"""What was saturated just below a variant's capacity, or at it, and what came of asking for more.
 
-Requests that the servers are working on, and those that wait in front of them, are the rate times
-the mean time that a response takes once it was asked for (Little, Operations Research 1961). Where
-they are as many as a service has workers, all of these have one; where they are as many as there
-are connections, the next request waits for one. What servers count as the most since their start
-says no more than that it may be so: an overload that was tried before counts as well.
+Requests that servers work on, and those that wait in front of them, are the rate times the mean
+time that a response takes once it was requested (Little, Operations Research 1961). Where they are
+as many as a service has workers, all of these have one; where they are as many as there are
+connections, the next request waits for one. What servers count as the most since their start is an
+upper bound alone, since it includes earlier overloads.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -12,15 +12,15 @@ from statistics import median
 
 from webdyno.core import format as text
 from webdyno.core.base import memory_words
-from webdyno.core.capacity import Trial
-from webdyno.core.explain import CountedResource, ResourceUse, Saturation
+from webdyno.core.capacity import Objective, Trial
+from webdyno.core.explain import CountedResource, Overload, OverRounds, ResourceUse, Saturation
 from webdyno.core.load_result import LoadResult
 from webdyno.core.metrics import CAPACITY, METRICS
-from webdyno.core.readings import CpuUse, Readings, ServerStatus
+from webdyno.core.readings import ServerStatus
 from webdyno.core.records import SlotRecord
-from webdyno.evidence.point_data import PointData, derived
+from webdyno.evidence.point_data import PointData, compute_once
 from webdyno.validity.client import client_was_the_limit
-from webdyno.validity.network import LINK_LIMIT, link_share
+from webdyno.validity.host import LINK_LIMIT, link_share
 from webdyno.validity.servers import MEMORY_LIMIT
 
 NEAR = 0.9
@@ -29,49 +29,47 @@ FULL = 0.9
 """Share from which on there is no more of it: what arrives at random needs some room."""
 AT_THE_LIMIT = "What was saturated just below each capacity"
 
+FEWEST_FAILED = 2
+"""In a window: a single request may fail for any reason."""
 
-@derived
+
+@compute_once
 def saturation(data: PointData) -> list[Saturation]:
-    """Report what variants used near their capacities, where there are trials near these."""
-    saturations = (_saturation_of(data, variant) for variant in data.experiment.variants)
-    return [each for each in saturations if each]
+    """Return what variants used near their capacities, where there are trials near these."""
+    saturations = []
+    for variant in data.experiment.variants:
+        load = data.experiment.load_of(variant)
+        at_once = load.connections * load.streams
+        quota_cpus = data.experiment.variants[variant].cpus
+        client_limits = client_was_the_limit(data, variant)
+        near = _trials_near_capacity(data, variant)
+        uses = list[ResourceUse]()
+        for slot in near:
+            uses += _of_servers(slot, quota_cpus)
+            if (under_way := requests_under_way(slot.load)) is not None:
+                uses.append(_use("connections", under_way / at_once, whole=at_once))
+            if not (client := slot.load.client).busy_waits:
+                uses.append(_use("client", client.busy, at_limit=client_limits))
+        if near:
+            by_resource = list(_together(uses))
+            saturations.append(Saturation(variant=variant, trials=len(near), uses=by_resource))
+    return saturations
 
 
-def _saturation_of(data: PointData, variant: str) -> Saturation | None:
-    """Report what a variant used near its capacities; None where there is no trial near these."""
+def _trials_near_capacity(data: PointData, variant: str) -> list[SlotRecord]:
     capacities_rps = data.values(variant, METRICS[CAPACITY])
-    near = [
+    return [
         slot
         for this_round in data.rounds
         if (found_rps := capacities_rps.get(this_round.record.round))
         for slot in this_round.of(variant)
-        if slot.trial and _is_near(slot.trial, found_rps)
+        if slot.trial and slot.trial.purpose == "search"
+        if NEAR * found_rps <= slot.trial.rate_rps <= found_rps
     ]
-    if not near:
-        return None
-    load = data.experiment.load_of(variant)
-    at_once = load.connections * load.streams
-    quota_cpus = data.experiment.variants[variant].cpus
-    client_limits = client_was_the_limit(data, variant)
-    uses = [
-        use
-        for slot in near
-        for use in (
-            *_of_servers(slot, quota_cpus),
-            *_of_connections(slot.load, at_once),
-            *_of_client(slot.load, limits=client_limits),
-        )
-    ]
-    return Saturation(variant=variant, trials=len(near), uses=list(_together(uses)))
-
-
-def _is_near(trial: Trial, capacity_rps: float) -> bool:
-    at_or_below = NEAR * capacity_rps <= trial.rate_rps <= capacity_rps
-    return at_or_below and trial.purpose == "search"
 
 
 def _together(uses: Sequence[ResourceUse]) -> Iterator[ResourceUse]:
-    """Give one line for each thing, of all trials that say of it."""
+    """Sum up the trials by resource and role."""
     for resource, role in dict.fromkeys((use.resource, use.role) for use in uses):
         same = [use for use in uses if (use.resource, use.role) == (resource, role)]
         yield ResourceUse(
@@ -87,7 +85,12 @@ def _of_servers(slot: SlotRecord, quota_cpus: float | None) -> Iterator[Resource
     readings = slot.readings
     if readings is None:
         return
-    yield from _of_cpus(readings)
+    cpus, busiest = readings.host.servers, readings.host.busiest_server_cpu
+    if cpus.total_s:
+        share = 1 - cpus.idle_s / cpus.total_s
+        yield _use("servers-cpus", share)
+        if busiest is not None and share < FULL:
+            yield _use("busiest-cpu", busiest)
     if quota_cpus:
         used_cpus = slot.servers.cpu_s / readings.host.took_s if readings.host.took_s else 0.0
         yield _use("cpu-quota", used_cpus / quota_cpus, whole=quota_cpus)
@@ -102,23 +105,7 @@ def _of_servers(slot: SlotRecord, quota_cpus: float | None) -> Iterator[Resource
         yield _use("link", share, at_limit=share > LINK_LIMIT)
 
 
-def _of_cpus(readings: Readings) -> Iterator[ResourceUse]:
-    """Report all the servers' CPUs; of the busiest one where not all of them are at work."""
-    share = _busy_share(readings.host.servers)
-    if share is None:
-        return
-    yield _use("servers-cpus", share)
-    busiest = readings.host.busiest_server_cpu
-    if busiest is not None and share < FULL:
-        yield _use("busiest-cpu", busiest)
-
-
-def _busy_share(cpus: CpuUse) -> float | None:
-    return 1 - cpus.idle_s / cpus.total_s if cpus.total_s else None
-
-
 def _of_workers(role: str, status: ServerStatus, load: LoadResult) -> Iterator[ResourceUse]:
-    """Report workers that have a request, or a connection that is kept."""
     under_way = requests_under_way(load)
     if not status.workers or (status.busy is None and under_way is None):
         return
@@ -129,19 +116,8 @@ def _of_workers(role: str, status: ServerStatus, load: LoadResult) -> Iterator[R
     yield _use("workers", share, role=role, whole=status.workers)
 
 
-def _of_connections(load: LoadResult, at_once: int) -> Iterator[ResourceUse]:
-    under_way = requests_under_way(load)
-    if under_way is not None:
-        yield _use("connections", under_way / at_once, whole=at_once)
-
-
-def _of_client(load: LoadResult, *, limits: bool) -> Iterator[ResourceUse]:
-    if not load.client.busy_waits:
-        yield _use("client", load.client.busy, at_limit=limits)
-
-
 def requests_under_way(load: LoadResult) -> float | None:
-    """Give how many requests were sent and not answered yet, on average; None if not known."""
+    """Return how many requests were sent and not answered yet, on average; None if not known."""
     mean_us = load.service_time_us.mean
     if mean_us is None or not load.measured_s:
         return None
@@ -166,30 +142,23 @@ def _use(
 
 
 def what_was_full(saturations: Sequence[Saturation]) -> Iterator[str]:
-    """Say of each variant what there was no more of.
-
-    Of what there was least where that is nothing.
-    """
+    """Describe what of each variant was full, or else what was closest to it."""
     for each in saturations:
         if each.limits:
             used_up = " and ".join(WORDS[use.resource](use) for use in each.limits)
-            yield f"{each.variant}: {used_up}{_lower_bound(each)}."
+            bound = ""
+            if each.is_lower_bound:  # only the load was used up
+                limits = {use.resource: use for use in each.limits}
+                at_once = limits["connections"].whole if "connections" in limits else None
+                more = f"; try -c {2 * at_once:.0f}" if at_once else ""
+                bound = f", so its capacity is a lower bound{more}"
+            yield f"{each.variant}: {used_up}{bound}."
         elif each.uses:
             nearest = WORDS[each.nearest.resource](each.nearest)
             yield (
                 f"{each.variant}: no resource (closest: {nearest}). Random arrivals queue, and "
                 "late responses break the objective, before a resource is full."
             )
-
-
-def _lower_bound(full: Saturation) -> str:
-    """Say what follows where only the load was used up; more connections may show more."""
-    if not full.is_lower_bound:
-        return ""
-    limits = {use.resource: use for use in full.limits}
-    connections = limits.get("connections")
-    more = f"; try -c {2 * connections.whole:.0f}" if connections and connections.whole else ""
-    return f", so its capacity is a lower bound{more}"
 
 
 def _percent(use: ResourceUse) -> str:
@@ -218,3 +187,84 @@ WORDS: dict[CountedResource, Callable[[ResourceUse], str]] = {
     "client": _client,
 }
 """By what it is: its name, and how much of it was in use."""
+
+
+def settled_s(load: LoadResult, rate_rps: float, objectives: Sequence[Objective]) -> float | None:
+    """Return after how long a constant load met its objectives; None where it didn't at its end."""
+    # What is due and not answered is the queue that the next request waits for (Little's law).
+    waits_s = [objective.within_s for objective in objectives if objective.within_s is not None]
+    most_waiting = rate_rps * max(waits_s) if waits_s else float("inf")
+    may_fail = max(objective.allowed for objective in objectives)
+    done, settled = 0, 0.0
+    for window in load.windows:
+        end_s = window.at_s + window.length_s
+        done += window.completed + window.failed
+        fails = window.failed > may_fail * (window.completed + window.failed)
+        if rate_rps * end_s - done > most_waiting or (fails and window.failed >= FEWEST_FAILED):
+            settled = end_s
+    over_s = load.windows[-1].at_s if load.windows else 0.0
+    due = max(rate_rps * load.measured_s, 1.0)
+    if load.failed_late >= FEWEST_FAILED and load.failed_late > may_fail * due:
+        return None
+    return settled if settled <= over_s else None
+
+
+def overloads(data: PointData) -> Iterator[Overload]:
+    """Yield what came of each load beyond its capacity, by variant and multiple of it."""
+    for variant in data.experiment.variants:
+        slots = data.of_variant(variant)
+        multiples = {slot.trial.times for slot in slots if slot.trial and slot.trial.times}
+        for times in sorted(multiples):
+            if overload := _overload(data, variant, times, slots):
+                yield overload
+
+
+def _overload(
+    data: PointData, variant: str, times: float, slots: Sequence[SlotRecord]
+) -> Overload | None:
+    capacities_rps = data.values(variant, METRICS[CAPACITY])
+    seen = [
+        (slot, slot.trial, capacities_rps[slot.round])
+        for slot in slots
+        if _is(slot.trial, "overload", times) and slot.round in capacities_rps
+        if slot.trial and not slot.trial.client_limited
+    ]
+    if not seen:
+        return None
+    rounds = {slot.round for slot, _, _ in seen}
+    returns = [slot for slot in slots if _is(slot.trial, "return", times) and slot.round in rounds]
+    back_s = [slot.trial.back_s for slot in returns if slot.trial and slot.trial.back_s is not None]
+    timeout_s = data.experiment.load_of(variant).timeout_s
+    failed_shares = [  # a request that was due at the edge may be too much
+        min(_count_failed(slot.load, timeout_s) / max(trial.asked, 1), 1.0)
+        for slot, trial, _ in seen
+    ]
+    return Overload(
+        variant=variant,
+        times=times,
+        rounds=len(seen),
+        offered_rps=median(trial.rate_rps for _, trial, _ in seen),
+        goodput_rps=OverRounds.of([trial.goodput_rps for _, trial, _ in seen]),
+        of_capacity=OverRounds.of([trial.goodput_rps / found_rps for _, trial, found_rps in seen]),
+        failed=OverRounds.of(failed_shares),
+        p50_us=OverRounds.of([p50 for slot, _, _ in seen if (p50 := slot.load.latency_us.p50)]),
+        p99_us=OverRounds.of([p99 for slot, _, _ in seen if (p99 := slot.load.latency_us.p99)]),
+        back=len(back_s),
+        back_s=OverRounds.of(back_s),
+        died=sum(bool(trial.died) for _, trial, _ in seen),
+    )
+
+
+def _count_failed(load: LoadResult, timeout_s: float) -> int:
+    """Count the failures of requests that were due in the window.
+
+    What times out does so that much later: after the window, where timeouts are as long as ramp-up
+    and window. Those that end in the window were due in the ramp-up then.
+    """
+    if timeout_s < max(load.ramp_up_s, load.measured_s):
+        return load.failures.total
+    return load.failures.total - (load.failures.timeout or 0) + load.failed_late
+
+
+def _is(trial: Trial | None, purpose: str, times: float) -> bool:
+    return trial is not None and trial.purpose == purpose and trial.times == times

@@ -20,8 +20,7 @@ from webdyno.core.format import (
 )
 from webdyno.core.judgement import ClearFact, Comparison, Rank, Ranking, Verdict
 from webdyno.core.metrics import CAPACITY, METRICS
-from webdyno.statistics.one_sided import ruled_out
-from webdyno.statistics.verdict import MOST_EQUAL
+from webdyno.statistics.verdict import MOST_EQUAL, ruled_out
 
 MOST_RANKS_SAID = 4
 """After the first ones; the table has them all."""
@@ -34,15 +33,12 @@ OF_SPEED = {"throughput", "latency"}
 
 
 def headline(deciding: Sequence[Comparison]) -> str:
-    """Say the comparisons on the deciding metric; a reason that several share is said once."""
+    """Describe the comparisons on the deciding metric; a reason that several share stands once."""
     return "; ".join(dict.fromkeys(with_verdict(comparison) for comparison in deciding))
 
 
 def ranking_headline(ranking: Ranking, metric: str, costs: Sequence[CostAtRate] = ()) -> str:
-    """Say who leads, who shares the lead, the ranks of those after them, and what is open.
-
-    `costs`: of the variants, where ranks are about these.
-    """
+    """Describe who leads or shares the lead, the ranks after that, and what is open."""
     by = f"by {METRICS[metric].metric.label}"
     if costs:
         by += f" {rate_words(costs)}"
@@ -57,20 +53,13 @@ def ranking_headline(ranking: Ranking, metric: str, costs: Sequence[CostAtRate] 
     if left := len(after) - len(then):
         then.append(f"{left} more")
     said = f"{leads}; then {', '.join(then)}" if then else leads
-    return "; ".join([said, *_too_few_rounds(ranking)])
-
-
-def _too_few_rounds(ranking: Ranking) -> list[str]:
-    """Say why pairs are open that figures distinguish: the exact test needs more rounds."""
+    # Figures may distinguish pairs, and the exact test need more rounds.
     whys = {pair.why for pair in ranking.pairs if pair.needs_rounds}
-    return [_inside(why) for why in sorted(whys)]
+    return "; ".join([said, *map(_inside, sorted(whys))])
 
 
 def _shared_lead(ranking: Ranking, first: Sequence[str], by: str) -> str:
-    """Say that those that lead are equal, or that nobody knows yet which of them is better.
-
-    What isn't decided is no tie: one of them may be far behind and have drifted.
-    """
+    """Describe those that lead: equal, or in an open order, which is no tie."""
     pairs = [pair for pair in ranking.pairs if pair.a in first and pair.b in first]
     if pairs and all(pair.verdict is Verdict.EQUIVALENT for pair in pairs):
         return f"{listed(first)} share the lead {by} (equivalent)"
@@ -78,7 +67,6 @@ def _shared_lead(ranking: Ranking, first: Sequence[str], by: str) -> str:
 
 
 def _place(rank: Rank) -> str:
-    """Give a rank in a sentence: `2nd`, or `2nd to 4th (open)`."""
     if rank.best == rank.worst:
         return _ordinal(rank.best)
     return f"{_ordinal(rank.best)} to {_ordinal(rank.worst)} (open)"
@@ -90,7 +78,7 @@ def _ordinal(n: int) -> str:
 
 
 def rank_words(rank: Rank) -> str:
-    """Give the ranks that a variant may have: `2`, or `2–4`."""
+    """Return the ranks that a variant may have: `2`, or `2–4`."""
     return str(rank.best) if rank.best == rank.worst else f"{rank.best}{DASH}{rank.worst}"
 
 
@@ -102,13 +90,14 @@ def verdict_word(verdict: Verdict, metric: str) -> str:
 
 
 def with_verdict(comparison: Comparison) -> str:
-    """Say the comparison in one sentence, with the verdict's name in it."""
+    """Describe the comparison in one sentence, with the verdict's name in it."""
     if comparison.verdict is Verdict.INVALID:
         return f"invalid: {_inside(comparison.why)}"
     if comparison.verdict is Verdict.INCOMPLETE:
         return _inside(comparison.why)
     clear = [clear_sentence(comparison, comparison.clear)] if comparison.clear else []
-    opening = f"{_verdict(comparison)}{_for_metric(comparison)}: {sentence(comparison)}"
+    verdict = "".join(_subject_and_verdict(comparison))
+    opening = f"{verdict}{_for_metric(comparison)}: {sentence(comparison)}"
     return "; ".join([*clear, opening, *map(_inside, further(comparison))])
 
 
@@ -117,10 +106,7 @@ def _inside(sentence: str) -> str:
 
 
 def verdict_title(comparison: Comparison) -> str:
-    """Name the verdict in large letters, with its subject: `nginx is FASTER`, `INCONCLUSIVE`.
-
-    Where another metric is clear, it says on which one it is inconclusive.
-    """
+    """Name the verdict in large letters, and its subject: `nginx is FASTER`, `INCONCLUSIVE`."""
     if comparison.verdict is Verdict.INVALID:
         return "INVALID"
     subject, word = _subject_and_verdict(comparison)
@@ -132,24 +118,24 @@ def _for_metric(comparison: Comparison) -> str:
 
 
 def clear_title(comparison: Comparison, clear: ClearFact) -> str:
-    """Say in large letters what another metric says: `slow needs MORE server CPU per request`."""
+    """Name in large letters what another metric says: `slow needs MORE server CPU per request`."""
     subject, word, metric = _clear_words(comparison, clear)
     return f"{subject} {word.upper()} {metric}"
 
 
 def clear_sentence(comparison: Comparison, clear: ClearFact) -> str:
-    """Say it in one sentence, with how much that is."""
+    """Describe it in one sentence, with how much that is."""
     return f"{' '.join(_clear_words(comparison, clear))}: {clear_change(comparison, clear)}"
 
 
 def clear_change(comparison: Comparison, clear: ClearFact) -> str:
-    """Say how much it is: `+4.3% (95% CI +2.4 to +6.1%), compared with base`."""
+    """Describe how much it is: `+4.3% (95% CI +2.4 to +6.1%), compared with base`."""
     how_much = ruled_out if clear.verdict is Verdict.EQUIVALENT else change
     return f"{how_much(clear.ratio)}, compared with {comparison.b}"
 
 
 def _clear_words(comparison: Comparison, clear: ClearFact) -> tuple[str, str, str]:
-    """Give `slow needs`, `more`, `server CPU per request`."""
+    """Return `slow needs`, `more`, `server CPU per request`."""
     rule = METRICS[clear.metric]
     verb = "needs" if rule.metric.better == "lower" and rule.kind != "latency" else "has"
     more, less = ("longer", "shorter") if rule.kind == "latency" else ("more", "less")
@@ -160,7 +146,7 @@ def _clear_words(comparison: Comparison, clear: ClearFact) -> tuple[str, str, st
 
 
 def sentence(comparison: Comparison) -> str:
-    """Say what was found and how sure it is, where the verdict's name stands before it."""
+    """Describe what was found and how sure it is, where the verdict's name stands before it."""
     if comparison.ratio is None or comparison.verdict is Verdict.INVALID:
         return comparison.why
     if comparison.costs:
@@ -172,7 +158,6 @@ def sentence(comparison: Comparison) -> str:
 
 
 def _of_costs(comparison: Comparison, ratio: str) -> str:
-    """Say what both variants cost at a given arrival rate."""
     subject = "" if _is_better_or_worse(comparison) else f"{comparison.a} takes "
     estimates = [cost.cores_per_1000_rps.estimate for cost in comparison.costs]
     cores = " against ".join(significant(cores, CORE_DIGITS) for cores in estimates)
@@ -183,29 +168,24 @@ def _of_costs(comparison: Comparison, ratio: str) -> str:
 
 
 def rate_words(costs: Sequence[CostAtRate]) -> str:
-    """Say at which arrival rate there are some costs; at which rates, where they differ."""
+    """Describe at which arrival rate there are some costs; at which rates, where they differ."""
     rates = dict.fromkeys(f"{cost.rate_rps:,g}" for cost in costs)
     return f"at {listed(rates)} requests/s"
 
 
 def bound_of(comparison: Comparison) -> Literal["at least", "at most", ""]:
-    """Say which bound the ratio is where one variant was limited, and may be faster."""
+    """Describe which bound the ratio is where one variant was limited, and may be faster."""
     if set(comparison.limited_by) == {comparison.a}:
         return "at least"
     return "at most" if set(comparison.limited_by) == {comparison.b} else ""
 
 
 def _is_better_or_worse(comparison: Comparison) -> bool:
-    """Whether the verdict's name says who is better."""
     return comparison.verdict in {Verdict.FASTER, Verdict.SLOWER}
 
 
-def _verdict(comparison: Comparison) -> str:
-    return "".join(_subject_and_verdict(comparison))
-
-
 def _subject_and_verdict(comparison: Comparison) -> tuple[str, str]:
-    """Give the verdict's name, after its subject where it has one: `nginx is `, `faster`."""
+    """Return the verdict's name, after its subject where it has one: `nginx is `, `faster`."""
     word = verdict_word(comparison.verdict, comparison.metric)
     if not _is_better_or_worse(comparison):
         return "", word
@@ -216,15 +196,20 @@ def _subject_and_verdict(comparison: Comparison) -> tuple[str, str]:
 
 
 def _interval(comparison: Comparison) -> str:
-    """Give the interval on which the verdict rests: the worst case, where something interfered."""
+    """Return the interval on which the verdict rests: the worst case where something interfered."""
     if comparison.worst_case:
         return ci(comparison.worst_case)
     return ratio_range(comparison.ratio) if comparison.ratio else ""
 
 
 def further(comparison: Comparison) -> Iterator[str]:
-    """Say what verdict and ratio leave open: how equal, at least how much, what is needed."""
-    parts = [*_certainty(comparison), _asked(comparison), comparison.reason, comparison.later]
+    """Describe what verdict and ratio leave open: how equal, at least how much, what is needed."""
+    parts = [
+        *_certainty(comparison),
+        _one_sided_answer(comparison),
+        comparison.reason,
+        comparison.later,
+    ]
     yield from (f"{upper_first(part).rstrip('.')}." for part in filter(None, parts))
 
 
@@ -235,7 +220,9 @@ def _certainty(comparison: Comparison) -> Iterator[str | None]:
         yield f"±{percent(comparison.delta)} counts as equal"
         yield comparison.rules_out
     elif comparison.verdict in {Verdict.FASTER, Verdict.SLOWER}:
-        yield _at_least(comparison)
+        better = comparison.a if comparison.verdict is Verdict.FASTER else comparison.b
+        limit = comparison.limited_by.get(better)
+        yield limit and f"the {limit} limited {better}, which may {what_may_be(comparison)}"
     elif comparison.verdict is Verdict.INCONCLUSIVE and comparison.ratio is not None:
         if comparison.delta > MOST_EQUAL:
             most = percent(comparison.delta)
@@ -243,32 +230,20 @@ def _certainty(comparison: Comparison) -> Iterator[str | None]:
             return
         yield comparison.rules_out and f"known: {comparison.rules_out}"
         if not comparison.is_beyond_client:
-            yield from _needed(comparison)
-
-
-def _at_least(comparison: Comparison) -> str | None:
-    """Say of a ratio that it is a bound, where its better variant could have been faster still."""
-    better = comparison.a if comparison.verdict is Verdict.FASTER else comparison.b
-    limit = comparison.limited_by.get(better)
-    return f"the {limit} limited {better}, which may {what_may_be(comparison)}" if limit else None
+            yield from _what_is_needed(comparison)
 
 
 def what_may_be(comparison: Comparison) -> str:
-    """Say what a variant may do that was limited."""
     return "take more than found" if comparison.metric == CAPACITY else "be faster than measured"
 
 
-def _asked(comparison: Comparison) -> str | None:
-    """Give the answer to a question in one direction."""
+def _one_sided_answer(comparison: Comparison) -> str | None:
     answer = comparison.one_sided
     return f"{answer.question}? {answer.answer}: {answer.why.rstrip('.')}" if answer else None
 
 
-def _needed(comparison: Comparison) -> Iterator[str]:
-    """Say what keeps the answer away, and what would bring it; nothing is promised that can't be.
-
-    More rounds help against chance, and against nothing else.
-    """
+def _what_is_needed(comparison: Comparison) -> Iterator[str]:
+    """Describe what keeps the answer away and would bring it: more rounds help against chance."""
     if comparison.worst_case and comparison.sampling_verdict is not Verdict.INCONCLUSIVE:
         word = verdict_word(comparison.sampling_verdict or comparison.verdict, comparison.metric)
         yield f"why: looks {word}, but {_what_else(comparison)}"
@@ -284,16 +259,16 @@ def _needed(comparison: Comparison) -> Iterator[str]:
 
 
 def _what_else(comparison: Comparison) -> str:
-    """Say what may turn a verdict that the sampling CI alone would give."""
-    limits = {name: by for name, by in comparison.limited_by.items() if by != "link"}
-    limited = [f"{name} was {by}-limited" for name, by in limits.items()]
+    """Describe what may turn a verdict that the sampling CI alone would give."""
+    limits = comparison.limited_by.items()
+    limited = [f"{name} was {by}-limited" for name, by in limits if by != "link"]
     if limited:
         return f"{listed(limited)}, and may {what_may_be(comparison)}"
     return "interference could explain all of it"
 
 
 def ratio_words(compared: Sequence[Comparison]) -> list[str]:
-    """Give each ratio with its interval, as far as there are any: `nginx 2.1× of apache (…)`."""
+    """Return each ratio with its interval, as far as there are any: `nginx 2.1× of apache (…)`."""
     return [
         f"{comparison.a} {times(comparison.ratio)} ({ratio_range(comparison.decisive)})"
         for comparison in compared

@@ -1,7 +1,6 @@
-"""Rules that end a run: known well enough, asked often enough, out of time.
+"""Rules that end a run: known well enough, enough rounds, out of time.
 
-Never because a difference became significant. Which of them hold for an experiment its question
-says (`comparison/questions`).
+Never because a difference became significant. An experiment's question chooses among them.
 """
 
 from collections.abc import Sequence
@@ -26,21 +25,21 @@ from webdyno.core.records import StopReason
 from webdyno.core.text import Prose
 from webdyno.evidence.log_ratios import LogRatios, log_ratios
 from webdyno.evidence.noise import judged_values
-from webdyno.evidence.point_data import PointData, derived
+from webdyno.evidence.point_data import PointData, compute_once
 from webdyno.statistics.interval import Estimate, estimate, t_quantile
 from webdyno.validity import used_s
 
 OWN_S = 1.3
-"""Of the time within which a clear difference is to be reported, what isn't measuring: to start, to
-judge, to print. 1.2 s were seen (nginx against Apache on two CPUs), and 0.1 s are for luck."""
+"""Of the time within which a clear difference is to be reported, what isn't measuring. 1.2 s were
+seen (nginx against Apache on two CPUs), and 0.1 s are for luck."""
 VARIANTS = 2
-"""That time is that of so many variants; each further one gets as much as one of these."""
+"""Variants that share that time; each further one gets as much as one of these."""
 SPARE_ROUNDS = 2
-"""At most so many rounds are measured in place of invalidated ones when the budget is used up,
-because without them there would be no verdict."""
+"""Rounds at most in place of invalidated ones when the budget is used up, lest there be no
+verdict."""
 OUTNUMBERED = 2
-"""Times the fewest rounds: by then interference that passed by has invalidated no more than half
-of the slots, and those are excluded (`INTERFERENCE_TOLERATED`) instead of counted as bounds."""
+"""Times the fewest rounds: by then interference that passed has invalidated no more than half of
+the slots, and those are excluded (`INTERFERENCE_TOLERATED`) instead of counted as bounds."""
 
 
 @dataclass(frozen=True)
@@ -52,11 +51,10 @@ class Stop:
 
 
 def seconds_for_a_variant(measure: Measure) -> float | None:
-    """Give how long a variant's pilot and slots may take where a difference is clear.
+    """Return how long a variant's pilot and slots may take where a difference is clear, if limited.
 
-    None for as long as they take. It moves when a run ends and how long short slots are, and
-    nothing else: no interval and no verdict looks at it. `docs/validation/coverage.md` says what it
-    costs.
+    It moves when a run ends and how long short slots are: no interval and no verdict hangs on it.
+    `docs/validation/coverage.md` has what it costs.
     """
     if not measure.answer_within_s:
         return None
@@ -70,8 +68,7 @@ def used_up(data: PointData, measure: Measure, elapsed_s: float, times: float = 
         return Stop("max-rounds", f"{count(finished, 'round')} are the most that were asked for")
     if elapsed_s + data.round_s > budget_s:
         longest = f"{times:g} times the budget" if times > 1 else "the budget"
-        why = f"no other round fits into {longest} of {measure.budget_s:g} s"
-        return Stop("budget", why)
+        return Stop("budget", f"no other round fits into {longest} of {measure.budget_s:g} s")
     return None
 
 
@@ -93,9 +90,11 @@ def known_well(valid: PointData, fewest: int) -> Stop | None:
     """
     measure = valid.measure
     rounds = len(valid.rounds)
-    unsettled = _unsettled(valid, fewest)
+    unsettled = _unsettled_comparisons(valid, fewest)
     since_look = rounds % fewest
-    if unsettled is None or (since_look and _unsettled(valid.first(rounds - since_look), fewest)):
+    if unsettled is None or (
+        since_look and _unsettled_comparisons(valid.first(rounds - since_look), fewest)
+    ):
         return None
     if not unsettled:
         return Stop("precision", _how_well(deciding_pairs(valid), measure))
@@ -109,8 +108,7 @@ def reported_promptly(valid: PointData, elapsed_s: float) -> Stop | None:
     """Stop where a difference is large and another round would end too late.
 
     Such a difference needn't be known as well as others. It is one look, at a moment that the
-    ratios don't choose, and only at an interval's width. Who sets limits (or goes on with a run)
-    has time.
+    ratios don't choose, and only at an interval's width. Runs with limits or resumed ones go on.
     """
     measure = valid.measure
     of_a_variant_s = seconds_for_a_variant(measure)
@@ -123,34 +121,30 @@ def reported_promptly(valid: PointData, elapsed_s: float) -> Stop | None:
     confidence = 1 - ALPHA / len(pairs)
     if not all(is_large_and_known(pair.d, confidence) for pair in pairs):
         return None
-    if any(
-        comparison.verdict is not comparison.sampling_verdict
-        for comparison in compare_as_asked(valid)
-    ):
+    if any(each.verdict is not each.sampling_verdict for each in compare_as_asked(valid)):
         return None
     known = "stopped early: the difference is large and clear"
     longer = f"another round would take longer than {duration(round(prompt_s))}"
     return Stop("precision", f"{known}, and {longer}")
 
 
-def _unsettled(valid: PointData, fewest: int) -> list[Comparison] | None:
-    """Give the verdicts that don't survive their bounds; None while ratios aren't known well."""
+def _unsettled_comparisons(valid: PointData, fewest: int) -> list[Comparison] | None:
+    """Return the verdicts that don't survive their bounds; None while ratios aren't known well."""
     pairs = deciding_pairs(valid)
-    enough = min(len(pair.d) for pair in pairs) >= fewest
-    if not enough or not _precise(pairs, valid.measure):
+    confidence = 1 - ALPHA / len(pairs)  # of Holm's first step
+    if min(len(pair.d) for pair in pairs) < fewest:
         return None
-    return [
-        comparison
-        for comparison in compare_as_asked(valid)
-        if comparison.verdict is not comparison.sampling_verdict
-    ]
+    if not all(shown_estimate(pair.d, valid.measure, confidence)[1] for pair in pairs):
+        return None
+    compared = compare_as_asked(valid)
+    return [each for each in compared if each.verdict is not each.sampling_verdict]
 
 
 def _may_settle(comparison: Comparison, rounds: int, fewest: int, measure: Measure) -> bool:
     """Whether the sampling verdict may come to survive the worst case within the rounds requested.
 
-    Rounds narrow the interval, and they outnumber passing interference. They don't show
-    what a variant can do for which client or link are too slow.
+    Rounds narrow the interval and outnumber passing interference. They don't show what a variant
+    can do for which client or link are too slow.
     """
     needed = comparison.more_rounds
     if needed is not None and rounds + needed <= measure.max_rounds:
@@ -159,29 +153,22 @@ def _may_settle(comparison: Comparison, rounds: int, fewest: int, measure: Measu
 
 
 def _how_well(pairs: Sequence[LogRatios], measure: Measure) -> str:
-    """Say how well the ratios are known: as requested, or a large one to an eighth of itself."""
     if all(estimate(pair.d, 1 - ALPHA).half_width <= log1p(measure.precision) for pair in pairs):
         return f"as precise as requested, ±{percent(measure.precision)}"
     return "precise enough for a difference this large"
 
 
-@derived
+@compute_once
 def deciding_pairs(valid: PointData) -> list[LogRatios]:
-    """Give each variant's ratios to the baseline on the deciding metric, by round."""
+    """Return each variant's ratios to the baseline on the deciding metric, by round."""
     rule = METRICS[valid.measure.decide_on]
     return log_ratios(
         {variant: judged_values(valid, variant, rule) for variant in valid.experiment.variants}
     )
 
 
-def _precise(pairs: Sequence[LogRatios], measure: Measure) -> bool:
-    """Whether all ratios are known well enough, each at the level of Holm's first step."""
-    confidence = 1 - ALPHA / len(pairs)
-    return all(shown_estimate(pair.d, measure, confidence)[1] for pair in pairs)
-
-
 class Foresight(NamedTuple):
-    """How far a run is from stopping by itself, by the ratio that lacks most."""
+    """How far a run is from stopping by itself, by the least known ratio."""
 
     variant: str
     """Against the baseline."""
@@ -190,20 +177,17 @@ class Foresight(NamedTuple):
     wanted: float
     """Half-width (ln) at which the run stops."""
     rounds: int
-    """How many valid rounds it will have taken, about."""
+    """About how many valid rounds it will have taken."""
     left_s: float = 0.0
-    """How long those that are still lacking take, about."""
+    """About how long the missing ones take."""
 
     def can_be_kept(self, data: PointData) -> bool:
-        """Whether it may come so: not where the run should be over, or a limit ends before."""
+        """Whether it may come so: not where the run should be over, or a limit ends it before."""
         return 0 < self.left_s <= data.measure.limit_s - used_s(data)
 
 
 def foresight(data: PointData, valid: PointData, fewest: int) -> Foresight | None:
-    """Foresee when the intervals will be narrow enough, if their spread stays as it is.
-
-    None before there is an interval, and for a single variant, which has no ratio.
-    """
+    """Foresee when the intervals are narrow enough; None before there are any."""
     measure, pairs = data.measure, deciding_pairs(valid)
     if not pairs or any(len(pair.d) < 2 for pair in pairs):
         return None

@@ -6,18 +6,30 @@ own code, time in the kernel on their behalf, and interrupts on their CPUs, most
 network's; or what samples of their CPUs say, where a run has these. In each round the parts'
 differences add up to the whole one's, so their means do. Intervals are Student's over rounds,
 narrow enough to hold together (Bonferroni).
+
+In a closed loop without pauses each connection has a request under way at any time, so the mean
+time of a response is connections over throughput (Little, Operations Research 1961). What servers
+work is counted, and so is how long their threads wait for a CPU (schedstat). Where a service has a
+fixed number of workers that take a request each and all of them are taken, the connections beyond
+that number wait in front of it: their share of the time is Little's law again, and so is that of
+threads that were blocked: by a lock, a disk, a pause, a backend. The rest is spent in sockets and
+event loops, on the way, and in the client.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
 from webdyno.comparison.comparison import ALPHA
 from webdyno.core import format as text
-from webdyno.core.explain import CpuPart, Explanation
-from webdyno.core.judgement import Comparison, Verdict
-from webdyno.core.metrics import CPU_TIME, responses
+from webdyno.core.base import Interval
+from webdyno.core.experiment import OWN_GENERATOR
+from webdyno.core.explain import CpuPart, Explanation, Waiting
+from webdyno.core.judgement import Comparison, Judgement, Verdict
+from webdyno.core.metrics import CPU_TIME, THROUGHPUT, responses, server_cpu_us, throughput_rps
+from webdyno.core.readings import BlockedBy
 from webdyno.core.records import SlotRecord
 from webdyno.evidence.point_data import PointData
 from webdyno.statistics.interval import mean_interval
@@ -34,24 +46,35 @@ PARTS: dict[str, SecondsOf] = {
 }
 SMALL = 0.05
 """Share of the whole difference that a part needs to be reported."""
-
 FEWEST_ROUNDS = 2
+
+CONFIDENCE = 0.95
+IDLE_BELOW = 0.5
+"""CPUs that servers keep busy: with more of them, waiting is for others' work."""
+MOST_OF_IT = 0.1
+"""So many times the difference of waiting at most may that of work be."""
+BLOCKED: dict[BlockedBy, str] = {
+    "locks": "of waiting for locks",
+    "disks": "of waiting for disks",
+    "pauses": "of pauses of its own",
+    "backends": "of waiting for backends",
+}
+"""What threads are blocked by, in words, the nearest cause first."""
+LEAST_SHARE = 0.02
+"""Of a response's time that a part needs to be reported."""
+DELAYED_ACK_US = (35_000, 50_000)
+"""Linux delays an acknowledgement by 40 ms (TCP_DELACK_MIN)."""
 
 
 def explanations(data: PointData, comparisons: Sequence[Comparison]) -> Iterator[Explanation]:
-    """Say what each difference of CPU time is made of, where there is one that can be believed."""
+    """Yield what each difference of CPU time is made of, where it can be believed."""
     valid = valid_for(data, CPU_TIME)
     for comparison in comparisons:
-        if (
-            comparison.metric == CPU_TIME
-            and comparison.ratio
-            and comparison.verdict is not Verdict.INVALID
-        ):
-            candidates = (
-                explain(valid, comparison.a, comparison.b),
-                _explain_by_samples(valid, comparison.a, comparison.b),
-            )
-            yield from filter(None, candidates)
+        is_known = comparison.ratio and comparison.verdict is not Verdict.INVALID
+        if comparison.metric == CPU_TIME and is_known:
+            by_counters = explain(valid, comparison.a, comparison.b)
+            by_samples = _explain_by_samples(valid, comparison.a, comparison.b)
+            yield from filter(None, (by_counters, by_samples))
 
 
 def explain(valid: PointData, variant: str, baseline: str) -> Explanation | None:
@@ -61,7 +84,7 @@ def explain(valid: PointData, variant: str, baseline: str) -> Explanation | None
 
 
 def counted_parts(valid: PointData) -> Mapping[str, SecondsOf]:
-    """Give the parts that the kernel counts: databases are no code of the application's own."""
+    """Return the parts that the kernel counts: databases are no code of the application's own."""
     readings = [slot.readings for slot in valid.slots if slot.readings]
     roles = list(dict.fromkeys(role for reading in readings for role in reading.databases))
     of_databases = {f"in {role}": partial(_user_s, roles=[role]) for role in roles}
@@ -78,20 +101,18 @@ def _user_s(slot: SlotRecord, roles: Sequence[str]) -> float:
 
 
 def cpu_s(slot: SlotRecord) -> float:
-    """Give the CPU time of a slot's servers, as the kernel counts it."""
     return slot.servers.cpu_s
 
 
 def _explain_by_samples(valid: PointData, variant: str, baseline: str) -> Explanation | None:
-    """Take it apart by what was done; None where that wasn't sampled."""
     done = {what for slot in valid.slots for what in slot.profile or {}}
-    parts = {what: partial(_sampled, what=what) for what in sorted(done)}
+    parts = {what: partial(_sampled_s, what=what) for what in sorted(done)}
     both = slots_of_both(valid, variant, baseline)
-    explanation = taken_apart(variant, baseline, both, parts, _sampled) if parts else None
+    explanation = taken_apart(variant, baseline, both, parts, _sampled_s) if parts else None
     return explanation and explanation.replace(by_samples=True)
 
 
-def _sampled(slot: SlotRecord, what: str | None = None) -> float:
+def _sampled_s(slot: SlotRecord, what: str | None = None) -> float:
     profile = slot.profile or {}
     return sum(profile.values()) if what is None else profile.get(what, 0.0)
 
@@ -101,12 +122,12 @@ Both = tuple[Sequence[SlotRecord], Sequence[SlotRecord]]
 
 
 def slots_of_both(valid: PointData, variant: str, *baselines: str) -> list[Both]:
-    """Give the slots of rounds that report a variant and its baseline, copies of which are one."""
+    """Return the slots of rounds that report a variant and its baseline; copies of it are one."""
     both = [
         (this_round.of(variant), [slot for name in baselines for slot in this_round.of(name)])
         for this_round in valid.rounds
     ]
-    return [(a, b) for a, b in both if _answered(a) and _answered(b)]
+    return [(a, b) for a, b in both if _count_responses(a) and _count_responses(b)]
 
 
 def taken_apart(
@@ -147,27 +168,20 @@ def _part(what: str, seconds_of: SecondsOf, rounds: Sequence[Both], confidence: 
 
 
 def per_response_us(slots: Sequence[SlotRecord], seconds_of: SecondsOf) -> float:
-    """Give what is said of slots in seconds, in microseconds per response."""
-    return sum(seconds_of(slot) for slot in slots) * 1e6 / _answered(slots)
+    """Return what is said of slots in seconds, in microseconds per response."""
+    return sum(seconds_of(slot) for slot in slots) * 1e6 / _count_responses(slots)
 
 
-def _answered(slots: Sequence[SlotRecord]) -> int:
+def _count_responses(slots: Sequence[SlotRecord]) -> int:
     return sum(map(responses, slots))
 
 
 def explanation_sentence(explanation: Explanation) -> str | None:
-    """Say the difference and its parts; None where there surely is none."""
+    """Describe the difference and its parts; None where there surely is none."""
     if not explanation.whole.is_sure:
         return None
-    whole = abs(explanation.whole.more_us.estimate)
-    sure_parts = [
-        part
-        for part in explanation.parts
-        if part.is_sure and abs(part.more_us.estimate) >= SMALL * whole
-    ]
     by = "for " if explanation.by_samples else ""
-    largest = sorted(sure_parts, key=lambda part: -abs(part.more_us.estimate))
-    parts = ", ".join(f"{_more(part)} {by}{part.what}" for part in largest)
+    parts = ", ".join(f"{_more(part)} {by}{part.what}" for part in _large_parts(explanation))
     begins = "As sampled, a request" if explanation.by_samples else "A request"
     return (
         f"{begins} costs {explanation.a} {_more(explanation.whole)} CPU time than {explanation.b}"
@@ -184,19 +198,24 @@ def in_short(what: str) -> str:
 
 
 def explanation_in_short(explanation: Explanation) -> str | None:
-    """Say the same in one line, without intervals; None where there surely is no difference."""
+    """Describe the same in one line, without intervals; None where there is no sure difference."""
     if not explanation.whole.is_sure or explanation.by_samples:
         return None
     whole = explanation.whole.more_us.estimate
     parts = [
         f"{text.significant(part.more_us.estimate * np.sign(whole), 2)} µs {in_short(part.what)}"
-        for part in sorted(explanation.parts, key=lambda part: -abs(part.more_us.estimate))
-        if part.is_sure and abs(part.more_us.estimate) >= SMALL * abs(whole)
+        for part in _large_parts(explanation)
     ]
     verb = "costs" if whole > 0 else "saves"
     more = "more " if whole > 0 else ""
     saving = f"{explanation.a} {verb} {text.significant(abs(whole), 2)} µs {more}CPU per request"
     return f"{saving} ({', '.join(parts)})." if parts else f"{saving}."
+
+
+def _large_parts(explanation: Explanation) -> list[CpuPart]:
+    least_us = SMALL * abs(explanation.whole.more_us.estimate)
+    by_size = sorted(explanation.parts, key=lambda part: -abs(part.more_us.estimate))
+    return [part for part in by_size if part.is_sure and abs(part.more_us.estimate) >= least_us]
 
 
 def _more(part: CpuPart) -> str:
@@ -205,3 +224,162 @@ def _more(part: CpuPart) -> str:
     ends = sorted(map(abs, (more.low, more.high))) if part.is_sure else [more.low, more.high]
     around = f"{text.significant(ends[0], 3)} to {text.significant(ends[1], 3)}"
     return f"{text.significant(abs(more.estimate), 3)} µs ({around}) {word}"
+
+
+class _Parts(NamedTuple):
+    whole_us: float
+    work_us: float
+    cpu_us: float
+    queue_us: float
+    blocked_us: Mapping[BlockedBy, float]
+
+
+def waiting(data: PointData) -> Iterator[Waiting]:
+    """Take each variant's time apart, where the load and the probes can say."""
+    valid = valid_for(data, THROUGHPUT)
+    yield from filter(None, (_waiting_of(valid, variant) for variant in data.experiment.variants))
+
+
+def _waiting_of(valid: PointData, variant: str) -> Waiting | None:
+    load = valid.experiment.load_of(variant)
+    if load.loop == "open" or load.think_s or valid.experiment.generator != OWN_GENERATOR:
+        return None
+    crowd = _full_service(valid.of_variant(variant), load.connections)
+    by_round = [
+        parts
+        for this_round in valid.rounds
+        if (parts := _parts(this_round.of(variant), load.connections, crowd)) is not None
+    ]
+    if len(by_round) < FEWEST_ROUNDS:
+        return None
+    whole, work, cpu, queue = (
+        np.array(part) for part in zip(*(parts[:4] for parts in by_round), strict=True)
+    )
+    blocked = {
+        what: np.array([parts.blocked_us.get(what, 0.0) for parts in by_round])
+        for what in BLOCKED
+        if any(parts.blocked_us.get(what) for parts in by_round)
+    }
+    return Waiting(
+        variant=variant,
+        connections=load.connections,
+        whole_us=mean_interval(whole, CONFIDENCE),
+        work_us=mean_interval(work, CONFIDENCE),
+        cpu_us=mean_interval(cpu, CONFIDENCE),
+        queue_us=mean_interval(queue, CONFIDENCE) if crowd else None,
+        queue_at=crowd[0] if crowd else None,
+        workers=crowd[1] if crowd else None,
+        blocked_us={what: mean_interval(us, CONFIDENCE) for what, us in blocked.items()},
+        rest_us=mean_interval(whole - work - cpu - queue - sum(blocked.values()), CONFIDENCE),
+    )
+
+
+def _full_service(slots: Sequence[SlotRecord], connections: int) -> tuple[str, int] | None:
+    """Name the service all of whose workers were taken in each slot, and how many these are."""
+    seen: list[dict[str, int]] = []
+    for slot in slots:
+        full = dict[str, int]()
+        if readings := slot.readings:
+            for role, status in readings.status.items():
+                workers, most = status.workers, min(status.most_busy or 0, connections - 1)
+                if workers and workers <= most and role != readings.front:
+                    full[role] = workers
+        seen.append(full)
+    for role, workers in (seen[0] if seen else {}).items():
+        if all(each.get(role) == workers for each in seen):
+            return role, workers
+    return None
+
+
+def _parts(
+    slots: Sequence[SlotRecord], connections: int, crowd: tuple[str, int] | None
+) -> _Parts | None:
+    throughput, work_us = throughput_rps(slots), server_cpu_us(slots)
+    waited_s = [
+        use.waited_for_cpu_s
+        for slot in slots
+        for use in (slot.readings.services.values() if slot.readings else ())
+    ]
+    known_s = [wait_s for wait_s in waited_s if wait_s is not None]
+    if throughput is None or work_us is None or not known_s or len(known_s) < len(waited_s):
+        return None
+    whole_us = connections / throughput * 1e6
+    cpu_us = sum(known_s) / sum(map(responses, slots)) * 1e6
+    queue_us = (connections - crowd[1]) / throughput * 1e6 if crowd else 0.0
+    rest_us = whole_us - work_us - cpu_us - queue_us
+    return _Parts(whole_us, work_us, cpu_us, queue_us, _blocked_us(slots, throughput, rest_us))
+
+
+def _blocked_us(
+    slots: Sequence[SlotRecord], throughput: float, rest_us: float
+) -> dict[BlockedBy, float]:
+    """Return for how long blocked threads held a response, at most the rest of its time in all."""
+    seen = [slot.readings.blocked for slot in slots if slot.readings and slot.readings.blocked]
+    blocked_us, left_us = dict[BlockedBy, float](), max(rest_us, 0.0)
+    for what in BLOCKED if seen else ():
+        threads = sum(threads_by.get(what, 0.0) for threads_by in seen) / len(seen)
+        blocked_us[what] = min(threads / throughput * 1e6, left_us)
+        left_us -= blocked_us[what]
+    return blocked_us
+
+
+def where_time_goes(waitings: Sequence[Waiting]) -> Iterator[str]:
+    """Describe of each variant how long a response takes, is worked on, and waits for what."""
+    for took in waitings:
+        parts = [
+            f"{_time(took.work_us)} of work on the servers' CPUs",
+            f"{_time(took.cpu_us)} of waiting for a CPU",
+        ]
+        if took.queue_us is not None:
+            parts.append(
+                f"{_time(took.queue_us)} in front of the {took.workers} workers of "
+                f"{took.queue_at}, all of them taken"
+            )
+        parts += [
+            f"{_time(us)} {BLOCKED[what]}"
+            for what, us in took.blocked_us.items()
+            if us.estimate >= LEAST_SHARE * took.whole_us.estimate
+        ]
+        yield (
+            f"{took.variant}: with {took.connections} connections a response takes "
+            f"{_time(took.whole_us)}: {', '.join(parts)}, and {_time(took.rest_us)} in sockets "
+            "and event loops, on the way, and in the client."
+        )
+
+
+def what_waits(judged: Judgement) -> Iterator[str]:
+    """Describe differences of throughput that are of waiting, not of work on the servers' CPUs."""
+    by_variant = {part.variant: part for part in judged.waiting}
+    for comparison in judged.comparisons:
+        differs = comparison.verdict in {Verdict.FASTER, Verdict.SLOWER}
+        if comparison.metric != THROUGHPUT or not differs or comparison.limited_by:
+            continue
+        if not {comparison.a, comparison.b} <= by_variant.keys():
+            continue
+        both = (by_variant[comparison.a], by_variant[comparison.b])
+        slow, fast = sorted(both, key=lambda part: -part.whole_us.estimate)
+        longer_us = slow.rest_us.estimate - fast.rest_us.estimate
+        work_us = abs(slow.work_us.estimate - fast.work_us.estimate)
+        # Requests under way times the share of work.
+        busy_cpus = slow.connections * slow.work_us.estimate / slow.whole_us.estimate
+        if busy_cpus > IDLE_BELOW or work_us > MOST_OF_IT * longer_us:
+            continue
+        yield (
+            f"{slow.variant} waits: of the {_time(slow.whole_us)} that its response takes, "
+            f"{_time(slow.work_us)} are work on the servers' CPUs ({fast.variant}: "
+            f"{_time(fast.work_us)} of {_time(fast.whole_us)}).{_nagle(longer_us)}"
+        )
+
+
+def _nagle(longer_us: float) -> str:
+    low_us, high_us = DELAYED_ACK_US
+    if not low_us <= longer_us <= high_us:
+        return ""
+    return (
+        " Steps of 40 ms come from Nagle's algorithm and delayed acknowledgements, where head and "
+        "body are written apart: set TCP_NODELAY, or write them at once."
+    )
+
+
+def _time(us: Interval) -> str:
+    return text.latency(max(us.estimate, 0.0))

@@ -20,29 +20,24 @@ from webdyno.statistics.interval import Logs
 from webdyno.validity import valid_for
 
 FEWEST_REPORTED, MOST_REPORTED = 2, 32
-
 PILOT_ROUNDS = 6
 """Rounds that the choice is made from: those that every run has."""
-
 NEARLY = 1.1
 MOST_SLOTS = 8
-"""Rounds shouldn't become so long that few fit into a budget. Nor have they ever fewer slots than
-the first ones: the rounds are limited as well, and each would say less."""
+"""Rounds shouldn't become so long that few fit into a budget. Nor do they have fewer slots than the
+first ones: the number of rounds is limited as well."""
 
 
 def chosen_slots_per_variant(data: PointData) -> int:
-    """Give the slots of each variant in the round that comes after the finished ones on record.
+    """Return the number of slots of each variant in the round after the finished ones.
 
-    A function of the first rounds on record alone, so that a resumed run chooses alike; and of the
-    ratios' variances alone, not of the ratios, so that intervals stay right.
+    By the first rounds alone, so that a resumed run chooses alike; and by the ratios' variances
+    alone, not by the ratios, so that intervals stay right.
     """
     measure = data.measure
     if measure.slots_per_variant is not None or len(data.rounds) < PILOT_ROUNDS:
         return measure.first_slots_per_variant
-    return _chosen(data.first(PILOT_ROUNDS))
-
-
-def _chosen(pilot: PointData) -> int:
+    pilot = data.first(PILOT_ROUNDS)
     valid = valid_for(pilot, pilot.measure.decide_on)
     rule = METRICS[pilot.measure.decide_on]
     baseline, *others = pilot.experiment.variants
@@ -59,10 +54,10 @@ def _chosen(pilot: PointData) -> int:
 
 
 def choice(restart: float, slot: float, start_s: float, slot_s: float, first: int) -> int:
-    """Give the number of slots for the rounds after those with `first`, from variances and costs.
+    """Return the number of slots for the rounds after those with `first`, from variances and costs.
 
-    It is the smallest with which time times variance is within `NEARLY` of the least: all rounds
-    count alike, the first ones as well, so that longer ones help less than they could.
+    The smallest with which time times variance is within `NEARLY` of the least: all rounds count
+    alike, so that longer ones help less than they could.
     """
 
     def product(slots: int) -> float:
@@ -83,10 +78,7 @@ def _log_ratios(data: PointData, variant: str, baseline: str, rule: MetricRule) 
 def variance_splits(
     data: PointData, variants: Sequence[str], rule: MetricRule
 ) -> list[VarianceSplit]:
-    """Split the variance of each variant's values per slot.
-
-    Variants with too few of them are excluded.
-    """
+    """Split the variance of each variant's values per slot, where there are enough of them."""
     splits = []
     start_s, slot_s = round_costs_s(data, len(variants))
     for variant in variants:
@@ -107,10 +99,7 @@ def variance_splits(
 
 
 def random_effects(groups: Sequence[Logs]) -> tuple[float, float]:
-    """Give the variance between groups and the variance within, by the ANOVA estimator.
-
-    Groups may differ in size. A negative estimate of the variance between is taken as 0.
-    """
+    """Return the variance between groups (0 if negative) and within, by the ANOVA estimator."""
     sizes = np.array([len(group) for group in groups])
     total, means = sizes.sum(), np.array([group.mean() for group in groups])
     within = sum(float(((group - group.mean()) ** 2).sum()) for group in groups)
@@ -122,7 +111,7 @@ def random_effects(groups: Sequence[Logs]) -> tuple[float, float]:
 
 
 def best_slots(restart: float, slot: float, start_s: float, slot_s: float) -> int:
-    """Give the even number of slots per round that makes the interval narrowest in a given time.
+    """Return the even number of slots per round that makes the interval narrowest in a given time.
 
     With n slots a round costs start_s + n · slot_s and has the variance restart + slot / n; their
     product is least at n = √(start_s / slot_s · slot / restart).
@@ -138,23 +127,16 @@ def _shows(groups: Sequence[Logs]) -> bool:
 
 
 def round_costs_s(data: PointData, variants: int) -> tuple[float, float]:
-    """Give what a variant's fresh start (warm-up included) and one more slot cost, on average.
-
-    From one slot's beginning to the next one's: with its ramp-up, its drain and its probes.
-    """
+    """Return what a fresh start and one more slot of a variant take, with ramp-up and probes."""
     costs_s = [slot_s for this_round in data.rounds if (slot_s := _slot_s(this_round.slots))]
     if not costs_s:
         return 0.0, 0.0
-    slot_s = fmean(costs_s)
-    starts_s = [
-        this_round.record.took_s - len(this_round.record.order) * slot_s
-        for this_round in data.rounds
-    ]
-    return max(fmean(starts_s), 0.0) / variants, slot_s
+    slot_s, records = fmean(costs_s), [this_round.record for this_round in data.rounds]
+    start_s = fmean(record.took_s - len(record.order) * slot_s for record in records)
+    return max(start_s, 0.0) / variants, slot_s
 
 
 def _slot_s(slots: Sequence[SlotRecord]) -> float | None:
-    """Give how long a round's slots took, on average; None where fewer than two are there."""
     if len(slots) < 2:
         return None
     first, last = slots[0], slots[-1]

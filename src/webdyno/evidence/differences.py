@@ -16,7 +16,7 @@ machine."""
 
 
 def mismatches(before: Experiment, after: Experiment, variants: Sequence[str]) -> list[Difference]:
-    """Give what makes two experiments incomparable: unlike site, load, state, testbed or variant.
+    """Return what makes two experiments incomparable: unlike site, load, state, testbed or variant.
 
     How long and how often was measured may differ. Loops (open, closed) are part of the load.
     """
@@ -34,7 +34,7 @@ def mismatches(before: Experiment, after: Experiment, variants: Sequence[str]) -
 
 
 def differences(before: RunHead, after: RunHead) -> list[Difference]:
-    """Give what else may have caused a change: machine, versions, load generator, settings."""
+    """Return what else may have caused a change: machine, versions, load generator, settings."""
     experiments = [head.experiment for head in (before, after)]
     measures = (experiment.measure for experiment in experiments)
     claims = (experiment.asks.one_sided for experiment in experiments)
@@ -52,7 +52,7 @@ def differences(before: RunHead, after: RunHead) -> list[Difference]:
 def surroundings(
     before: RunHead | SessionRecord, after: RunHead | SessionRecord
 ) -> list[Difference]:
-    """Give what differs of machines, servers, load generator and webdyno."""
+    """Return what differs of machines, servers, load generator and webdyno."""
     hosts = [
         difference
         for name in before.hosts.keys() & after.hosts.keys()
@@ -73,7 +73,7 @@ def surroundings(
 
 
 def machine_differences(before: Machine, after: Machine, name: str = "machine") -> list[Difference]:
-    """Give what differs of two machines, or of one before and after it was changed."""
+    """Return what differs of two machines, or of one before and after it was changed."""
     if abs(after.memory_bytes - before.memory_bytes) <= SAME_MEMORY * before.memory_bytes:
         after = after.replace(memory_bytes=before.memory_bytes)
     return _unequal(name, before, after)
@@ -89,7 +89,7 @@ def _unequal(name: str, before: object, after: object) -> list[Difference]:
 
 
 def _flat(name: str, value: object) -> dict[str, str]:
-    """Give the leaves of a value, by dotted name."""
+    """Return the leaves of a value, by dotted name."""
     if isinstance(value, Model):
         return _flat(name, dict(value))
     if isinstance(value, Mapping):

@@ -3,22 +3,27 @@
 Slots show a variant between its stalls. Over a long time a closed loop's throughput is lower by the
 share of the time that stalls take, and an open loop's percentiles are those of the whole stretch.
 What drifts has no one value: how far it moved bounds how far what was measured may be off.
+
+Rounds show how far searches for a capacity scatter. By how much all of them find too much they
+don't show: each search says about how much that is (`core/crossing.py`).
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import hypot, inf, log, log1p
+from statistics import fmean
 from typing import NamedTuple
 
 import numpy as np
 
+from webdyno.core.crossing import capacity_estimate
 from webdyno.core.histogram import Histogram, merge_encoded
 from webdyno.core.looks import Drift, LongLook
-from webdyno.core.metrics import CPU_TIME, THROUGHPUT, MetricRule, latency_of
+from webdyno.core.metrics import THROUGHPUT, MetricRule, latency_of
 from webdyno.evidence.long_look import stall_words
 from webdyno.evidence.noise import Values, judged_values
 from webdyno.evidence.point_data import PointData
-from webdyno.statistics.bounds import Bound
+from webdyno.statistics.bounds import Bound, with_bound
 from webdyno.statistics.interval import LARGEST_LOG, Estimate, Logs, within_floats
 
 SLOTS_BETWEEN = 3
@@ -49,10 +54,7 @@ class Pair(LogRatios):
 
 
 def pair_of(data: PointData, variant: str, baseline: str, rule: MetricRule) -> Pair:
-    """Pair a variant with the baseline on a metric, round by round.
-
-    What happens later is counted in, by the estimate of what it comes to.
-    """
+    """Pair a variant with the baseline on a metric by round, with what happens later counted in."""
     a, b = judged_values(data, variant, rule), judged_values(data, baseline, rule)
     pair = _pair(variant, a, b)
     later = shift(data, variant, rule).centre - shift(data, baseline, rule).centre
@@ -90,10 +92,7 @@ def widened_by_both(ratio: Estimate, mine: Shift, theirs: Shift) -> Estimate:
 
 
 def widened_by(ratio: Estimate, later: Shift) -> Estimate:
-    """Widen an interval whose centre has a shift in it already.
-
-    The two uncertainties are independent of each other, so they add up in quadrature.
-    """
+    """Widen an interval that has a shift in it: independent uncertainties add up in quadrature."""
     if later == NONE:
         return ratio
     down = hypot(ratio.centre - ratio.low, later.centre - later.low)
@@ -107,7 +106,7 @@ def widened_by(ratio: Estimate, later: Shift) -> Estimate:
 
 
 def shift(data: PointData, variant: str, rule: MetricRule) -> Shift:
-    """Give how a metric of a variant differs over a long time from what its slots show."""
+    """Return how a metric of a variant differs over a long time from what its slots show."""
     look = look_of(data, variant)
     if look is None or look.stalls is None or not counts_apart(data, look):
         return NONE
@@ -121,17 +120,14 @@ def shift(data: PointData, variant: str, rule: MetricRule) -> Shift:
 
 
 def times_of_look(data: PointData, variant: str, rule: MetricRule) -> Histogram | None:
-    """Give the latency of a long look whose percentile counts in place of the slots'."""
+    """Return the latency of a long look whose percentile counts in place of the slots'."""
     look = look_of(data, variant)
     counts = rule.quantile is not None and shift(data, variant, rule) != NONE
     return merge_encoded([look.times]) if look and counts else None
 
 
 def counts_apart(data: PointData, look: LongLook) -> bool:
-    """Whether stalls are rarer than slots, which then show the variant between them.
-
-    Slots have their share of what comes more often, and nothing is counted in next to them.
-    """
+    """Whether stalls are rarer than slots; slots have their share of what comes more often."""
     slots_s = [slot.load.measured_s for slot in data.of_variant(look.variant)]
     if look.stalls is None or not slots_s:
         return False
@@ -140,7 +136,6 @@ def counts_apart(data: PointData, look: LongLook) -> bool:
 
 
 def look_of(data: PointData, variant: str) -> LongLook | None:
-    """Give the long look at a variant, if there was one."""
     return next((look for look in data.looks if look.variant == variant), None)
 
 
@@ -149,10 +144,10 @@ def _left(share: float) -> float:
 
 
 def _percentile_shift(data: PointData, look: LongLook, rule: MetricRule) -> Shift:
-    """Hold the percentile of the whole stretch against that of slots.
+    """Compare the percentile of the whole stretch with that of slots.
 
-    Of all requests as many come in stalls as stalls have of the time. Were that share another one,
-    so would be the quantile that is read: for a share twice as large, that with half as much above.
+    Requests come in stalls as often as stalls have of the time. Were that share another one, so
+    would be the quantile that is read: for a share twice as large, that with half as much above.
     """
     values, times = data.values(look.variant, rule), merge_encoded([look.times])
     if not values or look.stalls is None or rule.quantile is None:
@@ -170,25 +165,19 @@ def _percentile_shift(data: PointData, look: LongLook, rule: MetricRule) -> Shif
 def later_bounds(data: PointData, variant: str, rule: MetricRule) -> list[Bound]:
     """Bound a metric by what the long look saw.
 
-    What drifted may come to stay at either level; slots may have missed what was slow; a capacity
-    at which the objectives don't hold for longer lies nobody knows how far below.
+    What drifted may stay at either level; slots may have missed what was slow; a capacity at which
+    the objectives don't hold for longer lies below, nobody knows how far.
     """
     look = look_of(data, variant)
     if look is None:
         return []
     if rule.kind == "capacity" and look.trial and not look.trial.holds:
         return [Bound("not-confirmed", up=inf)]
-    bounds = [_bound(drift) for drift in look.drifts if _concerns(drift, rule)]
+    bounds = [_bound(drift) for drift in look.drifts if drift.metric == rule.name]
     if look.slow and rule.name == THROUGHPUT:
         lost = look.slow.stretches.share.estimate * (1 - look.slow.level)
         bounds.append(Bound("slow-stretches", up=-log1p(-lost)))
     return bounds
-
-
-def _concerns(drift: Drift, rule: MetricRule) -> bool:
-    if drift.metric == "server_cpu_us":
-        return rule.name == CPU_TIME
-    return rule.name == THROUGHPUT
 
 
 def _bound(drift: Drift) -> Bound:
@@ -197,10 +186,36 @@ def _bound(drift: Drift) -> Bound:
 
 
 def later_words(data: PointData, a: str, b: str, rule: MetricRule) -> str | None:
-    """Say what of a ratio comes from what only happens later; None where nothing does."""
+    """Describe what of a ratio comes from what only happens later; None where nothing does."""
     words = [
         f"with {stall_words(look)} of {variant} counted in"
         for variant in (a, b)
         if shift(data, variant, rule) != NONE and (look := look_of(data, variant))
     ]
     return " and ".join(words) or None
+
+
+def resolution(data: PointData, variant: str, rule: MetricRule) -> float:
+    """Return how far (ln) below what the searches found of a variant its capacity may lie."""
+    if rule.kind != "capacity":
+        return 0.0
+    capacities = (
+        capacity_estimate([slot.trial for slot in this_round.of(variant) if slot.trial])
+        for this_round in data.rounds
+    )
+    return fmean([capacity.bias for capacity in capacities if capacity] or [0.0])
+
+
+def widened_by_resolution(
+    capacity: Estimate, data: PointData, variant: str, rule: MetricRule
+) -> Estimate:
+    """Widen the interval of a variant's capacity: all of its searches find too much together."""
+    return with_bound(capacity, Bound("resolution", up=resolution(data, variant, rule)))
+
+
+def ratio_widened_by_resolution(
+    ratio: Estimate, data: PointData, a: str, b: str, rule: MetricRule
+) -> Estimate:
+    """Widen the interval of ln(a / b): what both find too much is as large by chance only."""
+    mine, theirs = resolution(data, a, rule), resolution(data, b, rule)
+    return widened_by_both(ratio, Shift(low=-mine), Shift(low=-theirs))

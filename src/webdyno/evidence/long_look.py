@@ -1,12 +1,10 @@
 """What one long stretch of load on a variant shows that short slots can't, and in words.
 
-Stalls, slow stretches, drifts of throughput or CPU per request, memory and open files that go
-on growing, and requests that fail.
-
-One variant at a time: nothing here sees a difference between variants.
+Stalls, slow stretches, drifts of throughput or CPU per request, memory and open files that go on
+growing, and requests that fail. Nothing here sees a difference between variants.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from math import exp
 from typing import NamedTuple, Self
@@ -64,7 +62,7 @@ MORE_OPEN = "open files and connections"
 
 
 def look_at(*parts: LongLookRecord) -> LongLook:
-    """Analyse the look at a variant, whose parts are given in their order; it is remembered.
+    """Analyse the look at a variant by its parts in their order; the result is cached.
 
     Drifts and growth are sought in the longest stretch: each has a fresh start of its own.
     """
@@ -72,7 +70,7 @@ def look_at(*parts: LongLookRecord) -> LongLook:
 
 
 class _Parts(tuple[LongLookRecord, ...]):
-    """Records that are distinguished by who they are: comparing all that they hold takes long."""
+    """Records that are compared by identity: comparing all that they hold takes long."""
 
     __slots__ = ()
 
@@ -106,7 +104,7 @@ def _look_at(parts: _Parts) -> LongLook:
         stalls=sum_up(theirs, looked_s, window_s) if theirs else None,
         excused=excused,
         slow=_slow(slow, looked_s, window_s),
-        unseen=list(_unseen(longest, drifts)),
+        unseen=list(_what_is_unseen(longest, drifts)),
         drifts=drifts or [],
         growth=memory_growth(longest),
         more_open=more_open(longest),
@@ -119,13 +117,13 @@ def _look_at(parts: _Parts) -> LongLook:
 
 
 def seen_in(*parts: LongLookRecord) -> list[Stall]:
-    """Give what a look goes on for, to see how often it comes: stalls, or slow stretches."""
+    """Return stalls, or else slow stretches: a look goes on to see how often they come."""
     served = _LookStretches.of(stretches(parts))
     return own(served.stalls()) or [stretch.as_stall() for stretch in served.slow()]
 
 
 def happened_in(part: LongLookRecord) -> list[Stall]:
-    """Give when the load wasn't as usual in a part: all stalls, and slow stretches."""
+    """Return when the load wasn't as usual in a part: all stalls, and slow stretches."""
     served = _LookStretches.of([part])
     return [*served.stalls(), *(stretch.as_stall() for stretch in served.slow())]
 
@@ -145,11 +143,11 @@ class _LookStretches(NamedTuple):
         return cls(records, stalls, list(map(slow_in, records, stalls)))
 
     def stalls(self) -> list[Stall]:
-        """Give all stalls, when they were in the whole, and who caused each."""
+        """All stalls with their time in the whole and their cause."""
         return with_causes(self.records, self.stalls_in)
 
     def slow(self) -> list[SlowStretch]:
-        """Give all slow stretches, when they were in the whole."""
+        """All slow stretches with their time in the whole."""
         return [
             stretch._replace(at_s=stretch.at_s + begin_s)
             for (begin_s, _), slow in zip(with_begins(self.records), self.slow_in, strict=True)
@@ -157,7 +155,7 @@ class _LookStretches(NamedTuple):
         ]
 
     def longest(self) -> tuple[LongLookRecord, list[Stall]]:
-        """Give the longest stretch, and where the load was not as usual in it."""
+        """Return the longest stretch, and where the load was not as usual in it."""
         index = max(range(len(self.records)), key=lambda n: length_s(self.records[n]))
         return self.records[index], [
             *self.stalls_in[index],
@@ -174,8 +172,8 @@ def _slow(slow: Sequence[SlowStretch], looked_s: float, window_s: float) -> Slow
     )
 
 
-def _unseen(record: LongLookRecord, drifts: list[Drift] | None) -> Iterator[Unseen]:
-    """Name what a stretch can't show, because it is too short or too little was answered in it."""
+def _what_is_unseen(record: LongLookRecord, drifts: list[Drift] | None) -> Iterator[Unseen]:
+    """Yield what a stretch can't show, as it is too short or too little was answered in it."""
     if len(windows_of(record).counts) < FEWEST_WINDOWS:
         yield "stalls"
     if drifts is None:
@@ -201,7 +199,8 @@ def sum_up(own: Sequence[Stall], looked_s: float, window_s: float) -> Stalls:
     """
     n, length_s = len(own), sum(stall.length_s for stall in own) / len(own)
     looked_s = max(looked_s, n * length_s)
-    low, high = _poisson(n)
+    tail = (1 - CONFIDENCE) / 2
+    low, high = float(chdtri(2 * n, 1 - tail)) / 2, float(chdtri(2 * n + 2, tail)) / 2
     share = Interval(
         low=low * length_s / looked_s,
         estimate=n * length_s / looked_s,
@@ -225,15 +224,8 @@ def sum_up(own: Sequence[Stall], looked_s: float, window_s: float) -> Stalls:
     )
 
 
-def _poisson(n: int) -> tuple[float, float]:
-    """Give the interval of the mean of a Poisson count."""
-    tail = (1 - CONFIDENCE) / 2
-    low = float(chdtri(2 * n, 1 - tail)) / 2 if n else 0.0
-    return low, float(chdtri(2 * n + 2, tail)) / 2
-
-
 def _relative_error(values: Logs, least: float) -> float:
-    """Give the standard error of a mean as a share of it; single values are off by `least`."""
+    """Return the standard error of a mean as a share of it; single values are off by `least`."""
     spread = max(float(values.std(ddof=1)), least)
     return float(spread / len(values) ** 0.5 / float(values.mean()))
 
@@ -245,19 +237,21 @@ def _around(centre: float, relative_error: float, n: int) -> Interval:
 
 
 def warnings_words(look: LongLook) -> str:
-    """Say what a long look found, how far it looked, and how it went."""
-    return "; ".join([_found_words(look), *_how_it_went(look)])
+    """Describe what a long look found, how far it looked, and how it went."""
+    words = _found(look)
+    seen = f"{', '.join(words)} (seen in {duration(look.looked_s)})" if words else _none_words(look)
+    return "; ".join([seen, *_how_it_went(look)])
 
 
 def look_in_short(look: LongLook) -> str:
-    """Say in one line what a long look found, or that it found nothing, and how far it looked."""
+    """Describe in one line what a long look found, if anything, and how far it looked."""
     looked = duration(float(f"{look.looked_s:.2g}"))
     interrupted = "" if look.ended_by else " so far"
-    return f"{', '.join(_found(look)) or _nothing_in_short(look)} in {looked} of load{interrupted}"
+    nothing = _nothing(look, {"stalls": "stall", "drift": "drift", "leak": "leak"})
+    return f"{', '.join(_found(look)) or nothing} in {looked} of load{interrupted}"
 
 
-def _nothing_in_short(look: LongLook) -> str:
-    words: dict[Unseen, str] = {"stalls": "stall", "drift": "drift", "leak": "leak"}
+def _nothing(look: LongLook, words: Mapping[Unseen, str]) -> str:
     *others, last = [words[what] for what in words if what not in look.unseen] or ["warning"]
     return f"no {', '.join(others)} or {last}" if others else f"no {last}"
 
@@ -283,11 +277,6 @@ def _how_it_went(look: LongLook) -> Iterator[str]:
         yield "not over: `webdyno resume` continues"
 
 
-def _found_words(look: LongLook) -> str:
-    words = _found(look)
-    return f"{', '.join(words)} (seen in {duration(look.looked_s)})" if words else _none_words(look)
-
-
 def _found(look: LongLook) -> list[str]:
     words = [failing_words(failure) for failure in look.failing[:1]]
     words += [look.died] if look.died else []
@@ -304,18 +293,10 @@ def _found(look: LongLook) -> list[str]:
 
 
 def _none_words(look: LongLook) -> str:
-    """Say what there was nothing of, as far as the look could have shown it."""
-    words: dict[Unseen, str] = {
-        "stalls": f"stalls of {duration(look.shortest_s)} or more",
-        "drift": "drift",
-        "leak": "leak",
-    }
-    looked = duration(look.looked_s)
-    seen = [words[what] for what in words if what not in look.unseen]
-    *others, last = seen or ["warning"]
-    sentence = (
-        f"no {', '.join(others)} or {last} in {looked}" if others else f"no {last} in {looked}"
-    )
+    """Describe what there was nothing of, as far as the look could have shown it."""
+    stalls, looked = f"stalls of {duration(look.shortest_s)} or more", duration(look.looked_s)
+    nothing = _nothing(look, {"stalls": stalls, "drift": "drift", "leak": "leak"})
+    sentence = f"{nothing} in {looked}"
     if look.unseen:
         sentence += f", too little to judge {listed(look.unseen)}"
     return f"{sentence}; what happens less often than every {looked} would not have been seen"
@@ -330,7 +311,7 @@ def look_words(look: LongLook, until_s: float | None = None) -> str:
 
 
 def failing_words(failing: Failing) -> str:
-    """Say when requests failed, how many, and why: `after 14 s (70,000 responses) 100% of …`."""
+    """Describe when requests failed, how many, and why: `after 14 s (70,000 responses) 100% …`."""
     when = f"after {duration(failing.at_s)} ({count(failing.answered_before, 'response')})"
     until = "to the end" if failing.to_the_end else f"for {duration(failing.length_s)}"
     why = f": {failing.said:.200}" if failing.said else ""
@@ -338,7 +319,7 @@ def failing_words(failing: Failing) -> str:
 
 
 def drift_words(drift: Drift) -> str:
-    """Say what changed, by how much and when."""
+    """Describe what changed, by how much and when."""
     what = METRICS[drift.metric].metric.label
     change = drift.change.estimate
     direction = "rises" if change > 1 else "falls"
@@ -347,12 +328,12 @@ def drift_words(drift: Drift) -> str:
 
 
 def stall_words(look: LongLook) -> str:
-    """Say how long stalls are, and how often they come: `stalls of 1 s every 6 s`."""
+    """Describe how long stalls are, and how often they come: `stalls of 1 s every 6 s`."""
     return _stretches(look.stalls, "stall", look) if look.stalls else "no stalls"
 
 
 def slow_words(slow: Slow, look: LongLook) -> str:
-    """Say how slow it gets, for how long and how often."""
+    """Describe how slow it gets, for how long and how often."""
     seen = _stretches(slow.stretches, "slow time", look)
     return f"{seen} at {percent(slow.level)} of the usual throughput"
 

@@ -1,21 +1,21 @@
 """A long look in the course of time: its figures by the part, and what changes by how much.
 
-The figures of a part say how well they are known by the scatter within it; the slopes by that of
-whole parts, so what follows from one second to the next doesn't make them seem better known.
+Intervals of a part's figures rest on the scatter within it, those of slopes on that of whole parts,
+so what follows from one second to the next doesn't make them seem better known.
 
-Drifts are throughput or CPU per request at another level at the end: in parts of the stretch,
-without stalls and what others took part in; only where the change is beyond 5% and beyond five
-standard errors, by how far and how long parts stay off their level.
+Drifts are throughput or CPU per request at another level at the end, without stalls and what others
+took part in; only beyond 5% and beyond five standard errors, by how far and how long parts stay off
+their level.
 
-What grows is sought by the least that was held in each part. Collected heaps rise and fall, and so
-do connections; what they fall back to is what leaks. The first half is excluded: there buffers,
-caches and just-in-time compilers take what they need once. Of it the second quarter says whether
-the rise slows down, as that of what fills does: then no slope goes on.
+Growth is sought by the least that was held in each part: collected heaps and connections rise and
+fall; what they fall back to is what leaks. The first half is excluded, where buffers, caches and
+just-in-time compilers take what they need once. Its second quarter shows whether the rise slows
+down, as that of what fills does: then no slope goes on.
 """
 
 from collections.abc import Callable, Sequence
 from math import exp, log, log1p
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,10 +42,8 @@ from webdyno.evidence.look_records import (
     windows_of,
     with_begins,
 )
-from webdyno.statistics.change_points import change_points
-from webdyno.statistics.interval import TINY, Logs, fitted_line, t_quantile
-from webdyno.statistics.order_statistics import quantile_interval
-from webdyno.statistics.steady import MAD_TO_SD, SMALLEST_NOISE
+from webdyno.statistics.interval import TINY, Logs, fitted_line, quantile_interval, t_quantile
+from webdyno.statistics.steady import MAD_TO_SD, SMALLEST_NOISE, change_points
 
 CONFIDENCE, SURE = 0.95, 0.99
 BATCHES = 10
@@ -80,10 +78,7 @@ GROWTH_ALPHA = 0.01
 
 
 def course_of(parts: Sequence[LongLookRecord], stalls: Sequence[Stall]) -> list[LookPart]:
-    """Give the figures of each part, with the servers' own stalls in it.
-
-    A part that ended as it began, as the servers died, has none.
-    """
+    """Return the figures of each part with its stalls; none where the servers died as it began."""
     course, jumps_bytes = list[LookPart](), 0
     for before, (begin_s, part) in zip([None, *parts], with_begins(parts), strict=False):
         end_s = begin_s + length_s(part)
@@ -116,7 +111,6 @@ def _figures(part: LongLookRecord, begin_s: float, stalls: Sequence[Stall]) -> L
 
 
 def _mean_of(values: Logs) -> Interval:
-    """Give the mean of batches, with Student's t of their scatter."""
     centre = float(values.mean())
     error = float(values.std(ddof=1)) / len(values) ** 0.5
     half = t_quantile(len(values), CONFIDENCE) * error
@@ -124,7 +118,7 @@ def _mean_of(values: Logs) -> Interval:
 
 
 def _percentile(part: LongLookRecord, quantile: float) -> Interval | None:
-    """Give a percentile, as exactly as so many independent responses report it."""
+    """Return a percentile, as exactly as so many independent responses report it."""
     times = merge_encoded([part.load.latency_us.histogram])
     interval = quantile_interval(times, quantile)
     if interval is None or interval.low is None or interval.high is None:
@@ -140,18 +134,22 @@ def _cpu_us(part: LongLookRecord, answered: Logs, edges_s: Logs) -> Interval | N
 
 
 def slopes_of(course: Sequence[LookPart], confidence: float = CONFIDENCE) -> list[Slope]:
-    """Say how fast things change in the longest stretch; nothing where it has too few parts."""
+    """Return changes in an hour, as shares of means, in the longest stretch of enough parts."""
     by_stretch: dict[int, list[LookPart]] = {}
     for part in course:
         by_stretch.setdefault(part.stretch, []).append(part)
     longest = max(by_stretch.values(), key=len, default=[])
     if len(longest) < FEWEST_PARTS:
         return []
-    return [
-        Slope(metric=metric, per_hour=_slope(longest[1:], values, confidence))
-        for metric, value_of in SLOPES.items()
-        if None not in (values := [value_of(part) for part in longest[1:]])
-    ]
+    middles = np.array([part.at_s + part.length_s / 2 for part in longest[1:]]) / HOUR_S
+    slopes = []
+    for metric, value_of in SLOPES.items():
+        values = [value_of(part) for part in longest[1:]]
+        if None not in values:
+            level = np.array(values, dtype=float)
+            line = fitted_line(middles, level / (level.mean() or 1.0))
+            slopes.append(Slope(metric=metric, per_hour=line.interval(confidence)))
+    return slopes
 
 
 SLOPES: dict[SlopeMetric, Callable[[LookPart], float | None]] = {
@@ -160,15 +158,6 @@ SLOPES: dict[SlopeMetric, Callable[[LookPart], float | None]] = {
     "memory_bytes": lambda part: part.memory.least - part.jumps_bytes if part.memory else None,
 }
 """What may change slowly: of memory the least that was held, as collected heaps rise and fall."""
-
-
-def _slope(
-    parts: Sequence[LookPart], values: Sequence[float | None], confidence: float
-) -> Interval:
-    """Fit a straight line; give its slope as a share of the mean in an hour."""
-    middles = np.array([part.at_s + part.length_s / 2 for part in parts]) / HOUR_S
-    level = np.array(values, dtype=float)
-    return fitted_line(middles, level / (level.mean() or 1.0)).interval(confidence)
 
 
 def changes_no_more(parts: Sequence[LongLookRecord], look_s: float) -> bool:
@@ -180,20 +169,15 @@ def changes_no_more(parts: Sequence[LongLookRecord], look_s: float) -> bool:
     if parts[-1].load.loop == "open":
         slopes = [slope for slope in slopes if slope.metric != "throughput_rps"]
     hours = look_s / HOUR_S
-    return bool(slopes) and all(_is_small(slope, hours) for slope in slopes)
-
-
-def _is_small(slope: Slope, hours: float) -> bool:
-    """Whether a change is surely small; memory that falls is no trouble."""
-    falls = 0.0 if slope.metric == "memory_bytes" else -slope.per_hour.low
-    return max(slope.per_hour.high, falls) * hours < MOST_CHANGE
+    for slope in slopes:
+        falls = 0.0 if slope.metric == "memory_bytes" else -slope.per_hour.low  # is no trouble
+        if not max(slope.per_hour.high, falls) * hours < MOST_CHANGE:
+            return False
+    return bool(slopes)
 
 
 def drifts_in(record: LongLookRecord, without: Sequence[Stall]) -> list[Drift] | None:
-    """Give what has another level at the end of a stretch than at its beginning.
-
-    None where it is too short for that, or too little of it is left to look at.
-    """
+    """Return what has another level at the end of a stretch; None where it is too short to know."""
     windows, read = windows_of(record), LookReadings.of(record.samples)
     size = len(windows.counts) // DRIFT_PARTS
     if size < 2:
@@ -242,7 +226,7 @@ def _change(
     values: Sequence[float],
     begins_s: Sequence[float],
 ) -> Drift | None:
-    """Compare the last level with the first one, if they differ beyond noise and its memory."""
+    """Compare the last level with the first one, if they differ by more than noise."""
     levels = np.array(values)
     apart = np.abs(np.diff(levels))
     noise = max(MAD_TO_SD * float(np.median(apart)) / 2**0.5, SMALLEST_NOISE)
@@ -267,7 +251,7 @@ def _change(
 
 
 def _memory(levels: Logs) -> float:
-    """Give for how many parts noise remembers, by what is left when the one best step is taken out.
+    """Return for how many parts noise remembers, by the rest when the best step is taken out.
 
     More steps would take out the memory itself: slow noise looks like many of them.
     """
@@ -281,21 +265,16 @@ def _memory(levels: Logs) -> float:
     return (1 + alike) / (1 - alike)
 
 
-class _Rise(NamedTuple):
-    per_s: Interval
-    per_request: Interval
-
-
 def memory_growth(record: LongLookRecord) -> Growth | None:
     """Return whether memory goes on growing, and how fast."""
     rise = _rise(record, lambda sample: sample.memory_bytes, PAGE_BYTES, SMALLEST_BYTES)
-    return rise and Growth(bytes_per_s=rise.per_s, bytes_per_request=rise.per_request)
+    return rise and Growth(bytes_per_s=rise[0], bytes_per_request=rise[1])
 
 
 def more_open(record: LongLookRecord) -> MoreOpen | None:
     """Return whether open files and connections go on becoming more, and how fast."""
     rise = _rise(record, lambda sample: sample.descriptors, 1, SMALLEST_DESCRIPTORS)
-    return rise and MoreOpen(per_s=rise.per_s, per_request=rise.per_request)
+    return rise and MoreOpen(per_s=rise[0], per_request=rise[1])
 
 
 def _rise(
@@ -303,7 +282,8 @@ def _rise(
     of: Callable[[ServerSample], int | None],
     unit: float,
     smallest: float,
-) -> _Rise | None:
+) -> tuple[Interval, Interval] | None:
+    """Return how fast something rises for good: by second, and by request."""
     read = [(sample.at_s, value) for sample in record.samples if (value := of(sample)) is not None]
     responses = record.responses[len(record.responses) // 2 :]
     if len(read) < FEWEST_READINGS or not any(responses):
@@ -325,19 +305,15 @@ def _rise(
     if _slows_down(record, at_s[course], held[course]):
         return None
     throughput = sum(responses) / (len(responses) * record.window_s)
-    sure, off = line.interval(CONFIDENCE), _by_whole_units(at_s[lowest], unit)
+    away = at_s[lowest] - at_s[lowest].mean()
+    # Values are read in whole units, so the slope can be off by so much.
+    off = unit / 2 * float(np.abs(away).sum() / (away @ away))
+    sure = line.interval(CONFIDENCE)
     per_s = sure.replace(low=sure.low - off, high=sure.high + off)
-    return _Rise(per_s, per_request=per_s.mapped(lambda grown: grown / throughput))
-
-
-def _by_whole_units(axis: Logs, unit: float) -> float:
-    """Give by how much a slope can be off, at most, since values are read in whole units."""
-    away = axis - axis.mean()
-    return unit / 2 * float(np.abs(away).sum() / (away @ away))
+    return per_s, per_s.mapped(lambda grown: grown / throughput)
 
 
 def _lowest(at_s: Logs, held: Logs, begin_s: float, end_s: float, parts: int) -> list[int]:
-    """Give where the least was held in each part of a time."""
     within = np.flatnonzero((at_s >= begin_s) & ((at_s < end_s) | (end_s == at_s[-1])))
     return [
         int(piece[held[piece].argmin()]) for piece in np.array_split(within, parts) if len(piece)
@@ -348,10 +324,9 @@ def _slows_down(record: LongLookRecord, at_s: Logs, least: Logs) -> bool:
     """Return whether it rises less and less, as what fills does: by time, and by responses."""
     windows_s = np.arange(len(record.responses) + 1) * record.window_s
     answered = np.interp(at_s, windows_s, np.cumsum([0, *record.responses]))
-    return all(_rises_less(axis, least) for axis in (at_s, answered))
-
-
-def _rises_less(axis: Logs, least: Logs) -> bool:
     middle = len(least) // 2
-    earlier = fitted_line(axis[: middle + 1], least[: middle + 1]).slope
-    return fitted_line(axis[middle:], least[middle:]).slope < SLOWING * earlier
+    for axis in (at_s, answered):
+        earlier = fitted_line(axis[: middle + 1], least[: middle + 1]).slope
+        if not fitted_line(axis[middle:], least[middle:]).slope < SLOWING * earlier:
+            return False
+    return True

@@ -30,23 +30,22 @@ QUIET_RESPONSES = 5
 
 
 def length_s(part: LongLookRecord) -> float:
-    """Give how long a part, or several that were joined, looked."""
     return len(part.responses) * part.window_s
 
 
 def with_begins(parts: Sequence[LongLookRecord]) -> Iterator[tuple[float, LongLookRecord]]:
-    """Give parts, or stretches, each with when it begins in the whole, in seconds."""
+    """Return parts, or stretches, each with when it begins in the whole, in seconds."""
     return zip(accumulate(map(length_s, parts), initial=0.0), parts, strict=False)
 
 
 def stretches(parts: Sequence[LongLookRecord]) -> list[LongLookRecord]:
     """Join the parts of each stretch, in which the servers were never restarted."""
     by_stretch = groupby(parts, lambda part: part.stretch)
-    return [_joined(list(of_stretch)) for _, of_stretch in by_stretch]
+    return [_join(list(of_stretch)) for _, of_stretch in by_stretch]
 
 
 def breaks(parts: Sequence[LongLookRecord]) -> list[Break]:
-    """Give where the look was interrupted, and for how long."""
+    """Return where the look was interrupted, and for how long."""
     interruptions, at_s = list[Break](), 0.0
     for before, after in pairwise(parts):
         at_s += length_s(before)
@@ -57,7 +56,7 @@ def breaks(parts: Sequence[LongLookRecord]) -> list[Break]:
 
 
 def trial_of_all(parts: Sequence[LongLookRecord]) -> Trial | None:
-    """Give what all parts together say of the objectives of a capacity that was found."""
+    """Return what all parts together say of the objectives of a capacity that was found."""
     trials = [part.trial for part in parts if part.trial]
     if not trials:
         return None
@@ -97,7 +96,7 @@ def _is_near(at_s: float, stalls: Sequence[Stall], near_s: float) -> bool:
     )
 
 
-def _joined(parts: Sequence[LongLookRecord]) -> LongLookRecord:
+def _join(parts: Sequence[LongLookRecord]) -> LongLookRecord:
     if len(parts) == 1:
         return parts[0]
     responses, samples, pauses = list[int](), list[ServerSample](), list[Stall]()
@@ -105,7 +104,7 @@ def _joined(parts: Sequence[LongLookRecord]) -> LongLookRecord:
     for part in parts:
         begin_s = len(responses) * part.window_s
         samples += _following(samples, part, begin_s)
-        pauses += moved(part.client_pauses, begin_s)
+        pauses += shift_stalls(part.client_pauses, begin_s)
         responses += part.responses
         failed += part.failed or [0] * len(part.responses)
     first_failing = next((record for record in parts if any(record.failed)), parts[0])
@@ -119,15 +118,15 @@ def _joined(parts: Sequence[LongLookRecord]) -> LongLookRecord:
     )
 
 
-def moved(stalls: Sequence[Stall], by_s: float) -> list[Stall]:
-    """Give stalls of a part at their time in the whole."""
+def shift_stalls(stalls: Sequence[Stall], by_s: float) -> list[Stall]:
+    """Return stalls of a part at their time in the whole."""
     return [stall.replace(at_s=stall.at_s + by_s) for stall in stalls]
 
 
 def _following(
     before: Sequence[ServerSample], part: LongLookRecord, begin_s: float
 ) -> list[ServerSample]:
-    """Give a part's samples with sums that go on from those before it."""
+    """Return a part's samples with sums that go on from those before it."""
     mine = [sample for sample in part.samples if sample.at_s <= length_s(part)]
     if not before or not mine:
         return mine
@@ -144,18 +143,14 @@ def _following(
 
 
 def jump_bytes(before: Sequence[ServerSample], after: Sequence[ServerSample]) -> int:
-    """Give how much more memory is held after the edge of two parts than before.
-
-    Connections are opened again there, for which some servers go on taking memory: that would look
-    like a leak.
-    """
+    """Return how much more memory is held after connections are opened again: that is no leak."""
     held = [sample.memory_bytes for sample in before if sample.memory_bytes is not None]
     holds = [sample.memory_bytes for sample in after if sample.memory_bytes is not None]
     return holds[0] - held[-1] if held and holds else 0
 
 
 def all_times(parts: Sequence[LongLookRecord]) -> Times:
-    """Give the latency of all parts together, as far as a look needs them."""
+    """Return the latency of all parts together, as far as a look needs them."""
     times = [part.load.latency_us for part in parts]
     encoded = [time.histogram for time in times if time.histogram]
     longest = [time.max for time in times if time.max is not None]
@@ -175,7 +170,10 @@ class Windows(NamedTuple):
 
 def windows_of(record: LongLookRecord) -> Windows:
     """Join neighbouring windows of a record until they are long enough."""
-    joined = _windows_as_one(record)
+    # Not the latency: what waits to be sent after a stall would hide that.
+    quiet_us = int(QUIET_RESPONSES * (record.load.service_time_us.p50 or 0.0))
+    windows = -(-quiet_us // int(record.window_s * 1e6))
+    joined = max(windows_to_join(record.responses), windows, 1)
     counts = sums_of(np.array(record.responses, dtype=float), joined)
     return Windows(counts, record.window_s * joined)
 
@@ -184,13 +182,6 @@ def sums_of(values: Logs, size: int) -> Logs:
     """Add up so many values at a time; what is left over at the end is excluded."""
     whole = len(values) // size * size
     return np.asarray(values[:whole].reshape(-1, size).sum(axis=1))
-
-
-def _windows_as_one(record: LongLookRecord) -> int:
-    few = windows_to_join(record.responses)
-    # Not the latency: what waits to be sent after a stall would hide that.
-    slow_s = QUIET_RESPONSES * (record.load.service_time_us.p50 or 0.0) / 1e6
-    return max(few, -(-int(slow_s * 1e6) // int(record.window_s * 1e6)), 1)
 
 
 @dataclass(frozen=True)
@@ -229,15 +220,15 @@ class LookReadings:
         return len(self.at_s) >= 2
 
     def grown(self, sums: Logs, edges_s: Logs) -> Logs:
-        """Give by how much a column of sums grew from each of some moments to the next."""
+        """Return by how much a column of sums grew from each of some moments to the next."""
         return np.diff(np.interp(edges_s, self.at_s, sums))
 
     def during(self, sums: Logs, begin_s: float, end_s: float) -> float:
-        """Give by how much a column of sums grew between two moments."""
+        """Return by how much a column of sums grew between two moments."""
         return float(self.grown(sums, np.array([begin_s, end_s]))[0])
 
     def waited_during(self, waited_s: Logs, begin_s: float, end_s: float) -> float:
-        """Give how much of a waiting for CPUs lies between two moments.
+        """Return how much of a waiting for CPUs lies between two moments.
 
         The kernel counts a wait when it ends: what is more than the time since the reading before
         has begun before that.
@@ -250,11 +241,11 @@ class LookReadings:
         return float(each_s @ shares)
 
     def longest_gap_s(self, begin_s: float, end_s: float) -> float:
-        """Give the longest time from a reading to the next that touches a time."""
+        """Return the longest time from a reading to the next that touches a time."""
         meets = (self.at_s[:-1] < end_s) & (self.at_s[1:] > begin_s)
         return float(np.diff(self.at_s)[meets].max(initial=0.0))
 
     def stopped_share(self, begin_s: float, end_s: float) -> float:
-        """Give in which share of the readings between two moments a server was stopped."""
+        """Return in which share of the readings between two moments a server was stopped."""
         within = self.stopped[(begin_s <= self.at_s) & (self.at_s <= end_s)]
         return float(within.mean()) if len(within) else 0.0

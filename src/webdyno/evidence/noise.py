@@ -19,9 +19,8 @@ from statistics import fmean
 import numpy as np
 
 from webdyno.core.metrics import METRICS, THROUGHPUT, Kind, MetricRule, server_cpu_us
-from webdyno.core.readings import Readings
 from webdyno.core.records import SlotRecord
-from webdyno.evidence.point_data import PointData, derived
+from webdyno.evidence.point_data import PointData, compute_once
 from webdyno.statistics.bounds import UNBIASED, Bound
 from webdyno.statistics.interval import Logs, estimate, fitted_line, t_quantile
 
@@ -69,10 +68,7 @@ def more_by_round(data: PointData, variant: str, other: str, share: Share) -> di
 
 
 def beyond_chance(more: Sequence[float], confidence: float = CHANCE) -> float:
-    """How much more (ln) one had than the other, by the rounds, beyond what chance explains.
-
-    A single round can't say chance, so all of it counts.
-    """
+    """How much more (ln) one had than chance explains, by rounds; all of it in a single one."""
     if len(more) < 2:
         return max([*more, 0.0])
     return max(estimate(np.array(more), confidence).low, 0.0)
@@ -81,20 +77,13 @@ def beyond_chance(more: Sequence[float], confidence: float = CHANCE) -> float:
 def excess(
     data: PointData, variant: str, other: str, share: Share, confidence: float = CHANCE
 ) -> float:
-    """How much more of an interference a variant had than another one, beyond chance.
-
-    As a share, 0 to 1, of what the other left to it. `share`: of a slot's time or CPU time.
-    """
+    """How much more of an interference a variant had, beyond chance: of what the other left it."""
     more = more_by_round(data, variant, other, share)
     return -expm1(-beyond_chance([*more.values()], confidence))
 
 
 def steepest(more: Mapping[int, float], d: Mapping[int, float]) -> float:
-    """How much a log ratio rises with a difference in interference at most, by the rounds.
-
-    The far end of the slope's 95% interval; infinite where too few rounds say, or where the
-    difference was the same in all of them.
-    """
+    """The far end of the 95% interval of a log ratio's slope by interference; inf if not known."""
     both = [n for n in more if n in d]
     axis = np.array([more[n] for n in both])
     if len(both) <= FEWEST or not axis.std():
@@ -114,24 +103,24 @@ class EqualCpu:
 
     def too_high(self, variant: str, other: str) -> float:
         """By how much (ln) throughput is too high next to another variant that left less unused."""
-        return max(_used(self.idle[other]) - _used(self.idle[variant]), 0.0)
+        return max(_log_used(self.idle[other]) - _log_used(self.idle[variant]), 0.0)
 
 
-def _used(idle: float) -> float:
+def _log_used(idle: float) -> float:
     return log1p(-idle)
 
 
-@derived
+@compute_once
 def by_own_cpu(data: PointData) -> EqualCpu | None:
     """Throughput of busy servers by their own CPU time; None where CPUs were left unused."""
     variants = list(data.experiment.variants)
     slots = {variant: data.of_variant(variant) for variant in variants}
-    if not all(mine and all(map(_shows_own_cpu, mine)) for mine in slots.values()):
+    if not all(mine and all(map(_is_closed_apart, mine)) for mine in slots.values()):
         return None
     idle = {variant: _idle_share(mine) for variant, mine in slots.items()}
     if max(idle.values()) > MOST_IDLE:
         return None
-    measured = _measured(data)
+    measured = _throughputs(data)
     per_cpu = {variant: _per_cpu_second(data, variant) for variant in variants}
     if not all(measured.values()) or not all(per_cpu.values()):
         return None
@@ -143,7 +132,7 @@ def by_own_cpu(data: PointData) -> EqualCpu | None:
     return EqualCpu(values, idle)
 
 
-@derived
+@compute_once
 def at_equal_cpu(data: PointData) -> EqualCpu | None:
     """Throughput at equal CPU time; None where rounds alone do as well, or servers weren't busy.
 
@@ -154,10 +143,10 @@ def at_equal_cpu(data: PointData) -> EqualCpu | None:
         return None
     baseline, *others = data.experiment.variants
     variants = [baseline, *others]
-    widths = [list(_scatter(values, variants)) for values in (_measured(data), own.values)]
+    widths = [list(_scatter(values, variants)) for values in (_throughputs(data), own.values)]
     if min(map(len, widths)) < len(others):
         return None
-    apart = [abs(_used(own.idle[other]) - _used(own.idle[baseline])) for other in others]
+    apart = [abs(_log_used(own.idle[other]) - _log_used(own.idle[baseline])) for other in others]
     gains = [
         log(max(was, TINY) / max(becomes + unused / 2, TINY))
         for was, becomes, unused in zip(*widths, apart, strict=True)
@@ -165,7 +154,7 @@ def at_equal_cpu(data: PointData) -> EqualCpu | None:
     return own if fmean(gains) >= log(WORTH_IT) else None
 
 
-def _measured(data: PointData) -> dict[str, Values]:
+def _throughputs(data: PointData) -> dict[str, Values]:
     rule = METRICS[THROUGHPUT]
     return {variant: data.values(variant, rule) for variant in data.experiment.variants}
 
@@ -222,27 +211,24 @@ def half_width(data: PointData, rule: MetricRule) -> float:
     return max(widths, default=inf) if len(widths) == len(variants) - 1 else inf
 
 
-def _shows_own_cpu(slot: SlotRecord) -> bool:
+def _is_closed_apart(slot: SlotRecord) -> bool:
     """Whether a slot is of a closed loop, next to a client that has CPUs of its own."""
-    return (
-        slot.load.loop == "closed" and slot.readings is not None and not slot.readings.shared_cpus
-    )
+    readings = slot.readings
+    return slot.load.loop == "closed" and readings is not None and not readings.shared_cpus
 
 
 def taken_share(slots: Sequence[SlotRecord]) -> float:
     """Share of the servers' CPUs, 0 to 1, that others used: neither loaded servers nor client."""
-    seen = [(slot, slot.readings) for slot in slots if slot.readings]
-    total_s = sum(readings.host.servers.total_s for _, readings in seen)
-    taken_s = sum(_taken_s(slot, readings) for slot, readings in seen)
+    total_s = taken_s = 0.0
+    for slot in slots:
+        if slot.readings is None:
+            continue
+        cpus, client, ours_s = slot.readings.host.servers, slot.load.client, slot.servers.cpu_s
+        if slot.readings.shared_cpus:
+            ours_s += client.cpu_user_s + client.cpu_sys_s
+        total_s += cpus.total_s
+        taken_s += max(cpus.total_s - cpus.idle_s - ours_s, 0.0)
     return taken_s / total_s if total_s else 0.0
-
-
-def _taken_s(slot: SlotRecord, readings: Readings) -> float:
-    cpus, client = readings.host.servers, slot.load.client
-    ours_s = slot.servers.cpu_s
-    if readings.shared_cpus:
-        ours_s += client.cpu_user_s + client.cpu_sys_s
-    return max(cpus.total_s - cpus.idle_s - ours_s, 0.0)
 
 
 def _idle_share(slots: Sequence[SlotRecord]) -> float:

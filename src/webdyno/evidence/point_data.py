@@ -1,7 +1,7 @@
 """What is on record of a point of an experiment: the one argument of whoever judges it.
 
-What is derived from it is a function of it, in the module of its question; `derived` computes each
-once, however many ask.
+What is derived from it is a function of it, in the module of its question, which `compute_once`
+computes once, however many ask.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -49,7 +49,6 @@ class Round:
     slots: tuple[SlotRecord, ...]
 
     def of(self, variant: str) -> list[SlotRecord]:
-        """Give the variant's slots in their order."""
         return [slot for slot in self.slots if slot.variant == variant]
 
 
@@ -77,12 +76,6 @@ class PointData:
 
     @classmethod
     def of(cls, head: RunHead, records: Sequence[Record], point: Point = ONLY_POINT) -> Self:
-        """Group records by round.
-
-        An attempt at a round ends with its round record, with an incident, or without a word when
-        webdyno was killed; only what belongs to the attempt that came to its end is kept. What was
-        measured before an adjustment that made a new beginning doesn't count.
-        """
         open_slots: dict[int, list[SlotRecord]] = {}
         rounds: dict[int, Round] = {}
         preflights: dict[int, PreflightRecord] = {}
@@ -127,7 +120,7 @@ class PointData:
         )
 
     def and_then(self, record: Record) -> Self:
-        """Give what is known with one more record.
+        """Return what is known with one more record.
 
         A slot counts once its round has ended: until then all that was derived stays true.
         """
@@ -145,20 +138,18 @@ class PointData:
 
     @property
     def measure(self) -> Measure:
-        """How it is measured."""
         return self.experiment.measure
 
     @property
     def objectives(self) -> list[Objective]:
-        """What a capacity has to keep; none where no capacity is searched for."""
         return self.experiment.objectives
 
     def under(self, experiment: Experiment) -> Self:
-        """Give what was measured as a part of another experiment."""
+        """Return what was measured as a part of another experiment."""
         return replace(self, head=self.head.replace(experiment=experiment))
 
     def among(self, variants: Iterable[str]) -> Self:
-        """Give what was measured as if only these variants were asked about, the first as baseline.
+        """Return what was measured as if only these variants were compared, the first as baseline.
 
         Slots of the others stay: they say of the same machine.
         """
@@ -170,21 +161,19 @@ class PointData:
 
     @property
     def slots(self) -> list[SlotRecord]:
-        """All measured slots of finished rounds."""
         return [slot for this_round in self.rounds for slot in this_round.slots]
 
     def of_variant(self, variant: str) -> list[SlotRecord]:
-        """Give a variant's measured slots of finished rounds."""
         return [slot for slot in self.slots if slot.variant == variant]
 
     @property
     def ran_before(self) -> list[str]:
-        """Name the variants that somebody else had started before the run."""
+        """Return the variants that somebody else had started before the run."""
         return list(dict.fromkeys(name for each in self.preflights for name in each.ran_before))
 
     @property
     def round_trips_s(self) -> dict[str, float]:
-        """Give the network's round trip to each variant on another machine: the rounds' median."""
+        """The network's round trip to each variant on another machine: the rounds' median."""
         round_trips: dict[str, list[float]] = {}
         for preflight in self.preflights:
             for variant, trip_s in preflight.round_trips_s.items():
@@ -202,7 +191,6 @@ class PointData:
         )
 
     def first(self, rounds: int) -> Self:
-        """Keep the first rounds only."""
         return replace(self, rounds=self.rounds[:rounds])
 
     def without(self, excluded: Iterable[tuple[int, int]]) -> Self:
@@ -218,7 +206,7 @@ class PointData:
         return replace(self, rounds=tuple(rounds))
 
     def values(self, variant: str, rule: MetricRule) -> dict[int, float]:
-        """Give a variant's value of a metric in each round that can report it, by round number."""
+        """Return a variant's value of a metric by round, of those that can report it."""
         values = {
             this_round.record.round: rule.round_value(this_round.of(variant))
             for this_round in self.rounds
@@ -226,7 +214,7 @@ class PointData:
         return {number: value for number, value in values.items() if value is not None}
 
     def times(self, variant: str, of: TimesOf = latency_of) -> dict[int, Histogram]:
-        """Give a variant's latency, or other times, in each round that has any, by round number."""
+        """Return a variant's latency, or other times, by round, of those that have any."""
         by_round = {}
         for this_round in self.rounds:
             times = merge_encoded(of(slot.load).histogram for slot in this_round.of(variant))
@@ -235,7 +223,7 @@ class PointData:
         return by_round
 
     def slot_logs(self, variant: str, rule: MetricRule) -> dict[int, NDArray[np.float64]]:
-        """Give ln(value) of each of a variant's slots, by number of those rounds that have any."""
+        """Return ln(value) of each of a variant's slots by round, of those that have any."""
         logs = {}
         for this_round in self.rounds:
             values = [rule.round_value([slot]) for slot in this_round.of(variant)]
@@ -246,7 +234,7 @@ class PointData:
 
 
 def look_parts(records: Iterable[Record]) -> dict[str, list[LongLookRecord]]:
-    """Give the parts of each variant's long look.
+    """Return the parts of each variant's long look.
 
     One at a rate below a capacity counts for the rounds before it: more of them find another one.
     """
@@ -284,7 +272,7 @@ class RunData:
         ]
 
 
-def derived(
+def compute_once(
     compute: Callable[Concatenate[PointData, P], Known],
 ) -> Callable[Concatenate[PointData, P], Known]:
     """Have it computed once for each `PointData`; nobody may change what it gives."""

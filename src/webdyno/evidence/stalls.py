@@ -20,7 +20,7 @@ from webdyno.core.records import LongLookRecord
 from webdyno.evidence.look_records import (
     LookReadings,
     Windows,
-    moved,
+    shift_stalls,
     stretches,
     sums_of,
     windows_of,
@@ -62,24 +62,36 @@ IN_A_ROW = 2
 
 
 def failing_in(record: LongLookRecord) -> list[Failing]:
-    """Give the stretches of time in which requests failed."""
+    """Return the stretches of time in which requests failed."""
     failing = _failing_windows(record)
     if not len(failing):
         return []
     apart = max(round(APART_S / record.window_s), 1)
     episodes = np.split(failing, np.flatnonzero(np.diff(failing) > apart) + 1)
     why, by_client = _why(record)
-    return [
-        _episode(record, int(episode[0]), int(episode[-1]) + 1, apart).replace(
+    failures = []
+    for episode in episodes:
+        begin, end = int(episode[0]), int(episode[-1]) + 1
+        to_the_end = end + apart >= len(record.responses)
+        if to_the_end:
+            end = len(record.responses)
+        failed = sum(record.failed[begin:end])
+        failure = Failing(
+            at_s=begin * record.window_s,
+            length_s=(end - begin) * record.window_s,
+            failed=failed,
+            share=failed / (failed + sum(record.responses[begin:end])),
+            answered_before=sum(record.responses[:begin]),
+            to_the_end=to_the_end,
             said=why,
             by_client=by_client,
         )
-        for episode in episodes
-    ]
+        failures.append(failure)
+    return failures
 
 
 def _failing_windows(record: LongLookRecord) -> Counts:
-    """Give the windows in which requests failed.
+    """Return the windows in which requests failed.
 
     Where failures are all that came after the last response, nothing was answered any more from
     then on: requests fail only when they time out, seconds later and all at once.
@@ -92,23 +104,7 @@ def _failing_windows(record: LongLookRecord) -> Counts:
     return np.union1d(failing, np.arange(silent_from, len(record.responses)))
 
 
-def _episode(record: LongLookRecord, begin: int, end: int, apart: int) -> Failing:
-    to_the_end = end + apart >= len(record.responses)
-    if to_the_end:
-        end = len(record.responses)
-    failed = sum(record.failed[begin:end])
-    return Failing(
-        at_s=begin * record.window_s,
-        length_s=(end - begin) * record.window_s,
-        failed=failed,
-        share=failed / (failed + sum(record.responses[begin:end])),
-        answered_before=sum(record.responses[:begin]),
-        to_the_end=to_the_end,
-    )
-
-
 def _why(record: LongLookRecord) -> tuple[str, bool]:
-    """Give words for why requests failed, and whether the client's own connections did."""
     samples = record.load.all_of_it.failure_samples
     own = [sample for sample in samples if any(words in sample.lower() for words in CLIENTS_WORDS)]
     if own:
@@ -117,14 +113,14 @@ def _why(record: LongLookRecord) -> tuple[str, bool]:
 
 
 def gone(failing: Sequence[Failing]) -> Failing | None:
-    """Give the stretch in which requests failed to the end, if most did."""
+    """Return the stretch in which requests failed to the end, if most did."""
     return next(
         (failure for failure in failing if failure.to_the_end and failure.share >= GONE_SHARE), None
     )
 
 
 def while_it_served(record: LongLookRecord) -> LongLookRecord:
-    """Give what was seen before most requests failed to the end; all where they didn't."""
+    """Return what was seen before most requests failed to the end; all where they didn't."""
     end = gone(failing_in(record))
     if end is None:
         return record
@@ -137,13 +133,7 @@ def while_it_served(record: LongLookRecord) -> LongLookRecord:
     )
 
 
-def _is_failing(stall: Stall, failing: Sequence[Failing]) -> bool:
-    """Whether what looks like a stall is a stretch of failures: responses came, but wrong ones."""
-    return sum(_common_s(stall, failure) for failure in failing) > stall.length_s / 2
-
-
 def _common_s(stall: Stall, other: Stall | Failing) -> float:
-    """Give how much of the time of a stall is that of something else, too."""
     end_s = min(stall.at_s + stall.length_s, other.at_s + other.length_s)
     return max(0.0, end_s - max(stall.at_s, other.at_s))
 
@@ -167,7 +157,7 @@ class Others:
         return max(took_s, key=took_s.__getitem__)
 
     def took_s(self, stall: Stall) -> dict[StallCause, float]:
-        """Give for how long of it each of them can have kept the servers from answering."""
+        """Return for how long of it each of them can have kept the servers from answering."""
         begin_s, end_s, read = stall.at_s, stall.at_s + stall.length_s, self._read
         paused_s = sum(_common_s(stall, pause) for pause in self._record.client_pauses)
         if not read.suffice:
@@ -187,7 +177,7 @@ class Others:
         }
 
     def take_s(self, edges_s: Logs) -> dict[StallCause, Logs]:
-        """Give what each took from each of some moments to the next, with no regard to pauses."""
+        """Return what each took from each of some moments to the next, with no regard to pauses."""
         read = self._read
         if not read.suffice:
             return {}
@@ -200,32 +190,32 @@ class Others:
 
 
 def stalls_of(*parts: LongLookRecord) -> list[Stall]:
-    """Give the stalls in a look, those that the servers didn't cause excluded."""
+    """Return the stalls in a look that the servers caused."""
     return own(all_stalls_of(*parts))
 
 
 def all_stalls_of(*parts: LongLookRecord) -> list[Stall]:
-    """Give the stalls in a look, and who caused each."""
+    """Return the stalls in a look, and who caused each."""
     whole = stretches(parts)
     return with_causes(whole, [stalls_in(record) for record in whole])
 
 
 def own(stalls: Sequence[Stall]) -> list[Stall]:
-    """Exclude the stalls that the servers didn't cause."""
+    """Keep the stalls that the servers caused."""
     return [stall for stall in stalls if stall.cause is None]
 
 
 def with_causes(whole: Sequence[LongLookRecord], stalls: Sequence[Sequence[Stall]]) -> list[Stall]:
-    """Say who caused each of the stalls in some stretches, and when it was in the whole.
+    """Return the stalls of some stretches with their causes and their time in the whole.
 
-    Nobody can say who stopped the servers by a signal: once it may be somebody's debugger, again
-    and again it is how they work.
+    Nobody knows who stopped the servers by a signal: once it may be somebody's debugger, again and
+    again it is how they work.
     """
     explained = list[Stall]()
     for (begin_s, record), mine in zip(with_begins(whole), stalls, strict=True):
         others = Others(record)
         caused = [stall.replace(cause=others.cause_of(stall)) for stall in mine]
-        explained += moved(caused, begin_s)
+        explained += shift_stalls(caused, begin_s)
     stopped = [stall for stall in explained if stall.cause == "stopped"]
     if len(stopped) < STOPS_OF_THEIRS:
         return explained
@@ -235,11 +225,16 @@ def with_causes(whole: Sequence[LongLookRecord], stalls: Sequence[Sequence[Stall
 def stalls_in(record: LongLookRecord) -> list[Stall]:
     """Find all stalls in one stretch, whoever caused them; failures are none."""
     failing = failing_in(record)
-    return [stall for stall in _quiet(windows_of(record)) if not _is_failing(stall, failing)]
+
+    def failing_s(stall: Stall) -> float:
+        return sum(_common_s(stall, failure) for failure in failing)
+
+    quiet = _quiet(windows_of(record))
+    return [stall for stall in quiet if failing_s(stall) <= stall.length_s / 2]
 
 
 def _quiet(windows: Windows) -> Iterator[Stall]:
-    """Give the stretches of quiet windows, with what their edges add.
+    """Return the stretches of quiet windows, with what their edges add.
 
     A stall begins and ends within windows: those at its edges lack as many responses as it took of
     them. In an open loop the window after it has more than usual, which adds nothing.
@@ -264,13 +259,12 @@ def _quiet(windows: Windows) -> Iterator[Stall]:
 
 
 def _in_a_row(flags: NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
-    """Give where those that are set begin and end."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]]).astype(np.int8)))
     return ((int(begin), int(end)) for begin, end in edges.reshape(-1, 2))
 
 
 def _lacking(counts: Logs, window: int, usual: float) -> float:
-    """Give the share of a window that has no responses; none where a queue is worked off in it."""
+    """Return the share of a window without responses; none where it works off a queue."""
     share = 1 - float(counts[window]) / usual
     return share if share > -BURST else 0.0
 
@@ -283,7 +277,6 @@ class SlowStretch(NamedTuple):
     level: float
 
     def as_stall(self) -> Stall:
-        """Give when and for how long, cause unknown."""
         return Stall(at_s=self.at_s, length_s=self.length_s, cause=None)
 
 
@@ -296,7 +289,7 @@ class _Course(NamedTuple):
 
 
 def slow_in(record: LongLookRecord, stalls: Sequence[Stall]) -> list[SlowStretch]:
-    """Give when the servers were much slower than usual in a stretch, by their own doing."""
+    """Return when the servers were much slower than usual in a stretch, by their own doing."""
     if record.load.loop != "closed":
         return []
     course = _course(*windows_of(record), [*stalls, *record.client_pauses])
@@ -309,7 +302,7 @@ def slow_in(record: LongLookRecord, stalls: Sequence[Stall]) -> list[SlowStretch
 
 
 def _usually_taken(course: _Course, others: Others) -> dict[StallCause, float]:
-    """Give by cause which share of the time others take where throughput is the usual one."""
+    """Return by cause which share of the time others take where throughput is the usual one."""
     edges_s: Logs = np.arange(len(course.shares) + 1.0) * course.part_s
     usual = course.looked_at & (course.shares >= 1)
     taken_s = others.take_s(edges_s)
@@ -349,7 +342,7 @@ def _slow_stretches(course: _Course) -> list[SlowStretch]:
 
 
 def _stretch(shares: Logs, begin: int, end: int, part_s: float) -> SlowStretch:
-    """Give a stretch that begins and ends within parts, by how much of the usual they lack."""
+    """Return a stretch that begins and ends within parts, by how much of the usual they lack."""
     level = float(np.median(shares[begin:end]))
     slow_parts = np.clip((1 - shares[begin - 1 : end + 1]) / (1 - level), 0.0, None)
     return SlowStretch(

@@ -1,12 +1,11 @@
 """Runs of one experiment on several machines: a verdict that holds for more than one of them.
 
-A machine counts once, however many rounds it measured: what another machine would show is known by
-how machines differ, and no round of one says that. So each gives the mean of its log ratios, all
-weighted alike, and these are a sample of machines of this kind. The mean's interval is Student's,
-and that of one more machine's ratio the prediction interval of a normal sample: mean ± t s √(1+1/k)
-(Hahn and Meeker, "Statistical Intervals", 1991, section 4.8). Both are exact for normal machines,
-without knowing how much of the spread is the rounds' noise. Interference with the machines' runs is
-counted against the verdict as it is on one: on average, since it may have been alike on all.
+A machine counts once, however many rounds it measured: only how machines differ shows what another
+one would do. So each gives the mean of its log ratios, all weighted alike: a sample of machines of
+this kind. The mean's interval is Student's, and that of one more machine's ratio the prediction
+interval of a normal sample: mean ± t s √(1+1/k) (Hahn and Meeker, "Statistical Intervals", 1991,
+section 4.8). Both are exact for normal machines, however much of the spread is the rounds' noise.
+Interference counts against the verdict as on one machine: on average, as it may be alike on all.
 """
 
 from collections import Counter
@@ -16,27 +15,96 @@ from typing import NamedTuple
 
 import numpy as np
 
-from webdyno.comparison.asking import question_of
+from webdyno.comparison import question_of
 from webdyno.comparison.comparison import ALPHA, DELTA
 from webdyno.comparison.judgement import WEIGHT
 from webdyno.core import format as text
+from webdyno.core.base import Count, Interval, Model
 from webdyno.core.errors import UserError
 from webdyno.core.experiment import Level
 from webdyno.core.judgement import Comparison, Verdict
 from webdyno.core.metrics import METRICS
 from webdyno.core.run import RunHead
 from webdyno.core.sweep import Difference, PointPlan, plan_points
+from webdyno.core.text import Prose
 from webdyno.evidence.differences import mismatches, surroundings
 from webdyno.evidence.point_data import RunData
-from webdyno.fleet.judgement import AcrossMachines, FleetJudgement, FleetPoint, Replicate, Variety
-from webdyno.statistics.interval import (
-    LARGEST_LOG,
-    TINY,
-    Logs,
-    intervals_of,
-    within_floats,
-)
+from webdyno.statistics.interval import LARGEST_LOG, TINY, Logs, intervals_of, within_floats
 from webdyno.statistics.verdict import by_interval
+
+
+class Replicate(Model):
+    """What one machine says of a variant and the baseline."""
+
+    machine: str
+    """The names of its runs."""
+    verdict: Verdict
+    ratio: Interval | None
+    """What the verdict rests on, interference counted in the worst case."""
+    rounds: Count
+    why: Prose | None = None
+    """Why its verdict is `invalid`, if it is: it has no part in what is said of all machines."""
+
+
+class AcrossMachines(Model):
+    """Variant `a` against baseline `b` on the deciding metric.
+
+    Machines are an outer random effect.
+    """
+
+    metric: str
+    a: str
+    b: str
+    delta: float
+    """Ratios within 1/(1 + delta) to 1 + delta count as equivalent."""
+    replicates: list[Replicate]
+    mean: Interval | None
+    """Of the ratio on machines of this kind, on average; None of fewer than two."""
+    another: Interval | None
+    """In which the ratio lies that one more machine of this kind would show."""
+    machines_differ: bool
+    """Whether the machines' ratios surely aren't all the same."""
+    verdict: Verdict
+    """By the mean's interval."""
+    why: Prose
+
+    @property
+    def valid(self) -> list[Replicate]:
+        return [machine for machine in self.replicates if machine.verdict is not Verdict.INVALID]
+
+
+class Variety(Model):
+    """Something that isn't the same on all machines."""
+
+    what: str
+    """Dotted name, such as `machine.kernel` or `versions.nginx.nginx`."""
+    values: dict[str, str]
+    """By machine."""
+
+
+class FleetPoint(Model):
+    """What the machines say at one point of the experiment."""
+
+    levels: dict[str, Level]
+    """By factor; empty in an experiment without factors."""
+    verdict: Verdict
+    """The weightiest of its comparisons."""
+    headline: Prose
+    comparisons: list[AcrossMachines]
+
+
+class FleetJudgement(Model):
+    """Runs of one experiment on several machines, judged together."""
+
+    verdict: Verdict
+    """The weightiest of all points; `invalid` without any."""
+    machines: list[str]
+    points: list[FleetPoint]
+    excluded: list[dict[str, Level]]
+    """Points that not all of the machines have."""
+    varieties: list[Variety]
+    mismatches: dict[str, list[Difference]]
+    """By run: in what its experiment differs from the first run's. With any there is no verdict."""
 
 
 class JudgedPoint(NamedTuple):
@@ -48,7 +116,7 @@ class JudgedPoint(NamedTuple):
 
 
 class JudgedMachine(NamedTuple):
-    """What one machine's run says, without its records: of a thousand machines they are many GB."""
+    """What one machine's run says, without its records: a thousand machines have many GB."""
 
     head: RunHead
     points: list[JudgedPoint]
@@ -68,7 +136,7 @@ def judge_machine(run: RunData) -> JudgedMachine:
 def judge_fleet(machines: Mapping[str, JudgedMachine]) -> FleetJudgement:
     """Judge runs of one experiment together, point by point; machines are named after their runs.
 
-    Raises UserError for fewer than two, and for two of one machine.
+    Raise UserError for fewer than two, and for two of one machine.
     """
     heads = {name: machine.head for name, machine in machines.items()}
     _check(heads)
@@ -122,13 +190,13 @@ def _mismatches(first: RunHead, other: RunHead) -> list[Difference]:
 
 def _judge_point(plan: PointPlan, compared: Mapping[str, Sequence[Comparison]]) -> FleetPoint:
     _, *variants = plan.experiment.variants
-    across = [
-        _across(
-            {name: _of_variant(value, variant) for name, value in compared.items()},
-            confidence=1 - ALPHA / len(variants),
-        )
-        for variant in variants
-    ]
+    across = []
+    for variant in variants:
+        of_machines = {
+            name: next(comparison for comparison in comparisons if comparison.a == variant)
+            for name, comparisons in compared.items()
+        }
+        across.append(_across(of_machines, confidence=1 - ALPHA / len(variants)))
     return FleetPoint(
         levels=plan.point.levels,
         verdict=min((replicate.verdict for replicate in across), key=WEIGHT.index),
@@ -137,16 +205,10 @@ def _judge_point(plan: PointPlan, compared: Mapping[str, Sequence[Comparison]]) 
     )
 
 
-def _of_variant(compared: Sequence[Comparison], variant: str) -> Comparison:
-    return next(comparison for comparison in compared if comparison.a == variant)
-
-
 def _across(comparisons: Mapping[str, Comparison], confidence: float) -> AcrossMachines:
     """Compare two variants over machines, of which the invalid ones are named and excluded."""
     valid = [
-        comparison
-        for comparison in comparisons.values()
-        if comparison.verdict is not Verdict.INVALID and comparison.ratio
+        each for each in comparisons.values() if each.verdict is not Verdict.INVALID and each.ratio
     ]
     some = next(iter(comparisons.values()))
     logs = [within_floats(np.log(comparison.by_round)) for comparison in valid]
@@ -188,16 +250,13 @@ def _replicate(machine: str, comparison: Comparison) -> Replicate:
 
 
 def _interference(valid: Sequence[Comparison]) -> tuple[float, float]:
-    """Give by how much interference can have moved the mean down and up (ln)."""
-    moved = [
-        (
-            log(comparison.ratio.low / comparison.worst_case.low),
-            log(comparison.worst_case.high / comparison.ratio.high),
-        )
-        if comparison.ratio and comparison.worst_case and comparison.worst_case.low > 0
-        else (LARGEST_LOG if comparison.worst_case else 0.0,) * 2
-        for comparison in valid
-    ]
+    moved = []
+    for comparison in valid:
+        ratio, worst_case = comparison.ratio, comparison.worst_case
+        if ratio and worst_case and worst_case.low > 0:
+            moved.append((log(ratio.low / worst_case.low), log(worst_case.high / ratio.high)))
+        else:
+            moved.append((LARGEST_LOG if worst_case else 0.0,) * 2)
     down, up = np.mean(np.clip(moved, 0.0, LARGEST_LOG), axis=0)
     return float(down), float(up)
 
@@ -225,7 +284,7 @@ def machines_differ(logs: Sequence[Logs]) -> bool:
 
 
 def machines_sentence(across: AcrossMachines) -> str:
-    """Say what the machines say together, on how many of them, and what another would."""
+    """Describe what the machines show together, on how many of them, and what another would."""
     if across.mean is None or across.another is None:
         return f"{across.a} against {across.b}: {text.lower_first(across.why[:-1])}"
     by_verdict = Counter(replicate.verdict for replicate in across.valid)
@@ -239,13 +298,12 @@ def machines_sentence(across: AcrossMachines) -> str:
 
 
 def _varieties(heads: Mapping[str, RunHead]) -> list[Variety]:
-    """Give what isn't the same on all machines: of them, of the servers, of the load generator."""
+    """Return what of machines, servers and load generator isn't the same on all machines."""
     first, *others = heads
     versions: dict[str, dict[str, str]] = {}
     for other in others:
         for difference in surroundings(heads[first], heads[other]):
             if difference.what != "machine.identity":  # which no two machines share
-                versions.setdefault(difference.what, dict.fromkeys(heads, difference.before))[
-                    other
-                ] = difference.after
+                alike = dict.fromkeys(heads, difference.before)
+                versions.setdefault(difference.what, alike)[other] = difference.after
     return [Variety(what=what, values=values) for what, values in versions.items()]

@@ -14,12 +14,13 @@ from webdyno.core import format as text
 from webdyno.core.base import Interval
 from webdyno.core.judgement import Verdict
 from webdyno.core.run import RunHead
-from webdyno.fleet.judgement import AcrossMachines, FleetJudgement, Replicate
+from webdyno.fleet.decide import AcrossMachines, FleetJudgement, Replicate
 from webdyno.media import document as doc
 from webdyno.media.page import html
 from webdyno.report.ratio_charts import band_words, ratio_panel
 from webdyno.report.words import SIGNS, as_headline, ratio_cells, verdict_cell
 
+RATIOS: dict[str, doc.Kind] = {"ratio": "ratio", "CI": "range", "verdict": "verdict"}
 AVERAGE, ANOTHER = "on average", "another machine"
 DIFFER = (
     "The machines differ among each other by more than their rounds do (Welch's test, 5%): "
@@ -32,43 +33,41 @@ HOW_TO_READ = (
     "verdict is that of the average; all interference is counted against it."
 )
 MOST_EXCLUDED = 5
-"""Of many machines so many are named of those that were excluded."""
+"""Excluded machines that are named where there are many."""
 MOST_SHOWN = 20
-"""Of so many machines each is shown."""
+"""Machines up to which each is shown."""
 AT_EACH_END = 5
 NAMED = 4
-"""So many of the machines that have something in common are named, unless there is one more."""
+"""Machines with something in common that are named, unless there is just one more."""
 VALUES = 8
-"""So many values are said of what isn't the same on all of them: those that most of them have."""
+"""Values that are shown of what isn't the same on all machines: the most frequent ones."""
 
 
 def fleet_document(head: RunHead, fleet: FleetJudgement) -> doc.Document:
-    """Say what the machines say; `head` is that of any of them."""
+    """Return what the machines show; `head` is that of any of them."""
 
-    def compared(comparison: AcrossMachines, _: str) -> doc.Section:
+    def section_of(comparison: AcrossMachines, _: str) -> doc.Section:
         differ = [doc.Paragraph(DIFFER)] if comparison.machines_differ else []
         return doc.Section(f"{comparison.a} ÷ {comparison.b}", [_table(comparison), *differ])
 
-    return _document(head, fleet, compared)
+    return _document(head, fleet, section_of)
 
 
 def fleet_page(head: RunHead, fleet: FleetJudgement, reports: Mapping[str, str], again: str) -> str:
-    """Give the page; `reports` are the addresses of the machines' own, by machine."""
+    """Return the page; `reports` are the addresses of the machines' own, by machine."""
     many = len(fleet.machines) > MOST_SHOWN
 
-    def compared(comparison: AcrossMachines, name: str) -> doc.Section:
+    def section_of(comparison: AcrossMachines, name: str) -> doc.Section:
         figure = _figure(name, comparison)
-        return doc.Section(
-            f"{comparison.a} ÷ {comparison.b}",
-            [
-                *([figure] if figure else []),
-                *_excluded(comparison, many=many),
-                *([doc.Paragraph(DIFFER)] if comparison.machines_differ else []),
-                *([_each_machine(comparison, reports)] if many else []),
-            ],
-        )
+        blocks: list[doc.Block] = [
+            *([figure] if figure else []),
+            *_excluded_words(comparison, many=many),
+            *([doc.Paragraph(DIFFER)] if comparison.machines_differ else []),
+            *([_each_machine(comparison, reports)] if many else []),
+        ]
+        return doc.Section(f"{comparison.a} ÷ {comparison.b}", blocks)
 
-    document = _document(head, fleet, compared)
+    document = _document(head, fleet, section_of)
     links = [(machine, reports.get(machine, "")) for machine in fleet.machines]
     blocks = [
         *document.blocks,
@@ -76,28 +75,20 @@ def fleet_page(head: RunHead, fleet: FleetJudgement, reports: Mapping[str, str],
         doc.Section("How to read it", [doc.Paragraph(HOW_TO_READ)]),
         doc.Section("How to repeat it", [doc.Code(again)]),
     ]
-    return html(
-        doc.Document(document.title, document.about, blocks),
-        brand="webdyno report",
-        version=version("webdyno"),
-    )
+    page = doc.Document(document.title, document.about, blocks)
+    return html(page, brand="webdyno report", version=version("webdyno"))
 
 
 def _document(
-    head: RunHead, fleet: FleetJudgement, compared: Callable[[AcrossMachines, str], doc.Section]
+    head: RunHead, fleet: FleetJudgement, section_of: Callable[[AcrossMachines, str], doc.Section]
 ) -> doc.Document:
     about = f"The same experiment on {text.count(len(fleet.machines), 'machine')}"
     blocks: list[doc.Block] = []
     for n, point in enumerate(fleet.points):
-        blocks.append(
-            doc.Headlines(
-                [as_headline(point.verdict, point.headline)], text.levels_text(point.levels)
-            )
-        )
-        blocks += [
-            compared(comparison, f"machines-{n}-{m}")
-            for m, comparison in enumerate(point.comparisons)
-        ]
+        answer = as_headline(point.verdict, point.headline)
+        blocks.append(doc.Headlines([answer], text.levels_text(point.levels)))
+        for m, comparison in enumerate(point.comparisons):
+            blocks.append(section_of(comparison, f"machines-{n}-{m}"))
     if not fleet.points:
         blocks.append(doc.Headlines([as_headline(Verdict.INVALID, why_no_verdict(fleet))]))
     if fleet.excluded:
@@ -107,18 +98,13 @@ def _document(
 
 
 def why_no_verdict(fleet: FleetJudgement) -> str:
-    """Say why there is no verdict at any point."""
+    """Explain why there is no verdict at any point."""
     if not fleet.mismatches:
         return "No verdict: there is no point that all of the machines have measured."
     name, unlike = next(iter(fleet.mismatches.items()))
-    differences = "; ".join(
-        f"{difference.what} is {difference.before} and {difference.after}" for difference in unlike
-    )
+    differences = "; ".join(f"{each.what} is {each.before} and {each.after}" for each in unlike)
     both = f"{fleet.machines[0]} and {name}"
     return f"No verdict: these are different experiments. Of {both} {differences}."
-
-
-RATIOS: dict[str, doc.Kind] = {"ratio": "ratio", "CI": "range", "verdict": "verdict"}
 
 
 def _table(comparison: AcrossMachines) -> doc.Table:
@@ -139,7 +125,7 @@ def _table(comparison: AcrossMachines) -> doc.Table:
     return doc.simple_table({"machine": "name", **RATIOS}, rows, "brief")
 
 
-def _excluded(comparison: AcrossMachines, *, many: bool) -> Iterator[doc.Paragraph]:
+def _excluded_words(comparison: AcrossMachines, *, many: bool) -> Iterator[doc.Paragraph]:
     mark = verdict_cell(Verdict.INVALID)
     invalid = [replicate for replicate in comparison.replicates if replicate.why]
     named = invalid[:MOST_EXCLUDED] if many else invalid
@@ -150,7 +136,6 @@ def _excluded(comparison: AcrossMachines, *, many: bool) -> Iterator[doc.Paragra
 
 
 def _each_machine(comparison: AcrossMachines, reports: Mapping[str, str]) -> doc.Folded:
-    """Give all of many machines, of which the chart shows but some."""
     rows: list[list[doc.Cell | str]] = [
         [
             doc.Cell(replicate.machine, link=reports.get(replicate.machine, "")),
@@ -176,7 +161,7 @@ def _varieties(fleet: FleetJudgement) -> doc.Block:
 
 @dataclass(frozen=True)
 class Shown:
-    """One machine, or what is said of many."""
+    """One machine, or many summed up."""
 
     label: str
     ratio: Interval | None
@@ -187,25 +172,22 @@ class Shown:
 
 
 def shown_machines(replicates: Sequence[Replicate]) -> list[Shown]:
-    """Give what is shown of a fleet, by ratio where there are too many to show each."""
+    """Return what is shown of a fleet, by ratio where there are too many to show each."""
     if len(replicates) <= MOST_SHOWN:
         return [_apart(replicate) for replicate in replicates]
-    known = sorted(
-        (replicate for replicate in replicates if replicate.ratio),
-        key=lambda replicate: replicate.ratio.estimate if replicate.ratio else 0.0,
-    )
-    shown = [_apart(replicate) for replicate in known]
-    if len(known) > MOST_SHOWN:
+    shown = [_apart(replicate) for replicate in replicates if replicate.ratio]
+    shown.sort(key=lambda machine: machine.ratio.estimate if machine.ratio else 0.0)
+    if len(shown) > MOST_SHOWN:
         shown = [*shown[:AT_EACH_END], _half_of(shown), *shown[-AT_EACH_END:]]
     without = [replicate for replicate in replicates if not replicate.ratio]
     verdicts = {replicate.verdict for replicate in without}
     if without:
         alike = verdicts.pop() if len(verdicts) == 1 else None
-        shown.append(Shown(named([replicate.machine for replicate in without]), None, alike))
+        shown.append(Shown(list_some([replicate.machine for replicate in without]), None, alike))
     return shown
 
 
-def named(machines: Sequence[str]) -> str:
+def list_some(machines: Sequence[str]) -> str:
     """Name machines that have something in common: `a, b, c, d and 995 more`."""
     if len(machines) <= NAMED + 1:
         return ", ".join(machines)
@@ -213,11 +195,11 @@ def named(machines: Sequence[str]) -> str:
 
 
 def shared_values(by_machine: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Give each value and the machines that share it, the most frequent first."""
+    """Return each value and the machines that share it, the most frequent first."""
     counted = Counter(by_machine.values())
     frequent = counted.most_common(VALUES)
     shared = [
-        (value, named([machine for machine, its in by_machine.items() if its == value]))
+        (value, list_some([machine for machine, its in by_machine.items() if its == value]))
         for value, _ in frequent
     ]
     if len(counted) > VALUES:
@@ -271,7 +253,7 @@ def _figure(name: str, comparison: AcrossMachines) -> doc.Figure | None:
 
 
 def _row(machine: Shown, delta: float) -> dict[str, Any]:
-    """Give a row of the chart; another machine's ratio is a range alone."""
+    """Return a row of the chart; another machine's ratio is a range alone."""
     ratio, verdict = machine.ratio, machine.verdict
     assert ratio is not None  # noqa: S101 (requested by the caller)
     words = text.between(ratio) if verdict is None else f"{SIGNS[verdict]} {verdict}"

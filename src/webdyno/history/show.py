@@ -11,8 +11,7 @@ from webdyno.core.judgement import Verdict
 from webdyno.core.metrics import METRICS
 from webdyno.core.registry import command
 from webdyno.evidence.differences import machine_differences
-from webdyno.history.gates import Curve, PastGate, Plateau
-from webdyno.history.levels import FEWEST, FEWEST_IN_ALL
+from webdyno.history.gates import FEWEST, FEWEST_IN_ALL, Curve, PastGate, Plateau
 from webdyno.media import document as doc
 from webdyno.media.document import Figure, Panel
 from webdyno.media.drawing import TOOLTIP, Layers, Rows, css_variable, panel, values
@@ -42,12 +41,12 @@ HALF_A_GATE = 0.5
 
 
 def history_document(history: Sequence[PastGate], curves: Sequence[Curve]) -> doc.Document:
-    """Say where the curves of a history changed, and what each stays at."""
+    """Return where the curves of a history changed, and what each stays at."""
     return _document(history, [*_answer(history, curves)])
 
 
 def history_page(history: Sequence[PastGate], curves: Sequence[Curve], again: str) -> str:
-    """Give the page; `again` is the command that writes it another time."""
+    """Return the page; `again` is the command that writes it another time."""
     blocks: list[doc.Block] = [
         *_answer(history, curves),
         doc.Section("Gate after gate", history_figures(history, curves)),
@@ -68,21 +67,12 @@ def _document(history: Sequence[PastGate], blocks: Sequence[doc.Block]) -> doc.D
 
 def _answer(history: Sequence[PastGate], curves: Sequence[Curve]) -> Iterator[doc.Block]:
     yield doc.Headlines([_headline(history, curves)])
-    endpoints = dict.fromkeys(curve.endpoint for curve in curves)
+    rows: dict[str, list[list[doc.Cell | str]]] = {}
+    for curve in curves:
+        rows.setdefault(curve.endpoint, []).extend(_rows(history, curve))
     yield doc.Table(
         columns=[doc.Column(name, kind, obvious=kind == "name") for name, kind in COLUMNS.items()],
-        groups=[
-            doc.RowGroup(
-                [
-                    row
-                    for curve in curves
-                    if curve.endpoint == endpoint
-                    for row in _rows(history, curve)
-                ],
-                endpoint,
-            )
-            for endpoint in endpoints
-        ],
+        groups=[doc.RowGroup(of_endpoint, endpoint) for endpoint, of_endpoint in rows.items()],
         style="listed",
     )
     yield from (doc.Paragraph(said) for said in dict.fromkeys(_remarks(history, curves)))
@@ -126,7 +116,7 @@ def _since(gate: PastGate) -> str:
 
 
 def _remarks(history: Sequence[PastGate], curves: Sequence[Curve]) -> Iterator[str]:
-    """Say of each change what else changed with it, and how to find the commit."""
+    """Describe of each change what else changed with it, and how to find the commit."""
     for curve in curves:
         for before, level in pairwise(curve.levels):
             earlier, later = history[before.gates[-1]], history[level.gates[0]]
@@ -141,7 +131,7 @@ def _remarks(history: Sequence[PastGate], curves: Sequence[Curve]) -> Iterator[s
 
 
 def _bisection(earlier: PastGate, later: PastGate, endpoint: str) -> str:
-    """Give the command that finds the commit; none where gates weren't of plain commits."""
+    """Return the command that finds the commit; none where gates weren't of plain commits."""
     names = (earlier.commit, later.commit)
     if earlier.commit == later.commit or not all(name.isalnum() for name in names):
         return ""
@@ -173,7 +163,6 @@ def history_figures(history: Sequence[PastGate], curves: Sequence[Curve]) -> lis
 
 
 def gate_rows(history: Sequence[PastGate], curve: Curve) -> Rows:
-    """Give a row for each gate that measured this."""
     return [
         {
             "gate": place + 1,
@@ -190,7 +179,6 @@ def gate_rows(history: Sequence[PastGate], curve: Curve) -> Rows:
 
 
 def level_rows(curve: Curve) -> Rows:
-    """Give a row for each level."""
     return [
         {
             "start": level.gates[0] + 1 - HALF_A_GATE,
@@ -205,7 +193,7 @@ def level_rows(curve: Curve) -> Rows:
 
 
 def change_tone(curve: Curve, level: Plateau) -> Verdict:
-    """Give the verdict in whose colors a level is drawn, by its change."""
+    """Return the verdict in whose colors a level is drawn, by its change."""
     if level.change is None:
         return Verdict.EQUIVALENT
     risen = level.change.estimate > 1
@@ -230,11 +218,9 @@ def _panel(name: str, history: Sequence[PastGate], curve: Curve) -> Panel:
 
 
 def _moves(history: Sequence[PastGate]) -> Iterator[dict[str, float]]:
-    """Give the places before which the machine became another one."""
-    for place in range(1, len(history)):
-        before, after = history[place - 1].machine, history[place].machine
+    for number, (before, after) in enumerate(pairwise(gate.machine for gate in history), 2):
         if (before.identity, before.cpu_model) != (after.identity, after.cpu_model):
-            yield {"gate": place + 1 - HALF_A_GATE}
+            yield {"gate": number - HALF_A_GATE}
 
 
 def _chart(gates: Rows, levels: Rows, moves: Rows) -> Layers:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from math import expm1, log
 from statistics import fmean
 
-from webdyno.comparison.asking import question_of
+from webdyno.comparison import question_of
 from webdyno.comparison.comparison import compare_as_asked, shows_enough
 from webdyno.core.format import count, duration, percent
 from webdyno.core.judgement import Comparison
@@ -18,10 +18,9 @@ from webdyno.core.metrics import METRICS
 from webdyno.core.records import AdjustmentRecord
 from webdyno.evidence.point_data import PointData
 from webdyno.planning.settings import slot_settings, slots_per_variant
-from webdyno.statistics.order_statistics import exceeded_by_largest
+from webdyno.statistics.interval import exceeded_by_largest
 from webdyno.validity import SLOT_RULES, responses, servers, valid_for
-from webdyno.validity.over_time import TREND_ALPHA, TRENDS, pace
-from webdyno.validity.writes import left_behind
+from webdyno.validity.over_time import TREND_ALPHA, TRENDS, left_behind, pace
 
 WORTH_AN_ADJUSTMENT = 0.1
 """Change of throughput for which the rounds so far are given up. Smaller ones are bounded,"""

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import fmean
 
-from webdyno.comparison.asking import question_of
+from webdyno.comparison import question_of
 from webdyno.comparison.capacity import DECIDING_TRIAL, FIRST_NARROWING, NARROWING
 from webdyno.core.capacity import CapacitySettings
 from webdyno.core.looks import Pilot, SlotSettings

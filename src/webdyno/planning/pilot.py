@@ -12,7 +12,7 @@ import numpy as np
 
 from webdyno.core.format import duration, percent
 from webdyno.core.looks import BURST_PAUSE_S, BURST_S, Pilot
-from webdyno.statistics.order_statistics import responses_for_interval
+from webdyno.statistics.interval import responses_for_interval
 from webdyno.statistics.steady import (
     FEWEST_RESPONSES,
     Onset,
@@ -110,7 +110,7 @@ def settle(
     """
     latest, after_start = steady_from(fresh_starts, load_starts)
     throughput = after_start[0]
-    settled = throughput.since(latest.at_s).cleaned()
+    settled = throughput.since(latest.at_s).without_outliers()
     memory_s = autocorrelation_time(settled.logs) * throughput.window_s
     period_s = cycle(settled)
     window_s, reason = _window(memory_s, period_s, exp(float(settled.logs.mean())), needs)
@@ -301,7 +301,7 @@ def _inverse(series: Series) -> Series:
 
 def _level(series: Series, size: int) -> tuple[float, float]:
     """Return the mean of the last windows, and its variance."""
-    logs = series.cleaned().logs[-size:]
+    logs = series.without_outliers().logs[-size:]
     memory = autocorrelation_time(logs)
     return float(logs.mean()), memory * float(logs.var(ddof=1)) / len(logs)
 

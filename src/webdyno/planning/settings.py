@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from math import inf
 from typing import TypeVar
 
-from webdyno.comparison.asking import question_of
+from webdyno.comparison import question_of
 from webdyno.comparison.stop import seconds_for_a_variant
 from webdyno.comparison.variance import PILOT_ROUNDS, chosen_slots_per_variant, round_costs_s
 from webdyno.core.experiment import Experiment
 from webdyno.core.looks import Pilot, SlotSettings
 from webdyno.core.records import AdjustmentRecord
-from webdyno.evidence.point_data import PointData, derived
+from webdyno.evidence.point_data import PointData, compute_once
 from webdyno.planning.fitting import fit_settings, pilot_records, warmed_up_apart
 from webdyno.planning.pilot import FEWEST_ROUNDS, WARMUP_SHARE
 from webdyno.validity import used_s
@@ -33,7 +33,7 @@ COUNTED_S = 0.3
 """Least time to count calls in: thousands of requests to a fast server."""
 
 
-@derived
+@compute_once
 def slot_settings(data: PointData) -> SlotSettings:
     """Return the settings of a point's next round, from what is on record of that point.
 
@@ -237,7 +237,7 @@ def starts_s(data: PointData) -> dict[str, float]:
     }
 
 
-@derived
+@compute_once
 def pilots(data: PointData) -> dict[str, Pilot]:
     """Return what the pilots of a point found, by variant."""
     return {record.variant: record.found for record in pilot_records(data)}

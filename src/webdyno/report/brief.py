@@ -12,8 +12,7 @@ from pathlib import Path
 
 from webdyno.comparison.comparison import asked_about
 from webdyno.comparison.sentences import MOST_MINUTES
-from webdyno.comparison.time_spent import explanation_sentence
-from webdyno.comparison.waiting import what_waits
+from webdyno.comparison.time_spent import explanation_sentence, what_waits
 from webdyno.core.format import listed, typed_duration
 from webdyno.core.judgement import Judgement, Verdict
 from webdyno.core.registry import command

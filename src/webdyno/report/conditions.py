@@ -6,7 +6,7 @@ from datetime import datetime
 from math import prod
 from statistics import median
 
-from webdyno.comparison.asking import question_of
+from webdyno.comparison import question_of
 from webdyno.core import format as text
 from webdyno.core.base import TIME, memory_words
 from webdyno.core.experiment import Experiment

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from webdyno.comparison.asking import question_of
+from webdyno.comparison import question_of
 from webdyno.comparison.comparison import SEQUENTIAL_FACTOR
 from webdyno.core import format as text
 from webdyno.core.errors import UserError

@@ -9,15 +9,14 @@ from math import inf
 from statistics import fmean, median
 
 from webdyno.comparison import question_of
-from webdyno.comparison.time_spent import explanation_in_short
-from webdyno.comparison.waiting import what_waits
+from webdyno.comparison.time_spent import explanation_in_short, what_waits
 from webdyno.core import format as text
 from webdyno.core.experiment import Experiment
 from webdyno.core.judgement import Comparison, Verdict
 from webdyno.core.load import Load
 from webdyno.core.metrics import METRICS, THROUGHPUT
 from webdyno.core.records import SlotRecord
-from webdyno.evidence.databases import cpu_apart, other_statements
+from webdyno.evidence.cost import cpu_apart, other_statements
 from webdyno.evidence.long_look import look_in_short
 from webdyno.evidence.noise import at_equal_cpu
 from webdyno.evidence.point_data import PointData

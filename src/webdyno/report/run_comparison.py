@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from webdyno.comparison import points_together
 from webdyno.comparison.runs import TAKEN_BY_OTHERS
 from webdyno.comparison.sentences import rank_words
-from webdyno.comparison.sweep import points_together
 from webdyno.core import format as text
 from webdyno.core.experiment import Experiment
 from webdyno.core.judgement import Verdict

@@ -9,8 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 
-from webdyno.comparison import question_of
-from webdyno.comparison.sweep import judge_sweep
+from webdyno.comparison import judge_sweep, question_of
 from webdyno.core import format as text
 from webdyno.core.judgement import Comparison, Judgement, ValidityWarning, VariantValue, Verdict
 from webdyno.core.registry import SHOWS as SHOWN_BY

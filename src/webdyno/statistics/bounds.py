@@ -34,11 +34,10 @@ UNBIASED = Bound("nothing")
 
 
 def lost_share(lost_cpu_s: float, used_cpu_s: float, took_s: float) -> float:
-    """Give the share of a slot's time by which lost CPU time can have delayed the servers.
+    """Return the share of a slot's time by which lost CPU time can have delayed the servers.
 
-    `lost_cpu_s`: CPU time on the servers' CPUs that went elsewhere: to the hypervisor, to other
-    programs, to work left over. It delays each of the CPUs that the servers kept busy, or, where
-    that is less than one, the only one that mattered.
+    `lost_cpu_s` went to the hypervisor, to other programs or to work left over. It delays each of
+    the CPUs that the servers kept busy, or, where that is less than one, the one that mattered.
     """
     return min(max(lost_cpu_s, 0.0) / max(took_s, used_cpu_s), 1.0)
 
@@ -46,11 +45,9 @@ def lost_share(lost_cpu_s: float, used_cpu_s: float, took_s: float) -> float:
 def throughput_when_slowed(cause: str, share: float, of_offered: float | None = None) -> Bound:
     """Bound the throughput when servers, client or link stalled for a share of the time.
 
-    For `steal`, `other-work`, `left-over-work` (see `lost_share`), `memory-pressure` (PSI's share),
-    `client-cpu-starved` and a client that stalled (share of windows). Slowing *all* parts of a
-    closed loop by the same factor slows the throughput by that factor; slowing some does less. So
-    the throughput fell at most to 1 - share of what it was: by share / (1 - share) seen from the
-    measured.
+    Slowing *all* parts of a closed loop by the same factor slows the throughput by that factor;
+    slowing some does less. So the throughput fell at most to 1 - share of what it was: by
+    share / (1 - share) seen from the measured.
     `of_offered`: an open loop's throughput as a share of the offered one, which it can't exceed.
     """
     down = -log1p(-share) if share < 1 else inf
@@ -62,16 +59,16 @@ def throughput_when_slowed(cause: str, share: float, of_offered: float | None = 
 def rate_when_client_limited(busy_share: float | None) -> Bound:
     """Bound throughput that the client kept low: by what CPU time the servers had left.
 
-    `busy_share`: of the servers' CPUs; None where that isn't known. They can't be busier than all
-    the time. Then a request costs less CPU time than before, as more is done at once, but no less
-    than `busy_share` of it: docs/validation/method.md has what was measured.
+    `busy_share`: of the servers' CPUs, if known. Were they busy all the time, a request would cost
+    less CPU time, as more is done at once, but no less than `busy_share` of it:
+    docs/validation/method.md has what was measured.
     """
     down = -2 * log(min(busy_share, 1.0)) if busy_share else inf
     return Bound("client-limited", down=down)
 
 
 def extra_share(extra_cpu_s: float, used_cpu_s: float) -> float:
-    """Give the share of the counted CPU time that may not be the servers' own work."""
+    """Return the share of the counted CPU time that may not be the servers' own work."""
     return min(max(extra_cpu_s, 0.0) / used_cpu_s, 1.0) if used_cpu_s > 0 else 0.0
 
 
@@ -113,11 +110,10 @@ def quantile_when_delayed(
 
 
 def added_in_closed_loop_us(share: float, mean_latency_us: float) -> float:
-    """Give the mean time that stalling for a share of the time has added to a request.
+    """Return the mean time that stalling for a share of the time has added to a request.
 
     Little's law: connections = throughput · (response + pause), and the throughput would have been
-    higher by 1 / (1 - share) at most, so a mean latency of `mean_latency_us` was at least 1 -
-    share of it.
+    higher by 1 / (1 - share) at most, so the mean latency was at least 1 - share of it.
     """
     return share * mean_latency_us
 
@@ -125,7 +121,7 @@ def added_in_closed_loop_us(share: float, mean_latency_us: float) -> float:
 def added_in_open_loop_us(
     lost_s: float, longest_s: float, took_s: float, utilisation: float
 ) -> float:
-    """Give the mean time that stalls, `lost_s` in all, have added to a request of an open loop.
+    """Return the mean time that stalls, `lost_s` in all, have added to a request of an open loop.
 
     What comes in a stall of length L waits L/2 on average, and its queue takes L·u/(1 - u) to be
     worked off at utilisation u, in which others wait: L²/2 · 1/(1 - u) of waiting per arrival and
@@ -176,10 +172,7 @@ def when_state_grows(apart: float) -> Bound:
 
 
 def of_ratio(variant: Iterable[Bound], baseline: Iterable[Bound]) -> Bound:
-    """Bound the log ratio of a variant and the baseline.
-
-    All causes at once, each in the worst way.
-    """
+    """Bound the log ratio of a variant and the baseline: all causes at once, in the worst way."""
     mine, theirs = list(variant), list(baseline)
     return Bound(
         "all",
@@ -188,19 +181,14 @@ def of_ratio(variant: Iterable[Bound], baseline: Iterable[Bound]) -> Bound:
     )
 
 
-def widened(measured: Estimate, bound: Bound) -> Estimate:
+def with_bound(measured: Estimate, bound: Bound) -> Estimate:
     """Move the interval's ends outwards to where the truth can lie."""
-    return Estimate(
-        measured.low - bound.up, measured.centre, measured.high + bound.down, measured.method
-    )
+    low, high = measured.low - bound.up, measured.high + bound.down
+    return Estimate(low, measured.centre, high, measured.method)
 
 
 def tipping(measured: Estimate, bound: Bound, limit: float) -> str | None:
-    """Say what it would take to turn the verdict, in the direction in which least is needed.
-
-    `limit`: the log ratio up to which there is no difference that matters. None where the interval
-    allows no verdict.
-    """
+    """Describe what would turn the verdict most easily; None where the interval allows none."""
     if measured.excludes_zero() and abs(measured.centre) > limit:
         rises = measured.low > 0
         needed, allowed = (measured.low, bound.up) if rises else (-measured.high, bound.down)

@@ -1,15 +1,20 @@
-"""Intervals and tests on d, the log ratios of the rounds. All confidence levels are two-sided."""
+"""Intervals of means, slopes and percentiles, and tests. All confidence levels are two-sided.
+
+`d` are the log ratios of the rounds.
+"""
 
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from math import exp, sqrt
+from math import ceil, exp, floor, log, sqrt
 from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr, stdtrit
+from scipy.special import bdtr, ndtr, stdtrit
 
 from webdyno.core.base import Interval
+from webdyno.core.format import count, latency
+from webdyno.core.histogram import Histogram
 
 Logs = NDArray[np.float64]
 
@@ -23,6 +28,10 @@ FLIPS_AT_ONCE = 1_000
 """As many as fit into a CPU's cache."""
 LARGEST_LOG = 600.0
 """Of a ratio; beyond it records are damaged or nothing bounds it, and floats soon at their end."""
+
+CONFIDENCE = 0.95
+FAR_SDS = 10.0
+"""Standard deviations from its mean within which a binomial count lies at any confidence asked."""
 
 
 def within_floats(d: Logs) -> Logs:
@@ -45,37 +54,30 @@ class Estimate:
         return max(self.high - self.centre, self.centre - self.low)
 
     def excludes_zero(self) -> bool:
-        """Whether "no difference" lies outside the interval."""
         return self.low > 0 or self.high < 0
 
     @property
     def noise(self) -> float:
-        """Of two equal variants: how far from each other they may come out.
-
-        The half-width; where the interval excludes "no difference", its farther end.
-        """
+        """How far apart two equal variants may come out."""
         if self.excludes_zero():
             return max(abs(self.low), abs(self.high))
         return self.half_width
 
     def ratio(self, confidence: float) -> Interval:
-        """Give the interval of what these are logarithms of."""
+        """Return the interval of what these are logarithms of."""
         ends = (self.low, self.centre, self.high)
         low, centre, high = (exp(min(max(end, -LARGEST_LOG), LARGEST_LOG)) for end in ends)
         return Interval(low=low, estimate=centre, high=high, confidence=confidence)
 
-    def widened(self, factor: float) -> "Estimate":
+    def widen(self, factor: float) -> "Estimate":
         """Move both ends away from the centre."""
-        return Estimate(
-            low=self.centre - factor * (self.centre - self.low),
-            centre=self.centre,
-            high=self.centre + factor * (self.high - self.centre),
-            method=self.method,
-        )
+        low = self.centre - factor * (self.centre - self.low)
+        high = self.centre + factor * (self.high - self.centre)
+        return Estimate(low, self.centre, high, self.method)
 
 
 def estimate(d: Logs, confidence: float) -> Estimate:
-    """Give the t interval of the mean, or where d is heavy-tailed the Hodges-Lehmann interval.
+    """Return the t interval of the mean, or where d is heavy-tailed the Hodges-Lehmann interval.
 
     Needs two values. Hodges-Lehmann needs as many as make the confidence level attainable (six for
     95%); with fewer the t interval is kept.
@@ -88,11 +90,9 @@ def estimate(d: Logs, confidence: float) -> Estimate:
 
 
 def mean_interval(values: Logs, confidence: float) -> Interval:
-    """Give the interval of the mean of values that are no logarithms."""
-    interval = estimate(values, confidence)
-    return Interval(
-        low=interval.low, estimate=interval.centre, high=interval.high, confidence=confidence
-    )
+    """Return the interval of the mean of values that are no logarithms."""
+    mean = estimate(values, confidence)
+    return Interval(low=mean.low, estimate=mean.centre, high=mean.high, confidence=confidence)
 
 
 def t_quantile(n: float, confidence: float) -> float:
@@ -101,7 +101,7 @@ def t_quantile(n: float, confidence: float) -> float:
 
 
 def welch(a: Logs, b: Logs, confidence: float) -> Estimate:
-    """Give the interval of mean(a) - mean(b) for two independent samples of two values or more.
+    """Return the interval of mean(a) - mean(b) for two independent samples of two values or more.
 
     Welch, "The generalization of 'Student's' problem", Biometrika 1947.
     """
@@ -150,12 +150,8 @@ def hodges_lehmann(d: Logs, confidence: float) -> Estimate:
     rows, columns = np.triu_indices(len(d))
     walsh = np.sort((d[rows] + d[columns]) / 2)
     skip = _signed_rank_skip(len(d), confidence)
-    return Estimate(
-        low=float(walsh[skip]),
-        centre=float(np.median(walsh)),
-        high=float(walsh[-1 - skip]),
-        method="hodges-lehmann",
-    )
+    low, high = float(walsh[skip]), float(walsh[-1 - skip])
+    return Estimate(low, float(np.median(walsh)), high, "hodges-lehmann")
 
 
 @cache
@@ -182,11 +178,10 @@ def sign_flip_p(d: Logs) -> float:
     if observed <= tolerance:
         return 1.0
     if len(d) > EXACT_UP_TO:
-        far = observed - tolerance
-        as_far = sum(
-            int(np.count_nonzero(np.abs(_signs(flips, len(d)) @ d) >= far))
-            for flips in _random_flips(len(d))
-        )
+        as_far = 0
+        for flips in _random_flips(len(d)):
+            signs = 2.0 * np.unpackbits(flips, axis=1, count=len(d)).astype(np.float64) - 1.0
+            as_far += int(np.count_nonzero(np.abs(signs @ d) >= observed - tolerance))
         return (as_far + 1) / (RANDOM_FLIPS + 1)
     middle = len(d) // 2
     first, second = _signed_sums(d[:middle]), _signed_sums(d[middle:])
@@ -197,10 +192,7 @@ def sign_flip_p(d: Logs) -> float:
 
 @lru_cache(maxsize=2)
 def _random_flips(n: int) -> list[NDArray[np.uint8]]:
-    """Draw sign patterns for n rounds, some rows at a time, with a bit for each sign.
-
-    Remembered, as all metrics of all runs of that length ask for the same ones.
-    """
+    """Draw sign patterns for n rounds, some rows at a time, with a bit for each sign."""
     rng, signs = np.random.default_rng(0), np.array([-1, 1], np.int8)
     return [
         np.packbits(rng.choice(signs, (FLIPS_AT_ONCE, n)) > 0, axis=1)
@@ -208,15 +200,10 @@ def _random_flips(n: int) -> list[NDArray[np.uint8]]:
     ]
 
 
-def _signs(flips: NDArray[np.uint8], n: int) -> NDArray[np.float64]:
-    return 2.0 * np.unpackbits(flips, axis=1, count=n).astype(np.float64) - 1.0
-
-
 def _signed_sums(d: Logs) -> Logs:
-    """List the sums under all sign patterns in ascending order."""
     sums = np.zeros(1)
     for value in d:
-        # Two halves that are in order each: a stable sort just merges them.
+        # Both halves are in order: a stable sort just merges them.
         sums = np.sort(np.concatenate([sums - value, sums + value]), kind="stable")
     return sums
 
@@ -230,18 +217,14 @@ class FittedLine(NamedTuple):
     freedom: int
 
     def half_width(self, confidence: float) -> float:
-        """Give half of the slope's interval, by Student's t."""
+        """Return half of the slope's interval, by Student's t."""
         return float(stdtrit(self.freedom, (1 + confidence) / 2)) * self.error
 
     def interval(self, confidence: float) -> Interval:
-        """Give the slope with its interval."""
+        """Return the slope with its interval."""
         half = self.half_width(confidence)
-        return Interval(
-            low=self.slope - half,
-            estimate=self.slope,
-            high=self.slope + half,
-            confidence=confidence,
-        )
+        low, high = self.slope - half, self.slope + half
+        return Interval(low=low, estimate=self.slope, high=high, confidence=confidence)
 
 
 def fitted_line(axis: Logs, values: Logs) -> FittedLine:
@@ -258,11 +241,95 @@ def fitted_line(axis: Logs, values: Logs) -> FittedLine:
 def intervals_of(
     means: Logs, interference: tuple[float, float], confidence: float
 ) -> tuple[Estimate, Estimate]:
-    """Give the interval of the mean over machines, and that of one more machine."""
-    centre, spread, k = float(means.mean()), float(means.std(ddof=1)), len(means)
-    t = t_quantile(k, confidence)
+    """Return the interval of the mean over machines, and that of one more machine."""
+    centre, k = float(means.mean()), len(means)
+    reach = t_quantile(k, confidence) * float(means.std(ddof=1))
     down, up = interference
-    return tuple(  # type: ignore[return-value]
-        Estimate(centre - half - down, centre, centre + half + up, "t")
-        for half in (t * spread / sqrt(k), t * spread * sqrt(1 + 1 / k))
+
+    def around(half: float) -> Estimate:
+        return Estimate(centre - half - down, centre, centre + half + up, "t")
+
+    return around(reach / sqrt(k)), around(reach * sqrt(1 + 1 / k))
+
+
+@dataclass(frozen=True)
+class QuantileInterval:
+    """Where a quantile lies; an end is None where there are too few responses to know it."""
+
+    low: float | None
+    estimate: float
+    high: float | None
+    confidence: float
+    """What is certain at least, ends that aren't known taken as 0 and infinity."""
+    responses: int
+    quantile: float
+
+    @property
+    def says(self) -> str:
+        """What the responses say of the quantile, for people."""
+        name = f"p{self.quantile * 100:g}"
+        responses = count(self.responses, "response")
+        if self.low is not None and self.high is not None:
+            return f"{name} lies between {latency(self.low)} and {latency(self.high)}"
+        if self.low is not None:
+            return f"{responses} only say that {name} exceeds {latency(self.low)}"
+        if self.high is not None:
+            return f"{responses} only say that {name} is below {latency(self.high)}"
+        return f"{responses}: too few for {name}"
+
+
+def quantile_interval(
+    times: Histogram, quantile: float, confidence: float = CONFIDENCE
+) -> QuantileInterval | None:
+    """Return the interval of a quantile, 0 < quantile < 1; None when nothing was counted.
+
+    The k-th smallest of n independent times lies below the q-quantile with the probability of at
+    least k successes in n trials of q, so two order statistics enclose the quantile with a known
+    confidence, whatever the distribution (Hahn & Meeker, "Statistical Intervals", section 5.2;
+    David & Nagaraja, "Order Statistics", 7.1): each side has half of the risk. Ends are the outer
+    edges of their buckets. Responses of one round share a server's fresh start and follow each
+    other, so this is the uncertainty within the round; that between rounds comes on top.
+    """
+    n, estimate = times.total, times.quantile(quantile)
+    if estimate is None:
+        return None
+    low, high = _ranks(n, quantile, confidence)
+    too_high = 0.0 if low is None else float(bdtr(low - 1, n, quantile))
+    too_low = 0.0 if high is None else 1 - float(bdtr(high - 1, n, quantile))
+    reached = np.cumsum(times.counts)
+    lower, upper = times.low, times.low + times.width
+    return QuantileInterval(
+        low=None if low is None else float(lower[np.searchsorted(reached, low)]),
+        estimate=estimate,
+        high=None if high is None else float(upper[np.searchsorted(reached, high)]),
+        confidence=1 - too_high - too_low,
+        responses=n,
+        quantile=quantile,
     )
+
+
+def exceeded_by_largest(quantile: float, confidence: float = CONFIDENCE) -> int:
+    """Return after how many responses the largest exceeds the quantile (binomial): 299 for p99."""
+    return ceil(log(1 - confidence) / log(quantile))
+
+
+@cache
+def responses_for_interval(quantile: float, confidence: float = CONFIDENCE) -> int:
+    """Return how many responses it takes until both ends of the interval are known: 368 for p99."""
+    tail = max(quantile, 1 - quantile)
+    return ceil(log((1 - confidence) / 2) / log(tail))
+
+
+@cache
+def _ranks(n: int, quantile: float, confidence: float) -> tuple[int | None, int | None]:
+    """Return the ranks, from 1, of the order statistics that enclose the quantile.
+
+    B ~ Bin(n, quantile) times lie below the quantile. The k-th smallest lies above it when B < k.
+    """
+    risk = (1 - confidence) / 2
+    middle, reach = n * quantile, FAR_SDS * (n * quantile * (1 - quantile)) ** 0.5 + FAR_SDS
+    first = max(floor(middle - reach), 0)  # nearly nothing is beyond, and n may be a million
+    below = bdtr(np.arange(first, min(ceil(middle + reach), n) + 1, dtype=float), n, quantile)
+    low = first + int(np.count_nonzero(below <= risk))  # the k-th is too high when B <= k - 1
+    high = first + int(np.searchsorted(below, 1 - risk)) + 1  # the k-th is too low when B >= k
+    return (low if low >= 1 else None), (high if high <= n else None)

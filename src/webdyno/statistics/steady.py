@@ -18,7 +18,6 @@ from typing import Literal, Self
 
 import numpy as np
 
-from webdyno.statistics.change_points import change_points
 from webdyno.statistics.interval import Logs, fitted_line
 
 FEWEST_RESPONSES = 25
@@ -70,11 +69,11 @@ class Series:
         return self.logs[:middle], self.logs[middle:]
 
     def since(self, at_s: float) -> Self:
-        """Give what comes from then on: the last window at least."""
+        """Return what comes from then on: the last window at least."""
         begin = min(round(at_s / self.window_s), len(self.logs) - 1)
         return type(self)(self.window_s, self.logs[begin:])
 
-    def cleaned(self) -> Self:
+    def without_outliers(self) -> Self:
         """Put the median of its neighbours in place of an outlier, such as a stall of the machine.
 
         Hampel's filter: outliers are known by the neighbours' median absolute deviation. The first
@@ -94,7 +93,7 @@ class Series:
 
 
 def windows_to_join(counts: Sequence[int]) -> int:
-    """Give how many windows have `FEWEST_RESPONSES` together, on average; all if none do."""
+    """Return how many windows have `FEWEST_RESPONSES` together, on average; all if none do."""
     needed = FEWEST_RESPONSES * len(counts) / max(sum(counts), 1)
     return max(min(ceil(needed), len(counts)), 1)
 
@@ -120,9 +119,9 @@ class Onset:
 
 def onset(series: Series) -> Onset:
     """Find where steady state begins."""
-    clean = series.cleaned()
+    clean = series.without_outliers()
     tail = Series(clean.window_s, clean.halves[1])
-    memory = autocorrelation_time(_detrended(tail.logs))
+    memory = autocorrelation_time(_without_trend(tail.logs))
     period_s = cycle(tail) or 0.0
     batch = max(
         ceil(BATCH_IN_MEMORIES * memory) if memory > NO_MEMORY else 1,
@@ -148,7 +147,7 @@ def onset(series: Series) -> Onset:
 
 
 def _first_of_last_level(levels: Logs) -> int:
-    """Give where the trailing segments begin that have the last one's level."""
+    """Return where the trailing segments begin that have the last one's level."""
     noise = max(_noise(levels), SMALLEST_NOISE)
     edges = [*change_points(levels, PENALTY * noise**2 * log(len(levels))), len(levels)]
     begins = [0, *edges[:-1]]
@@ -175,7 +174,7 @@ def _noise(values: Logs) -> float:
 
 
 def _significant_change(levels: Logs) -> float:
-    """Give the change over the stretch on the fitted line, 0 where it may be chance."""
+    """Return the change over the stretch on the fitted line, 0 where it may be chance."""
     n = len(levels)
     line = fitted_line(np.arange(n, dtype=float), levels)
     sure = abs(line.slope) > line.half_width(1 - TREND_ALPHA)
@@ -183,7 +182,7 @@ def _significant_change(levels: Logs) -> float:
 
 
 def autocorrelation_time(values: Logs) -> float:
-    """Give the integrated autocorrelation time, in windows: 1 when there is no memory.
+    """Return the integrated autocorrelation time, in windows: 1 when there is no memory.
 
     That is 1 + twice the sum of all autocorrelations: n windows say as much of their mean as
     n / time independent ones. Geyer's initial monotone
@@ -209,14 +208,14 @@ def _autocorrelations(values: Logs) -> Logs | None:
 
 
 def cycle(series: Series) -> float | None:
-    """Give the period of a cycle in seconds; None unless it stands out of red noise.
+    """Return the period of a cycle in seconds; None unless it stands out of red noise.
 
     The highest peak of the periodogram against the spectrum of a first-order autoregression with
     white (counting) noise on top, fitted to the first two autocorrelations, at 1% for all
     frequencies together (Torrence & Compo, "A practical guide to wavelet analysis", BAMS 1998,
     section 4). At least four periods must be there.
     """
-    values = _detrended(series.logs)
+    values = _without_trend(series.logs)
     rho, n = _autocorrelations(values), len(values)
     if rho is None or n < 4 * FEWEST_PERIODS:
         return None
@@ -232,7 +231,7 @@ def cycle(series: Series) -> float | None:
 
 
 def _red_noise(rho: Logs, frequency: Logs) -> Logs:
-    """Give the normalised spectrum of an AR(1) with white noise that has these correlations."""
+    """Return the normalised spectrum of an AR(1) with white noise that has these correlations."""
     memory = float(np.clip(rho[2] / rho[1], 0, 0.99)) if rho[1] > 0 else 0.0
     memory = max(memory, float(np.clip(rho[1], 0, 0.99)))
     red = min(1.0, float(rho[1]) / memory) if memory > 0 else 0.0
@@ -241,8 +240,7 @@ def _red_noise(rho: Logs, frequency: Logs) -> Logs:
     return spectrum
 
 
-def _detrended(values: Logs) -> Logs:
-    """Take the fitted line away."""
+def _without_trend(values: Logs) -> Logs:
     if len(values) < 3:
         return values
     place = np.arange(len(values)) - (len(values) - 1) / 2
@@ -251,11 +249,46 @@ def _detrended(values: Logs) -> Logs:
 
 
 def _batches(values: Logs, size: int) -> Logs:
-    """Give the means of so many neighbours each; an incomplete last batch is excluded."""
+    """Return the means of so many neighbours each; an incomplete last batch is excluded."""
     whole = len(values) // size * size
     return np.asarray(values[:whole].reshape(-1, size).mean(axis=1))
 
 
 def moving_means(values: Logs, size: int) -> Logs:
-    """Give the mean of so many values that follow each other, from each place on."""
+    """Return the mean of so many values that follow each other, from each place on."""
     return np.asarray(np.lib.stride_tricks.sliding_window_view(values, size).mean(axis=1))
+
+
+def change_points(values: Logs, penalty: float, fewest: int = 1) -> list[int]:
+    """Return the indices at which a new level begins, each level having so many values or more.
+
+    PELT: the levels of least squares where each change has its price (Killick, Fearnhead and
+    Eckley, "Optimal detection of changepoints with a linear computational cost", JASA 2012). The
+    caller sets that penalty by what is known of the noise.
+    """
+    n = len(values)
+    sums = np.concatenate([[0.0], np.cumsum(values)])
+    squares = np.concatenate([[0.0], np.cumsum(values**2)])
+    best = np.full(n + 1, np.inf)
+    best[0] = -penalty
+    came_from = np.zeros(n + 1, dtype=int)
+    usable_until = np.full(n + 1, n)
+    """Of each index: the last end up to which the level that begins there may be the best one."""
+    candidates = np.array([0])
+    for end in range(fewest, n + 1):
+        total = sums[end] - sums[candidates]
+        cost = squares[end] - squares[candidates] - total**2 / (end - candidates)
+        whole = best[candidates] + cost
+        last = int(np.argmin(whole))
+        best[end], came_from[end] = whole[last] + penalty, candidates[last]
+        # A level that begins at `end` will be better, once it has so many values.
+        worse = candidates[whole > best[end]]
+        usable_until[worse] = np.minimum(usable_until[worse], end + fewest - 1)
+        candidates = candidates[usable_until[candidates] > end]
+        candidates = np.append(candidates, end + 1 - fewest)
+    points: list[int] = []
+    last = int(came_from[n])
+    while last > 0:
+        points.append(last)
+        last = int(came_from[last])
+    return points[::-1]

@@ -42,14 +42,13 @@ def latest_onset(after_start: Sequence[Series]) -> Onset:
 def steady_from(
     fresh_starts: Sequence[Sequence[Series]], load_starts: Sequence[Sequence[Series]] = ()
 ) -> tuple[Onset, Sequence[Series]]:
-    """Report from when on a variant is steady after a start, and what was seen of that one.
+    """Return from when on a variant is steady after a start, and what was seen of that start.
 
-    Warming up is what a variant does at each start, so the one that was steady first says: what
-    was seen later in others came from elsewhere. And after warming up it is never again as it was:
-    a late change is believed only then, and a level that swings too slowly to be called steady is
-    taken for steady if neither its first quarter nor its first half is unlike what follows, and
-    more so than its swings make it. What gets faster, or is faster at each start of load that
-    comes after it, isn't steady, however level it looks.
+    A variant warms up at each start, so the start that was steady first counts: what was seen later
+    in others came from elsewhere. After warming up it is never again as it was: a late change is
+    believed only then. A level that swings too slowly to be called steady is taken for steady if
+    neither its first quarter nor its first half is unlike what follows by more than its swings.
+    What gets faster, or is faster at each later start of the load, isn't steady, however level.
 
     `load_starts`: those after the last of the fresh starts.
     """
@@ -78,7 +77,7 @@ def steady_from(
 def _unless_faster(
     begins: Onset, seen: Sequence[Series], load_starts: Sequence[Sequence[Series]]
 ) -> Onset:
-    """Give an onset as it is, unless the variant was seen to get faster after it."""
+    """Return an onset as it is, unless the variant was seen to get faster after it."""
     settled = seen[0].since(begins.at_s).logs
     ends = [each[0].halves[1] for each in load_starts]
     if ends and all(_is_higher(end, settled) for end in ends):
@@ -91,10 +90,7 @@ def _unless_faster(
 
 
 def _gets_faster(seen: Sequence[Series], at_s: float) -> bool:
-    """Whether the second half of what was seen from `at_s` on is faster, and costs less CPU.
-
-    Both: throughput also rises where other programs leave the CPUs.
-    """
+    """Whether throughput rises and CPU per request falls: alone it may be others who leave."""
     halves = [series.since(at_s).halves for series in seen]
     if len(halves) < 2:
         return False
@@ -117,7 +113,7 @@ def _variance_of_mean(logs: Logs) -> float:
 def _by_kind(
     fresh_starts: Sequence[Sequence[Series]], load_starts: Sequence[Sequence[Series]]
 ) -> list[tuple[Sequence[Series], Sequence[Series]]]:
-    """Give the throughputs of all starts, and whatever else is said of all fresh ones."""
+    """Return the throughputs of all starts, and what else was seen at all fresh ones."""
     fresh, begun = ([*zip(*each, strict=False)] for each in (fresh_starts, load_starts))
     return [*zip(fresh, [*begun, *[()] * len(fresh)], strict=False)]
 
@@ -134,15 +130,15 @@ def _is_so_again(
 ) -> bool:
     """Whether at some time the level was as it is until `at_s` after a start.
 
-    It is not if all beginnings lie on one side of all that came later, in stretches of that length,
-    or of all there is where that is shorter; of starts of load it is the second half. Those that
-    followed a shorter look came too early to report.
+    It is not if all beginnings lie on one side of all that came later, in stretches of that length
+    or shorter; of starts of load that is the second half. Those that followed a shorter look came
+    too early to count.
     """
     before: list[float] = []
     later: list[float] = []
-    for series in (
-        start for start in fresh_starts if len(start.logs)
-    ):  # a start may say of no CPU time
+    for series in fresh_starts:
+        if not len(series.logs):  # some starts have no CPU time on record
+            continue
         begin = _windows(at_s, series)
         before.append(float(series.logs[:begin].mean()))
         later += _levels(series.logs[begin:], begin)
@@ -182,10 +178,10 @@ def next_step(
     *,
     is_last_start: bool,
 ) -> Step:
-    """Say what the looks at fresh starts, the last of which goes on, ask for.
+    """Return what to do after looks at fresh starts, the last of which still runs.
 
     A change that is seen late is what the variant does at each start, or came from elsewhere:
-    another start says, where there may be one, unless some starts of load after this one do.
+    another start shows which, if there may be one.
     """
     begins, _ = steady_from(fresh_starts, load_starts)
     if begins.gets_faster:

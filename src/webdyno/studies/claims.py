@@ -1,14 +1,18 @@
-"""Whether a claim holds in a run: pure functions from records to an outcome.
+"""Whether a claim holds in a run, or how many more rounds would decide it: pure functions.
 
 A claim is that the ratios of some variants to another one lie between bounds at certain levels. At
 each point it holds when a ratio's whole interval lies between them, and doesn't when it lies
-outside.
+outside. Further rounds are settled beforehand, and nobody looks again until they are all measured:
+nothing stops at a round that happens to decide.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from math import ceil, inf, log, log1p
+from statistics import fmean
+from typing import NamedTuple
 
 from webdyno.comparison import judge
-from webdyno.comparison.comparison import inverted
+from webdyno.comparison.comparison import invert
 from webdyno.core.base import Interval
 from webdyno.core.experiment import OWN_GENERATOR, GeneratorName
 from webdyno.core.format import count
@@ -17,8 +21,8 @@ from webdyno.core.measure import Measure
 from webdyno.core.metrics import CPU_TIME, THROUGHPUT
 from webdyno.core.records import RoundRecord
 from webdyno.core.study import Claim, ClaimRow, GeneratorAnswer, Outcome
-from webdyno.core.sweep import Point, PointJudgement
-from webdyno.evidence.point_data import PointData, RunData
+from webdyno.core.sweep import PointJudgement
+from webdyno.evidence.point_data import RunData
 
 JUDGED_BY_CPU = "both were client-limited, so by what the servers' CPU per request allows"
 Known = Mapping[tuple[str, str], Comparison]
@@ -26,13 +30,18 @@ Known = Mapping[tuple[str, str], Comparison]
 FEWEST_ROUNDS = Measure().min_rounds
 """As many as any verdict needs."""
 
+RESERVE = 1.25
+"""Times the rounds that would just do: intervals are a little wider once there are more than the
+fewest, and the spread so far is an estimate."""
+MOST_ROUNDS = 400
+
 
 def judge_claim(study: str, claim: Claim, run: RunData | None) -> ClaimRow:
     """Judge a claim by the run of its experiment; None where there is no run."""
     if run is None:
         why = f"experiment {claim.experiment} has not been run"
         return ClaimRow(study=study, claim=claim, reported=[], why=why)
-    answers = [_judged(name, claim, points) for name, points in by_generator(claim, run).items()]
+    answers = [_answer_of(name, claim, points) for name, points in by_generator(claim, run).items()]
     return ClaimRow(study=study, claim=claim, reported=answers)
 
 
@@ -45,22 +54,16 @@ def by_generator(claim: Claim, run: RunData) -> Mapping[GeneratorName, list[Poin
     judged: dict[GeneratorName, list[PointJudgement]] = {}
     for data in run.points:
         of_generator = judged.setdefault(data.experiment.generator, [])
-        if data.point.number in measured and _matches(claim, data.point):
-            judgement = judge(_held_against(claim.against, data) if claim.against else data)
-            of_generator.append(PointJudgement(point=data.point, judgement=judgement))
+        at_its_levels = claim.at.items() <= data.point.levels.items()
+        if data.point.number in measured and at_its_levels:
+            variants = data.experiment.variants
+            if claim.against:  # a claim may compare any two
+                data = data.among(sorted(variants, key=lambda name: name != claim.against))
+            of_generator.append(PointJudgement(point=data.point, judgement=judge(data)))
     return dict(sorted(judged.items(), key=lambda item: item[0] != OWN_GENERATOR))
 
 
-def _held_against(variant: str, data: PointData) -> PointData:
-    """Give the point with this variant as the baseline: a claim may compare any two."""
-    return data.among(sorted(data.experiment.variants, key=lambda name: name != variant))
-
-
-def _matches(claim: Claim, point: Point) -> bool:
-    return all(point.levels.get(factor) == level for factor, level in claim.at.items())
-
-
-def _judged(
+def _answer_of(
     generator: GeneratorName, claim: Claim, judged: Sequence[PointJudgement]
 ) -> GeneratorAnswer:
     if not judged:
@@ -89,7 +92,6 @@ def _not_judged(generator: GeneratorName, why: str) -> GeneratorAnswer:
 def _figures(
     generator: GeneratorName, claim: Claim, judged: Sequence[PointJudgement]
 ) -> GeneratorAnswer:
-    """Give the variants' own values, but for those that a validity rule invalidates."""
     intervals, invalidated, limited = [], [], list[str]()
     for judgement in (point.judgement for point in judged):
         compared = [
@@ -111,26 +113,19 @@ def _figures(
         why = "a figure of another machine; no ratio on one machine can answer it"
         why += _limits(limited)
         return GeneratorAnswer(generator=generator, outcome=Outcome.SHOWN, found=intervals, why=why)
-    return _not_judged(
-        generator, invalidated[0] if invalidated else f"{generator} doesn't report {claim.metric}"
-    )
+    unknown = f"{generator} doesn't report {claim.metric}"
+    return _not_judged(generator, next(iter(invalidated), unknown))
 
 
 def comparisons_of(claim: Claim, point: PointJudgement) -> list[Comparison]:
-    """Give the comparisons that a claim is about at one point.
+    """Return the comparisons that a claim is about at one point.
 
-    Where both variants were client-limited, neither could show its throughput: then who needs
-    less of the servers' CPU time for a request could have the higher one, by as much.
+    Where both variants were client-limited, neither could show its throughput: the one that needs
+    less of the servers' CPU time for a request could have a higher one, by as much.
     """
-    known = {
-        (comparison.metric, comparison.a): comparison for comparison in point.judgement.comparisons
-    }
-    asked = [
-        known[claim.metric, variant]
-        for variant in claim.variants
-        if (claim.metric, variant) in known
-    ]
-    return [_by_cpu_time(claim, known) for claim in asked]
+    known = {(each.metric, each.a): each for each in point.judgement.comparisons}
+    claimed = (known.get((claim.metric, variant)) for variant in claim.variants)
+    return [_by_cpu_time(comparison, known) for comparison in claimed if comparison]
 
 
 def _by_cpu_time(comparison: Comparison, known: Known) -> Comparison:
@@ -138,7 +133,7 @@ def _by_cpu_time(comparison: Comparison, known: Known) -> Comparison:
     both = list(comparison.limited_by.values()) == ["client", "client"]
     if comparison.metric != THROUGHPUT or not both or by_cpu is None or by_cpu.ratio is None:
         return comparison
-    return inverted(by_cpu).replace(reason=JUDGED_BY_CPU)
+    return invert(by_cpu).replace(reason=JUDGED_BY_CPU)
 
 
 def outcome_at(claim: Claim, comparison: Comparison) -> Outcome:
@@ -198,19 +193,17 @@ def _why(claim: Claim, outcome: Outcome, cause: Sequence[Comparison], comparison
 
 
 def _ruled_out(cause: Sequence[Comparison]) -> str:
-    """Say how large a difference there can't be, where one comparison decides."""
     return f"; {cause[0].rules_out}" if len(cause) == 1 and cause[0].rules_out else ""
 
 
 def _limited_in(comparisons: Iterable[Comparison]) -> list[str]:
-    """Name the variants whose values are known to be at least what was measured."""
     return list(
         dict.fromkeys(variant for comparison in comparisons for variant in comparison.limited_by)
     )
 
 
 def _limits(limited: Sequence[str]) -> str:
-    """Say where a value, and a ratio with it, is only known from one side."""
+    """Describe where a value, and a ratio with it, is only known from one side."""
     names = ", ".join(dict.fromkeys(limited))
     return f"; {names}: limited by client or link" if names else ""
 
@@ -234,3 +227,154 @@ def claimed_range(claim: Claim) -> str:
     if claim.above is not None and claim.below is not None:
         return f"{claim.above:g} to {claim.below:g}"
     return f"above {claim.above:g}" if claim.above is not None else f"below {claim.below:g}"
+
+
+class Further(NamedTuple):
+    """Rounds of a point that may decide a claim."""
+
+    claim: Claim
+    point: int
+    have: int
+    """Finished rounds there."""
+    more: int
+    round_s: float
+    """What one took so far."""
+
+
+class Batch(NamedTuple):
+    """Rounds to be measured at a point of an experiment, for a claim."""
+
+    experiment: str
+    claim: Claim
+    point: int
+    rounds: int
+    """How many there are to be in all."""
+    more: int
+    """How many of them are new."""
+
+
+def next_batch(foreseen: Iterable[Further], left_s: float, done: Collection[Batch]) -> Batch | None:
+    """Choose where to measure further: what decides an inconclusive claim in the least time.
+
+    A batch at most doubles a point's rounds, and fits into the time that is left; then all is
+    foreseen again. None when nothing helps that wasn't done already.
+    """
+    for further in sorted(foreseen, key=lambda further: further.more * further.round_s):
+        claim, have = further.claim, further.have
+        more = min(further.more, have, int(max(left_s, 0) / further.round_s))
+        batch = Batch(claim.experiment, claim, further.point, have + more, more)
+        if more > 0 and batch not in done:
+            return batch
+    return None
+
+
+def further_rounds(claim: Claim, run: RunData) -> list[Further]:
+    """Return what would decide a claim that isn't decided; empty where more rounds are in vain.
+
+    Every load generator needs the fewest rounds of a verdict; only the first one has to decide.
+    """
+    if claim.is_figure:
+        return []
+    rounds = []
+    for number, judged in enumerate(by_generator(claim, run).values()):
+        rounds += [
+            Further(claim, point, len(took_s), more, fmean(took_s))
+            for point, more in _by_point(claim, judged, decides=number == 0)
+            if (took_s := _took_s(point, run))
+        ]
+    return rounds
+
+
+def _took_s(point: int, run: RunData) -> list[float]:
+    return [
+        record.took_s
+        for record in run.records
+        if isinstance(record, RoundRecord) and record.point == point
+    ]
+
+
+def _by_point(
+    claim: Claim, judged: Sequence[PointJudgement], *, decides: bool
+) -> Iterator[tuple[int, int]]:
+    """Yield points with the rounds that they lack.
+
+    A claim holds when all comparisons do, and fails when one does: where some seem to fail, the
+    cheapest of those is enough.
+    """
+    lacking = dict[int, list[Comparison]]()
+    for judged_point in judged:
+        at_point = lacking.setdefault(judged_point.point.number, [])
+        for comparison in comparisons_of(claim, judged_point):
+            outcome = outcome_at(claim, comparison)
+            if outcome is Outcome.FAILS:
+                return
+            if outcome is Outcome.INCONCLUSIVE:
+                at_point.append(comparison)
+    refuting = [
+        (more, point)
+        for point, comparisons in lacking.items()
+        for comparison in comparisons
+        if len(comparison.by_round) >= FEWEST_ROUNDS and seems_to_fail(claim, comparison)
+        if (more := rounds_to_decide(claim, comparison))
+    ]
+    finished = {judged_point.point.number: judged_point.judgement.rounds for judged_point in judged}
+    for point, comparisons in lacking.items():
+        valid = min((len(comparison.by_round) for comparison in comparisons), default=FEWEST_ROUNDS)
+        if valid < FEWEST_ROUNDS:
+            if valid or finished[point] < FEWEST_ROUNDS:
+                yield point, _lacking(valid, finished[point])
+        elif decides and refuting:
+            if point == min(refuting)[1]:
+                yield point, min(refuting)[0]
+        elif decides and comparisons:
+            needed = [rounds_to_decide(claim, comparison) or 0 for comparison in comparisons]
+            if min(needed):
+                yield point, max(needed)
+
+
+def _lacking(valid: int, finished: int) -> int:
+    """Return the rounds that a verdict needs, if as many are invalidated as were so far."""
+    missing = FEWEST_ROUNDS - valid
+    return ceil(missing * finished / valid) if valid else missing
+
+
+def seems_to_fail(claim: Claim, comparison: Comparison) -> bool:
+    """Whether the estimate lies outside the claim's bounds."""
+    if comparison.ratio is None:
+        return False
+    estimate = comparison.ratio.estimate
+    too_low = claim.above is not None and estimate < claim.above
+    return too_low or (claim.below is not None and estimate > claim.below)
+
+
+def rounds_to_decide(claim: Claim, comparison: Comparison) -> int | None:
+    """Foresee how many more rounds decide a comparison if estimate and spread stay as they are.
+
+    The half-width goes with the square root of their number; possible bias stays. None where no
+    reasonable number would do.
+    """
+    ratio, decisive, rounds = comparison.ratio, comparison.decisive, len(comparison.by_round)
+    if ratio is None or decisive is None:
+        return FEWEST_ROUNDS
+    room = max(_rooms(claim, comparison, ratio, decisive))
+    half_width = log(ratio.high / ratio.low) / 2
+    if room <= 0:
+        return None
+    more = ceil(rounds * (half_width / room) ** 2 * RESERVE) - rounds
+    return max(more, 2) if more <= MOST_ROUNDS else None
+
+
+def _rooms(
+    claim: Claim, comparison: Comparison, ratio: Interval, decisive: Interval
+) -> Iterator[float]:
+    """Return how wide (ln) the interval may be to each side, for each way to decide the claim."""
+    centre = log(ratio.estimate)
+    down, up = log(ratio.low / decisive.low), log(decisive.high / ratio.high)
+    low = -inf if claim.above is None else log(claim.above)
+    high = inf if claim.below is None else log(claim.below)
+    yield min(centre - down - low, high - centre - up)
+    yield low - centre - up
+    yield centre - down - high
+    if asks_for_difference(claim):
+        limit = log1p(comparison.delta)
+        yield min(limit - centre - up, limit + centre - down)

@@ -20,7 +20,7 @@ from webdyno.launch.measure import MeasuredRun, measure_again, measure_on
 from webdyno.measure.folder import HEAD_FILE, RunFolder
 
 if TYPE_CHECKING:  # numpy takes a while to import
-    from webdyno.studies.further import Further
+    from webdyno.studies.claims import Further
 
 BUDGET_FOR_NEED = 3.0
 """Pilots plan for rounds that take a quarter of a budget, and adjustments need room besides."""
@@ -45,7 +45,7 @@ class Plan(NamedTuple):
 
 
 def plans_of(study: Publication, catalogue: Catalogue, folder: Path) -> Iterator[Plan]:
-    """Give the study's experiments that aren't measured to their end yet."""
+    """Return the study's experiments that aren't measured to their end yet."""
     from webdyno.comparison import question_of
     from webdyno.measure.budget import need_s
     from webdyno.measure.session import rounds_are_over
@@ -90,11 +90,11 @@ class Repetition:
 
     def decide_more(self, wanted: Sequence[Publication]) -> bool:
         """Spend what is left of the time on inconclusive claims, until interrupted: False then."""
-        from webdyno.studies.further import Batch, next_batch
+        from webdyno.studies.claims import Batch, next_batch
 
         names = [name for study in wanted for name in study.experiments]
         further = {
-            name: self._foreseen(name, wanted)
+            name: self._foresee(name, wanted)
             for name in names
             if name not in self.failures and (self.folder / name / HEAD_FILE).exists()
         }
@@ -112,7 +112,7 @@ class Repetition:
             measuring = partial(measure_on, self.folder / name, self.caller, None, rounds)
             if not self._went_on(name, measuring):
                 return False
-            further[name] = [] if name in self.failures else self._foreseen(name, wanted)
+            further[name] = [] if name in self.failures else self._foresee(name, wanted)
         return True
 
     def rows_of(self, study: Publication) -> list[ClaimRow]:
@@ -163,8 +163,8 @@ class Repetition:
             return measure_on(plan.run, self.caller, None, rounds)
         return measure_again(plan.name, experiment, self.catalogue, plan.run, self.caller, rounds)
 
-    def _foreseen(self, name: str, wanted: Sequence[Publication]) -> "list[Further]":
-        from webdyno.studies.further import further_rounds
+    def _foresee(self, name: str, wanted: Sequence[Publication]) -> "list[Further]":
+        from webdyno.studies.claims import further_rounds
 
         run = RunFolder.open(self.folder / name).data()
         about = [claim for study in wanted for claim in study.claims if claim.experiment == name]

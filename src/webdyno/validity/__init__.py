@@ -9,19 +9,16 @@ from webdyno.core.metrics import METRICS, metrics_of_kind
 from webdyno.core.records import PilotRecord, RoundRecord, SessionRecord, SlotRecord, StopRecord
 from webdyno.evidence.log_ratios import counts_apart
 from webdyno.evidence.noise import half_width
-from webdyno.evidence.point_data import PointData, RunData, derived
+from webdyno.evidence.point_data import PointData, RunData, compute_once
 from webdyno.validity import (
     client,
-    counters,
     host,
     keepalive,
-    network,
     over_time,
     preflight,
     responses,
     run,
     servers,
-    site_rules,
     state,
 )
 from webdyno.validity.rule import INTERFERENCE_TOLERATED, TIMING, Rule, SlotRule
@@ -33,9 +30,7 @@ SLOT_RULES: dict[str, SlotRule] = {
         *servers.SLOT_RULES,
         *keepalive.RULES,
         *client.RULES,
-        *network.SLOT_RULES,
-        *host.HOST_RULES,
-        counters.UNCOUNTED,
+        *host.RULES,
     )
 }
 """Rules that each slot keeps or breaks by itself, by name."""
@@ -44,12 +39,12 @@ FIRST_RULES: tuple[Rule, ...] = (
     run.SESSIONS,
     run.INCIDENT,
     preflight.PREFLIGHT,
-    site_rules.FEW_READS,
+    responses.FEW_READS,
 )
 """Those that are reported before them."""
 LAST_RULES: tuple[Rule, ...] = (
     keepalive.RETRIED,
-    network.LINK_LIMITED,
+    host.LINK_LIMITED,
     state.STATE_GROWS,
     *over_time.TRENDS,
     *servers.COUNT_RULES,
@@ -61,15 +56,7 @@ LAST_RULES: tuple[Rule, ...] = (
 )
 """Those that are reported after them."""
 
-WRONG_RESPONSES = (
-    "non-2xx",
-    "wrong-body",
-    "truncated",
-    "malformed",
-    "timeouts",
-    "resets",
-    "refused",
-)
+WRONG_RESPONSES = tuple(rule.name for rule in responses.RULES if rule is not responses.NO_RESPONSES)
 FOLLOWS_FROM = {
     "non-2xx": ("wrong-status",),
     "wrong-body": ("different-body",),
@@ -86,11 +73,11 @@ SHORT_RUN = "few-rounds"
 
 
 def all_rules() -> tuple[Rule, ...]:
-    """Give the rules of runs that are measured in slots, in the order of their reports."""
+    """Return the rules of runs that are measured in slots, in the order of their reports."""
     return (*FIRST_RULES, *SLOT_RULES.values(), *LAST_RULES)
 
 
-@derived
+@compute_once
 def warnings_of(data: PointData, rules: tuple[Rule, ...] | None = None) -> list[ValidityWarning]:
     """Apply rules to what was measured, and give causes; what makes it invalid comes first."""
     warnings = [warning for rule in rules or all_rules() for warning in rule.warnings(data)]
@@ -101,16 +88,15 @@ def warnings_of(data: PointData, rules: tuple[Rule, ...] | None = None) -> list[
 def without_consequences(
     warnings: Sequence[ValidityWarning], decide_on: str
 ) -> list[ValidityWarning]:
-    """Exclude what has its cause among the warnings.
-
-    That a run is short isn't worth a word where it has no verdict for another reason: more of it
-    would show the same.
-    """
+    """Exclude what has its cause among the warnings; of an invalid run also that it is short."""
     causes = {
         (warning.rule, warning.variant) for warning in warnings if warning.severity == "invalid"
     }
     warned = {(warning.rule, warning.variant) for warning in warnings}
-    invalidated = any(_invalidates(warning, decide_on) for warning in warnings)
+    invalidated = any(
+        warning.severity == "invalid" and (not warning.metrics or decide_on in warning.metrics)
+        for warning in warnings
+    )
     return [
         warning
         for warning in warnings
@@ -122,22 +108,18 @@ def without_consequences(
     ]
 
 
-def _invalidates(warning: ValidityWarning, metric: str) -> bool:
-    return warning.severity == "invalid" and (not warning.metrics or metric in warning.metrics)
-
-
-@derived
+@compute_once
 def excluded_slots(data: PointData, *, lasting: bool = False) -> list[ExcludedSlot]:
     """List the slots that break a rule, and those that hold a stall which a long look counts.
 
-    Those that had interference count all the same where intervals are no narrower without them.
-    With `lasting` only rules count whose causes don't pass by themselves.
+    Those that had interference stay where intervals are no narrower without them. With `lasting`
+    only rules count whose causes don't pass by themselves.
     """
     broken = [
         excluded
         for rule in SLOT_RULES.values()
         if not lasting or rule.tolerated < INTERFERENCE_TOLERATED
-        for excluded in rule.excluded(data.slots)
+        for excluded in rule.excluded_slots(data.slots)
     ]
     return _where_that_narrows(data, broken) + [
         ExcludedSlot(
@@ -195,9 +177,8 @@ def rule_of_most(excluded: Iterable[ExcludedSlot], metric: str = "") -> str:
     return rules.most_common(1)[0][0] if rules else ""
 
 
-@derived
+@compute_once
 def valid_for(data: PointData, metric: str) -> PointData:
-    """Keep the slots that count for a metric."""
     return without_slots(data, excluded_slots(data), metric)
 
 
@@ -209,10 +190,10 @@ def without_slots(data: PointData, excluded: Iterable[ExcludedSlot], metric: str
 
 
 def counting_share(points: Iterable[PointData]) -> float | None:
-    """Give the share of the time of pilots and rounds that was spent in windows that count.
+    """Return the share of the time of pilots and rounds that was spent in windows that count.
 
-    Slots that are excluded from every metric don't count. Rounds that don't count, for an
-    adjustment's sake, took time all the same. None before the first round has ended.
+    Rounds that don't count, for an adjustment's sake, took time all the same. None before the first
+    round has ended.
     """
     counted_s = took_s = 0.0
     for data in points:
@@ -225,17 +206,14 @@ def counting_share(points: Iterable[PointData]) -> float | None:
 
 
 def used_s(data: PointData | RunData) -> float:
-    """Give how much of its time is used up: what pilots and finished rounds took."""
+    """Return how much of its time is used up: what pilots and finished rounds took."""
     return sum(
         record.took_s for record in data.records if isinstance(record, RoundRecord | PilotRecord)
     )
 
 
 def spent_s(run: RunData) -> float:
-    """Give how long a run has measured in all its sessions, with all that happened in between.
-
-    That is longer than what finished rounds took: one may have been cut.
-    """
+    """Return how long a run has measured in all its sessions, unfinished rounds included."""
     spent, session = 0.0, list[datetime]()
     for record in run.records:
         match record:

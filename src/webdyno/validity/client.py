@@ -17,52 +17,33 @@ from webdyno.validity.rule import INTERFERENCE_TOLERATED, LATENCY, TIMING, SlotR
 
 BUSY_LIMIT = 0.85
 """Share of its time that the client's busiest thread may be on the CPU."""
-
 WAITING_LIMIT = 1 - BUSY_LIMIT
 """Share of its time that a thread of the client may be ready and wait for a CPU."""
-
 SEND_DELAY_LIMIT, SEND_DELAY_FLOOR_US = 0.05, 500.0
-"""Open loop: the send delay's 99th percentile may reach this share of the latency's, and in any
-case this much beyond its budget: one late wake-up in a hundred says nothing about the client."""
-
+"""Open loop: the send delay's p99 may reach this share of the latency's, and in any case this much
+beyond its budget: one late wake-up in a hundred says nothing about the client."""
 NEAR, STALE = 0.9, 1.1
-"""From `NEAR` times the ceiling on it may be the ceiling that is measured. Throughput above `STALE`
-times the ceiling shows that the calibration isn't true any more, so it says nothing."""
-
+"""Between these times the ceiling it may be the ceiling that is measured; throughput above shows
+that the calibration isn't true any more."""
 TIME_LEFT_BELOW = 0.85
 """Share of the time that the busiest of the servers' CPUs is busy: below, it isn't what lacks."""
-
 RATE_TOLERANCE = 0.02
 CHANCE = 3.0
 """Standard deviations of a Poisson count that random arrivals may be off by chance."""
-
 STILL_LIMIT = 0.02
 """Share of a slot in which the client may stall: it moves the throughput by as much."""
-
 GONE_LIMIT = 0.25
 """Share of a slot whose windows may measure nothing because the client stalled: the rest was
 measured next to a client, and servers, that were just beginning again."""
-
 STALL_SHARE, FEWEST_EXPECTED = 0.1, 20
-"""A window stalled that has less than this share of the responses that the rest of the slot lets
-expect, where that is enough of them to report."""
+"""A stalled window has less than this share of the responses that the rest of the slot lets expect,
+where these are as many."""
 EXCUSING_SHARE = 0.5
 """Of a stall, for which another cause has to be seen, or else it is the servers' own."""
 FEWEST_WINDOWS = 3
-"""Of a slot, whose median says what is usual."""
+"""Of a slot, whose median is the usual throughput."""
 STALL_RESPONSE_TIMES = 5
-"""How many latencies a window must last for that: responses may come in bursts that far apart.
-"""
-
-
-def _busiest(slots: Sequence[SlotRecord]) -> str:
-    busiest = max(slot.load.client.busy for slot in slots)
-    return (
-        f"the client's busiest thread was on the CPU for up to {percent(busiest)} of the time "
-        f"(limit {percent(BUSY_LIMIT)}), so the server could have been faster than measured"
-    )
-
-
+"""Latencies that a stalled window must last: responses may come in bursts that far apart."""
 MORE_CLIENT_CPUS = (
     "Give the client more CPUs (--server-cores 1), or decide on server CPU per request "
     "(--set measure.decide_on=server_cpu_us)."
@@ -71,7 +52,11 @@ MORE_CLIENT_CPUS = (
 CLIENT_LIMITED = SlotRule(
     name="client-limited",
     broken=lambda slot: slot.load.client.busy > BUSY_LIMIT and not slot.load.client.busy_waits,
-    what=_busiest,
+    what=lambda slots: (
+        "the client's busiest thread was on the CPU for up to "
+        f"{percent(max(slot.load.client.busy for slot in slots))} of the time "
+        f"(limit {percent(BUSY_LIMIT)}), so the server could have been faster than measured"
+    ),
     fix=MORE_CLIENT_CPUS,
     invalidates=TIMING,
     censors=True,
@@ -86,13 +71,10 @@ def reaches_ceiling(slot: SlotRecord, limit: Limit) -> bool:
 
 
 def _ceiling_share(slot: SlotRecord) -> float:
-    """Give the slot's throughput as a share of the ceiling."""
     ceiling = slot.readings.ceiling if slot.readings else None
-    return (
-        (throughput_rps([slot]) or 0.0) / ceiling.throughput_rps
-        if ceiling and ceiling.throughput_rps
-        else 0.0
-    )
+    if ceiling is None or not ceiling.throughput_rps:
+        return 0.0
+    return (throughput_rps([slot]) or 0.0) / ceiling.throughput_rps
 
 
 def _highest(slots: Sequence[SlotRecord]) -> str:
@@ -114,24 +96,20 @@ CLIENT_CEILING = SlotRule(
 )
 
 
-def _waited(slot: SlotRecord) -> bool:
+def _waits_for_cpu(slot: SlotRecord) -> bool:
     if slot.readings is None or slot.readings.shared_cpus:
         return False
     return (slot.readings.client_waiting or 0.0) > WAITING_LIMIT
 
 
-def _most_waiting(slots: Sequence[SlotRecord]) -> str:
-    waiting = max(readings.client_waiting or 0.0 for readings in readings_of(slots))
-    return (
-        f"a thread of the client waited for a CPU up to {percent(waiting)} of the time (limit "
-        f"{percent(WAITING_LIMIT)}): something else had it, or a CPU quota held it back"
-    )
-
-
 CLIENT_CPU_STARVED = SlotRule(
     name="client-cpu-starved",
-    broken=_waited,
-    what=_most_waiting,
+    broken=_waits_for_cpu,
+    what=lambda slots: (
+        "a thread of the client waited for a CPU up to "
+        f"{percent(max(readings.client_waiting or 0.0 for readings in readings_of(slots)))} of the "
+        f"time (limit {percent(WAITING_LIMIT)}): something else had it, or a CPU quota held it back"
+    ),
     fix="Stop other programs on the client's CPUs, or lift its container's CPU quota.",
     invalidates=TIMING,
     tolerated=INTERFERENCE_TOLERATED,
@@ -153,10 +131,7 @@ def _gone_s(load: LoadResult) -> float:
 
 
 def still_share(slot: SlotRecord) -> float:
-    """Give the share of the time that counts in which the client stalled.
-
-    Windows that measure nothing for that reason don't count.
-    """
+    """Return the share of the time in which the client stalled, but for excluded windows."""
     gone_s = _gone_s(slot.load)
     left_s = slot.load.measured_s - gone_s
     return min(max(_still_s(slot) - gone_s, 0.0) / left_s, 1.0) if left_s > 0 else 1.0
@@ -183,11 +158,11 @@ CLIENT_STALLED = SlotRule(
 
 
 def stalled_s(slot: SlotRecord) -> float:
-    """Give the length of the slot's windows in which next to nothing was answered."""
-    return sum(window.length_s for window in slot.load.counted_windows if _stalled(window, slot))
+    """Return the length of the slot's windows in which next to nothing was answered."""
+    return sum(window.length_s for window in slot.load.counted_windows if _is_stalled(window, slot))
 
 
-def _stalled(window: Window, slot: SlotRecord) -> bool:
+def _is_stalled(window: Window, slot: SlotRecord) -> bool:
     usual_us = slot.load.latency_us.p50
     if not usual_us or window.length_s < STALL_RESPONSE_TIMES * usual_us / 1e6:
         return False
@@ -200,20 +175,17 @@ def _stalled(window: Window, slot: SlotRecord) -> bool:
 
 
 def own_stall_s(slot: SlotRecord) -> float:
-    """Give the length of the slot's windows without responses that only the servers explain.
+    """Return the length of the slot's windows without responses that only the servers explain.
 
-    None where the slot's own readings name another cause for half of it: the load generator
-    stalled, the hypervisor or other programs had the servers' CPUs, or a signal stopped them.
+    0 where its readings show another cause for half of it: the load generator stalled, the
+    hypervisor or other programs had the servers' CPUs, or a signal stopped them.
     """
     quiet_s = stalled_s(slot)
     return quiet_s if _elsewhere_s(slot) < EXCUSING_SHARE * quiet_s else 0.0
 
 
 def holds_stall(slot: SlotRecord, stall_s: float) -> bool:
-    """Whether a slot lacks at least half of what one stall of this length takes, and not elsewhere.
-
-    Stalls may be shorter than windows, and lie in two of them.
-    """
+    """Whether a slot lacks half of what such a stall takes: it may lie in two windows."""
     if own_stall_s(slot) > 0:
         return True
     windows = slot.load.counted_windows
@@ -226,11 +198,10 @@ def holds_stall(slot: SlotRecord, stall_s: float) -> bool:
 
 
 def _elsewhere_s(slot: SlotRecord) -> float:
-    """Give the longest time for which one other cause can have stopped the responses."""
+    """Return the longest time for which one other cause can have stopped the responses."""
     if slot.readings is None:
         return _still_s(slot)
-    host = slot.readings.host
-    servers = host.servers
+    host, servers = slot.readings.host, slot.readings.host.servers
     cpus = servers.total_s / host.took_s if host.took_s else 0.0
     stopped_s = slot.readings.stopped.servers_s if slot.readings.stopped else 0.0
     causes_s = [_still_s(slot), stopped_s]
@@ -241,7 +212,7 @@ def _elsewhere_s(slot: SlotRecord) -> float:
 
 
 def _waited_for_cpu_s(readings: Readings) -> float:
-    """Give for how long servers wanted a CPU: those that sleep don't mind who has theirs."""
+    """Return for how long servers wanted a CPU: those that sleep don't mind who has theirs."""
     waited = [service.waited_for_cpu_s for service in readings.services.values()]
     known = [share for share in waited if share is not None]
     return sum(known) if known and len(known) == len(waited) else inf
@@ -261,37 +232,32 @@ MACHINE_STALLED = SlotRule(
 )
 
 
-def _lagged(slot: SlotRecord) -> bool:
+def _lags(slot: SlotRecord) -> bool:
     delay, response = slot.load.send_delay_us, slot.load.latency_us.p99
     if slot.load.loop != "open" or not delay.p99 or not response:
         return False
     return delay.p99 > max(SEND_DELAY_LIMIT * response, delay.budget + SEND_DELAY_FLOOR_US)
 
 
-def _longest_delay(slots: Sequence[SlotRecord]) -> str:
-    worst = max(slot.load.send_delay_us.p99 or 0.0 for slot in slots)
-    return (
-        f"requests left up to {latency(worst)} after they were due (99th percentile), more than "
-        f"{percent(SEND_DELAY_LIMIT)} of the latency"
-    )
-
-
 SEND_DELAY = SlotRule(
     name="send-delay",
-    broken=_lagged,
-    what=_longest_delay,
+    broken=_lags,
+    what=lambda slots: (
+        f"requests left up to {latency(max(slot.load.send_delay_us.p99 or 0.0 for slot in slots))} "
+        f"after they were due (99th percentile), more than {percent(SEND_DELAY_LIMIT)} of the "
+        "latency"
+    ),
     fix="Lower the arrival rate, or give the client more CPUs (--server-cores 1).",
     invalidates=LATENCY,
     has_bias_bound=True,
 )
 
 
-def _missed(slot: SlotRecord) -> bool:
+def _misses_rate(slot: SlotRecord) -> bool:
     """Whether an open loop's requests were not answered as fast as they were due.
 
-    Those that are answered in the drain were due in the window as well, those carried into it
-    weren't. What keeps up only by a queue that grows shows in the last window, unless that begins
-    before the first responses come.
+    Those answered in the drain were due in the window as well, those carried into it weren't. A
+    queue that grows shows in the last window, unless that begins before the first responses come.
     """
     load = slot.load
     if not load.offered_rps:
@@ -301,11 +267,11 @@ def _missed(slot: SlotRecord) -> bool:
     together = load.due_together or 1
     if _off(answered, load.offered_rps * load.measured_s, together):
         return True
-    last, usual_us = (
-        load.counted_windows[-1] if load.counted_windows else None,
-        load.latency_us.p50,
-    )
-    if last is None or usual_us is None or last.at_s < usual_us / 1e6:
+    usual_us = load.latency_us.p50
+    if not load.counted_windows or usual_us is None:
+        return False
+    last = load.counted_windows[-1]
+    if last.at_s < usual_us / 1e6:
         return False
     of_last = load.offered_rps if load.last_offered_rps is None else load.last_offered_rps
     due = of_last * last.length_s
@@ -334,14 +300,14 @@ def _is_surplus(slot: SlotRecord) -> bool:
 
 
 def _answered_rps(slot: SlotRecord) -> float:
-    """Give the last window's throughput where all was answered in the end, else the slot's."""
+    """Return the last window's throughput where all was answered in the end, else the slot's."""
     over_all = throughput_rps([slot]) or 0.0
     last = slot.load.counted_windows[-1] if slot.load.counted_windows else None
     return min(over_all, last.completed / last.length_s) if last and last.length_s else over_all
 
 
 def _more_at_a_time(slots: Sequence[SlotRecord]) -> str:
-    """Say what to do where the servers' CPUs had time left: requests waited for something else."""
+    """Advise where the servers' CPUs had time left: requests waited for something else."""
     busiest = [readings.host.busiest_server_cpu for readings in readings_of(slots)]
     known = [share for share in busiest if share is not None]
     if not known or max(known) > TIME_LEFT_BELOW:
@@ -354,7 +320,7 @@ def _more_at_a_time(slots: Sequence[SlotRecord]) -> str:
 
 OFFERED_RATE = SlotRule(
     name="offered-rate",
-    broken=_missed,
+    broken=_misses_rate,
     what=_rates,
     fix="Lower the arrival rate below what every variant can answer; `webdyno capacity` finds it.",
     special_fix=lambda slots: (

@@ -14,49 +14,33 @@ from webdyno.statistics.interval import welch
 from webdyno.validity.rule import RunRule, SlotRule, note
 
 CLOSED_LIMIT = 0.02
-"""Share of responses after which the server may close although the connection was to be kept.
-
-Usual settings stay below it: nginx closes after 1000 requests, Apache after 100, and Apache's event
-MPM some more when all its threads are busy.
-"""
-
+"""Share of responses after which the server may close although the connection was to be kept. Usual
+settings stay below it: nginx closes after 1000 requests, Apache after 100, and Apache's event MPM
+some more when all its threads are busy."""
 REPORTED_LIMIT = 0.005
-"""Share of responses from which on it is reported: what opening connections costs can be seen
-then."""
-
+"""Share of responses from which on it is reported: then the cost of opening connections shows."""
 ALIKE = 0.8
 """Variants close connections alike where the smallest share of responses is this much of the
 largest."""
-
-NEARLY_ALIKE = 1 / 3
-"""Below that they aren't alike, however much the shares of single slots vary,"""
-FEWEST_SLOTS = 4
-"""… nor with fewer slots of each that show how much they do."""
-
+NEARLY_ALIKE, FEWEST_SLOTS = 1 / 3, 4
+"""Below that, or with fewer slots of each, they aren't alike, however much shares of slots vary."""
 SAME = (
     "Ask all variants for the same: --set load.keepalive=never (a connection for each request) or "
     "--set load.keepalive=50."
 )
-
 ALL_CLOSED = 0.9
 """Share of responses from which on a server keeps no connection; some are closed after the slot."""
-
 HELD_LIMIT = 0.99
 """Share of the idle connections that must be open: one may just be opened again at the end."""
 
 
 def _closed_share(slots: Sequence[SlotRecord]) -> float:
-    """Give the share of responses after which the server closed a kept connection."""
     kept = [slot for slot in slots if slot.load.keepalive.requested != "never"]
     closed = sum(slot.load.all_of_it.server_closed or 0 for slot in kept)
     return closed / max(sum(responses(slot) for slot in kept), 1)
 
 
-def _closed_early(slot: SlotRecord) -> bool:
-    return _closed_share([slot]) > CLOSED_LIMIT
-
-
-def _closed(slots: Sequence[SlotRecord]) -> str:
+def _closed_words(slots: Sequence[SlotRecord]) -> str:
     closed = sum(slot.load.all_of_it.server_closed or 0 for slot in slots)
     return (
         f"the server closed {count(closed, 'connection')} that should have been kept, "
@@ -68,8 +52,7 @@ def _one_in(share: float) -> str:
     return f"one in {number(1 / share)} responses"
 
 
-def _retried(data: PointData) -> Iterator[ValidityWarning]:
-    """Note variants whose servers closed kept connections just as they were used again."""
+def _retry_notes(data: PointData) -> Iterator[ValidityWarning]:
     for variant in data.experiment.variants:
         slots = data.of_variant(variant)
         retried = sum(slot.load.all_of_it.retried or 0 for slot in slots)
@@ -84,14 +67,8 @@ def _retried(data: PointData) -> Iterator[ValidityWarning]:
             )
 
 
-def _reused(slot: SlotRecord) -> int:
+def _reused_requests(slot: SlotRecord) -> int:
     return slot.load.all_of_it.connections.reused_requests or 0
-
-
-def _kept_on(slot: SlotRecord) -> bool:
-    return slot.load.keepalive.requested == "never" and bool(
-        slot.load.all_of_it.connections.reused_requests
-    )
 
 
 def _let_go(slot: SlotRecord) -> bool:
@@ -111,36 +88,24 @@ def _fewest_held(slots: Sequence[SlotRecord]) -> str:
 class _KeptAlike(SlotRule):
     """Servers that close connections equally often are alike: what it costs is in all figures.
 
-    So do two revisions of a program, or two servers that are set up alike. Whether a variant closes
-    too many is known by all its slots: connections that were opened together reach a server's limit
-    together, which is more than usual in one slot and less in the others.
+    Whether a variant closes too many is known by all its slots: connections that were opened
+    together reach a server's limit together, in one slot and not in the others.
     """
 
-    def excluded(self, slots: Sequence[SlotRecord]) -> list[ExcludedSlot]:
+    def excluded_slots(self, slots: Sequence[SlotRecord]) -> list[ExcludedSlot]:
         """List the slots that break the rule, unless the variants are alike."""
-        if _are_alike(slots):
-            return []
-        closing = _closing(slots)
-        return super().excluded([slot for slot in slots if slot.variant in closing])
+        closing = set() if _are_alike(slots) else _closing(slots)
+        return super().excluded_slots([slot for slot in slots if slot.variant in closing])
 
     def warnings(self, data: PointData) -> list[ValidityWarning]:
         """Report variants that close connections; notes where they are alike, or close few."""
         if _are_alike(data.slots):
             return [self._alike(list(_by_variant(data.slots).values()))]
         closing = _closing(data.slots)
-        shares = {
-            variant: share
-            for variant, slots in _by_variant(data.slots).items()
-            if variant not in closing and (share := _closed_share(slots)) > REPORTED_LIMIT
-        }
         notes = [
-            note(
-                self.name,
-                variant,
-                f"{_closed(data.of_variant(variant))}; its figures include that",
-                SAME,
-            )
-            for variant in shares
+            note(self.name, variant, f"{_closed_words(slots)}; its figures include that", SAME)
+            for variant, slots in _by_variant(data.slots).items()
+            if variant not in closing and _closed_share(slots) > REPORTED_LIMIT
         ]
         warnings = [warning for warning in super().warnings(data) if warning.variant in closing]
         return [*warnings, *notes]
@@ -170,7 +135,6 @@ def _by_variant(slots: Sequence[SlotRecord]) -> dict[str, list[SlotRecord]]:
 
 
 def _closing(slots: Sequence[SlotRecord]) -> set[str]:
-    """Name the variants that close too many connections."""
     return {
         variant
         for variant, mine in _by_variant(slots).items()
@@ -181,8 +145,8 @@ def _closing(slots: Sequence[SlotRecord]) -> set[str]:
 def _are_alike(slots: Sequence[SlotRecord]) -> bool:
     """Whether all variants close kept connections, each about as often as the others.
 
-    How often may vary from slot to slot, as with servers that close what is idle whenever their
-    threads are busy: variants that aren't surely unlike are alike then.
+    That may vary from slot to slot, as with servers that close what is idle whenever their threads
+    are busy: variants that aren't surely unlike are alike then.
     """
     by_share = sorted(_by_variant(slots).values(), key=_closed_share)
     if not by_share:
@@ -204,18 +168,18 @@ def _surely_unlike(least: Sequence[SlotRecord], most: Sequence[SlotRecord]) -> b
 
 KEEP_ALIVE = _KeptAlike(
     name="keep-alive",
-    broken=_closed_early,
-    what=_closed,
+    broken=lambda slot: _closed_share([slot]) > CLOSED_LIMIT,
+    what=_closed_words,
     fix=SAME,
 )
 
-RETRIED = RunRule("retried", _retried)
+RETRIED = RunRule("retried", _retry_notes)
 
 UNWANTED_KEEP_ALIVE = SlotRule(
     name="unwanted-keep-alive",
-    broken=_kept_on,
+    broken=lambda slot: slot.load.keepalive.requested == "never" and _reused_requests(slot) > 0,
     what=lambda slots: (
-        f"{count(sum(map(_reused, slots)), 'request')} "
+        f"{count(sum(map(_reused_requests, slots)), 'request')} "
         "went over a connection used before, although each was to open its own"
     ),
     fix="Use another load generator, or ask for keep-alive.",

@@ -1,17 +1,19 @@
 """Whether the servers stayed as they were, over slots and rounds and in the long looks.
 
 A trend over a round, or inside its slots, means that they hadn't settled. A closed loop shows it by
-its rate. That of an open loop is its timetable's, which rises and falls in all slots alike: there
-it is the requests that a second of the servers' CPU time answers.
+its rate; an open loop, whose rate is that of its timetable, by the requests that a second of the
+servers' CPU time answers. `left_behind` is what requests write, which can be the cause.
 
-Of what long looks saw, what stalls or drifts can still be measured; only who serves no more makes a
-run invalid.
+Servers that stall or drift in long looks can still be measured; only those that serve no more make
+a run invalid.
 """
 
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import expm1, log
 from statistics import fmean
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,6 +22,7 @@ from webdyno.core.format import count, duration, number, percent
 from webdyno.core.judgement import ValidityWarning
 from webdyno.core.looks import Failing, LongLook
 from webdyno.core.metrics import server_cpu_us, throughput_rps
+from webdyno.core.readings import DatabaseUse
 from webdyno.core.records import SlotRecord
 from webdyno.evidence.long_look import (
     MORE_OPEN,
@@ -29,12 +32,11 @@ from webdyno.evidence.long_look import (
     slow_words,
     stall_words,
 )
-from webdyno.evidence.point_data import PointData, Round
+from webdyno.evidence.point_data import PointData, Round, compute_once
 from webdyno.evidence.stalls import gone
 from webdyno.statistics.interval import Estimate, estimate, fitted_line
 from webdyno.validity.client import own_stall_s
 from webdyno.validity.rule import RunRule, note
-from webdyno.validity.writes import left_behind
 
 TREND_ALPHA = 0.01
 """Of "there is a trend" by chance, in any variant: five times as strict as a verdict."""
@@ -53,6 +55,10 @@ LOG_FIX = (
     "logs, a lock."
 )
 
+GROWS = 0.02
+"""Share of what it held by which a database that says no rows grows within a round."""
+CHANGES_NOTHING = frozenset({"GET", "HEAD", "OPTIONS"})
+
 
 @dataclass(frozen=True)
 class Trend:
@@ -60,8 +66,7 @@ class Trend:
 
     name: str
     change: Callable[[Round, str], float | None]
-    """Change of ln(throughput), or of `work_rate`, of a variant in a round; None where it can't be
-    reported."""
+    """Change of ln(`work_rate`) of a variant in a round; None where it isn't known."""
     noted: float
     """Changes of the throughput up to this aren't worth a word."""
     over: str
@@ -72,26 +77,21 @@ class Trend:
     """Share of the time that the values are of over which the change was seen."""
 
     def warnings(self, data: PointData) -> list[ValidityWarning]:
-        """Report the variants that have one.
-
-        Each round gives one change; their t interval says whether they have a direction in common.
-        """
+        """Report the variants that have one: changes of rounds that have a direction in common."""
         variants = list(data.experiment.variants)
-        trends = (
-            self._of_variant(data, variant, TREND_ALPHA / len(variants)) for variant in variants
-        )
+        alpha = TREND_ALPHA / len(variants)
+        trends = (self._of_variant(data, variant, alpha) for variant in variants)
         return [warning for warning in trends if warning is not None]
 
     def sure_change(
         self, data: PointData, variant: str, alpha: float = TREND_ALPHA
     ) -> Estimate | None:
-        """Give the change of ln(throughput) or ln(`work_rate`), where it is sure and matters."""
-        changes = [
-            d for this_round in data.rounds if (d := self.change(this_round, variant)) is not None
-        ]
-        if len(changes) < 2:
+        """Return the change of ln(`work_rate`), where it is sure and matters."""
+        changes = [self.change(this_round, variant) for this_round in data.rounds]
+        known = [change for change in changes if change is not None]
+        if len(known) < 2:
             return None
-        mean = estimate(np.array(changes), 1 - alpha)
+        mean = estimate(np.array(known), 1 - alpha)
         large = abs(expm1(min(mean.centre, LARGEST_CHANGE))) > self.noted
         return mean if large and mean.excludes_zero() else None
 
@@ -120,7 +120,7 @@ def pace(data: PointData, variant: str) -> str:
 
 
 def work_rate(slot: SlotRecord) -> float | None:
-    """Give a slot's throughput, or in an open loop the responses per second of server CPU time."""
+    """Return a slot's throughput, or in an open loop responses per second of server CPU time."""
     if slot.load.loop == "closed":
         return throughput_rps([slot])
     cost_us = server_cpu_us([slot])
@@ -129,19 +129,13 @@ def work_rate(slot: SlotRecord) -> float | None:
 
 def _over_the_round(this_round: Round, variant: str) -> float | None:
     """Change from the variant's first slot in a round to its last, on the fitted line."""
-    throughputs = {slot.slot: work_rate(slot) for slot in this_round.of(variant)}
-    points = [
-        (position, throughput)
-        for position, throughput in throughputs.items()
-        if throughput is not None
-    ]
-    if len(points) < 2:
+    rates = {slot.slot: work_rate(slot) for slot in this_round.of(variant)}
+    known = {position: rate for position, rate in rates.items() if rate is not None}
+    if len(known) < 2:
         return None
-    position, logs = (
-        np.array([p for p, _ in points]),
-        np.log([throughput for _, throughput in points]),
-    )
-    return fitted_line(position, logs).slope * float(np.ptp(position))
+    positions = np.array(list(known))
+    line = fitted_line(positions, np.log(list(known.values())))
+    return line.slope * float(np.ptp(positions))
 
 
 def _inside_slots(this_round: Round, variant: str) -> float | None:
@@ -183,7 +177,19 @@ TRENDS = (
 
 
 def _stalls(data: PointData) -> Iterator[ValidityWarning]:
-    yield from _in_slots(data)
+    """Report stalls in slots where no long look shows more of them, and those of long looks."""
+    known = {look.variant for look in data.looks if look.stalls}
+    for variant in data.experiment.variants:
+        stalled = [own_stall_s(slot) for slot in data.of_variant(variant) if slot.trial is None]
+        if variant not in known and any(stalled):
+            yield note(
+                "stalls",
+                variant,
+                f"for {duration(max(stalled))} of a slot next to nothing was answered, though all "
+                "was well before or after; nothing else on this machine explains that, so it "
+                "counts",
+                LOG_FIX,
+            )
     for look in data.looks:
         if look.stalls is None:
             continue
@@ -209,22 +215,6 @@ def _slow(data: PointData) -> Iterator[ValidityWarning]:
                 "Look in the server's log for what it does then: a cache that expires, a "
                 "checkpoint, work in the background.",
             )
-
-
-def _in_slots(data: PointData) -> Iterator[ValidityWarning]:
-    """Report stalls in slots, where no long look says more of them."""
-    known = {look.variant for look in data.looks if look.stalls}
-    for variant in data.experiment.variants:
-        stalled = [own_stall_s(slot) for slot in data.of_variant(variant) if slot.trial is None]
-        if variant in known or not any(stalled):
-            continue
-        yield note(
-            "stalls",
-            variant,
-            f"for {duration(max(stalled))} of a slot next to nothing was answered, though all was "
-            "well before or after; nothing else on this machine explains that, so it counts",
-            LOG_FIX,
-        )
 
 
 def _drifts(data: PointData) -> Iterator[ValidityWarning]:
@@ -256,7 +246,6 @@ def _growth(data: PointData) -> Iterator[ValidityWarning]:
 
 
 def _longer(look: LongLook) -> str:
-    """Give a length by which more can be seen."""
     return next(
         (name for name, s in LENGTHS_S.items() if s >= MUCH_LONGER * look.looked_s), LONGEST
     )
@@ -324,3 +313,53 @@ LATER_RULES = (
     RunRule("memory-growth", _growth),
     RunRule("more-open", _more_open),
 )
+
+
+class Written(NamedTuple):
+    """What shows that a variant's requests leave something behind."""
+
+    rows: float
+    """In a slot; 0 where no database says."""
+    table: str
+    """The one that grew most; empty where none did."""
+    held_bytes: tuple[float, float] | None
+    """By its databases, as its first slot of a round began and its last; None without any."""
+    requests: Sequence[str]
+    """Those that change something by their method."""
+
+
+@compute_once
+def left_behind(data: PointData, variant: str) -> Written | None:
+    """Report what a variant's requests leave behind; None for nothing, or in trials of a search."""
+    rounds = [slots for a_round in data.rounds if (slots := a_round.of(variant))]
+    if any(slot.trial for of_round in rounds for slot in of_round):
+        return None
+    slots = [slot for of_round in rounds for slot in of_round]
+    uses = [use for slot in slots for use in _databases(slot)]
+    rows, grown = sum(use.rows_written or 0 for use in uses), Counter[str]()
+    for use in uses:
+        grown.update(use.grown)
+    of_ends = [ends for of_round in rounds if (ends := _held_at_ends(of_round))]
+    held = None
+    if of_ends:
+        held = fmean(first for first, _ in of_ends), fmean(last for _, last in of_ends)
+    if rows or (held and held[1] >= (1 + GROWS) * held[0]):
+        return Written(rows / len(slots), max(grown, key=grown.__getitem__, default=""), held, ())
+    requests = data.experiment.requests
+    changing = [each.label for each in requests if each.method not in CHANGES_NOTHING]
+    return Written(0.0, "", None, changing) if changing and slots else None
+
+
+def has_database(data: PointData, variant: str) -> bool:
+    """Whether a database behind a variant, which is put back at each start, says what it does."""
+    return any(_databases(slot) for slot in data.of_variant(variant))
+
+
+def _held_at_ends(slots: Sequence[SlotRecord]) -> tuple[int, int] | None:
+    """Return what a variant's databases held when its first slot of a round began, and its last."""
+    held = [sum(use.bytes_before for use in uses) for slot in slots if (uses := _databases(slot))]
+    return (held[0], held[-1]) if len(held) > 1 else None
+
+
+def _databases(slot: SlotRecord) -> list[DatabaseUse]:
+    return list(slot.readings.databases.values()) if slot.readings else []

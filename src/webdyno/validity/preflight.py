@@ -2,16 +2,15 @@
 
 import html
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from webdyno.core.experiment import Experiment
 from webdyno.core.format import count, latency, number
 from webdyno.core.judgement import ValidityWarning
 from webdyno.core.records import PreflightRecord, Response
 from webdyno.evidence.point_data import PointData
-from webdyno.validity.responses import fix_of_status, leads_to
+from webdyno.validity.responses import KEEP_RULES, broken_rules, fix_of_status, leads_to
 from webdyno.validity.rule import RunRule, note, uncomparable
-from webdyno.validity.site_rules import KEEP_RULES, broken_rules
 
 CORRECT = (
     "See what each sends with `webdyno up` and curl, and correct the site or the server's settings "
@@ -29,29 +28,25 @@ DIFFERENT = (
 MARKUP = re.compile(r"<(script|style)\b.*?(</\1>|$)|<[^>]*(>|$)", re.DOTALL | re.IGNORECASE)
 SOURCE = ("<?php", "<?=")
 """How files begin that a server should run, not send."""
-
 SEE_BODIES = "See with `webdyno up` and curl whether they are the same page."
 OTHER_BODIES = (
     "Correct it where that isn't what changed. --same-bodies refuses such revisions, but for what "
     "--ignore names, such as --ignore '$.items[*].id'."
 )
-
 SIZE_TOLERANCE = 0.05
-"""How much larger one variant's body may be where bodies may differ from one response to the
-next."""
+"""How much larger one variant's body may be where bodies differ from response to response."""
 
 
 def _preflight(data: PointData) -> list[ValidityWarning]:
-    """Give what the checks show; what several rounds show is reported once."""
+    """Return what the checks show; what several rounds show is reported once."""
     experiment = data.experiment
     warnings: dict[tuple[str, str | None, str], ValidityWarning] = {}
     for preflight in data.preflights:
         for warning in response_differences(preflight, experiment):
             warnings.setdefault((warning.rule, warning.variant, warning.what), warning)
-    alike = asked_alike(experiment)
     return [
         *warnings.values(),
-        *_unlike_but_allowed(data.preflights, alike, experiment),
+        *_unlike_but_allowed(data.preflights, asked_alike(experiment), experiment),
         *_asked_differences(experiment),
         *_unlike_tls(data.preflights, experiment),
         *_ran_before(data),
@@ -64,29 +59,19 @@ PREFLIGHT = RunRule("preflight", _preflight)
 def response_differences(
     preflight: PreflightRecord, experiment: Experiment
 ) -> list[ValidityWarning]:
-    """Give what keeps the variants' responses from being compared.
-
-    Variants that are asked for other pages than the baseline are only held to what their site
-    promises.
-    """
-    by_variant = {
-        variant: preflight.responses[variant]
-        for variant in experiment.variants
-        if variant in preflight.responses
-    }
-    alike = {
-        variant: by_variant[variant] for variant in asked_alike(experiment) if variant in by_variant
-    }
-    same_bodies = experiment.same_bodies
+    """Return what keeps responses from being compared with their site, or with each other."""
+    responses = preflight.responses
+    by_variant = {name: responses[name] for name in experiment.variants if name in responses}
+    alike = {name: responses[name] for name in asked_alike(experiment) if name in responses}
     return [
         *broken_rules(preflight, experiment),
         *_unlike_expected(by_variant),
-        *_unlike_each_other(alike, same_bodies=same_bodies),
+        *_unlike_each_other(alike, same_bodies=experiment.same_bodies),
     ]
 
 
 def asked_alike(experiment: Experiment) -> list[str]:
-    """Name the baseline and the variants that are asked for the same pages of the same site."""
+    """Return the baseline and the variants that are asked for the same pages of the same site."""
     pages = {
         variant: (experiment.site_of(variant), experiment.load_of(variant).paths)
         for variant in experiment.variants
@@ -96,15 +81,11 @@ def asked_alike(experiment: Experiment) -> list[str]:
 
 
 def _asked_differences(experiment: Experiment) -> Iterator[ValidityWarning]:
-    """Note what differs because the question says so: the verdict is about that, too.
-
-    Of a variant that has less of one thing on purpose that is the question.
-    """
+    """Note what the experiment makes differ: the verdict is about that, too."""
     baseline, *others = experiment.variants
     for variant in others:
-        if experiment.asks.means_to_differ(variant):
-            continue
-        if declared := declared_differences(experiment, variant, baseline):
+        declared = declared_differences(experiment, variant, baseline)
+        if declared and not experiment.asks.means_to_differ(variant):
             yield note(
                 "asked-difference",
                 variant,
@@ -117,7 +98,6 @@ def _asked_differences(experiment: Experiment) -> Iterator[ValidityWarning]:
 def _unlike_tls(
     preflights: Sequence[PreflightRecord], experiment: Experiment
 ) -> Iterator[ValidityWarning]:
-    """Note variants that agree upon another version of TLS or another cipher than the baseline."""
     agreed = {
         variant: next(
             (own.tls for each in preflights for own in each.responses.get(variant, []) if own.tls),
@@ -138,10 +118,7 @@ def _unlike_tls(
 
 
 def _ran_before(data: PointData) -> Iterator[ValidityWarning]:
-    """Note what is watched only: its rounds are no fresh starts, so that they are too alike.
-
-    Of what is on another machine the load alone says.
-    """
+    """Note what is only observed: on another machine, or without fresh starts."""
     for variant, trip_s in data.round_trips_s.items():
         yield note(
             "other-machine",
@@ -162,15 +139,12 @@ def _ran_before(data: PointData) -> Iterator[ValidityWarning]:
 
 
 def declared_differences(experiment: Experiment, variant: str, other: str) -> list[str]:
-    """Say in which settings of site, load and testbed two variants differ: `load.paths.
-
-    /a, not /b`.
-    """
-    both = [_settings_of(experiment, name) for name in (variant, other)]
+    """Return settings of site, load and testbed in which two variants differ: `site: a, not b`."""
+    mine, theirs = (_settings_of(experiment, name) for name in (variant, other))
     return [
-        f"{key}: {_shown(both[0].get(key))}, not {_shown(both[1].get(key))}"
-        for key in dict.fromkeys((*both[0], *both[1]))
-        if both[0].get(key) != both[1].get(key)
+        f"{key}: {_value_words(mine.get(key))}, not {_value_words(theirs.get(key))}"
+        for key in mine | theirs
+        if mine.get(key) != theirs.get(key)
     ]
 
 
@@ -183,13 +157,13 @@ def _settings_of(experiment: Experiment, variant: str) -> dict[str, object]:
     }
 
 
-def _shown(value: object) -> str:
+def _value_words(value: object) -> str:
     if isinstance(value, list):
         return ", ".join(map(str, value))
     return "none" if value in (None, {}) else str(value)
 
 
-def _unlike_expected(by_variant: dict[str, list[Response]]) -> Iterator[ValidityWarning]:
+def _unlike_expected(by_variant: Mapping[str, list[Response]]) -> Iterator[ValidityWarning]:
     for variant, responses in by_variant.items():
         for index, response in enumerate(responses):
             if response.is_login:
@@ -260,7 +234,7 @@ def _unlike_expected(by_variant: dict[str, list[Response]]) -> Iterator[Validity
 def _unlike_each_other(
     by_variant: dict[str, list[Response]], *, same_bodies: bool
 ) -> Iterator[ValidityWarning]:
-    """Compare the variants' responses one by one, in the order in which the load asks for them."""
+    """Compare the variants' responses one by one, in the load's order."""
     if not by_variant:
         return
     baseline, *others = by_variant
@@ -304,8 +278,7 @@ def _unlike_but_allowed(
 ) -> Iterator[ValidityWarning]:
     """Note pages whose bodies differ between variants, where the site doesn't say what is right.
 
-    Pages that also differ from one response to the next of the same variant, as those with a date
-    or a random number do, are what the site's freedom is for, and not worth a word.
+    Not those that differ from response to response of one variant, as a date makes them.
     """
     baseline, *others = variants
     for variant in others:
@@ -376,18 +349,13 @@ def _alike(one: Response, other: Response) -> bool:
 
 
 def _begins(response: Response) -> str:
-    start = " ".join(_in_words(response.body_start).split())
+    body = response.body_start
+    if body.lstrip().startswith("<"):  # a page: its words without the markup
+        body = html.unescape(MARKUP.sub(" ", body))
+    start = " ".join(body.split())
     return f"; it says {start!r:.160}" if start else ""
 
 
-def _in_words(body: str) -> str:
-    """Give a page's words without its markup, and anything else as it is."""
-    if not body.lstrip().startswith("<"):
-        return body
-    return html.unescape(MARKUP.sub(" ", body))
-
-
 def _diff(baseline: str, ours: Response, variant: str, theirs: Response) -> str:
-    """Show what is other, line by line, where that is on record."""
     lines = theirs.unlike or ours.unlike
     return f" (- {baseline}, + {variant}):\n" + "\n".join(lines) if lines else ""

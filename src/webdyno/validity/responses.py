@@ -1,17 +1,21 @@
 """Whether requests were answered, and rightly: a fast error page is no fast page.
 
-What to do about a status that wasn't expected depends on the status.
+Rightly is also by the rules of sites, which make programs comparable. What to do about a status
+that wasn't expected depends on the status.
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
-from webdyno.core.format import count, number, upper_first
+from webdyno.core.experiment import Experiment
+from webdyno.core.format import count, number, significant, upper_first
+from webdyno.core.judgement import ValidityWarning
 from webdyno.core.metrics import responses
-from webdyno.core.records import Response, SlotRecord
+from webdyno.core.records import PreflightRecord, Response, SlotRecord
 from webdyno.core.request import header
 from webdyno.core.text import split_url
-from webdyno.validity.rule import SlotRule
+from webdyno.evidence.point_data import PointData
+from webdyno.validity.rule import RunRule, SlotRule, uncomparable
 
 OK, REDIRECT, BAD_REQUEST, SERVER_ERROR = 200, 300, 400, 500
 NOT_ALLOWED = {401, 403}
@@ -19,6 +23,16 @@ BEHIND = {502, 503, 504}
 NO_SUCH_PAGE = 404
 SEE = "See what it sends with `webdyno up` and curl"
 LOGS = "its log is in the run's folder"
+
+KEEP_RULES = (
+    "Correct the program: docs/reference/catalog.md has the rules of sites, which make what "
+    "answers them comparable."
+)
+ENOUGH = 0.9
+"""Share of the rows that have to be read: counters and responses don't begin at one moment."""
+READING = ("SELECT", "WITH", "(SELECT")
+CATALOG = "pg_"
+"""In statements by which drivers ask for types, and let go of locks: `pg_advisory_unlock_all`."""
 
 
 def _count(slots: Sequence[SlotRecord], kind: str) -> int:
@@ -32,13 +46,12 @@ def _requests(slot: SlotRecord) -> int:
 
 
 def _example(slots: Sequence[SlotRecord]) -> str:
-    """The load generator's own words about one of the failures."""
     samples = [sample for slot in slots for sample in slot.load.all_of_it.failure_samples]
     return f"; for example {samples[0]}" if samples else ""
 
 
 def _unexpected_status(slots: Sequence[SlotRecord]) -> str:
-    by_status: Counter[str] = Counter()
+    by_status = Counter[str]()
     for slot in slots:
         by_status.update(slot.load.all_of_it.by_status)
     codes = [code for code, _ in by_status.most_common() if not code.startswith("2")]
@@ -50,13 +63,12 @@ def _unexpected_status(slots: Sequence[SlotRecord]) -> str:
 
 
 def _refusal(slots: Sequence[SlotRecord]) -> str:
-    """Give the server's own words on a limit of its own."""
     refusal = next((slot.refusal for slot in slots if slot.refusal), "")
     return f"; its log says: {refusal:.200}" if refusal else ""
 
 
 def _limit_or_overload(slots: Sequence[SlotRecord]) -> str:
-    """Say what to do about statuses that come under load alone, so that curl sees none of them."""
+    """Advise on statuses that come under load alone, so that curl sees none of them."""
     if _refusal(slots):
         return LIMITED
     statuses = {code for slot in slots for code in slot.load.all_of_it.by_status}
@@ -72,22 +84,17 @@ def _failure_rule(
     *,
     besides: Callable[[SlotRecord], int] = lambda _: 0,
 ) -> SlotRule:
-    """Make a rule that forbids one kind of failure; `noun` names one request that failed so.
+    """Make a rule that forbids one kind of failure; `besides` counts those of another rule."""
 
-    `besides` counts those of them that are another rule's.
-    """
-
-    def failed(slot: SlotRecord) -> int:
+    def count_failed(slot: SlotRecord) -> int:
         return slot.load.all_of_it.failures.by_kind()[kind] - besides(slot)
-
-    def broken(slot: SlotRecord) -> bool:
-        return failed(slot) > 0
 
     def what(slots: Sequence[SlotRecord]) -> str:
         sent = sum(_requests(slot) for slot in slots)
-        return f"{count(sum(map(failed, slots)), noun)} at {number(sent)} requests{_example(slots)}"
+        failed = count(sum(map(count_failed, slots)), noun)
+        return f"{failed} at {number(sent)} requests{_example(slots)}"
 
-    return SlotRule(name, broken, what, fix)
+    return SlotRule(name, lambda slot: count_failed(slot) > 0, what, fix)
 
 
 UNDER_LOAD = {"429", "503"}
@@ -162,13 +169,13 @@ RULES = (NON_2XX, WRONG_BODY, TRUNCATED, MALFORMED, TIMEOUTS, RESETS, REFUSED, N
 
 
 def leads_to(response: Response) -> str:
-    """Say where a redirect leads; nothing of other responses."""
+    """Describe where a redirect leads; nothing of other responses."""
     place = _location(response)
     return f"; it leads to {place!r:.200}" if place else ""
 
 
 def fix_of_status(response: Response, of_all: Collection[int | None]) -> str:
-    """Say what to do about a response; `of_all`: the statuses of all variants to this request."""
+    """Advise on a response; `of_all`: the statuses of all variants to this request."""
     status = response.status or 0
     itself = (
         f"to measure this response itself, give the request `status = {status}` in [[requests]]"
@@ -176,7 +183,7 @@ def fix_of_status(response: Response, of_all: Collection[int | None]) -> str:
     if OK <= status < REDIRECT:
         return f"{upper_first(itself)}, if it is the right one."
     if REDIRECT <= status < BAD_REQUEST:
-        return f"{_redirected(response)}{itself}."
+        return f"{_fix_of_redirect(response)}{itself}."
     if status in NOT_ALLOWED:
         return (
             "Send what it wants to see, such as --set 'load.headers.Cookie=${env:COOKIE}' or "
@@ -201,8 +208,8 @@ def _location(response: Response) -> str:
     return header(dict(response.headers), "location") or ""
 
 
-def _redirected(response: Response) -> str:
-    """Say how to ask for what a redirect leads to."""
+def _fix_of_redirect(response: Response) -> str:
+    """Describe how to ask for what a redirect leads to."""
     place = split_url(_location(response))
     path = place.path + (f"?{place.query}" if place.query else "")
     steps = []
@@ -221,3 +228,44 @@ def _redirected(response: Response) -> str:
 
 def _is_local(host: str) -> bool:
     return host == "localhost" or host.startswith("127.") or host == "::1"
+
+
+def broken_rules(preflight: PreflightRecord, experiment: Experiment) -> Iterator[ValidityWarning]:
+    for variant, what in preflight.broken_rules.items():
+        yield uncomparable(
+            "broken-rule",
+            variant,
+            f"variant {variant} breaks a rule of site {experiment.site_of(variant)}: {what}",
+            KEEP_RULES,
+        )
+
+
+def _few_reads(data: PointData) -> Iterator[ValidityWarning]:
+    for variant in data.experiment.variants:
+        slots = [slot for slot in data.of_variant(variant) if slot.readings]
+        counted = [slot for slot in slots if slot.readings and slot.readings.databases]
+        answers = (preflight.responses.get(variant, []) for preflight in data.preflights)
+        expected = min((response.expected_reads for its in answers for response in its), default=0)
+        answered, reads = sum(map(responses, counted)), sum(map(_reads, counted))
+        if answered and reads < ENOUGH * expected * answered:
+            yield uncomparable(
+                "few-reads",
+                variant,
+                f"its database answered {significant(reads / answered, 3)} statements that read "
+                f"for each response, and each response holds {expected} rows that have to be read "
+                "by a statement each: rows are cached, or several read by one statement",
+                KEEP_RULES,
+            )
+
+
+def _reads(slot: SlotRecord) -> int:
+    databases = slot.readings.databases.values() if slot.readings else ()
+    return sum(
+        statement.calls
+        for database in databases
+        for statement in database.statements
+        if statement.text.upper().startswith(READING) and CATALOG not in statement.text
+    )
+
+
+FEW_READS = RunRule("few-reads", _few_reads)

@@ -14,10 +14,8 @@ from webdyno.evidence.point_data import PointData
 TOO_MANY_EXCLUDED = 0.1
 """Usual share of a variant's slots that may be excluded: what fails more often belongs to the
 variant."""
-
 INTERFERENCE_TOLERATED = 0.5
-"""The same for what comes from outside: the slots that are left are as good as ever."""
-
+"""The same for what comes from outside: the other slots are as good as ever."""
 LATENCY: tuple[Kind, ...] = ("latency",)
 TIMING: tuple[Kind, ...] = ("throughput", "latency")
 """Metrics that the client's speed and the link's enter; server CPU per request isn't one."""
@@ -72,7 +70,7 @@ class SlotRule:
     """Whether a slot that breaks it still bounds the throughput from below: where too many do, they
     stay for the throughput, which is "at least"."""
 
-    def excluded(self, slots: Sequence[SlotRecord]) -> list[ExcludedSlot]:
+    def excluded_slots(self, slots: Sequence[SlotRecord]) -> list[ExcludedSlot]:
         """List the slots that break the rule and don't count for some metric.
 
         Trials of a search for the capacity all count: some of them ask for too much by intent.
@@ -80,29 +78,27 @@ class SlotRule:
         by_variant: dict[str, list[SlotRecord]] = {}
         for slot in (slot for slot in slots if slot.trial is None):
             by_variant.setdefault(slot.variant, []).append(slot)
-        return [
-            ExcludedSlot(
-                round=slot.round,
-                slot=slot.slot,
-                variant=slot.variant,
-                rule=self.name,
-                metrics=metrics,
-            )
-            for mine in by_variant.values()
-            for bad, metrics in [self._excluded(mine)]
-            for slot in bad
-        ]
+        excluded = []
+        for variant, mine in by_variant.items():
+            bad = [slot for slot in mine if self.broken(slot)]
+            too_many = self._too_many(bad, len(mine))
+            if too_many and self.has_bias_bound:
+                continue
+            metrics = self._invalidated_metrics(mine, too_many)
+            excluded += [
+                ExcludedSlot(
+                    round=slot.round,
+                    slot=slot.slot,
+                    variant=variant,
+                    rule=self.name,
+                    metrics=metrics,
+                )
+                for slot in bad
+            ]
+        return excluded
 
-    def _excluded(self, mine: Sequence[SlotRecord]) -> tuple[list[SlotRecord], list[str]]:
-        """Give a variant's slots that don't count, and for which metrics."""
-        bad = [slot for slot in mine if self.broken(slot)]
-        too_many = self._too_many(bad, len(mine))
-        if too_many and self.has_bias_bound:
-            return [], []
-        return bad, self._invalidated(mine, too_many)
-
-    def _invalidated(self, slots: Sequence[SlotRecord], too_many: bool) -> list[str]:
-        """Name the metrics for which slots don't count; "at least" throughput still does."""
+    def _invalidated_metrics(self, slots: Sequence[SlotRecord], too_many: bool) -> list[str]:
+        """Return the metrics for which slots don't count; "at least" throughput still does."""
         censored = too_many and self.censors
         return metrics_of_kind(
             [kind for kind in self.invalidates if kind != "throughput" or not censored], slots
@@ -116,13 +112,13 @@ class SlotRule:
         return self._too_many([slot for slot in mine if self.broken(slot)], len(mine))
 
     def warnings(self, data: PointData) -> list[ValidityWarning]:
-        """Give a warning for each variant with broken slots: invalid when they are too many."""
-        return [
-            self._warning(variant, bad, total=len(mine))
-            for variant in data.experiment.variants
-            if (mine := data.of_variant(variant))
-            and (bad := [slot for slot in mine if self.broken(slot)])
-        ]
+        """Return a warning for each variant with broken slots: invalid when they are too many."""
+        warnings = []
+        for variant in data.experiment.variants:
+            mine = data.of_variant(variant)
+            if bad := [slot for slot in mine if self.broken(slot)]:
+                warnings.append(self._warning(variant, bad, len(mine)))
+        return warnings
 
     def _warning(self, variant: str, bad: Sequence[SlotRecord], total: int) -> ValidityWarning:
         too_many = self._too_many(bad, total)
@@ -141,7 +137,7 @@ class SlotRule:
             variant=variant,
             what=f"variant {variant}: {self.what(bad)}{scope}",
             fix=self.special_fix(bad) or self.fix,
-            metrics=self._invalidated(bad, too_many),
+            metrics=self._invalidated_metrics(bad, too_many),
         )
 
 
@@ -170,5 +166,4 @@ def with_readings(broken: Callable[[Readings], bool]) -> Callable[[SlotRecord], 
 
 
 def readings_of(slots: Iterable[SlotRecord]) -> list[Readings]:
-    """Give the readings of slots that have any."""
     return [slot.readings for slot in slots if slot.readings is not None]

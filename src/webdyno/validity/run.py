@@ -18,8 +18,7 @@ from webdyno.core.metrics import CPU_TIME, METRICS, THROUGHPUT, MetricRule, metr
 from webdyno.core.records import IncidentRecord, SlotRecord
 from webdyno.evidence.differences import surroundings
 from webdyno.evidence.point_data import PointData
-from webdyno.statistics.interval import Logs
-from webdyno.statistics.order_statistics import exceeded_by_largest
+from webdyno.statistics.interval import Logs, exceeded_by_largest
 from webdyno.validity.rule import TOO_MANY_EXCLUDED, RunRule, note
 
 SHOWN_DIFFERENCES = 3
@@ -57,10 +56,10 @@ SESSIONS = RunRule("mixed-sessions", _sessions)
 
 
 def _incidents(data: PointData) -> Iterator[ValidityWarning]:
-    """Give a warning for the load generator and each variant with incidents; the first is reported.
+    """Warn of the load generator and each variant with incidents, naming the first.
 
-    An incident invalidates its round. Where that was measured again from its start, the run is
-    whole: unless it happens so often that what is left was chosen by luck.
+    An incident invalidates its round. Where that was measured again, the run is whole, unless so
+    many were that the others are there by luck.
     """
     for variant in (None, *data.experiment.variants):
         finished = {
@@ -78,18 +77,15 @@ def _incidents(data: PointData) -> Iterator[ValidityWarning]:
         nobody = "between hosts" if first.of_hosts else "the load generator"
         whose = nobody if variant is None else f"variant {variant}"
         again = "" if lost else "; measured again since, from the round's start"
+        lines = " | ".join(first.log_tail[-3:])
+        log_end = f"; its log ends: {lines}" if lines else ""
         yield ValidityWarning(
             rule=INCIDENT.name,
             severity="invalid" if variant is not None and (lost or too_many) else "note",
             variant=variant,
-            what=f"{whose}: {first.what} (round {first.round}){more}{again}{_log_end(first)}",
+            what=f"{whose}: {first.what} (round {first.round}){more}{again}{log_end}",
             fix=_fix(first, resume=bool(lost)),
         )
-
-
-def _log_end(incident: IncidentRecord) -> str:
-    lines = " | ".join(incident.log_tail[-3:])
-    return f"; its log ends: {lines}" if lines else ""
 
 
 def _fix(incident: IncidentRecord, *, resume: bool) -> str:
@@ -113,12 +109,9 @@ def _few_samples(data: PointData) -> Iterator[ValidityWarning]:
         by_round = [slots for this_round in data.rounds if (slots := this_round.of(variant))]
         if not by_round:
             continue
-        yield from _too_few(
-            variant, by_round, [metric for metric in rules if metric.needs != "events"]
-        )
-        yield from _too_few(
-            variant, by_round, [metric for metric in rules if metric.needs == "events"]
-        )
+        of_events = [rule for rule in rules if rule.needs == "events"]
+        yield from _too_few(variant, by_round, [rule for rule in rules if rule not in of_events])
+        yield from _too_few(variant, by_round, of_events)
 
 
 def _too_few(
@@ -154,20 +147,16 @@ def _samples(slots: Sequence[SlotRecord], rule: MetricRule) -> int:
 FEW_SAMPLES = RunRule("few-samples", _few_samples)
 
 
-def _few_rounds(data: PointData) -> Sequence[ValidityWarning]:
-    """Note a run that ended before a verdict was possible."""
+def _few_rounds(data: PointData) -> Iterator[ValidityWarning]:
     finished, fewest = len(data.rounds), data.measure.min_rounds
-    if finished >= fewest:
-        return []
-    return [
-        ValidityWarning(
+    if finished < fewest:
+        yield ValidityWarning(
             rule=FEW_ROUNDS.name,
             severity="note",
             variant=None,
             what=f"only {count(finished, 'finished round')}; a verdict needs at least {fewest}",
             fix="Continue with `webdyno resume`.",
         )
-    ]
 
 
 FEW_ROUNDS = RunRule("few-rounds", _few_rounds)
@@ -184,7 +173,7 @@ class Starts(NamedTuple):
 
 
 def starts_that_differ(data: PointData, variant: str, rule: MetricRule) -> Starts | None:
-    """Give how a variant's starts differ; None where they don't, or there are too few to report."""
+    """Return how a variant's starts differ; None where they don't, or are too few to report."""
     others = {slot.variant for slot in data.slots} - {variant}
     return how_starts_differ(
         data.slot_logs(variant, rule), [data.slot_logs(other, rule) for other in others]
@@ -194,10 +183,10 @@ def starts_that_differ(data: PointData, variant: str, rule: MetricRule) -> Start
 def how_starts_differ(
     of_variant: Mapping[int, Logs], of_others: Sequence[Mapping[int, Logs]]
 ) -> Starts | None:
-    """Give the same from ln(value) of each slot of the variant and of each other one, by round.
+    """Return the same from ln(value) of each slot of the variant and of each other one, by round.
 
-    What weighs on all variants of a round alike is the machine's: the variant has to differ from
-    start to start next to each of the others as well.
+    What weighs on all variants of a round is the machine's: the variant has to differ from start to
+    start next to each of the others as well.
     """
     groups = {n: slots for n, slots in of_variant.items() if len(slots) > 1}
     if len(groups) < FEWEST_STARTS:
@@ -212,7 +201,6 @@ def how_starts_differ(
 
 
 def _nearest(groups: Mapping[int, Logs], other: Mapping[int, Logs]) -> float:
-    """Give the scatter from start to start of a variant's value against another one's."""
     both = [float(groups[n].mean() - other[n].mean()) for n in groups if n in other]
     return float(np.std(both, ddof=1)) if len(both) >= FEWEST_STARTS else 0.0
 
@@ -231,7 +219,7 @@ def _two_states(means: Logs, within: float) -> tuple[float, float] | None:
 
 
 def variants_whose_starts_differ(data: PointData) -> Iterator[tuple[str, MetricRule, Starts]]:
-    """Name them, by CPU per request, which scatters least, or else by the deciding metric."""
+    """Yield them, by CPU per request, which scatters least, or else by the deciding metric."""
     names = dict.fromkeys((CPU_TIME, data.measure.decide_on))
     for variant in data.experiment.variants:
         rules = (METRICS[name] for name in names)

@@ -66,25 +66,20 @@ MEMORY_LIMIT = SlotRule(
 
 
 def left_over_s(slot: SlotRecord) -> float:
-    """Give the CPU time of the variants that should have been idle."""
     return sum(slot.readings.other_variants_cpu_s.values()) if slot.readings else 0.0
 
 
 def left_over_share(slot: SlotRecord) -> float:
-    """Give the same as a share of the servers' CPU time in the slot."""
+    """Return the same as a share of the servers' CPU time in the slot."""
     total_s = slot.readings.host.servers.total_s if slot.readings else 0.0
     return left_over_s(slot) / total_s if total_s else 0.0
 
 
 def _busy_others(slots: Sequence[SlotRecord]) -> str:
-    names = {
-        name
-        for readings in readings_of(slots)
-        for name, cpu_s in readings.other_variants_cpu_s.items()
-        if cpu_s > 0
-    }
+    others = [each.other_variants_cpu_s.items() for each in readings_of(slots)]
+    names = sorted({name for each in others for name, cpu_s in each if cpu_s > 0})
     return (
-        f"{', '.join(sorted(names))} went on working, without load, with up to "
+        f"{', '.join(names)} went on working, without load, with up to "
         f"{percent(max(map(left_over_share, slots)))} of the servers' CPUs"
     )
 
@@ -99,15 +94,15 @@ LEFT_OVER = SlotRule(
 )
 
 
-def _undrained(slot: SlotRecord) -> int:
+def _left_open(slot: SlotRecord) -> int:
     return (slot.load.requests.unanswered or 0) - slot.load.requests.drained
 
 
 UNDRAINED = SlotRule(
     name="undrained",
-    broken=lambda slot: _undrained(slot) > UNDRAINED_LIMIT * max(responses(slot), 1),
+    broken=lambda slot: _left_open(slot) > UNDRAINED_LIMIT * max(responses(slot), 1),
     what=lambda slots: (
-        f"{count(sum(map(_undrained, slots)), 'request')} still had no response when the slot's "
+        f"{count(sum(map(_left_open, slots)), 'request')} still had no response when the slot's "
         "drain was over, and went on using the server in the next slot"
     ),
     fix="Use fewer connections or a lower arrival rate, or raise load.timeout_s.",
@@ -115,7 +110,7 @@ UNDRAINED = SlotRule(
 
 
 def stopped_s(slot: SlotRecord) -> float:
-    """Give the seconds in which somebody had stopped processes of the servers."""
+    """Return the seconds in which somebody had stopped processes of the servers."""
     return slot.readings.stopped.servers_s if slot.readings and slot.readings.stopped else 0.0
 
 
@@ -136,14 +131,13 @@ SLOT_RULES = (MEMORY_LIMIT, LEFT_OVER, UNDRAINED, SERVERS_STOPPED)
 
 
 def counted_by_front(slot: SlotRecord) -> int | None:
-    """Give the requests that the server counted to which clients talk; None if it doesn't."""
+    """Return the requests that the server counted to which clients talk; None if it doesn't."""
     if slot.readings is None or slot.readings.front not in slot.readings.status:
         return None
     return slot.readings.status[slot.readings.front].requests
 
 
-def _miscounted(data: PointData) -> Iterator[ValidityWarning]:
-    """Compare the servers' own counts with the load's."""
+def _count_differences(data: PointData) -> Iterator[ValidityWarning]:
     for variant in data.experiment.variants:
         load = data.experiment.load_of(variant)
         if load.slow_readers is not None or load.idle_connections:
@@ -165,13 +159,11 @@ def _miscounted(data: PointData) -> Iterator[ValidityWarning]:
 
 def _accounted_for(slot: SlotRecord, counted: int) -> bool:
     """Whether the difference can be requests that the server never read to their end."""
-    whole = slot.load.all_of_it
-    if whole.sent is None:
-        return True
-    return abs(counted - whole.sent) <= (slot.load.requests.unanswered or 0) + whole.failures.total
+    whole, unread = slot.load.all_of_it, slot.load.requests.unanswered or 0
+    return whole.sent is None or abs(counted - whole.sent) <= unread + whole.failures.total
 
 
-def _waited(data: PointData) -> Iterator[ValidityWarning]:
+def _full_workers(data: PointData) -> Iterator[ValidityWarning]:
     """Find services all of whose workers were taken, or in whose queue connections stood."""
     for variant in data.experiment.variants:
         connections = data.experiment.load_of(variant).connections
@@ -199,7 +191,10 @@ def _waited(data: PointData) -> Iterator[ValidityWarning]:
             )
 
 
-COUNT_RULES = (RunRule("request-count", _miscounted), RunRule("workers-all-busy", _waited))
+COUNT_RULES = (
+    RunRule("request-count", _count_differences),
+    RunRule("workers-all-busy", _full_workers),
+)
 
 
 class Wait(NamedTuple):
@@ -215,46 +210,45 @@ class Wait(NamedTuple):
 
 
 class Queueing(NamedTuple):
-    """A variant that needs less CPU than another one, and keeps requests waiting longer.
+    """How a variant saves CPU by requests that wait: it works on many at a time, or sleeps."""
 
-    Who gathers requests and works on many at a time saves CPU on each; so does who sleeps in
-    between. Failed requests have rules of their own, which refuse the figures.
-    """
-
-    variant: str
     other: str
     cpu: Interval
     waits: Sequence[Wait]
 
     @property
     def longest(self) -> float:
-        """How many times as long they wait."""
         return max(wait.mine_us / wait.others_us for wait in self.waits)
 
 
 def _cheap_by_queueing(data: PointData) -> Iterator[ValidityWarning]:
-    """Report it of each such variant, next to the other one whose requests wait least."""
+    """Report each variant that does so, next to the one whose requests wait least."""
     worst: dict[str, Queueing] = {}
     for variant, other in permutations(data.experiment.variants, 2):
-        queueing = _queueing(data, variant, other)
-        if queueing and (variant not in worst or queueing.longest > worst[variant].longest):
-            worst[variant] = queueing
-    yield from map(_queueing_warning, worst.values())
-
-
-def _queueing(data: PointData, variant: str, other: str) -> Queueing | None:
-    rate_rps, others_rps = (cost_rate_rps(data.experiment, name) for name in (variant, other))
-    if rate_rps is None or rate_rps != others_rps:
-        return None
-    cpu = _ratio(data, variant, other, CPU_TIME)
-    waits = list(longer_waits(data, variant, other))
-    return Queueing(variant, other, cpu, waits) if cpu and cpu.high < CHEAPER and waits else None
+        rate_rps, others_rps = (cost_rate_rps(data.experiment, name) for name in (variant, other))
+        if rate_rps is None or rate_rps != others_rps:
+            continue
+        cpu = _ratio(data, variant, other, CPU_TIME)
+        waits = list(longer_waits(data, variant, other))
+        if cpu and cpu.high < CHEAPER and waits:
+            queueing = Queueing(other, cpu, waits)
+            if variant not in worst or queueing.longest > worst[variant].longest:
+                worst[variant] = queueing
+    for variant, queueing in worst.items():
+        yield note(
+            CHEAP_BY_QUEUEING.name,
+            variant,
+            f"it needs {times(queueing.cpu)} the CPU of {queueing.other}, but requests wait "
+            f"longer: {listed(wait.words for wait in queueing.waits)}",
+            "Compare what both can take at the latency that you need: `webdyno capacity` with "
+            "--slo.",
+        )
 
 
 def longer_waits(
     data: PointData, variant: str, other: str, confidence: float = CONFIDENCE
 ) -> Iterator[Wait]:
-    """Give the percentiles at which a variant's requests wait longer than another one's."""
+    """Return the percentiles at which a variant's requests wait longer than another one's."""
     for percentile, metric in WAITING.items():
         ratio = _ratio(data, variant, other, metric, confidence)
         if ratio is None or ratio.low < LONGER:
@@ -268,7 +262,6 @@ def longer_waits(
 
 
 def _sent_late_us(data: PointData, variant: str, percentile: str) -> float:
-    """Give how late the client sent requests, in the median of slots."""
     late_us = [
         getattr(slot.load.send_delay_us, percentile) or 0.0 for slot in data.of_variant(variant)
     ]
@@ -280,16 +273,6 @@ def _ratio(
 ) -> Interval | None:
     d = pair_of(data, variant, other, METRICS[metric]).d
     return estimate(d, confidence).ratio(confidence) if len(d) > 1 else None
-
-
-def _queueing_warning(queueing: Queueing) -> ValidityWarning:
-    return note(
-        CHEAP_BY_QUEUEING.name,
-        queueing.variant,
-        f"it needs {times(queueing.cpu)} the CPU of {queueing.other}, but requests wait longer: "
-        f"{listed(wait.words for wait in queueing.waits)}",
-        "Compare what both can take at the latency that you need: `webdyno capacity` with --slo.",
-    )
 
 
 CHEAP_BY_QUEUEING = RunRule("cheap-by-queueing", _cheap_by_queueing)

@@ -1,9 +1,9 @@
 """By how much slots of a variant become dearer, as what its requests leave behind grows.
 
-Slots are held against others of the same variant and round, since machines drift from round to
-round. Two looks say: CPU per request, and the databases' part of it next to the rest of the same
-slot's, in which a machine that is slower for a while cancels. docs/validation/method.md, "State
-that grows", has the formulas and how often they are wrong.
+Slots are compared with others of the same variant and round, since machines drift from round to
+round: by CPU per request, and by the databases' part of it next to the rest of the same slot's, in
+which a machine that is slower for a while cancels. docs/validation/method.md, "State that grows",
+has the formulas and how often they are wrong.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -19,11 +19,10 @@ from webdyno.core.format import confidence_level, listed, number, percent
 from webdyno.core.judgement import ValidityWarning
 from webdyno.core.metrics import server_cpu_us, throughput_rps
 from webdyno.core.records import SlotRecord
-from webdyno.evidence.point_data import PointData, Round, derived
+from webdyno.evidence.point_data import PointData, compute_once
 from webdyno.statistics.interval import LARGEST_LOG, TINY, Estimate, Logs, fitted_line, t_quantile
-from webdyno.validity.over_time import TRENDS, pace
+from webdyno.validity.over_time import TRENDS, Written, has_database, left_behind, pace
 from webdyno.validity.rule import RunRule, note
-from webdyno.validity.writes import Written, has_database, left_behind
 
 ALPHA = 0.01
 """Of "slots become dearer" by chance, in any variant, by all looks together."""
@@ -63,11 +62,11 @@ class _Slopes(NamedTuple):
     weights: Mapping[int, float]
     """How well each round can say: the spread of its slots' places."""
 
-    def pooled(self, confidence: float) -> Estimate | None:
-        """Give what the rounds have in common, each having its weight.
+    def pool(self, confidence: float) -> Estimate | None:
+        """Return the rounds' weighted mean, with an interval by their scatter.
 
-        By the rounds' scatter (Liang & Zeger, "Longitudinal data analysis using generalized linear
-        models", Biometrika 1986): with equal weights that is the t interval of their mean.
+        Liang & Zeger, "Longitudinal data analysis using generalized linear models", Biometrika
+        1986: with equal weights that is the t interval of their mean.
         """
         slopes = np.array([*self.of.values()])
         weights = np.array([self.weights[number] for number in self.of])
@@ -82,9 +81,9 @@ class _Slopes(NamedTuple):
         return Estimate(centre - half, centre, centre + half, "t")
 
 
-@derived
+@compute_once
 def state_drift(data: PointData, variant: str) -> StateDrift | None:
-    """Give the drift of a variant whose requests write, where it is sure and matters."""
+    """Return the drift of a variant whose requests write, where it is sure and matters."""
     if left_behind(data, variant) is None:
         return None
     if data.experiment.state.reset == "slot" and has_database(data, variant):
@@ -95,27 +94,24 @@ def state_drift(data: PointData, variant: str) -> StateDrift | None:
 
 
 def grows_apart(data: PointData, variant: str, other: str) -> float:
-    """Give by how much ln(cost) of a variant rises more over a round than another's at most.
-
-    That is 0 where it isn't sure that it does: balanced order cancels what both have in common.
-    """
+    """Return by how much ln(cost) rises more over a round than another's at most; 0 if not sure."""
     if state_drift(data, variant) is None:
         return 0.0
     mine, theirs = (_slopes(data, name, cost_us) for name in (variant, other))
     both = mine.of.keys() & theirs.of.keys()
     apart = {number: mine.of[number] - theirs.of[number] for number in sorted(both)}
-    more = _Slopes(apart, mine.weights).pooled(1 - ALPHA)
+    more = _Slopes(apart, mine.weights).pool(1 - ALPHA)
     return more.high * _steps(data, variant) if more and more.low > 0 else 0.0
 
 
 def _in_cost(data: PointData, variant: str, confidence: float) -> StateDrift | None:
-    return _dearer("cost", _slopes(data, variant, cost_us).pooled(confidence), data, variant)
+    return _dearer("cost", _slopes(data, variant, cost_us).pool(confidence), data, variant)
 
 
 def _in_database(data: PointData, variant: str, confidence: float) -> StateDrift | None:
     """Look at databases' CPU time next to the rest's, where a request doesn't become cheaper."""
-    whole = _slopes(data, variant, cost_us).pooled(confidence)
-    others = _slopes(data, variant, _next_to_the_rest).pooled(confidence)
+    whole = _slopes(data, variant, cost_us).pool(confidence)
+    others = _slopes(data, variant, _next_to_the_rest).pool(confidence)
     if whole is None or others is None or whole.centre <= 0:
         return None
     ratios = [ratio for slot in data.of_variant(variant) if (ratio := _next_to_the_rest(slot))]
@@ -142,8 +138,8 @@ def _over_the_run(data: PointData, variant: str, confidence: float) -> StateDrif
     """
     if has_database(data, variant):
         return None
-    costs = [_mean_cost_us(a_round, variant) for a_round in data.rounds]
-    logs = np.log([cost for cost in costs if cost])
+    by_round = [list(filter(None, map(cost_us, each.of(variant)))) for each in data.rounds]
+    logs = np.log([fmean(costs_us) for costs_us in by_round if costs_us])
     if len(logs) < data.measure.min_rounds:
         return None
     line = fitted_line(np.arange(len(logs), dtype=float), logs)
@@ -154,7 +150,7 @@ def _over_the_run(data: PointData, variant: str, confidence: float) -> StateDrif
 
 
 def _half_width(logs: Logs, slope: float, confidence: float) -> float:
-    """Give half of the interval of a line's slope through values of which neighbors are alike."""
+    """Return half of the interval of a line's slope through values of which neighbors are alike."""
     n, place = len(logs), np.arange(len(logs)) - (len(logs) - 1) / 2
     rest = logs - logs.mean() - slope * place
     squares = float(rest @ rest)
@@ -178,7 +174,7 @@ def _dearer(
     return drift if drift.change > LEAST else None
 
 
-@derived
+@compute_once
 def _slopes(data: PointData, variant: str, value: Value) -> _Slopes:
     of, weights = dict[int, float](), dict[int, float]()
     for a_round in data.rounds:
@@ -199,20 +195,14 @@ def _steps(data: PointData, variant: str) -> int:
 
 
 def cost_us(slot: SlotRecord) -> float | None:
-    """Give CPU per request, or in a closed loop the time per response where CPU isn't known."""
+    """Return CPU per request, or in a closed loop the time per response where CPU isn't known."""
     if of_cpu_us := server_cpu_us([slot]):
         return of_cpu_us
     rate = throughput_rps([slot]) if slot.load.loop == "closed" else None
     return 1e6 / rate if rate else None
 
 
-def _mean_cost_us(a_round: Round, variant: str) -> float | None:
-    costs = [cost for slot in a_round.of(variant) if (cost := cost_us(slot))]
-    return fmean(costs) if costs else None
-
-
 def _next_to_the_rest(slot: SlotRecord) -> float | None:
-    """Give the CPU time of databases over that of the other services."""
     if slot.readings is None or not slot.readings.databases:
         return None
     of_databases = rest = 0.0
@@ -256,7 +246,6 @@ def _grows(data: PointData) -> Iterator[ValidityWarning]:
 
 
 def _how_much_dearer(drift: StateDrift, data: PointData, variant: str) -> str:
-    """Say by how much a slot costs more than the one before."""
     if drift.seen_in == "run":
         share = percent(drift.change)
         return f"a request costs {share} more CPU in the last round than in the first"
@@ -274,7 +263,6 @@ def _how_much_dearer(drift: StateDrift, data: PointData, variant: str) -> str:
 
 
 def _left(left: Written) -> str:
-    """Say what requests write, and how often it is put back."""
     if not left.held_bytes:
         names = listed(left.requests)
         return f"its requests may write ({names}), and nothing puts back what they leave"

@@ -7,8 +7,7 @@ from pydantic import ValidationError
 
 from builders import point_data
 from comparison.searches import ROUNDS, Variant, searched
-from webdyno.comparison import decide, judge, question_of
-from webdyno.comparison.sweep import judge_sweep
+from webdyno.comparison import decide, judge, judge_sweep, question_of
 from webdyno.core.experiment import Experiment
 from webdyno.core.judgement import Verdict
 from webdyno.core.records import RoundRecord

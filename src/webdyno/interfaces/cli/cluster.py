@@ -275,7 +275,7 @@ def measure_and_show_all(dispatched: "Dispatch", how: "RunFlags") -> Exit:
 def show_spread(folder: Path) -> Exit:
     """Judge each point that came to its end, and print it with its machine."""
     from webdyno.cluster.dispatch import finished_runs, work_at_points
-    from webdyno.comparison.sweep import judge_sweep
+    from webdyno.comparison import judge_sweep
     from webdyno.core.judgement import Verdict
     from webdyno.core.sweep import plan_points
     from webdyno.launch.dispatch import spread_in

@@ -7,11 +7,11 @@ import numpy as np
 from webdyno.comparison.capacity import MOST_TAKEN, objective_words
 from webdyno.comparison.comparison import ALPHA, SEQUENTIAL_FACTOR, variant_value
 from webdyno.comparison.question import Question
-from webdyno.comparison.resolution import widened_by_resolution
 from webdyno.comparison.stop import Stop, used_up
 from webdyno.core.format import count, number, percent, quantity_bounds, upper_first
 from webdyno.core.judgement import Judgement, Verdict
 from webdyno.core.metrics import CAPACITY, METRICS
+from webdyno.evidence.log_ratios import widened_by_resolution
 from webdyno.evidence.noise import taken_share
 from webdyno.evidence.point_data import PointData
 from webdyno.statistics.interval import estimate
@@ -41,7 +41,7 @@ class AloneQuestion(Question):
         if len(values) < max(measure.min_rounds, 2):
             return None
         # Its interval may have been waited for, as those of ratios are.
-        known = estimate(np.log(values), 1 - ALPHA).widened(SEQUENTIAL_FACTOR)
+        known = estimate(np.log(values), 1 - ALPHA).widen(SEQUENTIAL_FACTOR)
         known = widened_by_resolution(known, data, variant, rule)
         if known.half_width > log1p(measure.precision):
             return None

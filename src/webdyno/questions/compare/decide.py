@@ -15,12 +15,12 @@ from webdyno.evidence.point_data import PointData
 class OneSidedQuestion(Question):
     """Whether variants are better than the baseline, or not worse by more than is tolerated.
 
-    It stops as soon as that is answered (`statistics/one_sided.py`), however wide intervals are.
+    It stops as soon as that is answered (`statistics/verdict.py`), however wide intervals are.
     """
 
     stops_by_width: ClassVar[bool] = False
 
-    def _answered(self, data: PointData, valid: PointData, elapsed_s: float) -> Stop | None:
+    def _stop_if_answered(self, data: PointData, valid: PointData, elapsed_s: float) -> Stop | None:
         comparisons = compare_as_asked(valid)
         answered = all(
             comparison.one_sided and comparison.one_sided.answer != "inconclusive"

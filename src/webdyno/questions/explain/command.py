@@ -121,7 +121,7 @@ def _shown(measured: "Iterable[MeasuredRun]", how: RunFlags) -> "Iterator[Judgem
 
 
 def _show_limits(judged: "Iterable[Judgement | None]") -> Exit:
-    from webdyno.comparison.waiting import where_time_goes
+    from webdyno.comparison.time_spent import where_time_goes
     from webdyno.questions.explain.show import what_limits
 
     elasticities, waits = [], []

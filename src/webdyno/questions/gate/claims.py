@@ -2,7 +2,7 @@
 
 The baseline is measured as two variants. Head is held against the mean of both, in ln, round by
 round; how far the two come out from each other is the noise floor. Every claim "head isn't worse by
-more than its tolerance" is asked in one direction after each round (`statistics/one_sided.py`).
+more than its tolerance" is asked in one direction after each round (`statistics/verdict.py`).
 
 **Fail** takes one claim that is wrong with 95% confidence: the chance of one that is only bad luck
 grows with their number, so Holm's step-down shares the risk of 5% among them all. **Pass** takes
@@ -32,7 +32,7 @@ from webdyno.evidence.point_data import PointData
 from webdyno.questions.gate.settings import GateSettings
 from webdyno.statistics.bounds import UNBIASED, Bound
 from webdyno.statistics.interval import Estimate, Logs, estimate
-from webdyno.statistics.one_sided import RISK, OneSided, ask_within
+from webdyno.statistics.verdict import RISK, OneSided, ask_within
 from webdyno.validity import excluded_slots, rule_of_most, valid_for
 
 MOST_NAMED = 2

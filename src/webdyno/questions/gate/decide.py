@@ -55,8 +55,8 @@ from webdyno.questions.gate.notes import (
 )
 from webdyno.questions.gate.settings import GateSettings
 from webdyno.questions.gate.waits import made_to_wait
-from webdyno.statistics.one_sided import RISK
-from webdyno.statistics.order_statistics import exceeded_by_largest
+from webdyno.statistics.interval import exceeded_by_largest
+from webdyno.statistics.verdict import RISK
 from webdyno.validity import used_s
 from webdyno.validity.run import FEW_SAMPLES, FEWEST_STARTS, variants_whose_starts_differ
 
@@ -138,7 +138,7 @@ class GateQuestion(Question):
         answers = answer_claims(self._claims(data), data.measure, self._claims_in_all)
         return gate_answer([answer.answer for answer in answers])
 
-    def _answered(self, data: PointData, valid: PointData, elapsed_s: float) -> Stop | None:
+    def _stop_if_answered(self, data: PointData, valid: PointData, elapsed_s: float) -> Stop | None:
         answer = self.answer_at(data)
         if answer is GateAnswer.INCONCLUSIVE:
             return None

@@ -14,10 +14,10 @@ from webdyno.core.limits import BASELINE, BASELINE_AGAIN, HEAD
 from webdyno.core.measure import Measure
 from webdyno.core.metrics import CPU_TIME, METRICS
 from webdyno.core.records import PreflightRecord, Response
-from webdyno.evidence.databases import other_statements
+from webdyno.evidence.cost import other_statements
 from webdyno.evidence.point_data import PointData, RunData
 from webdyno.questions.gate.claims import MeasuredClaim, first_line
-from webdyno.statistics.one_sided import RISK, look_level
+from webdyno.statistics.verdict import RISK, look_level
 from webdyno.validity.run import START_RULES
 
 ABSENT = {404, 405, 410, 501}

@@ -7,7 +7,7 @@ from webdyno.core.judgement import ValidityWarning
 from webdyno.core.metrics import CPU_TIME
 from webdyno.evidence.point_data import PointData
 from webdyno.questions.gate.settings import GateSettings
-from webdyno.statistics.one_sided import RISK
+from webdyno.statistics.verdict import RISK
 from webdyno.validity import valid_for
 from webdyno.validity.rule import uncomparable
 from webdyno.validity.servers import LONGER, LONGER_US, WAITING, Wait, longer_waits

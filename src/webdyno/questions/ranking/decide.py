@@ -21,15 +21,15 @@ from math import log
 from statistics import fmean
 from typing import ClassVar
 
-from webdyno.comparison.comparison import ALPHA, DELTA, compare_family, fewest_rounds, inverted
+from webdyno.comparison.comparison import ALPHA, DELTA, compare_family, fewest_rounds, invert
 from webdyno.comparison.judgement import judge_comparisons
-from webdyno.comparison.race import RaceQuestion
+from webdyno.comparison.question import RaceQuestion
 from webdyno.comparison.sentences import ranking_headline
 from webdyno.comparison.stop import Stop, used_up
 from webdyno.core.experiment import Experiment
 from webdyno.core.judgement import Comparison, Judgement, Rank, Ranking, ValidityWarning, Verdict
 from webdyno.core.metrics import METRICS, MetricRule
-from webdyno.evidence.point_data import PointData, derived
+from webdyno.evidence.point_data import PointData, compute_once
 from webdyno.validity import valid_for
 
 APART = {Verdict.FASTER, Verdict.SLOWER}
@@ -90,7 +90,7 @@ def rounds_to_a_look(experiment: Experiment) -> int:
     return fewest_rounds(experiment.measure, variants * (variants - 1) // 2, ALPHA / 2)
 
 
-@derived
+@compute_once
 def first_look(data: PointData) -> int:
     """Return after how many rounds the ranks are looked at first.
 
@@ -236,7 +236,7 @@ def _without_rank(metric: str, variant: str, first: str, why: str) -> Comparison
 
 def _swap_sides(comparison: Comparison) -> Comparison:
     sampling_verdict = comparison.sampling_verdict
-    return inverted(comparison).replace(
+    return invert(comparison).replace(
         a=comparison.b,
         b=comparison.a,
         verdict=OPPOSITE.get(comparison.verdict, comparison.verdict),
@@ -244,7 +244,7 @@ def _swap_sides(comparison: Comparison) -> Comparison:
     )
 
 
-@derived
+@compute_once
 def _still_open(data: PointData) -> list[str]:
     return standings(data).racing
 

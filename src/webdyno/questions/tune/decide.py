@@ -25,10 +25,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from webdyno.comparison.race import RaceQuestion
+from webdyno.comparison.question import RaceQuestion
 from webdyno.core.metrics import METRICS
 from webdyno.core.setting import ChoiceSetting, NumberSetting, Setting, SettingShare, SettingValue
-from webdyno.evidence.point_data import PointData, derived
+from webdyno.evidence.point_data import PointData, compute_once
 from webdyno.validity import valid_for
 
 if TYPE_CHECKING:  # it takes a second to import
@@ -76,7 +76,7 @@ class HalvingQuestion(RaceQuestion):
         return "no more than one variant is left besides the baseline" if over else ""
 
 
-@derived
+@compute_once
 def _better_halves(data: PointData) -> list[str]:
     """Return the baseline, and of the others the half that is better after each round so far.
 
