@@ -19,7 +19,7 @@ def test_no_port_is_given_twice() -> None:
     lowest_free = free_port()
     with pytest.MonkeyPatch.context() as patch:
         # So few ports that two draws meet at once, unless they know of each other.
-        patch.setattr("webdyno.servers.service_graph.LOWEST", lowest_free)
+        patch.setattr("webdyno.servers.service_graph.LOWEST_PORT", lowest_free)
         patch.setattr("webdyno.servers.service_graph._first_local_port", lambda: 0)
         patch.setattr("webdyno.servers.service_graph.MOST_PORTS", 3)
         patch.setattr("webdyno.servers.service_graph._can_listen", lambda *_: None)

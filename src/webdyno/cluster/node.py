@@ -44,6 +44,22 @@ ANSWERS_WITHIN_S = 600
 """A node may be started three times, each taking up to two minutes."""
 CONNECTS_WITHIN_S, SSH_FAILED = 10, 255
 HOST = re.compile(r"(ssh://)?([\w.-]+@)?[\w][\w.-]*(:\d+)?")
+MARK = "WEBDYNO_CLUSTER_NODE"
+"""Environment variable with the node's address: nodes in containers are visible from outside."""
+HIDDEN_SESSION = 0
+"""Session id of a process whose session leader is in a PID namespace that we can't see."""
+SPARING_OPTIONS = ("--object-store-memory=80000000", "--include-log-monitor=false")
+"""Close to Ray's minimum, as it would take 30% of the memory by default and we send little. Nobody
+reads what its log monitor collects."""
+STARTED, TOO_SLOW = "Ray runtime started", "imed out"
+TRIES = 3
+"""Ray gives a node 30 s to start, which a busy machine may not have."""
+LOOKS_EVERY_S, UP_WITHIN_S = 0.2, 120.0
+SAID_LINES = 5
+STOPS_WITHIN_S = 5.0
+"""How long Ray may take to stop its own processes."""
+ENDS_WITHIN_S = 30.0
+"""How long servers of a run may take after that."""
 
 
 class StartNode(Model):
@@ -212,24 +228,6 @@ def _result_of(host: SshHost, order: StartNode | StopNode) -> LaunchResult:
         return LaunchResult(host, host.carry_out(order))
     except (UserError, OperationError) as failure:
         return LaunchResult(host, failure=str(failure))
-
-
-MARK = "WEBDYNO_CLUSTER_NODE"
-"""Environment variable with the node's address: nodes in containers are visible from outside."""
-HIDDEN_SESSION = 0
-"""Session id of a process whose session leader is in a PID namespace that we can't see."""
-SPARING_OPTIONS = ("--object-store-memory=80000000", "--include-log-monitor=false")
-"""Close to Ray's minimum, as it would take 30% of the memory by default and we send little. Nobody
-reads what its log monitor collects."""
-STARTED, TOO_SLOW = "Ray runtime started", "imed out"
-TRIES = 3
-"""Ray gives a node 30 s to start, which a busy machine may not have."""
-LOOKS_EVERY_S, UP_WITHIN_S = 0.2, 120.0
-SAID_LINES = 5
-STOPS_WITHIN_S = 5.0
-"""How long Ray may take to stop its own processes."""
-ENDS_WITHIN_S = 30.0
-"""How long servers of a run may take after that."""
 
 
 def environment(token: str) -> dict[str, str]:

@@ -25,6 +25,12 @@ from webdyno.core.debug_log import words_without_secrets
 from webdyno.core.errors import OperationError
 from webdyno.host.users import ServerUser
 
+logger = logging.getLogger(__name__)
+
+PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 1, 36, 38
+KILL_WITHIN_S = 5.0
+_libc = ctypes.CDLL(None, use_errno=True)
+
 
 def python_module(module: str, python: str | None = None) -> list[str]:
     """Return the words that run an installed module, by this Python or another one with webdyno."""
@@ -61,13 +67,6 @@ def from_no_folder() -> Iterator[None]:
         del os.environ["PYTHONSAFEPATH"]
         if before is not None:
             os.environ["PYTHONSAFEPATH"] = before
-
-
-logger = logging.getLogger(__name__)
-
-PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 1, 36, 38
-KILL_WITHIN_S = 5.0
-_libc = ctypes.CDLL(None, use_errno=True)
 
 
 def run_program(

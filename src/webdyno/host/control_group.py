@@ -16,6 +16,15 @@ from webdyno.core.readings import MemoryLimitUse
 logger = logging.getLogger(__name__)
 
 END_WITHIN_S = 5.0
+PERIOD_US = 5_000
+"""Period of a quota. It is short because a process that has used up its share stalls until
+the next one, which should be shorter than anything that is measured."""
+LEAST_QUOTA_US = 1_000
+"""The kernel takes no smaller one (`min_cfs_quota_period` in kernel/sched/core.c)."""
+OF_SWAP = {"memory.swap.max", "memory.memsw.limit_in_bytes"}
+"""Files that are missing where there is no swap, or swap isn't accounted for."""
+Settings = Mapping[str, str]
+"""What is written into the files of a group."""
 
 
 class CpuTimes(NamedTuple):
@@ -136,18 +145,6 @@ def mounts() -> list[Mount]:
 
 def mount_point() -> Path | None:
     return next((Path(mount.path) for mount in mounts() if mount.kind == "cgroup2"), None)
-
-
-PERIOD_US = 5_000
-"""Period of a quota. It is short because a process that has used up its share stalls until
-the next one, which should be shorter than anything that is measured."""
-LEAST_QUOTA_US = 1_000
-"""The kernel takes no smaller one (`min_cfs_quota_period` in kernel/sched/core.c)."""
-OF_SWAP = {"memory.swap.max", "memory.memsw.limit_in_bytes"}
-"""Files that are missing where there is no swap, or swap isn't accounted for."""
-
-Settings = Mapping[str, str]
-"""What is written into the files of a group."""
 
 
 @dataclass(frozen=True)

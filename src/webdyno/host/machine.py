@@ -27,6 +27,8 @@ from webdyno.core.errors import OperationError, UserError
 from webdyno.core.testbed import CpuSplit, Machine
 from webdyno.host.children import end_with_parent
 
+logger = logging.getLogger(__name__)
+
 SYSFS = Path("/sys/devices/system/cpu")
 
 CORES_WITH_REST = 6
@@ -55,6 +57,15 @@ SYSCTLS = (
     "vm.swappiness",
 )
 """What people tune for web servers, and what moves results by itself."""
+LATENCY_DEVICE = Path("/dev/cpu_dma_latency")
+IDLE_DRIVER = Path("/sys/devices/system/cpu/cpuidle/current_driver")
+SPINNER = ("sh", "-c", "while :; do :; done")
+LOWEST_NICENESS = "19"
+"""Niceness that leaves an autogroup 1.5% of a CPU that others want."""
+AUTOGROUP_WITHIN_S = 2.0
+SLEEPS, SLEEP_S = 200, 100e-6
+PR_SET_TIMERSLACK, PR_GET_TIMERSLACK = 29, 30
+_libc = ctypes.CDLL(None)
 
 
 def split_cpus(
@@ -190,19 +201,6 @@ def _whole(text: str | None) -> int | None:
     return int(text) if text and text.isdigit() else None
 
 
-logger = logging.getLogger(__name__)
-
-LATENCY_DEVICE = Path("/dev/cpu_dma_latency")
-IDLE_DRIVER = Path("/sys/devices/system/cpu/cpuidle/current_driver")
-SPINNER = ("sh", "-c", "while :; do :; done")
-LOWEST = "19"
-"""Niceness that leaves an autogroup 1.5% of a CPU that others want."""
-WITHIN_S = 2.0
-SLEEPS, SLEEP_S = 200, 100e-6
-PR_SET_TIMERSLACK, PR_GET_TIMERSLACK = 29, 30
-_libc = ctypes.CDLL(None)
-
-
 def kept_awake(cpus: Sequence[int]) -> AbstractContextManager[str]:
     """Keep CPUs out of deep idle, however webdyno ends; give the means or raise OperationError."""
     return polling_when_idle() if takes_latency_limits() else never_idle(cpus)
@@ -272,10 +270,10 @@ def _give_way(pid: int, cpu: int) -> None:
 
 def _lower_autogroup(group: Path) -> None:
     """Where the kernel has sessions share CPUs, not tasks, a task's own class isn't enough."""
-    patience_s = time.monotonic() + WITHIN_S
+    patience_s = time.monotonic() + AUTOGROUP_WITHIN_S
     while group.exists():
         try:
-            group.write_text(LOWEST)
+            group.write_text(LOWEST_NICENESS)
         except BlockingIOError:  # ordinary users may do so ten times a second (sched(7))
             if time.monotonic() > patience_s:
                 raise

@@ -24,6 +24,8 @@ from webdyno.host.children import python_file
 from webdyno.host.users import ServerUser, open_log
 from webdyno.host.workspace import Workspace
 
+logger = logging.getLogger(__name__)
+
 LISTENING_TCP = "0A"
 """TCP_LISTEN in the column `st` of /proc/net/tcp."""
 IPV4 = 4
@@ -31,6 +33,19 @@ MAPPED = bytes(10) + b"\xff\xff"
 """Before the four bytes of an IPv4 address, where a socket has both kinds."""
 ACCEPTING_UNIX = 0x10000
 """__SO_ACCEPTCON in the column `Flags` of /proc/net/unix."""
+WARDEN_START_WITHIN_S = 60.0
+"""It takes 0.05 s of CPU time, which is long in coming where many programs want the CPUs."""
+WARDENS_ENVIRONMENT = {
+    "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+    "LANG": "C.UTF-8",
+}
+PLAIN_ENVIRONMENT = {**WARDENS_ENVIRONMENT, "TZ": "UTC"}
+"""The whole environment of a server: its size and content must not depend on the user's shell."""
+IN_FRONT_FOR_S = 0.5
+"""How long the first process has to live on after other processes began to listen."""
+POLL_S = 0.005
+STOP = b"."
+"""Asks a warden to stop. If the pipe closes without it, webdyno has died."""
 
 
 def holders(pids: Collection[int], port: int, path: Path | None, near: int) -> list[int] | None:
@@ -170,23 +185,6 @@ def descendants(pid: int) -> list[int]:
     with suppress(psutil.Error):
         return [child.pid for child in psutil.Process(pid).children(recursive=True)]
     return []
-
-
-logger = logging.getLogger(__name__)
-
-WARDEN_START_WITHIN_S = 60.0
-"""It takes 0.05 s of CPU time, which is long in coming where many programs want the CPUs."""
-WARDENS_ENVIRONMENT = {
-    "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-    "LANG": "C.UTF-8",
-}
-PLAIN_ENVIRONMENT = {**WARDENS_ENVIRONMENT, "TZ": "UTC"}
-"""The whole environment of a server: its size and content must not depend on the user's shell."""
-IN_FRONT_FOR_S = 0.5
-"""How long the first process has to live on after other processes began to listen."""
-POLL_S = 0.005
-STOP = b"."
-"""Asks a warden to stop. If the pipe closes without it, webdyno has died."""
 
 
 class Circumstances(TypedDict):

@@ -24,6 +24,14 @@ from webdyno.host.server_process import Circumstances, ServerProcess
 from webdyno.host.users import ServerUser, server_user
 from webdyno.host.workspace import Workspace
 
+BUILD_WITHIN_S = 3600.0
+KEPT_FOR_S = 30 * 86_400
+"""How long a build is kept that nobody requests."""
+DONE = "built"
+"""The file that says that a build is complete."""
+MOST_LOG_BYTES = 64 * 2**20
+SHOWN_LINES, SHOWN_BYTES = 25, 16_384
+
 
 class ServerNamespace(Protocol):
     """Where servers are, if not where the client is: a network namespace."""
@@ -169,15 +177,6 @@ class Testbed:
         self._exits.close()
 
 
-WITHIN_S = 3600.0
-KEPT_FOR_S = 30 * 86_400
-"""How long a build is kept that nobody requests."""
-DONE = "built"
-"""The file that says that a build is complete."""
-MOST_LOG_BYTES = 64 * 2**20
-SHOWN_LINES, SHOWN_BYTES = 25, 16_384
-
-
 @dataclass(frozen=True)
 class BuildEnd:
     """How a command of a build ended."""
@@ -190,7 +189,7 @@ class BuildEnd:
         """Make the message of a build that failed; `log` has all that it said."""
         how = f"exit code {self.code}"
         if self.code is None:
-            how = f"no end within {duration(WITHIN_S)}"
+            how = f"no end within {duration(BUILD_WITHIN_S)}"
         end = last_lines(self.said[-SHOWN_BYTES:], SHOWN_LINES)
         return OperationError(
             f"the build of {name} failed with {how}: {command}\nthe end of its log ({log}):\n{end}"
@@ -209,7 +208,7 @@ def run_build(
             env=environment,
             log=log,
             workspace=workspace,
-            within_s=WITHIN_S,
+            within_s=BUILD_WITHIN_S,
             cpus=sorted(allowed_cpus()),
         )
         with log.open("rb") as file:

@@ -32,6 +32,18 @@ from collections.abc import Callable
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 PASSES = 3
 """Number of attempts where something is still being written."""
+PR_SET_PDEATHSIG = 1
+PR_SET_CHILD_SUBREAPER = 36
+KILL_WITHIN_S = 10.0
+SIBLINGS_WITHIN_S = 0.2
+LOCK_WITHIN_S = 2.0
+SHARED_AT_ONCE = fcntl.LOCK_SH | fcntl.LOCK_NB
+LOOKED_AT_S = 0.5
+MOST_LOG_BYTES = 16 << 20
+LOG_BEGIN_BYTES, LOG_END_BYTES = 4 << 20, 64 << 10
+"""What stays of a log that became larger."""
+OPEN_FILES = 65536
+"""Enough for any load here; some servers walk through all descriptors up to the limit."""
 
 
 def remove_tree(path: str | os.PathLike[str]) -> None:
@@ -105,20 +117,6 @@ def _open_folder(name: str, parent: int | None) -> int:
         return os.open(f"/proc/self/fd/{place}", FOLDER & ~os.O_NOFOLLOW)
     finally:
         os.close(place)
-
-
-PR_SET_PDEATHSIG = 1
-PR_SET_CHILD_SUBREAPER = 36
-KILL_WITHIN_S = 10.0
-SIBLINGS_WITHIN_S = 0.2
-LOCK_WITHIN_S = 2.0
-SHARED_AT_ONCE = fcntl.LOCK_SH | fcntl.LOCK_NB
-LOOKED_AT_S = 0.5
-MOST_LOG_BYTES = 16 << 20
-LOG_BEGIN_BYTES, LOG_END_BYTES = 4 << 20, 64 << 10
-"""What stays of a log that became larger."""
-OPEN_FILES = 65536
-"""Enough for any load here; some servers walk through all descriptors up to the limit."""
 
 
 class Warden:

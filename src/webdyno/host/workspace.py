@@ -46,6 +46,10 @@ A role's name has 24 at most.
 PLAIN = re.compile(r"[\w./+@=,-]+")
 LEAST_FREE_BYTES = 64 * 2**20
 """An empty MariaDB and a small site; below that nothing starts."""
+SOMETHING_EXCLUDED = 1
+"""Exit code of a `tar` that passed over files."""
+CHUNK_BYTES = 1 << 20
+PERMISSIONS = 0o777
 
 
 class Workspace:
@@ -261,12 +265,6 @@ def _command_of(pid: int) -> str:
     except OSError:
         return "?"
     return b" ".join(words).decode("utf-8", "replace")
-
-
-SOMETHING_EXCLUDED = 1
-"""Exit code of a `tar` that passed over files."""
-CHUNK_BYTES = 1 << 20
-PERMISSIONS = 0o777
 
 
 def take_back(source: Path, target: Path, user: ServerUser | None) -> None:

@@ -26,6 +26,17 @@ from webdyno.probes.scene import PROC, Sampler, Scene, is_stopped, read_quickly
 from webdyno.servers.running import RunningStack
 
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+CpuTicks = tuple[int, int, int, int, int]
+"""user, system, interrupts, idle, steal."""
+ROUNDS, ROUND_S = 400, 0.001
+"""Rounds are short, so that other programs leave some of them alone."""
+PACKET = bytes(1_024)
+RESOURCES = ("cpu", "memory", "io")
+"""Of which the kernel counts the pressure."""
+SURELY_MISSING = 0.05
+"""Share of a round missing from our CPU time, although we were busy all the time, that surely isn't
+noise."""
+BUILT_WITH = b"CONFIG_PARAVIRT_TIME_ACCOUNTING=y"
 
 
 @dataclass(frozen=True)
@@ -111,19 +122,6 @@ def _stat(pid: int) -> list[str]:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
         return []
-
-
-CpuTicks = tuple[int, int, int, int, int]
-"""user, system, interrupts, idle, steal."""
-ROUNDS, ROUND_S = 400, 0.001
-"""Rounds are short, so that other programs leave some of them alone."""
-PACKET = bytes(1_024)
-RESOURCES = ("cpu", "memory", "io")
-"""Of which the kernel counts the pressure."""
-SURELY_MISSING = 0.05
-"""Share of a round missing from our CPU time, although we were busy all the time, that surely isn't
-noise."""
-BUILT_WITH = b"CONFIG_PARAVIRT_TIME_ACCOUNTING=y"
 
 
 @dataclass(frozen=True)

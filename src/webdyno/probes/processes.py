@@ -28,6 +28,36 @@ MINOR_FAULTS, MAJOR_FAULTS = 7, 9
 MOST_PROCESSES = 8
 """Most processes of a service that are checked: reading hundreds would interfere with what is
 measured."""
+MOST_THREADS = 32
+"""Of each process, of which there are as many as others look at."""
+Meaning = Literal["lock", "file lock", "read", "poll", "disk", "pause"]
+_X86: dict[Meaning, tuple[int, ...]] = {
+    "lock": (202,),  # futex
+    "file lock": (73, 65, 220),  # flock, semop, semtimedop
+    "read": (0, 19, 45, 47, 42),  # read, readv, recvfrom, recvmsg, connect
+    "poll": (7, 271),  # poll, ppoll
+    "disk": (74, 75, 17, 18, 26),  # fsync, fdatasync, pread64, pwrite64, msync
+    "pause": (35, 230),  # nanosleep, clock_nanosleep
+}
+_VARIANT: dict[Meaning, tuple[int, ...]] = {
+    "lock": (98,),
+    "file lock": (32, 193, 192),
+    "read": (63, 65, 207, 212, 203),
+    "poll": (73,),
+    "disk": (82, 83, 67, 68, 227),
+    "pause": (101, 115),
+}
+CALLS: dict[int, Meaning] = {
+    number: meaning
+    for meaning, numbers in {"x86_64": _X86, "aarch64": _VARIANT}.get(
+        platform.machine(), {}
+    ).items()
+    for number in numbers
+}
+"""System calls in which a thread waits, by their number on this machine."""
+_ESTABLISHED, _LISTENING, _CONNECTED = "01", "0A", "03"
+_FD_BYTES, _FEW = 4, 4
+"""Of a `struct pollfd`; so many descriptors are waited for by who has asked one backend."""
 
 
 def service_use(scene: Scene) -> Generator[None, None, dict[str, ServiceUse]]:
@@ -233,38 +263,6 @@ def stopped_time(scene: Scene) -> Generator[None, None, StoppedUse]:
     scene.sampler.add(look)
     yield
     return StoppedUse(client_s=client_s, servers_s=servers_s)
-
-
-MOST_THREADS = 32
-"""Of each process, of which there are as many as others look at."""
-Meaning = Literal["lock", "file lock", "read", "poll", "disk", "pause"]
-_X86: dict[Meaning, tuple[int, ...]] = {
-    "lock": (202,),  # futex
-    "file lock": (73, 65, 220),  # flock, semop, semtimedop
-    "read": (0, 19, 45, 47, 42),  # read, readv, recvfrom, recvmsg, connect
-    "poll": (7, 271),  # poll, ppoll
-    "disk": (74, 75, 17, 18, 26),  # fsync, fdatasync, pread64, pwrite64, msync
-    "pause": (35, 230),  # nanosleep, clock_nanosleep
-}
-_VARIANT: dict[Meaning, tuple[int, ...]] = {
-    "lock": (98,),
-    "file lock": (32, 193, 192),
-    "read": (63, 65, 207, 212, 203),
-    "poll": (73,),
-    "disk": (82, 83, 67, 68, 227),
-    "pause": (101, 115),
-}
-CALLS: dict[int, Meaning] = {
-    number: meaning
-    for meaning, numbers in {"x86_64": _X86, "aarch64": _VARIANT}.get(
-        platform.machine(), {}
-    ).items()
-    for number in numbers
-}
-"""System calls in which a thread waits, by their number on this machine."""
-_ESTABLISHED, _LISTENING, _CONNECTED = "01", "0A", "03"
-_FD_BYTES, _FEW = 4, 4
-"""Of a `struct pollfd`; so many descriptors are waited for by who has asked one backend."""
 
 
 class _Waiting(NamedTuple):

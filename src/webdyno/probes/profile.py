@@ -45,6 +45,31 @@ READ_WITHIN_S, LOOK_S = 60.0, 0.05
 ALL_CALLS = "raw_syscalls:sys_enter"
 OTHER_CALLS = "others"
 ENTERED_CALL = re.compile(r"\bsyscalls:sys_enter_(\w+)")
+SYSTEM_CALLS = {"x86_64": 298, "aarch64": 241, "riscv64": 241, "ppc64le": 319, "s390x": 331}
+"""Number of perf_event_open by machine (arch/*/kernel/syscalls/syscall.tbl of Linux)."""
+ATTRIBUTES = "IIQQQQQ"
+ATTRIBUTES_BYTES = 64
+"""The first version of perf_event_attr, which every kernel takes."""
+WITH_TIMES = 1 | 2
+"""PERF_FORMAT_TOTAL_TIME_ENABLED and _RUNNING: events take turns where counters are few."""
+INHERIT, EXCLUDE_KERNEL, EXCLUDE_HYPERVISOR = 1 << 1, 1 << 5, 1 << 6
+"""Bits of perf_event_attr after read_format."""
+ANY_CPU, NO_EVENT_GROUP = -1, -1
+CLOSED_BY_EXEC = 1 << 3
+"""PERF_FLAG_FD_CLOEXEC."""
+PARANOID = Path("/proc/sys/kernel/perf_event_paranoid")
+PARANOID_ALLOWS = 2
+"""With more, some distributions' kernels let only root count."""
+NO_COUNTERS = "this machine has no counters"
+NO_RIGHTS = "the system doesn't allow it, such as a container's profile, or its servers' user"
+NO_PROCESSES = "none of its servers' processes is here"
+NEVER_AT_REST = "its servers keep starting threads"
+ATTEMPTS = 5
+"""Looks at a variant's threads, until none was started in the course of one."""
+AT_WORK = 0.999
+"""Share of the time in which a counter has to have counted. Less is refused: what was executed in
+the rest isn't known, as the kernel's watchdog or another program had the counter."""
+_libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Perf:
@@ -219,33 +244,6 @@ def counts_of(lines: Iterable[str]) -> dict[str, int]:
     }
     rest = counted[ALL_CALLS] - sum(named.values())
     return named | ({OTHER_CALLS: rest} if rest > 0 else {})
-
-
-SYSTEM_CALLS = {"x86_64": 298, "aarch64": 241, "riscv64": 241, "ppc64le": 319, "s390x": 331}
-"""Number of perf_event_open by machine (arch/*/kernel/syscalls/syscall.tbl of Linux)."""
-ATTRIBUTES = "IIQQQQQ"
-ATTRIBUTES_BYTES = 64
-"""The first version of perf_event_attr, which every kernel takes."""
-WITH_TIMES = 1 | 2
-"""PERF_FORMAT_TOTAL_TIME_ENABLED and _RUNNING: events take turns where counters are few."""
-INHERIT, EXCLUDE_KERNEL, EXCLUDE_HYPERVISOR = 1 << 1, 1 << 5, 1 << 6
-"""Bits of perf_event_attr after read_format."""
-ANY_CPU, NO_EVENT_GROUP = -1, -1
-CLOSED_BY_EXEC = 1 << 3
-"""PERF_FLAG_FD_CLOEXEC."""
-PARANOID = Path("/proc/sys/kernel/perf_event_paranoid")
-PARANOID_ALLOWS = 2
-"""With more, some distributions' kernels let only root count."""
-NO_COUNTERS = "this machine has no counters"
-NO_RIGHTS = "the system doesn't allow it, such as a container's profile, or its servers' user"
-NO_PROCESSES = "none of its servers' processes is here"
-NEVER_AT_REST = "its servers keep starting threads"
-ATTEMPTS = 5
-"""Looks at a variant's threads, until none was started in the course of one."""
-AT_WORK = 0.999
-"""Share of the time in which a counter has to have counted. Less is refused: what was executed in
-the rest isn't known, as the kernel's watchdog or another program had the counter."""
-_libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Event(NamedTuple):

@@ -17,6 +17,10 @@ Look = Callable[[float], None]
 """Called with the seconds since the sampler's start."""
 Part = Model | Mapping[str, object] | float | None
 """What a probe says of a slot: a model of `core/readings.py`, or any figures by their names."""
+PROC = Path("/proc")
+USUAL_FILE_BYTES = 1 << 16
+STOPPED = (b"T", b"t")
+"""By a signal, and by a debugger: proc(5), /proc/PID/stat."""
 
 
 class Sampler:
@@ -70,10 +74,6 @@ Probe = Callable[[Scene], Generator[None, None, Part]]
 has happened in between; None where that isn't known."""
 
 
-PROC = Path("/proc")
-USUAL_FILE_BYTES = 1 << 16
-
-
 def read_quickly(path: str) -> bytes:
     """Read a file of /proc that is small as a rule; three times as quick as with a file object."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -99,10 +99,6 @@ def counters(text: str, protocol: str) -> dict[str, int]:
         line.split()[1:] for line in text.splitlines() if line.startswith(f"{protocol}:")
     )
     return {name: int(value) for name, value in zip(names, values, strict=True)}
-
-
-STOPPED = (b"T", b"t")
-"""By a signal, and by a debugger: proc(5), /proc/PID/stat."""
 
 
 def is_stopped(pid: int) -> bool:

@@ -43,6 +43,36 @@ LIBRARIES = re.compile(
     r"|<?(?:&?(?:mut )?)?(?:std|core|alloc|__gnu_cxx)::"
     r")"
 )
+SAMPLED_HZ = 997
+"""A prime number, so as not to keep step with what a server does at a beat."""
+MOST_FUNCTIONS = 300
+"""In a slot: the others have one sample each, or two."""
+OTHER_FUNCTIONS = "other functions"
+OFFSET = re.compile(r"\+0x[0-9a-f]+$")
+IDLE = re.compile(r"^(swapper|perf|perf-exec)$")
+SYSTEM_CALL = re.compile(r"^_*(?:x64|se|ia32|do|arm64)?_*sys_(\w+)$")
+CALLS = {
+    "accepting": {"accept", "accept4", "socket", "shutdown", "close", "connect", "getsockname"},
+    "receiving": {"read", "readv", "recvfrom", "recvmsg", "recvmmsg", "pread64"},
+    "sending": {
+        *("write", "writev", "sendto", "sendmsg", "sendfile64", "sendfile", "sendmmsg"),
+        "setsockopt",
+    },
+    "files": {
+        *("open", "openat", "newfstatat", "newfstat", "stat", "lstat", "statx", "fstat", "access"),
+        *("getdents64", "lseek", "readlink", "faccessat", "getcwd", "fcntl", "unlink"),
+    },
+    "waiting for events": {
+        *("epoll_wait", "epoll_ctl", "epoll_pwait", "poll", "ppoll", "select", "pselect6"),
+        *("nanosleep", "clock_nanosleep", "futex", "sched_yield", "restart_syscall"),
+    },
+    "memory": {"mmap", "munmap", "brk", "madvise", "mprotect", "mremap"},
+}
+OF_CALL = {call: what for what, calls in CALLS.items() for call in calls}
+RECEIVING_SIDE = "the network's receiving side"
+NETWORK = {"net_rx_action", "__napi_poll", "process_backlog"}
+FAULT = {"asm_exc_page_fault", "exc_page_fault", "do_user_addr_fault"}
+KERNEL = {"[kernel.kallsyms]", "[kernel]", "[guest.kernel.kallsyms]", "[vdso]"}
 
 
 class Function(NamedTuple):
@@ -97,38 +127,6 @@ def _inside(path: str, folders: tuple[str, ...]) -> str | None:
 def _label(name: str, file: str) -> str:
     whole = f"{name} ({file})" if file else name
     return whole if len(whole) <= MOST_LETTERS else f"{whole[: MOST_LETTERS - 1]}…"
-
-
-SAMPLED_HZ = 997
-"""A prime number, so as not to keep step with what a server does at a beat."""
-MOST_FUNCTIONS = 300
-"""In a slot: the others have one sample each, or two."""
-OTHER_FUNCTIONS = "other functions"
-OFFSET = re.compile(r"\+0x[0-9a-f]+$")
-IDLE = re.compile(r"^(swapper|perf|perf-exec)$")
-SYSTEM_CALL = re.compile(r"^_*(?:x64|se|ia32|do|arm64)?_*sys_(\w+)$")
-CALLS = {
-    "accepting": {"accept", "accept4", "socket", "shutdown", "close", "connect", "getsockname"},
-    "receiving": {"read", "readv", "recvfrom", "recvmsg", "recvmmsg", "pread64"},
-    "sending": {
-        *("write", "writev", "sendto", "sendmsg", "sendfile64", "sendfile", "sendmmsg"),
-        "setsockopt",
-    },
-    "files": {
-        *("open", "openat", "newfstatat", "newfstat", "stat", "lstat", "statx", "fstat", "access"),
-        *("getdents64", "lseek", "readlink", "faccessat", "getcwd", "fcntl", "unlink"),
-    },
-    "waiting for events": {
-        *("epoll_wait", "epoll_ctl", "epoll_pwait", "poll", "ppoll", "select", "pselect6"),
-        *("nanosleep", "clock_nanosleep", "futex", "sched_yield", "restart_syscall"),
-    },
-    "memory": {"mmap", "munmap", "brk", "madvise", "mprotect", "mremap"},
-}
-OF_CALL = {call: what for what, calls in CALLS.items() for call in calls}
-RECEIVING_SIDE = "the network's receiving side"
-NETWORK = {"net_rx_action", "__napi_poll", "process_backlog"}
-FAULT = {"asm_exc_page_fault", "exc_page_fault", "do_user_addr_fault"}
-KERNEL = {"[kernel.kallsyms]", "[kernel]", "[guest.kernel.kallsyms]", "[vdso]"}
 
 
 class Frame(NamedTuple):

@@ -37,6 +37,11 @@ FASTCGI_HEADER = struct.Struct(">BBHHBx")
 """Version, type, request, bytes of content, bytes of padding (FastCGI specification, 3.3)."""
 FASTCGI_RESPONDER = struct.pack(">HB5x", 1, 0)
 """The body of a request's beginning: role 1, close the connection afterwards."""
+COUNTS_WITHIN_S = 5.0
+MOST_STATEMENTS = 10
+"""That are kept of a slot, of the most frequent and of those that took longest."""
+MOST_TABLES = 5
+WRITES = ("INSERT", "UPDATE", "DELETE", "MERGE", "REPLACE")
 
 
 @dataclass(frozen=True)
@@ -297,13 +302,6 @@ def _exchange(
             if len(response) > LARGEST_RESPONSE_BYTES:
                 raise ValueError("no status is as long as that")
     return response
-
-
-COUNTS_WITHIN_S = 5.0
-MOST_STATEMENTS = 10
-"""That are kept of a slot, of the most frequent and of those that took longest."""
-MOST_TABLES = 5
-WRITES = ("INSERT", "UPDATE", "DELETE", "MERGE", "REPLACE")
 
 
 class StatementCounts(NamedTuple):

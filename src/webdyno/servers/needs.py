@@ -58,6 +58,17 @@ apt-get install -y -qq --no-install-recommends -o DPkg::Lock::Timeout=600 -- "$@
 """
 """Run by a shell as root; arguments are packages."""
 SHOWN_LINES = 15
+FORMAT = 1
+"""Of a kept program; those of another format are made again."""
+FILES, SCRATCH, THEIRS, LOG = "files", "scratch", "theirs", "build.log"
+SYSTEM_CACHE = Path("/var/cache")
+REGISTRIES = (
+    *("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR"),
+    *("NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE", "CARGO_HTTP_CAINFO", "BUNDLE_MIRROR__ALL"),
+    *("PIP_CERT", "PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "UV_DEFAULT_INDEX", "UV_INDEX_URL"),
+    *("NPM_CONFIG_REGISTRY", "NPM_CONFIG_CAFILE", "GOPROXY", "GOSUMDB", "GONOSUMDB"),
+)
+"""Variables that say how this machine reaches registries, in capitals; so do small letters."""
 
 
 def needs_of(role: Role) -> dict[str, Need]:
@@ -174,19 +185,6 @@ def install_packages(names: Sequence[str], ask: Callable[[str], bool], and_more:
     if done.returncode:
         end = last_lines(done.stdout + done.stderr, SHOWN_LINES)
         raise OperationError(f"apt-get could not install {wanted}:\n{end}")
-
-
-FORMAT = 1
-"""Of a kept program; those of another format are made again."""
-FILES, SCRATCH, THEIRS, LOG = "files", "scratch", "theirs", "build.log"
-SYSTEM_CACHE = Path("/var/cache")
-REGISTRIES = (
-    *("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR"),
-    *("NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE", "CARGO_HTTP_CAINFO", "BUNDLE_MIRROR__ALL"),
-    *("PIP_CERT", "PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "UV_DEFAULT_INDEX", "UV_INDEX_URL"),
-    *("NPM_CONFIG_REGISTRY", "NPM_CONFIG_CAFILE", "GOPROXY", "GOSUMDB", "GONOSUMDB"),
-)
-"""Variables that say how this machine reaches registries, in capitals; so do small letters."""
 
 
 def built_program(service: Service) -> Path | None:

@@ -37,6 +37,61 @@ MOST_SAID_BYTES = 1 << 20
 
 _numbers = itertools.count()
 _versions: dict[tuple[str, ...], str] = {}
+PACKAGE = "NAME"
+LOCK_FILES = {
+    "requirements.txt": r"(?mi)^NAME(?:\[[^\]]*\])?==([^\s;\\]+)",
+    "uv.lock": r'(?m)^name = "NAME"\nversion = "([^"]+)"',
+    "Cargo.lock": r'(?m)^name = "NAME"\nversion = "([^"]+)"',
+    "go.mod": r"(?m)^(?:require)?\s*NAME v(\S+)",
+    "package-lock.json": r'"node_modules/NAME": \{\s*"version": "([^"]+)"',
+    "Gemfile.lock": r"(?m)^ {4}NAME \(([^)]+)\)",
+    "composer.lock": r'"name": "NAME",\s*"version": "v?([^"]+)"',
+    "pom.xml": r"<artifactId>NAME</artifactId>\s*<version>([^<]+)</version>",
+}
+"""By name: where such a file has the version of a package."""
+PATTERN_WITHIN_S = 5.0
+UNKNOWN_VERSION = "unknown"
+READ_BYTES = 32_768
+CUT = "…\n".encode()
+"""How much is read of a log's beginning, and of its end."""
+SHOWN_LINES, FIRST_LINES = 15, 3
+"""How many different lines are shown, and how many of them from the beginning, which says why."""
+MOST_LETTERS = 400
+LIMITING = re.compile(r"limiting (requests|connections)\b")
+"""What limit_req and limit_conn write."""
+EXHAUSTED = re.compile(
+    r"too many open files|EMFILE|ENFILE|assign requested address|EADDRNOTAVAIL|out of memory|ENOMEM"
+    r"|cannot allocate memory|no space left|ENOSPC|connections are not enough|resource temporarily",
+    re.IGNORECASE,
+)
+"""What servers and the C library say when a resource is exhausted."""
+UNLIKE = re.compile(r'(?<="err_id":")\w+|0x[0-9a-fA-F]+|[0-9]+')
+"""What differs in lines that say the same: times, numbers, and Caddy's names of errors."""
+IN_USE = "address already in use"
+"""The words of the C library, and of node."""
+_PORT = re.compile(r"""(?:[:\]]|\bport |['"], )(\d{2,5})\b""")
+LEAST_PORT = 80
+"""Smaller numbers in a log are parts of a time or numbers of lines."""
+UNKNOWN_WORDS = (
+    r"unknown directive|Invalid command|unrecognized|unknown keyword|unknown optional|"
+    r"unknown (option|parameter)|Cannot load"
+)
+UNKNOWN_NAMES = r"host not found|could not resolve|DNS lookup failure"
+NO_ROOT = r"DocumentRoot '.*' is not a directory|document-root is not set"
+NOTHING_MORE = re.compile(
+    r"configuration file \S+ test failed|Error\(s\) found in|errors found in configuration|"
+    r"haproxy version is|path to executable is"
+)
+"""Words about the moved file as a whole, which say users nothing."""
+FIXES = {
+    UNKNOWN_WORDS: "this server is {program}: other versions and modules know other words. Install "
+    "the module, take the line out, or measure the image that has it (image:NAME)",
+    UNKNOWN_NAMES: "each name has to be known on this machine: say what answers in its place "
+    "(--backend NAME=cmd:'COMMAND'), or measure it together with the containers it names "
+    "(image:compose.yaml#SERVICE)",
+    NO_ROOT: "name a folder with pages by --root DIR",
+}
+"""What to do, by what the server said."""
 
 
 class CommandError(Exception):
@@ -101,20 +156,6 @@ def _run(
     return code, said
 
 
-PACKAGE = "NAME"
-LOCK_FILES = {
-    "requirements.txt": r"(?mi)^NAME(?:\[[^\]]*\])?==([^\s;\\]+)",
-    "uv.lock": r'(?m)^name = "NAME"\nversion = "([^"]+)"',
-    "Cargo.lock": r'(?m)^name = "NAME"\nversion = "([^"]+)"',
-    "go.mod": r"(?m)^(?:require)?\s*NAME v(\S+)",
-    "package-lock.json": r'"node_modules/NAME": \{\s*"version": "([^"]+)"',
-    "Gemfile.lock": r"(?m)^ {4}NAME \(([^)]+)\)",
-    "composer.lock": r'"name": "NAME",\s*"version": "v?([^"]+)"',
-    "pom.xml": r"<artifactId>NAME</artifactId>\s*<version>([^<]+)</version>",
-}
-"""By name: where such a file has the version of a package."""
-
-
 def locked_versions(service: Service, settings: Mapping[str, SettingValue]) -> Mapping[str, str]:
     """Return the versions of a service's packages, by name; none where it has nothing to build.
 
@@ -155,10 +196,6 @@ def _packages(
             yield package.name
 
 
-PATTERN_WITHIN_S = 5.0
-UNKNOWN = "unknown"
-
-
 def version_of(
     service: Service,
     settings: Mapping[str, SettingValue],
@@ -178,7 +215,7 @@ def version_of(
         case None if locked:
             main, said = locked.pop(next(iter(locked))), ""
         case known:
-            main, said = known or UNKNOWN, ""
+            main, said = known or UNKNOWN_VERSION, ""
     modules = {
         name: _ask(service, how, filled["modules"][name], testbed, workspace)
         for name, how in service.modules.items()
@@ -204,50 +241,7 @@ def _ask(
         match = regex.search(version.pattern, said, timeout=PATTERN_WITHIN_S)
     except TimeoutError:
         raise UserError(f"{service.where}: pattern {version.pattern!r} takes for ever") from None
-    return (match[1] if match and match[1] else UNKNOWN), said
-
-
-READ_BYTES = 32_768
-CUT = "…\n".encode()
-"""How much is read of a log's beginning, and of its end."""
-SHOWN_LINES, FIRST_LINES = 15, 3
-"""How many different lines are shown, and how many of them from the beginning, which says why."""
-MOST_LETTERS = 400
-LIMITING = re.compile(r"limiting (requests|connections)\b")
-"""What limit_req and limit_conn write."""
-EXHAUSTED = re.compile(
-    r"too many open files|EMFILE|ENFILE|assign requested address|EADDRNOTAVAIL|out of memory|ENOMEM"
-    r"|cannot allocate memory|no space left|ENOSPC|connections are not enough|resource temporarily",
-    re.IGNORECASE,
-)
-"""What servers and the C library say when a resource is exhausted."""
-UNLIKE = re.compile(r'(?<="err_id":")\w+|0x[0-9a-fA-F]+|[0-9]+')
-"""What differs in lines that say the same: times, numbers, and Caddy's names of errors."""
-IN_USE = "address already in use"
-"""The words of the C library, and of node."""
-_PORT = re.compile(r"""(?:[:\]]|\bport |['"], )(\d{2,5})\b""")
-LEAST_PORT = 80
-"""Smaller numbers in a log are parts of a time or numbers of lines."""
-UNKNOWN_WORDS = (
-    r"unknown directive|Invalid command|unrecognized|unknown keyword|unknown optional|"
-    r"unknown (option|parameter)|Cannot load"
-)
-UNKNOWN_NAMES = r"host not found|could not resolve|DNS lookup failure"
-NO_ROOT = r"DocumentRoot '.*' is not a directory|document-root is not set"
-NOTHING_MORE = re.compile(
-    r"configuration file \S+ test failed|Error\(s\) found in|errors found in configuration|"
-    r"haproxy version is|path to executable is"
-)
-"""Words about the moved file as a whole, which say users nothing."""
-FIXES = {
-    UNKNOWN_WORDS: "this server is {program}: other versions and modules know other words. Install "
-    "the module, take the line out, or measure the image that has it (image:NAME)",
-    UNKNOWN_NAMES: "each name has to be known on this machine: say what answers in its place "
-    "(--backend NAME=cmd:'COMMAND'), or measure it together with the containers it names "
-    "(image:compose.yaml#SERVICE)",
-    NO_ROOT: "name a folder with pages by --root DIR",
-}
-"""What to do, by what the server said."""
+    return (match[1] if match and match[1] else UNKNOWN_VERSION), said
 
 
 def shown_lines(log: Path) -> list[str]:

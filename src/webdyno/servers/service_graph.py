@@ -21,6 +21,29 @@ from webdyno.core.stack import RoleDefinition, Site, Stack
 from webdyno.core.testbed import OWN_NETWORKS
 from webdyno.host.children import must, run_program
 
+WITHOUT_PASSWORD = {"fastcgi": "run PHP"}
+"""What clients of a protocol may do as the servers' user, since it knows no password."""
+SECURE = frozenset({"https", "h2"})
+"""Protocols that are spoken over TLS."""
+_KEYS: dict[str, tuple[str, ...]] = {
+    "ec": ("ec", "-pkeyopt", "ec_paramgen_curve:P-256"),
+    "rsa": ("rsa:2048",),
+}
+CERTIFICATE_DAYS = 30
+CERTIFICATE_WITHIN_S = 60.0
+INSTALL_OPENSSL = (
+    "TLS needs a certificate, which the program openssl makes; on Debian: apt-get install openssl"
+)
+HOST = "127.0.0.1"
+LOWEST_PORT = 10_240
+MOST_PORTS = 1000
+"""Ports are drawn from at least so many, even where outgoing connections leave fewer."""
+PORT_TRIES = 200
+NETWORK_FROM = 16
+"""Addresses before this one belong to the testbed that has a network of its own."""
+NewSocket = Callable[[], socket.socket]
+"""Makes a TCP socket; on some testbeds in another network namespace than ours."""
+
 
 @dataclass(frozen=True)
 class Role:
@@ -149,10 +172,6 @@ def _start_order(stack: Stack) -> list[str]:
         raise UserError(f"stack {stack.name}: services link in a circle: {circle}") from None
 
 
-WITHOUT_PASSWORD = {"fastcgi": "run PHP"}
-"""What clients of a protocol may do as the servers' user, since it knows no password."""
-
-
 def refuse_open_port(role: Role, stack: Stack, *, is_private: bool) -> None:
     """Raise UserError where any account of this machine could have the servers' user run code.
 
@@ -196,20 +215,6 @@ def on_ports(roles: Sequence[Role], placement: Placement) -> list[Role]:
     ]
 
 
-SECURE = frozenset({"https", "h2"})
-"""Protocols that are spoken over TLS."""
-
-_KEYS: dict[str, tuple[str, ...]] = {
-    "ec": ("ec", "-pkeyopt", "ec_paramgen_curve:P-256"),
-    "rsa": ("rsa:2048",),
-}
-DAYS = 30
-WITHIN_S = 60.0
-INSTALL = (
-    "TLS needs a certificate, which the program openssl makes; on Debian: apt-get install openssl"
-)
-
-
 class Certificate(NamedTuple):
     """A certificate with its key, as PEM."""
 
@@ -224,24 +229,12 @@ def certificate(host: str, kind: str) -> Certificate:
         files = Certificate(f"{folder}/certificate.pem", f"{folder}/key.pem")
         words = [
             *("openssl", "req", "-x509", "-nodes", "-newkey", *_KEYS[kind]),
-            *("-keyout", files.key, "-out", files.certificate, "-days", str(DAYS)),
+            *("-keyout", files.key, "-out", files.certificate, "-days", str(CERTIFICATE_DAYS)),
             *("-subj", f"/CN={host}", "-addext", f"subjectAltName=IP:{host}"),
         ]
-        made = run_program(words, within_s=WITHIN_S, install=INSTALL)
+        made = run_program(words, within_s=CERTIFICATE_WITHIN_S, install=INSTALL_OPENSSL)
         must(made, "openssl couldn't make a certificate")
         return Certificate(Path(files.certificate).read_text(), Path(files.key).read_text())
-
-
-HOST = "127.0.0.1"
-LOWEST = 10_240
-MOST_PORTS = 1000
-"""Ports are drawn from at least so many, even where outgoing connections leave fewer."""
-TRIES = 200
-NETWORK_FROM = 16
-"""Addresses before this one belong to the testbed that has a network of its own."""
-
-NewSocket = Callable[[], socket.socket]
-"""Makes a TCP socket; on some testbeds in another network namespace than ours."""
 
 
 def free_port(
@@ -254,12 +247,12 @@ def free_port(
     by the load's own connections between now and the server's start. It is drawn at random, so that
     stacks which start at the same time don't meet.
     """
-    highest = max(LOWEST + MOST_PORTS, _first_local_port()) - 1
-    for _ in range(TRIES):
-        port = random.SystemRandom().randint(LOWEST, highest)
+    highest = max(LOWEST_PORT + MOST_PORTS, _first_local_port()) - 1
+    for _ in range(PORT_TRIES):
+        port = random.SystemRandom().randint(LOWEST_PORT, highest)
         if port not in taken and _can_listen(port, new_socket, host) is None:
             return port
-    raise OperationError(f"found no free port on {host} between {LOWEST} and {highest}")
+    raise OperationError(f"found no free port on {host} between {LOWEST_PORT} and {highest}")
 
 
 def tcp(host: str, new_socket: NewSocket = socket.socket) -> socket.socket:
