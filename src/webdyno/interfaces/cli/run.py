@@ -200,10 +200,8 @@ def _announce_time(planned: Sequence["Plan"], budget_s: float) -> None:
     need_s = sum(plan.need_s for plan in planned)
     if not planned:
         return
-    takes = (
-        f"{count(len(planned), 'experiment')}: at the levels that claims name they take about "
-        f"{duration(need_s)}"
-    )
+    takes = f"{count(len(planned), 'experiment')}: at the levels that claims name they take "
+    takes += f"about {duration(need_s)}"
     budget = duration(budget_s)
     if need_s > budget_s:
         would_do = f"--time {typed_duration(need_s)} would do"

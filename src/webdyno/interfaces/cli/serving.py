@@ -117,6 +117,7 @@ def up(
     agree_to_catalogues([wanted], [served], caller)
     provide([wanted], [served], [], caller)
     console, testbed = plain_console(), Testbed().vouching_for(vouched)
+    show = partial(console.print, markup=False, soft_wrap=True)
     with (
         Workspace() as scratch,
         open_stack(
@@ -131,26 +132,21 @@ def up(
         ) as running,
     ):
         try:
-            here = f"{called} is up at {running.url}"
             if not wanted.is_own:
-                here = (
-                    f"{name or asked_for} serves {served.name} at {running.url}{served.ready_path}"
-                )
-            console.print(here, markup=False, soft_wrap=True)
-            if wanted.is_own and (more := running.services()[wanted.front].listens_as_well()):
-                what = (
-                    f"  it listens on {' and '.join(more)} as well, which isn't measured: a proxy "
-                    "in front of it has to listen on $PORT itself"
-                )
-                console.print(what, markup=False, soft_wrap=True)
+                show(f"{called} serves {served.name} at {running.url}{served.ready_path}")
+            else:
+                show(f"{called} is up at {running.url}")
+                if more := running.services()[wanted.front].listens_as_well():
+                    show(
+                        f"  it listens on {' and '.join(more)} as well, which isn't measured: a "
+                        "proxy in front of it has to listen on $PORT itself"
+                    )
             if wanted.protocol == "http" and (wanted.is_own or path):
                 gets = [request for request in asked if request.method == "GET"][:MOST_ASKED]
                 for response in ask_all(running.url, gets, clients, testbed.client_entry()):
-                    console.print(f"  {_response_words(response)}", markup=False, soft_wrap=True)
-            console.print(
-                f"configuration and logs: {scratch.path}/kept (removed at the end)", style="dim"
-            )
-            console.print("Ctrl-C ends it.", style="dim")
+                    show(f"  {_response_words(response)}")
+            kept = f"configuration and logs: {scratch.path}/kept (removed at the end)"
+            console.print(f"{kept}\nCtrl-C ends it.", style="dim")
             while True:
                 time.sleep(GLANCE_S)
                 running.check_alive()
