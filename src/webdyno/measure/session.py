@@ -2,8 +2,9 @@
 
 import logging
 import random
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import version
@@ -210,6 +211,46 @@ def _calibrations(head: RunHead, experiment: Experiment) -> dict[str, Calibratio
     return {variant: known[testbed] for variant, testbed in testbeds.items()}
 
 
+@dataclass
+class _Recovery:
+    """Failures after which a round is begun again, some of them only so often in a row."""
+
+    backend: Backend
+    generator_failed: bool = False
+    cuts: int = 0
+
+    def forget(self) -> None:
+        self.generator_failed, self.cuts = False, 0
+
+    @contextmanager
+    def covering(self, point: RunningPoint, number: int) -> Iterator[None]:
+        """Report a failure inside that the run survives; raise any other."""
+        known_to_fail, again = point.failed_variants, f"round {number} is begun again"
+        try:
+            yield
+        except GeneratorError as failure:
+            if self.generator_failed:
+                raise
+            self.generator_failed = True
+            point.progress.notice(f"{failure}; {again}")
+        except HostLost as lost:
+            point.keep_incident(number, None, lost)
+            adjusted = self.backend.recovers(lost)
+            if adjusted is None:
+                raise
+            point.progress.notice(f"{lost}; {adjusted}; {again}")
+        except LinkCut as cut:
+            self.cuts += 1
+            point.keep_incident(number, None, cut)
+            if self.cuts > MOST_CUTS:
+                raise
+            point.progress.notice(f"{cut}; {again}")
+        except OperationError as error:
+            if not point.goes_on_without(point.failed_variants - known_to_fail):
+                raise
+            point.progress.notice(f"{error}\nthe run continues without it")
+
+
 def _take_turns(points: Sequence[RunningPoint], seed: int | None, backend: Backend = LOCAL) -> None:
     """Let the points take turns, a round each, until none needs another one.
 
@@ -217,52 +258,28 @@ def _take_turns(points: Sequence[RunningPoint], seed: int | None, backend: Backe
     """
     turn = -1 if any(map(is_before_look, points)) else 0  # the first one only looks
     any_round = any(point.finished_rounds for point in points)
-    generator_failed, cuts = False, 0
-    looked_at, outlook = set[int](), None
+    recovery, looked_at, outlook = _Recovery(backend), set[int](), None
     while going := [point for point in points if not point.stops()]:
         if _settled_elsewhere(points, going):
             return
         turn += 1
         for point in Random(f"{seed}/round {turn}").sample(going, len(going)):
-            number, known_to_fail = point.finished_rounds + 1, point.failed_variants
-            began_s = point.used_s
-            with point.watch:
-                try:
-                    if is_before_look(point) and point.number not in looked_at:
-                        looked_at.add(point.number)
-                        look_first(point)
-                        continue  # what can't be compared is known of all of them before any round
-                    if not point.has_stopped:
-                        run_pilots(point)
-                    if point.has_stopped or point.left_s <= 0:
-                        continue
-                    began_s = point.used_s
-                    run_round(point, number)
-                    hide_in_files(round_path(point.folder.path, point.number, number))
-                    point.adjust()
-                    _look_at_doubtful(point)
-                    generator_failed, cuts = False, 0
-                except GeneratorError as failure:
-                    if generator_failed:
-                        raise
-                    generator_failed = True
-                    point.progress.notice(f"{failure}; round {number} is begun again")
-                except HostLost as lost:
-                    point.keep_incident(number, None, lost)
-                    adjusted = backend.recovers(lost)
-                    if adjusted is None:
-                        raise
-                    point.progress.notice(f"{lost}; {adjusted}; round {number} is begun again")
-                except LinkCut as cut:
-                    cuts += 1
-                    point.keep_incident(number, None, cut)
-                    if cuts > MOST_CUTS:
-                        raise
-                    point.progress.notice(f"{cut}; round {number} is begun again")
-                except OperationError as error:
-                    if not point.goes_on_without(point.failed_variants - known_to_fail):
-                        raise
-                    point.progress.notice(f"{error}\nthe run continues without it")
+            number, began_s = point.finished_rounds + 1, point.used_s
+            with point.watch, recovery.covering(point, number):
+                if is_before_look(point) and point.number not in looked_at:
+                    looked_at.add(point.number)
+                    look_first(point)
+                    continue  # what can't be compared is known of all of them before any round
+                if not point.has_stopped:
+                    run_pilots(point)
+                if point.has_stopped or point.left_s <= 0:
+                    continue
+                began_s = point.used_s
+                run_round(point, number)
+                hide_in_files(round_path(point.folder.path, point.number, number))
+                point.adjust()
+                _look_at_doubtful(point)
+                recovery.forget()
             took_s = point.used_s - began_s
             if outlook is None:
                 outlook = _report_outlook(points)
