@@ -15,7 +15,7 @@ from webdyno.core.looks import SlotSettings
 from webdyno.measure.backend import StartedVariant
 from webdyno.measure.planned import PlannedVariant, plan_variants
 from webdyno.measure.point import RunningPoint, rng_of
-from webdyno.measure.round import PlannedSlot, _rested, _slot_order, plan_slots, round_order
+from webdyno.measure.round import PlannedSlot, _slot_order, _wait_for_rest, plan_slots, round_order
 from webdyno.measure.variant import RunningRound
 
 VARIANTS = st.lists(st.text(min_size=1), min_size=1, max_size=6, unique=True)
@@ -159,8 +159,8 @@ def test_one_wait_for_rest_may_take_what_others_leave(
 ) -> None:
     servers = _Servers(works_s)
     monkeypatch.setattr("webdyno.measure.round.time.monotonic", lambda: servers.now_s)
-    assert _rested(cast("RunningRound", servers), 30.0) == left_s
+    assert _wait_for_rest(cast("RunningRound", servers), 30.0) == left_s
 
 
 def test_a_round_that_has_waited_long_enough_waits_no_more() -> None:
-    assert _rested(cast("RunningRound", None), 0.0) == 0.0
+    assert _wait_for_rest(cast("RunningRound", None), 0.0) == 0.0

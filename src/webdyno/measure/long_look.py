@@ -15,6 +15,7 @@ from typing import Literal
 from webdyno.comparison import question_of
 from webdyno.core.capacity import CapacitySettings, Trial, trial_of
 from webdyno.core.experiment import Experiment
+from webdyno.core.load_result import LoadResult
 from webdyno.core.looks import LookEnd, Stall
 from webdyno.core.records import LongLookRecord, SlotRecord, StopReason
 from webdyno.evidence.long_look import happened_in, look_at, seen_in
@@ -252,14 +253,7 @@ def record_of(
         window_s=window_s,
         responses=[window.completed for window in windows],
         failed=[window.failed for window in windows],
-        # The first window begins where the ramp-up ends, give or take a float's last digit.
-        client_pauses=[
-            Stall(
-                at_s=max(window.at_s - load.ramp_up_s, 0), length_s=window.length_s, cause="client"
-            )
-            for window in load.counted_windows
-            if window.stalled
-        ],
+        client_pauses=_client_pauses(load),
         samples=[
             sample.replace(at_s=sample.at_s - ramp_up_s)
             for sample in used.course
@@ -278,3 +272,12 @@ def with_failures(record: LongLookRecord, servers: ServersHost, logs: Path) -> L
     if not died and not any(record.failed):
         return record
     return record.replace(died=died, said=exhaustion_in(logs))
+
+
+def _client_pauses(load: LoadResult) -> list[Stall]:
+    return [
+        # The first window begins where the ramp-up ends, give or take a float's last digit.
+        Stall(at_s=max(window.at_s - load.ramp_up_s, 0), length_s=window.length_s, cause="client")
+        for window in load.counted_windows
+        if window.stalled
+    ]

@@ -196,17 +196,25 @@ def run_preflight(
 def _measure(
     running: RunningRound, slots: Sequence[PlannedSlot], times: SlotSettings, rng: Random
 ) -> None:
-    # One wait may take what others leave: a compiler that works on after a warm-up needs most of it
-    # at once. What servers do after all of it isn't left of their load.
     rest_s = min(times.rest_s * len(running.up), max(running.point.left_s, 0.0))
     for slot in slots:
-        if rest_s > 0.0:
-            began = time.monotonic()
-            rests = running.waits_for_rest(rest_s)
-            rest_s = rest_s - (time.monotonic() - began) if rests else 0.0
+        rest_s = _wait_for_rest(running, rest_s)
         order = _slot_order(running, slot, times, rng)
         running.measure(slot.position, slot.variant, slot.phase, order)
         time.sleep(slot.pause_s)
+
+
+def _wait_for_rest(running: RunningRound, most_s: float) -> float:
+    """Wait until all servers rest, and return how long they may take before later slots.
+
+    One wait may take what others leave: a compiler that works on after a warm-up needs most of it
+    at once. What servers do after `most_s` isn't left of their load.
+    """
+    if most_s <= 0.0:
+        return 0.0
+    began = time.monotonic()
+    rests = running.waits_for_rest(most_s)
+    return most_s - (time.monotonic() - began) if rests else 0.0
 
 
 def _slot_order(
