@@ -42,7 +42,6 @@ COLUMNS = (
 Field = str | int | float | None
 Line = dict[str, Field]
 
-
 AUTOBENCH_COLUMNS = (
     *("req_rate", "con_rate", "min_rep_rate", "avg_rep_rate", "max_rep_rate", "stddev_rep_rate"),
     *("resp_time", "net_io", "errors"),

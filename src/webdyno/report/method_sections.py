@@ -29,7 +29,6 @@ from webdyno.statistics.interval import intervals_of
 FEWEST_FOR_PREDICTION = 3
 METHODS = {"t": "Student's t on log ratios", "hodges-lehmann": "Hodges–Lehmann on log ratios"}
 
-
 LARGEST_FILE_BYTES = 256 * 1024
 MOST_LINES = 400
 AROUND = 2

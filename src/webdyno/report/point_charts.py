@@ -34,7 +34,6 @@ SHORT_RANGE = 20
 """Times of the shortest latency up to which an axis has more steps."""
 PERCENTILE = "'p' + format(100 * (1 - datum.value), '.8~g')"
 
-
 CEILING_SHOWN = 1.5
 """Beyond this many times the highest arrival rate, the ceiling's line would only flatten the
 chart."""

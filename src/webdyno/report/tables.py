@@ -35,8 +35,6 @@ MOST_COLUMNS = 2
 """Variants that have columns of their own; more of them have rows."""
 TAILS = {"latency_p50_us": "p95", "latency_p99_us": "p99.9"}
 """By metric: the percentile of all slots that stands below it."""
-
-
 FEWEST_BEYOND = 10
 """A percentile is known when at least so many responses lie beyond it."""
 BEYOND = {"p50": 0.5, "p90": 0.1, "p95": 0.05, "p99": 0.01, "p99.9": 0.001, "p99.99": 0.0001}

@@ -66,7 +66,6 @@ NO_NAMES = (
 )
 """What runtimes are called among functions that are known of them alone, and what that means."""
 
-
 MOST_IN_LINE, MOST_IN_TABLE = 3, 12
 """Functions that are shown, those first that grew most."""
 REPORTING = 0.01

@@ -35,7 +35,6 @@ if TYPE_CHECKING:  # it takes a second to import
     from optuna import Study
     from optuna.distributions import BaseDistribution
 
-
 Settings = Mapping[str, SettingValue]
 Space = Mapping[str, Setting]
 WIDE = 10
