@@ -92,7 +92,10 @@ def _drawn(block: doc.Block, width: int) -> Iterator[RenderableType]:
             )
             yield from (wrap_text(sentence, width, "bold") for sentence in block.sentences)
         case doc.Callout():
-            yield _inside(_callout(block, width - INDENT))
+            heading = (f"⚠ {block.name}", STYLES[block.tone]), (f"  {block.means}", "dim")
+            lines = [*block.lines, f"→ {block.fix}"]
+            wrapped = (wrap_text(line, width - INDENT) for line in lines)
+            yield _inside([Text.assemble(*heading), *wrapped])
         case doc.Paragraph():
             said = f"{block.label}: {block.text}" if block.label else block.text
             style = STYLES[block.tone] if block.tone else LOOKS[block.look]
@@ -136,24 +139,14 @@ def _headlines(block: doc.Headlines, width: int) -> Iterator[RenderableType]:
         yield from (wrap_text(line, width) for line in headline.further)
 
 
-def _callout(callout: doc.Callout, width: int) -> Iterator[RenderableType]:
-    yield Text.assemble((f"⚠ {callout.name}", STYLES[callout.tone]), (f"  {callout.means}", "dim"))
-    yield from (wrap_text(line, width) for line in callout.lines)
-    yield wrap_text(f"→ {callout.fix}", width)
-
-
 def _facts(block: doc.FactList, width: int) -> Grid:
     """Set terms next to what is to be said of them; the longest ones break."""
     longest = min(max(len(term) for term, _ in block.facts), width // 2)
-    grid = _grid()
+    grid = Grid.grid(padding=(0, GAP, 0, 0), pad_edge=False)
     for number, (term, said) in enumerate(block.facts):
         style = STYLES[block.tone] if block.tone and number == 0 else "dim"
         grid.add_row(wrap_text(term, longest, style), wrap_text(said, width - longest - GAP))
     return grid
-
-
-def _grid() -> Grid:
-    return Grid.grid(padding=(0, GAP, 0, 0), pad_edge=False)
 
 
 def wrap_text(said: str, width: int, style: str = "") -> Text:
@@ -265,7 +258,7 @@ def _together(widths: Sequence[int]) -> int:
 def _lined_up(
     columns: Sequence[_Drawn], widths: Sequence[int], rows: Iterable[Sequence[Text]]
 ) -> Grid:
-    grid = _grid()
+    grid = Grid.grid(padding=(0, GAP, 0, 0), pad_edge=False)
     for shown, wide in zip(columns, widths, strict=True):
         justify: JustifyMethod = "right" if shown.column.is_figures else "left"
         grid.add_column(width=wide, justify=justify, overflow="fold")

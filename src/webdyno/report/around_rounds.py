@@ -6,7 +6,7 @@ from itertools import zip_longest
 
 from webdyno.core import format as text
 from webdyno.core.files import MIB
-from webdyno.core.looks import LongLook, LookPart, Slope
+from webdyno.core.looks import LongLook, LookPart
 from webdyno.core.records import AdjustmentRecord, PilotRecord, PreflightRecord, Response
 from webdyno.evidence.point_data import PointData
 from webdyno.media import document as doc
@@ -34,13 +34,17 @@ def pilot_records(data: PointData) -> list[PilotRecord]:
 def pilot_sections(data: PointData) -> Iterator[doc.Section]:
     """Yield how each variant starts, and the times found for it with the reason."""
     pilots = pilot_records(data)
+    whys = []
+    for pilot in pilots:
+        doubt = "" if pilot.found.steady else "; steady state was not confirmed"
+        whys.append(doc.Paragraph(pilot.found.why + doubt, label=pilot.variant, look="soft"))
     if pilots:
         yield doc.Section(
             "Each variant alone, before the rounds",
             [
                 _table(pilots, "from a cold start", COLD),
                 _table(pilots, "times found", SETTINGS),
-                *(doc.Paragraph(_why(pilot), label=pilot.variant, look="soft") for pilot in pilots),
+                *whys,
             ],
             note="A pilot looks at one variant at a time: how it starts, and which times it needs "
             "until it is steady. Each variant has a ramp-up of its own; all have the longest "
@@ -54,10 +58,6 @@ def _table(
     rows = [[pilot.variant, *(_seconds(read(pilot)) for _, read in columns)] for pilot in pilots]
     heads = [doc.Column(what, "name"), *(doc.Column(name, "value") for name, _ in columns)]
     return doc.Table(heads, [doc.RowGroup(rows)], style="brief")
-
-
-def _why(pilot: PilotRecord) -> str:
-    return pilot.found.why + ("" if pilot.found.steady else "; steady state was not confirmed")
 
 
 def _seconds(seconds: float | None) -> str:
@@ -233,17 +233,16 @@ SHARE_DIGITS = 5
 
 def how_it_changes(looks: Sequence[LongLook]) -> list[str]:
     """Return for each variant how fast things change; nothing of looks that were short."""
-    return [
-        f"{look.variant}, in an hour: {', '.join(map(_slope_words, look.slopes))}"
-        for look in looks
-        if look.slopes
-    ]
-
-
-def _slope_words(slope: Slope) -> str:
-    per_hour = slope.per_hour
-    ends = f"{_signed_share(per_hour.low)} to {_signed_share(per_hour.high)}"
-    return f"{WHAT[slope.metric]} {_signed_share(per_hour.estimate)} ({ends})"
+    sentences = []
+    for look in looks:
+        slopes = []
+        for slope in look.slopes:
+            change = slope.per_hour
+            low, estimate, high = map(_signed_share, (change.low, change.estimate, change.high))
+            slopes.append(f"{WHAT[slope.metric]} {estimate} ({low} to {high})")
+        if slopes:
+            sentences.append(f"{look.variant}, in an hour: {', '.join(slopes)}")
+    return sentences
 
 
 def _signed_share(share: float) -> str:

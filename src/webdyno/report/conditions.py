@@ -47,6 +47,8 @@ def how_measured(run: RunData, judged: Sequence[Judgement]) -> Facts:
     varied = any(key.startswith("load.") for key in experiment.factors)
     load = load_words(experiment.load_of_slots) + ("; but for what is varied" if varied else "")
     looks = (look for judgement in judged for look in judgement.looks)
+    share = counting_share(run.points)
+    rest = "the rest: starts, pilots, warm-up, ramp-up, pauses"
     facts: list[tuple[str, Sequence[str]]] = [
         ("Rounds", [_rounds(sum(judgement.rounds for judgement in judged), run)]),
         ("Objectives", question_of(experiment).loading.aims),
@@ -58,7 +60,7 @@ def how_measured(run: RunData, judged: Sequence[Judgement]) -> Facts:
         ("Stop rule", [stop_rule(experiment)]),
         ("Stopped", _stops(judged)),
         ("Long look", [f"{look.variant}: {warnings_words(look)}" for look in looks]),
-        ("Measured load", _time_that_counts(counting_share(run.points))),
+        ("Measured load", [] if share is None else [f"{text.percent(share)} of the time; {rest}"]),
         ("Variation", list(_noise(judged))),
         ("Seed", [str(experiment.measure.seed)]),
         ("Load generator", [head.load_generator]),
@@ -162,11 +164,6 @@ def _stops(judged: Sequence[Judgement]) -> list[str]:
     if len(judged) == 1:
         return list(whys)
     return [f"{why} ({text.count(points, 'point')})" for why, points in whys.most_common()]
-
-
-def _time_that_counts(share: float | None) -> list[str]:
-    rest = "the rest: starts, pilots, warm-up, ramp-up, pauses"
-    return [] if share is None else [f"{text.percent(share)} of the time; {rest}"]
 
 
 def _noise(judged: Sequence[Judgement]) -> Iterator[str]:

@@ -127,7 +127,14 @@ def costs(data: PointData, facts: Sequence[VariantFacts]) -> dict[str, list[Cost
 
 
 def _cost(what: str, figures: Mapping[str, float | None]) -> Cost:
-    return Cost(what, {variant: _figure(figure) for variant, figure in figures.items()})
+    by_variant = {}
+    for variant, figure in figures.items():
+        if figure is None:
+            by_variant[variant] = text.MISSING
+        else:
+            is_whole = figure == int(figure)
+            by_variant[variant] = text.number(figure) if is_whole else text.significant(figure, 3)
+    return Cost(what, by_variant)
 
 
 def _system_calls(data: PointData) -> list[Cost]:
@@ -215,12 +222,6 @@ def _pressure(slots: _VariantSlots, waited_s: Callable[[PressureUse], float]) ->
     ]
     took_s = sum(seconds for _, seconds in pressures)
     return 100 * sum(waited_s(pressure) for pressure, _ in pressures) / took_s if took_s else None
-
-
-def _figure(figure: float | None) -> str:
-    if figure is None:
-        return text.MISSING
-    return text.number(figure) if figure == int(figure) else text.significant(figure, 3)
 
 
 ASKED: dict[str, Callable[[EndpointFigures], str]] = {

@@ -29,7 +29,6 @@ from webdyno.core.judgement import Comparison, VariantValue
 from webdyno.core.looks import LongLook
 from webdyno.core.metrics import throughput_rps
 from webdyno.core.records import Record, SlotRecord
-from webdyno.core.sweep import Point
 from webdyno.evidence.point_data import RunData
 from webdyno.report.around_rounds import pilot_records
 from webdyno.report.show import PointView, RunView
@@ -67,7 +66,9 @@ def summary_csv(view: RunView) -> str:
     writer.writeheader()
     for point in view.points:
         units = {metric.name: metric.unit for metric in point.judgement.metrics}
-        about = {"experiment": view.head.experiment_name} | _levels(point)
+        about: Line = {"experiment": view.head.experiment_name}
+        for factor, level in point.levels.items():
+            about[factor] = level if isinstance(level, int | float) else shown.level(level)
         for line in _pilot_lines(point):
             writer.writerow(about | line)
         for line in _lines(point.judgement.variants, point.judgement.comparisons):
@@ -79,13 +80,6 @@ def summary_csv(view: RunView) -> str:
             for line in _lines(judged.variants, judged.comparisons):
                 writer.writerow(about | there | line)
     return text.getvalue()
-
-
-def _levels(point: PointView) -> Line:
-    return {
-        key: level if isinstance(level, int | float) else shown.level(level)
-        for key, level in point.levels.items()
-    }
 
 
 def _pilot_lines(point: PointView) -> Iterator[Line]:
@@ -173,7 +167,9 @@ def autobench_sheet(run: RunData) -> str:
                     "loop, which demands none; leave --autobench out"
                 )
             if own := data.of_variant(variant):
-                rows.setdefault(demanded, {})[_host(variant, data.point)] = _figures(own)
+                levels = data.point.levels.items()
+                others = (str(level) for key, level in levels if key != "load.rate_per_s")
+                rows.setdefault(demanded, {})["-".join([variant, *others])] = _figures(own)
     hosts = list(dict.fromkeys(host for row in rows.values() for host in row))
     sheet = StringIO()
     writer = csv.writer(sheet, lineterminator="\n")
@@ -185,11 +181,6 @@ def autobench_sheet(run: RunData) -> str:
         cells = ("" if figure is None else f"{figure:.1f}" for figure in figures)
         writer.writerow([f"{demanded:g}", *cells])
     return sheet.getvalue()
-
-
-def _host(variant: str, point: Point) -> str:
-    others = [str(level) for key, level in point.levels.items() if key != "load.rate_per_s"]
-    return "-".join([variant, *others])
 
 
 def _figures(slots: Sequence[SlotRecord]) -> Figures:

@@ -69,6 +69,11 @@ class Axis:
     names: list[str]
     """The levels as shown."""
 
+    @property
+    def intervals(self) -> str:
+        """What intervals are drawn as."""
+        return "Bars" if self.scale == "names" else "Bands"
+
     def place(self, level: Level) -> Level:
         return text.level(level) if self.scale == "names" else level
 
@@ -136,7 +141,7 @@ def _metric_along(view: RunView, axis: Axis, metric: Metric) -> Figure | None:
     return Figure(
         name=metric.name,
         title=metric_label(metric),
-        caption=f"{metric.better.capitalize()} is better. {_drawn_as(axis)}: 95% CIs.",
+        caption=f"{metric.better.capitalize()} is better. {axis.intervals}: 95% CIs.",
         panels=_panels(metric.name, view, rows, axis, upright),
         by_variant=True,
     )
@@ -177,7 +182,7 @@ def _ratios_along(view: RunView, axis: Axis) -> Figure | None:
         name="ratios",
         title="",
         caption=f"Each variant ÷ {against}; {metric.better} is better. "
-        f"{_drawn_as(axis)}: the {confidence_words(view.deciding)} CIs that verdicts rest on.",
+        f"{axis.intervals}: the {confidence_words(view.deciding)} CIs that verdicts rest on.",
         note=band_words(comparison.delta for comparison in compared),
         panels=_panels("ratios", view, rows, axis, upright),
         by_variant=True,
@@ -201,10 +206,6 @@ def _ratio_rows(points: Sequence[PointView], axis: Axis) -> Rows:
         for comparison in point.deciding.comparisons
         if comparison.ratio and comparison.decisive
     ]
-
-
-def _drawn_as(axis: Axis) -> str:
-    return "Bars" if axis.scale == "names" else "Bands"
 
 
 def _place(point: PointView, axis: Axis, variant: str) -> dict[str, Any]:

@@ -53,6 +53,11 @@ def latency_figure(point: PointView) -> Figure | None:
         return None
     deepest = min(row["beyond"] for row in rows)
     ticks = [0.5, *(10.0**-n for n in range(1, 9) if 10.0**-n >= deepest * 0.9)]
+    shortest, longest = min(row["ms"] for row in rows), max(row["ms"] for row in rows)
+    is_short = longest <= SHORT_RANGE * shortest
+    steps = (1, 1.5, 2, 3, 4, 5, 6, 8) if is_short else (1, 2, 5)
+    times = (step * 10.0**power for power in range(-4, 6) for step in steps)
+    times_shown = [time for time in times if shortest / 2 <= time <= longest * 2]
     color, shape, dash = variant_encodings(variants)
     base = alt.Chart(values(rows)).encode(
         x=alt.X("beyond:Q", title="Percentile of requests (log scale)")
@@ -60,7 +65,7 @@ def latency_figure(point: PointView) -> Figure | None:
         .axis(values=ticks, labelExpr=PERCENTILE, labelFlush=True),
         y=alt.Y("ms:Q", title="Latency, ms (log scale)")
         .scale(type="log", nice=False, padding=10)
-        .axis(values=_round_steps(rows), labelExpr=GROUPED, labelOverlap="greedy"),
+        .axis(values=times_shown, labelExpr=GROUPED, labelOverlap="greedy"),
         color=color,
     )
     named = base.transform_filter("isValid(datum.told)").mark_point(filled=True, size=60, opacity=1)
@@ -110,13 +115,6 @@ def latency_rows(data: PointData, variants: Sequence[str]) -> Rows:
 def percentile_name(beyond: float) -> str:
     """Return a percentile's name, with the digits that keep it from 100."""
     return f"p{100 * (1 - beyond):.{max(0, ceil(-log10(beyond) - 1e-9) - 2)}f}"
-
-
-def _round_steps(rows: Rows) -> list[float]:
-    times = [row["ms"] for row in rows]
-    steps = (1, 2, 5) if max(times) > SHORT_RANGE * min(times) else (1, 1.5, 2, 3, 4, 5, 6, 8)
-    each = (step * 10.0**power for power in range(-4, 6) for step in steps)
-    return [step for step in each if min(times) / 2 <= step <= max(times) * 2]
 
 
 def point_figures(point: PointView) -> list[Figure]:

@@ -17,7 +17,6 @@ from webdyno.core.errors import UserError
 from webdyno.core.experiment import OWN_GENERATOR, Experiment
 from webdyno.core.explain import Advice
 from webdyno.core.run import EXPLAIN_FOLDER, variant_folder
-from webdyno.core.setting import SettingValue
 from webdyno.core.variant import Variant
 from webdyno.launch.caller import Caller
 from webdyno.launch.measure import MeasuredRun, measure_or_go_on
@@ -220,25 +219,21 @@ def _check_alike(one: str, other: str, before: Variant, after: Variant) -> None:
 
 def _differences(before: Variant, after: Variant) -> dict[str, tuple[str, str]]:
     """Return what differs, by name, in words: what it is in the one, and in the other."""
-    settings = sorted({*before.settings, *after.settings})
-    differences = {
-        setting: (_shown_setting(before.settings, setting), _shown_setting(after.settings, setting))
-        for setting in settings
-        if before.settings.get(setting) != after.settings.get(setting)
-    }
+    differences = {}
+    for name in sorted({*before.settings, *after.settings}):
+        if before.settings.get(name) != after.settings.get(name):
+            differences[name] = (
+                shown_value(before.settings[name]) if name in before.settings else UNSET,
+                shown_value(after.settings[name]) if name in after.settings else UNSET,
+            )
     if before.memory != after.memory:
-        differences["memory"] = (_memory(before), _memory(after))
+        differences["memory"] = (
+            memory_words(before.memory) if before.memory else "no limit",
+            memory_words(after.memory) if after.memory else "no limit",
+        )
     if before.cpus != after.cpus:
         differences["cpus"] = (f"{before.cpus or 'all'}", f"{after.cpus or 'all'}")
     return differences
-
-
-def _shown_setting(settings: Mapping[str, SettingValue], setting: str) -> str:
-    return shown_value(settings[setting]) if setting in settings else UNSET
-
-
-def _memory(variant: Variant) -> str:
-    return memory_words(variant.memory) if variant.memory else "no limit"
 
 
 def _with_changed(before: Variant, after: Variant, changed: list[str]) -> Variant:

@@ -174,8 +174,12 @@ def growth_line(growth: CostGrowth, *, waits: bool = True) -> str:
     else:
         more, ends = latency_and_bounds(whole.whole.more_us)
         said = f"{growth.endpoint} +{more} CPU per request (95% CI {ends})"
-        if parts := ", ".join(map(_more, _named_parts(growth))):
-            said += f": {parts}"
+        parts = []
+        for part in _named_parts(growth):
+            more, ends = latency_and_bounds(part.more_us)
+            parts.append(f"{in_short(part.what)} +{more} ({ends})")
+        if parts:
+            said += f": {', '.join(parts)}"
     others = "; ".join(
         f"{other.what} {significant(other.baseline, 3)} → {significant(other.head, 3)}"
         for other in growth.others
@@ -190,11 +194,6 @@ def _named_parts(growth: CostGrowth) -> list[CpuPart]:
         if apart and (parts := grown_parts(apart, SMALL)):
             return [part for part in parts if part.what != ALL_ELSE][:MOST_IN_LINE]
     return []
-
-
-def _more(part: CpuPart) -> str:
-    more, ends = latency_and_bounds(part.more_us)
-    return f"{in_short(part.what)} +{more} ({ends})"
 
 
 def growth_tables(growths: list[CostGrowth]) -> Iterator[doc.Section]:
