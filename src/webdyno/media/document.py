@@ -11,14 +11,12 @@ from typing import Literal, NamedTuple
 from webdyno.core.judgement import Verdict
 
 Facts = list[tuple[str, str]]
-"""Terms with what is to be said of them."""
 
 
 class Headline(NamedTuple):
     """A verdict in large letters, and the sentence that says it."""
 
     tone: Verdict
-    """The verdict whose colours it has."""
     words: str
     """With a sign: nothing is known by colour alone."""
     sentence: str
@@ -45,7 +43,6 @@ class Counts:
     """Each with its number and sign."""
     sentences: Sequence[str]
     card: Sequence[tuple[str, str]] = ()
-    """As of headlines."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +52,6 @@ class Callout:
     tone: Verdict
     name: str
     means: str
-    """For the reader."""
     lines: Sequence[str]
     """What was found and where; of many points one example."""
     fix: str
@@ -243,7 +239,6 @@ class Figure:
     title: str
     """None where the heading of its section says it."""
     caption: str
-    """What is shown, in a line."""
     panels: tuple[Panel, ...]
     by_variant: bool
     """Whether colours distinguish variants, so that a legend is needed."""
@@ -280,7 +275,6 @@ class Folded:
     summary: str
     blocks: Sequence["Block"]
     verdict: Cell | None = None
-    """Of a point."""
     is_open: bool = False
 
 
@@ -308,7 +302,6 @@ class Document:
     about: str
     blocks: Sequence[Block]
     in_one_line: bool = False
-    """Whether title and what it is about stand next to each other, where there is room."""
 
 
 def said_section(

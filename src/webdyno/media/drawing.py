@@ -81,7 +81,6 @@ SHAPES = (
 )
 """SVG paths within ±1, as Vega takes them for symbols: circle, square, triangle, diamond…"""
 CROSS = "M-.7,-.7L.7,.7M-.7,.7L.7,-.7"
-"""Marks what is wrong, over a mark."""
 DASHES = ([1, 0], [7, 3], [2, 2], [9, 3, 2, 3], [12, 4], [4, 2, 1, 2], [1, 3])
 FONT = (
     "Inter, system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', 'Noto Sans', Arial, "
@@ -115,7 +114,6 @@ CONFIG: dict[str, Any] = {
     },
     "axisY": {"domain": False, "ticks": False},
 }
-"""How Vega draws: quiet axes, the page's font and colours."""
 
 
 @dataclass(frozen=True)
@@ -127,7 +125,6 @@ class Mark:
     """Name of its colour, its own even where variants share one: the page picks out variants by
     it."""
     colour: str
-    """Name of the series colour."""
     shape: str
     dash: list[int]
 

@@ -163,7 +163,6 @@ class _Drawn(NamedTuple):
     column: doc.Column
     heading: Text
     cells: list[Text]
-    """From top to bottom."""
 
     def width(self, *, folded: bool = False) -> int:
         """Return how many columns of the terminal it takes, its heading folded or not."""

@@ -45,7 +45,6 @@ NOISE_RULES = {"other-work", "steal", "client-cpu-starved", "client-stalled", "e
 VARIANT = re.compile(r"variant (.+?): ")
 """How a warning begins that is about one."""
 MOST_DIFFERENCES = 8
-"""Differences between the responses that are shown; the page has them all."""
 
 
 def brief(view: RunView) -> doc.Document:

@@ -26,7 +26,6 @@ TONES = {
     Outcome.NOT_JUDGED: Verdict.INCONCLUSIVE,
     Outcome.SHOWN: Verdict.EQUIVALENT,
 }
-"""The verdict that has the same colour."""
 WORD_JOINER = "\u2060"
 HOW_TO_READ = (
     "A claim is a range in which the ratio of two variants lies. It holds where the interval of "

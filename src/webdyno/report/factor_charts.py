@@ -67,7 +67,6 @@ class Axis:
     numbers: list[float]
     """Its levels; empty where they are names."""
     names: list[str]
-    """The levels as shown."""
 
     @property
     def intervals(self) -> str:

@@ -28,11 +28,9 @@ from webdyno.validity import excluded_words, valid_for
 from webdyno.validity.host import foreign_share, stolen_share
 
 NOISE = "Noise"
-"""What a line says of what others did on the machine."""
 LEAST_TAKEN = 0.005
 """Share of the servers' CPUs, on average, from which on it is worth a word."""
 TRUST = "Trust"
-"""What a line says of how far the figures can be believed."""
 BUSY = 0.9
 """Share of its CPUs' time from which a server or a client counts as saturated."""
 MOST_NAMED = 2
@@ -42,7 +40,6 @@ LEAST_WORTH_SAYING = 0.02
 MOST_WORTH_SAYING = 2.0
 """Shift beyond which its size says nothing any more."""
 MOST_ENDPOINTS = 4
-"""Endpoints on which variants differ that are named."""
 
 
 def scope(experiment: Experiment) -> str:
@@ -187,7 +184,6 @@ FACTS: list[Callable[[PointView], Iterable[tuple[str, str]]]] = [
     _trust,
     _over_time,
 ]
-"""What an answer says in a line each, in every medium."""
 
 
 def servers_busy(data: PointData) -> str:

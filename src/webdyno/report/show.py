@@ -75,7 +75,6 @@ class PointView:
     deciding: MetricTable | None
     """The metric that the verdict is about; None when nothing was measured."""
     alongside: list[MetricTable]
-    """The metrics that were measured as well."""
     endpoints: list[MetricTable]
     """The median latency of each endpoint, where several were requested."""
     shows: Sequence["Show"]
@@ -125,7 +124,6 @@ class RunView:
     warnings: list[Callout]
     """Those that invalidate a verdict come first."""
     factors: list[str]
-    """What was varied, by short names."""
     how: Facts
     shows: Sequence["Show"]
     whole: "WholeAnswer | None" = None

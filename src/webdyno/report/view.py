@@ -161,7 +161,6 @@ def _answers(point: PointView) -> Iterator[Headline]:
 
 
 NAMED_POINTS = 4
-"""So many points are named; of more only the number is reported."""
 
 
 def group_warnings(points: Sequence[PointJudgement]) -> list[Callout]:

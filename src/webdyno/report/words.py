@@ -40,7 +40,6 @@ MICROSECONDS = "µs"
 """The unit of metrics whose values are written as latency is, each with a unit of its own."""
 SMALLEST_REPORTED = 1.0005
 MOST_REPORTED = 6
-"""Causes that are reported, those that can have done most."""
 
 
 def number_word(times: float) -> str:

@@ -43,7 +43,6 @@ class AskedExplanation:
     folder: Path
     """Has a folder for each run."""
     time_s: float | None
-    """For all that is measured."""
 
     @classmethod
     def of(

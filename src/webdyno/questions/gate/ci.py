@@ -136,4 +136,3 @@ FILES: dict[str, Callable[[GateJudgement], str]] = {
     "bencher.json": bencher,
     "load-performance.json": gitlab_load_performance,
 }
-"""What is left in a run's folder, by name."""

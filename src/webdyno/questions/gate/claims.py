@@ -11,21 +11,22 @@ the whole risk (Berger, "Multiparameter hypothesis testing and acceptance sampli
 1982). So either answer is wrong in at most 5% of gates at the very margin, whatever the number of
 claims.
 
-Where a gate confirms what fails, a second measurement is asked the same (`with_confirmation`).
+Where a gate confirms what fails, a second measurement is asked the same (`with_confirmation`). A
+pass on CPU time that is saved while requests wait is none (`made_to_wait`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from webdyno.comparison.bias import evidence_of, limited_by
 from webdyno.comparison.comparison import floor_share
-from webdyno.core.format import DASH, count, percent, significant
-from webdyno.core.judgement import OneSidedAnswer
+from webdyno.core.format import DASH, count, latency, listed, percent, significant
+from webdyno.core.judgement import OneSidedAnswer, ValidityWarning
 from webdyno.core.limits import ClaimAnswer, GateAnswer, GateClaim, GateJudgement
 from webdyno.core.measure import Measure
-from webdyno.core.metrics import METRICS, THROUGHPUT, MetricRule
+from webdyno.core.metrics import CPU_TIME, METRICS, THROUGHPUT, MetricRule
 from webdyno.evidence.log_ratios import log_ratios
 from webdyno.evidence.noise import judged_values
 from webdyno.evidence.point_data import PointData
@@ -34,6 +35,8 @@ from webdyno.statistics.bounds import UNBIASED, Bound
 from webdyno.statistics.interval import Estimate, Logs, estimate
 from webdyno.statistics.verdict import RISK, OneSided, ask_within
 from webdyno.validity import excluded_slots, rule_of_most, valid_for
+from webdyno.validity.rule import uncomparable
+from webdyno.validity.servers import LONGER, LONGER_US, WAITING, Wait, longer_waits
 
 MOST_NAMED = 2
 """Open claims in a headline."""
@@ -44,6 +47,7 @@ KNOWN_WITHIN = 1000.0
 DUE = "it isn't measured again yet"
 LIMITED_KINDS = {"throughput", "latency"}
 """Metrics that say of the client or the link where those are the limit of all variants."""
+LONGER_RULE = "waits-longer"
 
 
 @dataclass(frozen=True)
@@ -307,3 +311,39 @@ def _leave_open(claim: GateClaim, again: GateClaim | None) -> GateClaim:
     outcome = f"{change_range(again)} when measured again" if again else DUE
     answer: ClaimAnswer = "inconclusive"
     return claim.replace(answer=answer, because="not-confirmed", why=f"worse at first, {outcome}")
+
+
+def made_to_wait(data: PointData, gate: GateSettings) -> ValidityWarning | None:
+    """Return a warning about a head that keeps requests waiting; it invalidates a pass on CPU time.
+
+    CPU time that is saved while requests wait is no saving. Head keeps them waiting, at an arrival
+    rate, where they wait longer than those of both copies of the baseline. All endpoints and
+    percentiles share the risk that this is only bad luck.
+    """
+    if data.experiment.load.offered_rps is None or CPU_TIME not in gate.worse_than:
+        return None
+    waits = list(_waits(data, gate))
+    if not waits:
+        return None
+    baseline, _, head = data.experiment.variants
+    percentile = waits[0].percentile
+    warning = uncomparable(
+        LONGER_RULE,
+        head,
+        f"requests of {head} wait longer than those of {baseline}: "
+        f"{listed(wait.words for wait in waits)} (more than {LONGER:g} times as long, and "
+        f"{latency(LONGER_US)})",
+        f"If that may be, give latency a limit of its own: --fail-if '{percentile} > +100%'.",
+    )
+    return warning.replace(metrics=[CPU_TIME])
+
+
+def _waits(data: PointData, gate: GateSettings) -> Iterator[Wait]:
+    """Yield those that are longer than with both copies, but for what has a limit of its own."""
+    baseline, again, head = data.experiment.variants
+    confidence = 1 - RISK / (gate.endpoints * len(WAITING))
+    valid = valid_for(data, WAITING["p50"])
+    than_again = [wait.percentile for wait in longer_waits(valid, head, again, confidence)]
+    for wait in longer_waits(valid, head, baseline, confidence):
+        if wait.percentile in than_again and WAITING[wait.percentile] not in gate.worse_than:
+            yield wait

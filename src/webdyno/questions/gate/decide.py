@@ -35,6 +35,7 @@ from webdyno.questions.gate.claims import (
     answer_claims,
     claims_of,
     gate_headline,
+    made_to_wait,
     with_confirmation,
 )
 from webdyno.questions.gate.growth import growth_at
@@ -54,7 +55,6 @@ from webdyno.questions.gate.notes import (
     statement_notes,
 )
 from webdyno.questions.gate.settings import GateSettings
-from webdyno.questions.gate.waits import made_to_wait
 from webdyno.statistics.interval import exceeded_by_largest
 from webdyno.statistics.verdict import RISK
 from webdyno.validity import used_s

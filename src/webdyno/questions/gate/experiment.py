@@ -70,7 +70,6 @@ class AskedGate:
     """The flags that give requests, if any do."""
     overrides: Sequence[Override] = ()
     history: Path | None = None
-    """The file that the ratios will be added to."""
 
 
 def asked_gate(

@@ -46,7 +46,6 @@ LEAST_SHARE = 0.01
 """Of all CPU time of a revision, which a function needs for a part of its own."""
 ALL_ELSE = "all else"
 COUNTED = ("instructions", "statements", "response_bytes", "context_switches")
-"""Metrics that may say why a request costs more."""
 DIFFERENT = 0.05
 """Share by which they have to differ."""
 CONFIDENCE = 0.95

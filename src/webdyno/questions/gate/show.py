@@ -40,14 +40,12 @@ TONES = {
     "inconclusive": Verdict.INCONCLUSIVE,
     "invalid": Verdict.INVALID,
 }
-"""The verdict that has the same color."""
 EXITS = {
     GateAnswer.PASS: Exit.OK,
     GateAnswer.FAIL: Exit.WORSE,
     GateAnswer.INCONCLUSIVE: Exit.INCONCLUSIVE,
     GateAnswer.INVALID: Exit.INVALID,
 }
-"""The exit code of an answer."""
 US_PER_MS = 1e3
 """A millisecond of CPU time for each request is a core for each 1,000 requests per second."""
 COLUMNS: dict[str, doc.Kind] = {

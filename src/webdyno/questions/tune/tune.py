@@ -78,12 +78,9 @@ class Contender:
 
     name: str
     variant: Variant
-    """As it is by default."""
     experiment: Experiment
-    """What is asked of it."""
     catalogue: Catalogue
     folder: Path
-    """Where the folders of its batches are."""
     batches: list[RunFolder] = field(default_factory=list)
 
     @cached_property
@@ -258,7 +255,6 @@ class TuningTimes(NamedTuple):
     """How the time of a tuning is shared out."""
 
     each_s: float
-    """For the search of each variant."""
     final_s: float | None
     """For the comparison of what was found; None: as the experiment has it."""
 
@@ -269,7 +265,6 @@ class Tuning:
 
     folder: Path
     experiment: Experiment
-    """What is asked of them."""
     catalogue: Catalogue
     contenders: Sequence[Contender]
     is_for_capacity: bool = False
