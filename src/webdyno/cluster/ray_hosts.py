@@ -163,7 +163,13 @@ def ray_cluster(address: str) -> Iterator[list[RayHost]]:
             "Ray would take orders from anybody who reaches its ports: start all of its nodes with "
             f"RAY_AUTH_MODE=token and one RAY_AUTH_TOKEN, and set both here as well; see {TOKENS}"
         )
-    _try_to_reach(address)
+    name, _, port = address.rpartition(":")
+    if not name or not port.isdigit():
+        raise UserError(f"--cluster {address}: give the head's address and port: 10.0.0.1:6379")
+    try:  # Ray itself tries for minutes
+        socket.create_connection((name, int(port)), REACHED_WITHIN_S).close()
+    except OSError as error:
+        raise _no_cluster(address, error) from error
     os.environ["RAY_ENABLE_UV_RUN_RUNTIME_ENV"] = "0"  # else `uv run` is repeated on each host
     try:
         with chdir("/"):  # Ray has all workers import from the folder that it is called in
@@ -174,17 +180,6 @@ def ray_cluster(address: str) -> Iterator[list[RayHost]]:
         yield _hosts(ray.nodes())  # type: ignore[no-untyped-call]
     finally:
         ray.shutdown()
-
-
-def _try_to_reach(address: str) -> None:
-    """Ray itself tries for minutes."""
-    name, _, port = address.rpartition(":")
-    if not name or not port.isdigit():
-        raise UserError(f"--cluster {address}: give the head's address and port: 10.0.0.1:6379")
-    try:
-        socket.create_connection((name, int(port)), REACHED_WITHIN_S).close()
-    except OSError as error:
-        raise _no_cluster(address, error) from error
 
 
 def _no_cluster(address: str, error: Exception) -> OperationError:

@@ -245,14 +245,10 @@ class AgentProcess:
         """Have it carry out an order."""
         try:
             self._agent.send(order)
-            reply = self._agent.recv()
+            reply: Reply = self._agent.recv()
         except (ConnectionError, EOFError):
             return Reply(refusal=OperationError("the agent's process ended unexpectedly"))
-        return (
-            reply
-            if isinstance(reply, Reply)
-            else Reply(refusal=OperationError(f"no reply: {reply}"))
-        )
+        return reply
 
 
 def main() -> None:

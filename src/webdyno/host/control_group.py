@@ -8,7 +8,7 @@ from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
-from typing import Literal, NamedTuple, Self
+from typing import Literal, NamedTuple, NoReturn, Self
 
 from webdyno.core.errors import OperationError
 from webdyno.core.readings import MemoryLimitUse
@@ -193,6 +193,13 @@ class GroupLimit:
         return cls(folder, "cgroup-v1")
 
 
+def _refuse(what: str, controller: str, instead: str) -> NoReturn:
+    raise OperationError(
+        f"{what} was requested and can't be kept here: that takes root and the kernel's control "
+        f"groups with the {controller} controller; run as root, or {instead}"
+    )
+
+
 def _has(mount: Path, controller: str) -> bool:
     return controller in (mount / "cgroup.controllers").read_text().split()
 
@@ -211,18 +218,10 @@ class CpuLimit(GroupLimit):
         """Limit a group to so many CPUs' time; raise OperationError where this machine can't."""
         period_us = max(PERIOD_US, ceil(LEAST_QUOTA_US / cpus))  # the shortest that takes the quota
         quota_us = round(cpus * period_us)
-        limit = cls._by_version_2(
-            group, "cpu", {"cpu.max": f"{quota_us} {period_us}"}
-        ) or cls._by_version_1(
-            name, "cpu", {"cpu.cfs_period_us": f"{period_us}", "cpu.cfs_quota_us": f"{quota_us}"}
-        )
-        if limit is None:
-            raise OperationError(
-                "a share of a CPU was requested and can't be kept here: that takes root and the "
-                "kernel's control groups with the cpu controller; run as root, or ask for whole "
-                "CPUs"
-            )
-        return limit
+        by_2 = {"cpu.max": f"{quota_us} {period_us}"}
+        by_1 = {"cpu.cfs_period_us": f"{period_us}", "cpu.cfs_quota_us": f"{quota_us}"}
+        limit = cls._by_version_2(group, "cpu", by_2) or cls._by_version_1(name, "cpu", by_1)
+        return limit or _refuse("a share of a CPU", "cpu", "ask for whole CPUs")
 
     @classmethod
     def possible(cls) -> bool:
@@ -265,21 +264,12 @@ class MemoryLimit(GroupLimit):
     @classmethod
     def impose(cls, name: str, group: ControlGroup | None, limit_bytes: int) -> "MemoryLimit":
         """Limit the group of a stack; raise OperationError where this machine can't."""
-        most = f"{limit_bytes}"
-        limit = cls._by_version_2(
-            group, "memory", {"memory.max": most, "memory.swap.max": "0"}
-        ) or cls._by_version_1(
-            name,
-            "memory",
-            {"memory.limit_in_bytes": most, "memory.memsw.limit_in_bytes": most},
+        by_2 = {"memory.max": f"{limit_bytes}", "memory.swap.max": "0"}
+        by_1 = dict.fromkeys(
+            ("memory.limit_in_bytes", "memory.memsw.limit_in_bytes"), f"{limit_bytes}"
         )
-        if limit is None:
-            raise OperationError(
-                "a memory limit was requested and can't be kept here: that takes root and the "
-                "kernel's control groups with the memory controller; run as root, or exclude the "
-                "limit"
-            )
-        return limit
+        limit = cls._by_version_2(group, "memory", by_2) or cls._by_version_1(name, "memory", by_1)
+        return limit or _refuse("a memory limit", "memory", "exclude the limit")
 
     def reading(self) -> MemoryReading:
         """Read the limit's counters; raise OSError when the group is gone."""

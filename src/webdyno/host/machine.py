@@ -143,6 +143,9 @@ def _flat(cores: list[list[int]]) -> list[int]:
 def describe_machine(split: CpuSplit) -> Machine:
     """Return what can change a result and isn't part of the experiment."""
     known = _read("/etc/machine-id")
+    distribution = dict[str, str]()
+    with suppress(OSError):
+        distribution = platform.freedesktop_os_release()
     sysctls = {name: _read(f"/proc/sys/{name.replace('.', '/')}") for name in SYSCTLS}
     return Machine(
         cpu_model=_cpu_model(),
@@ -150,7 +153,7 @@ def describe_machine(split: CpuSplit) -> Machine:
         physical_cores=psutil.cpu_count(logical=False),
         memory_bytes=psutil.virtual_memory().total,
         kernel=platform.release(),
-        distribution=_distribution(),
+        distribution=distribution.get("PRETTY_NAME", platform.system()),
         virtualisation=_virtualisation(),
         governor=_read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         open_files_limit=resource.getrlimit(resource.RLIMIT_NOFILE)[1],
@@ -168,12 +171,6 @@ def _cpu_model() -> str:
         if key.strip() in {"model name", "Model", "cpu model"}:
             return value.strip()
     return platform.machine()
-
-
-def _distribution() -> str:
-    with suppress(OSError):
-        return platform.freedesktop_os_release().get("PRETTY_NAME", platform.system())
-    return platform.system()
 
 
 def _virtualisation() -> str | None:

@@ -232,9 +232,12 @@ class _Asking:
                 self._take(
                     self._below_prefix(route.filled) if self.trial.by == SOURCES else route.filled
                 )
-        if len(self.trial.valid) < FEW and (pages := self._links()):
+        pages = (page for page in self.asked.values() if page.is_valid)
+        html = [page for page in pages if "html" in page.content_type]
+        links = [link for page in html for link in links_of(page.body, page.path)]
+        if len(self.trial.valid) < FEW and links:
             self.trial.by = "links of its pages"
-            for path in pages:
+            for path in links:
                 if self._has_room():
                     self._take(path)
 
@@ -280,12 +283,6 @@ class _Asking:
             if seen.is_valid and (listed := routes_of_openapi(seen.body.decode(errors="replace"))):
                 return path, listed
         return by, routes
-
-    def _links(self) -> list[str]:
-        pages = [
-            seen for seen in self.asked.values() if seen.is_valid and "html" in seen.content_type
-        ]
-        return [link for page in pages for link in links_of(page.body, page.path)]
 
     def _take(self, path: str) -> None:
         """Ask for a path, and keep its response among those that can be measured, or why not."""

@@ -115,6 +115,8 @@ class NetworkReading:
         net = PROC / str(pid) / "net"
         tcp = counters((net / "snmp").read_text(), "Tcp")
         extended = counters((net / "netstat").read_text(), "TcpExt")
+        lines = (net / "sockstat").read_text().splitlines()
+        sockets = next(line for line in lines if line.startswith("TCP:")).split()
         first, last = map(int, PORT_RANGE.read_text().split())
         return cls(
             devices=_devices((net / "dev").read_text(), exclude),
@@ -123,7 +125,7 @@ class NetworkReading:
             deferred=extended.get("TCPDeferAcceptDrop", 0),
             retransmits=tcp["RetransSegs"],
             syn_retransmits=extended.get("TCPSynRetrans", 0),
-            time_wait=_time_wait((net / "sockstat").read_text()),
+            time_wait=int(sockets[sockets.index("tw") + 1]),
             ephemeral_ports=last - first + 1,
         )
 
@@ -155,11 +157,6 @@ def _devices(text: str, exclude: str) -> tuple[int, int, int, int]:
         return sum(int(row[column]) for row in rows)
 
     return total(RECEIVED_BYTES), total(RECEIVED_PACKETS), total(SENT_BYTES), total(SENT_PACKETS)
-
-
-def _time_wait(text: str) -> int:
-    words = next(line for line in text.splitlines() if line.startswith("TCP:")).split()
-    return int(words[words.index("tw") + 1])
 
 
 def drops_by_listener() -> dict[Listener, int] | None:
