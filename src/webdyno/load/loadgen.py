@@ -172,7 +172,11 @@ class Loadgen:
 
     def _next_line(self, order: LoadOrder, patience_s: float) -> dict[str, Any]:
         try:
-            answer: dict[str, Any] = json.loads(self._read_line(patience_s))
+            begin = 0
+            while (end := self._unread.find(b"\n", begin)) < 0:
+                begin = len(self._unread)
+                self._receive(patience_s)
+            answer: dict[str, Any] = json.loads(self._read(end + 1, patience_s))
         except json.JSONDecodeError as error:
             raise GeneratorError(
                 f"the load engine's answer to slot {order.id} is not of the agreed form: {error}"
@@ -194,13 +198,6 @@ class Loadgen:
         # In a network of our own nobody else can be reached.
         is_ours = is_in_own_network(order.url)
         return order_json(order) | ({"allow_remote": True} if is_ours or order.allow_remote else {})
-
-    def _read_line(self, patience_s: float) -> bytes:
-        begin = 0
-        while (end := self._unread.find(b"\n", begin)) < 0:
-            begin = len(self._unread)
-            self._receive(patience_s)
-        return self._read(end + 1, patience_s)
 
     def _read(self, count: int, patience_s: float) -> bytes:
         while len(self._unread) < count:

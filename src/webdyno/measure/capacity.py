@@ -25,7 +25,6 @@ from webdyno.load.interface import AbortRule, LoadOrder
 from webdyno.measure.backend import ServersHost
 from webdyno.measure.capacity_search import FIRST_SHARE, Ask, Begin, is_down, near, next_trial
 from webdyno.measure.planned import PlannedVariant
-from webdyno.measure.point import RunningPoint
 from webdyno.measure.variant import RunningRound
 from webdyno.planning.fitting import fitted_trials, pilot_records
 from webdyno.servers.service import StackDied
@@ -69,10 +68,13 @@ def search_capacities(
 
     Return the variants in the order of their trials.
     """
-    point = running.point
-    search_s = _time_of_search_s(point, len(variants))
-    rounds = _lacking_rounds(point)
-    settings = fitted_trials(settings, point.data, rounds, search_s * rounds * len(variants))
+    point, question = running.point, question_of(running.point.experiment)
+    rounds = max(question.fewest_rounds - point.finished_rounds, 1)  # this one included
+    measure = point.experiment.measure
+    budget_s = min(measure.budget_s, measure.limit_s)
+    left_s = budget_s - point.used_s - question.reserved_s(point.data)
+    search_s = left_s / len(variants) / rounds
+    settings = fitted_trials(settings, point.data, rounds, left_s)
     loads = SearchLoads(running, settings, times)
     _search(loads, variants, search_s, rng)
     if has_time_beyond(settings, search_s):
@@ -80,19 +82,6 @@ def search_capacities(
             overload(loads, variant)
             running.waits_for_rest(REST_S)
     return loads.order
-
-
-def _time_of_search_s(point: RunningPoint, variants: int) -> float:
-    """Return how long a search may take, so that the fewest rounds end within the budget."""
-    measure, question = point.experiment.measure, question_of(point.experiment)
-    budget_s = min(measure.budget_s, measure.limit_s)
-    left_s = budget_s - point.used_s - question.reserved_s(point.data)
-    return left_s / variants / _lacking_rounds(point)
-
-
-def _lacking_rounds(point: RunningPoint) -> int:
-    """Return how many of the fewest rounds are still to come, this one included."""
-    return max(question_of(point.experiment).fewest_rounds - point.finished_rounds, 1)
 
 
 def _search(

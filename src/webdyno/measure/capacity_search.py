@@ -116,7 +116,10 @@ def next_trial(trials: Sequence[Trial], settings: CapacitySettings, begin: Begin
     if failing is None:
         return _ask(known[-1].rate_rps * min(_step(len(known)), MOST_UP), SHORT, settings)
     if passing is None:
-        return _lower(known, settings, begin)
+        lower_rps = known[0].rate_rps / begin.lower_by(len(known))
+        too_low = lower_rps < begin.closed_rps * FIRST_SHARE * LOWEST_SHARE
+        in_vain = too_low or client_too_slow(known)
+        return None if in_vain else _ask(lower_rps, SHORT, settings, fresh=True)
     if not any(past_trial.purpose == "recovery" for past_trial in trials) and not trials[-1].holds:
         return _ask(passing.rate_rps, SHORT, settings, purpose="recovery")
     return _narrow(searched, passing, failing, settings, begin.deciding, fresh=fresh)
@@ -126,15 +129,6 @@ def is_down(trials: Sequence[Trial]) -> bool:
     """Return whether the last trial left servers down for good, as an earlier one did."""
     collapsed = any(trial.purpose == "recovery" and not trial.holds for trial in trials)
     return collapsed and not trials[-1].holds and not trials[-1].died
-
-
-def _lower(known: Sequence[Level], settings: CapacitySettings, begin: Begin) -> Ask | None:
-    """Go below rates that all failed, unless that is in vain."""
-    lower_rps = known[0].rate_rps / begin.lower_by(len(known))
-    too_low = lower_rps < begin.closed_rps * FIRST_SHARE * LOWEST_SHARE
-    if too_low or client_too_slow(known):
-        return None
-    return _ask(lower_rps, SHORT, settings, fresh=True)
 
 
 def client_too_slow(known: Sequence[Level]) -> bool:

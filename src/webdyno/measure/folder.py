@@ -130,25 +130,22 @@ class RunFolder:
         """Take the run for appending; raise UserError when another process is appending to it."""
         if self._file is not None:
             return
+        # In the open folder, whatever somebody puts in its place meanwhile.
         with writing(self.path), folder_inside(self.path) as folder:
-            self._hold_in(folder)
-
-    def _hold_in(self, folder: int) -> None:
-        """Hold it in the open folder, whatever somebody puts in its place meanwhile."""
-        lock = open_lock(self.path / LOCK_FILE, folder)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            self._file = _opened_for_appending(self.path / RECORDS_FILE, folder)
-        except BlockingIOError:
-            os.close(lock)
-            raise UserError(
-                f"{self.path}: another webdyno is adding to this run. "
-                "Wait until it has ended, or begin another run with --output."
-            ) from None
-        except BaseException:
-            os.close(lock)
-            raise
-        self._lock = lock
+            lock = open_lock(self.path / LOCK_FILE, folder)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                self._file = _opened_for_appending(self.path / RECORDS_FILE, folder)
+            except BlockingIOError:
+                os.close(lock)
+                raise UserError(
+                    f"{self.path}: another webdyno is adding to this run. "
+                    "Wait until it has ended, or begin another run with --output."
+                ) from None
+            except BaseException:
+                os.close(lock)
+                raise
+            self._lock = lock
 
     @cached_property
     def _names(self) -> frozenset[str]:

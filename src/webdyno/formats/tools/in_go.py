@@ -139,30 +139,22 @@ _CODE = re.compile(r"(\d{1,3}):(\d{1,20})")
 
 def _vegeta(facts: Facts, _: Figures) -> Figures:
     codes = {code: as_count(number) or 0 for code, number in _CODE.findall(facts.texts["codes"])}
+    # `mean, 50, 95, 99, max`, with the times below.
+    heads, times = (facts.texts.get(name, "").split(", ") for name in ("heads", "times"))
+    latencies = dict(zip(heads, map(in_ms, times), strict=False))
+    filled = [in_ms(low) or 0.0 for low, count in facts.parts.items() if count]
+    is_of_all = sum(facts.parts.values()) == facts.integer("requests")
     return {
         "ended_s": facts.time_s("ended"),
-        "longest_above_ms": _longest_above_ms(facts),
-        **_by_name(facts.texts.get("heads", ""), facts.texts.get("times", "")),
+        # Where the highest bucket with a response begins, in a histogram of all requests.
+        "longest_above_ms": max(filled, default=None) if is_of_all else None,
+        "min_ms": latencies.get("min"),
+        "mean_ms": latencies.get("mean"),
+        "max_ms": latencies.get("max"),
+        "percentiles_ms": known(
+            {float(name): time_ms for name, time_ms in latencies.items() if name.isdecimal()}
+        ),
         **_vegeta_counts(codes, facts.number("mean_bytes")),
-    }
-
-
-def _longest_above_ms(facts: Facts) -> float | None:
-    """Return where the highest bucket with a response begins, in a histogram of all requests."""
-    filled = [in_ms(low) or 0.0 for low, count in facts.parts.items() if count]
-    return (
-        max(filled) if filled and sum(facts.parts.values()) == facts.integer("requests") else None
-    )
-
-
-def _by_name(heads: str, times: str) -> Figures:
-    """Read `mean, 50, 95, 99, max` with the times below."""
-    named = dict(zip(heads.split(", "), (in_ms(time) for time in times.split(", ")), strict=False))
-    return {
-        "min_ms": named.get("min"),
-        "mean_ms": named.get("mean"),
-        "max_ms": named.get("max"),
-        "percentiles_ms": known({float(name): named[name] for name in named if name.isdecimal()}),
     }
 
 

@@ -114,7 +114,12 @@ ZRK_ERRORS = ("connect", "read", "write", "timeout", "deadline")
 
 def _wrk(facts: Facts, figures: Figures) -> Figures:
     wrk2 = {"tool": "wrk2", "loop": "open"} if "calibration" in facts.texts else {}
-    under_way = _wrk_under_way(facts, figures.get("mean_ms"))
+    rate, stdev_ms = facts.number("throughput_rps"), in_ms(facts.texts.get("stdev"))
+    mean_ms, median_ms = figures.get("mean_ms"), facts.percentiles_ms.get(50.0)
+    if median_ms is None and mean_ms is not None and stdev_ms is not None:
+        median_ms = max(0.0, mean_ms - stdev_ms)  # which it is at least
+    # By Little's law, from the median: wrk adds late responses to its mean.
+    under_way = None if rate is None or median_ms is None else rate * median_ms / 1000
     return wrk2 | _failures(facts, figures) | {"under_way": under_way}
 
 
@@ -123,18 +128,6 @@ def _failures(facts: Facts, figures: Figures) -> Figures:
     kinds = ("failed_connect", "failed_receive", "failed_timeout", "failed_write", "late")
     failed = sum(facts.integer(kind) or 0 for kind in kinds)
     return {"failed": failed, "non_2xx": figures.get("non_2xx", 0)}
-
-
-def _wrk_under_way(facts: Facts, mean_ms: float | None) -> float | None:
-    """Requests under way by Little's law, from the median: wrk adds late responses to its mean.
-
-    Without percentiles the median is at least the mean less the deviation.
-    """
-    rate, stdev_ms = facts.number("throughput_rps"), in_ms(facts.texts.get("stdev"))
-    median_ms = facts.percentiles_ms.get(50.0)
-    if median_ms is None and mean_ms is not None and stdev_ms is not None:
-        median_ms = max(0.0, mean_ms - stdev_ms)
-    return None if rate is None or median_ms is None else rate * median_ms / 1000
 
 
 def _zrk_json(parsed: Fields) -> Figures | None:
