@@ -26,7 +26,7 @@ from webdyno.measure.backend import ServersHost
 from webdyno.measure.capacity_search import FIRST_SHARE, Ask, Begin, is_down, near, next_trial
 from webdyno.measure.planned import PlannedVariant
 from webdyno.measure.variant import RunningRound
-from webdyno.planning.fitting import fitted_trials, pilot_records
+from webdyno.planning.fitting import fitted_trials, pilots_on_record
 from webdyno.servers.service import StackDied
 from webdyno.validity.client import CLIENT_CEILING, CLIENT_LIMITED, SEND_DELAY, own_stall_s
 
@@ -287,7 +287,7 @@ def window_s(objectives: Sequence[Objective], rate_rps: float) -> float | None:
 
 def closed_rps(data: PointData, variant: str) -> float:
     """Return what a variant answered in the second half of its pilot, in a closed loop."""
-    pilots = [pilot for pilot in pilot_records(data) if pilot.variant == variant]
+    pilots = [pilot for pilot in pilots_on_record(data) if pilot.variant == variant]
     if not pilots:
         return SLOWEST_RPS
     responses = pilots[-1].responses[len(pilots[-1].responses) // 2 :]

@@ -108,7 +108,7 @@ class ProgramResponse:
         return self.said.body[:SHOWN_LETTERS].decode("utf-8", "replace")
 
 
-class Page(HTMLParser):
+class ShownTable(HTMLParser):
     """Reads a page's table: the texts of its cells, entities resolved."""
 
     def __init__(self) -> None:
@@ -122,6 +122,7 @@ class Page(HTMLParser):
         self.begin = self.begin or decl
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:  # noqa: ARG002
+        """Note the element; begin a row or a cell."""
         self.tags.add(tag)
         if tag == "tr":
             self.rows.append([])

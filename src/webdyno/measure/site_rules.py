@@ -18,8 +18,8 @@ from webdyno.measure.checked_program import (
     BrokenRule,
     CheckedProgram,
     Database,
-    Page,
     ProgramResponse,
+    ShownTable,
     database_of,
 )
 from webdyno.servers.running import RunningStack
@@ -172,7 +172,7 @@ def _check_page(program: CheckedProgram) -> None:
     held = [(int(number), "|".join(message)) for number, *message in rows]
     with program.reading(1, f"GET {PATH}", one_row_each=False):
         answer = program.ask(PATH).with_status(200)
-    page = Page()
+    page = ShownTable()
     page.feed(answer.said.body.decode("utf-8", "replace"))
     page.close()
     if page.begin.lower() != "doctype html":

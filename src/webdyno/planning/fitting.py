@@ -43,7 +43,7 @@ class _Cost:
         return max(self.took_s - self.loads_s, 0.0)
 
 
-def pilot_records(data: PointData) -> list[PilotRecord]:
+def pilots_on_record(data: PointData) -> list[PilotRecord]:
     return [record for record in data.records if isinstance(record, PilotRecord)]
 
 
@@ -70,7 +70,7 @@ def fit_settings(
     costs = _costs(data)
     before = len(costs) - len(data.rounds)  # those that don't count any more took time as well
     most = min(len(data.rounds), question.fewest_rounds - 1)
-    pilots_s = sum(pilot.took_s for pilot in pilot_records(data))
+    pilots_s = sum(pilot.took_s for pilot in pilots_on_record(data))
     for rounds in range(most + 1):
         done = costs[: before + rounds]
         left_s = FIT_SHARE * data.measure.limit_s - pilots_s - sum(cost.took_s for cost in done)
@@ -115,7 +115,7 @@ def _costs(data: PointData) -> list[_Cost]:
 
 def _own_s(settings: SlotSettings, data: PointData) -> float:
     """Estimate what a round takes besides its loads, by the pilots' starts."""
-    starts_s = [pilot.start_s or 0.0 for pilot in pilot_records(data)]
+    starts_s = [pilot.start_s or 0.0 for pilot in pilots_on_record(data)]
     start_s = fmean(starts_s) if starts_s else 0.0
     slots = settings.slots_per_variant or FEWEST_SLOTS
     return len(data.experiment.variants) * (START_S + start_s + slots * SLOT_OWN_S)

@@ -11,7 +11,7 @@ from webdyno.core.experiment import Experiment
 from webdyno.core.looks import Pilot, SlotSettings
 from webdyno.core.records import AdjustmentRecord
 from webdyno.evidence.point_data import PointData, compute_once
-from webdyno.planning.fitting import fit_settings, pilot_records, warmed_up_apart
+from webdyno.planning.fitting import fit_settings, pilots_on_record, warmed_up_apart
 from webdyno.planning.pilot import FEWEST_ROUNDS, WARMUP_SHARE
 from webdyno.validity import used_s
 
@@ -101,7 +101,7 @@ def _found_settings(data: PointData) -> SlotSettings:
     # connections in a batch, rest, and begin again give so many batches in a window, always the
     # same number if it always begins at the same moment: no noise, and off by up to a batch.
     # Systematic sampling asks for such a start (Cochran, "Sampling Techniques", 1977, section 8.1).
-    phase_s = {pilot.variant: pilot.latency_s or 0.0 for pilot in pilot_records(data)}
+    phase_s = {pilot.variant: pilot.latency_s or 0.0 for pilot in pilots_on_record(data)}
     return SlotSettings(
         warmup_s={
             variant: _given(
@@ -176,7 +176,7 @@ def _quick(settings: SlotSettings, data: PointData) -> SlotSettings:
     reason, such as slow responses.
     """
     of_a_variant_s = seconds_for_a_variant(data.measure)
-    took_s = [pilot.took_s for pilot in pilot_records(data)]
+    took_s = [pilot.took_s for pilot in pilots_on_record(data)]
     if of_a_variant_s is None or not took_s or settings.window_s > SHORT_WINDOW_S:
         return settings
     warmup_s, ramp_up_s = settings.warmup_s, settings.ramp_up_s
@@ -233,14 +233,16 @@ def _fits(slots: int, data: PointData) -> bool:
 def starts_s(data: PointData) -> dict[str, float]:
     """Return how long the starts took that pilots have on record, by variant."""
     return {
-        pilot.variant: pilot.start_s for pilot in pilot_records(data) if pilot.start_s is not None
+        pilot.variant: pilot.start_s
+        for pilot in pilots_on_record(data)
+        if pilot.start_s is not None
     }
 
 
 @compute_once
 def pilots(data: PointData) -> dict[str, Pilot]:
     """Return what the pilots of a point found, by variant."""
-    return {record.variant: record.found for record in pilot_records(data)}
+    return {record.variant: record.found for record in pilots_on_record(data)}
 
 
 def _given(given_s: float | None, found_s: Sequence[float], otherwise_s: float) -> float:
