@@ -3,7 +3,7 @@
 What limits the variants of a run, and what would help, found by experiment.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -69,6 +69,7 @@ def explain(
 
         webdyno explain runs/2026-11-21-093000-static-hello --profile
     """
+    from webdyno.comparison.time_spent import where_time_goes
     from webdyno.interfaces.cli.progress import at_terminal
     from webdyno.interfaces.cli.result import show_measured, showing
     from webdyno.questions.explain.explain import (
@@ -79,6 +80,7 @@ def explain(
         measure_settings,
         suspected_settings,
     )
+    from webdyno.questions.explain.show import what_limits, what_settings_are_worth
 
     asked = AskedExplanation.of(run, variant, time.seconds, output)
     caller, show = at_terminal(how), showing(how)
@@ -88,15 +90,24 @@ def explain(
         suspected = suspected_settings(asked)
         if not try_:
             return _show(suspected)
-        tried = measure_advice(asked, suspected, caller)
-        return _show_gains(_shown(tried, how), suspected)
+        tried = _show_runs(measure_advice(asked, suspected, caller), how)
+        if tried is None:
+            return Exit.INTERRUPTED
+        _print(what_settings_are_worth([gain for each in tried for gain in each.gains]))
+        return _show({name: advice for name, advice in suspected.items() if not advice})
     if settings:
         return show_measured(measure_settings(asked, caller), show)
     if profile:
         if _shows_counters(asked.run):
             return Exit.OK
         return show_measured(measure_samples(asked, caller), show)
-    return _show_limits(_shown(measure_limits(asked, caller), how))
+    limited = _show_runs(measure_limits(asked, caller), how)
+    if limited is None:
+        return Exit.INTERRUPTED
+    elasticities = [found for each in limited for found in each.elasticities]
+    waits = [wait for each in limited for wait in each.waiting[:1]]  # of the variant as it is
+    _print([*what_limits(elasticities), *where_time_goes(waits)])
+    return Exit.OK
 
 
 def explain_afterwards(experiment: "Experiment", how: RunFlags) -> "Afterwards":
@@ -107,45 +118,17 @@ def explain_afterwards(experiment: "Experiment", how: RunFlags) -> "Afterwards":
     return lambda run: explain(run, how=replace(how, report=False))
 
 
-def _shown(measured: "Iterable[MeasuredRun]", how: RunFlags) -> "Iterator[Judgement | None]":
+def _show_runs(measured: "Iterable[MeasuredRun]", how: RunFlags) -> "list[Judgement] | None":
     """Show what is measured, run by run, and judge each; None where one was interrupted."""
     from webdyno.comparison import judge
     from webdyno.interfaces.cli.result import show_measured, showing
 
+    judged = []
     for each in measured:
-        code = show_measured(each, showing(how))
-        if code is Exit.INTERRUPTED:
-            yield None
-            return
-        yield judge(each.folder.data().points[0])
-
-
-def _show_limits(judged: "Iterable[Judgement | None]") -> Exit:
-    from webdyno.comparison.time_spent import where_time_goes
-    from webdyno.questions.explain.show import what_limits
-
-    elasticities, waits = [], []
-    for judgement in judged:
-        if judgement is None:
-            return Exit.INTERRUPTED
-        elasticities += judgement.elasticities
-        waits += judgement.waiting[:1]  # that of the variant as it is
-    _print([*what_limits(elasticities), *where_time_goes(waits)])
-    return Exit.OK
-
-
-def _show_gains(
-    judged: "Iterable[Judgement | None]", suspected: "Mapping[str, Sequence[Advice]]"
-) -> Exit:
-    from webdyno.questions.explain.show import what_settings_are_worth
-
-    gains = []
-    for judgement in judged:
-        if judgement is None:
-            return Exit.INTERRUPTED
-        gains += judgement.gains
-    _print(what_settings_are_worth(gains))
-    return _show({name: advice for name, advice in suspected.items() if not advice})
+        if show_measured(each, showing(how)) is Exit.INTERRUPTED:
+            return None
+        judged.append(judge(each.folder.data().points[0]))
+    return judged
 
 
 def _show(suspected: "Mapping[str, Sequence[Advice]]") -> Exit:

@@ -146,11 +146,9 @@ def measure_settings(asked: AskedExplanation, caller: Caller) -> MeasuredRun:
 
 def named_variant(experiment: Experiment, asked: str) -> str:
     """Return the variant of that name, or the only one that has it in its name."""
-    having = (
-        [asked]
-        if asked in experiment.variants
-        else [variant for variant in experiment.variants if asked in variant]
-    )
+    if asked in experiment.variants:
+        return asked
+    having = [variant for variant in experiment.variants if asked in variant]
     if len(having) == 1:
         return having[0]
     fault = "several variants have that in their names" if having else "the run has no such variant"
@@ -159,9 +157,8 @@ def named_variant(experiment: Experiment, asked: str) -> str:
 
 def check_load(experiment: Experiment) -> None:
     """Refuse what no throughput can say of."""
-    if experiment.capacity or any(
-        experiment.load_of(name).loop == "open" for name in experiment.variants
-    ):
+    loops = {experiment.load_of(name).loop for name in experiment.variants}
+    if experiment.capacity or "open" in loops:
         raise UserError(
             "an open loop's rate is given and shows no limit: measure a closed loop, then ask "
             "why of that"
@@ -184,7 +181,11 @@ def factorial_experiment(one: str, other: str, experiment: Experiment) -> Experi
     Raise UserError where they differ in nothing, in too much, or not in settings alone.
     """
     before, after = experiment.variants[one], experiment.variants[other]
-    _check_alike(one, other, before, after)
+    for key in ("stack", "site", "paths", "load", "testbed"):
+        if getattr(before, key) != getattr(after, key):
+            raise UserError(
+                f"{one} and {other} differ in their {key}, not in settings of one stack alone"
+            )
     changes = _differences(before, after)
     if not 1 <= len(changes) <= MOST_SETTINGS:
         raise UserError(
@@ -206,14 +207,6 @@ def factorial_experiment(one: str, other: str, experiment: Experiment) -> Experi
         variants,
         asks=DesignSettings(settings=words, levels=levels),
     )
-
-
-def _check_alike(one: str, other: str, before: Variant, after: Variant) -> None:
-    for key in ("stack", "site", "paths", "load", "testbed"):
-        if getattr(before, key) != getattr(after, key):
-            raise UserError(
-                f"{one} and {other} differ in their {key}, not in settings of one stack alone"
-            )
 
 
 def _differences(before: Variant, after: Variant) -> dict[str, tuple[str, str]]:
@@ -239,11 +232,7 @@ def _with_changed(before: Variant, after: Variant, changed: list[str]) -> Varian
     settings = dict(before.settings)
     update: dict[str, Any] = {"settings": settings}
     for name in changed:
-        if (
-            name in {"memory", "cpus"}
-            and name not in after.settings
-            and name not in before.settings
-        ):
+        if name not in {**after.settings, **before.settings}:  # memory, CPUs
             update[name] = getattr(after, name)
         elif name in after.settings:
             settings[name] = after.settings[name]
@@ -263,11 +252,8 @@ def two_level_design(settings: int) -> list[tuple[bool, ...]]:
     basic = min(settings, FULL)
     while 2**basic - 1 < settings:
         basic += 1
-    others = sorted(
-        (chosen for chosen in product((False, True), repeat=basic) if sum(chosen) > 1),
-        key=sum,
-        reverse=True,
-    )[: settings - basic]
+    several = [chosen for chosen in product((False, True), repeat=basic) if sum(chosen) > 1]
+    others = sorted(several, key=sum, reverse=True)[: settings - basic]
     rows = []
     for levels in product((False, True), repeat=basic):
         signs = [1 if level else -1 for level in levels]
