@@ -96,10 +96,8 @@ def _section(section: doc.Section) -> Iterator[str]:
 def _table(table: doc.Table, corner: str) -> Iterator[str]:
     """Write a table; headings of groups have a column of their own."""
     names = [
-        corner or ("" if column.obvious else column.heading)
-        if column.kind == "name"
-        else column.heading
-        for column in table.columns
+        corner or ("" if each.obvious else each.heading) if each.kind == "name" else each.heading
+        for each in table.columns
     ]
     headed = any(group.heading for group in table.groups)
     rows = (

@@ -54,11 +54,7 @@ def in_practice(point: PointView) -> Iterator[str]:
     if own is not None:
         yield from own
         return
-    comparisons = [
-        comparison
-        for comparison in judged.comparisons
-        if comparison.metric == CPU_TIME and comparison.ratio
-    ]
+    comparisons = [each for each in judged.comparisons if each.metric == CPU_TIME and each.ratio]
     decided = [comparison.verdict in DECIDED for comparison in (*point.decisive, *comparisons)]
     if len(data.experiment.variants) == 2 and len(comparisons) == 1 and all(decided):
         yield f"{_in_cpus(comparisons[0])} for {_requests(data.experiment)}."
@@ -83,11 +79,7 @@ def _requests(experiment: Experiment) -> str:
 
 def confidence(point: PointView) -> Iterator[str]:
     """Yield how sure the answer is in a word, and why."""
-    asked = [
-        comparison
-        for comparison in point.decisive
-        if comparison.ratio and comparison.verdict is not Verdict.INVALID
-    ]
+    asked = [each for each in point.decisive if each.ratio and each.verdict is not Verdict.INVALID]
     if not asked:
         return
     said = [*_agreement(asked), interference_words(asked)]

@@ -161,11 +161,7 @@ def claims_page(
 def _study(
     study: Publication, rows: Sequence[ClaimRow], measured: Mapping[str, RunHead]
 ) -> doc.Section:
-    reports = [
-        (experiment, f"{experiment}/{PAGE_FILE}")
-        for experiment in study.experiments
-        if experiment in measured
-    ]
+    reports = [(each, f"{each}/{PAGE_FILE}") for each in study.experiments if each in measured]
     links = doc.Links(reports, "Reports") if reports else doc.Paragraph("Not measured yet")
     columns: dict[str, doc.Kind] = {"claim": "name", "published": "words", "done right": "words"}
     columns |= {"its own instrument": "words", "outcome": "verdict"}

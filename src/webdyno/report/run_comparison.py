@@ -66,9 +66,7 @@ def _change_blocks(head: RunHead, compared: SweepComparison) -> Iterator[doc.Blo
 def _point(point: PointComparison, decide_on: str, *, only_deciding: bool) -> Iterator[doc.Block]:
     comparison = point.comparison
     deciding = [
-        change
-        for change in comparison.changes
-        if change.metric == decide_on and change.of == "variant"
+        each for each in comparison.changes if each.metric == decide_on and each.of == "variant"
     ]
     headlines = [change_headline(change) for change in deciding]
     if comparison.mismatches or not headlines:

@@ -92,11 +92,7 @@ class PointView:
     def on_deciding(self) -> list[Comparison]:
         """What was compared on the deciding metric."""
         decide_on = self.data.measure.decide_on
-        return [
-            comparison
-            for comparison in self.judgement.comparisons
-            if comparison.metric == decide_on
-        ]
+        return [each for each in self.judgement.comparisons if each.metric == decide_on]
 
     @property
     def decisive(self) -> list[Comparison]:

@@ -109,11 +109,7 @@ def _tables(
             rows=_rows(
                 head,
                 [value for value in judgement.variants if value.metric == metric.name],
-                [
-                    comparison
-                    for comparison in judgement.comparisons
-                    if comparison.metric == metric.name
-                ],
+                [each for each in judgement.comparisons if each.metric == metric.name],
                 ranks,
                 decides=metric.name == head.experiment.measure.decide_on,
             ),

@@ -29,11 +29,7 @@ class CapacityShow(Show):
         """Return what a difference in capacity means for the number of servers; of two variants."""
         if point.data.measure.decide_on != CAPACITY:
             return None
-        asked = [
-            comparison
-            for comparison in point.decisive
-            if comparison.verdict in DECIDED and comparison.ratio
-        ]
+        asked = [each for each in point.decisive if each.verdict in DECIDED and each.ratio]
         if len(point.data.experiment.variants) != 2 or len(asked) != 1:
             return []
         kept = text.listed(question_of(point.data.experiment).loading.aims)

@@ -122,11 +122,9 @@ def standings(
     Variants whose servers failed are out, as are those `invalidated`, with the reason.
     """
     rule = METRICS[data.measure.decide_on]
-    out = {
-        incident.variant: incident.what
-        for incident in data.incidents
-        if incident.variant is not None
-    } | dict(invalidated or {})
+    out = {each.variant: each.what for each in data.incidents if each.variant is not None} | dict(
+        invalidated or {}
+    )
     looks = _looks(len(data.rounds), first_look(data), to_the_end=to_the_end)
     if looks and data.rounds:
         last = _valid(data, looks[-1], rule)

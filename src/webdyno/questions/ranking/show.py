@@ -33,9 +33,7 @@ class RankingShow(Show):
         if judged.ranking is None:
             return None
         without = {
-            (comparison.verdict, comparison.why): None
-            for comparison in point.on_deciding
-            if comparison.ratio is None
+            (each.verdict, each.why): None for each in point.on_deciding if each.ratio is None
         }
         return [
             Headline(judged.verdict, "RANKING", f"{judged.headline}."),
