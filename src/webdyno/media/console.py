@@ -39,9 +39,7 @@ class _PlainConsole(Console):
 
 
 def print_table(
-    headings: Sequence[str],
-    rows: Iterable[Sequence[str | Text]],
-    figures: Collection[str] = (),
+    headings: Sequence[str], rows: Iterable[Sequence[str | Text]], figures: Collection[str] = ()
 ) -> None:
     """Print rows below headings; `figures` are the columns that are lined up at their ends."""
     table = Table(box=None, pad_edge=False, header_style="bold")

@@ -97,11 +97,7 @@ def _course_lines(looks: Sequence[LongLook]) -> Iterator[Line]:
     """Yield the figures of each part of long looks; `at_s` is when it began, under load."""
     for look in looks:
         for part in look.parts:
-            about: Line = {
-                "kind": "long-look",
-                "variant": look.variant,
-                "at_s": _figure(part.at_s),
-            }
+            about: Line = {"kind": "long-look", "variant": look.variant, "at_s": _figure(part.at_s)}
             memory = part.memory.span(MIB) if part.memory else None
             for metric, unit, interval in (
                 ("throughput_rps", "req/s", part.throughput_rps),

@@ -244,10 +244,7 @@ def ratio_columns(tables: Sequence[MetricTable], verdict: str = "") -> list[Colu
         Column("95% CI", "range", spare=True, below="within a round", below_means=OF_TIMES),
         Column("ratio", "ratio"),
         Column(
-            f"{confidence_words(tables)} CI",
-            "range",
-            below="worst case",
-            below_means=WORST_CASE,
+            f"{confidence_words(tables)} CI", "range", below="worst case", below_means=WORST_CASE
         ),
         Column(verdict, "verdict"),
     ]

@@ -89,8 +89,7 @@ def _point(judged: PointJudgement, data: PointData) -> PointView:
         alongside=[table for table in tables if table.metric.name != decide_on and table.informs],
         endpoints=[
             MetricTable(
-                endpoint.metric,
-                _rows(head, endpoint.variants, endpoint.comparisons, ranks),
+                endpoint.metric, _rows(head, endpoint.variants, endpoint.comparisons, ranks)
             )
             for endpoint in judged.judgement.endpoints
         ],

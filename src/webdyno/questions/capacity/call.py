@@ -5,9 +5,7 @@ from typing import Unpack
 from webdyno.config import CommandLine
 from webdyno.interfaces.python.api import CallOptions, Systems, Texts, several
 from webdyno.interfaces.python.result import CapacityResult
-from webdyno.launch.arrangement import (
-    USUAL_OBJECTIVES,
-)
+from webdyno.launch.arrangement import USUAL_OBJECTIVES
 
 
 def capacity(

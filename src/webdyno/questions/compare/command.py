@@ -36,8 +36,7 @@ class CostFlags:
         Parameter(help="RATE: which needs less CPU at so many requests/s? Or several: 500,2000."),
     ] = None
     rate_per_conn: Annotated[
-        str | None,
-        Parameter(help="RATE: the same, at so many requests/s of each connection."),
+        str | None, Parameter(help="RATE: the same, at so many requests/s of each connection.")
     ] = None
     idle: Annotated[
         bool, Parameter(help="Also show what each uses at rest: CPU, wake-ups, memory.")

@@ -5,9 +5,7 @@ from typing import ClassVar
 
 from webdyno.comparison.comparison import compare_as_asked
 from webdyno.comparison.question import Question
-from webdyno.comparison.stop import (
-    Stop,
-)
+from webdyno.comparison.stop import Stop
 from webdyno.evidence.log_ratios import LogRatios
 from webdyno.evidence.point_data import PointData
 

@@ -30,8 +30,7 @@ def explain(
         Parameter(help="NAME: only this variant; a part of its name will do [default: all]"),
     ] = (),
     settings: Annotated[
-        bool,
-        Parameter(help="Find which of the settings in which two variants differ matter."),
+        bool, Parameter(help="Find which of the settings in which two variants differ matter.")
     ] = False,
     advice: Annotated[
         bool, Parameter(help="Name settings that are known to make servers slow, and better ones.")
@@ -40,8 +39,7 @@ def explain(
         bool, Parameter(name="--try", help="With --advice: measure what each of them is worth.")
     ] = False,
     profile: Annotated[
-        bool,
-        Parameter(help="Measure again while `perf` samples what the servers' CPUs do."),
+        bool, Parameter(help="Measure again while `perf` samples what the servers' CPUs do.")
     ] = False,
     time: TimeFlag = USUAL_TIME,
     output: Annotated[

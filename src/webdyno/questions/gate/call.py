@@ -5,9 +5,7 @@ from typing import Unpack
 from webdyno.core.limits import GateJudgement
 from webdyno.interfaces.python.api import CallOptions, Options, Texts, several
 from webdyno.interfaces.python.result import GateResult, GateRun
-from webdyno.launch.measure import (
-    measure_again,
-)
+from webdyno.launch.measure import measure_again
 from webdyno.questions.gate.experiment import (
     ORIGIN,
     WORKING_TREE,

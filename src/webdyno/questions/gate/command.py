@@ -65,8 +65,7 @@ def gate(
     ] = None,
     time: TimeFlag = USUAL_TIME,
     confirm: Annotated[
-        bool,
-        Parameter(help="Fail only if a second measurement, from fresh builds, fails as well."),
+        bool, Parameter(help="Fail only if a second measurement, from fresh builds, fails as well.")
     ] = False,
     setup: SetupFlags = AS_SET_UP,
     output: Output = None,

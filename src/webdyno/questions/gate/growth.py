@@ -157,9 +157,7 @@ def _other_counts(data: PointData) -> Iterator[OtherCount]:
         interval = estimate(pair.d, CONFIDENCE)
         if interval.excludes_zero() and abs(interval.centre) >= log1p(DIFFERENT):
             yield OtherCount(
-                what=rule.metric.label,
-                baseline=fmean(baseline.values()),
-                head=fmean(head.values()),
+                what=rule.metric.label, baseline=fmean(baseline.values()), head=fmean(head.values())
             )
 
 

@@ -4,18 +4,12 @@ from typing import Unpack
 
 from webdyno.interfaces.python.api import CallOptions, Systems, Texts, several
 from webdyno.interfaces.python.result import Result
-from webdyno.launch.measure import (
-    measure_or_go_on,
-)
+from webdyno.launch.measure import measure_or_go_on
 from webdyno.questions.tune.tune import FINAL, Tuning, search_in_turns
 
 
 def tune(
-    system: str,
-    baseline: str | None = None,
-    *,
-    slo: Texts = (),
-    **options: Unpack[Systems],
+    system: str, baseline: str | None = None, *, slo: Texts = (), **options: Unpack[Systems]
 ) -> Result | None:
     """Look for better settings of one or two systems, then compare default and tuned again.
 
