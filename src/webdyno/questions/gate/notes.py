@@ -266,10 +266,10 @@ def _rounds(sd: float, half_width: float, claim: MeasuredClaim, measure: Measure
     if half_width <= 0 or _reach(sd, MOST_ROUNDS, claim, measure) > half_width:
         return inf
     possible = range(measure.min_rounds, MOST_ROUNDS)
-    is_enough = bisect_left(
+    further = bisect_left(
         possible, True, key=lambda rounds: _reach(sd, rounds, claim, measure) <= half_width
     )
-    return measure.min_rounds + is_enough
+    return measure.min_rounds + further
 
 
 def noisy_words(needed: Sequence[NeededRounds], round_s: float, given_rounds: int) -> str | None:
