@@ -117,8 +117,9 @@ def _changes(changes: Sequence[Change], decide_on: str) -> doc.Table:
     for change in changes:
         decides = change.metric == decide_on and change.of == "variant"
         verdict = verdict_cell(change.verdict, "" if decides else side_word(change))
-        row = [change.subject, *ratio_cells(change.change), verdict]
-        rows.setdefault(change.metric, []).append(row)
+        rows.setdefault(change.metric, []).append(
+            [change.subject, *ratio_cells(change.change), verdict]
+        )
     levels = [change.change.confidence for change in changes if change.change]
     return doc.Table(
         columns=[
