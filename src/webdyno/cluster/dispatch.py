@@ -14,7 +14,7 @@ a time, however many machines there are.
 import os
 import signal
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import (
     FIRST_COMPLETED,
     Future,
@@ -250,7 +250,9 @@ def judged_machines(runs: Mapping[str, Path]) -> dict[str, JudgedMachine]:
     killed. At Ctrl-C each process comes to the end of its machine.
     """
     processes = min(len(os.sched_getaffinity(0)), len(runs))
-    if processes < 2 or _bytes_of(runs.values()) < WORTH_PROCESSES_BYTES:
+    records = (run / RECORDS_FILE for run in runs.values())
+    size_bytes = sum(file.stat().st_size for file in records if file.exists())
+    if processes < 2 or size_bytes < WORTH_PROCESSES_BYTES:
         return {name: _judge(path) for name, path in runs.items()}
     # Ray's threads run by now, with which a process must not be forked.
     ending = (signal.SIGKILL, os.getpid())
@@ -275,8 +277,3 @@ def judged_machines(runs: Mapping[str, Path]) -> dict[str, JudgedMachine]:
 
 def _judge(run: Path) -> JudgedMachine:
     return judge_machine(RunFolder.open(run).data())
-
-
-def _bytes_of(runs: Iterable[Path]) -> int:
-    records = (run / RECORDS_FILE for run in runs)
-    return sum(file.stat().st_size for file in records if file.exists())

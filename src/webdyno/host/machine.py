@@ -142,7 +142,7 @@ def _flat(cores: list[list[int]]) -> list[int]:
 
 def describe_machine(split: CpuSplit) -> Machine:
     """Return what can change a result and isn't part of the experiment."""
-    known = _read("/etc/machine-id")
+    known, backlog = _read("/etc/machine-id"), _read("/proc/sys/net/core/somaxconn")
     distribution = dict[str, str]()
     with suppress(OSError):
         distribution = platform.freedesktop_os_release()
@@ -157,7 +157,7 @@ def describe_machine(split: CpuSplit) -> Machine:
         virtualisation=_virtualisation(),
         governor=_read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         open_files_limit=resource.getrlimit(resource.RLIMIT_NOFILE)[1],
-        listen_backlog_limit=_whole(_read("/proc/sys/net/core/somaxconn")),
+        listen_backlog_limit=int(backlog) if backlog and backlog.isdigit() else None,
         split=split,
         sysctls={name: " ".join(value.split()) for name, value in sysctls.items() if value},
         # machine-id(5) asks to keep the id itself confidential.
@@ -192,10 +192,6 @@ def _read(path: str) -> str | None:
         return Path(path).read_text().strip() or None
     except OSError:
         return None
-
-
-def _whole(text: str | None) -> int | None:
-    return int(text) if text and text.isdigit() else None
 
 
 def kept_awake(cpus: Sequence[int]) -> AbstractContextManager[str]:

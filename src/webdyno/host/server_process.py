@@ -160,7 +160,7 @@ class FoundProcess:
 
     def pids(self) -> list[int]:
         """Its processes, with all that they have started."""
-        pids = []
+        pids = list[int]()
         for pid in self.roots():
             pids += [pid, *descendants(pid)]
         return list(dict.fromkeys(pids))
@@ -230,8 +230,11 @@ class ServerProcess:
         self.left_running = 0
         """Processes that the first one left behind when it ended by itself; they were killed."""
         self._stop_within_s = stop_within_s
+        # Whoever may run it: its warden says why it can't be run.
+        name, path = self.argv[0], env.get("PATH")
+        program = shutil.which(name, path=path) or shutil.which(name, os.F_OK, path) or name
         order = {
-            "program": _program(self.argv[0], env.get("PATH")),
+            "program": program,
             "argv": self.argv,
             "environment": dict(env),
             "user": user.name if user else None,
@@ -373,8 +376,3 @@ class ServerProcess:
             time.sleep(0.05)
         self._warden.kill()
         self._warden.wait()
-
-
-def _program(name: str, path: str | None) -> str:
-    """Find a program whoever may run it; its warden says why it can't be run."""
-    return shutil.which(name, path=path) or shutil.which(name, os.F_OK, path) or name

@@ -4,7 +4,7 @@ When we are root, nothing may be written, chmod-ed or chown-ed by its path where
 that path for a symbolic link. So there are two kinds of folders: private ones, which nobody but us
 can enter and in which paths are what they seem, and those that he was given, in which we do nothing
 more. Filling comes before giving (`hand_over`); what he leaves is copied, never adopted
-(`host.copies.take_back`), since he may still have its folders open.
+(`workspace.take_back`), since he may still have its folders open.
 """
 
 import os

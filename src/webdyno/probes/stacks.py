@@ -196,16 +196,11 @@ def _samples(lines: Iterator[str]) -> Iterator[tuple[str, int, list[Frame]]]:
             comm, _, said = line.strip().rpartition(" ")
             comm, pid = comm.strip(), int(said) if said.isdecimal() else 0
         else:
-            frames.append(_frame(line))
+            # ffffffff8109 symbol (program)
+            symbol, _, program = line.strip().partition(" ")[2].rpartition(" (")
+            frames.append(Frame(OFFSET.sub("", symbol) or "?", program.rstrip(")")))
     if comm:
         yield comm, pid, frames
-
-
-def _frame(line: str) -> Frame:
-    """Read `ffffffff8109 symbol (program)`."""
-    rest = line.strip().partition(" ")[2]
-    symbol, _, program = rest.rpartition(" (")
-    return Frame(OFFSET.sub("", symbol) or "?", program.rstrip(")"))
 
 
 def function_of(frames: Sequence[Frame], folders: tuple[str, ...]) -> str:

@@ -366,13 +366,15 @@ def used_between(then: DatabaseCounts, now: DatabaseCounts) -> DatabaseUse:
     done = [use for now_ in now.statements if (use := _since(now_, before.get(now_.text))).calls]
     times = [use.time_s for use in done if use.time_s is not None]
     written = [use.rows for use in done if use.rows is not None and use.text.startswith(WRITES)]
+    frequent = sorted(done, key=lambda use: -use.calls)[:MOST_STATEMENTS]
+    slow = sorted(done, key=lambda use: -(use.time_s or 0.0))[:MOST_STATEMENTS]
     more = {name: size - then.tables.get(name, 0) for name, size in now.tables.items()}
     grown = sorted((item for item in more.items() if item[1] > 0), key=lambda item: -item[1])
     return DatabaseUse(
         calls=sum(use.calls for use in done),
         time_s=sum(times) if times else None,
         rows_written=sum(written) if all(use.rows is not None for use in done) else None,
-        statements=_most(done),
+        statements=frequent + [use for use in slow if use not in frequent],
         bytes_before=sum(then.tables.values()),
         bytes_after=sum(now.tables.values()),
         grown=dict(grown[:MOST_TABLES]),
@@ -389,9 +391,3 @@ def _since(now: StatementCounts, then: StatementCounts | None) -> StatementUse:
         rows=None if now.rows is None else max(now.rows - (then.rows or 0), 0),
         time_s=None if now.time_s is None else max(now.time_s - (then.time_s or 0), 0.0),
     )
-
-
-def _most(done: list[StatementUse]) -> list[StatementUse]:
-    frequent = sorted(done, key=lambda use: -use.calls)[:MOST_STATEMENTS]
-    slow = sorted(done, key=lambda use: -(use.time_s or 0.0))[:MOST_STATEMENTS]
-    return frequent + [use for use in slow if use not in frequent]

@@ -278,16 +278,14 @@ def preload(
     """Store files in a memcached; raise OperationError when it doesn't take one."""
     with connect(address, new_socket) as connection, connection.makefile("rb") as responses:
         for key, path in files:
-            body, name = path.read_bytes(), _key(key)
+            # Escaped as nginx does, which knows that a key can't hold spaces and control characters.
+            escape = re.compile(rb"[\x00-\x20%\x7f]")
+            name = escape.sub(lambda char: b"%%%02X" % char[0][0], os.fsencode(key))
+            body = path.read_bytes()
             if len(body) <= LARGEST_BYTES and len(name) <= LONGEST_KEY_BYTES:
                 connection.sendall(b"set %b 0 0 %d\r\n%b\r\n" % (name, len(body), body))
                 if (said := responses.readline()) != b"STORED\r\n":
                     raise OperationError(f"memcached does not take {key}: {said.decode().strip()}")
-
-
-def _key(path: str) -> bytes:
-    """Escape as nginx does, which knows that a key can't hold spaces and control characters."""
-    return re.sub(rb"[\x00-\x20%\x7f]", lambda char: b"%%%02X" % char[0][0], os.fsencode(path))
 
 
 class FilledData:
