@@ -22,8 +22,8 @@ from webdyno.probes.cpu import (
     interrupts_kept_apart,
     server_cpu,
 )
-from webdyno.probes.processes import is_stopped, service_pids
-from webdyno.probes.scene import Part, Probe, Sampler, Scene, read_quickly
+from webdyno.probes.processes import service_pids
+from webdyno.probes.scene import Part, Probe, Sampler, Scene, is_stopped, read_quickly
 from webdyno.servers.running import RunningStack
 
 PROBES: dict[str, Probe] = {

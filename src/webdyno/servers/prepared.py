@@ -278,7 +278,7 @@ def preload(
     """Store files in a memcached; raise OperationError when it doesn't take one."""
     with connect(address, new_socket) as connection, connection.makefile("rb") as responses:
         for key, path in files:
-            # Escaped as nginx does, which knows that a key can't hold spaces and control characters.
+            # Escaped as nginx does it: a key can't hold spaces and control characters.
             escape = re.compile(rb"[\x00-\x20%\x7f]")
             name = escape.sub(lambda char: b"%%%02X" % char[0][0], os.fsencode(key))
             body = path.read_bytes()
