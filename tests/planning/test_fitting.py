@@ -10,7 +10,7 @@ from webdyno.core.capacity import CapacitySettings
 from webdyno.core.experiment import Experiment
 from webdyno.core.looks import SlotSettings
 from webdyno.core.measure import Measure
-from webdyno.core.records import AdjustmentRecord, Record, RoundRecord
+from webdyno.core.records import AdjustmentRecord, PilotRecord, Record, RoundRecord
 from webdyno.planning.fitting import LEAST_WINDOW_S, fitted_trials, next_round_s
 from webdyno.planning.settings import slot_settings, slots_per_variant
 from webdyno.validity import spent_s, used_s
@@ -63,6 +63,19 @@ def test_the_fewest_rounds_of_the_settings_end_in_time() -> None:
     pilots_s = used_s(point_data(looks))
     assert 0 < max(settings.warmup_s.values()) < 2.0
     assert pilots_s + 6 * planned_s(settings) < 40.0
+
+
+def test_warm_ups_go_before_windows_that_can_t_be_shorter() -> None:
+    """Of a server that waits a quarter of a second, five rounds fitted into a minute: no answer."""
+    looks = [
+        pilot.replace(latency_s=0.233, took_s=5.0)
+        for pilot in pilots(warmup_s=1.6, ramp_up_s=0.45, window_s=1.2)
+        if isinstance(pilot, PilotRecord)
+    ]
+    settings = fitted(60.0, looks)
+    assert settings.window_s == pytest.approx(4 * 0.233)
+    own_s = 2 * (0.25 + 2 * (0.08 + 0.233)) + 4 * 0.233 / 2
+    assert 10.0 + 6 * (planned_s(settings) + own_s) < 60.0
 
 
 def test_what_the_user_sets_stays() -> None:

@@ -118,7 +118,9 @@ def _own_s(settings: SlotSettings, data: PointData) -> float:
     starts_s = [pilot.start_s or 0.0 for pilot in pilots_on_record(data)]
     start_s = fmean(starts_s) if starts_s else 0.0
     slots = settings.slots_per_variant or FEWEST_SLOTS
-    return len(data.experiment.variants) * (START_S + start_s + slots * SLOT_OWN_S)
+    # What is under way at a slot's end is waited for.
+    slot_own_s = SLOT_OWN_S + max(settings.phase_s.values(), default=0.0)
+    return len(data.experiment.variants) * (START_S + start_s + slots * slot_own_s)
 
 
 def _within(
@@ -136,17 +138,25 @@ def _within(
     )
     if warmups_s + slots * (ramps_s + len(variants) * settings.window_s) <= loads_s:
         return settings
-    if measure.warmup_s is None and warmups_s > WARMUP_SHARE * loads_s:
-        shorter = WARMUP_SHARE * loads_s / warmups_s
-        apart = warmed_up_apart(settings)
-        cut = {variant: shorter * settings.warmup_s[variant] for variant in apart}
-        settings = settings.replace(warmup_s=settings.warmup_s | cut)
-        warmups_s *= shorter
     if measure.slots_per_variant is None:
         slots = FEWEST_SLOTS
         if settings.slots_per_variant is not None:
             settings = settings.replace(slots_per_variant=slots)
+    # Fewer rounds than needed give no answer: warm-ups go before windows that can't be shorter.
+    least_s = slots * (ramps_s + len(variants) * _least_window_s(settings))
+    most_s = max(min(WARMUP_SHARE * loads_s, loads_s - least_s), 0.0)
+    if measure.warmup_s is None and warmups_s > most_s:
+        shorter = most_s / warmups_s
+        apart = warmed_up_apart(settings)
+        cut = {variant: shorter * settings.warmup_s[variant] for variant in apart}
+        settings = settings.replace(warmup_s=settings.warmup_s | cut)
+        warmups_s *= shorter
     return _cut(max(loads_s - warmups_s, 0.0) / (slots * len(variants)), settings, data, pilots)
+
+
+def _least_window_s(settings: SlotSettings) -> float:
+    latency_s = max(settings.phase_s.values(), default=0.0)
+    return min(settings.window_s, max(LEAST_WINDOW_S, LEAST_WINDOW_RESPONSES * latency_s))
 
 
 def warmed_up_apart(settings: SlotSettings) -> list[str]:
@@ -163,8 +173,7 @@ def _cut(
 ) -> SlotSettings:
     """Cut window and ramp-ups to slots of that length: the window first, as it is cut by pilots."""
     measure = data.measure
-    latency_s = max(settings.phase_s.values(), default=0.0)
-    least_s = max(LEAST_WINDOW_S, LEAST_WINDOW_RESPONSES * latency_s)
+    least_s = _least_window_s(settings)
     window_s, ramps_s = settings.window_s, dict(settings.ramp_up_s)
     for variant, ramp_up_s in settings.ramp_up_s.items():
         pilot = pilots.get(variant)
@@ -176,6 +185,4 @@ def _cut(
             ramps_s[variant] = cut_ramp_s
     if measure.slot_s is not None:
         window_s = settings.window_s
-    return settings.replace(
-        ramp_up_s=ramps_s, window_s=max(window_s, min(settings.window_s, least_s))
-    )
+    return settings.replace(ramp_up_s=ramps_s, window_s=max(window_s, least_s))
