@@ -112,3 +112,13 @@ def test_a_full_disk_ends_nothing_and_prints_nothing(
     assert "nothing of this" not in file.read_text()
     assert "there is room again" in file.read_text()
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="root alone can give files away")
+def test_a_file_of_somebody_else_is_refused(tmp_path: Path) -> None:
+    """He could read what is added, and chose who else may."""
+    file = tmp_path / "debug.log"
+    file.touch()
+    os.chown(file, 12345, 12345)
+    with pytest.raises(OperationError, match="belongs to somebody else"), debug_log([], file):
+        pass

@@ -14,6 +14,7 @@ from webdyno.core.hiding import HIDDEN, keep_secret
 from webdyno.core.load import Load
 from webdyno.core.records import IncidentRecord, StopRecord
 from webdyno.core.request import WrittenRequest
+from webdyno.host.users import open_log
 from webdyno.load.interface import Expectation
 from webdyno.measure.planned import planned_requests, secrets_of
 from webdyno.measure.redact import hide_in_files, line_of, names_in, without_secrets
@@ -142,6 +143,17 @@ def test_secrets_are_hidden_wherever_a_part_of_a_large_file_ends(
     assert log.stat().st_mode & 0o777 == 0o640
     assert changes(other) == untouched
     assert sorted(it.name for it in tmp_path.iterdir()) == ["log", "other"]
+
+
+def test_others_may_read_logs_once_no_secret_is_in_them(tmp_path: Path) -> None:
+    keep_secret(["token-of-mine"])
+    log, quiet = tmp_path / "a.log", tmp_path / "b.log"
+    for path, text in ((log, b"token-of-mine"), (quiet, b"nothing")):
+        with open_log(path, None) as file:
+            file.write(text)
+        assert path.stat().st_mode & 0o777 == 0o600
+    hide_in_files(tmp_path)
+    assert [path.stat().st_mode & 0o777 for path in (log, quiet)] == [0o644, 0o644]
 
 
 @pytest.mark.parametrize(

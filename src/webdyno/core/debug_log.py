@@ -5,6 +5,7 @@ the last one says where a process hangs, or where it was killed. Nothing of it i
 write to loggers of the standard library below `webdyno`; this is where those lead.
 """
 
+import errno
 import logging
 import os
 import platform
@@ -77,6 +78,10 @@ def debug_log(words: Sequence[str], file: Path | None = None) -> Iterator[None]:
     path = (file or Path(str(before))).absolute()
     with writing(path):
         opened = open_here(path, os.O_WRONLY | os.O_APPEND, mode=0o600)
+        if os.fstat(opened.fileno()).st_uid != os.geteuid():
+            opened.close()
+            raise OSError(errno.EPERM, "the file there belongs to somebody else")
+        os.fchmod(opened.fileno(), 0o600)
     handler = _DebugFile(opened)
     package = logging.getLogger("webdyno")
     package.addHandler(handler)

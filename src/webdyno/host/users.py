@@ -18,6 +18,7 @@ from typing import BinaryIO
 
 from webdyno.core.errors import OperationError, UserError
 from webdyno.core.files import everything_below, folder_inside, writing
+from webdyno.core.hiding import SECRETS
 
 CANDIDATES = ("www-data", "nobody")
 PRIVATE, OPEN = 0o700, 0o755
@@ -236,11 +237,13 @@ def hand_over(folder: Path, user: ServerUser | None) -> None:
 def open_log(path: Path, user: ServerUser | None) -> BinaryIO:
     """Open a log for appending; raise OperationError when what is there isn't a log of ours.
 
-    The servers' user may open it again, by way of /dev/stderr.
+    The servers' user may open it again, by way of /dev/stderr. Others may read it once no secret
+    can be in it (`measure.redact`).
     """
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
+    mode = 0o600 if SECRETS.known else 0o644
     with writing(path), folder_inside(path.parent) as folder:
-        log = os.fdopen(os.open(path.name, flags, 0o644, dir_fd=folder), "ab")
+        log = os.fdopen(os.open(path.name, flags, mode, dir_fd=folder), "ab")
     status = os.fstat(log.fileno())
     theirs = status.st_uid == uid_of(user) or not status.st_size
     if not (stat.S_ISREG(status.st_mode) and status.st_nlink == 1 and theirs):

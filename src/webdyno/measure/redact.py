@@ -102,7 +102,10 @@ def _literals(model: type[BaseModel]) -> frozenset[str]:
 
 
 def hide_in_files(folder: Path) -> None:
-    """Rewrite files below a folder that show secrets, as a log may; raise OperationError."""
+    """Rewrite files below a folder that show secrets, as a log may; raise OperationError.
+
+    Others may read logs from then on.
+    """
     if not SECRETS.known:
         return
     for path in everything_below(folder):
@@ -113,6 +116,8 @@ def hide_in_files(folder: Path) -> None:
                 if regular and any(spans for _, spans in _parts(file)):
                     file.seek(0)
                     _rewrite(path, file)
+                elif regular and _is_closed_log(path, os.fstat(descriptor)):
+                    os.fchmod(descriptor, 0o644)
 
 
 def _rewrite(path: Path, file: BinaryIO) -> None:
@@ -120,13 +125,19 @@ def _rewrite(path: Path, file: BinaryIO) -> None:
     try:
         with replaced(path) as unfinished, unfinished.open("xb") as written:
             os.fchown(written.fileno(), before.st_uid, before.st_gid)
-            os.fchmod(written.fileno(), stat.S_IMODE(before.st_mode))
+            mode = 0o644 if _is_closed_log(path, before) else stat.S_IMODE(before.st_mode)
+            os.fchmod(written.fileno(), mode)
             for part, spans in _parts(file):
                 written.writelines(spared(part, spans))
     except OSError as error:
         raise OperationError(
             f"{path}: shows a secret that can't be hidden: {error.strerror}; remove that file"
         ) from error
+
+
+def _is_closed_log(path: Path, status: os.stat_result) -> bool:
+    """Whether it is a log as `host.users.open_log` makes it."""
+    return path.suffix == ".log" and stat.S_IMODE(status.st_mode) == 0o600
 
 
 def _parts(file: BinaryIO) -> Iterator[tuple[bytes, list[Span]]]:

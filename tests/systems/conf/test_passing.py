@@ -210,6 +210,7 @@ def test_what_caddys_json_dials() -> None:
         *(("localhost", True), ("127.0.0.1", True), ("127.9.9.9", True), ("[::1]", True)),
         *(("0.0.0.0", True), ("[::ffff:127.0.0.1]", True)),
         *(("198.51.100.1", False), ("[2001:db8::1]", False), ("224.0.0.1", False)),
+        ("0177.0.0.1", False),  # 127.0.0.1 to the C library, 177.0.0.1 to nginx
         *(("$host", False), ("{env.X}", False), ("what x says", False), ("", False)),
     ],
 )

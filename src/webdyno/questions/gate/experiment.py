@@ -30,7 +30,7 @@ from webdyno.core.run import CONFIRMATION_FOLDER
 from webdyno.history.gates import check_history, check_rate
 from webdyno.launch.arrangement import Arrangement, checked_with_own, common_site
 from webdyno.launch.caller import Caller
-from webdyno.launch.consent import project_around
+from webdyno.launch.consent import project_around, refuse_own_systems
 
 if TYPE_CHECKING:
     from webdyno.launch.measure import MeasuredRun
@@ -86,7 +86,7 @@ def asked_gate(
         )
     tolerated = tolerances(asked.fail_if, caller)
     old, new = (
-        _variant(name, caller.named(flag), catalogue)
+        _variant(name, caller.named(flag), catalogue, caller)
         for name, flag in ((asked.base, "--base"), (asked.head, "--head"))
     )
     if old.files and new.files:
@@ -237,7 +237,7 @@ class Files:
     revision: "Revision"
 
 
-def _variant(asked: str, flag: str, catalogue: Catalogue) -> _Variant:
+def _variant(asked: str, flag: str, catalogue: Catalogue, caller: Caller) -> _Variant:
     from webdyno.systems.kinds import is_own
     from webdyno.systems.revisions.repository import Repository
 
@@ -245,6 +245,8 @@ def _variant(asked: str, flag: str, catalogue: Catalogue) -> _Variant:
     if asked in catalogue.stacks or (is_own(asked) and kind != "rev"):
         return _Variant(flag, asked, asked, None, asked)
     wanted = text if kind == "rev" else asked
+    # Before Git runs, which runs what the settings of its repository name.
+    refuse_own_systems({"variants": {"stack": f"rev:{wanted}"}}, caller)
     repository = Repository.around(Path.cwd(), flag)
     revision = repository.revision(wanted, flag)
     called = "the working tree" if wanted == WORKING_TREE else wanted

@@ -121,11 +121,16 @@ def _looked_up(hosts: Iterable[str]) -> dict[str, list[str] | None]:
     return addresses
 
 
+_DECIMALS = re.compile(r"\d+(?:\.\d+){3}")
+
+
 def _addresses(host: str) -> list[str]:
+    # What begins with a zero is octal to the C library, and decimal to nginx.
+    is_decimal = _DECIMALS.fullmatch(host) is not None
+    read = [".".join(str(int(part)) for part in host.split("."))] if is_decimal else []
     try:
-        return sorted(
-            {str(address[4][0]) for address in socket.getaddrinfo(host.strip("[]"), None)}
-        )
+        found = {str(address[4][0]) for address in socket.getaddrinfo(host.strip("[]"), None)}
+        return sorted({*read, *found})
     except (OSError, UnicodeError):
         return []
 

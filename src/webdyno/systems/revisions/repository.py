@@ -19,6 +19,8 @@ WITHIN_S = 600.0
 WORKING_TREE = "."
 SHOWN_DIGITS = 10
 GIT = ".git"
+GIT_ALONE = ("git", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false")
+"""A hook of the user's could do anything, such as asking him something."""
 NOBODY = {
     f"GIT_{who}_{what}": value
     for who in ("AUTHOR", "COMMITTER")
@@ -140,7 +142,7 @@ class Repository:
         """
         refuse_in_others(folder)
         user = caller(folder)
-        git = run_as(user, ["git", "-C", folder, "rev-parse", "--show-toplevel"])
+        git = run_as(user, [*GIT_ALONE, "-C", folder, "rev-parse", "--show-toplevel"])
         if git.returncode:
             why = git.stderr.strip().removeprefix("fatal: ")
             raise UserError(f"{place}: {folder} is in no Git repository: {why}")
@@ -252,8 +254,7 @@ class Repository:
             clone.check_out(Revision(commit, commit, commit), folder / submodule.path)
 
     def _put(self, commit: str, folder: Path) -> None:
-        # A hook of the user's could do anything, such as asking him something.
-        words = ("-c", "core.hooksPath=/dev/null", "worktree", "add", "--force", "--detach")
+        words = ("worktree", "add", "--force", "--detach")
         self._output(*words, "--quiet", str(folder), commit)
 
     def forget_removed(self) -> None:
@@ -292,11 +293,11 @@ class Repository:
         return [f":(exclude,top,literal){Path(path).parent}" for path in records if "/" in path]
 
     def _git(self, *words: str, environment: dict[str, str] | None = None) -> CompletedProcess[str]:
-        return run_as(self.user, ["git", "-C", self.top, *words], environment=environment)
+        return run_as(self.user, [*GIT_ALONE, "-C", self.top, *words], environment=environment)
 
     def _output(self, *words: str, environment: dict[str, str] | None = None) -> str:
-        verb = next(word for word in words if not word.startswith(("-", "core.")))
-        return must(self._git(*words, environment=environment), f"git {verb} in {self.top} failed")
+        done = self._git(*words, environment=environment)
+        return must(done, f"git {words[0]} in {self.top} failed")
 
 
 def nothing_to_measure(changed: Sequence[str]) -> str | None:
