@@ -61,7 +61,7 @@ def test_a_repository_of_somebody_else_is_refused(
 
 
 def test_its_own_settings_vouch_for_nothing(repository: Path) -> None:
-    words = ["git", "-C", repository, "config", "safe.directory", "*"]
+    words: list[str | Path] = ["git", "-C", repository, "config", "safe.directory", "*"]
     subprocess.run(words, check=True)
     give_away(repository)
     with pytest.raises(UserError):

@@ -18,7 +18,14 @@ def test_revisions_are_refused_before_git_runs(
 ) -> None:
     subprocess.run(["git", "init", "-q", tmp_path], check=True)
     ran = tmp_path / "ran"
-    words = ["git", "-C", tmp_path, "config", "core.fsmonitor", f"touch {ran}; false"]
+    words: list[str | Path] = [
+        "git",
+        "-C",
+        tmp_path,
+        "config",
+        "core.fsmonitor",
+        f"touch {ran}; false",
+    ]
     subprocess.run(words, check=True)
     monkeypatch.chdir(tmp_path)
     agent = replace(at_terminal(RunFlags()), allows_commands=False)
