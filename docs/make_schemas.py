@@ -20,8 +20,7 @@ from webdyno.core.records import RECORD
 from webdyno.core.run import RunHead
 from webdyno.core.sweep import SweepJudgement
 from webdyno.history.gates import PastGate
-from webdyno.systems.app import App
-from webdyno.systems.target import OwnKeys
+from webdyno.systems.target import App, OwnKeys
 
 FOLDER = Path(__file__).with_name("schema")
 

@@ -118,7 +118,7 @@ def sentences_of(source: Path) -> Iterator[str]:
 OTHER_PROGRAMS = {
     "audit/rules/columns.py",
     "systems/containers/image.py",
-    "systems/conf/lighttpd_read.py",
+    "systems/conf/lighttpd.py",
     "systems/conf/nginx_read.py",
     "report/tables.py",
     "servers/needs.py",

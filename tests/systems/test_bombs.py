@@ -12,7 +12,7 @@ from webdyno.config.personal import parsed_json, without_personal
 from webdyno.core.errors import UserError
 from webdyno.systems.conf import nginx_read
 from webdyno.systems.containers.compose_file import read_compose, variables_of
-from webdyno.systems.layouts import django, python_tools, recipes, ruby
+from webdyno.systems.layouts import php_and_ruby, python, python_tools, recipes
 from webdyno.systems.layouts.routes import routes_of_openapi
 
 MANY = 200_000
@@ -45,7 +45,7 @@ def test_variables_of_variables(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["\n", " ", "CMD x ", "path(", "@app.cli.command(\n"])
 def test_sources_of_one_thing(text: str) -> None:
     source = text * (MANY // len(text)) + "y"
-    for module in (ruby, django, recipes, python_tools):
+    for module in (php_and_ruby, python, recipes, python_tools):
         for pattern in vars(module).values():
             if isinstance(pattern, re.Pattern):
                 for _ in pattern.finditer(source):

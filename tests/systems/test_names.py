@@ -2,7 +2,7 @@
 
 import pytest
 
-from webdyno.systems.names import LONGEST_NAME, NamedSystem, variant_names
+from webdyno.systems.kinds import LONGEST_NAME, NamedSystem, variant_names
 
 
 @pytest.mark.parametrize(

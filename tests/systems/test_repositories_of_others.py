@@ -11,7 +11,7 @@ from webdyno.host.children import run_program
 from webdyno.host.users import owner_of
 from webdyno.launch.first_try import repository_of
 from webdyno.systems.project import Project
-from webdyno.systems.revisions.repository import Repository
+from webdyno.systems.repository import Repository
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="root alone can give files away")
 SOMEBODY = 12345

@@ -30,7 +30,7 @@ from webdyno.launch.consent import (
     refuse_commands_of,
     refuse_own_systems,
 )
-from webdyno.systems.names import LONGEST_NAME, NamedSystem, variant_names
+from webdyno.systems.kinds import LONGEST_NAME, NamedSystem, variant_names
 
 USUAL_OBJECTIVES = ("p99<50ms",)
 """Of a search for a capacity."""

@@ -19,21 +19,23 @@ from webdyno.load.asking import Conversation, NoResponse
 from webdyno.servers.ready import FirstRequest
 from webdyno.servers.starting import open_stack
 from webdyno.systems.kinds import KIND_OF_APP
-from webdyno.systems.layouts.app import FoundApp
-from webdyno.systems.layouts.logins import Login, is_login, login_by_form, login_by_json
+from webdyno.systems.layouts.app import FoundApp, Login
 from webdyno.systems.layouts.routes import (
     NEEDS_LOGIN,
     SERVED,
     SOURCES,
     Route,
+    is_login,
     known_routes,
     links_of,
+    login_by_form,
+    login_by_json,
     prefixes_of_sources,
     routes_of_openapi,
     routes_of_sources,
 )
-from webdyno.systems.revisions.builds import REPOSITORY, Recipe, built
-from webdyno.systems.revisions.repository import WORKING_TREE, Repository, refuse_in_others
+from webdyno.systems.project import REPOSITORY, Recipe, build_revision
+from webdyno.systems.repository import WORKING_TREE, Repository, refuse_in_others
 from webdyno.systems.target import users_environment
 from webdyno.systems.variants import OWN_SITE
 
@@ -134,7 +136,7 @@ def repository_of(folder: Path) -> Repository | None:
 def with_env_file(app: FoundApp, folder: Path, repository: Repository) -> FoundApp:
     """Have a program's build copy its `.env`, where Git ignores that: revisions lack it."""
     file = (folder.resolve() / app.dir / ENV_FILE).relative_to(repository.top)
-    if not app.start or str(file) not in repository.ignored():
+    if not app.start or str(file) not in repository.ignored_files():
         return app
     copies = f'cp "${REPOSITORY}/{file}" .'
     note = f"Git ignores {file}, which revisions need: build copies it"
@@ -153,7 +155,7 @@ def try_out(
     environment = users_environment(repository.top, app.environment)
     revision = repository.revision(WORKING_TREE, str(folder))
     recipe = Recipe(app.build, within, environment)
-    files = built(repository, revision, recipe, "the working tree", caller.notify) / within
+    files = build_revision(repository, revision, recipe, "the working tree", caller.notify) / within
     way, text = next((key, said) for key in KIND_OF_APP if (said := getattr(app, key)) is not None)
     own = {
         "dir": str(files),

@@ -47,14 +47,14 @@ def make(spec: TargetSpec) -> GeneratedService:
     environment = users_environment(spec.folder, keys.environment)
     by_socket = "SOCKET" in start and "PORT" not in start
     _check_setup(spec)
+    own: dict[str, object] = {"folder": str(spec.folder), "when_sampled": NAMING}
+    if by_socket:
+        own["by_socket"] = True
+    if keys.setup:
+        own["setup"] = [SHELL, "-c", verbatim(keys.setup)]
     service = spec.service(
         ("http", "https", "h2", "h2c"),
-        {
-            "folder": str(spec.folder),
-            "when_sampled": NAMING,
-            **({"by_socket": True} if by_socket else {}),
-            **({"setup": [SHELL, "-c", verbatim(keys.setup)]} if keys.setup else {}),
-        },
+        own,
         start=[SHELL, "-c", verbatim(start)],
         **({"initialise": [[SHELL, "-c", verbatim(keys.prepare)]]} if keys.prepare else {}),
         environment={key: verbatim(value) for key, value in environment.items()}
@@ -67,7 +67,7 @@ def make(spec: TargetSpec) -> GeneratedService:
 
 
 def _check_setup(spec: TargetSpec) -> None:
-    """Raise UserError where `setup` can fill nothing that is kept; say of what isn't."""
+    """Raise UserError where `setup` can fill nothing that is kept; note what isn't."""
     if not spec.keys.setup:
         return
     behind = [spec.services[name] for name in spec.keys.services.values()]
@@ -84,18 +84,36 @@ def _check_setup(spec: TargetSpec) -> None:
 
 
 def variables_of_services(spec: TargetSpec) -> dict[str, str]:
-    """Give the variables that say of the services behind it.
+    """Return the variables by which a program finds services behind it, as templates.
 
-    Nothing else has the names that begin with a role; of the usual ones the user's own win.
+    Nothing else may have the names that begin with a role, such as `$DB_HOST`; of those that are
+    usual for a service the user's own win, then those of the first of two services.
     """
-    variables = service_variables(spec.keys.services, spec.services)
-    usual = usual_variables(spec.keys.services, spec.services)
+    variables: dict[str, str] = {}
+    usual: dict[str, str] = {}
+    for role, name in spec.keys.services.items():
+        service = f"services['{role}']"
+        own = {
+            "HOST": f"{{{{ {service}.host if not {service}.socket }}}}",
+            "PORT": f"{{{{ {service}.port if not {service}.socket }}}}",
+            "SOCKET": f"{{{{ {service}.socket or '' }}}}",
+            **_of_role(role, spec.services[name].credentials),
+        }
+        prefix = role.upper().replace("-", "_")
+        variables |= {f"{prefix}_{key}": value for key, value in own.items()}
+        usual = _of_role(role, spec.services[name].variables) | usual
     others = {*spec.keys.environment, *map(setting_variable, spec.settings)}
     for name in sorted(variables.keys() & others):
         raise UserError(
             f"{spec.place}: ${name} names a service behind it; rename that variable or setting"
         )
     return {name: value for name, value in usual.items() if name not in others} | variables
+
+
+def _of_role(role: str, texts: Mapping[str, str]) -> dict[str, str]:
+    """Return templates of a service's own, to be filled in by another one."""
+    of_role = f"{{% set server = services['{role}'] %}}"
+    return {key: of_role + text for key, text in texts.items()}
 
 
 def check_services(
@@ -114,33 +132,3 @@ def check_services(
                 f"{where}: {name} serves sites itself and can't stand behind a program; those that "
                 f"can are {', '.join(sorted(able))}"
             )
-
-
-def service_variables(named: Mapping[str, str], services: Mapping[str, Service]) -> dict[str, str]:
-    """Give what a program finds in its environment, as templates: `$DB_HOST` of the role `db`."""
-    variables: dict[str, str] = {}
-    for role, name in named.items():
-        service = f"services['{role}']"
-        own = {
-            "HOST": f"{{{{ {service}.host if not {service}.socket }}}}",
-            "PORT": f"{{{{ {service}.port if not {service}.socket }}}}",
-            "SOCKET": f"{{{{ {service}.socket or '' }}}}",
-            **_of_role(role, services[name].credentials),
-        }
-        prefix = role.upper().replace("-", "_")
-        variables |= {f"{prefix}_{key}": value for key, value in own.items()}
-    return variables
-
-
-def usual_variables(named: Mapping[str, str], services: Mapping[str, Service]) -> dict[str, str]:
-    """Give those by which programs usually find such services: of two alike that of the first."""
-    variables: dict[str, str] = {}
-    for role, name in named.items():
-        variables = _of_role(role, services[name].variables) | variables
-    return variables
-
-
-def _of_role(role: str, texts: Mapping[str, str]) -> dict[str, str]:
-    """Give templates of a service's own, to be filled in by another one."""
-    of_role = f"{{% set server = services['{role}'] %}}"
-    return {key: of_role + text for key, text in texts.items()}

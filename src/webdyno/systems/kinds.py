@@ -1,9 +1,16 @@
-"""The kinds of users' own systems, such as `cmd:COMMAND` and `url:URL`."""
+"""The kinds of users' own systems, such as `cmd:COMMAND` and `url:URL`, and their names."""
 
-from collections.abc import Callable
+import re
+import shlex
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from itertools import pairwise
+from pathlib import PurePath
+from typing import NamedTuple
 
+from webdyno.core.errors import UserError
+from webdyno.core.text import split_url
 from webdyno.systems.target import GeneratedService, TargetSpec
 
 Make = Callable[[TargetSpec], GeneratedService]
@@ -13,10 +20,7 @@ Make = Callable[[TargetSpec], GeneratedService]
 
 @dataclass(frozen=True)
 class OwnKind:
-    """A kind of own systems.
-
-    How one becomes a service, and which keys of a variant it understands.
-    """
+    """How an own system of a kind becomes a service, and which keys of a variant it understands."""
 
     make: Make
     takes_settings: bool = False
@@ -34,11 +38,8 @@ class OwnKind:
     """Somebody else has started it, where and as he liked."""
 
 
-def _made_by(module: str) -> Make:
-    """Give the `make` of a module here, which is imported when there is such a system.
-
-    Runs without one needn't wait for that: some read configurations of five servers.
-    """
+def _make_of(module: str) -> Make:
+    """Return the `make` of a module here, imported when it is called: runs without needn't wait."""
 
     def make(spec: TargetSpec) -> GeneratedService:
         own_make: Make = import_module(f"{__package__}.{module}").make
@@ -48,19 +49,19 @@ def _made_by(module: str) -> Make:
 
 
 KINDS: dict[str, OwnKind] = {
-    "cmd": OwnKind(_made_by("command"), takes_settings=True, by_line=True, has_services=True),
+    "cmd": OwnKind(_make_of("command"), takes_settings=True, by_line=True, has_services=True),
     "rev": OwnKind(
-        _made_by("project"),
+        _make_of("project"),
         takes_settings=True,
         by_line=True,
         has_services=True,
         has_backends=True,
     ),
     "conf": OwnKind(
-        _made_by("conf.configuration"), takes_settings=True, has_root=True, has_backends=True
+        _make_of("conf.configuration"), takes_settings=True, has_root=True, has_backends=True
     ),
-    "image": OwnKind(_made_by("containers.image"), has_services=True),
-    "url": OwnKind(_made_by("url"), runs_already=True),
+    "image": OwnKind(_make_of("containers.image"), has_services=True),
+    "url": OwnKind(_make_of("url"), runs_already=True),
 }
 """By the word before the colon."""
 KIND_OF_APP = {"start": "cmd", "image": "image", "conf": "conf"}
@@ -68,10 +69,130 @@ KIND_OF_APP = {"start": "cmd", "image": "image", "conf": "conf"}
 
 
 def is_own(stack: object) -> bool:
-    """Whether a variant's stack is a user's own system, and none of the catalogue."""
+    """Whether a variant's stack is a user's own system, and none of the catalog."""
     return isinstance(stack, str) and stack.partition(":")[0] in KINDS and ":" in stack
 
 
-def is_revision(stack: str) -> bool:
+def is_revision(stack: object) -> bool:
     """Whether it is a state of a repository, which has a `webdyno.toml`."""
-    return is_own(stack) and stack.startswith("rev:")
+    return isinstance(stack, str) and stack.startswith("rev:")
+
+
+LONGEST_NAME = 48
+"""Letters; a longer one would push the figures off each line of the report."""
+NAMED = re.compile(r"(?P<name>[^\s:=/][^:=/]*)=(?P<system>\S.*)", re.DOTALL)
+ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=.*", re.DOTALL)
+STARTERS = {"exec", "env", "nice", "bundle", "run", "sudo", "time", "uv", "poetry", "pipenv", "npx"}
+"""Words before the program that a command is about."""
+INTERPRETERS = re.compile(r"(python|ruby|node|php|perl|java|deno|bun|bash|sh)[\d.]*")
+TAKING_THE_PROGRAM = {"-m", "-jar"}
+"""Flags of interpreters whose value names the program."""
+
+
+class NamedSystem(NamedTuple):
+    """A system as it was asked for: `NAME=SYSTEM`, or a system alone."""
+
+    name: str
+    """Empty where it was given none."""
+    system: str
+
+    @classmethod
+    def of(cls, text: str) -> "NamedSystem":
+        """Take a name and a system apart; the name is empty where there is none."""
+        match = NAMED.fullmatch(text)
+        return cls(match["name"].strip(), match["system"]) if match else cls("", text)
+
+
+def variant_names(systems: Sequence[NamedSystem]) -> list[str]:
+    """Return each system its own name, or the shortest one that no other has.
+
+    Systems that are the same, or too much alike, are distinguished by letters: `nginx (A)`. Raise
+    UserError where two were given one name.
+    """
+    given = [system.name for system in systems if system.name]
+    for name in given:
+        if given.count(name) > 1:
+            raise UserError(f"{name}={systems[-1].system}: {name} is the name of another one")
+    written = [system.system for system in systems]
+    possible = [_possible_names(system, written) for system in systems]
+    chosen = [0] * len(systems)
+    while crowded := [
+        place for place in _alike(possible, chosen) if chosen[place] + 1 < len(possible[place])
+    ]:
+        for place in crowded:
+            chosen[place] += 1
+    alike = set(_alike(possible, chosen))
+    names = [possible[place][0 if place in alike else way] for place, way in enumerate(chosen)]
+    return [
+        f"{name} ({chr(ord('A') + names[:place].count(name))})" if names.count(name) > 1 else name
+        for place, name in enumerate(names)
+    ]
+
+
+def _alike(possible: Sequence[Sequence[str]], chosen: Sequence[int]) -> list[int]:
+    names = [each[way] for each, way in zip(possible, chosen, strict=True)]
+    return [place for place, name in enumerate(names) if names.count(name) > 1]
+
+
+def _possible_names(asked: NamedSystem, systems: Sequence[str]) -> list[str]:
+    """Return what a system may be called, the shortest first."""
+    kind, colon, text = asked.system.partition(":")
+    if asked.name or not colon:
+        return [asked.name or asked.system]
+    text = " ".join(text.split())
+    match kind:
+        case "cmd":
+            others = [system.partition(":")[2] for system in systems if system.startswith("cmd:")]
+            names = _names_of_command(text, others)
+        case "rev":
+            names = ["working tree" if text == "." else text[:LONGEST_NAME]]
+        case "conf":
+            parts = PurePath(text.rpartition(":")[2]).parts
+            names = ["/".join(parts[first:]) for first in reversed(range(len(parts)))] + [text]
+        case "image":
+            last = text.rpartition("#")[2].rpartition("/")[2]
+            names = ["Dockerfile"] if text == "." else [last, text]
+        case "url":
+            url = split_url(text)
+            names = [url.netloc, f"{url.netloc}{url.path}", text]
+        case _:
+            names = [asked.system]
+    short = [name for name in names if 0 < len(name) <= LONGEST_NAME]
+    return list(dict.fromkeys(short)) or [kind]
+
+
+def _names_of_command(text: str, commands: Sequence[str]) -> list[str]:
+    """Return its program, that with the words that other commands of it lack, and all of it."""
+    program = _program(text)
+    others = [_words(command) for command in commands if _program(command) == program]
+    words = _words(text)
+    own = [place for place, word in enumerate(words) if not all(word in other for other in others)]
+    flags = {
+        place - 1
+        for place in own
+        if place
+        and not words[place].startswith("-")
+        and words[place - 1].startswith("-")
+        and "=" not in words[place - 1]
+    }
+    shown = [words[place] for place in sorted({*own, *flags}) if words[place] != program]
+    return [program, " ".join([program, *shown]), text]
+
+
+def _program(text: str) -> str:
+    """Return what a command starts: `uvicorn`, or `app.py` of `python3 app.py`."""
+    words = _words(text)
+    while len(words) > 1 and (ASSIGNMENT.fullmatch(words[0]) or words[0] in STARTERS):
+        words = words[1:]
+    if len(words) > 1 and INTERPRETERS.fullmatch(PurePath(words[0]).name):
+        for flag, word in pairwise(words):
+            if flag in TAKING_THE_PROGRAM or not word.startswith("-"):
+                return PurePath(word).name
+    return PurePath(words[0]).name if words else ""
+
+
+def _words(text: str) -> list[str]:
+    try:
+        return shlex.split(text)
+    except ValueError:  # it is a shell's business what an open quote means
+        return text.split()

@@ -1,34 +1,42 @@
 """`webdyno.toml` of a repository: how its program is started and measured; `rev:REVISION` by it."""
 
+import fcntl
+import hashlib
+import json
+import logging
 import os
 import re
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import tomli_w
+from typing import Any
 
 from webdyno.config import CommandLine
 from webdyno.config.reading import KeyPath, TomlFile, build
-from webdyno.core.errors import UserError
-from webdyno.core.text import secret_values
-from webdyno.host.users import caller, refuse_of_others, server_user
-from webdyno.systems.app import PROJECT_FILE, App
+from webdyno.core.errors import OperationError, UserError
+from webdyno.core.format import duration, listed_to
+from webdyno.core.hiding import hidden
+from webdyno.core.text import secret_values, with_secrets
+from webdyno.host.children import must
+from webdyno.host.server_process import PLAIN_ENVIRONMENT
+from webdyno.host.this_machine import DONE, KEPT_FOR_S, Testbed, run_build
+from webdyno.host.users import ServerUser, caller, home_of, refuse_of_others, server_user
+from webdyno.host.workspace import home_folder, open_folder, open_lock
 from webdyno.systems.command import check_services
+from webdyno.systems.foreign import as_table, is_table
 from webdyno.systems.kinds import KIND_OF_APP, KINDS
-from webdyno.systems.revisions.builds import Recipe, built
-from webdyno.systems.revisions.repository import GIT, Repository
+from webdyno.systems.repository import GIT, Repository, Revision, run_as
 from webdyno.systems.target import (
+    PROJECT_FILE,
+    App,
     GeneratedService,
     TargetSpec,
     declared_settings,
     users_environment,
 )
 
-if TYPE_CHECKING:  # these take a while to import
-    from webdyno.systems.layouts.app import FoundApp
-    from webdyno.systems.layouts.logins import Login
+logger = logging.getLogger(__name__)
 
 APP, REQUESTS = "app", "requests"
 LEAST = '[app]\nbuild = "make"\nstart = "./server --port $PORT"'
@@ -78,16 +86,16 @@ class Project:
 
     def app(self) -> App:
         """Read `[app]`; raise UserError, with file and line, where it isn't right."""
-        app = self.file.data.get(APP)
-        if not isinstance(app, dict):
+        keys = self.file.data.get(APP)
+        if not is_table(keys):
             raise UserError(
                 f"{self.file.path}: there is no [app], which says how to start it:\n\n{LEAST}"
             )
-        built = build(App, app, lambda where: self.file.place((APP, *where)))
-        if Path(built.dir).is_absolute() or ".." in Path(built.dir).parts:
+        app = build(App, keys, lambda where: self.file.place((APP, *where)))
+        if Path(app.dir).is_absolute() or ".." in Path(app.dir).parts:
             place = self.file.place((APP, "dir"))
             raise UserError(f"{place}: dir is a folder inside the repository")
-        return built
+        return app
 
 
 def _files_in(value: object, where: KeyPath = ()) -> Iterator[tuple[KeyPath, str]]:
@@ -112,14 +120,12 @@ class ProjectSource:
 
     @property
     def data(self) -> dict[str, Any]:
-        """Give both, table by table; paths of the command line replace the file's requests."""
+        """Both, table by table; paths of the command line replace the file's requests."""
         own_data = self.command_line.data
         excluded = {APP, REQUESTS} if "paths" in own_data.get("load", {}) else {APP}
         data = {key: value for key, value in self.project.file.data.items() if key not in excluded}
         for key, value in own_data.items():
-            known = data.get(key)
-            both = isinstance(known, dict) and isinstance(value, dict)
-            data[key] = {**known, **value} if both else value  # type: ignore[dict-item]
+            data[key] = as_table(data.get(key)) | value if is_table(value) else value
         return data
 
     @property
@@ -127,69 +133,12 @@ class ProjectSource:
         return self.project.folder
 
     def place(self, where: KeyPath) -> str:
-        """Name the flag, or file and line."""
-        is_flag = any(
-            where[:depth] in self.command_line.flags for depth in range(1, len(where) + 1)
-        )
+        """Return the flag, or file and line."""
+        parts = [where[:depth] for depth in range(1, len(where) + 1)]
+        is_flag = any(part in self.command_line.flags for part in parts)
         if is_flag or (where and where[0] not in self.project.file.data):
             return self.command_line.place(where)
         return self.project.file.place(where)
-
-
-BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
-
-
-def project_text(
-    app: "FoundApp", requests: Mapping[str, int | None], login: "Login | None" = None
-) -> str:
-    """Give the file's text; comments stand where its user has to look.
-
-    `requests` are paths, each with the status of its response where that has to be written.
-    """
-    load = list(_toml_lines(_load_table(app, login)))
-    parts = ["[app]", *(f"# {doubt}" for doubt in app.doubts), *_toml_lines(_app_table(app))]
-    if load:
-        parts += ["", "[load]", *load]
-    for step in login.steps if login else ():
-        parts += ["", "[[login]]", *_toml_lines(step)]
-    for path, status in requests.items():
-        parts += ["", "[[requests]]", *_toml_lines({"path": path, "status": status})]
-    return "\n".join(parts) + "\n"
-
-
-def _app_table(app: "FoundApp") -> dict[str, object]:
-    return {
-        "dir": app.dir if app.dir != "." else None,
-        "build": app.build,
-        "services": app.services,
-        "setup": app.setup,
-        "prepare": app.prepare if app.start else None,
-        "start": app.start,
-        "image": app.image,
-        "conf": app.conf,
-        "root": app.root,
-        "ready_within": app.ready_within_s,
-        "environment": app.environment,
-    }
-
-
-def _load_table(app: "FoundApp", login: "Login | None") -> dict[str, object]:
-    headers = {**app.headers, **(login.headers if login else {})}
-    return {"connections": app.connections or None, "headers": headers}
-
-
-def _toml_lines(pairs: Mapping[str, object], within: str = "") -> Iterator[str]:
-    """Write what is given, each value in a line of its own: dotted keys stay in their table."""
-    for name, value in pairs.items():
-        key = within + (name if BARE_KEY.fullmatch(name) else _toml(name))
-        if isinstance(value, Mapping):
-            yield from _toml_lines(value, f"{key}.")
-        elif value is not None:
-            yield f"{key} = {_toml(value)}"
-
-
-def _toml(value: object) -> str:
-    return tomli_w.dumps({"key": value}).strip().removeprefix("key = ")
 
 
 def make(spec: TargetSpec) -> GeneratedService:
@@ -214,7 +163,7 @@ def make(spec: TargetSpec) -> GeneratedService:
     secret_values(variables.values(), os.environ)
     environment = users_environment(repository.top, variables)
     recipe = Recipe(app.build, within, environment, app.build_variables, spec.fresh)
-    top = built(repository, revision, recipe, spec.written, spec.notify).resolve()
+    top = build_revision(repository, revision, recipe, spec.written, spec.notify).resolve()
     folder = (top / within).resolve()
     if not folder.is_relative_to(top):
         raise UserError(
@@ -244,19 +193,193 @@ def make(spec: TargetSpec) -> GeneratedService:
             f"{spec.place}: backends are for a configuration, and {project.file.place(('app',))} "
             f"has {way}"
         )
-    if way == "conf":
-        _check_is_open(folder, spec)
+    user = caller(folder) or server_user() if way == "conf" else None
+    if user and (closed := user.kept_out_by(folder)):
+        spec.notify(
+            f"{spec.written}: {user.name}, as whom its server runs, may not enter {closed}: pages "
+            "of the revision can't be read there; XDG_CACHE_HOME says where else revisions are kept"
+        )
     settings = {**declared, **spec.settings}
     in_revision = replace(spec, text=text, keys=keys, folder=folder, settings=settings, within=top)
     made = KINDS[KIND_OF_APP[way]].make(in_revision)
     return replace(made, service={**made.service, "version": revision.text})
 
 
-def _check_is_open(folder: Path, spec: TargetSpec) -> None:
-    """Report pages that a server can't read since root's own folders are closed to its user."""
-    user = caller(folder) or server_user()
-    if user and (closed := user.kept_out_by(folder)):
-        spec.notify(
-            f"{spec.written}: {user.name}, as whom its server runs, may not enter {closed}: pages "
-            "of the revision can't be read there; XDG_CACHE_HOME says where else revisions are kept"
+BUILD_FORMAT = 1
+"""Of a kept build; those of another format are made again."""
+SHOWN_IGNORED, SHOWN_WRITTEN, SHOWN_NAMES = 8, 3, 8
+CACHES = ("/__pycache__/", "/.cache/", "/cache/", ".log", ".pid")
+"""Parts of names of files that no response should depend on."""
+OF_TOOLS = {
+    *("RUSTUP_HOME", "CARGO_HOME", "GOPATH", "GOROOT", "JAVA_HOME", "GEM_HOME", "DOTNET_ROOT"),
+    *("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy", "SSL_CERT_FILE", "PIP_INDEX_URL"),
+    *("NODE_EXTRA_CA_CERTS", "NPM_CONFIG_REGISTRY", "GOPROXY", "SSH_AUTH_SOCK"),
+}
+"""Without these, tools may not find themselves, or the network."""
+REPOSITORY = "REPOSITORY"
+"""The variable that reports a build where the user's own working tree is."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a revision is built."""
+
+    build: str | None
+    """A line of shell; None where there is nothing to do."""
+    folder: Path
+    """Where it runs: relative to the revision's files."""
+    environment: Mapping[str, str]
+    """Its variables. A build is kept by the names of secrets in them, not by their values."""
+    inherited: Sequence[str] = ()
+    """Names of variables of who calls webdyno that it gets as well; no others."""
+    again: bool = False
+    """Whether it is built once more, in a second folder, whatever was built before."""
+
+
+def build_revision(
+    repository: Repository,
+    revision: Revision,
+    recipe: Recipe,
+    name: str,
+    notify: Callable[[str], None],
+) -> Path:
+    """Build a revision, unless another run has done so, and return the folder of its files.
+
+    Raise OperationError with the log's end when the build fails.
+    """
+    kept = _cache(repository.user) / _build_key(repository, revision, recipe)
+    locks = open_folder(home_folder() / "builds")
+    lock = open_lock(locks / f"{kept.name}.lock")
+    logger.debug("waits for the lock of the build %s", kept)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # another run may be building the same
+        _sweep(repository)
+        if recipe.again or not (kept / DONE).is_file():
+            _build(repository, revision, recipe, kept, name, notify)
+        elif written := _newer_files(repository.user, kept):
+            notify(
+                f"{name}: earlier runs wrote into its build: {written}. Its next start finds "
+                f"that; prepare or [state] before_round can put it back, and rm -rf {kept} has it "
+                "built again"
+            )
+        run_as(repository.user, ["touch", kept])
+    finally:
+        os.close(lock)
+    return kept / "files"
+
+
+def _build(
+    repository: Repository,
+    revision: Revision,
+    recipe: Recipe,
+    kept: Path,
+    name: str,
+    notify: Callable[[str], None],
+) -> None:
+    user = repository.user
+    must(run_as(user, ["rm", "-rf", kept]), f"{kept} can't be removed")
+    must(run_as(user, ["mkdir", "-p", kept]), f"{kept} can't be made")
+    for submodule in repository.submodules(revision.commit):
+        if not submodule.is_here:
+            notify(
+                f"{name} is built without its submodule {submodule.path}, of which there is no "
+                f"clone here; git submodule update --init {submodule.path} makes one"
+            )
+    repository.check_out(revision, kept / "files")
+    folder = kept / "files" / recipe.folder
+    if not folder.is_dir():
+        raise UserError(
+            f"{name} ({revision.text}) has no folder {recipe.folder}, where it is to run"
         )
+    if recipe.build:
+        notify(f"building {name} ({revision.text}): {recipe.build}")
+        began = time.monotonic()
+        _run_build(recipe, folder, repository, kept, f"{name} ({revision.text})")
+        notify(f"built {name} in {duration(time.monotonic() - began)}")
+    must(run_as(user, ["touch", kept / DONE]), f"{kept} can't be written")
+
+
+def _newer_files(user: ServerUser | None, kept: Path) -> str | None:
+    """Return names of files in a build that are newer than itself; caches and logs aside."""
+    files = kept / "files"
+    newer = ("find", files, "-type", "f", "-newer", kept / DONE, "-printf", "/%P\\0")
+    inside = filter(None, run_as(user, newer).stdout.split("\0"))
+    names = sorted(path[1:] for path in inside if not any(part in path for part in CACHES))
+    names = [name if name.isprintable() else ascii(name) for name in names]
+    return listed_to(SHOWN_WRITTEN, names) or None
+
+
+def _run_build(recipe: Recipe, folder: Path, repository: Repository, kept: Path, name: str) -> None:
+    user = repository.user
+    own = {name: with_secrets(text, os.environ) for name, text in recipe.environment.items()}
+    inherited = {name: os.environ[name] for name in recipe.inherited if name in os.environ}
+    command = recipe.build or ":"
+    end = run_build(
+        ["/bin/sh", "-c", command],
+        Testbed().with_user(user),
+        folder=folder,
+        environment={**PLAIN_ENVIRONMENT, **inherited, REPOSITORY: str(repository.top), **own},
+    )
+    end = replace(end, said=hidden(end.said))
+    log = kept / "build.log"
+    run_as(user, ["/bin/sh", "-c", 'cat >"$1"', "sh", log], given=end.said)
+    if end.code != 0:
+        variables_hint = _hint_at_variables(recipe, f"{command}\n{end.said}")
+        hints = f"{_hint_at_ignored_files(repository)}{variables_hint}"
+        raise OperationError(f"{end.failure(name, command, log)}{hints}")
+
+
+def _hint_at_ignored_files(repository: Repository) -> str:
+    ignored = repository.ignored_files()
+    if not ignored:
+        return ""
+    return (
+        f"\nrevisions lack what Git ignores in {repository.top}: "
+        f"{listed_to(SHOWN_IGNORED, ignored)}. If it needs that, build has to make it or to "
+        f'copy it, such as cp "${REPOSITORY}/{ignored[0].rstrip("/")}" .'
+    )
+
+
+def _hint_at_variables(recipe: Recipe, said: str) -> str:
+    """Return a hint at variables of the caller that a failed build, or its tools, look for."""
+    given = {*recipe.environment, *recipe.inherited}
+    lacking = sorted(
+        name
+        for name in set(os.environ) - given
+        if name in OF_TOOLS or ("_" in name and re.search(rf"\b{re.escape(name)}\b", said))
+    )
+    if not lacking:
+        return ""
+    names = ", ".join(f'"{name}"' for name in lacking[:SHOWN_NAMES])
+    return (
+        f"\na build has no variables of your shell but PATH; if it lacks one, build_variables = "
+        f"[{names}] under [app] of {PROJECT_FILE} passes it on"
+    )
+
+
+def _cache(user: ServerUser | None) -> Path:
+    """Return the folder of kept builds, by the XDG Base Directory Specification."""
+    said = os.environ.get("XDG_CACHE_HOME", "") if user is None else ""
+    base = Path(said) if said.startswith("/") else home_of(user) / ".cache"
+    return base / "webdyno" / "revisions"
+
+
+def _build_key(repository: Repository, revision: Revision, recipe: Recipe) -> str:
+    """Name a build by all that it reads."""
+    what = [
+        *(BUILD_FORMAT, str(repository.top), revision.built_from, recipe.build, str(recipe.folder)),
+        sorted(recipe.environment.items()),
+        [(module.path, module.is_here) for module in repository.submodules(revision.commit)],
+    ]
+    what += ["again"] if recipe.again else []
+    what += [f"inherits {name}" for name in recipe.inherited]
+    return hashlib.sha256(json.dumps(what).encode()).hexdigest()[:20]
+
+
+def _sweep(repository: Repository) -> None:
+    """Remove builds that nobody has requested in a long time."""
+    before = time.time() - KEPT_FOR_S
+    old = [path for path in _cache(repository.user).glob("*/") if path.stat().st_mtime < before]
+    if old:
+        run_as(repository.user, ["rm", "-rf", *old])
+        repository.forget_removed()

@@ -1,7 +1,4 @@
-"""Systems of users as variants.
-
-What is said of one, the service made of it, the catalogue of such services, declared settings.
-"""
+"""`[app]` of a `webdyno.toml`: how a user's own program is built, started and reached."""
 
 import atexit
 import hashlib
@@ -11,9 +8,10 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Self
 
 import tomli_w
+from pydantic import Field, JsonValue, model_validator
 
 from webdyno.config.reading import PlaceOf, build
 from webdyno.core.base import Model, Seconds
@@ -25,7 +23,82 @@ from webdyno.core.setting import Setting, SwitchSetting
 from webdyno.core.stack import ANYTHING
 from webdyno.host.users import caller, home_of, name_of
 from webdyno.host.workspace import Workspace
-from webdyno.systems.app import DeclaredSettings
+from webdyno.systems.foreign import as_list, as_table, is_table
+
+PROJECT_FILE = "webdyno.toml"
+"""Lies at the top of a repository, or of the part of it that is the program."""
+
+
+Words = Annotated[Text, Field(min_length=1)]
+SettingName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
+
+
+class DeclaredSettings(Model):
+    """Settings of a user's program that may be changed, and tuned."""
+
+    settings: dict[SettingName, Setting]
+
+
+class App(Model):
+    """What serves HTTP, in any revision of its repository: a program, container or server."""
+
+    start: Words | None = None
+    """A line of shell that serves HTTP on `$PORT` of 127.0.0.1, and stays in the foreground."""
+    image: Words | None = None
+    """Instead of it a container, as behind `image:`: the folder of a Dockerfile, `"."`, or
+    `"compose.yaml#web"`, both as the revision has them, or an image's name."""
+    conf: Words | None = None
+    """Instead of it a web server's configuration, as behind `conf:`: a file of the revision."""
+    root: Text | None = None
+    """With `conf`: the document root, in the place of what the configuration names."""
+    backends: dict[Text, Text] = {}
+    """With `conf`: what answers in the place of hosts that it passes requests on to, the same for
+    all revisions, as in `app = "cmd:./server --port $PORT"`."""
+    build: Text | None = None
+    """A line of shell that makes what is started: once for each revision, outside of any timing."""
+    build_variables: list[Variable] = []
+    """Names of variables of your shell that `build` gets as well, such as `JAVA_HOME`. A secret
+    belongs into `environment`."""
+    dir: str = "."
+    """Where both run: a folder, relative to the file."""
+    environment: dict[Variable, Text] = {}
+    """Variables for both; `${env:NAME}` stands for a secret."""
+    services: dict[RoleName, str] = {}
+    """With `start` or `image`: services of the catalogue that run next to it with data of their
+    own, by role: with `db = "postgresql"` it finds the database by `$DATABASE_URL`, `$PGHOST`,
+    `$DB_HOST` and so on."""
+    setup: Text | None = None
+    """A line of shell that fills them, such as migrations and fixtures: run in `dir` once for each
+    revision, with the variables that `start` has. Each start gets a copy of what it left."""
+    prepare: Text | None = None
+    """The same before each start, outside of any timing: for what can't be copied."""
+    ready: WrittenPath | None = None
+    """It is ready once this path is answered with a status of 2xx or 3xx."""
+    ready_within: Seconds | None = None
+    """It has so long to become ready; 20 s unless given."""
+    settings: dict[str, JsonValue] = {}
+    """Settings that variants may change and `webdyno tune` tunes, as `workers = { type = "whole",
+    min = 1, max = 16 }`; `start` finds the value in `$WORKERS`."""
+
+    @property
+    def way(self) -> tuple[str, str]:
+        """The key that says how it is started, and its value."""
+        given = {"start": self.start, "image": self.image, "conf": self.conf}
+        return next((key, value) for key, value in given.items() if value is not None)
+
+    @model_validator(mode="after")
+    def _has_one_way(self) -> Self:
+        given = [way for way in (self.start, self.image, self.conf) if way is not None]
+        if len(given) != 1:
+            raise ValueError("[app] says how it starts by one of start, image and conf")
+        if self.root is not None and self.conf is None:
+            raise ValueError("root is for a configuration, conf")
+        if self.backends and self.conf is None:
+            raise ValueError("backends are for a configuration, conf")
+        if self.settings and self.image is not None:
+            raise ValueError("settings are for start and conf; a container has none")
+        return self
+
 
 Notify = Callable[[str], None]
 """Says something to the user that is no result."""
@@ -94,22 +167,21 @@ class TargetSpec:
     """The folder of a revision: what its files name reaches nothing else of this machine."""
 
     def service(self, spoken: Sequence[str], own: Mapping[str, Any], **keys: Any) -> dict[str, Any]:  # noqa: ANN401 (TOML)
-        """Give a service as `service.toml` has it, of these keys and of what all kinds have.
-
-        `spoken` are the protocols that clients may speak, which the load chooses from.
-        """
+        """Return a service as `service.toml` has it; clients may speak the protocols `spoken`."""
         readiness = {
             "ready": self.keys.ready,
             "ready_within_s": self.keys.ready_within,
             "host": self.host,
         }
-        readiness_keys = {key: value for key, value in readiness.items() if value}
         if spoken:
-            keys["settings"] = {"protocol": _protocol_setting(spoken)} | {
+            protocol = {"type": "choice", "choices": spoken, "default": spoken[0]}
+            protocol["help"] = "What clients speak; the load sets it."
+            keys["settings"] = {"protocol": protocol} | {
                 name: setting.model_dump(exclude_none=True)
                 for name, setting in self.settings.items()
             }
-        whole = {"written": self.written, **own, **readiness_keys}
+        given = {key: value for key, value in readiness.items() if value}
+        whole = {"written": self.written, **own, **given}
         return {**keys, "title": self.written, "protocol": "http", "own": whole}
 
 
@@ -129,14 +201,8 @@ class GeneratedService:
     """Hosts that have backends, or could have such, as it names them."""
 
 
-def _protocol_setting(choices: Sequence[str]) -> Mapping[str, Any]:
-    """Give the setting by which a load says what clients speak with a service."""
-    help_ = "What clients speak; the load sets it."
-    return {"type": "choice", "choices": choices, "default": choices[0], "help": help_}
-
-
 def verbatim(text: str) -> str:
-    """Write text so that, as a template, it gives itself."""
+    """Write text so that, as a template, it stands for itself."""
     if not any(mark in text for mark in ("{{", "{%", "{#")):
         return text
     quoted = text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n")
@@ -144,9 +210,9 @@ def verbatim(text: str) -> str:
 
 
 def users_environment(folder: Path, more: Mapping[str, str]) -> dict[str, str]:
-    """Give the variables of a user's own commands: what his shell has that they can't do without.
+    """Return the variables of a user's own commands: those of his shell that they need.
 
-    Not all that it has, since the size of the environment moves times (Mytkowicz et al., 2009).
+    Not all of them, since the size of the environment moves times (Mytkowicz et al., 2009).
     """
     user = caller(folder)
     name = name_of(user)
@@ -155,11 +221,10 @@ def users_environment(folder: Path, more: Mapping[str, str]) -> dict[str, str]:
 
 
 def split_settings(settings: object) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Give what a variant declares, which are tables, and the values that it gives."""
-    if not isinstance(settings, dict):
-        return {}, {}
-    declared = {name: setting for name, setting in settings.items() if isinstance(setting, dict)}
-    return declared, {name: setting for name, setting in settings.items() if name not in declared}
+    """Return the declarations of a variant, which are tables, and the values that it gives."""
+    both = as_table(settings)
+    declared = {name: setting for name, setting in both.items() if is_table(setting)}
+    return declared, {name: setting for name, setting in both.items() if name not in declared}
 
 
 def declared_settings(declared: Mapping[str, Any], place: PlaceOf) -> dict[str, Setting]:
@@ -172,25 +237,24 @@ def declared_settings(declared: Mapping[str, Any], place: PlaceOf) -> dict[str, 
             raise UserError(
                 f"{place((name,))}: ${setting_variable(name)} has a meaning already; rename it"
             )
-    whole = {name: _completed(value) for name, value in declared.items()}
+    whole = {name: _with_defaults(value) for name, value in declared.items()}
     return build(DeclaredSettings, {"settings": whole}, lambda where: place(where[1:])).settings
 
 
-def _completed(given: Mapping[str, Any]) -> dict[str, Any]:
-    choices = given.get("choices")
-    first = choices[0] if isinstance(choices, list) and choices else given.get("min", False)
+def _with_defaults(given: Mapping[str, Any]) -> dict[str, Any]:
+    choices = as_list(given.get("choices"))
+    first = choices[0] if choices else given.get("min", False)
     tune = given.get("tune", {})
-    tuned = {"vendor": "declared by the user", **tune} if isinstance(tune, dict) else tune
-    return {"help": "", "default": first, **given, "tune": tuned}
+    if is_table(tune):
+        tune = {"vendor": "declared by the user", **tune}
+    return {"help": "", "default": first, **given, "tune": tune}
 
 
 def setting_variable(name: str) -> str:
-    """Give the variable by which a command finds a setting's value."""
     return name.upper().replace("-", "_")
 
 
 def setting_template(name: str, setting: Setting) -> str:
-    """Give a setting's value as a template."""
     return f"{{{{ settings['{name}'] {'| string | lower ' * isinstance(setting, SwitchSetting)}}}}}"
 
 
@@ -221,32 +285,31 @@ class GeneratedCatalogue:
         """Its folder; None as long as there is nothing in it."""
 
     def service(self, word: str, text: str, made: GeneratedService) -> str:
-        """Write a service, named after the kind and the text of its system; give that name."""
+        """Write a service, and return its name: the kind and the text of its system."""
         content = json.dumps([made.service, made.files, made.behind, made.backends], sort_keys=True)
         digest = hashlib.sha256(content.encode()).hexdigest()[:8]
         slug = re.sub(r"[^A-Za-z0-9.]+", "-", text)[:SLUG_LETTERS].strip("-.")
         name = "-".join(filter(None, (word, slug, digest)))
-        if (folder := self._folder("services", name)) is None:
-            return name
-        for file, template in made.files.items():
-            (folder / file).write_text(template, encoding="utf-8")
-            (folder / file).chmod(PRIVATE)
-        _write(folder / "service.toml", made.service)
+        if folder := self._folder("services", name):
+            for file, template in made.files.items():
+                _write(folder / file, template)
+            _write(folder / "service.toml", tomli_w.dumps(made.service))
         return name
 
     def stack(
         self, service: str, title: str, behind: Mapping[str, str], backends: Mapping[str, str]
     ) -> str:
-        """Write the stack of a service, and of what stands behind it; give its name."""
+        """Write the stack of a service, and of what stands behind it; return its name."""
         if folder := self._folder("stacks", service):
             parts = self._parts(service, behind, backends)
-            _write(folder / "stack.toml", {"title": title, "serves": [ANYTHING], **parts})
+            stack = {"title": title, "serves": [ANYTHING], **parts}
+            _write(folder / "stack.toml", tomli_w.dumps(stack))
         return service
 
     def _parts(
         self, program: str, behind: Mapping[str, str], backends: Mapping[str, str]
     ) -> dict[str, Any]:
-        """Give the services of a stack, and its settings, as `stack.toml` has them.
+        """Return the services of a stack, and its settings, as `stack.toml` has them.
 
         What stands `behind` the program is of the catalogue, `backends` are own systems.
         """
@@ -274,6 +337,6 @@ class GeneratedCatalogue:
         return folder
 
 
-def _write(path: Path, data: Mapping[str, Any]) -> None:
-    path.write_text(tomli_w.dumps(data), encoding="utf-8")
+def _write(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")
     path.chmod(PRIVATE)

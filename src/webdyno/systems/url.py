@@ -10,6 +10,7 @@ from webdyno.core.errors import UserError
 from webdyno.systems.target import GeneratedService, TargetSpec
 
 LOCALHOST, IPV4, IPV6 = "localhost", "127.0.0.1", "::1"
+EXAMPLE = f"url:http://{IPV4}:9000"
 READY_WITHIN_S = 5.0
 LOOPBACK_WITHIN_S = 1.0
 PORTS = {"http": 80, "https": 443}
@@ -40,10 +41,10 @@ def _parts(spec: TargetSpec) -> tuple[str, str, int]:
         url = urlsplit(spec.text)
         port = url.port or PORTS.get(url.scheme, 0)
     except ValueError:
-        raise UserError(f"{spec.place}: {spec.text} is no URL, such as {_example()}") from None
+        raise UserError(f"{spec.place}: {spec.text} is no URL, such as {EXAMPLE}") from None
     if url.scheme not in SPOKEN or url.username is not None:
         raise UserError(
-            f"{spec.place}: a variant's URL begins with http:// or https://, such as {_example()}"
+            f"{spec.place}: a variant's URL begins with http:// or https://, such as {EXAMPLE}"
         )
     if url.path not in {"", "/"} or url.query or url.fragment:
         raise UserError(
@@ -54,43 +55,34 @@ def _parts(spec: TargetSpec) -> tuple[str, str, int]:
 
 
 def _place(host: str, port: int, spec: TargetSpec) -> _Place:
-    """Give the address that is loaded, one of a name's if it has several."""
+    """Return the address that is loaded, one of a name's if it has several."""
     if host == LOCALHOST:
-        return _Place(_loopback(port))
+        for address in (IPV4, IPV6):
+            with suppress(OSError), socket.create_connection((address, port), LOOPBACK_WITHIN_S):
+                return _Place(address)
+        return _Place(IPV4)
     try:
-        address = ip_address(host)
+        ip = ip_address(host)
     except ValueError:
-        return _looked_up(host, port, spec)
-    if address.is_unspecified:
+        return _look_up(host, port, spec)
+    if ip.is_unspecified:
         raise UserError(
             f"{spec.place}: {host} is where a server listens, and nobody's address; give "
             f"{IPV4} for this machine"
         )
-    return _Place(str(address))
+    return _Place(str(ip))
 
 
-def _loopback(port: int) -> str:
-    """Give the address of `localhost` at which something listens, IPv4's where both do."""
-    for address in (IPV4, IPV6):
-        with suppress(OSError), socket.create_connection((address, port), LOOPBACK_WITHIN_S):
-            return address
-    return IPV4
-
-
-def _looked_up(host: str, port: int, spec: TargetSpec) -> _Place:
+def _look_up(host: str, port: int, spec: TargetSpec) -> _Place:
     try:
         called = host.encode("idna").decode()
         addresses = socket.getaddrinfo(called, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
         raise UserError(
             f"{spec.place}: {host or spec.text} isn't known on this machine; give an address, such "
-            f"as {_example()}"
+            f"as {EXAMPLE}"
         ) from None
     first, *others = dict.fromkeys(str(address[4][0]) for address in addresses)
     among = f", one of its {len(others) + 1} addresses" if others else ""
     spec.notify(f"{host} is measured at {first}{among}")
     return _Place(first, called)
-
-
-def _example() -> str:
-    return f"url:http://{IPV4}:9000"

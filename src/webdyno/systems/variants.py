@@ -1,7 +1,7 @@
 """Finds own systems among an experiment's variants; parts of a catalogue take their place."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,8 @@ from webdyno.core.service import Service
 from webdyno.core.text import SECRET, secret_values
 from webdyno.core.variant import key_parts
 from webdyno.systems import command
-from webdyno.systems.conf import backends
+from webdyno.systems.conf import passing
+from webdyno.systems.foreign import as_list, as_table, is_table, table
 from webdyno.systems.kinds import KINDS, OwnKind, is_own, is_revision
 from webdyno.systems.target import (
     GeneratedCatalogue,
@@ -35,22 +36,19 @@ OWN_SITE = "own"
 def understood(
     keys: Mapping[str, object], stack: str, all_of_them: Sequence[str]
 ) -> dict[str, Any]:
-    """Give those of the keys for all own systems that are for one stack.
+    """Return the keys, of those for all own systems, that are for one stack.
 
-    What only some kinds understand is for those, if any of them is there.
+    Keys that only some kinds understand are for those, if any of them is there.
     """
     if not is_own(stack):
         return {}
     kinds = [KINDS[system.partition(":")[0]] for system in all_of_them if is_own(system)]
     kind = KINDS[stack.partition(":")[0]]
-    others = {
-        *(["root"] if not kind.has_root and any(kind.has_root for kind in kinds) else []),
-        *(
-            ["backends"]
-            if not kind.has_backends and any(kind.has_backends for kind in kinds)
-            else []
-        ),
-    }
+    others = set()
+    if not kind.has_root and any(other.has_root for other in kinds):
+        others.add("root")
+    if not kind.has_backends and any(other.has_backends for other in kinds):
+        others.add("backends")
     return {key: value for key, value in keys.items() if key not in others}
 
 
@@ -63,30 +61,36 @@ def resolve(
     *,
     fresh: bool = False,
 ) -> tuple[Draft, Catalogue]:
-    """Give an experiment whose variants all are of the catalogue, and that catalogue.
+    """Return an experiment whose variants all are of the catalog, and that catalog.
 
-    `folder` is where relative paths begin. What has to be built is built, all revisions where they
-    are to be `fresh`; `provide` installs what that takes. Raise UserError for what can't be,
-    OperationError for what fails.
+    `folder` is where relative paths begin. What has to be built is built, all revisions again where
+    they are to be `fresh`. Raise UserError for what can't be, OperationError for what fails.
     """
     variants, factors = draft.data.get("variants"), draft.data.get("factors", {})
-    if not isinstance(variants, dict) or not isinstance(factors, dict):
+    if not is_table(variants) or not is_table(factors):
         return draft, catalogue  # whoever checks it will say so
-    testbed = draft.data.get("testbed")
-    kind = testbed.get("kind") if isinstance(testbed, dict) else None
-    spoken = _spoken(draft.data)
-    host = _host_in(draft.data)
+    protocol = next(iter(as_list(factors.get("load.protocol"))), None)
     resolver = _Resolver(
-        draft.place, folder, notify, provide, catalogue.services, kind, spoken, host, fresh
+        draft.place,
+        folder,
+        notify,
+        provide,
+        catalogue.services,
+        testbed=table(draft.data, "testbed").get("kind"),
+        protocol=str(protocol or _protocol_in(draft.data) or "http"),
+        host=_host_in(draft.data),
+        fresh=fresh,
     )
     new_variants, new_factors = dict(variants), dict(factors)
     for name, variant in variants.items():
-        if not isinstance(variant, dict):
+        if not is_table(variant):
             continue
         keys = resolver.keys(("variants", name), variant)
-        for key, levels in _levels_of_stack(name, factors):
-            place = draft.place(("factors", key))
-            new_factors[key] = [resolver.name(level, variant, keys, place) for level in levels]
+        for key, levels in factors.items():
+            of_stack = key_parts(key) == ("variants", name, "stack")
+            if of_stack and any(map(is_own, as_list(levels))):
+                place = draft.place(("factors", key))
+                new_factors[key] = [resolver.name(level, variant, keys, place) for level in levels]
         if is_own(variant.get("stack")):
             place = draft.place(("variants", name, "stack"))
             own = {"stack": resolver.name(variant["stack"], variant, keys, place)}
@@ -97,53 +101,48 @@ def resolve(
     if (generated := resolver.generated.path) is None:
         return draft, catalogue
     data = {**draft.data, "variants": new_variants, **({"factors": new_factors} if factors else {})}
-    if "site" not in data and all(_is_own_variant(variant) for variant in variants.values()):
+    stacks = [as_table(variant).get("stack") for variant in variants.values()]
+    if "site" not in data and all(map(is_own, stacks)):
         data["site"] = OWN_SITE
-    if any(_is_revision_variant(variant) for variant in variants.values()):
+    if any(map(is_revision, stacks)):
         data.setdefault("same_bodies", False)
     return replace(draft, data=data), catalogue.joined_by([generated])
 
 
-def _spoken(data: Mapping[str, Any]) -> str:
-    """Give what clients speak: the first level where that is varied."""
-    levels = data.get("factors", {}).get("load.protocol")
-    first = levels[0] if isinstance(levels, list) and levels else None
-    return str(first or _protocol_in(data) or "http")
+def _protocol_in(data: Mapping[str, Any]) -> str | None:
+    protocol = table(data, "load").get("protocol")
+    return protocol if isinstance(protocol, str) else None
 
 
-def _protocol_in(table: Mapping[str, Any]) -> str | None:
-    load = table.get("load")
-    spoken = load.get("protocol") if isinstance(load, dict) else None
-    return spoken if isinstance(spoken, str) else None
-
-
-def _host_in(table: Mapping[str, Any]) -> str:
-    """Give the host that requests ask for: the load's, else that of the first one with headers."""
-    requests = table.get("requests")
-    places = [table.get("load"), *(requests if isinstance(requests, list) else [])]
-    for entry in places:
-        headers = entry.get("headers") if isinstance(entry, dict) else None
-        host = header(headers, "host") if isinstance(headers, dict) else None
+def _host_in(data: Mapping[str, Any]) -> str:
+    """Return the host of requests: the load's, else that of the first one with headers."""
+    for entry in (data.get("load"), *as_list(data.get("requests"))):
+        host = header(table(entry, "headers"), "host")
         if isinstance(host, str) and not SECRET.search(host):
             return host
     return ""
 
 
-def _is_own_variant(variant: object) -> bool:
-    return isinstance(variant, dict) and is_own(variant.get("stack"))
-
-
-def _is_revision_variant(variant: Any) -> bool:  # noqa: ANN401 (TOML)
-    return _is_own_variant(variant) and is_revision(variant["stack"])
-
-
-def _levels_of_stack(
-    variant: str, factors: Mapping[str, object]
-) -> Iterator[tuple[str, list[Any]]]:
-    for key, levels in factors.items():
-        of_stack = key_parts(key) == ("variants", variant, "stack")
-        if of_stack and isinstance(levels, list) and any(map(is_own, levels)):
-            yield key, levels
+def _refuse_misplaced(stack: str, kind: OwnKind, keys: OwnKeys, declares: bool, place: str) -> None:
+    """Raise UserError for keys that other kinds of systems have."""
+    key = "setup" if keys.setup else "prepare"
+    able = ", ".join(f"{word}:" for word, other in KINDS.items() if other.takes_settings)
+    misplaced = {
+        "root is for a configuration, conf:FILE": keys.root and not kind.has_root,
+        "services stand behind a command, a revision or a container (cmd:, rev:, image:)": (
+            keys.services and not kind.has_services
+        ),
+        f"{key} is for what stands behind a command or a revision (cmd:, rev:)": (
+            (keys.setup or keys.prepare) and not kind.by_line
+        ),
+        "backends are for a configuration, conf:FILE": keys.backends and not kind.has_backends,
+        f"settings can be declared for a command or a configuration ({able})": (
+            declares and not kind.takes_settings
+        ),
+    }
+    for what, is_misplaced in misplaced.items():
+        if is_misplaced:
+            raise UserError(f"{place}: {what}, and this is {stack}")
 
 
 @dataclass
@@ -174,7 +173,7 @@ class _Resolver:
         self.generated = GeneratedCatalogue(self.services)
 
     def keys(self, where: tuple[str, ...], variant: Mapping[str, Any]) -> OwnKeys:
-        """Read what a variant says of its own system; none of that makes sense for other stacks."""
+        """Read the keys of a variant's own system; raise UserError for those of other stacks."""
         given = {key: variant[key] for key in OwnKeys.model_fields if key in variant}
         if given and not is_own(variant.get("stack")):
             key = next(iter(given))
@@ -193,14 +192,14 @@ class _Resolver:
     def demand_backends(self) -> None:
         """Raise UserError for a backend that no configuration passes requests on to."""
         for host, place in self.backends.items():
-            if backends.called(host, place) not in self.passes_on_to:
+            if passing.host_or_socket(host, place) not in self.passes_on_to:
                 known = listed(self.passes_on_to) or "none"
                 raise UserError(
                     f"{place}: nothing passes requests on to {host}; hosts that are named: {known}"
                 )
 
     def name(self, stack: str, variant: Mapping[str, Any], keys: OwnKeys, place: str) -> str:
-        """Give the name in the catalogue of a stack that a user wrote."""
+        """Return the name in the catalog of a stack that a user wrote."""
         if not is_own(stack):
             return stack
         word, _, text = stack.partition(":")
@@ -219,32 +218,12 @@ class _Resolver:
             )
         if kind.runs_already:
             self._refuse_network(place)
-        if keys.root and not kind.has_root:
-            raise UserError(f"{place}: root is for a configuration, conf:FILE, and this is {stack}")
-        if keys.services and not kind.has_services:
-            raise UserError(
-                f"{place}: services stand behind a command, a revision or a container (cmd:, rev:, "
-                f"image:), and this is {stack}"
-            )
-        if (keys.setup or keys.prepare) and not kind.by_line:
-            key = "setup" if keys.setup else "prepare"
-            raise UserError(
-                f"{place}: {key} is for what stands behind a command or a revision (cmd:, rev:), "
-                f"and this is {stack}"
-            )
-        if keys.backends and not kind.has_backends:
-            raise UserError(
-                f"{place}: backends are for a configuration, conf:FILE, and this is {stack}"
-            )
-        secret_values(keys.environment.values(), os.environ)
-        folder = self._folder_of(keys, place)
         declared, _ = split_settings(variant.get("settings"))
-        if declared and not kind.takes_settings:
-            able = ", ".join(f"{word}:" for word, value in KINDS.items() if value.takes_settings)
-            raise UserError(
-                f"{place}: settings can be declared for a command or a configuration ({able}), and "
-                f"this is {stack}"
-            )
+        _refuse_misplaced(stack, kind, keys, bool(declared), place)
+        secret_values(keys.environment.values(), os.environ)
+        folder = (self.folder / (keys.dir or ".")).resolve()
+        if not folder.is_dir():
+            raise UserError(f"{place}: there is no folder {folder}, in which it is to run")
         spec = TargetSpec(
             written=stack,
             text=text.strip(),
@@ -281,20 +260,15 @@ class _Resolver:
     def _make(self, kind: OwnKind, spec: TargetSpec) -> GeneratedService:
         """Make what is requested, once for all variants that are alike."""
         same = replace(spec, place="")
-        made = next((made for known, made in self.known if known == same), None)
-        if made is None:
-            made = kind.make(spec)
-            self.known.append((same, made))
+        for known, made in self.known:
+            if known == same:
+                return made
+        made = kind.make(spec)
+        self.known.append((same, made))
         return made
 
-    def _folder_of(self, keys: OwnKeys, place: str) -> Path:
-        folder = (self.folder / (keys.dir or ".")).resolve()
-        if not folder.is_dir():
-            raise UserError(f"{place}: there is no folder {folder}, in which it is to run")
-        return folder
-
     def _backend(self, system: str, spec: TargetSpec) -> tuple[str, Mapping[str, str]]:
-        """Give the service that a backend becomes, and what of the catalogue is behind that.
+        """Return the service that a backend becomes, and the services of the catalog behind it.
 
         It has the variables of the configuration that it stands behind.
         """

@@ -12,7 +12,7 @@ from webdyno.core.limits import GateAnswer, GateJudgement
 from webdyno.launch.caller import Caller
 from webdyno.media.terminal import document_text
 from webdyno.questions.gate.failed import Bisection, bisect, bisection_document
-from webdyno.systems.revisions.repository import Repository
+from webdyno.systems.repository import Repository
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from webdyno.interfaces.cli.flags import RunFlags
 from webdyno.interfaces.cli.progress import at_terminal
 from webdyno.questions.gate.experiment import tolerances
 from webdyno.questions.gate.settings import GateSettings
-from webdyno.systems.revisions.repository import Repository, nothing_to_measure
+from webdyno.systems.repository import Repository, nothing_to_measure
 
 CALLER = at_terminal(RunFlags())
 

@@ -8,7 +8,7 @@ import pytest
 from e2e.own import git
 from webdyno.config import Override
 from webdyno.questions.gate.experiment import repeat_command
-from webdyno.systems.revisions.repository import MOST_LETTERS, Repository
+from webdyno.systems.repository import MOST_LETTERS, Repository
 
 NAMED = [("--base", "1a2b3c4"), ("--head", None)]
 

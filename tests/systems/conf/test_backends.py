@@ -8,7 +8,7 @@ import pytest
 
 from webdyno.core.errors import UserError
 from webdyno.systems.conf import apache, caddy, haproxy, lighttpd, nginx
-from webdyno.systems.conf.backends import Backends
+from webdyno.systems.conf.passing import Backends
 from webdyno.systems.conf.relocation import RelocationRequest
 
 APP, SECOND = "127.251.113.1:61001", "127.251.113.2:61002"

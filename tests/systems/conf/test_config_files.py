@@ -66,7 +66,7 @@ def test_there_are_limits_of_size_number_and_depth(tmp_path: Path) -> None:
 
 def test_includes_without_files_are_known_afterwards(tmp_path: Path) -> None:
     files = ConfigFiles()
-    assert files.included("conf.d/*.conf", [tmp_path], HERE) == []
+    assert files.files_of_include("conf.d/*.conf", [tmp_path], HERE) == []
     assert files.found_nothing == ["a.conf:3 includes conf.d/*.conf, and there is no such file"]
     wanted = RelocationRequest(Path("a.conf"), files=files)
     assert str(wanted.listens_nowhere()).startswith("a.conf listens nowhere for HTTP: a.conf:3 inc")
@@ -79,14 +79,14 @@ def test_includes_are_looked_for_in_each_folder(tmp_path: Path) -> None:
     for name in ("b.conf", "a.conf", ".hidden.conf"):
         (second / name).touch()
     files = ConfigFiles()
-    assert files.included("a.conf", [first, second], HERE) == [second / "a.conf"]
-    found = files.included("*.conf", [first, second], HERE)
+    assert files.files_of_include("a.conf", [first, second], HERE) == [second / "a.conf"]
+    found = files.files_of_include("*.conf", [first, second], HERE)
     assert found == [second / "a.conf", second / "b.conf"]
-    assert files.included("*.none", [first, second], HERE) == []
+    assert files.files_of_include("*.none", [first, second], HERE) == []
     with pytest.raises(UserError, match=rf"no {first}/none and no {second}/none"):
-        files.included("none", [first, second], HERE)
+        files.files_of_include("none", [first, second], HERE)
     with pytest.raises(UserError, match="too many wildcards"):
-        files.included("/*/*/*/*", [], HERE)
+        files.files_of_include("/*/*/*/*", [], HERE)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root reads for somebody else")
@@ -113,16 +113,16 @@ def test_nobody_gets_what_only_root_may_read(open_folder: Path) -> None:
 
 def test_variables_are_filled_from_what_is_given() -> None:
     variables = Variables({"PORT": "8080"})
-    assert variables.filled("listen ${PORT}; $PORT $host", AT) == "listen 8080; $PORT $host"
-    filled = variables.filled("$PORT ${PORT} $own", AT, BRACED_OR_PLAIN, {"own"})
+    assert variables.fill("listen ${PORT}; $PORT $host", AT) == "listen 8080; $PORT $host"
+    filled = variables.fill("$PORT ${PORT} $own", AT, BRACED_OR_PLAIN, {"own"})
     assert filled == "8080 8080 $own"
     variables.demand_all()
 
 
 def test_all_that_have_no_value_are_named_in_one_message() -> None:
     variables = Variables({})
-    variables.filled("a\n${ONE} ${TWO}\n${ONE}", AT)
-    variables.filled("${THREE}", Origin("b.conf", 7))
+    variables.fill("a\n${ONE} ${TWO}\n${ONE}", AT)
+    variables.fill("${THREE}", Origin("b.conf", 7))
     with pytest.raises(UserError) as reported:
         variables.demand_all()
     for part in ("ONE (a.template:2)", "TWO (a.template:2)", "THREE (b.conf:7)", "--env TWO=VALUE"):
@@ -131,4 +131,4 @@ def test_all_that_have_no_value_are_named_in_one_message() -> None:
 
 def test_a_secret_does_not_get_into_a_configuration_that_is_kept() -> None:
     with pytest.raises(UserError, match="would be a secret"):
-        Variables({"A": "${env:MINE}"}).filled("${A}", AT)
+        Variables({"A": "${env:MINE}"}).fill("${A}", AT)

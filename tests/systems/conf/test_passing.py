@@ -8,8 +8,8 @@ import pytest
 from webdyno.core.errors import UserError
 from webdyno.core.service import Line, Origin
 from webdyno.systems.conf import passing
-from webdyno.systems.conf.apache_directives import passed_on as passed_on_by_apache
-from webdyno.systems.conf.caddy_targets import passed_on as passed_on_by_caddy
+from webdyno.systems.conf.apache import passed_on as passed_on_by_apache
+from webdyno.systems.conf.caddy import passed_on as passed_on_by_caddy
 from webdyno.systems.conf.configuration import relocate
 from webdyno.systems.conf.haproxy import passed_on as passed_on_by_haproxy
 from webdyno.systems.conf.haproxy_read import sections
@@ -230,7 +230,7 @@ def test_own_addresses_are_here_and_not_on_other_hosts(monkeypatch: pytest.Monke
 def test_a_name_that_takes_too_long_to_look_up_is_another_machines(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(passing, "WITHIN_S", 0.0)
+    monkeypatch.setattr(passing, "LOOKED_UP_WITHIN_S", 0.0)
     monkeypatch.setattr(passing, "MOST_NAMES", 1)
     assert passing.not_here(["localhost", "ip6-localhost"])[-1:] == ["ip6-localhost"]
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from webdyno.core.errors import UserError
-from webdyno.systems.conf.configuration import _recognised
+from webdyno.systems.conf.configuration import server_of
 
 
 @pytest.mark.parametrize(
@@ -23,9 +23,9 @@ from webdyno.systems.conf.configuration import _recognised
     ],
 )
 def test_content_counts_before_the_name(name: str, text: str, server: str) -> None:
-    assert _recognised(text, Path(name), "x") == server
+    assert server_of(text, Path(name), "x") == server
 
 
 def test_what_is_nobodys_is_refused_at_once() -> None:
     with pytest.raises(UserError, match="no known server's"):
-        _recognised("\n" * 200_000, Path("x.conf"), "x")
+        server_of("\n" * 200_000, Path("x.conf"), "x")

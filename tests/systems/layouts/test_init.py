@@ -13,7 +13,7 @@ from systems.layouts.laid_out import laid_out
 from webdyno.core.errors import Exit
 from webdyno.interfaces.cli import run_command_line
 from webdyno.systems.layouts import find_app
-from webdyno.systems.project import project_text
+from webdyno.systems.layouts.app import project_text
 
 GO = 'package main\nfunc main() { http.HandleFunc("GET /{$}", f); os.Getenv("PORT") }\n'
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from e2e.own import commit, git
 from webdyno.host.this_machine import DONE
-from webdyno.systems.revisions.builds import _written_since
-from webdyno.systems.revisions.repository import Repository, Revision
+from webdyno.systems.project import _newer_files
+from webdyno.systems.repository import Repository, Revision
 
 
 def working_tree(folder: Path) -> Revision:
@@ -52,4 +52,4 @@ def test_files_that_a_server_wrote_are_named_whatever_they_are_called(tmp_path: 
     os.utime(tmp_path / DONE, (0, 0))
     for name in ("a\nb", "c d", "x.log"):
         (tmp_path / "files" / name).write_text("")
-    assert _written_since(None, tmp_path) == r"'a\nb', c d"
+    assert _newer_files(None, tmp_path) == r"'a\nb', c d"

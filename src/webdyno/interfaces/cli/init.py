@@ -17,7 +17,7 @@ from webdyno.media.console import notify
 if TYPE_CHECKING:
     from webdyno.launch.first_try import FirstTry
     from webdyno.systems.layouts.app import FoundApp
-    from webdyno.systems.revisions.repository import Repository
+    from webdyno.systems.repository import Repository
 
 FILE = "webdyno.toml"
 UNTRIED = "--no-try"
@@ -70,9 +70,8 @@ def init(
     from webdyno.core.files import write_whole
     from webdyno.launch.first_try import repository_of, with_env_file
     from webdyno.systems.layouts import find_app
-    from webdyno.systems.layouts.logins import NAME, PASSWORD
-    from webdyno.systems.layouts.routes import untried_paths
-    from webdyno.systems.project import project_text
+    from webdyno.systems.layouts.app import project_text
+    from webdyno.systems.layouts.routes import NAME, PASSWORD, untried_paths
 
     target = folder / FILE
     if not folder.is_dir():

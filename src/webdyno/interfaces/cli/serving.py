@@ -84,7 +84,7 @@ def up(
     from webdyno.measure.preflight import ask_all
     from webdyno.media.console import plain_console
     from webdyno.servers.starting import open_stack
-    from webdyno.systems.names import NamedSystem
+    from webdyno.systems.kinds import NamedSystem
 
     if port is not None and not 1 <= port <= HIGHEST_PORT:
         raise UserError(f"--port {port}: should be from 1 to {HIGHEST_PORT}")

@@ -171,7 +171,7 @@ def _bisect(
     from webdyno.questions.gate.experiment import measured_gate
     from webdyno.questions.gate.failed import FLAG, bisect, bisection_document
     from webdyno.questions.gate.show import EXITS
-    from webdyno.systems.revisions.repository import Repository
+    from webdyno.systems.repository import Repository
 
     if (asked.base, asked.head) != (ORIGIN, WORKING_TREE):
         raise UserError(f"{FLAG} {between}: names both ends; omit --base and --head")

@@ -35,7 +35,7 @@ from webdyno.launch.consent import project_around, refuse_own_systems
 if TYPE_CHECKING:
     from webdyno.launch.measure import MeasuredRun
     from webdyno.systems.project import Project
-    from webdyno.systems.revisions.repository import Repository, Revision
+    from webdyno.systems.repository import Repository, Revision
 
 ORIGIN, WORKING_TREE = "origin/main", "."
 REQUESTS = "requests"
@@ -77,7 +77,7 @@ def asked_gate(
 ) -> Arrangement | GateJudgement:
     """Make the experiment of a gate; or its answer where no change is left to be measured."""
     from webdyno.systems.project import ProjectSource
-    from webdyno.systems.revisions.repository import nothing_to_measure
+    from webdyno.systems.repository import nothing_to_measure
 
     if asked.paths and asked.traffic:
         raise UserError(
@@ -239,7 +239,7 @@ class Files:
 
 def _variant(asked: str, flag: str, catalogue: Catalogue, caller: Caller) -> _Variant:
     from webdyno.systems.kinds import is_own
-    from webdyno.systems.revisions.repository import Repository
+    from webdyno.systems.repository import Repository
 
     kind, _, text = asked.partition(":")
     if asked in catalogue.stacks or (is_own(asked) and kind != "rev"):

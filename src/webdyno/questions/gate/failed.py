@@ -26,7 +26,7 @@ from webdyno.measure.planned import sampled_experiment
 from webdyno.media import document as doc
 from webdyno.planning.settings import slot_settings
 from webdyno.questions.gate.show import HEADLINES
-from webdyno.systems.revisions.repository import Commit, Repository
+from webdyno.systems.repository import Commit, Repository
 from webdyno.validity import spent_s
 
 MOST_ENDPOINTS = 3

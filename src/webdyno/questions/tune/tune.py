@@ -43,7 +43,7 @@ from webdyno.questions.tune.decide import (
     space_of,
 )
 from webdyno.questions.tune.settings import HalvingSettings
-from webdyno.systems.names import NamedSystem, variant_names
+from webdyno.systems.kinds import NamedSystem, variant_names
 from webdyno.validity import used_s
 
 FINAL = "final"

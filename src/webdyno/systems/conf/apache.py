@@ -1,14 +1,12 @@
-"""Moves a configuration of Apache httpd: listening, writing, users, includes and all."""
+"""Moves a configuration of Apache httpd: what it listens on, writes, runs, asks and passes on."""
 
+import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from webdyno.core.format import listed_to
 from webdyno.core.service import Line
-from webdyno.systems.conf import apache_directives, apache_modules
-from webdyno.systems.conf.apache_directives import line_to_backends, passed_on
 from webdyno.systems.conf.apache_lines import (
     HOST_BEGIN,
     SYSTEM,
@@ -17,26 +15,242 @@ from webdyno.systems.conf.apache_lines import (
     measured_port,
     outside_sections,
 )
-from webdyno.systems.conf.apache_modules import BUILT_IN, NOT_HERE, file_of, folder, plain_module
+from webdyno.systems.conf.apache_modules import with_modules
+from webdyno.systems.conf.passing import PORTS, Backends, PassedOn
 from webdyno.systems.conf.relocation import (
     CERTIFICATE,
     FOLDER,
     HOST,
     KEY,
-    MODULES,
+    NO_OTHER_USER,
     PORT,
     RelocatedConfig,
     RelocationRequest,
     port_of,
+    why_no_ciphers,
     with_marks_shown,
 )
 
+EXCLUDED = {
+    **dict.fromkeys(("user", "group", "suexecusergroup", "assignuserid"), NO_OTHER_USER),
+    "chrootdir": "root alone may change it",
+    "pidfile": "it is in the run's folder",
+    **dict.fromkeys(("scoreboardfile", "coredumpdirectory"), "it isn't needed"),
+    "defaultruntimedir": "it is the run's folder",
+    "scriptsock": "it is in the run's folder",
+    "mutex": "its files are in the run's folder",
+    "sslpassphrasedialog": "nobody is there to ask for a passphrase",
+    **dict.fromkeys(("sslusestapling", "mdomain", "mdstapling"), "it would ask other machines"),
+    "heartbeataddress": "it would send to other machines",
+}
+FILES = {
+    **dict.fromkeys(("customlog", "transferlog", "globallog"), "access.log"),
+    "forensiclog": "forensic.log",
+    "scriptlog": "script.log",
+    "davlockdb": "dav-lock",
+    "mdstoredir": "md",
+    "wsgisocketprefix": "wsgi",
+}
+"""What is written, and the name that it has in the run's folder."""
+FOLDERS = {"cacheroot": "cache"}
+"""Folders that have to be there."""
+CACHES = {
+    *("sslsessioncache", "sslstaplingcache", "authncachesocache", "cachesocache"),
+    "authdigestshmemfile",
+}
+PATH_AT = {
+    **dict.fromkeys(("alias", "scriptalias"), 1),
+    **dict.fromkeys(("documentroot", "authuserfile", "authgroupfile", "sslcertificatefile"), 0),
+    **dict.fromkeys(("sslcertificatekeyfile", "sslcertificatechainfile"), 0),
+    "sslcacertificatefile": 0,
+}
+"""Directives with paths that may be relative, and which of their words that is."""
+CIPHERS = {"sslciphersuite", "sslproxyciphersuite"}
+TYPES, MAGIC = Path("/etc/mime.types"), Path("/etc/apache2/magic")
+
+_WORD = re.compile(r'("(?:[^"\\]|\\.)*"|\S+)\s*')
+_SECTION = re.compile(r'(\s*<Directory\s+)"?([^"~>]+?)"?(\s*>\s*)$', re.IGNORECASE)
+TARGETS = {"proxypass", "proxypassmatch", "balancermember", "proxyremote", "proxyremotematch"}
+"""Directives with URLs that are asked."""
+REMOTES = {"proxyremote", "proxyremotematch"}
+"""Those that name whom they are asked through, last."""
+HANDLERS = {"sethandler", "addhandler", "rewriterule"}
+"""Directives that may name one after `proxy:`."""
+ASKED = {"authldapurl", "authnzfcgidefineprovider"}
+"""Directives with a URL of whom requests are asked about."""
+REMOTE_CACHES = {"cachesocache", "authncachesocache", "sslsessioncache", "sslstaplingcache"}
+IN_OTHER_FILES = {"jkworkersfile", "proxyexpressdbmfile"}
+"""Directives whose file, which isn't read here, names hosts."""
+AMONG_WORDS = {
+    "dbdparams": re.compile(r"\b(?:host|hostaddr|server)=([^\s,;\"]+)", re.IGNORECASE),
+    "fastcgiexternalserver": re.compile(r"-host\s+\"?([^\s:\"]+)", re.IGNORECASE),
+    "jkworkerproperty": re.compile(r"\.host=(\S+)"),
+}
+"""Directives that name hosts in ways of their own."""
+_PASSING_LINE = re.compile(r"\s*([A-Za-z]\w*)\s+(.*?)\s*$")
+_QUOTED_OR_PLAIN = re.compile(r'"(?:[^"\\]|\\.)*"|\S+')
+_URL = re.compile(r"([a-z][a-z0-9+.-]*)://([^/\s]*)", re.IGNORECASE)
+_URLS = re.compile(r"://([^/\"]*)")
+_BY_SOCKET = re.compile(r"unix:", re.IGNORECASE)
+_BY_HANDLER = re.compile(r"\bproxy:([^\s\",\]]+)", re.IGNORECASE)
+_CACHE = re.compile(r"(?:memcache|redis):([^\s\"]+)", re.IGNORECASE)
+_PROXY_FLAG = re.compile(r"[\[,]\s*(?:P|proxy)\s*[,\]]", re.IGNORECASE)
+_OPTION = re.compile(r"[A-Za-z]\w*=")
+LEADING = TARGETS | HANDLERS | {"proxypassreverse", "proxypassreversecookiedomain"}
+"""Directives that name what requests are passed on to, or where its answers lead."""
+_PROXY_SECTION = re.compile(r"\s*<Proxy\s", re.IGNORECASE)
+_TARGET = re.compile(
+    r"(?:unix:(?P<socket>/[^|\"\s]+)\|)?(?P<scheme>[a-z][a-z0-9+.-]*)://"
+    r"(?P<host>\[[^\]]*\]|[\w.-]*)(?::(?P<port>[0-9]{1,5}))?",
+    re.IGNORECASE,
+)
+
+
+def first_word(words: str) -> tuple[str, str]:
+    """Split the first word off, which may be in quotes."""
+    match = _WORD.match(words)
+    return (match[1], words[match.end() :]) if match else (words, "")
+
+
+def why_excluded(lower: str, words: str) -> str | None:
+    """Return why a directive is excluded; None where it stays."""
+    if lower in CIPHERS and (why := why_no_ciphers(words)):
+        return why
+    return None if words.lower() == "off" else EXCLUDED.get(lower)
+
+
+def program_of(lower: str, words: str) -> str | None:
+    """Return the program that a directive has the server run, or the code that it loads."""
+    if lower == "rewritemap" and (match := re.search(r"\bprg:(\S.*)", words)):
+        return match[1].strip('"')
+    if lower == "extfilterdefine" and (match := re.search(r'\bcmd=("[^"]*"|\S+)', words)):
+        return match[1].strip('"')
+    if lower == "loadfile":
+        return first_word(words)[0].strip('"')
+    return None
+
+
+def move_directive(
+    lower: str, name: str, words: str, reader: ApacheLines, folders: list[str]
+) -> str | None:
+    """Return a directive whose files are moved; None where it has none."""
+    if lower == "errorlog":
+        return f"{name} /dev/stderr"
+    if lower in FILES:
+        _, rest = first_word(words)
+        return f'{name} "{FOLDER}/{FILES[lower]}" {rest}'.rstrip()
+    if lower in FOLDERS:
+        folders.append(FOLDERS[lower])
+        return f'{name} "{FOLDER}/{FOLDERS[lower]}"'
+    if lower in CACHES:
+        return f"{name} " + re.sub(r"(:|^)/[^\"(\s]+", rf"\1{FOLDER}/{lower}", words)
+    if lower in {"typesconfig", "mimemagicfile"}:
+        path = words.strip('"')
+        magic = MAGIC if MAGIC.is_file() else Path(os.devnull)
+        file = reader.existing(path) or (TYPES if lower == "typesconfig" else magic)
+        return None if str(file) == path else f'{name} "{file}"'
+    if lower in PATH_AT:
+        return f"{name} {_with_path(words, PATH_AT[lower], reader)}"
+    return None
+
+
+def with_whole_path(text: str, reader: ApacheLines) -> str:
+    """Return the line of a section, a `<Directory>` with a whole path."""
+    match = _SECTION.match(text)
+    if not match or match[2].startswith("/") or "*" in match[2]:
+        return text
+    return f'{match[1]}"{_whole(match[2], reader)}"{match[3]}'
+
+
+def _with_path(words: str, index: int, reader: ApacheLines) -> str:
+    places = list(_WORD.finditer(words))
+    path = places[index][1].strip('"') if len(places) > index else ""
+    if not path or path.startswith(("/", "$", "@")):
+        return words
+    start, end = places[index].span(1)
+    return f'{words[:start]}"{_whole(path, reader)}"{words[end:]}'
+
+
+def _whole(path: str, reader: ApacheLines) -> Path:
+    """Return what a relative path means: what is there, else next to where webdyno is called."""
+    begin = reader.request.folder or reader.request.file.parent
+    return reader.existing(path) or begin / path
+
+
+def passed_on(line: Line) -> Iterator[PassedOn]:
+    """Return the hosts in a line, as they are written where only a request says which."""
+    if match := _PASSING_LINE.match(line.text):
+        for host in _hosts(match[1].lower(), match[2]):
+            yield PassedOn(host, line.origin)
+
+
+def _hosts(name: str, words: str) -> Iterator[str]:
+    if name in TARGETS:
+        yield from _of_target(_plain(words)[-1:] if name in REMOTES else _plain(words))
+    elif name in HANDLERS:
+        if name == "rewriterule" and _PROXY_FLAG.search(words):
+            yield from _of_target(_plain(words)[1:2])
+        for target in _BY_HANDLER.findall(words):
+            yield from _of_target([target])
+    elif name in ASKED:
+        yield from (_host(word) for urls in _URLS.findall(words) for word in urls.split())
+    elif name in REMOTE_CACHES:
+        yield from (_host(part) for urls in _CACHE.findall(words) for part in urls.split(","))
+    elif name in IN_OTHER_FILES:
+        yield f"what {words} says"
+    elif name in AMONG_WORDS:
+        yield from AMONG_WORDS[name].findall(words)
+
+
+def _of_target(words: Sequence[str]) -> Iterator[str]:
+    """Return the hosts of URLs; of a balancer and a socket none, and else what says of a host."""
+    if any(word == "!" or _BY_SOCKET.match(word) for word in words):
+        return
+    targets = [(word[1].lower(), _host(word[2])) for word in map(_URL.match, words) if word]
+    yield from (host for scheme, host in targets if scheme != "balancer")
+    if not targets:
+        yield from [word for word in words if not _OPTION.match(word)][-1:]
+
+
+def _plain(words: str) -> list[str]:
+    return [word.strip('"') for word in _QUOTED_OR_PLAIN.findall(words)]
+
+
+def _host(address: str) -> str:
+    """Return the host of `user@host:port`, without its port."""
+    host = address if address.startswith("@") else address.rpartition("@")[2]
+    match = re.fullmatch(r"(\[[^\]]*\]|[^:]*)(?::.*)?", host)
+    return match[1] if match else host
+
+
+def line_to_backends(backends: Backends, line: Line) -> Line:
+    """Return a line with the addresses of backends in the place of hosts that they answer for."""
+    parts = _PASSING_LINE.match(line.text)
+    leads = (parts and parts[1].lower() in LEADING) or _PROXY_SECTION.match(line.text)
+    if not leads:
+        return line
+    return line._replace(text=_TARGET.sub(lambda match: _instead(match, backends), line.text))
+
+
+def _instead(match: re.Match[str], backends: Backends) -> str:
+    scheme = match["scheme"].lower()
+    if scheme == "balancer":
+        return match[0]
+    if match["socket"]:
+        address = backends.of_socket(match["socket"])
+    else:
+        port = int(match["port"]) if match["port"] else PORTS.get(scheme)
+        address = backends.of_host(match["host"], port)
+    if address is None:
+        return match[0]
+    if address.socket:
+        return f"unix:{address.socket}|{scheme}://localhost"
+    return f"{scheme}://{address.text}"
+
+
 OURS_INSTEAD = {"sslcertificatefile": CERTIFICATE, "sslcertificatekeyfile": KEY}
-TYPES = Path("/etc/mime.types")
 
 _LINE = re.compile(r"(\s*)([A-Za-z]\w*)(?:\s+(.*))?$")
-
-_LOAD = re.compile(r'(\s*)LoadModule\s+(\w+)\s+"?([^"\s]+)"?\s*$', re.IGNORECASE)
 
 
 def relocate(request: RelocationRequest) -> RelocatedConfig:
@@ -45,16 +259,23 @@ def relocate(request: RelocationRequest) -> RelocatedConfig:
     lines = reader.all([request.file])
     changes: list[str] = []
     is_part = not _has(lines, "LoadModule")
-    if is_part and (enabled := _debians_modules()):
+    of_debian = SYSTEM / "mods-enabled"
+    enabled = [path for kind in ("load", "conf") for path in sorted(of_debian.glob(f"*.{kind}"))]
+    if is_part and enabled:
         changes.append(f"the modules of {SYSTEM}/mods-enabled (there is no LoadModule)")
         reader = ApacheLines(request)
         lines = reader.all([*enabled, request.file])
     port = measured_port(request, lines)
     lines = measured_lines(request, lines, port, changes)
     lines = [line_to_backends(request.backends, line) for line in lines]
-    apache_directives.refuse_missing_includes(lines, reader)
-    head, lines = _loaded(lines, reader, changes, is_part=is_part)
-    mover = _Mover(request, port, _pairs_to_replace(request, lines), reader, changes)
+    for line in lines:
+        if line.origin in reader.missing:
+            raise reader.missing[line.origin]
+    head, lines = with_modules(lines, request.protocol, reader.existing, changes, is_part=is_part)
+    directives = filter(None, (_LINE.match(line.text) for line in lines))
+    pairs = [match[3] or "" for match in directives if match[2].lower() in OURS_INSTEAD]
+    readable = all(request.may_read(first_word(words)[0].strip('"')) for words in pairs)
+    mover = _Mover(request, port, not readable, reader, changes)
     body = [new for line in lines for new in mover.line(line)]
     whole = [*_ours([*head, *_head(request, lines, mover)]), *body, *_ours(mover.tail(lines))]
     config = "{{ server.folder }}/httpd.conf"
@@ -77,16 +298,6 @@ def _ours(texts: list[str]) -> list[Line]:
 
 def _has(lines: list[Line], name: str) -> bool:
     return any(re.match(rf"\s*{name}\b", line.text, re.IGNORECASE) for line in lines)
-
-
-def _pairs_to_replace(request: RelocationRequest, lines: list[Line]) -> bool:
-    """Whether there is a certificate or key that the server couldn't read."""
-    named = [
-        apache_directives.first_word(match[3] or "")[0].strip('"')
-        for line in lines
-        if (match := _LINE.match(line.text)) and match[2].lower() in OURS_INSTEAD
-    ]
-    return not all(map(request.may_read, named))
 
 
 def _head(request: RelocationRequest, lines: list[Line], mover: "_Mover") -> list[str]:
@@ -129,7 +340,9 @@ class _Mover:
             if new is not None:
                 yield Line(match[1] + new, line.origin)
         else:
-            yield Line(self._section(line.text), line.origin)
+            new = with_whole_path(line.text, self.reader)
+            text = new if new == line.text else self._note_change(new, line.text.strip())
+            yield Line(text, line.origin)
 
     def tail(self, lines: list[Line]) -> list[str]:
         root, tail = self.request.root, []
@@ -143,16 +356,16 @@ class _Mover:
         return tail
 
     def _directive(self, name: str, words: str) -> str | None:
-        """Give what becomes of a directive; None where it is excluded."""
+        """Return what becomes of a directive; None where it is excluded."""
         lower, written = name.lower(), f"{name} {words}".strip()
-        if why := apache_directives.why_excluded(lower, words):
+        if why := why_excluded(lower, words):
             self.changes.append(f"excluded: {written} ({why})")
             return None
         if lower == "listen":
-            listens = f"Listen {HOST}:$PORT"
-            left = f"excluded: {written} (another port is measured)"
             is_measured = port_of(words.split()[0] if words else "") == self.port
-            self.changes.append(f"{listens}, not {written}" if is_measured else left)
+            moved = f"Listen {HOST}:$PORT, not {written}"
+            excluded = f"excluded: {written} (another port is measured)"
+            self.changes.append(moved if is_measured else excluded)
             return None
         if lower == "serverroot":
             return None  # it is said when it is started
@@ -165,96 +378,21 @@ class _Mover:
             return None
         if lower == "documentroot" and self.request.root:
             self.has_root = True
-            return self._changed(f'{name} "{self.request.root}"', written)
-        if program := apache_directives.program_of(lower, words):
+            return self._note_change(f'{name} "{self.request.root}"', written)
+        if program := program_of(lower, words):
             self.changes.append(f"runs {program}, as {written} says")
-        after = apache_directives.moved_directive(lower, name, words, self.reader, self.folders)
-        return written if after in {None, written} else self._changed(str(after), written)
+        after = move_directive(lower, name, words, self.reader, self.folders)
+        return written if after in {None, written} else self._note_change(str(after), written)
 
-    def _changed(self, new: str, written: str) -> str:
+    def _note_change(self, new: str, written: str) -> str:
         self.changes.append(f"{with_marks_shown(new)}, not {written}")
         return new
 
-    def _section(self, text: str) -> str:
-        """Give the line of a section, whose folder may be relative."""
-        new = apache_directives.moved_section(text, self.reader)
-        return text if new == text else self._changed(new, text.strip())
-
 
 def _server_root(reader: ApacheLines) -> Path:
-    """Give where the server begins relative paths that nobody has looked up."""
+    """Return where the server begins relative paths that nobody has looked up."""
     user = reader.request.user
     able = (
         root for root in reader.roots if root.is_dir() and not (user and user.kept_out_by(root))
     )
     return next(able, Path("/"))
-
-
-def _debians_modules() -> list[Path]:
-    """Give the files by which Debian's Apache loads its modules, where it is set up here."""
-    of_modules = SYSTEM / "mods-enabled"
-    return [path for kind in ("load", "conf") for path in sorted(of_modules.glob(f"*.{kind}"))]
-
-
-def _loaded(
-    lines: list[Line], reader: ApacheLines, changes: list[str], *, is_part: bool
-) -> tuple[list[str], list[Line]]:
-    """Give lines that load what is needed, and the configuration with its own loaded from here.
-
-    Raise UserError where this machine lacks a module, and where files would be sent as their
-    source.
-    """
-    loaded_modules = [plain_module(match[2]) for line in lines if (match := _LOAD.match(line.text))]
-    head: list[str] = []
-    if is_part:
-        more = apache_modules.needed(lines, reader.request.protocol, loaded_modules)
-        head = [text for module in more for text in _load(module)]
-        if more:
-            why = "its directives need them" if loaded_modules else "there is no LoadModule"
-            changes.append(f"the modules {', '.join(more)} ({why})")
-        loaded_modules += more
-    apache_modules.refuse_unserved(lines, loaded_modules)
-    return head, list(_from_here(lines, reader, changes))
-
-
-def _load(module: str) -> Iterator[str]:
-    """Give the lines that load a module of this machine's, unless it is built in."""
-    file = file_of(module) or f"mod_{module}.so"
-    yield f"<IfModule !{module}_module>"
-    yield f"    LoadModule {module}_module {MODULES}/{file}"
-    yield "</IfModule>"
-
-
-def _from_here(lines: list[Line], reader: ApacheLines, changes: list[str]) -> Iterator[Line]:
-    """Give the lines, each module loaded from where it is on this machine."""
-    lacking: dict[str, str] = {}
-    elsewhere: list[str] = []
-    for line in lines:
-        match = _LOAD.match(line.text)
-        if not match:
-            yield line
-            continue
-        indent, name, path = match.groups()
-        module = plain_module(name)
-        if module in NOT_HERE:
-            changes.append(f"excluded: {line.text.strip()} ({NOT_HERE[module]})")
-            continue
-        file = reader.existing(path)
-        if file and _is_of_this_machine(file):
-            yield Line(f"{indent}LoadModule {name} {file}", line.origin)
-        elif file:
-            changes.append(f"runs {file}, as LoadModule {name} says (it is no module of Apache's)")
-            yield Line(f'{indent}LoadModule {name} "{file}"', line.origin)
-        elif module in BUILT_IN or file_of(module):
-            elsewhere.append(path)
-            yield from (Line(indent + text, line.origin) for text in _load(module))
-        else:
-            lacking[module] = f"{line.origin} loads "
-    apache_modules.refuse_missing(lacking)
-    if elsewhere:
-        changes.append(f"modules of this machine's Apache, not {listed_to(1, elsewhere)}")
-
-
-def _is_of_this_machine(file: Path) -> bool:
-    modules = folder()
-    return modules is not None and file.resolve().is_relative_to(modules.resolve())

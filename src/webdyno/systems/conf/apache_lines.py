@@ -76,7 +76,7 @@ class ApacheLines:
         self._conditions: list[tuple[bool | None, Origin, str]] = []
 
     def all(self, files: Iterable[Path]) -> list[Line]:
-        """Give the lines of files, one after the other.
+        """Return the lines of files, one after the other.
 
         Raise UserError where they can't be read.
         """
@@ -89,11 +89,11 @@ class ApacheLines:
         return lines
 
     def existing(self, path: str) -> Path | None:
-        """Give the file or folder that a path means; None where there is none."""
+        """Return the file or folder that a path means; None where there is none."""
         return next((file for root in self.roots if _is_there(file := root / path)), None)
 
     def _lines(self, file: Path, named: Origin | None = None, depth: int = 0) -> Iterator[Line]:
-        for text, origin in _joined(self.request.files.lines(file, named, depth)):
+        for text, origin in _join_lines(self.request.files.lines(file, named, depth)):
             if match := _CONDITION.match(text):
                 if self._condition(match, origin):
                     yield Line(text, origin)
@@ -102,13 +102,13 @@ class ApacheLines:
                 continue
             if match := _MACRO.match(text):
                 self._kept |= set(re.findall(r"\w+", match[1]))
-            line = Line(self._variables.filled(text, origin, own=self._kept), origin)
+            line = Line(self._variables.fill(text, origin, own=self._kept), origin)
             self._note(line.text)
             if not (include := _INCLUDE.match(line.text)):
                 yield line
                 continue
             try:
-                included = self._included(include[2], bool(include[1]), origin)
+                included = self._files_of_include(include[2], bool(include[1]), origin)
             except UserError as error:
                 self.missing[origin] = error
                 yield line
@@ -160,13 +160,13 @@ class ApacheLines:
             return True
         return False if self._loaded and module in DIRECTIVES else None
 
-    def _included(self, pattern: str, is_optional: bool, origin: Origin) -> list[Path]:
-        """Give the files that an include means, a folder's below it included."""
+    def _files_of_include(self, pattern: str, is_optional: bool, origin: Origin) -> list[Path]:
+        """Return the files that an include means, a folder's below it included."""
         if "${" in pattern:
             return []  # its variables are demanded in the end
         if is_optional and not glob.has_magic(pattern) and not self.existing(pattern):
             return []
-        paths = self.request.files.included(pattern, self.roots, origin)
+        paths = self.request.files.files_of_include(pattern, self.roots, origin)
         if not paths and not is_optional:
             looked = " or ".join(dict.fromkeys(str(root / pattern) for root in self.roots))
             raise UserError(
@@ -186,7 +186,7 @@ def _files_of(path: Path) -> Iterator[Path]:
         yield path
 
 
-def _joined(lines: Iterable[Line]) -> Iterator[tuple[str, Origin]]:
+def _join_lines(lines: Iterable[Line]) -> Iterator[tuple[str, Origin]]:
     """Join continued lines, and omit comments and empty lines."""
     parts: list[str] = []
     first: Origin | None = None
@@ -247,7 +247,7 @@ class VirtualHost:
 
 
 def hosts_of(lines: Sequence[Line]) -> list[VirtualHost]:
-    """Give the hosts in the order in which they stand."""
+    """Return the hosts in the order in which they stand."""
     hosts: list[VirtualHost] = []
     host: VirtualHost | None = None
     for line in lines:
@@ -279,11 +279,11 @@ def measured_port(request: RelocationRequest, lines: Sequence[Line]) -> int:
     wanted_ports = {
         port for host in hosts if _is_called(host, request.host) for port in host.ports if port
     }
-    return request.measured(fitting, _against(hosts, fitting), wanted_ports)
+    return request.choose_port(fitting, _against(hosts, fitting), wanted_ports)
 
 
 def _against(hosts: Sequence[VirtualHost], ports: Sequence[int]) -> dict[int, str]:
-    """Give what speaks against ports: each of their hosts refuses, or only redirects.
+    """Return what speaks against ports: each of their hosts refuses, or only redirects.
 
     There may be thousands of hosts, with a port each.
     """
@@ -371,7 +371,7 @@ def _redirects_all(lines: Sequence[Line]) -> bool:
 
 
 def outside_sections(lines: Sequence[Line]) -> Iterator[Line]:
-    """Give the lines that hold for all of what these are of: a server, or a virtual host."""
+    """Return the lines that hold for all of what these are of: a server, or a virtual host."""
     depth = 0
     for line in lines:
         if match := _SECTION.match(line.text):

@@ -2,14 +2,15 @@
 
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
 
 from webdyno.core.errors import UserError
-from webdyno.core.format import listed
+from webdyno.core.format import listed, listed_to
 from webdyno.core.service import Line
+from webdyno.systems.conf.relocation import MODULES
 
 FOLDERS = (
     Path("/usr/lib/apache2/modules"),
@@ -88,11 +89,14 @@ CGI = {"cgi", "cgid"}
 PACKAGES = {"php": "libapache2-mod-php"}
 """Of modules that don't come with Apache."""
 
+Existing = Callable[[str], Path | None]
+"""Returns the file that a path means; None where there is none."""
+_LOAD = re.compile(r'(\s*)LoadModule\s+(\w+)\s+"?([^"\s]+)"?\s*$', re.IGNORECASE)
 _DIRECTIVE = re.compile(r"\s*<?/?([A-Za-z][\w-]*)(.*)")
 _SCHEME = re.compile(r"\b(fcgi|https?|h2c?|ajp|scgi|uwsgi|wss?|ftp|balancer)://")
-_HANDLER = re.compile(r'\s*(Set|Add)Handler\s+("[^"]*"|\S+)', re.IGNORECASE)
+_HANDLER = re.compile(r'\s*(?:Set|Add)Handler\s+("[^"]*"|\S+)', re.IGNORECASE)
 _TYPE = re.compile(r"\s*(?:AddType|ForceType)\s+\"?(application/x-httpd-[^\s\"]+)", re.IGNORECASE)
-_FLAG = re.compile(r"\[[^]]*\bH=([^],]+)[^]]*\]\s*$")
+_REWRITTEN = re.compile(r"(?i:\s*RewriteRule)\b.*?\[[^]]*\bH=([^],]+)[^]]*\]\s*$", re.DOTALL)
 _PROXIED = re.compile(r"\[(?:[^]]*,)?\s*(?:P|proxy)\s*(?:,[^]]*)?\]\s*$")
 _ACTION = re.compile(r"\s*Action\s+\"?([^\s\"]+)", re.IGNORECASE)
 _CONDITION = re.compile(r"\s*<(/?)If(?:Module|Define|Version)\b", re.IGNORECASE)
@@ -116,18 +120,18 @@ class Handler(NamedTuple):
 
 
 def plain_module(name: str) -> str:
-    """Give a module's own name: `php` of php_module, php7_module and mod_php.c."""
+    """Return a module's own name: `php` of php_module, php7_module and mod_php.c."""
     short = name.lower().removeprefix("mod_").removesuffix(".c").removesuffix("_module")
     return "php" if re.fullmatch(r"php\d*", short) else short
 
 
 def folder() -> Path | None:
-    """Give where this machine's modules are; None where there is no Apache."""
+    """Return where this machine's modules are; None where there is no Apache."""
     return next((path for path in FOLDERS if path.is_dir()), None)
 
 
 def file_of(module: str) -> str | None:
-    """Give the name of a module's file; None where this machine doesn't have it."""
+    """Return the name of a module's file; None where this machine doesn't have it."""
     modules_here = folder()
     if modules_here is None:
         return None if module in PACKAGES else f"mod_{module}.so"
@@ -135,8 +139,68 @@ def file_of(module: str) -> str | None:
     return next((path.name for path in sorted(modules_here.glob(pattern))), None)
 
 
-def needed(lines: Sequence[Line], protocol: str, loaded: Iterable[str]) -> list[str]:
-    """Give the modules, next to those loaded, that the directives and handlers of lines need.
+def with_modules(
+    lines: list[Line], protocol: str, existing: Existing, changes: list[str], *, is_part: bool
+) -> tuple[list[str], list[Line]]:
+    """Return lines that load what is needed, and the configuration with its own loaded from here.
+
+    Raise UserError where this machine lacks a module, and where files would be sent as source.
+    """
+    loaded_modules = [plain_module(match[2]) for line in lines if (match := _LOAD.match(line.text))]
+    head: list[str] = []
+    if is_part:
+        more = needed_modules(lines, protocol, loaded_modules)
+        head = [text for module in more for text in _load(module)]
+        if more:
+            why = "its directives need them" if loaded_modules else "there is no LoadModule"
+            changes.append(f"the modules {', '.join(more)} ({why})")
+        loaded_modules += more
+    refuse_unserved(lines, loaded_modules)
+    return head, list(_from_here(lines, existing, changes))
+
+
+def _load(module: str) -> Iterator[str]:
+    """Return the lines that load a module of this machine's, unless it is built in."""
+    file = file_of(module) or f"mod_{module}.so"
+    yield f"<IfModule !{module}_module>"
+    yield f"    LoadModule {module}_module {MODULES}/{file}"
+    yield "</IfModule>"
+
+
+def _from_here(lines: list[Line], existing: Existing, changes: list[str]) -> Iterator[Line]:
+    """Return the lines, each module loaded from where it is on this machine."""
+    lacking: dict[str, str] = {}
+    elsewhere: list[str] = []
+    modules_here = folder()
+    for line in lines:
+        match = _LOAD.match(line.text)
+        if not match:
+            yield line
+            continue
+        indent, name, path = match.groups()
+        module = plain_module(name)
+        if module in NOT_HERE:
+            changes.append(f"excluded: {line.text.strip()} ({NOT_HERE[module]})")
+            continue
+        file = existing(path)
+        is_here = file and modules_here and file.resolve().is_relative_to(modules_here.resolve())
+        if is_here:
+            yield Line(f"{indent}LoadModule {name} {file}", line.origin)
+        elif file:
+            changes.append(f"runs {file}, as LoadModule {name} says (it is no module of Apache's)")
+            yield Line(f'{indent}LoadModule {name} "{file}"', line.origin)
+        elif module in BUILT_IN or file_of(module):
+            elsewhere.append(path)
+            yield from (Line(indent + text, line.origin) for text in _load(module))
+        else:
+            lacking[module] = f"{line.origin} loads "
+    refuse_missing(lacking)
+    if elsewhere:
+        changes.append(f"modules of this machine's Apache, not {listed_to(1, elsewhere)}")
+
+
+def needed_modules(lines: Sequence[Line], protocol: str, loaded: Iterable[str]) -> list[str]:
+    """Return the modules, next to those loaded, that the directives and handlers of lines need.
 
     Raise UserError, naming the lines, where this machine lacks some of them.
     """
@@ -204,22 +268,19 @@ def refuse_unserved(lines: Sequence[Line], loaded: Iterable[str]) -> None:
 
 
 def set_handlers(lines: Sequence[Line]) -> Iterator[Handler]:
-    """Give what is set to serve files: by handler, by the type that PHP has, by a rewrite."""
+    """Return the handlers that files have: by name, by the type that PHP has, by a rewrite."""
     for line, is_certain in _with_certainty(lines):
-        match = _HANDLER.match(line.text)
-        name = match[2].strip('"') if match else ""
-        if match is None and (other := _TYPE.match(line.text) or _rewritten(line.text)):
-            name = other[1].strip()
+        name = ""
+        if match := _HANDLER.match(line.text):
+            name = match[1].strip('"')
+        elif (match := _TYPE.match(line.text)) or (match := _REWRITTEN.match(line.text)):
+            name = match[1].strip()
         if name and not name.startswith("%{") and "expr=" not in name:
             yield Handler(name, line, is_certain)
 
 
-def _rewritten(text: str) -> re.Match[str] | None:
-    return _FLAG.search(text) if re.match(r"\s*RewriteRule\b", text, re.IGNORECASE) else None
-
-
 def _with_certainty(lines: Sequence[Line]) -> Iterator[tuple[Line, bool]]:
-    """Give each line, and whether it stands below no condition."""
+    """Return each line, and whether it stands below no condition."""
     depth = 0
     for line in lines:
         if match := _CONDITION.match(line.text):
@@ -229,7 +290,7 @@ def _with_certainty(lines: Sequence[Line]) -> Iterator[tuple[Line, bool]]:
 
 
 def _of_line(text: str) -> Iterator[str]:
-    """Give the modules that a line needs."""
+    """Return the modules that a line needs."""
     if not (match := _DIRECTIVE.match(text)):
         return
     name, rest = match[1].lower(), match[2]
@@ -249,7 +310,7 @@ def _of_line(text: str) -> Iterator[str]:
 
 
 def _with_dependencies(modules: dict[str, Line | None]) -> dict[str, Line | None]:
-    """Give modules after those that they need."""
+    """Return modules after those that they need."""
     complete: dict[str, Line | None] = {}
 
     def add(module: str, line: Line | None) -> None:

@@ -6,15 +6,14 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 from webdyno.core.errors import UserError
 from webdyno.core.format import listed
 from webdyno.core.service import Origin
 from webdyno.core.text import SECRET
-from webdyno.systems.conf.caddy_targets import dial_backends, passed_on
 from webdyno.systems.conf.config_files import Variables
-from webdyno.systems.conf.passing import placed
+from webdyno.systems.conf.passing import BackendAddress, Backends, find_places
 from webdyno.systems.conf.relocation import (
     CERTIFICATE,
     FOLDER,
@@ -26,10 +25,12 @@ from webdyno.systems.conf.relocation import (
     RelocatedConfig,
     RelocationRequest,
     port_of,
+    program_path,
+    readable,
+    run_reader,
 )
-from webdyno.systems.conf.server_program import program_path, readable, run_reader
-
-Json = dict[str, Any]
+from webdyno.systems.foreign import Table as Json
+from webdyno.systems.foreign import as_table, tables_in
 
 NAME = "caddy.json"
 TAG = "webdyno"
@@ -37,7 +38,6 @@ TAG = "webdyno"
 ACCESS = "http.log.access"
 STAY = {"stdout", "stderr", "discard"}
 """Log outputs that are the run's anyway."""
-
 FILES, CONTENT, WORDS, REDIRECTS = range(4)
 """What a site gives, the likeliest to be measured first: files, others' responses, a fixed
 response, nothing but a redirect or an end."""
@@ -60,7 +60,7 @@ PASSING = re.compile(
 def relocate(request: RelocationRequest) -> RelocatedConfig:
     """Read and move a configuration; raise UserError, in Caddy's words, where it isn't right."""
     changes: list[str] = []
-    config = _adapted(request, changes)
+    config = _as_json(request, changes)
     _log_into_the_folder(config, changes)
     _serve_alone(request, config, changes)
     dial_backends(request.backends, config)
@@ -76,7 +76,7 @@ def relocate(request: RelocationRequest) -> RelocatedConfig:
         start=["{{ needs.binary }}", "run", "--config", path],
         check=["{{ needs.binary }}", "validate", "--config", path],
         folders=["home"],
-        passed_on=placed(passed_on(config), request.files.texts, request.environment, PASSING),
+        passed_on=find_places(passed_on(config), request.files.texts, request.environment, PASSING),
         environment=dict.fromkeys(("HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME"), home),
         knows_comments=False,
     )
@@ -107,7 +107,7 @@ def _serve_alone(request: RelocationRequest, config: Json, changes: list[str]) -
     servers: dict[str, Json] = apps.get("http", {}).get("servers", {})
     if not servers:
         raise UserError(f"{request.file} has no site, so it serves nothing")
-    name = _measured(request, servers)
+    name = _choose_server(request, servers)
     for other, server in servers.items():
         if other != name:
             left = " ".join(server.get("listen", []))
@@ -120,9 +120,8 @@ def _serve_alone(request: RelocationRequest, config: Json, changes: list[str]) -
         changes.append("no TLS, since what is requested is HTTP without it")
     server["listen"] = [f"{HOST}:{PORT}"]
     server["automatic_https"] = {"disable": True}
-    server["protocols"] = [
-        protocol for protocol in server.get("protocols", ["h1", "h2"]) if protocol != "h3"
-    ]
+    protocols = server.get("protocols", ["h1", "h2"])
+    server["protocols"] = [protocol for protocol in protocols if protocol != "h3"]
     policies = server.pop("tls_connection_policies", None) or [{}]
     tls = apps.pop("tls", {})
     apps.pop("pki", None)
@@ -138,14 +137,12 @@ def _serve_alone(request: RelocationRequest, config: Json, changes: list[str]) -
         _serve_from(request, server, changes)
 
 
-def _measured(request: RelocationRequest, servers: Mapping[str, Json]) -> str:
-    """Choose a server: where Caddy gave TLS to its main site by itself, that can do without."""
+def _choose_server(request: RelocationRequest, servers: Mapping[str, Json]) -> str:
+    """Choose what is measured; a main site that has TLS by Caddy's choice can do without."""
     ports = {name: _ports(server) for name, server in servers.items() if _ports(server)}
     if request.is_secure:
         ports = {name: ports[name] for name in ports if _is_secure(servers[name])}
-    called = (
-        [name for name in ports if request.host in _names(servers[name])] if request.host else []
-    )
+    called = [name for name in ports if request.host in _names(servers[name])]
     fitting = sorted(called or ports, key=lambda name: HTTPS not in ports[name])
     only_redirects = {
         port: "its sites only redirect"
@@ -153,7 +150,7 @@ def _measured(request: RelocationRequest, servers: Mapping[str, Json]) -> str:
         for port in ports[name]
         if _kind_of_content(servers[name]) == REDIRECTS
     }
-    port = request.measured([port for name in fitting for port in ports[name]], only_redirects)
+    port = request.choose_port([port for name in fitting for port in ports[name]], only_redirects)
     return next(name for name in fitting if port in ports[name])
 
 
@@ -166,15 +163,16 @@ def _ports(server: Json) -> list[int]:
 
 
 def _is_secure(server: Json) -> bool:
-    """Whether it speaks TLS: reported to, or by itself since its sites have names."""
+    """Whether it speaks TLS: as it says, or by itself since its sites have names."""
     ports = _ports(server)
+    if "tls_connection_policies" in server or HTTPS in ports:
+        return True
     by_itself = not server.get("automatic_https", {}).get("disable") and HTTP not in ports
-    named = bool(_names(server))
-    return "tls_connection_policies" in server or HTTPS in ports or (by_itself and named)
+    return by_itself and bool(_names(server))
 
 
 def _certificate(request: RelocationRequest, tls: Json, changes: list[str]) -> Json:
-    """Give the configuration's own certificate; where it can't be read or got here, the run's."""
+    """Return the configuration's own certificate; where it can't be read or got here, the run's."""
     own = tls.get("certificates", {}).get("load_files", [])
     ours = {"certificate": CERTIFICATE, "key": KEY}
     if not own:
@@ -188,10 +186,7 @@ def _certificate(request: RelocationRequest, tls: Json, changes: list[str]) -> J
 
 
 def _answer_any_host(request: RelocationRequest, server: Json, changes: list[str]) -> None:
-    """Have one site answer requests that name none, its log included.
-
-    It is the one that gives most, unless somebody is asked for.
-    """
+    """Have the site that gives most, or the requested one, answer whatever host is requested."""
     sites = _routes(server)
     if not sites or not all(map(_hosts, sites)):
         return
@@ -230,7 +225,7 @@ def _serve_from(request: RelocationRequest, server: Json, changes: list[str]) ->
         _routes(server).insert(0, {"handle": [{"handler": "vars", "root": root}]})
 
 
-def _kind_of_content(node: object) -> int:
+def _kind_of_content(node: Json) -> int:
     handlers = list(_handlers(node))
     names = {handler.get("handler") for handler in handlers}
     fastcgi = any(handler.get("transport", {}).get("protocol") == "fastcgi" for handler in handlers)
@@ -238,12 +233,17 @@ def _kind_of_content(node: object) -> int:
         return FILES
     if names & GIVES_CONTENT:
         return CONTENT
-    fixed = [handler for handler in handlers if handler.get("handler") == "static_response"]
-    return WORDS if any(map(_is_response, fixed)) else REDIRECTS
+    for handler in handlers:
+        status = str(handler.get("status_code", 200))
+        redirects = "Location" in handler.get("headers", {}) or handler.get("abort")
+        is_good = not status.isdecimal() or int(status) < 300
+        if handler.get("handler") == "static_response" and is_good and not redirects:
+            return WORDS
+    return REDIRECTS
 
 
 def _routes(server: Json) -> list[Json]:
-    """Give the routes of a server: one a site, or what holds for all."""
+    """Return the routes of a server: one a site, or what holds for all."""
     return cast("list[Json]", server.setdefault("routes", []))
 
 
@@ -251,24 +251,8 @@ def _hosts(route: Json) -> list[str]:
     return [host for match in route.get("match", []) for host in match.get("host", [])]
 
 
-def _handlers(node: object) -> Iterator[Json]:
-    """Give everything that handles requests, however deep."""
-    if isinstance(node, dict):
-        if "handler" in node:
-            yield node
-        node = list(node.values())
-    if isinstance(node, list):
-        for inner in node:
-            yield from _handlers(inner)
-
-
-def _is_response(handler: Json) -> bool:
-    status = str(handler.get("status_code", 200))
-    return (
-        not handler.get("abort")
-        and "Location" not in handler.get("headers", {})
-        and (not status.isdecimal() or int(status) < 300)
-    )
+def _handlers(node: Json) -> Iterator[Json]:
+    return (table for table in tables_in(node) if "handler" in table)
 
 
 def _matches(host: str, name: str) -> bool:
@@ -279,15 +263,15 @@ def _matches(host: str, name: str) -> bool:
     )
 
 
-def _adapted(request: RelocationRequest, changes: list[str]) -> Json:
-    """Give the configuration as JSON; raise UserError, in Caddy's words, where it isn't right."""
+def _as_json(request: RelocationRequest, changes: list[str]) -> Json:
+    """Have Caddy write the configuration as JSON; raise UserError, in its words, where it can't."""
     caddy = program_path("caddy")
-    secrets = {
-        name: f"{{env.{name}}}"
-        for name, value in request.environment.items()
-        if SECRET.search(value)
-    }
-    variables = Variables({**request.environment, **secrets})
+    variables = Variables(
+        {
+            name: f"{{env.{name}}}" if SECRET.search(value) else value
+            for name, value in request.environment.items()
+        }
+    )
     _look_through(request, request.file, None, 0, variables, set())
     unset = [f"{name} ({origin})" for name, origin in variables.unset.items()]
     with readable(request, _with_whole_imports(request)) as file:
@@ -302,14 +286,13 @@ def _adapted(request: RelocationRequest, changes: list[str]) -> Json:
     try:
         adapted = json.loads(reader.printed.replace(f"{file.parent}/", f"{request.file.parent}/"))
     except ValueError:
-        raise UserError(
-            f"{request.file}: what it becomes is more than Caddy can print here"
-        ) from None
-    return adapted if isinstance(adapted, dict) else {}
+        why = "what it becomes is more than Caddy can print here"
+        raise UserError(f"{request.file}: {why}") from None
+    return as_table(adapted)
 
 
 def _why(request: RelocationRequest, caddy: str, complaint: str, unset: list[str]) -> str:
-    """Give what may be the reason, and what can be done."""
+    """Return what may be the reason, and what can be done."""
     if unset:
         flags = " ".join(f"--env {variable.partition(' ')[0]}=VALUE" for variable in unset)
         return f"; variables have no value: {listed(unset)}; give each one: {flags}"
@@ -335,19 +318,20 @@ def _look_through(
     for line in lines:
         if line.origin is None or line.text.lstrip().startswith("#"):
             continue
-        text = variables.filled(line.text, line.origin, VARIABLE)
-        match = IMPORT.match(text)
-        path = match["path"].strip('"') if match else ""
+        text = variables.fill(line.text, line.origin, VARIABLE)
+        if not (match := IMPORT.match(text)):
+            continue
+        path = match["path"].strip('"')
         exists = os.path.exists(file.parent / path)  # noqa: PTH110 (Path's raises)
-        if not match or path in snippets or not (exists or glob.has_magic(path)):
+        if path in snippets or not (exists or glob.has_magic(path)):
             continue  # Caddy says so, or knows it as a snippet
-        for each in request.files.included(path, [file.parent], line.origin):
+        for each in request.files.files_of_include(path, [file.parent], line.origin):
             if not each.is_dir():
                 _look_through(request, each, line.origin, depth + 1, variables, snippets)
 
 
 def _with_whole_imports(request: RelocationRequest) -> str:
-    """Give the text with imports that can be read from anywhere."""
+    """Return the text with imports that can be read from anywhere."""
     text = request.files.text(request.file)
     snippets = {snippet.strip() for snippet in SNIPPET.findall(text)}
 
@@ -358,3 +342,58 @@ def _with_whole_imports(request: RelocationRequest) -> str:
         return f'{match["before"]}"{request.file.parent / path}"'
 
     return IMPORT.sub(whole, text)
+
+
+_HOST = re.compile(r"(?:(?:tcp|udp)[46]?/)?(\[[^\]]*\]|[^:]*)(?::[^:]*)?")
+_URL = re.compile(r"[a-z0-9+]+://(?:[^@/]*@)?(\[[^\]]*\]|[^:/]+)")
+_UNIX = re.compile(r"unix\+?\w*/(/[^|]*)(?:\|\d+)?")
+_TCP = re.compile(r"(?:tcp[46]?/)?(\[[^\]]*\]|[^:/{}]+)(?::([0-9]{1,5}))?")
+
+
+def passed_on(config: Json) -> Iterator[str]:
+    """Return the hosts, as they are written where only a request says; sockets are none."""
+    for node in tables_in(config):
+        dials = node.get("dial", [])
+        for address in [dials] if isinstance(dials, str) else dials:
+            if not address.startswith(("unix/", "unix+", "fd/", "fdgram/")):
+                match = _HOST.fullmatch(address)
+                if host := match[1] if match else address:
+                    yield host
+        if source := node.get("dynamic_upstreams"):
+            yield from _dynamic(source)
+        for key in ("forward_proxy_url", "url"):
+            if isinstance(url := node.get(key), str) and (match := _URL.match(url)):
+                yield match[1]
+
+
+def _dynamic(source: Json) -> Iterator[str]:
+    """Return whom a name server is asked about, time and again."""
+    if source.get("source") == "a":
+        yield str(source.get("name", ""))
+    elif source.get("source") == "srv":
+        yield f"SRV {source.get('name', '')}"
+    for inner in source.get("sources", []):
+        yield from _dynamic(inner)
+
+
+def dial_backends(backends: Backends, config: Json) -> None:
+    """Have handlers that pass requests on name backends in the place of hosts."""
+    for handler in _handlers(config):
+        if handler["handler"] != "reverse_proxy":
+            continue
+        for upstream in handler.get("upstreams", []):
+            if address := _instead(backends, str(upstream.get("dial", ""))):
+                upstream["dial"] = f"unix/{address.socket}" if address.socket else address.text
+        source = handler.get("dynamic_upstreams", {})
+        if source.get("source") == "a":
+            service = f"{source.get('name', '')}:{source.get('port') or 80}"
+            if address := _instead(backends, service):
+                del handler["dynamic_upstreams"]
+                handler["upstreams"] = [{"dial": address.text}]
+
+
+def _instead(backends: Backends, address: str) -> BackendAddress | None:
+    if socket := _UNIX.fullmatch(address):
+        return backends.of_socket(socket[1])
+    match = _TCP.fullmatch(address)
+    return backends.of_host(match[1], int(match[2]) if match[2] else None) if match else None

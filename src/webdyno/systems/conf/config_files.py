@@ -44,10 +44,7 @@ class ConfigFiles:
     _bytes: int = field(default=0, init=False)
 
     def text(self, file: Path, named: Origin | None = None, depth: int = 0) -> str:
-        """Give a file's text, without a byte order mark.
-
-        `named` is the line that includes it, `depth` how many files include each other on the way.
-        """
+        """Read a file that the line `named` includes, behind `depth` others that include it."""
         place = f"{named} includes {file}, which" if named else f"{file}"
         if depth > DEEPEST:
             raise UserError(
@@ -74,8 +71,8 @@ class ConfigFiles:
         for number, line in enumerate(self.text(file, named, depth).split("\n"), 1):
             yield Line(line.removesuffix("\r"), Origin(str(file), number))
 
-    def included(self, pattern: str, folders: Sequence[Path], named: Origin) -> list[Path]:
-        """Give the files that an include means, from the first folder where there are any.
+    def files_of_include(self, pattern: str, folders: Sequence[Path], named: Origin) -> list[Path]:
+        """Find the files that an include means, in the first folder where there are any.
 
         Raise UserError where there are none, unless the pattern has wildcards.
         """
@@ -86,7 +83,7 @@ class ConfigFiles:
         if len(parts) > MOST_WILDCARD_FOLDERS:
             raise UserError(f"{named} includes {pattern}: that has too many wildcards")
         for place in dict.fromkeys(places):
-            files = _matching(place)
+            files = _paths_like(str(place))
             if len(files) > MOST_FILES:
                 raise UserError(
                     f"{named} includes {pattern}: that is more than {MOST_FILES:,} files"
@@ -129,13 +126,10 @@ def _content(file: Path, place: str, reader: ServerUser | None) -> bytes:
     return data
 
 
-def _matching(place: Path) -> list[Path]:
-    text = str(place)
-    if "\0" in text:
+def _paths_like(pattern: str) -> list[Path]:
+    if "\0" in pattern:
         return []
-    if not glob.has_magic(text):
-        return [place] if os.path.lexists(place) else []
-    paths = glob.iglob(text)  # noqa: PTH207 (Path.glob gives hidden files, which servers pass over)
+    paths = glob.iglob(pattern)  # noqa: PTH207 (Path.glob gives hidden files, which servers pass over)
     return sorted(map(Path, islice(paths, MOST_FILES + 1)))
 
 
@@ -147,13 +141,10 @@ class Variables:
     unset: dict[str, Origin] = field(default_factory=dict, init=False)
     """Where each of them stands first."""
 
-    def filled(
+    def fill(
         self, text: str, origin: Origin, form: re.Pattern[str] = BRACED, own: Collection[str] = ()
     ) -> str:
-        """Fill a text in which `at` is the first line.
-
-        What is in `own` has its value in the configuration itself, and stays.
-        """
+        """Fill a text that begins at `origin`; names in `own` have values in the file, and stay."""
 
         def value(match: re.Match[str]) -> str:
             groups = match.groupdict()

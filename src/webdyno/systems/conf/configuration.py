@@ -15,8 +15,8 @@ from webdyno.core.request import host_name_of
 from webdyno.core.service import ORIGINS, Origins
 from webdyno.host.users import caller, server_user
 from webdyno.systems.conf import passing
-from webdyno.systems.conf.backends import Backends
 from webdyno.systems.conf.config_files import ConfigFiles
+from webdyno.systems.conf.passing import Backends
 from webdyno.systems.conf.relocation import (
     CERTIFICATE,
     FOLDER,
@@ -89,7 +89,7 @@ def make(spec: TargetSpec) -> GeneratedService:
         text = ConfigFiles(caller=called_by).text(file)
     except UserError as user_error:
         raise UserError(f"{spec.place}: {user_error}") from None
-    server = server or _recognised(text, file, spec.place)
+    server = server or server_of(text, file, spec.place)
     root = (spec.folder / spec.keys.root).resolve() if spec.keys.root else None
     if root and not root.is_dir():
         raise UserError(f"{spec.place}: --root {root}: there is no such folder")
@@ -98,21 +98,18 @@ def make(spec: TargetSpec) -> GeneratedService:
             f"{spec.place}: {user.name}, as whom it runs, may not enter {closed}; allow it, or "
             "choose another --root"
         )
-    environment = users_environment(spec.folder, spec.keys.environment)
-    given = spec.keys.environment
-    files = ConfigFiles(user, called_by)
     request = RelocationRequest(
         file,
         root,
         spec.protocol,
         user,
-        environment,
-        given,
-        files,
-        port,
-        host_name_of(spec.host),
-        spec.folder,
-        Backends.of(spec.keys.backends, spec.place),
+        environment=users_environment(spec.folder, spec.keys.environment),
+        given=spec.keys.environment,
+        files=ConfigFiles(user, called_by),
+        port=port,
+        host=host_name_of(spec.host),
+        folder=spec.folder,
+        backends=Backends.of(spec.keys.backends, spec.place),
     )
     if server in READ_BY_THEMSELVES:
         spec.provide([spec.services[server].needs["binary"]])
@@ -166,9 +163,14 @@ def _service(
         mode="json", include={"needs", "version"}, exclude_defaults=True
     )
     known["needs"] = {key: need for key, need in known["needs"].items() if key in NEEDED}
+    hosts = [
+        {"host": target.host, "at": str(target.origin or request.file)}
+        for target in passing.not_loopback(relocated.passed_on)
+    ]
     return spec.service(
         ("https", "h2") if request.is_secure else ("http", "h2c"),
-        {"folder": str(spec.folder), "may_be_root": False, **_passes_on(relocated, request)},
+        {"folder": str(spec.folder), "may_be_root": False}
+        | ({"passes_on": hosts} if hosts else {}),
         **known,
         files={name: name for name in files},
         folders=relocated.folders,
@@ -179,23 +181,10 @@ def _service(
     )
 
 
-def _passes_on(relocated: RelocatedConfig, request: RelocationRequest) -> dict[str, object]:
-    """Give what a run keeps of whom it passes requests on to: nothing where that is itself."""
-    targets = [
-        {"host": target.host, "at": str(target.origin or request.file)}
-        for target in passing.not_loopback(relocated.passed_on)
-    ]
-    return {"passes_on": targets} if targets else {}
-
-
 def _template(relocated: RelocatedConfig, spec: TargetSpec, backends: Backends) -> str:
     """Turn the text into a template in which only our own marks and settings are filled in."""
-    marks = {
-        mark: template
-        for each in backends.used.values()
-        for mark, template in each.templates.items()
-    }
-    marks |= _places_of_settings(relocated.text, spec) | {
+    marks = {mark: text for used in backends.used.values() for mark, text in used.templates.items()}
+    marks |= _marks_of_settings(relocated.text, spec) | {
         **AT_HOST,
         FOLDER: "{{ server.folder }}",
         PORT: "{{ server.port }}",
@@ -208,8 +197,8 @@ def _template(relocated: RelocatedConfig, spec: TargetSpec, backends: Backends) 
     return "".join(marks.get(part) or verbatim(part) for part in parts)
 
 
-def _places_of_settings(text: str, spec: TargetSpec) -> dict[str, str]:
-    """Give declared settings' marks as templates; raise UserError for one without the other."""
+def _marks_of_settings(text: str, spec: TargetSpec) -> dict[str, str]:
+    """Return the marks of declared settings; raise UserError for one without the other."""
     places = set(SETTING_PLACE.findall(text))
     for name in sorted(places - spec.settings.keys()):
         raise UserError(
@@ -238,18 +227,17 @@ def _without_port(name: str, place: str) -> tuple[str, int | None]:
     return file, int(port)
 
 
-def _recognised(text: str, file: Path, place: str) -> str:
-    """Report whose configuration it is: by its content, else by the file's name."""
-    servers = [
-        name for name, sign in CONTENT_PATTERNS.items() if re.search(sign, text, re.MULTILINE)
+def server_of(text: str, file: Path, place: str) -> str:
+    """Return whose configuration a text is: by its content, else by the file's name."""
+    likely = [
+        name for name, like in CONTENT_PATTERNS.items() if re.search(like, text, re.MULTILINE)
     ]
-    if len(servers) == 1:
-        return servers[0]
-    named = [name for name, sign in NAME_PATTERNS.items() if re.search(sign, file.name.lower())]
-    if len(named) == 1:
-        return named[0]
-    what = "looks like more than one server's" if servers else "looks like no known server's"
-    example = f"conf:{([*servers, *SERVERS])[0]}:{file.name}"
+    named = [name for name, like in NAME_PATTERNS.items() if re.search(like, file.name.lower())]
+    for servers in (likely, named):
+        if len(servers) == 1:
+            return servers[0]
+    what = "looks like more than one server's" if likely else "looks like no known server's"
+    example = f"conf:{([*likely, *SERVERS])[0]}:{file.name}"
     raise UserError(
         f"{place}: {file} {what} configuration; say whose it is, such as {example} "
         f"(known: {', '.join(SERVERS)})"

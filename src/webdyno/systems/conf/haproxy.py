@@ -6,7 +6,6 @@ from pathlib import Path
 
 from webdyno.core.errors import UserError
 from webdyno.core.service import Line
-from webdyno.systems.conf.backends import BackendAddress, Backends
 from webdyno.systems.conf.haproxy_read import (
     LISTENING,
     ConfigLine,
@@ -15,7 +14,7 @@ from webdyno.systems.conf.haproxy_read import (
     choose_bind,
     sections,
 )
-from webdyno.systems.conf.passing import PassedOn
+from webdyno.systems.conf.passing import BackendAddress, Backends, PassedOn
 from webdyno.systems.conf.relocation import (
     HOST,
     KEY_AND_CERTIFICATE,
@@ -104,7 +103,7 @@ class _Mover:
             name: line.values[1]
             for section in configuration
             for name in ("crt-base", "ca-base")
-            for line in section.named(name)
+            for line in section.lines_named(name)
             if len(line.words) > 1
         }
 
@@ -112,7 +111,7 @@ class _Mover:
         named = {
             word
             for section in self._sections
-            for line in section.named("use_backend", "default_backend")
+            for line in section.lines_named("use_backend", "default_backend")
             for word in line.values[1:2]
         }
         for section in self._sections:
@@ -141,16 +140,16 @@ class _Mover:
             return None
         if name == "log" and len(words) > 2 and values[1] != "global":
             self.logs = True
-            return self._changed(line, [words[0].raw, LOG, *(word.raw for word in words[2:])])
+            return self._change(line, [words[0].raw, LOG, *(word.raw for word in words[2:])])
         if name == "default-path" and values[1:2] in (["config"], ["parent"]):
-            return self._changed(line, ["default-path", "origin", _quoted(str(self._folder))])
+            return self._change(line, ["default-path", "origin", _in_quotes(str(self._folder))])
         if name == "stick-table" and "peers" in values:
             index = values.index("peers")
-            return self._changed(line, [word.raw for word in (*words[:index], *words[index + 2 :])])
+            return self._change(line, [word.raw for word in (*words[:index], *words[index + 2 :])])
         return self._bind(line) if line is self._choice.bind else line.text
 
     def _why_not(self, section: str, line: ConfigLine) -> str:
-        """Say why a line is excluded; empty where it stays."""
+        """Return why a line is excluded; empty where it stays."""
         name, values = line.name, line.values
         if section == "global" and name in NOT_HERE:
             return NOT_HERE[name]
@@ -188,10 +187,10 @@ class _Mover:
         if not AUTHORITIES & set(kept) and "verify" in kept:
             index = kept.index("verify")
             del kept[index : index + 2]
-        return self._changed(line, ["bind", f"{HOST}:{PORT}", *kept])
+        return self._change(line, ["bind", f"{HOST}:{PORT}", *kept])
 
     def _readable(self, name: Word, path: Word | None) -> list[str]:
-        """Give a file of TLS; the run's own certificate for one that can't be read."""
+        """Return a file of TLS; the run's own certificate for one that can't be read."""
         if path is None:
             return [name.raw]
         base = self._bases.get("ca-base" if name.value in AUTHORITIES else "crt-base", "")
@@ -207,7 +206,7 @@ class _Mover:
     def _can_read(self, path: str) -> bool:
         return self._request.may_read(str(self._folder / path))
 
-    def _changed(self, line: ConfigLine, words: Sequence[str]) -> str:
+    def _change(self, line: ConfigLine, words: Sequence[str]) -> str:
         new = " ".join(words)
         self.changes.append(f"{with_marks_shown(new)}, not {line.text.strip()}")
         return f"    {new}"
@@ -217,10 +216,12 @@ class _Mover:
 
 
 def _folder(request: RelocationRequest, configuration: Sequence[ConfigSection]) -> Path:
-    """Give where relative paths begin: where webdyno is called, unless `default-path` says so."""
+    """Return where relative paths begin: where webdyno is called, unless `default-path` says so."""
     home = request.file.parent
     values = [
-        line.values[1:3] for section in configuration for line in section.named("default-path")
+        line.values[1:3]
+        for section in configuration
+        for line in section.lines_named("default-path")
     ]
     match values[-1] if values else []:
         case ["config", *_]:
@@ -232,14 +233,14 @@ def _folder(request: RelocationRequest, configuration: Sequence[ConfigSection]) 
     return request.folder or home
 
 
-def _quoted(word: str) -> str:
+def _in_quotes(word: str) -> str:
     if re.fullmatch(r"[^\s#\"'\\$]+", word):
         return word
     return '"' + re.sub(r'([\\"$])', r"\\\1", word) + '"'
 
 
 def server_of_backend(backends: Backends, line: ConfigLine) -> ConfigLine:
-    """Give a line with the address of a backend, if it leads to one."""
+    """Return a line with the address of a backend, if it leads to one."""
     index = ADDRESS_AT.get(line.name)
     if index is None or len(line.words) <= index:
         return line
@@ -259,7 +260,7 @@ def _backend(backends: Backends, address: str) -> BackendAddress | None:
 
 
 def passed_on(line: ConfigLine) -> Iterator[PassedOn]:
-    """Give whom a line names; as it is written where only a request says."""
+    """Return whom a line names; as it is written where only a request says."""
     words = line.values
     if "set-dst" in words[1:]:
         yield PassedOn(" ".join(words[words.index("set-dst") :]), line.origin)

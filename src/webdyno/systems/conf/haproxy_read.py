@@ -67,7 +67,7 @@ class ConfigSection:
     """That which begins it is the first of them."""
     mode: str = "tcp"
 
-    def named(self, *names: str) -> list[ConfigLine]:
+    def lines_named(self, *names: str) -> list[ConfigLine]:
         return [line for line in self.lines if line.name in names]
 
 
@@ -91,13 +91,13 @@ def sections(request: RelocationRequest) -> list[ConfigSection]:
 
 
 def _inherit_modes(configuration: Iterable[ConfigSection]) -> None:
-    """Give each section its mode: its own, or that of the defaults it follows or names."""
+    """Return each section its mode: its own, or that of the defaults it follows or names."""
     named: dict[str, str] = {}
     last = "tcp"
     for section in configuration:
         head = section.lines[0].values if section.lines else []
         parent = head[head.index("from") + 1 :][:1] if "from" in head[1:] else []
-        modes = [line.values[1] for line in section.named("mode") if len(line.words) > 1]
+        modes = [line.values[1] for line in section.lines_named("mode") if len(line.words) > 1]
         section.mode = modes[-1] if modes else named.get(parent[0], last) if parent else last
         if section.kind == "defaults":
             section.mode = modes[-1] if modes else named.get(parent[0], "tcp") if parent else "tcp"
@@ -124,7 +124,7 @@ class _Reader:
         is_address = words[:1] and words[0].value in {"bind", "server", "log", "listen"}
         if is_address:
             words = tuple(
-                word._replace(value=self._filled(word.value, origin)) if index in {1, 2} else word
+                word._replace(value=self._fill(word.value, origin)) if index in {1, 2} else word
                 for index, word in enumerate(words)
             )
         return ConfigLine(line.text, origin, words)
@@ -145,14 +145,14 @@ class _Reader:
             if match is None:
                 value += letter
             elif match["double"] is not None:
-                filled = self._filled(match["double"], origin)
+                filled = self._fill(match["double"], origin)
                 value += re.sub(r"\\(.)", r"\1", filled)
             else:
                 value += match["escaped"] or match["single"] or ""
         if is_word:
             yield Word(raw, value)
 
-    def _filled(self, text: str, origin: Origin) -> str:
+    def _fill(self, text: str, origin: Origin) -> str:
         own = {
             name
             for match in _VARIABLE.finditer(text)
@@ -160,7 +160,7 @@ class _Reader:
             or ITS_OWN.fullmatch(name)
             or text[match.start() - 1 : match.start()] == "\\"
         }
-        return self.variables.filled(text, origin, _VARIABLE, own)
+        return self.variables.fill(text, origin, _VARIABLE, own)
 
 
 @dataclass(frozen=True)
@@ -180,7 +180,7 @@ def choose_bind(request: RelocationRequest, sections: Sequence[ConfigSection]) -
     binds = [
         MeasuredBind(port, section, bind)
         for section in listening
-        for bind in section.named("bind")
+        for bind in section.lines_named("bind")
         if is_secure(bind) == request.is_secure
         for port in ports(bind)
     ]
@@ -190,7 +190,7 @@ def choose_bind(request: RelocationRequest, sections: Sequence[ConfigSection]) -
         for port in {measured.port for measured in binds}
         if all(whys := [reasons[id(measured)] for measured in binds if measured.port == port])
     }
-    port = request.measured([measured.port for measured in binds], unlikely)
+    port = request.choose_port([measured.port for measured in binds], unlikely)
     fitting = [measured for measured in binds if measured.port == port]
     return next((measured for measured in fitting if not reasons[id(measured)]), fitting[0])
 
@@ -200,7 +200,7 @@ def is_secure(bind: ConfigLine) -> bool:
 
 
 def ports(bind: ConfigLine) -> Iterator[int]:
-    """Give the ports of `:80`, `*:80`, `ipv4@10.0.0.1:80` or `:80,:8000-8010`."""
+    """Return the ports of `:80`, `*:80`, `ipv4@10.0.0.1:80` or `:80,:8000-8010`."""
     for address in bind.values[1:2]:
         for each in address.split(","):
             match = re.search(r":([0-9]{1,5})(?:-[0-9]+)?$", each)
@@ -209,15 +209,15 @@ def ports(bind: ConfigLine) -> Iterator[int]:
 
 
 def why_unlikely(request: RelocationRequest, section: ConfigSection) -> str:
-    """Say what speaks against a section as the one that is measured; empty if nothing does."""
-    passes = section.named("use_backend", "default_backend", "server", "server-template")
+    """Return what speaks against a section as the one that is measured; empty if nothing does."""
+    passes = section.lines_named("use_backend", "default_backend", "server", "server-template")
     texts = [" ".join(line.values) for line in section.lines]
     responses = any(text.startswith("http-request return") for text in texts)
     if not passes and not responses and any(map(STATISTICS.match, texts)):
         return "its pages are statistics"
     if section.mode == "tcp":
         return "mode tcp: it doesn't speak HTTP itself"
-    for line in section.named("redirect", "http-request", "tcp-request"):
+    for line in section.lines_named("redirect", "http-request", "tcp-request"):
         words = line.values
         condition = words[_condition(words) :]
         without_tls = "ssl_fc" in " ".join(condition) and not request.is_secure
@@ -231,5 +231,5 @@ def why_unlikely(request: RelocationRequest, section: ConfigSection) -> str:
 
 
 def _condition(words: Sequence[str]) -> int:
-    """Give where a line's condition begins; its end where it has none."""
+    """Return where a line's condition begins; its end where it has none."""
     return next((index for index, word in enumerate(words) if word in ON_A_CONDITION), len(words))

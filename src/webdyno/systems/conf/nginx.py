@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
@@ -19,11 +20,12 @@ from webdyno.systems.conf.nginx_hosts import (
 from webdyno.systems.conf.nginx_read import (
     SYSTEM,
     Directive,
+    hosts_at_start,
     lead_to_backends,
-    looked_up,
+    lines_of,
+    of_name,
     passed_on,
     read_directives,
-    written,
 )
 from webdyno.systems.conf.relocation import (
     CERTIFICATE,
@@ -62,6 +64,7 @@ NEXT_TO = re.compile(
     r".*_(certificate|certificate_key|crl|dhparam|ticket_key|password_file|user_file)"
 )
 """Directives whose relative paths begin in the folder of the configuration."""
+TYPES = Path("/etc/nginx/mime.types")
 CONSTANT = ("data:", "$", "off", "engine:", "store:")
 """How an argument begins that is no file's path."""
 
@@ -71,8 +74,8 @@ def relocate(request: RelocationRequest) -> RelocatedConfig:
     mover = _Mover(request)
     directives = mover.whole(read_directives(request))
     lead_to_backends(request.backends, directives)
-    passing.demand_known(looked_up(directives), request.file)
-    lines = list(written(directives))
+    passing.demand_known(hosts_at_start(directives), request.file)
+    lines = list(lines_of(directives))
     config = "{{ server.folder }}/nginx.conf"
     words = ["{{ needs.binary }}", "-e", "stderr", "-c", config]
     return RelocatedConfig(
@@ -99,48 +102,39 @@ class _Mover:
         """Whether a server has the options of the measured address already."""
 
     def whole(self, directives: list[Directive]) -> list[Directive]:
-        if not any(directive["directive"] == "http" for directive in directives):
+        if not of_name("http", directives):
             directives = self._as_part(directives)
         self._choice = choose_servers(self._request, directives)
-        main = [
-            directive
-            for directive in self._all(directives)
-            if directive["directive"] not in NOT_SAID_HERE
-        ]
-        if not any(directive["directive"] == "events" for directive in main):
-            main.append(_block("events", []))
-        if not any(directive["directive"] == "error_log" for directive in main):
-            main.append(_made("error_log", "stderr"))
-        for http in (directive for directive in main if directive["directive"] == "http"):
-            self._complete(http["block"])
-        return [_made("daemon", "off"), _made("pid", f"{FOLDER}/nginx.pid"), *main]
+        moved = self._all(directives)
+        main = [directive for directive in moved if directive.name not in NOT_SAID_HERE]
+        if not of_name("events", main):
+            main.append(Directive("events", [], []))
+        if not of_name("error_log", main):
+            main.append(Directive("error_log", ["stderr"]))
+        for http in of_name("http", main):
+            self._complete(http.inner)
+        return [Directive("daemon", ["off"]), Directive("pid", [f"{FOLDER}/nginx.pid"]), *main]
 
     def _as_part(self, directives: list[Directive]) -> list[Directive]:
-        inner = [directive for directive in directives if directive["directive"] != "events"]
-        if not any(directive["directive"] == "server" for directive in inner):
+        inner = [directive for directive in directives if directive.name != "events"]
+        if not of_name("server", inner):
             raise UserError(f"{self._request.file} has no http and no server, so it serves nothing")
         self.changes.append("put into http { }, since it is but a part of a configuration")
-        types = _made("include", "/etc/nginx/mime.types")
-        known = [types] if Path("/etc/nginx/mime.types").is_file() else []
-        return [_block("http", [*known, *inner])]
+        types = [Directive("include", [str(TYPES)])] if TYPES.is_file() else []
+        return [Directive("http", [], [*types, *inner])]
 
     def _complete(self, http: list[Directive]) -> None:
         """Add what nginx would else write to its own folders."""
-        names, root = {directive["directive"] for directive in http}, self._request.root
+        names, root = {directive.name for directive in http}, self._request.root
         lacking = [kind for kind in TEMPORARY if f"{kind}_temp_path" not in names]
-        http += [_made(f"{kind}_temp_path", f"{FOLDER}/temp/{kind}") for kind in lacking]
+        http += [Directive(f"{kind}_temp_path", [f"{FOLDER}/temp/{kind}"]) for kind in lacking]
         if "access_log" not in names:
-            http.append(_made("access_log", f"{FOLDER}/access.log"))
+            http.append(Directive("access_log", [f"{FOLDER}/access.log"]))
         if root and not _names_root(http):
-            http.append(_made("root", str(root)))
+            http.append(Directive("root", [str(root)]))
             self.changes.append(f"root {root} (there was none)")
-        if self._request.is_secure:
-            servers = [
-                directive
-                for directive in http
-                if directive["directive"] == "server" and "block" in directive
-            ]
-            with_certificate(servers, http, self.changes)
+        if self._request.is_secure and "ssl_certificate" not in names:
+            add_certificates(http, self.changes)
 
     def _all(self, directives: Sequence[Directive]) -> list[Directive]:
         if not self._request.is_secure:
@@ -149,22 +143,22 @@ class _Mover:
         return with_readable_files(self._request, new, self.changes)
 
     def _one(self, old: Directive) -> Iterator[Directive]:
-        """Give what becomes of a directive; nothing of it if it is excluded."""
-        name, words = old["directive"], list(old["args"])
-        if name in NOT_HERE:
-            self.changes.append(f"excluded: {_text(name, words)} ({NOT_HERE[name]})")
+        """Return what becomes of a directive; nothing of it if it is excluded."""
+        if old.name in NOT_HERE:
+            self.changes.append(f"excluded: {old.text} ({NOT_HERE[old.name]})")
             return
-        if name == "server" and "block" in old:
+        if old.name == "server" and old.block is not None:
             yield from self._server(old, self._choice)
             return
-        new = self._words(name, words)
-        if new != words:
-            self.changes.append(f"{with_marks_shown(_text(name, new))}, not {_text(name, words)}")
-        block = {"block": self._all(old["block"])} if "block" in old else {}
-        yield {**old, "args": new, **block}
+        new = replace(old, args=self._words(old.name, old.args))
+        if new.args != old.args:
+            self.changes.append(f"{with_marks_shown(new.text)}, not {old.text}")
+        if old.block is not None:
+            new.block = self._all(old.block)
+        yield new
 
     def _words(self, name: str, words: list[str]) -> list[str]:
-        """Give the words behind a directive's name, moved."""
+        """Return the words behind a directive's name, moved."""
         first, rest = (words[0] if words else ""), words[1:]
         if name == "error_log":
             return ["stderr", *(rest if not first.startswith("syslog:") else rest[:1])]
@@ -188,32 +182,24 @@ class _Mover:
         return words
 
     def _server(self, old: Directive, choice: MeasuredServers) -> Iterator[Directive]:
-        """Give a server at the run's address; nothing of one that isn't measured."""
-        if not any(old is server for server in choice.servers):
+        """Return a server at the run's address; nothing of one that isn't measured."""
+        if old not in choice.servers:
             ports = sorted({str(listener.port or "a socket") for listener in listeners(old)})
             self.changes.append(f"excluded: server on {' and '.join(ports)}, which isn't requested")
             return
-        listening = [
-            listener for listener in fitting(self._request, old) if listener.port == choice.port
-        ]
+        there = fitting(self._request, old)
+        listening = [listener for listener in there if listener.port == choice.port]
         is_said = any(listener.is_default for listener in listening) or old is not choice.servers[0]
         words = self._parameters(listening, is_default=old is choice.default and is_said)
-        now = with_marks_shown(_text("listen", [f"{HOST}:{PORT}", *words]))
-        for directive in old["block"]:
-            if directive["directive"] == "listen":
-                self.changes.append(f"{now}, not {_text('listen', directive['args'])}")
-        rest = [directive for directive in old["block"] if directive["directive"] != "listen"]
-        listen = _made("listen", f"{HOST}:{PORT}", *words)
-        origins = [
-            directive.get("origin")
-            for directive in old["block"]
-            if directive["directive"] == "listen"
-        ]
-        listen["origin"] = next(iter(origins), old.get("origin"))
-        yield {**old, "block": [listen, *self._all(rest)]}
+        before = of_name("listen", old.inner)
+        origin = before[0].origin if before else old.origin
+        listen = Directive("listen", [f"{HOST}:{PORT}", *words], origin=origin)
+        self.changes += [f"{with_marks_shown(listen.text)}, not {each.text}" for each in before]
+        rest = [directive for directive in old.inner if directive.name != "listen"]
+        yield replace(old, block=[listen, *self._all(rest)])
 
     def _parameters(self, listening: Sequence[Listener], *, is_default: bool) -> list[str]:
-        """Give the parameters of the one `listen` that stands for several."""
+        """Return the parameters of the one `listen` that stands for several."""
         kept: dict[str, str] = {}
         for word in (word for listener in listening for word in listener.words):
             is_of_address = word.startswith(ADDRESS_PARAMETERS)
@@ -227,26 +213,11 @@ class _Mover:
 
 
 def _names_root(block: Sequence[Directive]) -> bool:
-    return any(
-        directive["directive"] == "root" or _names_root(directive.get("block", []))
-        for directive in block
-    )
-
-
-def _made(name: str, *words: str) -> Directive:
-    return {"directive": name, "args": list(words), "line": 0}
-
-
-def _block(name: str, inner: list[Directive]) -> Directive:
-    return {"directive": name, "args": [], "line": 0, "block": inner}
-
-
-def _text(name: str, words: Sequence[str]) -> str:
-    return " ".join([name, *words])
+    return any(directive.name == "root" or _names_root(directive.inner) for directive in block)
 
 
 def path_named(request: RelocationRequest, word: str) -> str:
-    """Give a file as nginx finds it: in the configuration's folder, or where it is installed."""
+    """Return a path as nginx finds it: in the configuration's folder, or where it is installed."""
     if word.startswith(("/", *CONSTANT)) or not word:
         return word
     places = (request.file.parent / word, SYSTEM / word)
@@ -255,11 +226,7 @@ def path_named(request: RelocationRequest, word: str) -> str:
 
 def without_tls(block: Sequence[Directive], changes: list[str]) -> list[Directive]:
     """Exclude what is of no use without TLS, files that would have to be read among it."""
-    kept = [
-        directive
-        for directive in block
-        if not directive["directive"].startswith("ssl_") and directive["directive"] != "ssl"
-    ]
+    kept = [each for each in block if not each.name.startswith("ssl_") and each.name != "ssl"]
     if len(kept) < len(block):
         changes.append("excluded: what begins with ssl_ (requested is HTTP without TLS)")
     return kept
@@ -270,48 +237,32 @@ def with_readable_files(
 ) -> list[Directive]:
     """Put the run's own certificate in the place of pairs that the server couldn't read."""
     lost = {
-        directive["directive"]
-        for directive in block
-        if directive["directive"] in DISPENSABLE
-        and directive["args"]
-        and not _is_readable(request, directive["args"][0])
+        each.name
+        for each in block
+        if each.name in DISPENSABLE and each.args and not _is_readable(request, each.args[0])
     }
     if "ssl_client_certificate" in lost:
         lost.add("ssl_verify_client")
-    for directive in block:
-        if directive["directive"] in lost:
-            words = " ".join([directive["directive"], *directive["args"]])
-            changes.append(f"excluded: {words} (its file can't be read)")
-    left = [directive for directive in block if directive["directive"] not in lost]
-    pairs = [
-        directive
-        for directive in left
-        if directive["directive"] in OURS_INSTEAD and directive["args"]
-    ]
-    if all(_is_readable(request, pair["args"][0]) for pair in pairs):
+    excluded = [directive for directive in block if directive.name in lost]
+    changes += [f"excluded: {directive.text} (its file can't be read)" for directive in excluded]
+    left = [directive for directive in block if directive.name not in lost]
+    pairs = [each for each in left if each.name in OURS_INSTEAD and each.args]
+    if all(_is_readable(request, each.args[0]) for each in pairs):
         return left
-    instead = []
-    for pair in pairs:
-        name = pair["directive"]
-        changes.append(request.unreadable(f"{name} {OURS_INSTEAD[name]}", pair["args"][0]))
-        instead.append({**pair, "args": [OURS_INSTEAD[name]]})
-    once = {directive["directive"]: directive for directive in reversed(instead)}
+    ours = [replace(each, args=[OURS_INSTEAD[each.name]]) for each in pairs]
+    both = zip(ours, pairs, strict=True)
+    changes += [request.unreadable(now.text, before.args[0]) for now, before in both]
+    once = {directive.name: directive for directive in reversed(ours)}
     return [*(directive for directive in left if directive not in pairs), *once.values()]
 
 
-def with_certificate(
-    servers: Sequence[Directive], http: Sequence[Directive], changes: list[str]
-) -> None:
-    """Give the run's own certificate to servers that name none."""
-    if any(directive["directive"] == "ssl_certificate" for directive in http):
-        return
-    for server in servers:
-        if not any(directive["directive"] == "ssl_certificate" for directive in server["block"]):
+def add_certificates(http: Sequence[Directive], changes: list[str]) -> None:
+    """Show the run's own certificate at servers that name none."""
+    for server in of_name("server", http):
+        if server.block is not None and not of_name("ssl_certificate", server.block):
             for name, path in OURS_INSTEAD.items():
-                server["block"].append({"directive": name, "args": [path], "line": 0})
-                changes.append(
-                    f"{with_marks_shown(f'{name} {path}')} (the run's own): there was none"
-                )
+                server.block.append(ours := Directive(name, [path]))
+                changes.append(f"{with_marks_shown(ours.text)} (the run's own): there was none")
 
 
 def _is_readable(request: RelocationRequest, word: str) -> bool:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from webdyno.systems.conf.nginx_read import Directive
+from webdyno.systems.conf.nginx_read import Directive, of_name
 from webdyno.systems.conf.relocation import HTTP, RelocationRequest, is_like
 
 SERVING = {
@@ -54,7 +54,7 @@ def choose_servers(request: RelocationRequest, directives: Sequence[Directive]) 
     for server in servers:
         for listener in fitting(request, server):
             candidates = by_port.setdefault(listener.port, []) if listener.port is not None else []
-            if not any(server is each for each in candidates):
+            if server not in candidates:
                 candidates.append(server)
     unlikely = {
         port: why
@@ -62,8 +62,10 @@ def choose_servers(request: RelocationRequest, directives: Sequence[Directive]) 
         if all(map(why_server_unlikely, candidates))
         and (why := why_server_unlikely(_default(request, candidates, port)))
     }
-    with_host = [port for port, candidates in by_port.items() if _called(request.host, candidates)]
-    port = request.measured(list(by_port), unlikely, with_host)
+    with_host = [
+        port for port, candidates in by_port.items() if _has_host(request.host, candidates)
+    ]
+    port = request.choose_port(list(by_port), unlikely, with_host)
     candidates = by_port[port]
     default = _default(request, candidates, port)
     _note_site(request, default, candidates)
@@ -82,14 +84,14 @@ def _note_site(
     request: RelocationRequest, default: Directive, servers: Sequence[Directive]
 ) -> None:
     names = [name for server in servers for name in _names(server)]
-    called = _called(request.host, servers)
+    called = _has_host(request.host, servers)
     if request.host:
         request.note_site(request.host if called else "", names)
     elif not why_server_unlikely(default):
         request.note_site(next(iter(_names(default)), "") or _name(default), names)
 
 
-def _called(host: str, servers: Sequence[Directive]) -> bool:
+def _has_host(host: str, servers: Sequence[Directive]) -> bool:
     """Whether a server answers for a host by its name."""
     return bool(host) and any(
         _is_name(name, host.lower()) for server in servers for name in _names(server)
@@ -109,7 +111,7 @@ def _is_name(name: str, host: str) -> bool:
 
 
 def fitting(request: RelocationRequest, server: Directive) -> list[Listener]:
-    """Give where a server listens for what clients speak."""
+    """Return where a server listens for what clients speak."""
     return [
         listener
         for listener in listeners(server)
@@ -118,16 +120,9 @@ def fitting(request: RelocationRequest, server: Directive) -> list[Listener]:
 
 
 def listeners(server: Directive) -> list[Listener]:
-    """Give where a server listens; on port 80 unless it says so. `ssl on` holds for all of it."""
-    listens = [
-        directive["args"]
-        for directive in server["block"]
-        if directive["directive"] == "listen" and directive["args"]
-    ]
-    is_on = any(
-        directive["directive"] == "ssl" and directive["args"][:1] == ["on"]
-        for directive in server["block"]
-    )
+    """Return where a server listens; on port 80 unless it says so. `ssl on` holds for all of it."""
+    listens = [listen.args for listen in of_name("listen", server.inner) if listen.args]
+    is_on = any(ssl.args[:1] == ["on"] for ssl in of_name("ssl", server.inner))
     return [
         Listener(_port(address), (*words, *(["ssl"] if is_on else [])))
         for address, *words in listens or [[str(HTTP)]]
@@ -135,95 +130,66 @@ def listeners(server: Directive) -> list[Listener]:
 
 
 def why_server_unlikely(server: Directive) -> str:
-    """Say what speaks against a server as the one that is measured; empty if nothing does."""
-    block = server["block"]
-    root = next(
-        (
-            directive
-            for directive in block
-            if directive["directive"] == "location" and directive["args"] == ["/"]
-        ),
-        None,
-    )
-    for where in (block, root["block"] if root and "block" in root else []):
-        for directive in where:
-            name, first = directive["directive"], (directive["args"] or [""])[0]
-            if name == "return" and (why := _returned(first)):
-                return why
-            if name == "ssl_reject_handshake" and first == "on":
-                return "it refuses TLS"
-    if _has_status(block) and not _has_pages(block):
+    """Return a reason against measuring a server; empty if there is none."""
+    block = server.inner
+    roots = [location for location in of_name("location", block) if location.args == ["/"]]
+    for directive in (*block, *(roots[0].inner if roots else [])):
+        first = (directive.args or [""])[0]
+        if directive.name == "return" and re.match(r"30[1278]$|https?://|\$scheme", first):
+            return "it only redirects"
+        if directive.name == "return" and first.isdecimal() and int(first) >= REFUSING:
+            return f"it refuses requests (return {first})"
+        if directive.name == "ssl_reject_handshake" and first == "on":
+            return "it refuses TLS"
+    if _has_pages(block):
+        return ""
+    if _has_status(block):
         return "its page is the server's status"
-    if not _has_pages(block) and any(
-        directive["directive"] == "rewrite"
-        and directive["args"][-1:] in (["permanent"], ["redirect"])
-        for directive in block
-    ):
+    rewrites = of_name("rewrite", block)
+    if any(rewrite.args[-1:] in (["permanent"], ["redirect"]) for rewrite in rewrites):
         return "it only redirects"
-    return ""
-
-
-def _returned(what: str) -> str:
-    if re.match(r"30[1278]$|https?://|\$scheme", what):
-        return "it only redirects"
-    if what.isdecimal() and int(what) >= REFUSING:
-        return f"it refuses requests (return {what})"
     return ""
 
 
 def _has_status(block: Sequence[Directive]) -> bool:
-    return any(
-        directive["directive"].endswith("stub_status") or _has_status(directive.get("block", []))
-        for directive in block
-    )
+    return any(each.name.endswith("stub_status") or _has_status(each.inner) for each in block)
 
 
 def _has_pages(block: Sequence[Directive]) -> bool:
     """Whether there is a page, in blocks that say no status."""
-    names = {directive["directive"] for directive in block}
+    names = {directive.name for directive in block}
     if "stub_status" in names:
         return False
-    return bool(names & SERVING) or any(
-        _has_pages(directive.get("block", [])) for directive in block
-    )
+    return bool(names & SERVING) or any(_has_pages(directive.inner) for directive in block)
 
 
 def _default(request: RelocationRequest, servers: Sequence[Directive], port: int) -> Directive:
-    defaults = (
-        server
-        for server in servers
-        if any(each.port == port and each.is_default for each in fitting(request, server))
-    )
-    return next(defaults, servers[0])
+    for server in servers:
+        if any(each.port == port and each.is_default for each in fitting(request, server)):
+            return server
+    return servers[0]
 
 
 def _names(server: Directive) -> list[str]:
-    arguments = [
-        directive["args"]
-        for directive in server["block"]
-        if directive["directive"] == "server_name"
-    ]
-    return [name for names in arguments for name in names if name not in NOBODY]
+    directives = of_name("server_name", server.inner)
+    return [name for directive in directives for name in directive.args if name not in NOBODY]
 
 
 def _name(server: Directive) -> str:
-    named = _names(server)
-    origin = server.get("origin")
-    return f"server {named[0]}" if named else f"the server of line {origin.line if origin else 0}"
+    if names := _names(server):
+        return f"server {names[0]}"
+    return f"the server of line {server.origin.line if server.origin else 0}"
 
 
 def _servers(directives: Sequence[Directive]) -> Iterator[Directive]:
-    for http in directives:
-        if http["directive"] == "http" and "block" in http:
-            yield from (
-                directive
-                for directive in http["block"]
-                if directive["directive"] == "server" and "block" in directive
-            )
+    for http in of_name("http", directives):
+        for server in of_name("server", http.inner):
+            if server.block is not None:
+                yield server
 
 
 def _port(address: str) -> int | None:
-    """Give the port of an address as nginx writes it: `80`, `*:80`, `[::]:80`, `localhost`."""
+    """Return the port of an address as nginx writes it: `80`, `*:80`, `[::]:80`, `localhost`."""
     if address.startswith("unix:"):
         return None
     last = address.rpartition(":")[2] if not address.endswith("]") else ""

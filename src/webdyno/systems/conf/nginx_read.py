@@ -2,7 +2,7 @@
 
 import re
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import chain
@@ -14,13 +14,9 @@ import crossplane
 from webdyno.core.errors import UserError
 from webdyno.core.format import listed_to
 from webdyno.core.service import Line, Origin
-from webdyno.systems.conf.backends import PORTS, Backends
 from webdyno.systems.conf.config_files import BRACED_OR_PLAIN, Variables
-from webdyno.systems.conf.passing import PassedOn
+from webdyno.systems.conf.passing import PORTS, Backends, PassedOn
 from webdyno.systems.conf.relocation import RelocationRequest
-
-Directive = dict[str, Any]
-"""As crossplane gives it: `directive`, `args`, perhaps a `block` of more; and its `origin`."""
 
 SYSTEM = Path("/etc/nginx")
 """Where nginx of distributions looks for relative paths."""
@@ -37,8 +33,33 @@ _LAST_VARIABLE = re.compile(r"\$(\w+)\s*\Z")
 _COMMENT = re.compile(r"(?m)(?:^|(?<=[\s;{}]))#.*$")
 
 
+@dataclass(eq=False)
+class Directive:
+    """A directive, perhaps with a block of others, and where it stands."""
+
+    name: str
+    args: list[str]
+    block: "list[Directive] | None" = None
+    origin: Origin | None = None
+
+    @property
+    def inner(self) -> "list[Directive]":
+        """The directives of its block; none without a block."""
+        return [] if self.block is None else self.block
+
+    @property
+    def text(self) -> str:
+        """Its line, without what belongs to a block."""
+        return " ".join([self.name, *self.args])
+
+
+def of_name(name: str, block: Iterable[Directive]) -> list[Directive]:
+    """Return the directives of a block that have a name."""
+    return [directive for directive in block if directive.name == name]
+
+
 def read_directives(request: RelocationRequest) -> list[Directive]:
-    """Give all directives; raise UserError, with file and line, where that can't be."""
+    """Read all directives; raise UserError, with file and line, where that can't be."""
     reader = _Reader(request, Variables(request.given))
     directives = list(reader.file(request.file, None, 0, 0))
     reader.variables.demand_all()
@@ -48,18 +69,18 @@ def read_directives(request: RelocationRequest) -> list[Directive]:
     return directives
 
 
-def written(directives: list[Directive], depth: int = 0) -> Iterator[Line]:
-    """Give the lines of directives, each with where it comes from."""
+def lines_of(directives: list[Directive], depth: int = 0) -> Iterator[Line]:
+    """Return the lines of directives, each with where it comes from."""
     margin = INDENT * depth
     for directive in directives:
-        origin = directive.get("origin")
-        if "block" in directive:
-            head = crossplane.build([{**directive, "block": []}]).removesuffix("\n}")
+        origin, plain = directive.origin, {"directive": directive.name, "args": directive.args}
+        if directive.block is not None:
+            head = crossplane.build([plain | {"block": []}]).removesuffix("\n}")
             yield from (Line(margin + text, origin) for text in head.split("\n"))
-            yield from written(directive["block"], depth + 1)
+            yield from lines_of(directive.block, depth + 1)
             yield Line(margin + "}", origin)
         else:
-            text = margin + crossplane.build([directive])
+            text = margin + crossplane.build([plain])
             yield from (Line(part, origin) for part in text.split("\n"))
 
 
@@ -73,37 +94,32 @@ class _Reader:
     def file(
         self, file: Path, named: Origin | None, includes: int, blocks: int
     ) -> Iterator[Directive]:
-        """Give a file's directives, inside so many blocks."""
-        text = self._filled(self.request.files.text(file, named, includes), file)
-        yield from self._with_includes(_parsed(text, file), file, includes, blocks)
+        """Return a file's directives, inside so many blocks."""
+        text = self._fill(self.request.files.text(file, named, includes), file)
+        yield from self._with_includes(_parse(text, file), file, includes, blocks)
 
     def _with_includes(
-        self, directives: list[Directive], file: Path, includes: int, blocks: int
+        self, parsed: list[dict[str, Any]], file: Path, includes: int, blocks: int
     ) -> Iterator[Directive]:
-        for directive in directives:
-            origin = Origin(str(file), directive["line"])
+        """Read what crossplane has parsed, with what it includes."""
+        for each in parsed:
+            name, args, origin = each["directive"], each["args"], Origin(str(file), each["line"])
             if blocks > DEEPEST_BLOCKS:
                 raise UserError(f"{origin}: more than {DEEPEST_BLOCKS} blocks inside each other")
-            if directive["directive"] == "include" and directive["args"]:
-                yield from self._included(directive["args"][0], origin, includes, blocks)
+            if name == "include" and args:
+                for path in self._files_of_include(args[0], origin):
+                    if not path.is_relative_to(self._home):
+                        self.of_this_machine[path] = None
+                    yield from self.file(path, origin, includes + 1, blocks)
                 continue
-            inner = {}
-            if "block" in directive:
-                children = self._with_includes(directive["block"], file, includes, blocks + 1)
-                inner = {"block": list(children)}
-            yield {**directive, **inner, "origin": origin}
+            block = None
+            if "block" in each:
+                block = list(self._with_includes(each["block"], file, includes, blocks + 1))
+            yield Directive(name, args, block, origin)
 
-    def _included(
-        self, pattern: str, origin: Origin, includes: int, blocks: int
-    ) -> Iterator[Directive]:
-        for each in self._meant(pattern, origin):
-            if not each.is_relative_to(self._home):
-                self.of_this_machine[each] = None
-            yield from self.file(each, origin, includes + 1, blocks)
-
-    def _meant(self, pattern: str, origin: Origin) -> list[Path]:
-        """Give the files that an include means; a template may mean another template."""
-        find = self.request.files.included
+    def _files_of_include(self, pattern: str, origin: Origin) -> list[Path]:
+        """Find the files that an include means; a template may mean another template."""
+        find = self.request.files.files_of_include
         folders = [self.request.file.parent, self._home, SYSTEM]
         try:
             return find(pattern, folders, origin)
@@ -120,19 +136,17 @@ class _Reader:
         folder = self.request.file.parent
         return folder.parent if folder.name in FOLDERS_OF_PARTS else folder
 
-    def _filled(self, text: str, file: Path) -> str:
+    def _fill(self, text: str, file: Path) -> str:
         """Fill a template's variables: capital names, since nginx's own have small letters."""
         given = self.variables.values
         is_template = file.name.endswith(TEMPLATES)
         plain_text = _COMMENT.sub("", text)
-        variables = [
-            (match["name"], match["plain"]) for match in BRACED_OR_PLAIN.finditer(plain_text)
-        ]
+        variables = BRACED_OR_PLAIN.findall(plain_text)
         braced = {name for name, _ in variables if name}
-        blocks = _DEFINED_BY_BLOCK.findall(plain_text)
-        by_blocks = (_LAST_VARIABLE.search(head) for head, begins in blocks if begins)
         defined = set(chain.from_iterable(_DEFINED.findall(plain_text)))
-        defined |= {variable[1] for variable in by_blocks if variable}
+        for head, begins in _DEFINED_BY_BLOCK.findall(plain_text):
+            if begins and (variable := _LAST_VARIABLE.search(head)):
+                defined.add(variable[1])
         filled = {
             name
             for name in filter(None, chain.from_iterable(variables))
@@ -141,7 +155,7 @@ class _Reader:
             and (name in given or (name.isupper() and (is_template or name in braced)))
         }
         every = {match["name"] or match["plain"] for match in BRACED_OR_PLAIN.finditer(text)}
-        return self.variables.filled(text, Origin(str(file), 1), BRACED_OR_PLAIN, every - filled)
+        return self.variables.fill(text, Origin(str(file), 1), BRACED_OR_PLAIN, every - filled)
 
 
 def _demand_ends(copy: str, file: Path) -> None:
@@ -163,7 +177,7 @@ def _demand_ends(copy: str, file: Path) -> None:
     raise UserError(f'{file}:{line}: directive "{first:.60}" is not terminated by ";"')
 
 
-def _parsed(text: str, file: Path) -> list[Directive]:
+def _parse(text: str, file: Path) -> list[dict[str, Any]]:
     with tempfile.NamedTemporaryFile("w", encoding="utf-8", newline="") as copy:
         copy.write(text)
         copy.flush()
@@ -178,8 +192,8 @@ def _parsed(text: str, file: Path) -> list[Directive]:
         if "recursion" in why:
             why = "blocks are nested too deep"
         raise UserError(f"{file}:{line}: {why}")
-    directives: list[Directive] = payload["config"][0]["parsed"]
-    return directives
+    parsed: list[dict[str, Any]] = payload["config"][0]["parsed"]
+    return parsed
 
 
 TABLES = {"map", "geo", "split_clients"}
@@ -200,33 +214,30 @@ _BY_SOCKET = re.compile(r"(?P<scheme>[a-z0-9]+://)?unix:(?P<path>[^:;\s]+)(?::(?
 _AUTHORITY = re.compile(r"(?P<scheme>(?:[a-z0-9]+://)?)(?P<at>[^/]*)(?P<rest>/.*|)")
 
 
-def looked_up(directives: Sequence[Directive]) -> list[PassedOn]:
-    """Give what nginx looks up when it starts, whether or not it passes requests there."""
+def hosts_at_start(directives: Sequence[Directive]) -> list[PassedOn]:
+    """Return the hosts that nginx looks up when it starts, whether or not it passes requests on."""
     groups = _groups(directives)
-    members = [
-        member for group in groups.values() for member in group if "resolve" not in member["args"]
-    ]
-    targets = [target for target in _targets(directives) if "$" not in target["args"][0]]
+    every = chain.from_iterable(groups.values())
+    members = [member for member in every if "resolve" not in member.args]
+    targets = [target for target in _targets(directives) if "$" not in target.args[0]]
     return list(_hosts(_in_order(directives, [*targets, *members]), groups, {}))
 
 
 def passed_on(directives: Sequence[Directive]) -> list[PassedOn]:
-    """Give all places where requests are passed on.
+    """Return all places where requests are passed on.
 
-    Where a variable names the host it is one of the values that the configuration gives it; else it
-    stands as it is written.
+    A variable is each value that the configuration gives it; else it stands as it is written.
     """
     groups, values = _groups(directives), _values(directives)
     targets = list(_targets(directives))
-    named = {host for target in targets for host in _named(target["args"][0], values)}
+    named = {host for target in targets for host in _hosts_named(target.args[0], values)}
     is_open = any("$" in host for host in named)
-    members = [
-        member for name, group in groups.items() if is_open or name in named for member in group
-    ]
+    used = [group for name, group in groups.items() if is_open or name in named]
+    members = chain.from_iterable(used)
     return list(_hosts(_in_order(directives, [*targets, *members]), groups, values))
 
 
-def _in_order(all_of_it: Sequence[Directive], some: Sequence[Directive]) -> list[Directive]:
+def _in_order(all_of_it: Sequence[Directive], some: Iterable[Directive]) -> list[Directive]:
     chosen = set(map(id, some))
     return [directive for directive in _everything(all_of_it) if id(directive) in chosen]
 
@@ -237,30 +248,30 @@ def _hosts(
     values: Mapping[str, Sequence[str]],
 ) -> Iterator[PassedOn]:
     for place in places:
-        for host in _named(place["args"][0], values):
-            if place["directive"] == "server" or host not in groups:
-                yield PassedOn(host, place.get("origin"))
+        for host in _hosts_named(place.args[0], values):
+            if place.name == "server" or host not in groups:
+                yield PassedOn(host, place.origin)
 
 
-def _named(target: str, values: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Give the hosts that a target may name: none for a Unix socket."""
-    for text in _expanded(target, values):
+def _hosts_named(target: str, values: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Return the hosts that a target may name: none for a Unix socket."""
+    for text in _expand(target, values):
         match = _HOST.match(text, scheme.end() if (scheme := _SCHEME.match(text)) else 0)
         if match and match[0] != "unix":
             yield match[0]
 
 
-def _expanded(text: str, values: Mapping[str, Sequence[str]]) -> Sequence[str]:
-    """Give all that a text may come to be; a variable stays that only a request has."""
+def _expand(text: str, values: Mapping[str, Sequence[str]]) -> Sequence[str]:
+    """Return all that a text may come to be; a variable stays that only a request has."""
     texts = [text]
     for _ in range(DEEPEST):
-        texts = [new for text in texts for new in _once(text, values)]
+        texts = [new for text in texts for new in _with_first_variable_filled(text, values)]
         if len(texts) > MOST_VALUES:
             return [text]
     return list(dict.fromkeys(texts))
 
 
-def _once(text: str, values: Mapping[str, Sequence[str]]) -> Iterator[str]:
+def _with_first_variable_filled(text: str, values: Mapping[str, Sequence[str]]) -> Iterator[str]:
     for match in _VARIABLE.finditer(text):
         name = match[1] or match[2]
         for value in ["/"] if name in AFTER_THE_HOST else values.get(name, []):
@@ -271,82 +282,74 @@ def _once(text: str, values: Mapping[str, Sequence[str]]) -> Iterator[str]:
 
 
 def _values(directives: Sequence[Directive]) -> dict[str, list[str]]:
-    """Give what a configuration itself has variables be."""
+    """Return the values that a configuration gives to variables."""
     values: dict[str, list[str]] = {}
     for directive in _everything(directives):
-        name, words = directive["directive"], directive["args"]
+        name, words = directive.name, directive.args
         if name == "set" and len(words) == 2:
             values.setdefault(words[0].lstrip("$"), []).append(words[1])
         elif name in TABLES and words:
-            given = [entry["args"][-1] for entry in directive.get("block", []) if entry["args"]]
+            given = [entry.args[-1] for entry in directive.inner if entry.args]
             values.setdefault(words[-1].lstrip("$"), []).extend(given)
     return {name: list(dict.fromkeys(given)) for name, given in values.items()}
 
 
 def _groups(directives: Sequence[Directive]) -> dict[str, list[Directive]]:
-    """Give the members of each `upstream`."""
+    """Return the members of each `upstream`."""
     return {
-        directive["args"][0]: [each for each in directive["block"] if _is_member(each)]
-        for directive in _everything(directives)
-        if directive["directive"] == "upstream" and directive["args"]
+        upstream.args[0]: [
+            server
+            for server in of_name("server", upstream.inner)
+            if server.block is None and server.args
+        ]
+        for upstream in of_name("upstream", _everything(directives))
+        if upstream.args
     }
-
-
-def _is_member(directive: Directive) -> bool:
-    return (
-        directive["directive"] == "server" and "block" not in directive and bool(directive["args"])
-    )
 
 
 def _targets(directives: Sequence[Directive]) -> Iterator[Directive]:
     for directive in _everything(directives):
-        if _PASSING.fullmatch(directive["directive"]) and directive["args"]:
+        if _PASSING.fullmatch(directive.name) and directive.args:
             yield directive
 
 
 def _everything(directives: Sequence[Directive]) -> Iterator[Directive]:
     for directive in directives:
         yield directive
-        yield from _everything(directive.get("block", []))
+        yield from _everything(directive.inner)
 
 
 def lead_to_backends(backends: Backends, directives: Sequence[Directive]) -> None:
     """Have targets, members of groups and variables name backends in the place of hosts."""
     groups, values = _groups(directives), _values(directives)
     for passing in _targets(directives):
-        target = _with_host(passing["args"][0], values)
-        passing["args"] = [_instead(target, groups, backends), *passing["args"][1:]]
-    for member in (
-        member for group in groups.values() for member in group
-    ):  # also one called like its group
-        member["args"] = [_instead(member["args"][0], {}, backends), *member["args"][1:]]
+        target = _with_host(passing.args[0], values)
+        passing.args = [_instead(target, groups, backends), *passing.args[1:]]
+    for member in chain.from_iterable(groups.values()):  # also one called like its group
+        member.args = [_instead(member.args[0], {}, backends), *member.args[1:]]
     for directive in _everything(directives):
-        is_set = directive["directive"] == "set" and len(directive["args"]) == 2
-        for entry in (
-            [directive]
-            if is_set
-            else directive.get("block", [])
-            if directive["directive"] in TABLES
-            else []
-        ):
-            *before, value = entry["args"] or [""]
+        entries = directive.inner if directive.name in TABLES else []
+        if directive.name == "set" and len(directive.args) == 2:
+            entries = [directive]
+        for entry in entries:
+            *before, value = entry.args or [""]
             if _SCHEME.match(value) or re.search(r"[^:]:[0-9]+$", value):
-                entry["args"] = [*before, _instead(value, groups, backends)]
+                entry.args = [*before, _instead(value, groups, backends)]
 
 
 def _with_host(target: str, values: Mapping[str, Sequence[str]]) -> str:
-    """Give a target whose host is a variable with one value with that value."""
+    """Return a target whose host is a variable with one value with that value."""
     match = _AUTHORITY.fullmatch(target)
     if not match or "$" not in match["at"]:
         return target
-    may_be = _expanded(match["at"], values)
+    may_be = _expand(match["at"], values)
     if len(may_be) != 1 or not re.fullmatch(r"[\w.-]+(?::[0-9]+)?", may_be[0]):
         return target
     return f"{match['scheme']}{may_be[0]}{match['rest']}"
 
 
 def _instead(target: str, groups: Mapping[str, Sequence[Directive]], backends: Backends) -> str:
-    """Give a target with the address of a backend, if it leads to one; else as it is."""
+    """Return a target with the address of a backend, if it leads to one; else as it is."""
     if match := _BY_SOCKET.fullmatch(target):
         address, rest = backends.of_socket(match["path"]), match["rest"] or ""
     elif (match := _TARGET.fullmatch(target)) and match["host"] not in groups:

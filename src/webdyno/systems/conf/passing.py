@@ -1,11 +1,19 @@
-"""Hosts that configurations pass requests on to: where they stand, and which are other machines."""
+"""Hosts that configurations pass requests on to: which are other machines, and their backends.
 
+A backend answers in the place of a host, so a proxy can be measured without the rest of its world.
+A configuration is moved as if it named addresses that stand for backends, until the run knows where
+they listen.
+"""
+
+import os
 import re
 import socket
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
 from ipaddress import IPv6Address, ip_address
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,13 +22,13 @@ from webdyno.core.format import listed, listed_to
 from webdyno.core.service import Origin
 from webdyno.core.stack import Stack
 
-WITHIN_S = 15.0
+LOOKED_UP_WITHIN_S = 15.0
 AT_ONCE = 16
 MOST_NAMES = 2_000
 ANY_PORT = 9
 """Nothing is sent there."""
 
-_NAME = re.compile(r"\[?(?!_)[\w.:-]+(%\w+)?\]?")
+_NAME_OR_ADDRESS = re.compile(r"\[?(?!_)[\w.:-]+(%\w+)?\]?")
 """But for one of a service (`_http._tcp.example.com`), which has other names for its places."""
 _WORD = re.compile(r"\[[0-9A-Fa-f:.]+\]|[\w.-]+")
 SHOWN_PLACES = 20
@@ -57,14 +65,16 @@ def demand_known(passed_on: Iterable[PassedOn], file: Path) -> None:
 
 
 def elsewhere(passed_on: Iterable[PassedOn]) -> list[str]:
-    """Say which of them are other machines, in a line for people; nothing where none is."""
-    if not (hosts := not_here(target.host for target in passed_on)):
-        return []
-    return [f"passes requests on to {listed(hosts)}, which isn't this machine: that is loaded, too"]
+    """Return a sentence on those that are other machines, if there are any."""
+    hosts = not_here(target.host for target in passed_on)
+    sentence = (
+        f"passes requests on to {listed(hosts)}, which isn't this machine: that is loaded, too"
+    )
+    return [sentence] if hosts else []
 
 
 def not_here(hosts: Iterable[str]) -> list[str]:
-    """Give the hosts that may be other machines, among them those without a known address."""
+    """Return the hosts that may be other machines, among them those without a known address."""
     return [
         host
         for host, addresses in _looked_up(hosts).items()
@@ -73,14 +83,13 @@ def not_here(hosts: Iterable[str]) -> list[str]:
 
 
 def not_loopback(passed_on: Sequence[PassedOn]) -> list[PassedOn]:
-    """Give those that may be another machine's, whichever machine the server will run on."""
-    looked_up = _looked_up(target.host for target in passed_on)
-    within = {
-        host
-        for host, addresses in looked_up.items()
-        if addresses and all(map(_is_loopback, addresses))
-    }
-    return [target for target in dict.fromkeys(passed_on) if target.host not in within]
+    """Return those that may be another machine's, whichever machine the server will run on."""
+    addresses = _looked_up(target.host for target in passed_on)
+    return [
+        target
+        for target in dict.fromkeys(passed_on)
+        if not (known := addresses[target.host]) or not all(map(_is_loopback, known))
+    ]
 
 
 def is_here(address: str) -> bool:
@@ -105,16 +114,16 @@ def _is_loopback(address: str) -> bool:
 
 
 def _looked_up(hosts: Iterable[str]) -> dict[str, list[str] | None]:
-    """Give the addresses of hosts; None where there are too many, or it takes too long to report.
+    """Return the addresses of hosts; None where there are too many, or it takes too long.
 
     Neither is anything known of what is no name, such as a variable.
     """
     addresses: dict[str, list[str] | None] = dict.fromkeys(hosts)
-    names = [host for host in addresses if _NAME.fullmatch(host)][:MOST_NAMES]
+    names = [host for host in addresses if _NAME_OR_ADDRESS.fullmatch(host)][:MOST_NAMES]
     pool = ThreadPoolExecutor(AT_ONCE)
     try:
         pending = {host: pool.submit(_addresses, host) for host in names}
-        wait(pending.values(), timeout=WITHIN_S)
+        wait(pending.values(), timeout=LOOKED_UP_WITHIN_S)
         addresses |= {host: value.result() for host, value in pending.items() if value.done()}
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
@@ -129,68 +138,47 @@ def _addresses(host: str) -> list[str]:
     is_decimal = _DECIMALS.fullmatch(host) is not None
     read = [".".join(str(int(part)) for part in host.split("."))] if is_decimal else []
     try:
-        found = {str(address[4][0]) for address in socket.getaddrinfo(host.strip("[]"), None)}
-        return sorted({*read, *found})
+        resolved = {str(address[4][0]) for address in socket.getaddrinfo(host.strip("[]"), None)}
+        return sorted({*read, *resolved})
     except (OSError, UnicodeError):
         return []
 
 
-class _Place(NamedTuple):
-    origin: Origin
-    is_likely: bool
-
-
-def placed(
+def find_places(
     hosts: Iterable[str],
     texts: Mapping[Path, str],
     environment: Mapping[str, str],
     likely: re.Pattern[str],
 ) -> list[PassedOn]:
-    """Give each host with every line of a user's files that names it, by itself or by a variable.
+    """Return each host with every line of a user's files that names it, or a variable with it.
 
-    For servers that say of hosts without their lines. Lines that aren't like `likely` count where
-    no other names it.
+    For servers that report hosts without lines. Those that aren't `likely` count where no other is.
     """
+    known = dict.fromkeys(hosts)
     by_word: dict[str, list[str]] = defaultdict(list)
-    for host in (known := dict.fromkeys(hosts)):
-        for word in _words_for(host, environment):
+    for host in known:
+        variables = [name for name, value in environment.items() if host in _WORD.findall(value)]
+        for word in (*_WORD.findall(host)[-1:], *variables, *(f"env.{name}" for name in variables)):
             by_word[word].append(host)
-    found_places: dict[str, list[_Place]] = {host: [] for host in known}
-    if known:
-        for origin, text in _lines(texts):
-            for word in set(_WORD.findall(text)):
-                for host in by_word.get(word, []):
-                    found_places[host].append(_Place(origin, bool(likely.search(text))))
-    return [
-        PassedOn(host, place) for host, places in found_places.items() for place in _best(places)
-    ]
-
-
-def _best(places: list[_Place]) -> list[Origin | None]:
-    return (
-        [place.origin for place in places if place.is_likely]
-        or [place.origin for place in places]
-        or [None]
-    )
-
-
-def _words_for(host: str, environment: Mapping[str, str]) -> Iterator[str]:
-    """Give what stands in a file for a host: itself, and variables whose value names it."""
-    yield from _WORD.findall(host)[-1:]
-    for name, value in environment.items():
-        if host in _WORD.findall(value):
-            yield from (name, f"env.{name}")
-
-
-def _lines(texts: Mapping[Path, str]) -> Iterator[tuple[Origin, str]]:
-    for file, text in texts.items():
+    likely_places: dict[str, list[Origin]] = defaultdict(list)
+    other_places: dict[str, list[Origin]] = defaultdict(list)
+    for file, text in texts.items() if known else ():
         for number, line in enumerate(text.split("\n"), 1):
-            if not line.lstrip().startswith("#"):
-                yield Origin(str(file), number), line
+            if line.lstrip().startswith("#"):
+                continue
+            places = likely_places if likely.search(line) else other_places
+            for word in set(_WORD.findall(line)):
+                for host in by_word.get(word, []):
+                    places[host].append(Origin(str(file), number))
+    passed_on = []
+    for host in known:
+        named_in: list[Origin | None] = [*(likely_places[host] or other_places[host])]
+        passed_on += [PassedOn(host, place) for place in named_in or [None]]
+    return passed_on
 
 
 def other_machines(stacks: Iterable[Stack], *, anywhere: bool) -> list[str]:
-    """Give the hosts that aren't this machine, each with every place that names it.
+    """Return the hosts that aren't this machine, each with every place that names it.
 
     `anywhere`: whatever isn't the loopback interface is somebody else's to another machine.
     """
@@ -204,3 +192,167 @@ def other_machines(stacks: Iterable[Stack], *, anywhere: bool) -> list[str]:
     else:
         hosts = not_here(places)
     return [f"{host} ({listed_to(SHOWN_PLACES, list(places[host]))})" for host in hosts]
+
+
+SYSTEMS = ("cmd:", "rev:", "url:")
+"""How systems begin that can be one."""
+MOST = 100
+NO_ROLES = {"web", "lock"}
+"""Roles that are taken: that of the configuration's own server among them."""
+ROLE_LETTERS = 18
+HOSTS, FIRST_PORT = "127.251.113.", 61_000
+"""Addresses that stand for them: each who reads a configuration takes them for this machine's."""
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+MOST_ASKED, LISTENS_WITHIN_S = 20, 1.0
+HIGHEST_PORT = 65_536
+PORTS = {"http": 80, "ws": 80, "https": 443, "wss": 443}
+"""Where schemes lead without a port."""
+
+_NAME = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[\w.-]+)(?::[0-9]{1,5})?")
+_ADDRESS = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[\w.-]+):[0-9]{1,5}")
+_SOCKET = re.compile(r"(?:unix:)?(?P<path>/[^\s:;|\"]+)")
+_NO_ROLE = re.compile(r"[^a-z0-9]+")
+
+
+class BackendAddress(NamedTuple):
+    """Where a backend is, as a configuration can name it until it is filled in."""
+
+    host: str
+    port: str
+    text: str
+    """Both."""
+    socket: str = ""
+    """The path of a Unix socket, which is there already, in the place of all of these."""
+
+
+@dataclass(frozen=True)
+class NamedBackend:
+    """A backend that a user gives."""
+
+    name: str
+    """What the configuration calls it: `app`, `app:3000` or `/run/app.sock`."""
+    system: str
+    """`cmd:COMMAND`, another system, or empty where it is a Unix socket."""
+    role: str
+    """Of its service in the stack."""
+    address: BackendAddress
+
+    @property
+    def templates(self) -> dict[str, str]:
+        """What each part of its address becomes, as templates."""
+        if not self.system:
+            return {}
+        service = f"services['{self.role}']"
+        host = f"{{{{ '[' ~ {service}.host ~ ']' if ':' in {service}.host else {service}.host }}}}"
+        port = f"{{{{ {service}.port }}}}"
+        address = self.address
+        return {address.text: f"{host}:{port}", address.host: host, address.port: port}
+
+
+@dataclass
+class Backends:
+    """Those that a user gives, and what a configuration makes of them."""
+
+    every: tuple[NamedBackend, ...] = ()
+    used: dict[str, NamedBackend] = field(default_factory=dict, init=False)
+    """By role: those that the configuration passes requests on to."""
+    seen: dict[str, None] = field(default_factory=dict, init=False)
+    """What the configuration names."""
+
+    @classmethod
+    def of(cls, given: Mapping[str, str], place: str) -> "Backends":
+        """Read what a user gives by name; raise UserError where that isn't right."""
+        if len(given) > MOST:
+            raise UserError(f"{place}: there are more than {MOST} backends")
+        backends: list[NamedBackend] = []
+        for number, (name, system) in enumerate(given.items(), 1):
+            host = host_or_socket(name, place)
+            roles = {*NO_ROLES, *(backend.role for backend in backends)}
+            role = _NO_ROLE.sub("-", host.lower())[:ROLE_LETTERS].strip("-")
+            role = role if role[:1].isalpha() else f"at-{role}"
+            role = f"{role}-{number}" if role in roles else role
+            backends.append(_backend(host, system, role, number, place))
+        return cls(tuple(backends))
+
+    def of_host(self, host: str, port: int | None) -> BackendAddress | None:
+        """Return what answers in the place of a host; None where nothing does."""
+        return self._backend_named(f"{host}:{port}" if port else host, host)
+
+    def of_socket(self, path: str) -> BackendAddress | None:
+        """Return what answers in the place of a Unix socket; None where nothing does."""
+        return self._backend_named(path)
+
+    def _backend_named(self, *names: str) -> BackendAddress | None:
+        for name in map(_plain, names):
+            for backend in self.every:
+                if _plain(backend.name) == name:
+                    self.used[backend.role] = backend
+                    return backend.address
+        self.seen[names[0]] = None
+        return None
+
+    def silent(self) -> list[str]:
+        """Return sentences on addresses of this machine at which nobody listens."""
+        return [
+            f"nobody listens at {name}, where requests are passed on to: start that, or say what "
+            f"answers in its place, as in --backend {name}=cmd:'COMMAND'"
+            for name in islice(filter(_is_silent, self.seen), MOST_ASKED)
+        ]
+
+    def changes(self) -> list[str]:
+        """Return sentences on what answers in whose place."""
+        sentences = []
+        for backend in self.used.values():
+            if backend.system:
+                sentences.append(f"{backend.name} is {backend.system.removeprefix('url:http://')}")
+            else:
+                alien = "its CPU time counts as other programs'"
+                sentences.append(f"{backend.name} is unix:{backend.address.socket} ({alien})")
+        return sentences
+
+
+def _plain(name: str) -> str:
+    """Write a name so that it is the same as others for the same."""
+    host, colon, port = name.lower().rpartition(":")
+    host, rest = (host, f"{colon}{port}") if port.isdecimal() and colon else (name.lower(), "")
+    return f"{LOOPBACK[0] if host in LOOPBACK else host}{rest}"
+
+
+def _is_silent(name: str) -> bool:
+    if name.startswith("/"):
+        return not os.path.exists(name)  # noqa: PTH110 (Path's raises)
+    host, _, port = name.rpartition(":")
+    if host not in LOOPBACK or not port.isdecimal() or not 0 < int(port) < HIGHEST_PORT:
+        return False
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), LISTENS_WITHIN_S).close()
+    except OSError:
+        return True
+    return False
+
+
+def host_or_socket(name: str, place: str) -> str:
+    """Return the name of a host, or the path of a socket; raise UserError for what is neither."""
+    if match := _SOCKET.fullmatch(name):
+        return match["path"]
+    if not _NAME.fullmatch(name):
+        raise UserError(
+            f"{place}: backend {name!r:.80} is no host, as in app or app:3000, and no path of a "
+            "Unix socket; write it as the configuration does, without http://"
+        )
+    return name
+
+
+def _backend(name: str, system: str, role: str, number: int, place: str) -> NamedBackend:
+    host, port = f"{HOSTS}{number}", FIRST_PORT + number
+    address = BackendAddress(host, f"@webdyno-port-{number}@", f"{host}:{port}")
+    if match := _SOCKET.fullmatch(system):
+        return NamedBackend(name, "", role, address._replace(socket=match["path"]))
+    if _ADDRESS.fullmatch(system):
+        return NamedBackend(name, f"url:http://{system}", role, address)
+    if not system.startswith(SYSTEMS):
+        raise UserError(
+            f"{place}: backend {name}={system:.80}: a backend is a command (cmd:COMMAND), an "
+            "address of this machine (127.0.0.1:PORT) or a Unix socket (unix:/PATH)"
+        )
+    return NamedBackend(name, system, role, address)

@@ -1,19 +1,24 @@
-"""A server's configuration rewritten to run on our port, in our folder, as our user."""
+"""What all servers have in common whose configuration is moved: to our port, folder and user."""
 
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import regex
 
-from webdyno.core.errors import UserError
+from webdyno.core.errors import OperationError, UserError
 from webdyno.core.format import listed, listed_to
 from webdyno.core.service import Origin
-from webdyno.host.users import ServerUser, name_of
-from webdyno.systems.conf.backends import Backends
+from webdyno.host.children import in_session, no_orphans
+from webdyno.host.users import ServerUser, hand_over, name_of
 from webdyno.systems.conf.config_files import ConfigFiles
-from webdyno.systems.conf.passing import PassedOn
+from webdyno.systems.conf.passing import Backends, PassedOn
 
 FOLDER, PORT, MODULES = "@webdyno-folder@", "@webdyno-port@", "@webdyno-modules@"
 """Stand for the run's folder and port, and for where Apache's modules are, in what becomes a
@@ -37,7 +42,7 @@ SHOWN = {
 
 
 def port_of(address: str) -> int | None:
-    """Give the port of `80`, `*:80` or `[::]:80`; None where any port is meant."""
+    """Return the port of `80`, `*:80` or `[::]:80`; None where any port is meant."""
     last = address.rpartition(":")[2]
     return int(last) if last.isascii() and last.isdecimal() and len(last) <= 5 else None
 
@@ -51,7 +56,7 @@ def is_like(pattern: str, host: str) -> bool:
 
 
 def why_no_ciphers(ciphers: str) -> str:
-    """Say why a list of ciphers is excluded; empty where it stays."""
+    """Return why a list of ciphers is excluded; empty where it isn't."""
     if ciphers.startswith("PROFILE=") and not CRYPTO_POLICIES.is_dir():
         return "only Red Hat's OpenSSL knows such a profile"
     return ""
@@ -99,20 +104,17 @@ class RelocationRequest:
             return False
 
     def folder_of(self, path: str) -> str:
-        """Give a relative folder as an absolute one, where there is such; else as it is.
-
-        It begins where webdyno is called, or next to the configuration.
-        """
+        """Return a folder where webdyno is called, or next to the file; else the path as it is."""
         places = [folder / path for folder in (self.folder, self.file.parent) if folder is not None]
         return next((str(place) for place in places if os.path.isdir(place)), path)  # noqa: PTH112 (any name)
 
     def unreadable(self, now: str, before: str) -> str:
-        """Say that the run's own certificate is shown, and why."""
+        """Return a sentence on the run's own certificate in the place of another one."""
         ours = f"{with_marks_shown(now)} (the run's own)"
         return f"{ours}, not {before}: {name_of(self.user)} can't read that"
 
     def listens_nowhere(self) -> UserError:
-        """Say that there is nothing that could be asked."""
+        """Return the error for a configuration of which nothing can be asked."""
         if self.is_secure:
             return UserError(
                 f"{self.file} listens nowhere for HTTP with TLS, which load.protocol = "
@@ -129,7 +131,7 @@ class RelocationRequest:
             "it such a listener, or ask with TLS: --set load.protocol=https"
         )
 
-    def measured(
+    def choose_port(
         self,
         ports: Sequence[int],
         unlikely: Mapping[int, str] | None = None,
@@ -137,9 +139,8 @@ class RelocationRequest:
     ) -> int:
         """Choose the port that is measured, among those that would do, and note the choice.
 
-        It is the one requested, else one of those where the host is known, else the usual one, else
-        the first. `unlikely` says what speaks against some of them: they are chosen where there is
-        no other.
+        It is the one requested, else one where the host is known, else the usual one, else the
+        first. `unlikely` has the reasons against some: they are chosen where there is no other.
         """
         distinct, against = list(dict.fromkeys(ports)), unlikely or {}
         if not distinct:
@@ -169,14 +170,15 @@ class RelocationRequest:
     def note_site(self, measured: str, names: Iterable[str]) -> None:
         """Note which of several sites answers, and how to ask for another one."""
         distinct = list(dict.fromkeys(names))
+        shown = listed_to(SHOWN_NAMES, distinct)
         if self.host and measured:
             self.notes.append(f"measured is site {measured}, as --host {self.host} asks for")
         elif self.host:
-            known = f"; those there are {_listed(distinct)}" if distinct else ""
+            known = f"; those there are {shown}" if distinct else ""
             self.notes.append(f"no site is called {self.host}, so the default one answers{known}")
         elif measured and len(distinct) > 1:
             self.notes.append(
-                f"measured is site {measured}, of {_listed(distinct)}; --host NAME asks for another"
+                f"measured is site {measured}, of {shown}; --host NAME asks for another"
             )
 
 
@@ -203,10 +205,6 @@ class RelocatedConfig:
     """Whether its format has lines that begin with #."""
 
 
-def _listed(names: Sequence[str]) -> str:
-    return listed_to(SHOWN_NAMES, names)
-
-
 def with_marks_shown(text: str) -> str:
     """Write our marks as people read them."""
     for mark, word in SHOWN.items():
@@ -215,5 +213,98 @@ def with_marks_shown(text: str) -> str:
 
 
 def absolute(path: str, file: Path) -> str:
-    """Give a path that was relative to a file as an absolute one."""
     return path if path.startswith("/") else str(file.parent / path)
+
+
+WITHIN_S = 15
+MOST_BYTES = 32_000_000
+"""Of what it prints."""
+MOST_CPU_S = 10
+MOST_MEMORY_BYTES = 256_000_000
+FOLDERS = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+class ProgramOutput(NamedTuple):
+    """What a program printed, and how it ended."""
+
+    code: int
+    printed: str
+    complained: str
+
+
+def program_path(name: str, package: str = "") -> str:
+    """Return the path of a program that reads a configuration; raise OperationError without it."""
+    if path := shutil.which(name, path=FOLDERS):
+        return path
+    raise OperationError(
+        f"the configuration is read by the program {name}, which isn't here; on Debian and Ubuntu: "
+        f"apt-get install {package or name}"
+    )
+
+
+@contextmanager
+def readable(request: RelocationRequest, text: str, *, differs: bool = False) -> Iterator[Path]:
+    """Put the configuration where its user can read it: the file itself, or a copy with this text.
+
+    The file may be private to who calls webdyno, or the text may differ from it.
+    """
+    user = request.user
+    if not differs and (user is None or user.may_read(request.file)):
+        yield request.file
+        return
+    with tempfile.TemporaryDirectory() as above:
+        folder = Path(above, "copy")
+        folder.mkdir(mode=0o700)
+        copy = folder / request.file.name
+        copy.write_text(text, encoding="utf-8")
+        copy.chmod(0o600)
+        hand_over(folder, user)
+        Path(above).chmod(0o711)
+        yield copy
+
+
+def run_reader(
+    request: RelocationRequest,
+    words: Sequence[str | Path],
+    environment: Mapping[str, str],
+    runs: Sequence[str] = (),
+) -> ProgramOutput:
+    """Run a program that reads the configuration; raise UserError where it comes to no end.
+
+    What the configuration has it run, runs as that user as well; `runs` says where it does so.
+    """
+    most = (f"--data={MOST_MEMORY_BYTES}", f"--fsize={MOST_BYTES}", f"--cpu={MOST_CPU_S}")
+    with tempfile.TemporaryFile() as printed, tempfile.TemporaryFile() as complained, no_orphans():
+        with in_session(
+            [program_path("prlimit", "util-linux"), *most, "--", *words],
+            output=printed,
+            errors=complained,
+            user=request.user,
+            environment={"PATH": FOLDERS, **environment},
+            folder=request.file.parent,
+        ) as process:
+            try:
+                code = process.wait(WITHIN_S)
+            except subprocess.TimeoutExpired:
+                raise _too_much(request, words, runs) from None
+        texts = []
+        for file in (printed, complained):
+            file.seek(0)
+            texts.append(file.read(MOST_BYTES).decode(errors="replace"))
+    if code < 0:
+        raise _too_much(request, words, runs)
+    return ProgramOutput(code, *texts)
+
+
+def _too_much(
+    request: RelocationRequest, words: Sequence[str | Path], runs: Sequence[str]
+) -> UserError:
+    name = Path(words[0]).name
+    if runs:
+        return UserError(
+            f"{'; '.join(runs)}: {name} needs too much time or memory for that; have it run what "
+            "ends soon and prints little"
+        )
+    return UserError(
+        f"{request.file}: {name} needs too much time or memory to read it; include less"
+    )

@@ -1,7 +1,4 @@
-"""Compose files (compose-spec.io).
-
-Their services, and how each is run as a container of a variant.
-"""
+"""Compose files (compose-spec.io): their services, and how each is run as a container."""
 
 import json
 import re
@@ -30,6 +27,7 @@ from webdyno.systems.containers.compose_relations import (
     health_command,
     in_order,
 )
+from webdyno.systems.foreign import is_table, long_form, table
 
 OPTIONS = {
     "user": "--user",
@@ -133,7 +131,7 @@ class ComposeService:
 
 
 def compose_files(text: str, folder: Path) -> list[Path]:
-    """Give the files that a text such as `compose.yaml,compose.prod.yaml` names."""
+    """Return the files that a text such as `compose.yaml,compose.prod.yaml` names."""
     return [(folder / name).resolve() for name in text.split(SEVERAL)]
 
 
@@ -144,7 +142,7 @@ def compose_services(
     notify: Callable[[str], None],
     within: Path | None = None,
 ) -> list[ComposeService]:
-    """Return all services of files, each behind those that it depends on, and `wanted` last.
+    """Read the services of files, each behind those that it depends on, and the front one last.
 
     `within`: all that they may reach of this machine, as where a revision's author wrote them.
     Raise UserError where the files can't be read, have no such service or reach beyond that.
@@ -153,7 +151,7 @@ def compose_services(
     file, services = files[0], project.services(front_name)
     for name, service in services.items():
         where = f"{place}: {file}: services.{name}"
-        if not _NAME.fullmatch(name) or not isinstance(service, dict):
+        if not _NAME.fullmatch(name) or not is_table(service):
             raise UserError(f"{where} is no service")
         if "image" not in service and "build" not in service:
             raise UserError(f"{where} has neither image nor build")
@@ -163,26 +161,23 @@ def compose_services(
             f"{place}: {file.name} of a revision wants rights on this machine: {rights}; have it "
             f"do without, or name the file yourself, as in image:{file.name}"
         )
-    front = _asked(services, front_name, f"{place}: {file}")
+    front = _front(services, front_name, f"{place}: {file}")
     others = in_order(services, f"{place}: {file}")
     names = [*(name for name in others if name != front), front]
     awaited = awaits(services, front, f"{place}: {file}")
     built = [_service(name, services, project, awaited, place) for name in names]
-    for note in _worth_reporting(project, services):
+    notes = list(project.notes)
+    if excluded := list(_excluded_keys(services)):
+        notes.append(f"excluded: {', '.join(excluded)}")
+    if rights := ", ".join(_rights(services, project, project.folder)):
+        notes.append(f"run as root with rights on this machine: {rights}")
+    for note in notes:
         notify(f"{file.name}: {note}")
     return built
 
 
-def _worth_reporting(project: ComposeProject, services: Mapping[str, Any]) -> Iterator[str]:
-    yield from project.notes
-    if excluded := list(_excluded(services)):
-        yield f"excluded: {', '.join(excluded)}"
-    if rights := list(_rights(services, project, project.folder)):
-        yield f"run as root with rights on this machine: {', '.join(rights)}"
-
-
 def _rights(services: Mapping[str, Any], project: ComposeProject, top: Path) -> Iterator[str]:
-    """Name what lets a container reach beyond itself and a folder."""
+    """Return keys and values that let a container reach beyond itself and a folder."""
     for name, service in services.items():
         if service.get("privileged") is True:
             yield f"{name}.privileged"
@@ -207,23 +202,21 @@ def _files_of(service: Mapping[str, Any], project: ComposeProject) -> Iterator[t
                 yield kind, file
     files = service.get("env_file") or []
     for file in files if isinstance(files, list) else [files]:
-        yield "env_file", str(file.get("path") if isinstance(file, dict) else file)
+        yield "env_file", str(long_form(file, "path").get("path"))
     if (keys := service.get("build")) is not None:
-        context = str(keys.get("context", ".") if isinstance(keys, dict) else keys)
-        dockerfile = str(keys.get("dockerfile", "")) if isinstance(keys, dict) else ""
+        build_form = long_form(keys, "context")
+        context = str(build_form.get("context", "."))
         yield "build", context
-        yield "build", str(Path(context, dockerfile))
+        yield "build", str(Path(context, str(build_form.get("dockerfile", ""))))
 
 
 def _check(service: Mapping[str, Any], where: str) -> None:
-    form = dict(service)
-    build(_ServiceForm, form, lambda _: where)
-    options = {key: form[key] for key in OPTIONS if key in form}
-    build(_OptionsForm, options, lambda _: where)
+    build(_ServiceForm, dict(service), lambda _: where)
+    build(_OptionsForm, {key: service[key] for key in OPTIONS if key in service}, lambda _: where)
 
 
-def _asked(services: Mapping[str, Any], service: str, where: str) -> str:
-    """Give the service that clients ask: the named one, or the only one that it can be."""
+def _front(services: Mapping[str, Any], service: str, where: str) -> str:
+    """Return the service that clients ask: the named one, or the only one that it can be."""
     if service in services:
         return service
     if service:
@@ -235,12 +228,11 @@ def _asked(services: Mapping[str, Any], service: str, where: str) -> str:
     raise UserError(f"{where}: say which service is asked, such as image:{example}")
 
 
-def _excluded(services: Mapping[str, Any]) -> Iterator[str]:
+def _excluded_keys(services: Mapping[str, Any]) -> Iterator[str]:
     known = OPTIONS.keys() | SWITCHES.keys() | OTHERS
     for name, service in services.items():
         yield from (f"{name}.{key}" for key in service if key not in known and key[:2] != "x-")
-        if isinstance(service.get("build"), dict):
-            yield from (f"{name}.build.{key}" for key in service["build"] if key not in BUILD)
+        yield from (f"{name}.build.{key}" for key in table(service, "build") if key not in BUILD)
 
 
 def _service(
@@ -255,7 +247,7 @@ def _service(
     options += [
         f"--volume={_volume(volume, project.folder, where)}" for volume in keys.get("volumes") or ()
     ]
-    options += [f"--volume={mount}:ro" for mount in _mounted(keys, project, where)]
+    options += [f"--volume={mount}:ro" for mount in _mounts_of_files(keys, project, where)]
     if "entrypoint" in keys:
         options.append(f"--entrypoint={json.dumps(_words(keys['entrypoint'], where))}")
     return ComposeService(
@@ -273,13 +265,12 @@ def _service(
 
 
 def _names_of(name: str, services: Mapping[str, Any]) -> Iterator[str]:
-    """Give what a service is called next to its name: by itself, in networks, and in links."""
+    """Return other names of a service: its own, those in networks, and those in links."""
     keys = services[name]
     for key in ("container_name", "hostname"):
         if keys.get(key):
             yield str(keys[key])
-    networks = keys.get("networks")
-    for network in networks.values() if isinstance(networks, dict) else ():
+    for network in table(keys, "networks").values():
         yield from _several((network or {}).get("aliases") or [])
     for other in services.values():
         for link in other.get("links") or ():
@@ -289,7 +280,7 @@ def _names_of(name: str, services: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _several(value: object) -> list[str]:
-    if isinstance(value, dict):
+    if is_table(value):
         return [f"{key}={item}" for key, item in value.items()]
     return list(map(str, value if isinstance(value, list) else [value]))
 
@@ -302,26 +293,26 @@ def _words(value: object, where: str) -> list[str]:
 
 
 def _build(keys: object, project: ComposeProject) -> Build:
-    table = keys if isinstance(keys, dict) else {"context": keys}
-    context = (project.folder / str(table.get("context", "."))).resolve()
-    given = _given(table.get("args"), project.variables)
-    options = [f"--build-arg={name}={value}" for name, value in given.items()]
-    if "target" in table:
-        options.append(f"--target={table['target']}")
-    return Build(context, context / str(table.get("dockerfile", "Dockerfile")), tuple(options))
+    form = long_form(keys, "context")
+    context = (project.folder / str(form.get("context", "."))).resolve()
+    arguments = _with_values(form.get("args"), project.variables)
+    options = [f"--build-arg={name}={value}" for name, value in arguments.items()]
+    if "target" in form:
+        options.append(f"--target={form['target']}")
+    return Build(context, context / str(form.get("dockerfile", "Dockerfile")), tuple(options))
 
 
 def _source(volume: object) -> str:
-    """Give what a volume shows of this machine, or its name; nothing where it has none."""
-    if isinstance(volume, dict):
+    """Return the path of a volume on this machine, or its name; empty where it has none."""
+    if is_table(volume):
         return str(volume.get("source") or "")
     source, colon, _ = str(volume).partition(":")
     return source if colon else ""
 
 
 def _volume(volume: object, folder: Path, where: str) -> str:
-    """Give a volume as Podman takes it; named ones are new, and empty, with each start."""
-    if isinstance(volume, dict):
+    """Return a volume as Podman takes it; named ones are new, and empty, with each start."""
+    if is_table(volume):
         mode = ":ro" if volume.get("read_only") else ""
         volume = f"{volume.get('source', '')}:{volume.get('target', '')}{mode}".lstrip(":")
     source, colon, rest = str(volume).partition(":")
@@ -333,12 +324,12 @@ def _volume(volume: object, folder: Path, where: str) -> str:
     return f"{path}:{rest}"
 
 
-def _mounted(keys: Mapping[str, Any], project: ComposeProject, where: str) -> Iterator[str]:
-    """Give the files that a service has of `secrets` and `configs`, and where it has them."""
+def _mounts_of_files(keys: Mapping[str, Any], project: ComposeProject, where: str) -> Iterator[str]:
+    """Return the files that a service has of `secrets` and `configs`, and where it has them."""
     for kind, folder in MOUNTED.items():
         for entry in keys.get(kind) or ():
             name, file = _definition(entry, kind, project)
-            target = str(entry.get("target") or name) if isinstance(entry, dict) else name
+            target = str(long_form(entry, "source").get("target") or name)
             path = (project.folder / file).resolve()
             if not file or not path.is_file():
                 raise UserError(
@@ -350,45 +341,39 @@ def _mounted(keys: Mapping[str, Any], project: ComposeProject, where: str) -> It
 
 def _definition(entry: object, kind: str, project: ComposeProject) -> tuple[str, str]:
     """Return the name of a secret or configuration, and its file; empty where it has none."""
-    name = str(entry.get("source", "") if isinstance(entry, dict) else entry)
-    known = project.whole.get(kind)
-    definition = known.get(name) if isinstance(known, dict) else None
-    file = definition.get("file") if isinstance(definition, dict) else None
-    return name, str(file or "")
+    name = str(long_form(entry, "source").get("source", ""))
+    return name, str(table(project.whole, kind, name).get("file") or "")
 
 
 def _environment(keys: Mapping[str, Any], project: ComposeProject, where: str) -> dict[str, str]:
     variables: dict[str, str] = {}
     files = keys.get("env_file") or []
     for file in files if isinstance(files, list) else [files]:
-        name, required = (
-            (file.get("path"), file.get("required")) if isinstance(file, dict) else (file, True)
-        )
-        path = project.folder / str(name)
-        if required is not False or path.is_file():
+        form = long_form(file, "path")
+        path = project.folder / str(form.get("path"))
+        if form.get("required") is not False or path.is_file():
             variables |= variables_of(path, f"{where}.env_file")
-    return variables | _given(keys.get("environment"), project.variables)
+    return variables | _with_values(keys.get("environment"), project.variables)
 
 
-def _given(values: object, variables: Mapping[str, str]) -> dict[str, str]:
-    """Give names with values; those without one have what the variables say, if they do."""
-    pairs = values.items() if isinstance(values, dict) else map(_pair, _several(values or []))
-    filled = {}
+def _with_values(names: object, variables: Mapping[str, str]) -> dict[str, str]:
+    """Return names with values; those without one have that of a variable, if there is one."""
+    if is_table(names):
+        pairs = list(names.items())
+    else:
+        parts = (text.partition("=") for text in _several(names or []))
+        pairs = [(name, value if equals else None) for name, equals, value in parts]
+    values = {}
     for name, value in pairs:
         text = variables.get(str(name)) if value is None else scalar(value)
         if text is not None:
-            filled[str(name)] = text
-    return filled
-
-
-def _pair(text: str) -> tuple[str, str | None]:
-    name, equals, value = text.partition("=")
-    return name, value if equals else None
+            values[str(name)] = text
+    return values
 
 
 def _ports(keys: Mapping[str, Any], where: str) -> Iterator[int]:
     for entry in [*(keys.get("ports") or ()), *(keys.get("expose") or ())]:
-        text = str(entry.get("target", "") if isinstance(entry, dict) else entry)
+        text = str(long_form(entry, "target").get("target", ""))
         port, _, kind = text.rpartition(":")[2].partition("/")
         port = port.partition("-")[0]  # of several the first
         if kind == "udp":

@@ -13,6 +13,7 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from webdyno.core.errors import UserError
 from webdyno.core.files import MIB, read_named, reading
 from webdyno.systems.containers.compose_relations import ComposeParts
+from webdyno.systems.foreign import as_table, is_table, long_form
 
 USUAL_FILES = ("compose.yaml", "compose.yml", "docker-compose.yaml", "docker-compose.yml")
 OVERRIDES = (
@@ -88,22 +89,18 @@ class ComposeProject:
             yield f"set by nobody, so empty: {', '.join(self.unset)}"
 
     def services(self, front: str = "") -> dict[str, Any]:
-        """Give those without a profile, those of COMPOSE_PROFILES, and the one `wanted`."""
+        """Return those without a profile, those of COMPOSE_PROFILES, and the front one."""
         active = {part.strip() for part in self.variables.get(PROFILES, "").split(",")}
         return {
             str(name): service
             for name, service in self.all_services.items()
-            if str(name) == front or _is_active(service, active)
+            if str(name) == front or _is_active(as_table(service).get("profiles"), active)
         }
 
 
-def _is_active(service: Any, active: set[str]) -> bool:  # noqa: ANN401 (YAML)
-    profiles = service.get("profiles") if isinstance(service, dict) else None
-    return not profiles or "*" in active or not active.isdisjoint(map(str, _listed(profiles)))
-
-
-def _listed(value: Any) -> list[Any]:  # noqa: ANN401 (YAML)
-    return value if isinstance(value, list) else [value]
+def _is_active(profiles: Any, active: set[str]) -> bool:  # noqa: ANN401 (YAML)
+    names = set(map(str, profiles if isinstance(profiles, list) else [profiles]))
+    return not profiles or "*" in active or not active.isdisjoint(names)
 
 
 def read_compose(files: Sequence[Path], place: str) -> ComposeProject:
@@ -112,8 +109,10 @@ def read_compose(files: Sequence[Path], place: str) -> ComposeProject:
     As with Compose, an override file next to a single one of the usual name is merged as well.
     """
     together = (*files, *_override_of(files))
-    filling = _Filling(_variables_next_to(files[0], place))
-    parts = ComposeParts(lambda file: filling.filled(_read(file, place)), _merged, files[0].parent)
+    neighbor = files[0].parent / ".env"
+    own = variables_of(neighbor, place) if neighbor.is_file() else {}
+    filling = _Filling({**own, **os.environ})
+    parts = ComposeParts(lambda file: filling.fill(_read(file, place)), _merge, files[0].parent)
     merged: Any = {}
     for file in together:
         where = f"{place}: {file}"
@@ -121,9 +120,9 @@ def read_compose(files: Sequence[Path], place: str) -> ComposeProject:
         if filling.lacking:
             names = ", ".join(f"{name} ({why})" for name, why in filling.lacking.items())
             raise UserError(f"{where}: to be set, in the environment or in .env: {names}")
-        merged = _merged(merged, part, where)
+        merged = _merge(merged, part, where)
     services = merged.get("services")
-    if not isinstance(services, dict):
+    if not is_table(services):
         raise UserError(f"{place}: {files[0]} has no services, so it is no Compose file")
     return ComposeProject(together, services, merged, filling.variables, tuple(filling.unset))
 
@@ -136,25 +135,16 @@ def _override_of(files: Sequence[Path]) -> list[Path]:
 
 
 def askable(services: Mapping[str, Any]) -> list[str]:
-    """Name the services that clients may ask: those with ports, or all where none has any."""
-    published = [
-        name
-        for name, service in services.items()
-        if isinstance(service, dict) and service.get("ports")
-    ]
+    """Return the services that clients may ask: those with ports, or all where none has any."""
+    published = [name for name, service in services.items() if as_table(service).get("ports")]
     return published or list(services)
 
 
 def _read(file: Path, place: str) -> dict[str, Any]:
     data = read_yaml(file, place)
-    if not isinstance(data, dict):
+    if not is_table(data):
         raise UserError(f"{place}: {file} has no services, so it is no Compose file")
     return data
-
-
-def _variables_next_to(file: Path, place: str) -> dict[str, str]:
-    neighbor = file.parent / ".env"
-    return {**(variables_of(neighbor, place) if neighbor.is_file() else {}), **os.environ}
 
 
 def variables_of(path: Path, place: str) -> dict[str, str]:
@@ -176,7 +166,7 @@ def _dotenv_value(text: str, filling: "_Filling") -> str:
         text = _ESCAPED.sub(lambda match: _ESCAPES.get(match[1], match[1]), quoted[2])
     else:
         text = _COMMENT.sub("", text)
-    return str(filling.filled(text))
+    return str(filling.fill(text))
 
 
 def _lines(path: Path, place: str) -> list[str]:
@@ -198,15 +188,15 @@ class _Filling:
     _length: list[int] = field(default_factory=lambda: [0])
     """Of what was filled in, all together: values of values can double with each line."""
 
-    def filled(self, value: Any) -> Any:  # noqa: ANN401 (YAML)
-        """Give a value with all of its texts filled in."""
-        if isinstance(value, dict):
-            return {key: self.filled(item) for key, item in value.items()}
+    def fill(self, value: Any) -> Any:  # noqa: ANN401 (YAML)
+        """Return a value with all of its texts filled in."""
+        if is_table(value):
+            return {key: self.fill(item) for key, item in value.items()}
         if isinstance(value, list):
-            return [self.filled(item) for item in value]
-        return _VARIABLE.sub(self._counted, value) if isinstance(value, str) else value
+            return [self.fill(item) for item in value]
+        return _VARIABLE.sub(self._count_and_fill, value) if isinstance(value, str) else value
 
-    def _counted(self, match: re.Match[str]) -> str:
+    def _count_and_fill(self, match: re.Match[str]) -> str:
         value = self._variable(match)
         self._length[0] += len(value)
         if self._length[0] > MOST_FILLED:
@@ -222,34 +212,34 @@ class _Filling:
             return "$"
         is_there = name in self.variables and not (how.startswith(":") and not self.variables[name])
         if how.endswith("+"):
-            return str(self.filled(other)) if is_there else ""
+            return str(self.fill(other)) if is_there else ""
         if is_there:
             return self.variables[name]
         if how.endswith("?"):
             self.lacking[name] = other
         elif not how:
             self.unset[name] = None
-        return str(self.filled(other))
+        return str(self.fill(other))
 
 
-def _merged(earlier: Any, later: Any, where: str, key: str = "") -> Any:  # noqa: ANN401 (YAML)
-    """Give both as one, the later before the earlier where they name the same.
-
-    As compose-spec.io has it under "Merge Compose files".
-    """
+def _merge(earlier: Any, later: Any, where: str, key: str = "") -> Any:  # noqa: ANN401 (YAML)
+    """Merge two values, the later of which wins, by "Merge Compose files" of compose-spec.io."""
     if later is None or earlier is None:
         return earlier if later is None else later
     if key in TABLES:
         earlier, later = _table(earlier, key), _table(later, key)
     if key == "build" and isinstance(earlier, Mapping) != isinstance(later, Mapping):
-        earlier, later = _build(earlier), _build(later)
+        earlier, later = long_form(earlier, "context"), long_form(later, "context")
     if isinstance(earlier, Mapping) and isinstance(later, Mapping):
         both = dict(earlier)
         for name, value in later.items():
-            both[name] = _merged(both[name], value, where, str(name)) if name in both else value
+            both[name] = _merge(both[name], value, where, str(name)) if name in both else value
         return both
     if isinstance(earlier, list) and isinstance(later, list) and key not in REPLACED:
-        return _one_after_the_other(earlier, later, key)
+        if key == "volumes":  # of those at one place in the container, the later
+            places = {_place(entry) for entry in later}
+            return [*(entry for entry in earlier if _place(entry) not in places), *later]
+        return [*earlier, *(entry for entry in later if entry not in earlier)]
     if isinstance(earlier, Mapping | list) != isinstance(later, Mapping | list):
         if key in REPLACED:
             return later
@@ -266,20 +256,7 @@ def _table(value: Any, key: str) -> Any:  # noqa: ANN401
     return {name: text if equals else None for name, equals, text in pairs}
 
 
-def _build(value: Any) -> Any:  # noqa: ANN401
-    return {"context": value} if isinstance(value, str) else value
-
-
-def _one_after_the_other(earlier: list[Any], later: list[Any], key: str) -> list[Any]:
-    """Give both lists; of volumes at one place in the container the later."""
-    if key == "volumes":
-        places = {_place(entry) for entry in later}
-        return [*(entry for entry in earlier if _place(entry) not in places), *later]
-    return [*earlier, *(entry for entry in later if entry not in earlier)]
-
-
 def _place(volume: Any) -> str:  # noqa: ANN401
-    """Give where a volume is in the container."""
     if isinstance(volume, Mapping):
         return str(volume.get("target", ""))
     _, colon, rest = str(volume).partition(":")

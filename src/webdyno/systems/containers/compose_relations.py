@@ -1,7 +1,4 @@
-"""What Compose files and their services have to do with each other.
-
-What one takes from others, in which order they start, and what is waited for.
-"""
+"""What Compose files and their services take from others, and in which order services start."""
 
 import json
 import shlex
@@ -11,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from webdyno.core.errors import UserError
+from webdyno.systems.foreign import Table, is_table, long_form, table
 
 Awaits = Literal["", "healthy", "ended"]
 Awaited = Mapping[str, Awaits]
@@ -23,7 +21,7 @@ CONDITIONS: Mapping[str, Awaits] = {
 
 
 def in_order(services: Mapping[str, Any], where: str) -> list[str]:
-    """Give the names so that each comes behind those that it depends on."""
+    """Return the names in an order in which each comes behind those that it depends on."""
     done: dict[str, None] = {}
 
     def add(name: str, above: tuple[str, ...]) -> None:
@@ -40,14 +38,13 @@ def in_order(services: Mapping[str, Any], where: str) -> list[str]:
 
 
 def awaits(services: Mapping[str, Any], front: str, where: str) -> dict[str, Awaits]:
-    """Give what is waited for of each service; raise UserError for a condition that isn't known.
+    """Return what is awaited of each service; raise UserError for a condition that isn't known.
 
-    The service that is asked starts last, so nobody waits for it.
+    The service that clients ask starts last, so nobody waits for it.
     """
     causes: dict[str, Awaits] = {}
     for name, service in services.items():
-        depends = service.get("depends_on")
-        for other, how in depends.items() if isinstance(depends, dict) else ():
+        for other, how in table(service, "depends_on").items():
             condition = how.get("condition", "service_started")
             if not isinstance(condition, str) or condition not in CONDITIONS:
                 raise UserError(
@@ -60,10 +57,7 @@ def awaits(services: Mapping[str, Any], front: str, where: str) -> dict[str, Awa
 
 
 def health_command(service: Mapping[str, Any], where: str) -> tuple[str, ...]:
-    """Give the words that a service's `healthcheck` runs in its container; none where it has none.
-
-    Raise UserError where it isn't written as Compose has it.
-    """
+    """Return the words of a service's `healthcheck`; raise UserError where they are none."""
     check = service.get("healthcheck") or {}
     test = check.get("test")
     if test is None or check.get("disable") is True:
@@ -76,7 +70,7 @@ def health_command(service: Mapping[str, Any], where: str) -> tuple[str, ...]:
 
 
 def health_words(test: list[str]) -> tuple[str, ...]:
-    """Give the words of a health check as images and Compose files have it."""
+    """Return the words that run a health check, as images and Compose files have it."""
     kind, *words = test or ["NONE"]
     if kind == "CMD-SHELL":
         return ("/bin/sh", "-c", shlex.join(words) if len(words) > 1 else "".join(words))
@@ -85,8 +79,7 @@ def health_words(test: list[str]) -> tuple[str, ...]:
 
 DEEPEST = 20
 """Files, or services, each of which is made of the next."""
-Json = dict[str, Any]
-Read = Callable[[Path], Json]
+Read = Callable[[Path], Table]
 """Reads a file, its variables filled in."""
 Merge = Callable[[Any, Any, str], Any]
 """Gives both as one; the words are for what can't be merged."""
@@ -100,38 +93,35 @@ class ComposeParts:
     merge: Merge
     project: Path
     """The folder where relative paths begin."""
-    files: dict[Path, Json] = field(default_factory=dict)
+    files: dict[Path, Table] = field(default_factory=dict)
 
-    def complete(self, file: Path, place: str, depth: int = 0) -> Json:
-        """Give what a file says; raise UserError for what takes from itself, or can't be read."""
+    def complete(self, file: Path, place: str, depth: int = 0) -> Table:
+        """Read a file whole; raise UserError where it includes itself, or can't be read."""
         if depth > DEEPEST:
             raise UserError(f"{place}: {file}: files that include each other can't be read")
         data = dict(self._of(file))
-        whole: Json = {}
-        for each in _listed(data.pop("include", None)):
-            paths = each.get("path") if isinstance(each, dict) else each
-            for path in _listed(paths):
+        whole: Table = {}
+        for each in _in_list(data.pop("include", None)):
+            for path in _in_list(long_form(each, "path").get("path")):
                 included = file.parent / str(path)
                 part = self.complete(included, place, depth + 1)
                 whole = self.merge(whole, part, f"{place}: {included}")
-        services = data.get("services")
-        if isinstance(services, dict):
+        if is_table(services := data.get("services")):
+            where = f"{place}: {file}: services"
             data["services"] = {
-                name: self._service(
-                    file, str(name), service, f"{place}: {file}: services.{name}", 0
-                )
+                name: self._service(file, str(name), service, f"{where}.{name}", 0)
                 for name, service in services.items()
             }
         return self.merge(whole, data, f"{place}: {file}") if whole else data
 
-    def _of(self, file: Path) -> Json:
+    def _of(self, file: Path) -> Table:
         if file not in self.files:
             self.files[file] = self.read(file)
         return self.files[file]
 
     def _service(self, file: Path, name: str, keys: Any, where: str, depth: int) -> Any:  # noqa: ANN401
-        """Give a service with what it extends before its own keys."""
-        if not isinstance(keys, dict):
+        """Return a service with what it extends before its own keys."""
+        if not is_table(keys):
             return keys
         own = {key: value for key, value in keys.items() if key != "extends"}
         if file.parent != self.project:
@@ -140,44 +130,38 @@ class ComposeParts:
             return own
         if depth > DEEPEST:
             raise UserError(f"{where}.extends: services that extend each other can't be read")
-        extends = keys["extends"]
-        table = extends if isinstance(extends, dict) else {"service": extends}
-        other = file.parent / str(table["file"]) if table.get("file") else file
-        base = str(table.get("service", name))
-        services = self._of(other).get("services")
-        if not isinstance(services, dict) or base not in services:
+        extends = long_form(keys["extends"], "service")
+        other = file.parent / str(extends["file"]) if extends.get("file") else file
+        base = str(extends.get("service", name))
+        services = table(self._of(other), "services")
+        if base not in services:
             raise UserError(f"{where}.extends: {other} has no service {base}")
         inherited = self._service(other, base, services[base], where, depth + 1)
         return self.merge(inherited, own, where)
 
 
-def _listed(value: object) -> list[Any]:
+def _in_list(value: object) -> list[Any]:
     return value if isinstance(value, list) else [] if value is None else [value]
 
 
-def _with_whole_paths(service: Mapping[str, Any], folder: Path) -> Json:
-    """Give a service whose relative paths begin in the folder of its own file."""
+def _with_whole_paths(service: Mapping[str, Any], folder: Path) -> Table:
+    """Return a service whose relative paths begin in the folder of its own file."""
     keys = dict(service)
-    build = keys.get("build")
-    if isinstance(build, dict):
-        keys["build"] = {**build, "context": str(folder / str(build.get("context", ".")))}
-    elif build is not None:
-        keys["build"] = str(folder / str(build))
+    if keys.get("build") is not None:
+        build = long_form(keys["build"], "context")
+        keys["build"] = build | {"context": str(folder / str(build.get("context", ".")))}
     if "env_file" in keys:
-        keys["env_file"] = [_whole_file(file, folder) for file in _listed(keys["env_file"])]
+        files = [long_form(file, "path") for file in _in_list(keys["env_file"])]
+        keys["env_file"] = [
+            file | {"path": str(folder / str(file.get("path", "")))} for file in files
+        ]
     if isinstance(keys.get("volumes"), list):
         keys["volumes"] = [_whole_volume(volume, folder) for volume in keys["volumes"]]
     return keys
 
 
-def _whole_file(file: Any, folder: Path) -> Any:  # noqa: ANN401 (YAML)
-    if isinstance(file, dict):
-        return {**file, "path": str(folder / str(file.get("path", "")))}
-    return str(folder / str(file))
-
-
 def _whole_volume(volume: Any, folder: Path) -> Any:  # noqa: ANN401 (YAML)
-    if isinstance(volume, dict):
+    if is_table(volume):
         source = str(volume.get("source") or "")
         return {**volume, "source": str(folder / source)} if source.startswith(".") else volume
     text = str(volume)

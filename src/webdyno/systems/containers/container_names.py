@@ -29,7 +29,7 @@ NEW_NETWORK = 0x40000000
 
 
 def dns_answer(query: bytes, names: Mapping[str, str]) -> bytes:
-    """Give the dns_answer to a question; nothing where it isn't one that can be answered."""
+    """Return the dns_answer to a question; nothing where it isn't one that can be answered."""
     if len(query) < HEAD.size:
         return b""
     number, flags, questions, *_ = HEAD.unpack_from(query)
@@ -54,7 +54,7 @@ def dns_answer(query: bytes, names: Mapping[str, str]) -> bytes:
 
 
 def listen(networks: Sequence[str]) -> list[socket.socket]:
-    """Give a socket in each of the networks, which are named by files."""
+    """Return a socket in each of the networks, which are named by files."""
     enter = ctypes.CDLL(None, use_errno=True).setns
     sockets = []
     for path in networks:

@@ -136,7 +136,7 @@ class Container:
 def container_files(
     written: str, engine: Podman, containers: Sequence[Container]
 ) -> dict[str, str]:
-    """Give the script and what it needs next to the variables of the containers."""
+    """Return the script, and what it needs next to the variables of the containers."""
     texts = {SCRIPT: _script(written, engine, containers)}
     if len(containers) > 1:
         texts[NAMES] = json.dumps(_addresses(containers), indent=1)
@@ -149,7 +149,7 @@ def variables_file(name: str) -> str:
 
 
 def _script(written: str, engine: Podman, containers: Sequence[Container]) -> str:
-    """Give the script; what is asked is the last container, and becomes the script's process."""
+    """Return the script; the last container, which clients ask, becomes the script's process."""
     one_line = written.replace("\n", " ")
     parts = [SCRIPT_HEAD.format(written=one_line, run=engine.run_words())]
     *others, front = containers
@@ -165,7 +165,8 @@ def _script(written: str, engine: Podman, containers: Sequence[Container]) -> st
         python = shlex.join([*python_file(NAME_SERVER), NAMES])
         parts.append(f"{python} {networks}\n")
     # Containers that are started at once would each want to make it.
-    parts += [f"{engine.here_words()} volume create {name} >&2\n" for name in _shared(containers)]
+    volumes = _shared_volumes(containers)
+    parts += [f"{engine.here_words()} volume create {name} >&2\n" for name in volumes]
     for other in others:
         how = "ended" if other.awaits == "ended" else "beside"
         parts.append(f"{how} {other.name} {_run_words(other, containers)}\n")
@@ -181,7 +182,7 @@ def _address(containers: Sequence[Container], container: Container) -> str:
 
 
 def _addresses(containers: Sequence[Container]) -> dict[str, str]:
-    """Give the address of each name; a service's own comes before what else one is called."""
+    """Return the address of each name; a service's own comes before what else one is called."""
     own = {container.name.lower(): _address(containers, container) for container in containers}
     more = {
         name.lower(): _address(containers, container)
@@ -204,8 +205,7 @@ def _run_words(container: Container, containers: Sequence[Container]) -> str:
     )
 
 
-def _shared(containers: Sequence[Container]) -> Iterator[str]:
-    """Name the volumes that several containers have."""
+def _shared_volumes(containers: Sequence[Container]) -> Iterator[str]:
     owners: dict[str, set[str]] = {}
     for container in containers:
         for option in container.options:
@@ -224,7 +224,7 @@ NOTHING: Mapping[str, str] = {}
 
 
 def as_template(text: str) -> str:
-    """Have nothing but our own marks filled in."""
+    """Return a template in which nothing but our own marks is filled in."""
     for mark in MARKS:
         if mark in text:
             return mark.join(as_template(part) for part in text.split(mark))
@@ -240,18 +240,17 @@ def make(spec: TargetSpec) -> GeneratedService:
         )
     engine = podman(spec.provide, spec.notify)
     containers = _containers(spec, engine)
-    front = containers[-1]
+    *others, front = containers
     port = asked_port(front, spec)
     texts = container_files(spec.written, engine, containers)
-    variables = {
-        name: verbatim(text) for name, text in _secrets(spec).items()
-    } | variables_of_services(spec)
-    for container in containers:
-        texts[variables_file(container.name)] = (
-            _variables(container, spec, {"PORT": str(port)} | spec.keys.environment, variables)
-            if container is front
-            else _variables(container, spec)
-        )
+    given = spec.keys.environment
+    # No file may show secrets, so Podman is started with them.
+    secrets = {name: verbatim(text) for name, text in given.items() if SECRET.search(text)}
+    variables = secrets | variables_of_services(spec)
+    for other in others:
+        texts[variables_file(other.name)] = _variables(other, spec)
+    own = {"PORT": str(port), **given}
+    texts[variables_file(front.name)] = _variables(front, spec, own, variables)
     inside = bool(spec.keys.services)
     joins = ("/usr/bin/nsenter", "--net={{ server.network }}") if inside else ()
     return GeneratedService(
@@ -264,9 +263,7 @@ def make(spec: TargetSpec) -> GeneratedService:
                 *("/usr/bin/unshare", "--mount", *([] if inside else ["--net"]), *joins, "/bin/sh"),
                 f"{{{{ server.folder }}}}/{SCRIPT}",
             ],
-            version=", ".join(
-                f"{container.name} {container.image.id[:12]}" for container in containers
-            ),
+            version=", ".join(f"{each.name} {each.image.id[:12]}" for each in containers),
             environment=variables,
             facts={"network": "its own, by a pair of virtual Ethernet devices"},
         ),
@@ -279,7 +276,7 @@ def make(spec: TargetSpec) -> GeneratedService:
 
 
 def _containers(spec: TargetSpec, engine: Podman) -> list[Container]:
-    """Give the containers of a variant, in the order of their starts; what is asked is the last."""
+    """Return the containers of a variant in the order of their starts; clients ask the last."""
     name, hash_mark, service = spec.text.partition("#")
     path = (spec.folder / name).resolve()
     if spec.within and path.exists() and not path.is_relative_to(spec.within):
@@ -292,10 +289,7 @@ def _containers(spec: TargetSpec, engine: Podman) -> list[Container]:
 
 
 def _of_service(service: ComposeService, file: str, spec: TargetSpec, engine: Podman) -> Container:
-    """Have a service's image there.
-
-    Raise UserError where its health is awaited and can't be known.
-    """
+    """Build or find a service's image; raise UserError where its health is awaited but unknown."""
     if build := service.build:
         called = f"{service.name} of {file}"
         image = engine.build(called, build.file, build.context, build.options, spec.notify)
@@ -339,7 +333,7 @@ def _build_file(folder: Path) -> Path | None:
 
 
 def asked_port(front: Container, spec: TargetSpec) -> int:
-    """Give the port that is asked: what PORT says, else what is exposed."""
+    """Return the port that clients ask: that of PORT, else one that is exposed."""
     text = {**front.image.environment, **front.environment, **spec.keys.environment}.get("PORT")
     if text:
         if not text.isdecimal() or not 0 < int(text) < 65536:
@@ -361,7 +355,7 @@ def _variables(
     more: Mapping[str, str] = NOTHING,
     extra: Mapping[str, str] = NOTHING,
 ) -> str:
-    """Give a container's variables as Podman reads them; without a value they are its own."""
+    """Return a container's variables as Podman reads them; without a value it takes its own."""
     variables = {**container.environment, **more}
     for name, value in variables.items():
         if "\n" in value:
@@ -370,8 +364,3 @@ def _variables(
         f"{name}\n" if name in extra else f"{name}={variables[name]}\n"
         for name in {**variables, **extra}
     )
-
-
-def _secrets(spec: TargetSpec) -> dict[str, str]:
-    """Give the variables that Podman is started with, since no file may show them."""
-    return {name: value for name, value in spec.keys.environment.items() if SECRET.search(value)}

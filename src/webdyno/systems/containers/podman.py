@@ -14,7 +14,7 @@ import shlex
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -85,17 +85,16 @@ class Podman:
     runtime: str
 
     def words(self) -> list[str]:
-        """Give the words before a subcommand that has to do with its images."""
+        """Return the words before a subcommand that has to do with its images."""
         return ["podman", *self.forced, "--runtime", self.runtime]
 
     def find(self, name: str, notify: Notify) -> Image:
-        """Give an image by name: Podman's, Docker's, or else a registry's.
-
-        Raise OperationError where none of them has it.
-        """
+        """Find an image by name at Podman, Docker or a registry; raise OperationError without."""
         if image := self.inspect(name) or self.inspect(full_name(name)):
             return image
-        source, of_docker = full_name(name), _docker_has(name)
+        source = full_name(name)
+        docker = shutil.which("docker")
+        of_docker = docker and not _run(["docker", "image", "inspect", "--", name]).returncode
         if of_docker:
             last = name.rpartition("/")[2]
             source = f"docker-daemon:{name}{'' if ':' in last or '@' in last else ':latest'}"
@@ -114,7 +113,7 @@ class Podman:
         return image
 
     def inspect(self, name: str) -> Image | None:
-        """Give an image that Podman has."""
+        """Return an image that Podman has; None where it hasn't."""
         done = _run([*self.words(), "image", "inspect", "--", name])
         if done.returncode:
             return None
@@ -132,10 +131,7 @@ class Podman:
     def build(
         self, name: str, file: Path, context: Path, more: Sequence[str], notify: Notify
     ) -> Image:
-        """Build an image under a warden's eye.
-
-        Raise OperationError with the log's end when it fails.
-        """
+        """Build an image, as a child of a warden; raise OperationError with its log's end."""
         notify(f"building {name} …")
         began = time.monotonic()
         testbed = Testbed().with_user(None)
@@ -166,7 +162,7 @@ class Podman:
         return image
 
     def here_words(self) -> str:
-        """Give the words, for a shell, before a subcommand about the containers of a variant.
+        """Return the words, for a shell, before a subcommand about the containers of a variant.
 
         What Podman knows and writes of them stays in the current folder, and goes with that.
         """
@@ -179,13 +175,13 @@ class Podman:
         return f"{shlex.join(words)} {places}"
 
     def run_words(self) -> str:
-        """Give the words, for a shell, that run a container of an image in such a place."""
+        """Return the words, for a shell, that run a container of an image in such a place."""
         run = ["run", "--network", "host", "--pull", "never", "--log-driver", "passthrough"]
         return f"{self.here_words()} {shlex.join([*run, *_limits()])}"
 
 
 def full_name(name: str) -> str:
-    """Give an image's name with its registry: docker.io unless it names one, as Docker has it."""
+    """Return an image's name with its registry: docker.io unless it names one, as Docker has it."""
     first, slash, _ = name.partition("/")
     if slash and ("." in first or ":" in first or first == "localhost"):
         return name
@@ -193,7 +189,7 @@ def full_name(name: str) -> str:
 
 
 def short_names(folder: Path, configurations: Sequence[Path] = REGISTRIES) -> dict[str, str]:
-    """Give the variable that has short names mean docker.io where nothing says what they mean.
+    """Return the variable that has short names mean docker.io where nothing says what they mean.
 
     Debian's Podman comes like that, and refuses the `FROM nginx` of a Dockerfile.
     """
@@ -212,7 +208,7 @@ def short_names(folder: Path, configurations: Sequence[Path] = REGISTRIES) -> di
 
 
 def podman(provide: Provide, notify: Notify) -> Podman:
-    """Give Podman as it works here; raise OperationError where it doesn't, or isn't wanted."""
+    """Return Podman as it works here; raise OperationError where it doesn't, or isn't wanted."""
     if os.geteuid() != 0:
         raise OperationError(
             "containers as variants take root, since each gets a network and control groups of its "
@@ -239,20 +235,15 @@ def _tried_out(notify: Notify) -> Podman:
         candidate = Podman(forced, storage, images, runtime)
         fault = _fault(candidate) if shutil.which(runtime) else "it isn't installed"
         if fault is None:
-            for chosen in _chosen(bool(forced), refused, runtime):
-                notify(chosen)
+            if forced:
+                notify("images are kept by the driver vfs, since overlay isn't possible here")
+            if refused:
+                why = ", ".join(f"{name} refuses ({fault})" for name, fault in refused.items())
+                notify(f"containers are run by {runtime}: {why}")
             return candidate
         refused[runtime] = fault
     faults = indented(f"{name}: {fault}" for name, fault in refused.items())
     raise OperationError(f"Podman can't run containers here, with none of its runtimes:\n{faults}")
-
-
-def _chosen(is_forced: bool, refused: dict[str, str], runtime: str) -> Iterator[str]:
-    if is_forced:
-        yield "images are kept by the driver vfs, since overlay isn't possible here"
-    if refused:
-        why = ", ".join(f"{name} refuses ({fault})" for name, fault in refused.items())
-        yield f"containers are run by {runtime}: {why}"
 
 
 def _fault(candidate: Podman) -> str | None:
@@ -269,21 +260,17 @@ def _fault(candidate: Podman) -> str | None:
 
 
 def _limits() -> list[str]:
-    """Give the flags that keep a container's limits within ours."""
-    most = {"nofile": (resource.RLIMIT_NOFILE, OPEN_FILES)}
-    most["nproc"] = (resource.RLIMIT_NPROC, PROCESSES)
+    """Return the flags that keep a container's limits within ours."""
+    limits = {
+        "nofile": (resource.RLIMIT_NOFILE, OPEN_FILES),
+        "nproc": (resource.RLIMIT_NPROC, PROCESSES),
+    }
     words = []
-    for name, (which, at_most) in most.items():
+    for name, (which, at_most) in limits.items():
         hard = resource.getrlimit(which)[1]
         count = at_most if hard == resource.RLIM_INFINITY else min(hard, at_most)
         words += ["--ulimit", f"{name}={count}:{count}"]
     return words
-
-
-def _docker_has(name: str) -> bool:
-    if shutil.which("docker") is None:
-        return False
-    return _run(["docker", "image", "inspect", "--", name]).returncode == 0
 
 
 def _run(words: Sequence[str]) -> CompletedProcess[str]:

@@ -10,11 +10,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from webdyno.systems.layouts import java, node, php, python, ruby
-from webdyno.systems.layouts.app import FoundApp, Layout
-from webdyno.systems.layouts.compiled import find_dotnet, find_elixir, find_go, find_rust
-from webdyno.systems.layouts.databases import with_services
-from webdyno.systems.layouts.files import is_of_interest, sources
+from webdyno.systems.layouts.app import FoundApp, Layout, is_of_interest, sources
+from webdyno.systems.layouts.compiled import find_dotnet, find_elixir, find_go, find_jvm, find_rust
+from webdyno.systems.layouts.node import find_deno, find_node
+from webdyno.systems.layouts.php_and_ruby import find_php, find_ruby
+from webdyno.systems.layouts.python import find_python
 from webdyno.systems.layouts.recipes import (
     find_compose,
     find_dockerfile,
@@ -22,20 +22,25 @@ from webdyno.systems.layouts.recipes import (
     find_pages,
     find_procfile,
 )
-from webdyno.systems.layouts.variables import fixed_address, with_port, with_values_for_secrets
+from webdyno.systems.layouts.variables import (
+    fixed_address,
+    with_port,
+    with_services,
+    with_values_for_secrets,
+)
 
 LAYOUTS: Sequence[Layout] = (
     Layout("Procfile", find_procfile),
-    Layout("pyproject.toml, requirements.txt, Pipfile", python.find_in),
-    Layout("config.ru", ruby.find_in),
-    Layout("composer.json, index.php", php.find_in),
+    Layout("pyproject.toml, requirements.txt, Pipfile", find_python),
+    Layout("config.ru", find_ruby),
+    Layout("composer.json, index.php", find_php),
     Layout("mix.exs", find_elixir),
     Layout("go.mod", find_go),
     Layout("Cargo.toml", find_rust),
-    Layout("pom.xml, build.gradle", java.find_in),
+    Layout("pom.xml, build.gradle", find_jvm),
     Layout("*.csproj", find_dotnet),
-    Layout("deno.json", node.find_deno),
-    Layout("package.json", node.find_in),
+    Layout("deno.json", find_deno),
+    Layout("package.json", find_node),
     Layout("Dockerfile", find_dockerfile),
     Layout("Compose files", find_compose),
     Layout("nginx.conf", find_nginx),
@@ -92,10 +97,11 @@ def find_app(folder: Path) -> FoundApp | None:
     best = _best_in(folder)
     if best and (best.is_whole or best.choices):
         return best
-    inside = {path.relative_to(folder).as_posix(): app for path, app in _inside(folder)}
-    if not inside:
+    inside = dict(_whole_below(folder))
+    programs = {name: app for name, app in inside.items() if app.start}
+    apps = {name: replace(app, dir=name) for name, app in (programs or inside).items()}
+    if not apps:
         return best
-    apps = {name: replace(app, dir=name) for name, app in inside.items()}
     if len(apps) > 1:
         return FoundApp("its folders", several=PARTS, choices=apps)
     name, app = next(iter(apps.items()))
@@ -106,31 +112,25 @@ def _best_in(folder: Path) -> FoundApp | None:
     apps = list(filter(None, (layout.find_in(folder) for layout in LAYOUTS)))
     clear = [app for app in apps if app.is_whole or app.choices]
     first = next(iter(clear or apps), None)
-    return first and _completed(first, folder)
+    return first and _with_variables(first, folder)
 
 
-def _completed(app: FoundApp, folder: Path) -> FoundApp:
+def _with_variables(app: FoundApp, folder: Path) -> FoundApp:
     """Add what holds for every layout: its port, the databases behind it, and its secrets."""
-    choices = {name: _completed(choice, folder) for name, choice in app.choices.items()}
+    choices = {name: _with_variables(choice, folder) for name, choice in app.choices.items()}
     whole = with_values_for_secrets(with_services(with_port(app, folder), folder), folder)
     return replace(whole, choices=choices)
 
 
-def _inside(folder: Path) -> Iterator[tuple[Path, FoundApp]]:
-    """Give the applications in folders inside, those that are programs if there are any."""
-    apps = dict(_whole_below(folder))
-    programs = {path: app for path, app in apps.items() if app.start}
-    yield from (programs or apps).items()
-
-
-def _whole_below(folder: Path) -> Iterator[tuple[Path, FoundApp]]:
+def _whole_below(folder: Path) -> Iterator[tuple[str, FoundApp]]:
+    """Return the applications in folders inside, by the names of these."""
     folders, looked_at = [(folder, 0)], 0
     while folders and looked_at < MOST_FOLDERS:
         current, depth = folders.pop(0)
         looked_at += 1
         app = _best_in(current) if current != folder else None
         if app and app.is_whole:
-            yield current, app
+            yield current.relative_to(folder).as_posix(), app
         elif depth < DEEPEST:
             folders += [
                 (path, depth + 1) for path in sorted(current.iterdir()) if is_of_interest(path)
@@ -138,7 +138,7 @@ def _whole_below(folder: Path) -> Iterator[tuple[Path, FoundApp]]:
 
 
 def remedies(output: str, app: FoundApp, folder: Path) -> Iterator[str]:
-    """Give what to change in an application that doesn't start, by its words, one line each."""
+    """Return what to change in an application that doesn't start, by what it prints."""
     for pattern, fix in BY_WORDS.items():
         if match := re.search(pattern, output):
             yield fix.format(what=match.groupdict().get("what"))
@@ -164,7 +164,6 @@ def missing_tools(app: FoundApp) -> list[str]:
 
 
 def _programs(line: str) -> Iterator[str]:
-    """Give the programs that a line of shell calls."""
     for part in BETWEEN.split(line):
         words = ASSIGNMENT.sub("", part.strip()).split()
         while words and words[0] in LEADING:

@@ -1,9 +1,14 @@
-"""An application as `webdyno init` finds it, and a layout by which it is found."""
+"""An application as `webdyno init` finds it, and the files in which layouts look for it."""
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import tomli_w
+
+from webdyno.systems.foreign import as_list
 
 FOR_MEASURING = "only-for-measuring-" * 4
 """A secret where an application wants one: long enough for every framework."""
@@ -58,10 +63,134 @@ class FoundApp:
         return any((self.start, self.image, self.conf))
 
 
+class Login(NamedTuple):
+    """What users do before they are measured."""
+
+    by: str
+    """What it was found by, as in `the form of /login`."""
+    page: str
+    """The path of the form, or of what is posted to."""
+    steps: tuple[Mapping[str, Any], ...]
+    """Entries of `[[login]]`."""
+    headers: Mapping[str, str] = {}
+    """Of the requests afterwards."""
+    doubt: str = ""
+    """What of it is a guess."""
+
+
+BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+
+
+def project_text(
+    app: FoundApp, requests: Mapping[str, int | None], login: Login | None = None
+) -> str:
+    """Return the file's text; comments stand where its user has to look.
+
+    `requests` are paths, each with the status of its response where that has to be written.
+    """
+    load = list(_toml_lines(_load_table(app, login)))
+    parts = ["[app]", *(f"# {doubt}" for doubt in app.doubts), *_toml_lines(_app_table(app))]
+    if load:
+        parts += ["", "[load]", *load]
+    for step in login.steps if login else ():
+        parts += ["", "[[login]]", *_toml_lines(step)]
+    for path, status in requests.items():
+        parts += ["", "[[requests]]", *_toml_lines({"path": path, "status": status})]
+    return "\n".join(parts) + "\n"
+
+
+def _app_table(app: FoundApp) -> dict[str, object]:
+    return {
+        "dir": app.dir if app.dir != "." else None,
+        "build": app.build,
+        "services": app.services,
+        "setup": app.setup,
+        "prepare": app.prepare if app.start else None,
+        "start": app.start,
+        "image": app.image,
+        "conf": app.conf,
+        "root": app.root,
+        "ready_within": app.ready_within_s,
+        "environment": app.environment,
+    }
+
+
+def _load_table(app: FoundApp, login: Login | None) -> dict[str, object]:
+    headers = {**app.headers, **(login.headers if login else {})}
+    return {"connections": app.connections or None, "headers": headers}
+
+
+def _toml_lines(pairs: Mapping[str, object], within: str = "") -> Iterator[str]:
+    """Write what is given, each value in a line of its own: dotted keys stay in their table."""
+    for name, value in pairs.items():
+        key = within + (name if BARE_KEY.fullmatch(name) else _toml(name))
+        if isinstance(value, Mapping):
+            yield from _toml_lines(value, f"{key}.")
+        elif value is not None:
+            yield f"{key} = {_toml(value)}"
+
+
+def _toml(value: object) -> str:
+    return tomli_w.dumps({"key": value}).strip().removeprefix("key = ")
+
+
 class Layout(NamedTuple):
     """A way in which people lay out an application."""
 
     files: str
     """By which it is known, for messages."""
     find_in: Callable[[Path], FoundApp | None]
-    """Give what a folder holds of it; None for nothing."""
+    """Return what a folder holds of it; None for nothing."""
+
+
+MOST_FILES, MOST_FOLDERS = 300, 2_000
+MOST_MEMBERS = 100
+"""Packages of a workspace that are looked at."""
+SKIPPED = {
+    *("node_modules", "target", "vendor", "venv", "__pycache__", "test", "tests", "dist", "build"),
+    *("docs", "migrations", "spec", "e2e", "fixtures", "testdata", "bin", "obj", "deps", "_build"),
+}
+SAMPLES = {"examples", "example", "samples", "demo", "demos", "benchmarks"}
+"""Folders whose applications aren't the one that is around them."""
+SOURCES = {
+    *(".py", ".js", ".mjs", ".cjs", ".ts", ".go", ".rb", ".ru", ".rs"),
+    *(".java", ".kt", ".php", ".ex", ".exs", ".cs"),
+}
+
+
+def first_of(folder: Path, *names: str) -> str | None:
+    return next((name for name in names if (folder / name).is_file()), None)
+
+
+def matching(folder: Path, patterns: object) -> list[Path]:
+    """List the members of a workspace, which it names by patterns such as `packages/*`."""
+    members: list[Path] = []
+    for pattern in as_list(patterns):
+        text = str(pattern).rstrip("/")
+        if text.startswith(("/", "!")) or ".." in text or not text.strip("./"):
+            continue
+        try:
+            members += sorted(folder.glob(text))
+        except ValueError:
+            continue
+    return members[:MOST_MEMBERS]
+
+
+def sources(folder: Path, endings: Collection[str] = SOURCES) -> list[Path]:
+    """List files of source text, those at the top first; hidden folders and tests are excluded."""
+    texts: list[Path] = []
+    folders, looked_at = [folder], 0
+    while folders and len(texts) < MOST_FILES and looked_at < MOST_FOLDERS:
+        current = folders.pop(0)
+        looked_at += 1
+        inside = sorted(current.iterdir()) if current.is_dir() else []
+        texts += [path for path in inside if path.suffix in endings and path.is_file()]
+        others = SAMPLES if current == folder else ()
+        folders += [path for path in inside if is_of_interest(path) and path.name not in others]
+    return texts[:MOST_FILES]
+
+
+def is_of_interest(path: Path) -> bool:
+    """Whether it is a folder in which an application's own files may be."""
+    hidden = path.name.startswith(".") or path.name in SKIPPED
+    return path.is_dir() and not path.is_symlink() and not hidden

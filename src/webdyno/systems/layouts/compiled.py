@@ -1,19 +1,19 @@
-"""Applications that are compiled first: of Go, Rust, .NET and Elixir."""
+"""Applications that are compiled first: of Go, Rust, .NET, Elixir and the JVM."""
 
 import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
-from webdyno.systems.layouts.app import FOR_MEASURING, FoundApp
-from webdyno.systems.layouts.files import (
+from webdyno.systems.foreign import as_list, is_table, read_text, read_toml, table
+from webdyno.systems.layouts.app import (
+    FOR_MEASURING,
     MOST_MEMBERS,
+    FoundApp,
+    first_of,
     matching,
-    read_text,
-    read_toml,
     sources,
-    table,
 )
 
 GO_LISTENS = re.compile(
@@ -51,7 +51,12 @@ def find_go(folder: Path) -> FoundApp | None:
     if not folders:
         return FoundApp("go.mod", doubts=("go.mod has no program: no package main",))
     out = next(output for output in GO_OUTPUTS if not (folder / output).is_dir())
-    texts = {program: _go_text(folder / program) for program in folders}
+    texts = {
+        program: "\n".join(
+            read_text(path) or "" for path in sorted((folder / program).glob("*.go"))
+        )
+        for program in folders
+    }
     programs = {program: _go_program(program, text, out) for program, text in texts.items()}
     if len(folders) == 1:
         return programs[folders[0]]
@@ -88,20 +93,16 @@ def _go_program(folder: str, text: str, out: str) -> FoundApp:
 
 
 def _go_flags(text: str) -> Iterator[tuple[str, str]]:
-    """Give the flags that take an address or a port, with what they are unless given."""
-    for match in GO_FLAG.finditer(text):
-        name, usual = match["name"], match["usual"]
+    """Return the flags that take an address or a port, with what they are unless given."""
+    for name, usual in GO_FLAG.findall(text):
         if ADDRESS.fullmatch(usual) or (usual.isdecimal() and name in {"port", "p", "http-port"}):
             yield name, usual
 
 
-def _go_text(folder: Path) -> str:
-    return "\n".join(read_text(path) or "" for path in sorted(folder.glob("*.go")))
-
-
 def _is_go_main(path: Path) -> bool:
-    is_test = path.name.endswith("_test.go")
-    text = read_text(path) or "" if path.suffix == ".go" and not is_test else ""
+    if path.suffix != ".go" or path.name.endswith("_test.go"):
+        return False
+    text = read_text(path) or ""
     is_left_out = re.search(r"^//go:build ignore|^// \+build ignore", text, re.MULTILINE)
     return "\npackage main" in f"\n{text}" and not is_left_out
 
@@ -122,47 +123,33 @@ def find_rust(folder: Path) -> FoundApp | None:
     if top is None:
         return None
     packages = [folder, *matching(folder, table(top, "workspace").get("members"))]
-    programs = {
-        name: path
-        for each in packages
-        for name, path in _cargo_programs(each, read_toml(each / CARGO) or {})
+    texts = {
+        name: "\n".join(_rust_texts(main))
+        for package in packages
+        for name, main in _cargo_programs(package)
     }
+    chosen = [name for name, text in texts.items() if RUST_LISTENS.search(text)] or list(texts)
     has_lock = (folder / "Cargo.lock").is_file()
-    doubts = () if has_lock else ("there is no Cargo.lock: each build may take other versions",)
-    locked = " --locked" if has_lock else ""
-    apps = {
-        name: FoundApp(
-            CARGO,
-            f"./target/release/{name}",
-            f"cargo build --release{locked} --bin {name}",
-            doubts=doubts,
-            notes=("built with --release",),
-        )
-        for name in programs
-    }
-    texts = {name: "\n".join(_cargo_texts(path)) for name, path in programs.items()}
-    chosen = [name for name, text in texts.items() if RUST_LISTENS.search(text)] or list(programs)
-    apps = {name: _listening(apps[name], texts[name]) for name in chosen}
+    apps = {name: _rust_app(name, texts[name], has_lock) for name in chosen}
     if len(chosen) == 1:
         return apps[chosen[0]]
     several = f"{CARGO} has several programs" if chosen else ""
     return FoundApp(CARGO, several=several, choices=apps)
 
 
-def _listening(app: FoundApp, text: str) -> FoundApp:
-    """Give a program of Rocket its port by Rocket's own variables."""
-    if not ROCKET.search(text):
-        return app
-    start = f"ROCKET_ADDRESS=127.0.0.1 ROCKET_PORT=$PORT ROCKET_LOG_LEVEL=critical {app.start}"
-    return replace(app, start=start)
+def _rust_app(name: str, text: str, has_lock: bool) -> FoundApp:
+    start = f"./target/release/{name}"
+    if ROCKET.search(text):
+        start = f"ROCKET_ADDRESS=127.0.0.1 ROCKET_PORT=$PORT ROCKET_LOG_LEVEL=critical {start}"
+    build = f"cargo build --release{' --locked' if has_lock else ''} --bin {name}"
+    doubts = () if has_lock else ("there is no Cargo.lock: each build may take other versions",)
+    return FoundApp(CARGO, start, build, doubts=doubts, notes=("built with --release",))
 
 
-def _cargo_programs(folder: Path, manifest: dict[str, Any]) -> Iterator[tuple[str, Path]]:
-    """Give the names of a package's programs, each with its main file."""
-    bins = manifest.get("bin")
-    named = (
-        [binary for binary in bins if isinstance(binary, dict)] if isinstance(bins, list) else []
-    )
+def _cargo_programs(folder: Path) -> Iterator[tuple[str, Path]]:
+    """Return the names of a package's programs, each with its main file."""
+    manifest = read_toml(folder / CARGO) or {}
+    named = list(filter(is_table, as_list(manifest.get("bin"))))
     for binary in named:
         if isinstance(binary.get("name"), str):
             usual = f"src/bin/{binary['name']}.rs"
@@ -178,8 +165,8 @@ def _cargo_programs(folder: Path, manifest: dict[str, Any]) -> Iterator[tuple[st
             yield own, path
 
 
-def _cargo_texts(main: Path) -> Iterator[str]:
-    """Give the text of a program, and of the modules next to its main file."""
+def _rust_texts(main: Path) -> Iterator[str]:
+    """Return the text of a program, and of the modules next to its main file."""
     top = main.parent
     others = [] if top.name == "bin" else sorted(top.rglob("*.rs"))
     modules = [other for other in others if "bin" not in other.relative_to(top).parts]
@@ -225,6 +212,7 @@ def _dotnet_app(folder: Path, project: Path, text: str) -> FoundApp:
 
 MIX_APP = re.compile(r"\bapp:\s*:(\w+)")
 WANTS_DATABASE = re.compile(r"DATABASE_URL|DATABASE_PATH")
+PHOENIX = {"PHX_SERVER": "true", "PHX_HOST": "localhost"}
 
 
 def find_elixir(folder: Path) -> FoundApp | None:
@@ -242,14 +230,160 @@ def find_elixir(folder: Path) -> FoundApp | None:
         "mix.exs",
         f"{program} start",
         build,
-        environment={
-            "PHX_SERVER": "true",
-            "PHX_HOST": "localhost",
-            "SECRET_KEY_BASE": FOR_MEASURING,
-        },
+        environment=PHOENIX | {"SECRET_KEY_BASE": FOR_MEASURING},
         notes=("a release serves it: `mix phx.server` is for development",),
         doubts=tuple(
             f"config/runtime.exs wants {want}: environment.{want} gives it" for want in wants
         ),
         heeds_port=True,
     )
+
+
+OF_OTHER_PROJECTS = re.compile(
+    r"<(parent|dependencies|dependencyManagement|build|profiles)>.*?</\1>", re.DOTALL
+)
+JIT = "a JVM gets faster for many seconds after its start: give minutes, as by --time 5m"
+STARTS_WITHIN_S = 90
+NO_JVM_SERVER = (
+    "a war without Spring Boot needs a servlet container: build an image with one, and "
+    "webdyno init --image ."
+)
+NO_JVM_FRAMEWORK = (
+    "neither Spring Boot, Quarkus, Micronaut nor Ktor is in it, so how it starts isn't known"
+)
+SPRING, QUARKUS, MICRONAUT = "spring-boot|springframework.boot", "io.quarkus", "io.micronaut"
+KTOR = "io.ktor"
+GRADLE_TASKS = {
+    QUARKUS: "quarkusBuild",
+    KTOR: "installDist",
+    MICRONAUT: "shadowJar",
+    SPRING: "bootJar",
+}
+ANY_PROGRAM = "$(ls {out}/install/*/bin/* | grep -v bat$)"
+JVM_MODULES = re.compile(r"<module>\s*([\w./-]+)\s*</module>")
+GRADLE_MODULES = re.compile(r"""["']:?([\w:-]+)["']""")
+
+
+class _JvmModule(NamedTuple):
+    """A module of a build, or the whole build."""
+
+    folder: Path
+    file: str
+    """Maven's or Gradle's."""
+    inside: str
+    """Its folder, in the whole build; empty for that."""
+    text: str
+
+
+def find_jvm(folder: Path) -> FoundApp | None:
+    """Read how Maven or Gradle build a program, in one of the build's modules perhaps."""
+    top = _jvm_module(folder, "")
+    if top is None:
+        return None
+    apps = [
+        app for module in (top, *_jvm_modules(folder, top)) if (app := _jvm_app(folder, module))
+    ]
+    starting = {app.start or "": app for app in apps}
+    if len(starting) == 1:
+        return apps[0]
+    if starting:
+        choices = {_name_by_module(start): app for start, app in starting.items()}
+        return FoundApp(top.file, several=f"{top.file} has several programs", choices=choices)
+    is_war = "<packaging>war</packaging>" in top.text
+    return FoundApp(top.file, doubts=(NO_JVM_SERVER if is_war else NO_JVM_FRAMEWORK,))
+
+
+def _name_by_module(start: str) -> str:
+    match = re.search(r"(\S+?)/(?:target|build)/", start)
+    return match[1] if match else start
+
+
+def _jvm_module(folder: Path, inside: str) -> _JvmModule | None:
+    place = folder / inside
+    file = first_of(place, "pom.xml", "build.gradle.kts", "build.gradle")
+    return _JvmModule(place, file, inside, read_text(place / file) or "") if file else None
+
+
+def _jvm_modules(folder: Path, top: _JvmModule) -> Iterator[_JvmModule]:
+    names = JVM_MODULES.findall(top.text)
+    for settings in ("settings.gradle.kts", "settings.gradle"):
+        text = read_text(folder / settings) or ""
+        for included in re.findall(r"include[\s(]+([^\n)]*)", text):
+            names += [name.replace(":", "/") for name in GRADLE_MODULES.findall(included)]
+    for name in dict.fromkeys(names):
+        if ".." not in name and (module := _jvm_module(folder, name.strip("/"))):
+            yield module
+
+
+def _jvm_app(folder: Path, module: _JvmModule) -> FoundApp | None:
+    """Return how a module is built and started; None where it is no program that serves."""
+    frameworks = (
+        name for name in (QUARKUS, MICRONAUT, KTOR, SPRING) if re.search(name, module.text)
+    )
+    framework = next(frameworks, None)
+    is_maven = module.file == "pom.xml"
+    is_lib = framework == SPRING and not _is_spring_program(module)
+    if framework is None or is_lib or "<packaging>pom</packaging>" in module.text:
+        return None
+    inside = f"{module.inside}/" if module.inside else ""
+    out = f"{inside}{'target' if is_maven else 'build'}"
+    jar = _maven_jar(module.text) if is_maven else _gradle_jar(module, inside)
+    start = {
+        QUARKUS: f"java -Dquarkus.http.host=127.0.0.1 -Dquarkus.http.port=$PORT -jar "
+        f"{out}/quarkus-app/quarkus-run.jar",
+        MICRONAUT: f"MICRONAUT_SERVER_PORT=$PORT java -jar {out}/{jar}",
+        SPRING: f"java -jar {out}/{jar} --server.address=127.0.0.1 --server.port=$PORT",
+    }.get(framework)
+    if framework == KTOR:
+        name = _gradle_name(module)
+        program = f"{out}/install/{name}/bin/{name}" if name else ANY_PROGRAM.format(out=out)
+        start = f"java -jar {out}/{jar}" if is_maven else program
+    wrapper = "mvnw" if is_maven else "gradlew"
+    has_wrapper = (folder / wrapper).is_file()
+    if is_maven:
+        tool = "sh ./mvnw" if has_wrapper else "mvn"
+        of = f" --projects {module.inside} --also-make" if module.inside else ""
+        build = f"{tool} --quiet --batch-mode -DskipTests{of} package"
+    else:
+        tool = "sh ./gradlew" if has_wrapper else "gradle"
+        project = f":{module.inside.replace('/', ':')}:" if module.inside else ""
+        build = f"{tool} --quiet --no-daemon {project}{GRADLE_TASKS[framework]}"
+    notes = (f"{wrapper} builds it", JIT) if has_wrapper else (JIT,)
+    return FoundApp(module.file, start, build, notes=notes, ready_within_s=STARTS_WITHIN_S)
+
+
+def _is_spring_program(module: _JvmModule) -> bool:
+    """Whether a module that names Spring Boot makes a program; its parts name it as well."""
+    plugin = r"spring-boot-maven-plugin|org\.springframework\.boot[\"']|plugins\.spring\.boot"
+    if re.search(r"springframework\.boot.*apply[( ]false", module.text):
+        return False
+    return not module.inside or bool(re.search(plugin, module.text))
+
+
+def _maven_jar(text: str) -> str:
+    own = OF_OTHER_PROJECTS.sub("", text)
+    final = re.search(r"<finalName>([\w.-]+)</finalName>", text)
+    named = re.search(r"<artifactId>([\w.-]+)</artifactId>", own)
+    version = re.search(r"<version>([\w.-]+)</version>", own)
+    ending = "war" if "<packaging>war</packaging>" in own else "jar"
+    if final:
+        return f"{final[1]}.{ending}"
+    return f"{named[1]}-{version[1]}.{ending}" if named and version else f"*.{ending}"
+
+
+def _gradle_jar(module: _JvmModule, inside: str) -> str:
+    version = re.search(r"""^version\s*=?\s*["']([\w.-]+)["']""", module.text, re.MULTILINE)
+    name = _gradle_name(module)
+    if not name or (not version and inside):
+        return "libs/*.jar"
+    return f"libs/{name}-{version[1]}.jar" if version else f"libs/{name}.jar"
+
+
+def _gradle_name(module: _JvmModule) -> str | None:
+    """Name what Gradle makes; None where that is named by the folder, and revisions have others."""
+    if module.inside:
+        return module.folder.name
+    settings = first_of(module.folder, "settings.gradle.kts", "settings.gradle")
+    text = read_text(module.folder / settings) if settings else None
+    named = re.search(r"""rootProject\.name\s*=\s*["']([\w.-]+)["']""", text or "")
+    return named[1] if named else None

@@ -1,25 +1,249 @@
-"""Applications of Node, a package by itself or one of a workspace; and of Deno."""
+"""Applications of Node, a package by itself or one of a workspace, and of Deno."""
 
-import json
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from webdyno.systems.layouts.app import FoundApp
-from webdyno.systems.layouts.files import first_of, read_text, table
-from webdyno.systems.layouts.node_packages import (
-    PACKAGE,
-    Manager,
-    Package,
-    manager_of,
-    members_of,
-    package_in,
+from webdyno.systems.foreign import is_table, json_table, read_text, table
+from webdyno.systems.layouts.app import FoundApp, first_of, matching
+from webdyno.systems.layouts.variables import given_port
+
+PACKAGE = "package.json"
+INSTALLS = {
+    # Not "npm ci": it fails in revisions without a lock file, which this one minds as well.
+    "npm": "install --no-audit --no-fund --loglevel=error",
+    "pnpm": "install --prefer-frozen-lockfile",
+    "yarn": "install",
+    "bun": "install",
+}
+LOCK_FILES = {
+    "pnpm-lock.yaml": "pnpm",
+    "yarn.lock": "yarn",
+    "bun.lock": "bun",
+    "bun.lockb": "bun",
+    "package-lock.json": "npm",
+}
+MEMBER = {
+    "npm": "run --silent {script} --workspace {name}",
+    "pnpm": "--filter {name} run {script}",
+    "yarn": "workspace {name} run {script}",
+    "bun": "run --filter {name} {script}",
+}
+VERSIONED = re.compile(r"(?P<name>\w+)@(?P<version>[\w.-]+)")
+
+
+class Package(NamedTuple):
+    """A package.json."""
+
+    folder: Path
+    data: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        return str(self.data.get("name", self.folder.name))
+
+    @property
+    def scripts(self) -> dict[str, str]:
+        """Commands by name."""
+        scripts = table(self.data, "scripts")
+        return {name: value for name, value in scripts.items() if isinstance(value, str)}
+
+    @property
+    def needs(self) -> set[str]:
+        return {*table(self.data, "dependencies"), *table(self.data, "devDependencies")}
+
+
+class Manager(NamedTuple):
+    """What installs packages, and runs their scripts."""
+
+    name: str
+    call: str
+    """How it is called here."""
+
+    @property
+    def install(self) -> str:
+        return f"{self.call} {INSTALLS[self.name]}"
+
+    def run(self, script: str) -> str:
+        return f"{self.call} run {script}" + " --silent" * (self.name == "npm")
+
+    @property
+    def build(self) -> str:
+        return f"{self.call} run build"
+
+    def run_of(self, name: str, script: str) -> str:
+        """Return the command that runs a script of a workspace's package."""
+        return f"{self.call} {MEMBER[self.name].format(name=name, script=script)}"
+
+
+def package_in(folder: Path) -> Package | None:
+    """Read a folder's package.json, empty where it isn't one; None where there is none."""
+    text = read_text(folder / PACKAGE)
+    return None if text is None else Package(folder, json_table(text))
+
+
+def manager_of(folder: Path, package: Package) -> Manager:
+    """Find the manager by the package's word, or the lock file; npx gets one that isn't here."""
+    match = VERSIONED.match(str(package.data.get("packageManager", "")))
+    lock = first_of(folder, *LOCK_FILES)
+    by_lock = LOCK_FILES[lock] if lock else "npm"
+    name = match["name"] if match and match["name"] in INSTALLS else by_lock
+    if shutil.which(name):
+        return Manager(name, name)
+    versioned = f"{name}@{match['version']}" if match and match["name"] == name else name
+    # The registry's "yarn" is the first generation of it alone.
+    is_later_yarn = name == "yarn" and (folder / ".yarnrc.yml").is_file()
+    return Manager(name, "corepack yarn" if is_later_yarn else f"npx --yes {versioned}")
+
+
+def members_of(folder: Path, package: Package) -> Iterator[Package]:
+    """Return the packages of a workspace."""
+    workspaces = package.data.get("workspaces")
+    patterns = workspaces.get("packages") if is_table(workspaces) else workspaces
+    if text := read_text(folder / "pnpm-workspace.yaml"):
+        patterns = re.findall(r"""^[ \t]*-[ \t]*["']?([\w@./*-]+)["']?\s*$""", text, re.MULTILINE)
+    for path in matching(folder, patterns):
+        if member := package_in(path):
+            yield member
+
+
+SCRIPTS = (
+    *("start:prod", "start:production", "serve:prod", "prod", "production", "start"),
+    *("serve", "server", "preview"),
 )
-from webdyno.systems.layouts.node_start import NodeStart, for_production, start_of
+"""Names of scripts that start a package, those for production first."""
+DEVELOPS = re.compile(
+    r"\b(?:nodemon|node-dev|ts-node-dev|tsx watch|node --watch|bun (?:--watch|--hot)|next dev"
+    r"|nuxt dev|nuxi dev|astro dev|remix dev|react-router dev|vite(?! (?:preview|build))|ng serve"
+    r"|react-scripts start|webpack(?:-dev-server| serve)|vue-cli-service serve|parcel(?! build)"
+    r"|nest start|nx serve|wrangler|gatsby develop|concurrently|docker)(?![\w-])"
+)
+"""Commands for development, which compile, watch or reload."""
+WATCHES = re.compile(r"(?:nodemon|node-dev|node --watch)\s+(?P<what>[\w./-]+)$")
+LISTENS = {
+    r"\bnext start\b|\bnuxt (?:start|preview)\b|\.output/server|\breact-router-serve\b"
+    r"|\bremix-serve\b|\bfastify start\b": "",
+    r"\b(?:vite|astro) preview\b|\bgatsby serve\b|\bjson-server\b": "--port $PORT --host 127.0.0.1",
+    r"^(?:npx )?serve\b(?! -[lp])": "-l tcp://127.0.0.1:$PORT",
+    r"\bhttp-server\b": "-p $PORT -a 127.0.0.1",
+}
+"""By command: the flags with which it listens on $PORT; none where it does so anyway."""
 
-NEXT = re.compile(r"\bnext start\b")
+
+class _Framework(NamedTuple):
+    """A framework whose build makes a server."""
+
+    package: str
+    """A part of a package's name that it comes with."""
+    start: str
+    made_by: str
+    """A part of the script that builds it."""
+
+
+BIN = "node_modules/.bin/"
+FRAMEWORKS = (
+    _Framework("@sveltejs/adapter-node", "node build", "vite build"),
+    _Framework("nuxt", "node .output/server/index.mjs", "nuxt"),
+    _Framework("@astrojs/node", "node dist/server/entry.mjs", "astro build"),
+    _Framework("@react-router/serve", f"{BIN}react-router-serve build/server/index.js", "build"),
+    _Framework("@remix-run/serve", f"{BIN}remix-serve build/server/index.js", "build"),
+    _Framework("@nestjs/core", "node dist/main", "nest build"),
+    _Framework("next", f"{BIN}next start", "next build"),
+)
+FOLDERS_OF_PAGES = {"vite": "dist", "react-scripts": "build", "@vue/cli-service": "dist"}
+"""By bundler: where it puts pages."""
+PAGES_SERVER = "python3 -m http.server $PORT --bind 127.0.0.1 --directory"
+PYTHON_QUEUE = 4
+"""Connections that Python's own server takes at once without fail: it lets five wait."""
+MAINS = (
+    *("server.js", "index.js", "app.js", "main.js", "src/index.js", "src/server.js", "src/app.js"),
+)
+SERVES = re.compile(r"\.listen\(|\bserve\(")
+DIRECT = {"node", "bun", "deno", "npm", "pnpm", "yarn", "npx"}
+"""Programs that need no script's PATH; a shell whose line is one command becomes it."""
+IN_PRODUCTION = "NODE_ENV=production "
+SETS_ITSELF = re.compile(r"NODE_ENV|\bnext start\b|\bvite\b|http\.server")
+OF_NODE = re.compile(r"\b(?:node|npm|npx|yarn|pnpm|bun)\b|node_modules")
+
+
+@dataclass(frozen=True)
+class NodeStart:
+    """How a package starts."""
+
+    command: str | None = None
+    """None where its script has to be run by the package's manager."""
+    script: str = ""
+    """The name of the script that it is by."""
+    says: str = ""
+    """The script's text."""
+    heeds_port: bool = False
+    connections: int | None = None
+    notes: tuple[str, ...] = ()
+
+
+def start_of(package: Package) -> NodeStart | None:
+    """Find the command of a package: by a script, its framework, or the file that listens."""
+    name = next((script for script in SCRIPTS if script in package.scripts), "")
+    says = package.scripts.get(name, "").strip()
+    if says and not DEVELOPS.search(says):
+        return _start_by_script(name, says)
+    start = next(_starts_without_script(package, says), None)
+    if start is None:
+        return None
+    notes = (f"`{says}` is for development: not taken",) if says else ()
+    command = start.command and for_production(start.command)
+    return replace(start, command=command, notes=(*notes, *start.notes))
+
+
+def _start_by_script(name: str, says: str) -> NodeStart:
+    flags = next((more for what, more in LISTENS.items() if re.search(what, says)), None)
+    first = says.split()[0]
+    is_direct = first in DIRECT or "=" in first
+    is_plain = not re.search(r"[&|;]", says)
+    given = given_port(says)
+    command: str | None
+    if given == says and flags and is_plain:
+        given = f"{says} {flags}"
+    if given != says and is_plain:
+        command = given if is_direct else f"{BIN}{given}"
+    else:
+        command = says if is_direct and is_plain else None
+    command = for_production(command) if command else None
+    notes = (f"its script {name} starts it",) if name != "start" else ()
+    return NodeStart(command, name, says, heeds_port=flags is not None, notes=notes)
+
+
+def _starts_without_script(package: Package, says: str) -> Iterator[NodeStart]:
+    """Return what starts a package whose scripts are for development, the likeliest first."""
+    build = package.scripts.get("build", "")
+    for framework in FRAMEWORKS:
+        if framework.package in package.needs and framework.made_by in build:
+            yield NodeStart(framework.start, heeds_port=True)
+    if watched := WATCHES.match(says):
+        yield NodeStart(f"node {watched['what']}")
+    main = package.data.get("main")
+    for file in (*([main] if isinstance(main, str) else []), *MAINS):
+        if SERVES.search(read_text(package.folder / file) or ""):
+            yield NodeStart(f"node {file}")
+    page = first_of(package.folder, "index.html", "public/index.html", "src/index.html")
+    for bundler, folder in FOLDERS_OF_PAGES.items():
+        if bundler in package.needs and build and page:
+            note = f"{bundler} makes pages alone, which any server can serve: here Python's"
+            command = f"{PAGES_SERVER} {folder}"
+            yield NodeStart(command, connections=PYTHON_QUEUE, notes=(note,))
+
+
+def for_production(start: str, says: str = "") -> str:
+    """Have a program of Node know that it is in production, unless it knows by itself."""
+    if SETS_ITSELF.search(f"{start} {says}") or not OF_NODE.search(start):
+        return start
+    return IN_PRODUCTION + start
+
+
+NEXT_START = re.compile(r"\bnext start\b")
 NEXT_IDS = (
     "Next writes an id of the build into its pages, so those of two revisions differ: "
     "give generateBuildId a fixed one, or use --ignore"
@@ -37,7 +261,7 @@ IS_APART = re.compile(r"\[|(?:^|/)[_@]|^api/|node_modules")
 GROUP = re.compile(r"\([^)]*\)/?")
 
 
-def find_in(folder: Path) -> FoundApp | None:
+def find_node(folder: Path) -> FoundApp | None:
     """Read the scripts of package.json, and those of a workspace's packages."""
     package = package_in(folder)
     if package is None:
@@ -46,28 +270,20 @@ def find_in(folder: Path) -> FoundApp | None:
     members = list(members_of(folder, package))
     gets = f"{manager.name} isn't installed here: {manager.call.split()[0]} gets it"
     notes = (gets,) if manager.call != manager.name else ()
-    fills = [manager.run(script) for names in FILLS if (script := _named(package, names))]
-    build, setup = _build(package, manager, members), " && ".join(fills) or None
+    builds = [manager.install] if package.needs or members else []
+    builds += [manager.build] if "build" in package.scripts else []
+    scripts = (next((name for name in names if name in package.scripts), None) for names in FILLS)
+    fills = [manager.run(script) for script in scripts if script]
+    build, setup = " && ".join(builds) or None, " && ".join(fills) or None
     app = FoundApp(PACKAGE, build=build, setup=setup, notes=notes)
     if (own := start_of(package)) is None:
         return _of_members(app, folder, members, manager)
     command = own.command or for_production(manager.run(own.script), own.says)
     command = re.sub(rf"^((?:\w+=\S+ )*){manager.name} ", rf"\g<1>{manager.call} ", command)
-    return _completed(_taken(app, own, command), [package, *members])
+    return _with_pages_of_next(_with_start(app, own, command), [package, *members])
 
 
-def _named(package: Package, names: Sequence[str]) -> str | None:
-    return next((name for name in names if name in package.scripts), None)
-
-
-def _build(package: Package, manager: Manager, members: Sequence[Package]) -> str | None:
-    steps = [manager.install] if package.needs or members else []
-    if "build" in package.scripts:
-        steps.append(manager.build)
-    return " && ".join(steps) or None
-
-
-def _taken(app: FoundApp, own: NodeStart, command: str) -> FoundApp:
+def _with_start(app: FoundApp, own: NodeStart, command: str) -> FoundApp:
     return replace(
         app,
         start=command,
@@ -84,20 +300,19 @@ def _of_members(
     starts = {}
     for member in members:
         if "bin" not in member.data and (own := start_of(member)):
-            start = _of_member(member, own, folder, manager)
-            chosen = _taken(app, own, start)
+            chosen = _with_start(app, own, _start_of_member(member, own, folder, manager))
             if "build" in member.scripts and manager.build not in (app.build or ""):
                 build = f"{app.build} && {manager.run_of(member.name, 'build')}"
                 chosen = replace(chosen, build=build)
-            starts[member.name] = _completed(chosen, [member])
+            starts[member.name] = _with_pages_of_next(chosen, [member])
     if len(starts) == 1:
         return next(iter(starts.values()))
     several = f"{PACKAGE} has several packages that start" if starts else ""
     return replace(app, several=several, choices=starts)
 
 
-def _of_member(member: Package, own: NodeStart, folder: Path, manager: Manager) -> str:
-    """Give the command that starts a package of a workspace, called at the top of that."""
+def _start_of_member(member: Package, own: NodeStart, folder: Path, manager: Manager) -> str:
+    """Return the command that starts a package of a workspace, called at the top of that."""
     if own.script:
         return for_production(manager.run_of(member.name, own.script), own.says)
     command = own.command or ""
@@ -105,10 +320,9 @@ def _of_member(member: Package, own: NodeStart, folder: Path, manager: Manager) 
     return f"cd {member.folder.relative_to(folder)} && exec {by_env}{command}"
 
 
-def _completed(app: FoundApp, packages: Sequence[Package]) -> FoundApp:
-    """Add the pages of Next, and what differs in them."""
+def _with_pages_of_next(app: FoundApp, packages: Sequence[Package]) -> FoundApp:
     scripts = (script for each in packages for script in each.scripts.values())
-    if not NEXT.search(" ".join([app.start or "", *scripts])):
+    if not NEXT_START.search(" ".join([app.start or "", *scripts])):
         return app
     paths = {path for each in packages for path in _next_paths(each.folder)}
     return replace(
@@ -120,7 +334,7 @@ def _completed(app: FoundApp, packages: Sequence[Package]) -> FoundApp:
 
 
 def _next_paths(folder: Path) -> Iterator[str]:
-    """Give the paths of Next's folders `app` and `pages`, without those that have parameters."""
+    """Return the paths of Next's folders `app` and `pages`, without those that have parameters."""
     for app in (folder / "app", folder / "src/app"):
         for file in sorted((*app.rglob("page.*"), *app.rglob("route.*")))[:MOST_PAGES]:
             name = file.parent.relative_to(app).as_posix()
@@ -133,8 +347,8 @@ def _next_paths(folder: Path) -> Iterator[str]:
                 yield "/" + re.sub(r"(^|/)index$", "", name)
 
 
-TASKS = ("preview", "serve", "start", "prod", "production")
-WATCHES = re.compile(r"--watch|\bdev\b")
+DENO_TASKS = ("preview", "serve", "start", "prod", "production")
+DENO_WATCHES = re.compile(r"--watch|\bdev\b")
 DENO_MAINS = ("main.ts", "server.ts", "mod.ts", "index.ts", "src/main.ts", "main.js", "server.js")
 DENO_SERVES = re.compile(r"^export default\b", re.MULTILINE)
 DENO_ADDRESS = "DENO_SERVE_ADDRESS=tcp:127.0.0.1:$PORT"
@@ -147,16 +361,11 @@ def find_deno(folder: Path) -> FoundApp | None:
     if file is None:
         return None
     text = re.sub(r"^[ \t]*//.*$", "", read_text(folder / file) or "", flags=re.MULTILINE)
-    try:
-        data: Any = json.loads(text)
-    except (ValueError, RecursionError):
-        data = {}
-    tasks = table(data, "tasks")
-    served = [task for task in TASKS if task in tasks and not WATCHES.search(str(tasks[task]))]
-    task = next(iter(served), None)
+    tasks = table(json_table(text), "tasks")
     build = "deno task build" if "build" in tasks else None
-    if task:
-        return FoundApp(file, f"{DENO_ADDRESS} deno task {task}", build, heeds_port=True)
+    for task in DENO_TASKS:
+        if task in tasks and not DENO_WATCHES.search(str(tasks[task])):
+            return FoundApp(file, f"{DENO_ADDRESS} deno task {task}", build, heeds_port=True)
     main = first_of(folder, *DENO_MAINS)
     if main is None:
         return None

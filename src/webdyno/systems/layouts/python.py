@@ -1,14 +1,14 @@
-"""Python applications: their application object, and the server for its framework."""
+"""Python applications: Django's, and others by their application object and its framework."""
 
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from webdyno.systems.layouts.app import FoundApp
-from webdyno.systems.layouts.django import SEEDS, find_django
-from webdyno.systems.layouts.files import first_of, read_text, sources
+from webdyno.systems.foreign import read_text
+from webdyno.systems.layouts.app import FOR_MEASURING, FoundApp, first_of, sources
 from webdyno.systems.layouts.python_tools import Installing, installing, only
+from webdyno.systems.layouts.variables import NAMED
 
 FLASK_COMMAND = re.compile(
     r"""@app\.cli\.command\(\s*(?:["'](?P<given>[\w-]+)["'])?[^\n]*\n"""
@@ -60,23 +60,21 @@ WHY = {
 
 
 class _Object(NamedTuple):
-    """Where an application object is."""
-
     path: Path
     name: str
     kind: str
     is_factory: bool
 
 
-def find_in(folder: Path) -> FoundApp | None:
+def find_python(folder: Path) -> FoundApp | None:
     """Find the application object, and the server for its framework."""
     how = installing(folder)
     if how and "django" in how.needs and (django := find_django(folder, how)):
         return django
-    made = _best(list(_objects(folder, how)))
+    made = min(_objects(folder, how), key=_unlikeliness, default=None)
     if made and (how or made.path.parent == folder):
         alone = only(made.path.relative_to(folder).as_posix(), [made.kind])
-        return _served(folder, made, how or alone)
+        return _with_server(folder, made, how or alone)
     if how is None:
         return None
     if script := _script(folder):
@@ -86,7 +84,7 @@ def find_in(folder: Path) -> FoundApp | None:
     return FoundApp(how.by, build=how.build, doubts=(doubt,)) if lacks else None
 
 
-def _served(folder: Path, made: _Object, how: Installing) -> FoundApp:
+def _with_server(folder: Path, made: _Object, how: Installing) -> FoundApp:
     root, where = _module(folder, made.path)
     if made.kind == "sanic":
         listens = "--host=127.0.0.1 --port=$PORT --single-process"
@@ -107,13 +105,17 @@ def _served(folder: Path, made: _Object, how: Installing) -> FoundApp:
     why = WHY[is_wsgi].format(server=server.capitalize())
     place = where if root == "." else f"{root}/{where.replace('.', '/')}"
     own = f"{place}:{made.name}"
-    prepare, setup = _migration(folder, how, own), _seed(folder, own)
-    notes = (why, *how.notes)
+    prepare = None
+    if "flask-migrate" in how.needs and (folder / "migrations/env.py").is_file():
+        prepare = f".venv/bin/flask --app {own} db upgrade {QUIETLY}"
+    elif "alembic" in how.needs and (folder / "alembic.ini").is_file():
+        prepare = f".venv/bin/alembic upgrade head {QUIETLY}"
+    setup, notes = _seed(folder, own), (why, *how.notes)
     return FoundApp(how.by, start, how.build, prepare=prepare, setup=setup, notes=notes)
 
 
 def _module(folder: Path, file: Path) -> tuple[str, str]:
-    """Give the folder in which a module is looked up, and its dotted name there.
+    """Return the folder in which a module is looked up, and its dotted name there.
 
     That is the folder around its packages, one with a list of what it needs, or `src`.
     """
@@ -122,10 +124,8 @@ def _module(folder: Path, file: Path) -> tuple[str, str]:
         root = root.parent
     if root == file.parent:
         above = [parent for parent in (root, *root.parents) if parent.is_relative_to(folder)]
-        listing = (
-            parent for parent in above if first_of(parent, "pyproject.toml", "requirements.txt")
-        )
-        root = next(listing, folder)
+        lists = ("pyproject.toml", "requirements.txt")
+        root = next((parent for parent in above if first_of(parent, *lists)), folder)
     if root == folder and (folder / "src") in file.parents:
         root = folder / "src"
     name = ".".join(file.relative_to(root).with_suffix("").parts)
@@ -133,11 +133,10 @@ def _module(folder: Path, file: Path) -> tuple[str, str]:
 
 
 def _objects(folder: Path, how: Installing | None) -> Iterator[_Object]:
-    """Give every application object of the sources, and every function that makes one."""
+    """Return every application object of the sources, and every function that makes one."""
     needs = how.needs if how else frozenset()
-    framework = next(
-        (name for name in ("flask", "fastapi", "starlette", "quart") if name in needs), ""
-    )
+    frameworks = ("flask", "fastapi", "starlette", "quart")
+    framework = next((name for name in frameworks if name in needs), "")
     for path in sources(folder):
         text = read_text(path) or "" if path.suffix == ".py" else ""
         for match in MADE.finditer(text):
@@ -146,24 +145,13 @@ def _objects(folder: Path, how: Installing | None) -> Iterator[_Object]:
         for match in CALLED.finditer(text) if framework or kind else ():
             yield _Object(path, match["name"], kind[1] if kind else framework, is_factory=False)
         for match in FACTORY.finditer(text) if kind else ():
-            if not _wants(match["arguments"]):
+            first = match["arguments"].partition(",")[0].strip()
+            if not first or "=" in first or first.startswith("*"):  # it can be called without any
                 yield _Object(path, match["name"], kind[1] if kind else "", is_factory=True)
 
 
-def _wants(arguments: str) -> bool:
-    """Whether a function can't be called without arguments."""
-    given = (part.strip() for part in arguments.split(",")[:1])
-    return any(
-        argument and "=" not in argument and not argument.startswith("*") for argument in given
-    )
-
-
-def _best(objects: list[_Object]) -> _Object | None:
-    """Choose: objects before factories, those further up first, then by the module's usual name."""
-    return min(objects, key=_likeliness, default=None)
-
-
-def _likeliness(app: _Object) -> tuple[bool, int, int]:
+def _unlikeliness(app: _Object) -> tuple[bool, int, int]:
+    """Return a key for objects before factories, those further up, and usual names of modules."""
     usual = USUAL.index(app.path.stem) if app.path.stem in USUAL else len(USUAL)
     return app.is_factory, len(app.path.parts), usual
 
@@ -177,21 +165,12 @@ def _script(folder: Path) -> str | None:
 
 
 def in_venv(start: str, build: str | None) -> str:
-    """Give a start command with programs of `.venv` in their full place, if that is built."""
+    """Return a command that calls programs in `.venv`, if that is built."""
     return OF_VENV.sub(r"\1.venv/bin/\2", start) if build and ".venv" in build else start
 
 
-def _migration(folder: Path, how: Installing, target: str) -> str | None:
-    """Give what brings its tables up to date; `target` is the application, for Flask's command."""
-    if "flask-migrate" in how.needs and (folder / "migrations/env.py").is_file():
-        return f".venv/bin/flask --app {target} db upgrade {QUIETLY}"
-    if "alembic" in how.needs and (folder / "alembic.ini").is_file():
-        return f".venv/bin/alembic upgrade head {QUIETLY}"
-    return None
-
-
 def _seed(folder: Path, target: str) -> str | None:
-    """Give what fills them: a command of Flask's, or a program of a usual name."""
+    """Return what fills tables: a command of Flask's, or a program of a usual name."""
     commands = {
         command["given"] or command["function"].replace("_", "-")
         for path in sources(folder)
@@ -205,3 +184,156 @@ def _seed(folder: Path, target: str) -> str | None:
     programs |= {f"scripts/{name}.py": f"-m scripts.{name}" for name in SEEDS}
     by_file = next((words for name, words in programs.items() if (folder / name).is_file()), None)
     return f".venv/bin/python {by_file} {QUIETLY}" if by_file else None
+
+
+SETTINGS_MODULE = re.compile(r"""DJANGO_SETTINGS_MODULE["'],\s*["']([\w.]+)["']""")
+DJANGO_PATH = re.compile(
+    r"""^[ \t]*path\(\s*["']([\w./-]*)["']\s*,(?!\s*(?:include|admin))""", re.MULTILINE
+)
+PRODUCTION = ("production", "prod", "live", "deploy")
+THIS_HOST = re.compile(r"""["'](?:127\.0\.0\.1|\*)["']""")
+ALLOWED_HOSTS = re.compile(
+    r"^[ \t]*ALLOWED_HOSTS\s*\+?=(?P<said>[^\n]*(?:\n\s+[^\n]*)*)", re.MULTILINE
+)
+READ_VARIABLE = r"""(?:config|env\w*(?:\.\w+)?)\s*[(\[]\s*["'](\w+)["']"""
+"""A variable that settings read, by os.environ, django-environ or python-decouple."""
+WANTED_VARIABLE = re.compile(
+    r"""(?:environ\[|(?<![\w.])(?:config|env(?:\.\w+)?)\()\s*["'](?P<name>[A-Z]\w+)["']\s*[\])]"""
+)
+"""A variable without which they fail."""
+OF_SERVICES = {"DATABASE_URL", "REDIS_URL"}
+"""Variables of services behind it."""
+OF_SECRET = re.compile(r"SECRET|_KEY$|TOKEN|PASSWORD")
+DEBUG_VARIABLE = re.compile(rf"^[ \t]*DEBUG\s*=.*?{READ_VARIABLE}", re.MULTILINE)
+DEBUG_IS_ON = re.compile(r"^[ \t]*DEBUG\s*=\s*True\b", re.MULTILINE)
+ANY_NAME = re.compile(r"""["']\.?([\w-]+(?:\.[\w-]+)+)["']""")
+SEEDS = ("seed", "seed_db", "seed_data", "populate", "populate_db", "load_demo", "demo_data")
+MOST_PATHS = 12
+
+
+class _DjangoSettings(NamedTuple):
+    module: str
+    text: str
+    """Of the module, and of those that it takes everything from."""
+
+
+def find_django(folder: Path, how: Installing) -> FoundApp | None:
+    """Find the project of a manage.py, at the top or in a folder; None where there is none."""
+    manages = [folder / "manage.py", *sorted(folder.glob("*/manage.py"))]
+    manage = next((manage for manage in manages if manage.is_file()), None)
+    match = SETTINGS_MODULE.search(read_text(manage) or "") if manage else None
+    if manage is None or match is None:
+        return None
+    top = manage.parent
+    settings, notes = _django_settings(top, match[1])
+    module = _wsgi(top, settings)
+    has_server = "gunicorn" in how.needs
+    how = how.with_package("gunicorn")
+    inside = top.relative_to(folder).as_posix()
+    chdir = "" if inside == "." else f"--chdir {inside} "
+    environment = dict(_django_environment(settings.text))
+    if settings.module != match[1]:
+        environment["DJANGO_SETTINGS_MODULE"] = settings.module
+    program = f".venv/bin/python {manage.relative_to(folder).as_posix()}"
+    build = how.build
+    if "STATIC_ROOT" in settings.text:
+        build += f" && {program} collectstatic --noinput {QUIETLY}"
+    served = "Gunicorn serves it: `manage.py runserver` is for development"
+    return FoundApp(
+        how.by,
+        f".venv/bin/gunicorn {chdir}{module} --bind 127.0.0.1:$PORT",
+        build,
+        prepare=f"{program} migrate --noinput {QUIETLY}",
+        setup=f"{program} {seed} {QUIETLY}" if (seed := _django_command(top)) else None,
+        environment=environment,
+        headers=dict(_django_headers(settings.text)),
+        paths=_django_paths(top, settings.module) or ("/",),
+        notes=(served, *notes, *(() if has_server else how.notes)),
+        doubts=tuple(_django_doubts(settings, environment)),
+    )
+
+
+def _django_command(top: Path) -> str | None:
+    """Name the command of its own that fills a database."""
+    own = {path.stem for path in top.glob("*/management/commands/*.py")}
+    return next((name for name in SEEDS if name in own), None)
+
+
+def _django_settings(top: Path, usual: str) -> tuple[_DjangoSettings, list[str]]:
+    """Choose the settings for production, where there are some next to those of manage.py."""
+    above = usual.rpartition(".")[0]
+    names = [f"{usual}.{name}" for name in PRODUCTION]
+    names += [f"{above}.{name}" if above else name for name in PRODUCTION]
+    chosen = next((name for name in names if _module_text(top, name) is not None), usual)
+    notes = [f"{chosen} holds its settings, not {usual}"] if chosen != usual else []
+    return _DjangoSettings(chosen, _module_with_imports(top, chosen)), notes
+
+
+def _module_text(top: Path, module: str) -> str | None:
+    place = top.joinpath(*module.split("."))
+    text = read_text(place.with_suffix(".py"))
+    return read_text(place / "__init__.py") if text is None else text
+
+
+def _module_with_imports(top: Path, module: str) -> str:
+    """Return the text of a module, and of those in its package that it imports everything from."""
+    text = _module_text(top, module) or ""
+    package = module.rpartition(".")[0]
+    others = re.findall(r"^from \.(\w+) import \*", text, re.MULTILINE)
+    return "\n".join([text, *(_module_text(top, f"{package}.{other}") or "" for other in others)])
+
+
+def _wsgi(top: Path, settings: _DjangoSettings) -> str:
+    match = re.search(r"""WSGI_APPLICATION\s*=\s*["']([\w.]+)\.\w+["']""", settings.text)
+    if match:
+        return match[1]
+    places = sorted(top.glob("*/wsgi.py"))
+    package = places[0].parent.name if places else settings.module.partition(".")[0]
+    return f"{package}.wsgi"
+
+
+def _django_environment(text: str) -> Iterator[tuple[str, str]]:
+    """Return the variables that have it serve as in production, at this address."""
+    hosts = ALLOWED_HOSTS.search(text)
+    if (match := DEBUG_VARIABLE.search(text)) and not _answers_nobody(hosts):
+        yield match[1], "False"
+    if hosts and (match := re.search(READ_VARIABLE, hosts["said"])):
+        yield match[1], "127.0.0.1,localhost"
+    for match in WANTED_VARIABLE.finditer(text):
+        if OF_SECRET.search(match["name"]):
+            yield match["name"], FOR_MEASURING
+
+
+def _answers_nobody(hosts: re.Match[str] | None) -> bool:
+    """Whether no host is allowed; in development Django adds this machine by itself."""
+    return hosts is not None and bool(re.match(r"\s*\[\s*\]", hosts["said"]))
+
+
+def _django_headers(text: str) -> Iterator[tuple[str, str]]:
+    """Return the host that it answers to, where that isn't its address."""
+    hosts = ALLOWED_HOSTS.search(text)
+    listed = hosts["said"] if hosts else ""
+    is_open = THIS_HOST.search(listed) or re.search(READ_VARIABLE, listed)
+    if not is_open and (name := ANY_NAME.search(listed)):
+        yield "Host", name[1]
+
+
+def _django_paths(top: Path, module: str) -> tuple[str, ...]:
+    urls = sorted((top / module.partition(".")[0]).glob("**/urls.py"))[:1]
+    paths = DJANGO_PATH.findall(read_text(urls[0]) or "") if urls else []
+    return tuple(dict.fromkeys(f"/{path}" for path in paths))[:MOST_PATHS]
+
+
+def _django_doubts(settings: _DjangoSettings, environment: dict[str, str]) -> Iterator[str]:
+    if DEBUG_IS_ON.search(settings.text):
+        yield f"DEBUG is True in {settings.module}: it is slower than in production"
+    if _answers_nobody(ALLOWED_HOSTS.search(settings.text)) and not DEBUG_IS_ON.search(
+        settings.text
+    ):
+        yield "ALLOWED_HOSTS is empty: add 127.0.0.1 to it, or every response is 400"
+    wanted = {match["name"] for match in WANTED_VARIABLE.finditer(settings.text)}
+    required = wanted - environment.keys() - OF_SERVICES
+    lacking = {name for name in required if not NAMED.fullmatch(name)}
+    if lacking:
+        names = ", ".join(sorted(lacking))
+        yield f"its settings want {names}: add them as environment.NAME below [app]"

@@ -1,13 +1,13 @@
 """What a Python application needs, and the command that installs it into `.venv`."""
 
-import json
 import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from webdyno.systems.layouts.files import first_of, read_text, read_toml, table
+from webdyno.systems.foreign import as_list, as_table, json_table, read_text, read_toml, table
+from webdyno.systems.layouts.app import first_of
 
 VENV = "python3 -m venv .venv"
 PIP = ".venv/bin/python -m pip install --quiet"
@@ -62,7 +62,7 @@ class Installing(NamedTuple):
 
 
 def installing(folder: Path) -> Installing | None:
-    """Give how a Python application is installed; None where no file lists what it needs."""
+    """Return how a Python application is installed; None where no file lists what it needs."""
     needs = frozenset(_needs(folder))
     project = read_toml(folder / "pyproject.toml")
     if (lock := first_of(folder, *LOCKS)) is not None:
@@ -83,7 +83,6 @@ def installing(folder: Path) -> Installing | None:
 
 
 def only(name: str, packages: list[str]) -> Installing:
-    """Give how packages are installed that no file lists."""
     return Installing(name, f"{IN_VENV} {' '.join(packages)}", PIP, frozenset(packages))
 
 
@@ -100,7 +99,7 @@ def _by_tool(by: str, tool: str, locked: bool, needs: frozenset[str]) -> Install
 
 
 def _needs(folder: Path) -> Iterator[str]:
-    """Give the names of packages in all files that list some."""
+    """Return the names of packages in all files that list some."""
     for line in _requirements(folder):
         if WITH_SERVER.search(line):
             yield "uvicorn"
@@ -123,19 +122,10 @@ def _requirements(folder: Path) -> Iterator[str]:
                 seen += [other] if ".." not in included[1] and other not in seen else []
             yield line
     project = read_toml(folder / "pyproject.toml") or {}
-    declared = table(project, "project").get("dependencies", [])
-    yield from map(str, declared if isinstance(declared, list) else ())
+    yield from map(str, as_list(table(project, "project").get("dependencies")))
     poetry = table(project, "tool", "poetry", "dependencies")
     pipfile = table(read_toml(folder / "Pipfile") or {}, "packages")
     for name, version in (*poetry.items(), *pipfile.items()):
-        extras = version.get("extras") if isinstance(version, dict) else None
+        extras = as_table(version).get("extras")
         yield f"{name}{extras}" if extras else name
-    yield from _pipfile_lock(folder)
-
-
-def _pipfile_lock(folder: Path) -> Iterator[str]:
-    try:
-        data: Any = json.loads(read_text(folder / "Pipfile.lock") or "{}")
-    except (ValueError, RecursionError):
-        return
-    yield from table(data, "default")
+    yield from table(json_table(read_text(folder / "Pipfile.lock") or ""), "default")

@@ -6,17 +6,22 @@ That is a Procfile, a Dockerfile, Compose files, or a configuration of nginx.
 import json
 import re
 import shlex
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 from webdyno.core.errors import UserError
 from webdyno.systems.containers.compose_file import USUAL_FILES, askable, read_compose
-from webdyno.systems.layouts import java, node, php, ruby
-from webdyno.systems.layouts.app import FoundApp
-from webdyno.systems.layouts.compiled import find_go
-from webdyno.systems.layouts.files import first_of, read_text
-from webdyno.systems.layouts.node_start import for_production
+from webdyno.systems.foreign import read_text
+from webdyno.systems.layouts.app import FoundApp, first_of
+from webdyno.systems.layouts.compiled import find_go, find_jvm
+from webdyno.systems.layouts.node import find_node, for_production
+from webdyno.systems.layouts.php_and_ruby import (
+    RAILS_ENVIRONMENT,
+    find_php,
+    find_ruby,
+    is_rails,
+    rails_doubts,
+)
 from webdyno.systems.layouts.python import in_venv
 from webdyno.systems.layouts.python_tools import installing
 from webdyno.systems.layouts.variables import given_port
@@ -27,7 +32,7 @@ THRUSTER_OFFSET = 32_768
 """To a port that nobody has: webdyno's own are below that."""
 HEROKU_PHP = re.compile(r"(?:vendor/bin/)?heroku-(?:php|hhvm)-")
 HEEDS = re.compile(r"\bgunicorn\b(?!.*(?:-b|--bind)\b)|\bpuma\b|\brails s|\bnext start\b")
-"""Servers that listen on $PORT unless they are reported another one."""
+"""Servers that listen on $PORT unless another port is given."""
 
 
 def find_procfile(folder: Path) -> FoundApp | None:
@@ -36,35 +41,32 @@ def find_procfile(folder: Path) -> FoundApp | None:
     if "web" not in lines:
         return None
     start = given_port(lines["web"])
-    if HEROKU_PHP.match(start) and (php_app := php.find_in(folder)):
+    if HEROKU_PHP.match(start) and (php_app := find_php(folder)):
         return php_app
     if out := _program_of_go(folder, start):
         start = out + start[len(start.split()[0]) :]
-    heeds = bool(HEEDS.search(start))
     build = _procfile_build(folder, start)
-    app = FoundApp("Procfile", start, build, prepare=lines.get("release"), heeds_port=heeds)
-    app = replace(app, start=for_production(in_venv(start, app.build)))
-    if ruby.is_rails(folder):
-        doubts = tuple(ruby.rails_doubts(folder))
-        app = replace(app, environment=ruby.rails_environment(), doubts=doubts)
-    if app.prepare:
-        prepare = in_venv(app.prepare, app.build)
+    started = for_production(in_venv(start, build))
+    app = FoundApp("Procfile", started, build, heeds_port=bool(HEEDS.search(start)))
+    if is_rails(folder):
+        doubts = tuple(rails_doubts(folder))
+        app = replace(app, environment=RAILS_ENVIRONMENT, doubts=doubts)
+    if "release" in lines:
+        prepare = in_venv(lines["release"], build)
         app = replace(app, prepare=prepare, notes=("`release` of Procfile runs before it starts",))
     others = [name for name in lines if name not in {"web", "release"}]
     if others:
         unstarted = f"of Procfile only web is started, without {', '.join(others)}"
         app = replace(app, notes=(*app.notes, unstarted))
-    return _behind_thruster(app) if THRUSTER.search(start) else app
-
-
-def _behind_thruster(app: FoundApp) -> FoundApp:
-    start = f"HTTP_PORT=$PORT TARGET_PORT=$((PORT + {THRUSTER_OFFSET})) {app.start}"
-    note = "Thruster listens on HTTP_PORT, and its server on TARGET_PORT behind it"
-    return replace(app, start=start, notes=(*app.notes, note))
+    if THRUSTER.search(start):
+        start = f"HTTP_PORT=$PORT TARGET_PORT=$((PORT + {THRUSTER_OFFSET})) {app.start}"
+        note = "Thruster listens on HTTP_PORT, and its server on TARGET_PORT behind it"
+        app = replace(app, start=start, notes=(*app.notes, note))
+    return app
 
 
 def _program_of_go(folder: Path, start: str) -> str | None:
-    """Give where a program of Go's is to be built: Heroku finds a bare name in `bin`."""
+    """Return where a program of Go's is to be built: Heroku finds a bare name in `bin`."""
     program = start.split()[0]
     if not (folder / "go.mod").is_file() or (folder / program).is_file():
         return None
@@ -72,14 +74,14 @@ def _program_of_go(folder: Path, start: str) -> str | None:
 
 
 def _procfile_build(folder: Path, start: str) -> str | None:
-    """Give how it is built: by the files of the first language that has something to build."""
+    """Return how it is built: by the files of the first language that has something to build."""
     if how := installing(folder):
         return how.build
     if (out := _program_of_go(folder, start)) is not None:
         go_app = find_go(folder)
         package = ((go_app and go_app.build) or "").rpartition(" ")[2]
         return f"go build -o {out} {package or '.'}"
-    found_by = (find(folder) for find in (ruby.find_in, java.find_in, php.find_in, node.find_in))
+    found_by = (find(folder) for find in (find_ruby, find_jvm, find_php, find_node))
     return next((app.build for app in found_by if app and app.build), None)
 
 
@@ -96,22 +98,19 @@ def find_dockerfile(folder: Path) -> FoundApp | None:
         return None
     command = given_port(image_command(read_text(folder / name) or "") or "")
     alone = f"without a container, where all that it needs is here: --start {shlex.quote(command)}"
-    notes = (alone,) if command else ()
-    return FoundApp(name, image=".", notes=notes, doubts=tuple(_doubts(folder, name)))
-
-
-def _doubts(folder: Path, name: str) -> Iterator[str]:
-    """Say that Compose files aren't read where an image alone is taken."""
+    app = FoundApp(name, image=".", notes=(alone,) if command else ())
     files = sorted(path.name for path in folder.iterdir() if COMPOSE_NAME.fullmatch(path.name))
-    if files:
-        yield (
-            f"taken is the image of {name} alone; services and variables of {', '.join(files)} "
-            f'aren\'t read: image = "{files[0]}#SERVICE" takes them (between several files a comma)'
-        )
+    if not files:
+        return app
+    doubt = (
+        f"taken is the image of {name} alone; services and variables of {', '.join(files)} "
+        f'aren\'t read: image = "{files[0]}#SERVICE" takes them (between several files a comma)'
+    )
+    return replace(app, doubts=(doubt,))
 
 
 def image_command(text: str) -> str | None:
-    """Give what the image of a Dockerfile starts: ENTRYPOINT with CMD behind it, of its last stage.
+    """Return what an image starts: ENTRYPOINT and CMD of the last stage of its Dockerfile.
 
     An ENTRYPOINT that is a line of shell takes no CMD.
     """
@@ -129,7 +128,7 @@ def image_command(text: str) -> str | None:
 
 
 def _command_words(command: str) -> str | list[str]:
-    """Give the words of an exec form, or a line of shell as it is."""
+    """Return the words of an exec form, or a line of shell as it is."""
     try:
         words = json.loads(command)
     except ValueError:
@@ -158,7 +157,6 @@ def find_compose(folder: Path) -> FoundApp | None:
 PYTHON_QUEUE = 4
 """Connections that Python's own server takes at once without fail: it lets five wait."""
 PAGE_FOLDERS = (".", "public", "html", "www", "site", "_site", "dist")
-OTHER_ROOT = "root is {root}, in the place of what nginx.conf names"
 MOST_PATHS = 6
 
 
@@ -167,7 +165,7 @@ def find_nginx(folder: Path) -> FoundApp | None:
     if not (folder / "nginx.conf").is_file():
         return None
     root = _folder_of_pages(folder)
-    notes = (OTHER_ROOT.format(root=root),) if root else ()
+    notes = (f"root is {root}, in the place of what nginx.conf names",) if root else ()
     return FoundApp("nginx.conf", conf="nginx.conf", root=root, notes=notes)
 
 

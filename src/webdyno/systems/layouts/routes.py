@@ -1,8 +1,9 @@
-"""What can be asked of an application: routes of its sources, of an OpenAPI document, and links."""
+"""What can be asked of an application: routes of its sources and of OpenAPI, links, and logins."""
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,8 +13,8 @@ import yaml
 
 from webdyno.core.text import split_url
 from webdyno.systems.containers.compose_file import plain_values
-from webdyno.systems.layouts.app import FoundApp
-from webdyno.systems.layouts.files import first_of, read_text, sources, table
+from webdyno.systems.foreign import Table, as_list, as_table, is_table, read_text, table
+from webdyno.systems.layouts.app import FoundApp, Login, first_of, sources
 
 IN_SOURCES = re.compile(
     r"""(?:\.(?:get|route|map_?get)\(|HandleFunc\(|\.Handle\(|\b(?:get|post|put|patch|delete)\(?"""
@@ -77,7 +78,7 @@ class Route(NamedTuple):
 
 
 def routes_of_sources(folder: Path) -> list[Route]:
-    """Give the routes that sources name, in their order."""
+    """Return the routes that sources name, in their order."""
     routes: dict[tuple[str, str], Route] = {}
     for file in sources(folder):
         for match in IN_SOURCES.finditer(read_text(file) or ""):
@@ -90,14 +91,10 @@ def routes_of_sources(folder: Path) -> list[Route]:
 
 
 def prefixes_of_sources(folder: Path) -> list[str]:
-    """Give what groups of routes stand below, as sources name it; of few also one in another."""
-    prefixes = list(
-        dict.fromkeys(
-            group["path"]
-            for file in sources(folder)
-            for group in PREFIX.finditer(read_text(file) or "")
-        )
-    )[:MOST_PREFIXES]
+    """Return the paths below which sources have groups of routes; of few also one in another."""
+    texts = (read_text(file) or "" for file in sources(folder))
+    paths = dict.fromkeys(group["path"] for text in texts for group in PREFIX.finditer(text))
+    prefixes = list(paths)[:MOST_PREFIXES]
     return prefixes + [outer + inner for outer in prefixes for inner in prefixes if outer != inner]
 
 
@@ -125,7 +122,7 @@ def _route(method: str, path: str, examples: Mapping[str, object]) -> Route:
 
 
 def known_routes(app: FoundApp, folder: Path) -> tuple[str, list[Route]]:
-    """Give the routes that files name, and what they are by; of an OpenAPI document first."""
+    """Return the routes that files name, and what they are by; of an OpenAPI document first."""
     name = first_of(folder, *(f"{where}{file}" for where in FOLDERS for file in FILES))
     if name and (routes := routes_of_openapi(read_text(folder / name) or "")):
         return name, routes
@@ -135,49 +132,42 @@ def known_routes(app: FoundApp, folder: Path) -> tuple[str, list[Route]]:
 
 
 def untried_paths(app: FoundApp, folder: Path) -> list[str]:
-    """Give some paths that may well be there, where nobody can ask for them."""
+    """Return some paths that may well be there, where nobody can ask for them."""
     _, routes = known_routes(app, folder)
-    return [route.filled for route in routes if route.filled and not route.lacks][
-        :MOST_UNTRIED
-    ] or ["/"]
+    paths = [route.filled for route in routes if route.filled and not route.lacks]
+    return paths[:MOST_UNTRIED] or ["/"]
 
 
 def routes_of_openapi(text: str) -> list[Route]:
-    """Give the routes of an OpenAPI document, JSON or YAML; none where it isn't one."""
+    """Return the routes of an OpenAPI document, JSON or YAML; none where it isn't one."""
     try:
         data: Any = json.loads(text) if text.lstrip().startswith("{") else plain_values(text)
     except (ValueError, RecursionError, yaml.YAMLError):
         return []
-    if not isinstance(data, dict) or not ({"openapi", "swagger"} & data.keys()):
+    if not is_table(data) or not ({"openapi", "swagger"} & data.keys()):
         return []
-    base = _base_of(data)
+    base = data.get("basePath")
+    if not isinstance(base, str):
+        server = next(iter(as_list(data.get("servers"))), None)
+        base = split_url(str(as_table(server).get("url", ""))).path
     routes = []
     for path, item in table(data, "paths").items():
-        for method, operation in table(table(data, "paths"), path).items():
-            if method in {"get", "post", "put", "patch", "delete"} and isinstance(operation, dict):
-                routes.append(_operation(data, base + str(path), method.upper(), operation, item))
+        for method, operation in as_table(item).items():
+            if method in {"get", "post", "put", "patch", "delete"} and is_table(operation):
+                parameters = as_list(item.get("parameters")) + as_list(operation.get("parameters"))
+                whole = operation | {"parameters": parameters}
+                routes.append(_operation(data, f"{base.rstrip('/')}{path}", method.upper(), whole))
     return routes[:MOST_ROUTES]
 
 
-def _base_of(data: Mapping[str, Any]) -> str:
-    if isinstance(base := data.get("basePath"), str):
-        return base.rstrip("/")
-    servers = data.get("servers")
-    first = servers[0] if isinstance(servers, list) and servers else None
-    return split_url(str(table(first).get("url", ""))).path.rstrip("/")
-
-
-def _operation(
-    data: Mapping[str, Any], path: str, method: str, operation: Mapping[str, Any], item: object
-) -> Route:
-    security = operation.get("security", data.get("security"))
-    is_closed = isinstance(security, list) and bool(security) and {} not in security
+def _operation(data: Table, path: str, method: str, operation: Table) -> Route:
+    security = as_list(operation.get("security", data.get("security")))
+    is_closed = bool(security) and {} not in security
     examples: dict[str, object] = {}
     query: dict[str, object] = {}
     lacking = []
-    both = [item.get("parameters") if isinstance(item, dict) else None, operation.get("parameters")]
-    for node in (listed for some in both if isinstance(some, list) for listed in some):
-        parameter = _resolved(data, node)
+    for node in operation["parameters"]:
+        parameter = _dereferenced(data, node)
         name, example = str(parameter.get("name")), _example(data, parameter)
         if parameter.get("in") == "path" and example is not None:
             examples[name] = example
@@ -191,32 +181,26 @@ def _operation(
         return route
     if lacking:
         return route._replace(filled=None, lacks=WITHOUT_VALUE.format(names=", ".join(lacking)))
-    query_text = "&".join(
-        f"{quote(key)}={quote(str(value), safe='')}" for key, value in query.items()
-    )
-    return route._replace(filled=f"{route.filled}?{query_text}")
+    pairs = (f"{quote(key)}={quote(str(value), safe='')}" for key, value in query.items())
+    return route._replace(filled=f"{route.filled}?{'&'.join(pairs)}")
 
 
-def _resolved(data: Mapping[str, Any], node: object) -> dict[str, Any]:
+def _dereferenced(data: Table, node: object) -> Table:
     """Follow one reference, such as `#/components/parameters/id`."""
-    resolved = node if isinstance(node, dict) else {}
-    if isinstance(ref := resolved.get("$ref"), str) and ref.startswith("#/"):
+    target = as_table(node)
+    if isinstance(ref := target.get("$ref"), str) and ref.startswith("#/"):
         return table(data, *ref[2:].split("/"))
-    return resolved
+    return target
 
 
-def _example(data: Mapping[str, Any], parameter: Mapping[str, Any]) -> object:
-    """Give a value for a parameter: its example, its default, the first that it may be, or 1."""
-    schema = _resolved(data, parameter.get("schema")) or parameter
-    several = [*table(parameter, "examples").values()]
-    for source in (parameter, *several, schema):
+def _example(data: Table, parameter: Table) -> object:
+    """Return a value for a parameter: its example, its default, the first that it may be, or 1."""
+    schema = _dereferenced(data, parameter.get("schema")) or parameter
+    for source in (parameter, *table(parameter, "examples").values(), schema):
         for key in ("example", "value", "default"):
-            if isinstance(source, dict) and isinstance(source.get(key), str | int | float):
-                example: object = source[key]
+            if isinstance(example := as_table(source).get(key), str | int | float):
                 return example
-    of_schema = schema.get("examples")
-    choices = schema.get("enum") or (of_schema if isinstance(of_schema, list) else None)
-    if isinstance(choices, list) and choices:
+    if choices := as_list(schema.get("enum") or schema.get("examples")):
         return choices[0]
     if schema.get("type") == "integer":
         least = schema.get("minimum", 1)
@@ -225,7 +209,7 @@ def _example(data: Mapping[str, Any], parameter: Mapping[str, Any]) -> object:
 
 
 def links_of(page: bytes, path: str) -> list[str]:
-    """Give the paths of the same server that a page links to, without what may change something."""
+    """Return the paths on its server that a page links to, unless they may change something."""
     parser = _Links()
     parser.feed(page.decode("utf-8", "replace"))
     links: dict[str, None] = {}
@@ -246,8 +230,147 @@ class _Links(HTMLParser):
         self.targets: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Keep where a link leads, unless it is one to download or to post by script."""
+        """Keep where a link leads, unless it downloads, or posts by script."""
         given = dict(attrs)
         scripted = {"download", "data-method", "data-turbo-method", "hx-post"} & given.keys()
         if tag == "a" and (target := given.get("href")) and not scripted:
             self.targets.append(target)
+
+
+NAME, PASSWORD = "LOGIN_NAME", "LOGIN_PASSWORD"
+"""Variables of the environment that hold a user's name and password."""
+LOGINS = re.compile(
+    r"(?:^|[/_.-])(?:(?:users?|account|do)?_?log[-_]?(?:in|on)|sign[-_]?in|auth|sessions?|accounts?)"
+    r"(?:[/_.-]|$)",
+    re.IGNORECASE,
+)
+ROUTES = (
+    re.compile(r"log[-_]?in|sign[-_]?in", re.IGNORECASE),
+    re.compile(r"(?:tokens?|sessions?|auth|authenticate)/?$", re.IGNORECASE),
+)
+"""In paths that are posted to: where users log in, the likeliest first."""
+LONGEST_CONSTANT = 15
+"""Letters of a hidden field; a longer one is a token."""
+OF_RUBY = re.compile(r"\b(?:puma|ruby|rails|rackup|thin|unicorn|thrust|falcon)\b")
+"""Its frameworks redirect with 303 after a POST, others with 302."""
+READS = 1_500
+"""Letters behind a route in which its function may be."""
+NEAR = 100
+OF_NAME = re.compile(r"\b(e-?mail|user_?name|userName)\b"), re.compile(r"\b(login|user|name)\b")
+OF_PASSWORD = re.compile(r"\b(password|passwd|pass)\b")
+OAUTH_FORM = re.compile(r"\bOAuth2PasswordRequestForm\b")
+"""FastAPI's form of RFC 6749, section 4.3.2, with names of its own for both."""
+OF_TOKEN = re.compile(r"""\b((?:access|id|auth)_?[tT]oken|jwt|token)\b["']?\s*(?:[:},\]]|=>)""")
+
+
+def is_login(path: str) -> bool:
+    """Whether a page of this path is likely to be for those who haven't logged in."""
+    return LOGINS.search(path) is not None
+
+
+def login_by_form(page: bytes, path: str, app: FoundApp) -> Login | None:
+    """Find the form with one password; None where a page has none."""
+    parser = _Forms()
+    parser.feed(page.decode("utf-8", "replace"))
+    form = next((form for form in parser.forms if form.kinds.count("password") == 1), None)
+    if form is None or "post" not in form.method.lower():
+        return None
+    path = path.partition("?")[0]
+    action = split_url(form.action, f"http://here{path}")
+    target = (action.path or "/") + (f"?{action.query}" if action.query else "")
+    captured: dict[str, Mapping[str, str]] = {}
+    sent: dict[str, str] = {}
+    for kind, name, value in form.fields:
+        if kind == "hidden" and len(value) > LONGEST_CONSTANT:
+            placeholder = re.sub(r"\W+", "_", name).strip("_") or "token"
+            of_name = name if re.fullmatch(r"[\w-]+", name) else f'"{name}"'
+            captured[placeholder] = {"css": f"input[name={of_name}]"}
+            sent[name] = f"{{{{{placeholder}}}}}"
+        elif kind == "password":
+            sent[name] = f"${{env:{PASSWORD}}}"
+        elif kind in {"hidden", "submit"}:
+            sent[name] = value
+        elif kind in {"text", "email", "tel"}:
+            sent[name] = f"${{env:{NAME}}}"
+    posts: dict[str, Any] = {"path": target, "method": "POST", "form": sent}
+    posts["status"] = 303 if OF_RUBY.search(app.start or "") else 302
+    first = [{"path": path, "capture": captured}] if captured else []
+    return Login(f"the form of {path}", path, (*first, posts))
+
+
+def login_by_json(routes: Sequence[Route], folder: Path, prefix: str = "") -> Login | None:
+    """Guess from sources how a token is given for name and password; None where no path is.
+
+    `prefix`: what other paths of the sources are found below.
+    """
+    posted = [route.path for route in routes if route.method == "POST" and route.path.isprintable()]
+    path = next((path for likely in ROUTES for path in posted if likely.search(path)), None)
+    if path is None or not re.fullmatch(r"/[\w./-]*", path):
+        return None
+    text = _behind(path, folder)
+    password = OF_PASSWORD.search(text)
+    begin = max(0, password.start() - NEAR) if password else 0
+    near = text[begin : password.end() + NEAR] if password else text
+    name = next(filter(None, (likely.search(near) for likely in OF_NAME)), None)
+    token = OF_TOKEN.search(text)
+    is_form = OAUTH_FORM.search(text) is not None
+    sent = {
+        name[1] if name and not is_form else "username": f"${{env:{NAME}}}",
+        password[1] if password and not is_form else "password": f"${{env:{PASSWORD}}}",
+    }
+    path = path if path.startswith(f"{prefix}/") else prefix + path
+    captured = {"token": {"json": f"$.{token[1] if token else 'token'}"}}
+    body = "form" if is_form else "json"
+    step = {"path": path, "method": "POST", body: sent, "capture": captured}
+    headers, doubt = {"Authorization": "Bearer {{token}}"}, f"{', '.join(sent)} and token"
+    return Login(f"POST {path} of its sources", path, (step,), headers, doubt)
+
+
+def _behind(path: str, folder: Path) -> str:
+    """Return what sources say behind a route that is posted to."""
+    route = re.compile(rf"post\W.{{0,40}}?[\"'`]{re.escape(path)}[\"'`]", re.IGNORECASE)
+    for file in sources(folder):
+        text = read_text(file) or ""
+        if match := route.search(text):
+            return text[match.end() : match.end() + READS]
+    return ""
+
+
+class _Field(NamedTuple):
+    kind: str
+    name: str
+    value: str
+
+
+@dataclass
+class _Form:
+    action: str
+    method: str
+    fields: list[_Field] = field(default_factory=list)
+
+    @property
+    def kinds(self) -> list[str]:
+        return [kind for kind, *_ in self.fields]
+
+
+class _Forms(HTMLParser):
+    """Collects the forms of a page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.forms: list[_Form] = []
+        self.is_inside = False
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Begin a form, or keep a field of the one that is open."""
+        given = {name: value or "" for name, value in attrs}
+        if tag == "form":
+            self.forms.append(_Form(given.get("action", ""), given.get("method", "")))
+            self.is_inside = True
+        elif tag in {"input", "button"} and self.is_inside and given.get("name"):
+            kind = given.get("type", "text" if tag == "input" else "submit").lower()
+            self.forms[-1].fields.append(_Field(kind, given["name"], given.get("value", "")))
+
+    def handle_endtag(self, tag: str) -> None:
+        """End a form."""
+        self.is_inside = self.is_inside and tag != "form"

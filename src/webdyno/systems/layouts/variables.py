@@ -1,11 +1,12 @@
-"""What a program gets by variables: its port, by $PORT or another one, and secrets of its own."""
+"""What a program gets by variables: its port, secrets of its own, and services of the catalog."""
 
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from webdyno.systems.layouts.app import FOR_MEASURING, FoundApp
-from webdyno.systems.layouts.files import read_text, sources
+from webdyno.systems.foreign import read_text
+from webdyno.systems.layouts.app import FOR_MEASURING, FoundApp, first_of, sources
 
 CONFIGURES = {".properties", ".yml", ".yaml", ".conf", ".toml", ".exs", ".json"}
 CONFIGURATION = re.compile(r"application|appsettings|Rocket|runtime|config\b")
@@ -39,50 +40,42 @@ BOTH_UP = "both variants are up at the same time, and need a port each"
 
 
 def given_port(line: str) -> str:
-    """Give a command line with $PORT in the place of a fixed port, by the usual flags."""
+    """Return a command line with $PORT in the place of a fixed port, by the usual flags."""
     return PORT_FLAG.sub(r"\g<flag>$PORT", line)
 
 
 def with_port(app: FoundApp, folder: Path) -> FoundApp:
-    """Give a program its port by the variable that its sources read, where that isn't PORT."""
+    """Pass a program its port by the variable that its sources read, where that isn't PORT."""
     if not app.start or app.heeds_port or "$PORT" in app.start or _mentions_port(folder):
         return app
-    if (name := _variable(folder)) is None:
-        return replace(app, doubts=(*app.doubts, _unheard(folder)))
+    if (name := _port_variable(folder)) is None:
+        doubt = "nothing here mentions PORT, the variable with the port that it has to listen on"
+        if fixed := fixed_address(folder):
+            doubt += f"; it binds {fixed}: {BOTH_UP}"
+        return replace(app, doubts=(*app.doubts, doubt))
     value = "$PORT" if OF_PORT.fullmatch(name) else "127.0.0.1:$PORT"
-    return replace(app, start=f"{name}={value} {app.start}", notes=(*app.notes, _by(name)))
-
-
-def _by(name: str) -> str:
-    return f"its sources read the port from {name}"
+    note = f"its sources read the port from {name}"
+    return replace(app, start=f"{name}={value} {app.start}", notes=(*app.notes, note))
 
 
 def _mentions_port(folder: Path) -> bool:
-    configurations = (
-        source for source in sources(folder, CONFIGURES) if CONFIGURATION.match(source.name)
-    )
-    texts = (read_text(source) or "" for source in (*sources(folder), *configurations))
+    configured = [path for path in sources(folder, CONFIGURES) if CONFIGURATION.match(path.name)]
+    texts = (read_text(path) or "" for path in (*sources(folder), *configured))
     return any(map(USES_PORT.search, texts))
 
 
-def _variable(folder: Path) -> str | None:
-    """Name the variable that says where it listens, if there is one that can be that alone."""
-    names = {
-        match["name"]
-        for path in sources(folder)
-        for match in VARIABLE.finditer(read_text(path) or "")
-    }
-    own = sorted(name for name in names if not OF_OTHERS.search(name))
+def _variables_read(folder: Path) -> set[str]:
+    texts = (read_text(path) or "" for path in sources(folder))
+    return {match["name"] for text in texts for match in VARIABLE.finditer(text)}
+
+
+def _port_variable(folder: Path) -> str | None:
+    """Return the variable that says where it listens, if one alone can."""
+    own = sorted(name for name in _variables_read(folder) if not OF_OTHERS.search(name))
     for kind in (OF_PORT, OF_ADDRESS):
         if len(fitting := [name for name in own if kind.fullmatch(name)]) == 1:
             return fitting[0]
     return None
-
-
-def _unheard(folder: Path) -> str:
-    unheard = "nothing here mentions PORT, the variable with the port that it has to listen on"
-    fixed = fixed_address(folder)
-    return f"{unheard}; it binds {fixed}: {BOTH_UP}" if fixed else unheard
 
 
 def fixed_address(folder: Path) -> str | None:
@@ -103,12 +96,11 @@ SIGNS = re.compile(
 
 
 def with_values_for_secrets(app: FoundApp, folder: Path) -> FoundApp:
-    """Give a program the secrets that its sources read."""
+    """Pass a program the secrets that its sources read."""
     if not app.start:
         return app
-    texts = (read_text(source) or "" for source in sources(folder))
-    read = {match["name"] for text in texts for match in VARIABLE.finditer(text)}
-    given = sorted(name for name in read - app.environment.keys() if SIGNS.fullmatch(name))
+    lacking = _variables_read(folder) - app.environment.keys()
+    given = sorted(name for name in lacking if SIGNS.fullmatch(name))
     if not given:
         return app
     note = f"its sources read {', '.join(given)}: a value for measuring is given"
@@ -117,3 +109,167 @@ def with_values_for_secrets(app: FoundApp, folder: Path) -> FoundApp:
         environment={**app.environment, **dict.fromkeys(given, FOR_MEASURING)},
         notes=(*app.notes, note),
     )
+
+
+MANIFESTS = (
+    *("requirements.txt", "requirements/base.txt", "requirements/production.txt", "pyproject.toml"),
+    *("Pipfile", "package.json", "prisma/schema.prisma", "go.mod", "Cargo.toml", "Gemfile"),
+    *("mix.exs", "deno.json"),
+)
+DRIVERS = {
+    "postgresql": re.compile(
+        r"psycopg|asyncpg|['\"](?:pg|postgres)['\"]|lib/pq|jackc/pgx|tokio-postgres|:postgrex"
+        r"|sqlx[^\n]*postgres|diesel[^\n]*postgres|\"postgresql\""
+    ),
+    "mariadb": re.compile(
+        r"mysqlclient|pymysql|aiomysql|['\"](?:mysql2?|trilogy)['\"]|go-sql-driver"
+    ),
+    "redis": re.compile(r"(?<![\w-])(?:io)?redis(?![\w-])|go-redis"),
+}
+"""By service: what a list of packages names for it."""
+CONNECTS = {
+    "postgresql": re.compile(r"\bpgsql:|\bpg_p?connect\("),
+    "mariadb": re.compile(r"\bmysql:|\bmysqli\b"),
+}
+"""By service: what sources say that need no package for it, as those of PHP."""
+OF_ANY = r"DATABASE_URL\b|DB_HOST\b|env\.db\(|dj_database_url\.config\("
+READ = {
+    "postgresql": re.compile(rf"\b(?:PGHOST|{OF_ANY})"),
+    "mariadb": re.compile(rf"\b(?:MYSQL_HOST|{OF_ANY})"),
+    "redis": re.compile(r"\bREDIS_URL\b"),
+}
+"""By service: how an application finds it."""
+CONFIGURATIONS = ("config/runtime.exs", "prisma/schema.prisma", "config/cable.yml")
+SQLITE = re.compile(r"sqlite", re.IGNORECASE)
+"""Of an application that has its database in a file, unless it is said of another one."""
+BY_URL = re.compile(r"\bDATABASE_URL\b|env\.db\(|dj_database_url\.config\(")
+DIALECTS = {
+    "postgresql": {
+        "asyncpg": "postgresql+asyncpg",
+        "psycopg2": "postgresql+psycopg2",
+        r"psycopg(?!2)": "postgresql+psycopg",
+    },
+    "mariadb": {
+        "aiomysql": "mysql+aiomysql",
+        "mysqlclient": "mysql+mysqldb",
+        "pymysql": "mysql+pymysql",
+    },
+}
+"""By service and driver: what SQLAlchemy wants in the URL. It takes psycopg2 without up to 2.0, and
+psycopg from 2.1 on."""
+WITH_DIALECT = re.compile(r"sqlalchemy|sqlmodel", re.IGNORECASE)
+NAMED = re.compile(
+    r"\b(?:POSTGRES(?:QL)?|PG|SQL|DATABASE|MYSQL|MARIADB|RDS|DB)_"
+    r"(?P<part>HOST(?:NAME)?|PORT|USER(?:NAME)?|PASS(?:WORD)?|DB|NAME|DATABASE)\b"
+)
+"""Variables of an application's own for the parts of a database's address."""
+PARTS = {
+    **dict.fromkeys(("HOST", "HOSTNAME"), "$DB_HOST"),
+    "PORT": "$DB_PORT",
+    **dict.fromkeys(("USER", "USERNAME"), "$DB_USER"),
+    **dict.fromkeys(("PASS", "PASSWORD"), "$DB_PASSWORD"),
+    **dict.fromkeys(("DB", "NAME", "DATABASE"), "$DB_NAME"),
+}
+OF_MARIADB = {f"$MYSQL_{part}" for part in ("HOST", "PORT", "USER", "PASSWORD", "DATABASE")}
+ROLES = {"postgresql": "db", "mariadb": "db", "redis": "cache"}
+ELSEWHERE = (
+    "it needs {service}, and reads no DATABASE_URL: give its address by environment.NAME below "
+    "[app] (docs/how-to/databases.md)"
+)
+IN_A_FILE = (
+    'its database is a file unless DATABASE_URL is set: services.db = "{service}" below [app] puts '
+    "a server behind it"
+)
+NOT_IN_A_FILE = "DATABASE_URL is set, so its database is {service} and no file"
+SQL_FOLDERS = ("", "db/", "database/", "sql/", "migrations/", "data/")
+SQL_TABLES = ("schema.sql", "init.sql", "database.sql", "dump.sql", "tables.sql", "create.sql")
+SQL_ROWS = ("seed.sql", "seeds.sql", "data.sql", "fixtures.sql", "sample.sql")
+SQL_CLIENTS = {
+    "postgresql": "psql -qX -v ON_ERROR_STOP=1 -f {file} >/dev/null",
+    "mariadb": "mariadb --user=$MYSQL_USER $MYSQL_DATABASE <{file}",
+}
+"""By service; they find the server by its variables."""
+
+
+def with_services(app: FoundApp, folder: Path) -> FoundApp:
+    """Put services behind an application that needs them; migrations and seeds fill them once."""
+    text = "\n".join(_texts(folder)) if app.start else ""
+    packages = "".join(read_text(folder / name) or "" for name in MANIFESTS) or text
+    needed = [service for service in DRIVERS if _needs(service, packages, text)] if text else []
+    databases = {ROLES[name]: name for name in reversed(needed) if READ[name].search(text)}
+    if SQLITE.search(text):
+        if "db" not in databases or not BY_URL.search(text):
+            notes = (IN_A_FILE.format(service=databases["db"]),) if "db" in databases else ()
+            return replace(app, setup=None, notes=(*app.notes, *notes))
+        app = replace(app, notes=(*app.notes, NOT_IN_A_FILE.format(service=databases["db"])))
+    own = _own_variables(text)
+    relational = [name for name in needed if ROLES[name] == "db"]
+    if "db" not in databases and own and relational:
+        databases["db"] = relational[0]
+    if "db" not in databases:
+        doubts = [ELSEWHERE.format(service=name) for name in relational[:1]]
+        return replace(app, services=databases, setup=None, doubts=(*app.doubts, *doubts))
+    setup = " && ".join(filter(None, (app.prepare, app.setup))) or _by_sql(folder, databases["db"])
+    services = dict(sorted(databases.items(), reverse=True))
+    app = replace(app, services=services, setup=setup, prepare=None)
+    return _with_exports(app, own | _url_with_driver(services["db"], packages))
+
+
+def _needs(service: str, packages: str, sources_text: str) -> bool:
+    connects = CONNECTS.get(service)
+    by_source = connects is not None and connects.search(sources_text) is not None
+    return by_source or DRIVERS[service].search(packages) is not None
+
+
+def _own_variables(text: str) -> dict[str, str]:
+    """Return an application's own variables for a database, each with the value it gets.
+
+    Without one for the host there are none: the others may be of something else.
+    """
+    variables = {match[0]: PARTS[match["part"]] for match in NAMED.finditer(text)}
+    if PARTS["HOST"] not in variables.values():
+        return {}
+    known = {*PARTS.values(), *OF_MARIADB}
+    return {name: value for name, value in sorted(variables.items()) if f"${name}" not in known}
+
+
+def _with_exports(app: FoundApp, variables: Mapping[str, str]) -> FoundApp:
+    """Pass variables to a program, and to what fills its database."""
+    if not variables or not app.start:
+        return app
+    pairs = " ".join(f"{name}={value}" for name, value in variables.items())
+    exported = f"export {pairs} && "
+    is_plain = not re.search(r"[&|;]", app.start)
+    start = f"{pairs} {app.start}" if is_plain else exported + app.start
+    return replace(app, start=start, setup=app.setup and exported + app.setup)
+
+
+def _url_with_driver(service: str, packages: str) -> dict[str, str]:
+    """Return the URL with the driver that SQLAlchemy is to take, where it can be one only."""
+    dialects = DIALECTS.get(service, {}) if WITH_DIALECT.search(packages) else {}
+    fitting = [
+        dialect
+        for driver, dialect in dialects.items()
+        if re.search(driver, packages, re.IGNORECASE)
+    ]
+    return {"DATABASE_URL": f"{fitting[0]}:${{DATABASE_URL#*:}}"} if len(fitting) == 1 else {}
+
+
+def _texts(folder: Path) -> Iterator[str]:
+    for path in (*sources(folder), *(folder / name for name in CONFIGURATIONS)):
+        yield read_text(path) or ""
+    if of_rails := read_text(folder / "config/database.yml"):
+        yield of_rails.partition("\nproduction:")[2]
+        yield "DATABASE_URL"  # which Rails reads by itself
+
+
+def _by_sql(folder: Path, service: str) -> str | None:
+    """Return what runs the first file that makes tables, and the first that fills them."""
+    if service not in SQL_CLIENTS:
+        return None
+    names = [
+        first_of(folder, *(f"{where}{name}" for name in names for where in SQL_FOLDERS))
+        for names in (SQL_TABLES, SQL_ROWS)
+    ]
+    commands = [SQL_CLIENTS[service].format(file=name) for name in names if name]
+    return " && ".join(commands) if names[0] else None

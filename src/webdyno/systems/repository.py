@@ -13,7 +13,7 @@ from webdyno.core.format import count, listed_to
 from webdyno.core.text import printable
 from webdyno.host.children import must, run_program
 from webdyno.host.users import ServerUser, caller, home_of, refuse_of_others
-from webdyno.systems.app import PROJECT_FILE
+from webdyno.systems.target import PROJECT_FILE
 
 WITHIN_S = 600.0
 WORKING_TREE = "."
@@ -108,10 +108,8 @@ class Commit:
     @property
     def short_name(self) -> str:
         """For people, where several are named in one line."""
-        subject = "".join(
-            character if character.isprintable() else "…"
-            for character in " ".join(self.subject.split())
-        )
+        words = " ".join(self.subject.split())
+        subject = "".join(letter if letter.isprintable() else "…" for letter in words)
         cut = subject if len(subject) <= MOST_LETTERS else f"{subject[: MOST_LETTERS - 1]}…"
         return f"{self.hash[:DIGITS]} {cut}"
 
@@ -161,7 +159,7 @@ class Repository:
         if parsed.returncode or not commit:
             names = self._git("for-each-ref", "--format=%(refname:short)").stdout.split()
             raise UserError(f"{place}: {self.top} has no revision {name!r}; {nearest(name, names)}")
-        tree = self._output("rev-parse", f"{commit}^{{tree}}")
+        tree = self._text_of("rev-parse", f"{commit}^{{tree}}")
         return Revision(commit, tree, tree)
 
     def branches(self) -> list[str]:
@@ -169,16 +167,16 @@ class Repository:
 
     def commit(self, commit: str) -> Commit:
         """Read what its author called a commit."""
-        return Commit(commit, self._output("show", "--no-patch", "--format=%s", commit))
+        return Commit(commit, self._text_of("show", "--no-patch", "--format=%s", commit))
 
     def since(self, before: Revision, after: Revision) -> list[Commit]:
         """List the commits that one revision has and an earlier one lacks, the newest first."""
         words = ("log", "--format=%H %s", "-z", f"{before.commit}..{after.commit}", "--")
-        lines = filter(None, self._output(*words).split("\0"))
+        lines = filter(None, self._text_of(*words).split("\0"))
         return [Commit(*line.split(" ", 1)) for line in lines]
 
     def commits_between(self, old: Revision, new: Revision) -> str:
-        """Name the commits that one revision has and an earlier one lacks, for people."""
+        """Return the commits that one revision has and an earlier one lacks, for people."""
         commits = self.since(old, new)
         named = []
         if new.has_changes:  # which are a commit of webdyno's own
@@ -196,15 +194,15 @@ class Repository:
         Those come first whose answer would halve them best.
         """
         excluded = [f"^{commit}" for commit in cleared]
-        lines = self._output("rev-list", "--bisect-all", bad, *excluded).splitlines()
+        lines = self._text_of("rev-list", "--bisect-all", bad, *excluded).splitlines()
         return [line.split()[0] for line in lines]
 
     def changes(self) -> int:
         """Count the files of the working tree that differ from the last commit."""
-        return len(self._output("status", "--porcelain").splitlines())
+        return len(self._text_of("status", "--porcelain").splitlines())
 
     def excluded_from(self, name: str) -> str | None:
-        """Say what a revision lacks that nobody has committed, where that may be a surprise."""
+        """Return a warning where a revision lacks changes of the working tree, as `HEAD` does."""
         if not name.startswith("HEAD") or not self.changes():
             return None
         return (
@@ -215,24 +213,22 @@ class Repository:
     def changed_files(self, before: Revision, after: Revision) -> list[str]:
         """List the files that are other, new or gone; of one that was moved both names."""
         words = ("diff", "--name-only", "--no-renames", "-z", before.commit, after.commit, "--")
-        return sorted(filter(None, self._output(*words).split("\0")))
+        return sorted(filter(None, self._text_of(*words).split("\0")))
 
     def submodules(self, commit: str) -> list[Submodule]:
-        """Name the submodules of a commit, and whether there is a clone of each here."""
-        entries = filter(None, self._output("ls-tree", "-r", "-z", commit).split("\0"))
-        links = [
-            (entry.split()[2], entry.partition("\t")[2])
-            for entry in entries
-            if entry.startswith(LINK)
-        ]
-        return [
-            Submodule(path, pinned, (self.top / path / ".git").exists()) for pinned, path in links
-        ]
+        """Return the submodules of a commit, and whether there is a clone of each here."""
+        submodules = []
+        for entry in self._text_of("ls-tree", "-r", "-z", commit).split("\0"):
+            if entry.startswith(LINK):
+                pinned, path = entry.split()[2], entry.partition("\t")[2]
+                is_here = (self.top / path / ".git").exists()
+                submodules.append(Submodule(path, pinned, is_here))
+        return submodules
 
-    def ignored(self) -> list[str]:
-        """Name files and folders of the working tree that Git ignores; revisions lack them."""
+    def ignored_files(self) -> list[str]:
+        """Return files and folders of the working tree that Git ignores; revisions lack them."""
         words = ("ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z")
-        return sorted(filter(None, self._output(*words).split("\0")))
+        return sorted(filter(None, self._text_of(*words).split("\0")))
 
     def check_out(self, revision: Revision, folder: Path) -> None:
         """Put a revision's files into a new folder, as a worktree of this repository.
@@ -240,7 +236,8 @@ class Repository:
         Its submodules come from their clones here, and are excluded where there are none. Raise
         OperationError where such a clone lacks what the revision wants of it.
         """
-        self._put(revision.commit, folder)
+        words = ("worktree", "add", "--force", "--detach")
+        self._text_of(*words, "--quiet", str(folder), revision.commit)
         for submodule in self.submodules(revision.commit):
             if not submodule.is_here:
                 continue
@@ -252,10 +249,6 @@ class Repository:
                     f"{revision.text} wants; get it by: git -C {clone.top} fetch"
                 )
             clone.check_out(Revision(commit, commit, commit), folder / submodule.path)
-
-    def _put(self, commit: str, folder: Path) -> None:
-        words = ("worktree", "add", "--force", "--detach")
-        self._output(*words, "--quiet", str(folder), commit)
 
     def forget_removed(self) -> None:
         """Drop what the repository knows of worktrees that are gone."""
@@ -270,45 +263,41 @@ class Repository:
         head = self._git("rev-parse", "--verify", "--quiet", "HEAD").stdout.strip()
         if not head:
             raise UserError(f"{place}: {self.top} has no commit yet; make a first one")
-        index = Path(self._output("rev-parse", "--absolute-git-dir")) / "webdyno-index"
+        index = Path(self._text_of("rev-parse", "--absolute-git-dir")) / "webdyno-index"
         with_index = {"GIT_INDEX_FILE": str(index)}
         try:
-            self._output("read-tree", "HEAD", environment=with_index)
-            self._output("add", "--all", "--", ":/", *self._own_runs(), environment=with_index)
-            tree = self._output("write-tree", environment=with_index)
-            self._output(*WITHOUT_PROJECT_FILE, environment=with_index)
-            files = self._output("write-tree", environment=with_index)
+            self._text_of("read-tree", "HEAD", environment=with_index)
+            self._text_of("add", "--all", "--", ":/", *self._own_runs(), environment=with_index)
+            tree = self._text_of("write-tree", environment=with_index)
+            self._text_of(*WITHOUT_PROJECT_FILE, environment=with_index)
+            files = self._text_of("write-tree", environment=with_index)
         finally:
             run_as(self.user, ["rm", "-f", index])
-        if tree == self._output("rev-parse", "HEAD^{tree}"):
+        if tree == self._text_of("rev-parse", "HEAD^{tree}"):
             return Revision(head, tree, tree)
         said = ("commit-tree", tree, "-p", head, "-m", "the working tree, for webdyno")
-        commit = self._output(*said, environment=NOBODY)
+        commit = self._text_of(*said, environment=NOBODY)
         return Revision(commit, tree, f"{files} with changes", has_changes=True)
 
     def _own_runs(self) -> list[str]:
         """Exclude runs of webdyno's: each would make the working tree another one."""
         words = ("ls-files", "--others", "--exclude-standard", "-z", "--")
-        records = self._output(*words, f":/**/{RECORDS_OF_A_RUN}").split("\0")
+        records = self._text_of(*words, f":/**/{RECORDS_OF_A_RUN}").split("\0")
         return [f":(exclude,top,literal){Path(path).parent}" for path in records if "/" in path]
 
     def _git(self, *words: str, environment: dict[str, str] | None = None) -> CompletedProcess[str]:
         return run_as(self.user, [*GIT_ALONE, "-C", self.top, *words], environment=environment)
 
-    def _output(self, *words: str, environment: dict[str, str] | None = None) -> str:
+    def _text_of(self, *words: str, environment: dict[str, str] | None = None) -> str:
         done = self._git(*words, environment=environment)
         return must(done, f"git {words[0]} in {self.top} failed")
 
 
 def nothing_to_measure(changed: Sequence[str]) -> str | None:
-    """Say why two revisions needn't be measured, whose files differ so; None where they must be."""
+    """Return why two revisions needn't be measured; None if they must be."""
     if not changed:
         return "nothing changed: both are the same"
-    if not all(map(_is_unread, changed)):
-        return None
+    for path in changed:
+        if not any(fnmatchcase(PurePosixPath(path).name, pattern) for pattern in UNREAD):
+            return None
     return f"only documentation changed ({listed_to(MOST_NAMED, changed)}): nothing to measure"
-
-
-def _is_unread(path: str) -> bool:
-    name = PurePosixPath(path).name
-    return any(fnmatchcase(name, pattern) for pattern in UNREAD)

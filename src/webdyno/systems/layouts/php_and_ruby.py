@@ -1,0 +1,130 @@
+"""Ruby (Rails, Sinatra, whatever else has a config.ru) and PHP (Laravel, Symfony, pages)."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from webdyno.systems.foreign import json_table, read_text, table
+from webdyno.systems.layouts.app import FOR_MEASURING, FoundApp
+
+BUNDLED = "bundle config set --local path .bundle && bundle install --quiet"
+RAILS_PATH = re.compile(r"""^[ \t]*get\s*\(?["']/?([\w./-]+)["']""", re.MULTILINE)
+RESOURCES = re.compile(r"^([ \t]*)resources\s+:(\w+)", re.MULTILINE)
+ROOT = re.compile(r"^[ \t]*root\b", re.MULTILINE)
+SINATRA = re.compile(r"""^[ \t]*require\s+["']sinatra(?!/base)[\w/]*["']""", re.MULTILINE)
+PUMA = "puma --bind tcp://127.0.0.1:$PORT config.ru"
+RAKE_TASK = re.compile(r"^[ \t]*task\s+:?(\w+)", re.MULTILINE)
+RAKE_TASKS = ("migrate", "seed")
+"""Tasks below `db:`, in their order."""
+OUTERMOST = 2
+"""So far lines of a route stand in, in config/routes.rb, that is in no scope."""
+RAILS_ENVIRONMENT = {
+    "RAILS_ENV": "production",
+    "SECRET_KEY_BASE": FOR_MEASURING,
+    "RAILS_SERVE_STATIC_FILES": "1",
+}
+NO_RAILS_IN_DEVELOPMENT = "RAILS_ENV is production: in development each request checks the files"
+MOST_PATHS = 12
+
+
+def find_ruby(folder: Path) -> FoundApp | None:
+    """Start config.ru under puma, or a script of Sinatra's by itself."""
+    bundled = (folder / "Gemfile").is_file()
+    execute, build = ("bundle exec ", BUNDLED) if bundled else ("", None)
+    if (folder / "config.ru").is_file():
+        if is_rails(folder):
+            return _rails(folder, execute, build)
+        rakefile = read_text(folder / "Rakefile") or ""
+        named = RAKE_TASK.findall(rakefile) if "namespace :db" in rakefile else ()
+        tasks = [f"db:{name}" for name in RAKE_TASKS if name in named]
+        setup = f"{execute}rake {' '.join(tasks)}" if tasks else None
+        environment, start = {"RACK_ENV": "production"}, f"{execute}{PUMA}"
+        return FoundApp("config.ru", start, build, setup=setup, environment=environment)
+    scripts = [
+        path for path in sorted(folder.glob("*.rb")) if SINATRA.search(read_text(path) or "")
+    ]
+    if not scripts:
+        return None
+    start = f"{execute}ruby {scripts[0].name} -p $PORT -o 127.0.0.1 -e production"
+    return FoundApp(scripts[0].name, start, build)
+
+
+def _rails(folder: Path, execute: str, build: str | None) -> FoundApp:
+    assets = (folder / "app/assets").is_dir() and build
+    routes = read_text(folder / "config/routes.rb") or ""
+    paths = ["/"] if ROOT.search(routes) else []
+    paths += [f"/{path}" for path in RAILS_PATH.findall(routes)]
+    paths += [f"/{name}" for margin, name in RESOURCES.findall(routes) if len(margin) <= OUTERMOST]
+    return FoundApp(
+        "config.ru",
+        f"{execute}{PUMA}",
+        f"{build} && bin/rails assets:precompile" if assets else build,
+        prepare="bin/rails db:prepare",
+        environment=RAILS_ENVIRONMENT,
+        paths=tuple(dict.fromkeys(paths))[:MOST_PATHS] or ("/",),
+        notes=(NO_RAILS_IN_DEVELOPMENT,),
+        doubts=tuple(rails_doubts(folder)),
+    )
+
+
+def is_rails(folder: Path) -> bool:
+    """Whether a Gemfile has Rails in it."""
+    gems = read_text(folder / "Gemfile") or ""
+    return bool(re.search(r"""^[ \t]*gem\s+["']rails["']""", gems, re.MULTILINE))
+
+
+def rails_doubts(folder: Path) -> Iterator[str]:
+    """Return what a Rails application wants that revisions may not have."""
+    if (folder / "config/credentials.yml.enc").is_file():
+        yield "Git ignores config/master.key, which it may need: environment.RAILS_MASTER_KEY"
+
+
+INSTALL = "composer install --quiet --no-dev --no-interaction --optimize-autoloader"
+WORKERS = "PHP_CLI_SERVER_WORKERS=$(nproc)"
+OWN_SERVER = (
+    "PHP's own server starts it, which has no cache of compiled code: in production PHP-FPM is "
+    "behind nginx; `webdyno init --image .` measures a container with those"
+)
+IS_PACKAGE = re.compile(r"[\w.-]+/[\w.-]+")
+"""Others, such as `ext-pdo_mysql`, are a part of PHP: composer installs none of them."""
+LARAVEL_KEY = "base64:d2ViZHluby13ZWJkeW5vLXdlYmR5bm8td2ViZHluby0="
+"""Of 32 bytes, as Laravel wants it."""
+
+
+def find_php(folder: Path) -> FoundApp | None:
+    """Start what composer.json or an index.php shows."""
+    text = read_text(folder / "composer.json")
+    root = next(
+        (path for path in ("public", "web", ".") if (folder / path / "index.php").is_file()), None
+    )
+    if root is None:
+        return None
+    needs = set(table(json_table(text or ""), "require"))
+    build = INSTALL if any(map(IS_PACKAGE.fullmatch, needs)) else None
+    by = "composer.json" if text is not None else f"{root}/index.php".removeprefix("./")
+    if "laravel/framework" in needs:
+        return _laravel(folder, needs, build)
+    environment = {}
+    if needs & {"symfony/framework-bundle", "symfony/symfony"}:
+        environment = {"APP_ENV": "prod", "APP_DEBUG": "0", "APP_SECRET": FOR_MEASURING}
+    front = f"{root}/index.php".removeprefix("./") if needs else ""
+    start = f"{WORKERS} php -S 127.0.0.1:$PORT -t {root} {front}".rstrip()
+    return FoundApp(by, start, build, environment=environment, doubts=(OWN_SERVER,))
+
+
+def _laravel(folder: Path, needs: set[str], build: str | None) -> FoundApp:
+    example = read_text(folder / ".env.example")
+    if build and example is not None:
+        build = f"{build} && cp -n .env.example .env"
+    prepare = None
+    if "DB_CONNECTION=sqlite" in (example or ""):
+        build = f"{build} && touch database/database.sqlite"
+        prepare = "php artisan migrate --force --quiet"
+    start = f"{WORKERS} php artisan serve --no-reload --host=127.0.0.1 --port=$PORT"
+    doubts: tuple[str, ...] = (OWN_SERVER,)
+    if "laravel/octane" in needs:
+        start, doubts = "php artisan octane:start --host=127.0.0.1 --port=$PORT", ()
+    environment = {"APP_ENV": "production", "APP_DEBUG": "false", "APP_KEY": LARAVEL_KEY}
+    return FoundApp(
+        "composer.json", start, build, prepare=prepare, environment=environment, doubts=doubts
+    )

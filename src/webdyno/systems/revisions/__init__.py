@@ -1,1 +1,0 @@
-"""Revisions of a Git repository: each in a worktree of its own, built once."""
