@@ -162,7 +162,7 @@ class FoundProcess:
         """Its processes, with all that they have started."""
         pids = list[int]()
         for pid in self.roots():
-            pids += [pid, *descendants(pid)]
+            pids += [pid, *pids_below(pid)]
         return list(dict.fromkeys(pids))
 
     def poll(self) -> int | None:
@@ -180,7 +180,7 @@ class FoundProcess:
         """It isn't ours to stop."""
 
 
-def descendants(pid: int) -> list[int]:
+def pids_below(pid: int) -> list[int]:
     """Return the processes that one has started, and those that they have; none when it ended."""
     with suppress(psutil.Error):
         return [child.pid for child in psutil.Process(pid).children(recursive=True)]
@@ -309,7 +309,7 @@ class ServerProcess:
 
     def pids(self) -> list[int]:
         """Processes of the server that live now, orphans included."""
-        return descendants(self._warden.pid)
+        return pids_below(self._warden.pid)
 
     def listens(self, port: int, path: Path | None) -> bool:
         """Whether one of its processes listens on a port, or at a path if there is one.

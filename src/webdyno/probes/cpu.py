@@ -21,7 +21,7 @@ from typing import Literal, Self
 from webdyno.core.readings import CpuUse, HostSample, HostUse, PressureUse
 from webdyno.core.records import ServerUse
 from webdyno.core.testbed import CpuSplit
-from webdyno.host.server_process import descendants
+from webdyno.host.server_process import pids_below
 from webdyno.probes.scene import PROC, Sampler, Scene, is_stopped, read_quickly
 from webdyno.servers.running import RunningStack
 
@@ -94,7 +94,7 @@ def tree_cpu(wardens: Sequence[int], roots: Sequence[int] = ()) -> CpuReading:
         # Orphans that ended were the warden's children in the end; its own work doesn't count.
         if fields := _stat(warden):
             times_s.append((int(fields[13]) / TICKS_PER_S, int(fields[14]) / TICKS_PER_S))
-    pids = [*roots, *(pid for top in (*wardens, *roots) for pid in descendants(top))]
+    pids = [*roots, *(pid for top in (*wardens, *roots) for pid in pids_below(top))]
     times_s += [_process_cpu(pid) for pid in pids]
     return CpuReading(sum(user_s for user_s, _ in times_s), sum(s for _, s in times_s), "procfs")
 

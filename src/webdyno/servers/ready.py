@@ -101,9 +101,10 @@ class FirstResponse(NamedTuple):
 
     at_s: float
     """The moment, by time.monotonic()."""
-    status: int | None
+    status: int | None = None
     """None where it ends each connection without a response."""
-    is_right: bool
+    body: bytes = b""
+    is_right: bool = False
     unfinished: str = ""
     """How much came in which time of a response that doesn't end."""
     is_reset: bool = False
@@ -164,7 +165,8 @@ def _wait_for_response(
 ) -> FirstResponse | None:
     deadline = time.monotonic() + (server.within_s or START_WITHIN_S)
     given_up_at = deadline if server.within_s else deadline - LAST_QUESTIONS_S
-    wrong = last = _Response(0.0)
+    wrong: FirstResponse | None = None
+    last: FirstResponse | None = None
     look_at = time.monotonic() + ELSEWHERE_AFTER_S
     while time.monotonic() < deadline:
         server.check_alive()
@@ -176,19 +178,17 @@ def _wait_for_response(
         if response is not None and response.unfinished:
             response = _ask(conversation, server.address, request, ENDS_WITHIN_S)
             if response is not None and response.unfinished:
-                return FirstResponse(response.at_s, None, False, response.unfinished)
+                return response
         if response is not None and response.is_reset and not request.is_patient:
-            return FirstResponse(response.at_s, None, is_right=True, is_reset=True)
+            return response._replace(is_right=True)
         if response is not None and response.status is not None:
             if request.is_right(response.status, response.body):
-                return FirstResponse(response.at_s, response.status, is_right=True)
+                return response._replace(is_right=True)
             last = response
-        if response is None or response[1:] != wrong[1:] or not wrong.at_s:
-            wrong = response or _Response(0.0)
+        if response is None or wrong is None or response[1:] != wrong[1:]:
+            wrong = response
         elif not request.is_patient and response.at_s - wrong.at_s > SAME_WRONG_RESPONSE_FOR_S:
-            return FirstResponse(
-                response.at_s, response.status, is_right=False, unread=response.unread
-            )
+            return response
         if response is None and time.monotonic() >= given_up_at and server.is_own():
             break
         if response is None and time.monotonic() > look_at:
@@ -196,10 +196,8 @@ def _wait_for_response(
                 return None
             look_at = time.monotonic() + ELSEWHERE_AFTER_S
         time.sleep(POLL_S)
-    seen = last if last.at_s else wrong
-    if not seen.at_s:
-        return None
-    return FirstResponse(seen.at_s, seen.status, is_right=False, unread=seen.unread)
+    seen = last or wrong
+    return seen and seen._replace(is_reset=False)
 
 
 def spoken_instead(
@@ -209,7 +207,7 @@ def spoken_instead(
     others = [protocol for protocol in PROTOCOLS if protocol != address.protocol]
     anyone = replace(request, headers={}, checks_certificate=False)
 
-    def ask(protocol: HttpProtocol) -> _Response | None:
+    def ask(protocol: HttpProtocol) -> FirstResponse | None:
         other = replace(address, protocol=protocol)
         with _conversation(other, anyone, client_entry) as conversation:
             return _ask(conversation, other, anyone, ONCE_MORE_WITHIN_S)
@@ -259,17 +257,6 @@ def _user_behind(connection: socket.socket) -> int:
     return int(struct.unpack("3i", credentials)[1])
 
 
-class _Response(NamedTuple):
-    at_s: float
-    """0 for none."""
-    status: int | None = None
-    """None where the connection was ended instead."""
-    body: bytes = b""
-    unfinished: str = ""
-    is_reset: bool = False
-    unread: str = ""
-
-
 def _conversation(
     address: Address, request: FirstRequest, client_entry: Sequence[str]
 ) -> Conversation:
@@ -279,7 +266,7 @@ def _conversation(
 
 def _ask(
     conversation: Conversation, address: Address, request: FirstRequest, within_s: float
-) -> _Response | None:
+) -> FirstResponse | None:
     """Return the response to a request; None where there is none that says anything."""
     if address.socket:
         try:
@@ -292,12 +279,12 @@ def _ask(
         if none.trouble == "untrusted":
             raise UntrustedServer(str(none)) from None
         if none.trouble == "reset":
-            return _Response(time.monotonic(), is_reset=True)
+            return FirstResponse(time.monotonic(), is_reset=True)
         if not (none.was_refused or none.what_came):
             return None
         unread = str(none) if none.trouble == "malformed" else ""
-        return _Response(time.monotonic(), unfinished=none.what_came, unread=unread)
-    return _Response(time.monotonic(), said.status, said.body)
+        return FirstResponse(time.monotonic(), unfinished=none.what_came, unread=unread)
+    return FirstResponse(time.monotonic(), said.status, said.body)
 
 
 def _said(

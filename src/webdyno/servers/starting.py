@@ -41,7 +41,7 @@ from webdyno.servers.service_graph import (
 LINK_KEPT_FOR_S = 86_400.0
 
 
-class Options(TypedDict, total=False):
+class StartOptions(TypedDict, total=False):
     """What else may be said of a stack's start."""
 
     port: int | None
@@ -62,7 +62,7 @@ def open_stack(
     *,
     folder: Path,
     testbed: Testbed,
-    **options: Unpack[Options],
+    **options: Unpack[StartOptions],
 ) -> Iterator[RunningStack]:
     """Start a stack and wait until it answers for the site; nothing of it is left afterwards.
 
@@ -109,7 +109,7 @@ def _lay_out(
     site: Site,
     folder: Path,
     testbed: Testbed,
-    **options: Unpack[Options],
+    **options: Unpack[StartOptions],
 ) -> Iterator[RunningStack]:
     """Make a stack ready to be started, with all that it needs; take that away at the end."""
     port, placement = options.get("port"), options.get("placement")
