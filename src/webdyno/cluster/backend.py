@@ -219,7 +219,7 @@ class RemoteClients(ClientsHost):
         at_once([partial(client.get_ready, variant) for client in self._all()])
 
     def log_in(self, variant: str, order: LoadOrder) -> None:
-        """Have each of them log in the users whose load it will make."""
+        """Log in, from each of them, the users whose load it will make."""
         shares = self._shares(order)
         at_once([partial(client.log_in, variant, part) for client, part in shares])
 
@@ -274,7 +274,7 @@ class ClusterBackend:
         self._agents.clear()
 
     def with_hosts(self, experiment: Experiment) -> Experiment:
-        """Name a host for each role. Raise UserError where one isn't there, or none is left."""
+        """Return an experiment with a host for each role, or raise UserError."""
         testbed = experiment.testbed
         named = [*testbed.serving, *testbed.hosts.clients]
         for name in named:
@@ -324,7 +324,7 @@ class ClusterBackend:
         folder: RunFolder,
         exits: ExitStack,  # noqa: ARG002 (agents end when the backend is left)
     ) -> TestbedOf:
-        """Have hosts know of each other; their agents are there since `look`."""
+        """Introduce hosts to each other; their agents are there since `look`."""
         servers = folder.head.experiment.testbed.serving[0]
         self._heartbeat = self._agents[servers].answer_heartbeats()
         for name in self._clients:

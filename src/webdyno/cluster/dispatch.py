@@ -173,7 +173,7 @@ class Dispatcher:
         return [host for host in self.hosts if work.run_on(host.name, self.out) not in finished]
 
     def measure(self, missing: Counter[Work], news: News, *, yes: bool) -> None:
-        """Have each work measured so many times, on as many hosts at once as there are.
+        """Measure each work so many times, on as many hosts at once as there are.
 
         Runs are missing afterwards where no host is left that could measure them; `done` has the
         reasons. At Ctrl-C all hosts are asked to stop. For `yes` see `agent.replicate`.

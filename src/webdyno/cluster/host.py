@@ -1,4 +1,4 @@
-"""A host as the lab sees it: what its agent does there, whatever lies between, and by which orders.
+"""A host as seen from here: what its agent does there, by which orders, and readings of several.
 
 Orders to an agent are values. What can be ordered is what `RemoteAgent` has, and nothing else: who
 gives orders calls its methods, and who carries them out has them.
@@ -80,17 +80,17 @@ class Runner(Protocol):
 
 
 class RemoteAgent(ServersHost, ClientsHost, Protocol):
-    """An agent of the lab on a host, for one run: all that can be asked of it from elsewhere.
+    """An agent of webdyno on a host, for one run: all that can be asked of it from elsewhere.
 
-    `remote_agent` derives from this what goes over the wire; `role_agent.RoleAgent` does it
-    there. Everything raises what the agent raises, and HostLost.
+    `remote_agent` derives from this what goes over the wire; `role_agent.RoleAgent` does it there.
+    Everything raises what the agent raises, and HostLost.
     """
 
     def look(self) -> Surroundings:
         """Look at what can change a result there; see that what is needed is there."""
 
     def answer_heartbeats(self) -> tuple[str, int]:
-        """Answer heartbeats from now on; give address and port."""
+        """Answer heartbeats from now on; return address and port."""
 
     def expect_heartbeats(self, address: str, port: int) -> None:
         """Wait for heartbeats from there whenever load is made."""
@@ -128,7 +128,7 @@ class RoleHost(Protocol):
         """By which other hosts reach it."""
 
     def agent(self, parcel: bytes, peers: Collection[str], *, yes: bool) -> RemoteAgent:
-        """Have an agent of the lab there. Raise UserError, OperationError, HostLost."""
+        """Start an agent there, or raise UserError, OperationError or HostLost."""
 
     def release(self) -> None:
         """Let its agent go, with everything that it has started; safe to call twice."""

@@ -94,7 +94,7 @@ class RayHost:
                 ray.cancel(running)
 
     def agent(self, parcel: bytes, peers: Collection[str], *, yes: bool) -> RemoteAgent:
-        """Have an agent of the lab there: an actor, which is never started again by itself."""
+        """Start an agent there: an actor, which is never started again by itself."""
         there = ray.remote(AgentProcess).options(num_cpus=0, scheduling_strategy=self._where)
         self._actor = there.remote(parcel, self.address, list(peers), yes=yes)
         return remote_agent(partial(self._give, self._actor))

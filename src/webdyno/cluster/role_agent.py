@@ -1,4 +1,4 @@
-"""The lab's agent (`measure.local_backend`) on a host of a cluster that serves, or makes load.
+"""The agent (`measure.local_backend`) on a host of a cluster that serves, or makes load.
 
 It is given the experiment with its part of the catalogue; from then on orders name points and
 variants of it. It has a process of its own: what carries its orders has threads, timers, signal
@@ -125,7 +125,7 @@ class Heartbeat:
 
 
 class RoleAgent(Agent, RemoteAgent):
-    """Acts for a lab elsewhere on this host, for one run."""
+    """Acts on this host for a webdyno elsewhere, for one run."""
 
     def __init__(self, parcel: bytes, address: str, peers: Collection[str], *, yes: bool) -> None:
         """`address`: this host's; `peers`: may be loaded; `yes`: installs what is missing."""
@@ -242,7 +242,7 @@ class AgentProcess:
         self._agent.send((parcel, address, list(peers), yes))
 
     def do(self, order: Order) -> Reply:
-        """Have it carry out an order."""
+        """Send it an order, and return what came of it."""
         try:
             self._agent.send(order)
             reply: Reply = self._agent.recv()
@@ -253,14 +253,14 @@ class AgentProcess:
 
 def main() -> None:
     """Be the agent until the other side is gone."""
-    lab: Connection[Reply, Any] = Connection(int(sys.argv[1]))
+    caller: Connection[Reply, Any] = Connection(int(sys.argv[1]))
     at_usual_priority()
     with debug_log(["agent"]):
-        parcel, address, peers, yes = lab.recv()
+        parcel, address, peers, yes = caller.recv()
         agent = RoleAgent(parcel, address, peers, yes=yes)
         with suppress(EOFError, ConnectionError):
             while True:
-                lab.send(carried_out(lab.recv(), agent))
+                caller.send(carried_out(caller.recv(), agent))
         agent.close()
 
 

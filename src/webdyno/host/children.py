@@ -55,7 +55,7 @@ def words_of(call: str, arguments: Mapping[str, object], *, allow_commands: bool
 
 @contextmanager
 def from_no_folder() -> Iterator[None]:
-    """Have the processes that Python starts by itself import nothing from the current folder.
+    """Keep processes that Python starts by itself from importing from the current folder.
 
     `multiprocessing` starts them by `-c`. Programs of users aren't to inherit that.
     """

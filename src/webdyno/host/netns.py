@@ -87,7 +87,7 @@ class Namespace:
             )
 
     def attempt(self, *argv: str) -> str | None:
-        """Run a command in the namespace; give what it said when it failed."""
+        """Run a command in the namespace; return what it said when it failed."""
         done = self._ask({"run": argv})
         return (done["said"] or f"exit code {done['code']}") if done["code"] else None
 

@@ -117,7 +117,7 @@ def start_program(argv: list[str]) -> subprocess.Popen[bytes]:
 
 
 def write(path: str, text: str) -> str | None:
-    """Write a file of the kernel; give what went wrong."""
+    """Write a file of the kernel; return what went wrong."""
     try:
         with open(path, "w") as file:  # noqa: PTH123 (nothing needless is imported here)
             file.write(text)

@@ -345,7 +345,7 @@ class ServerProcess:
         return True
 
     def ask_to_stop(self) -> None:
-        """Have it stop, without waiting for its end; safe to call twice."""
+        """Ask it to stop, without waiting for its end; safe to call twice."""
         lifeline = self._warden.stdin
         if lifeline is not None and not lifeline.closed:
             logger.debug("warden %d is to stop %s", self._warden.pid, self.argv[0])

@@ -196,7 +196,7 @@ def home_of(user: ServerUser | None) -> Path:
 
 
 def name_of(user: ServerUser | None) -> str:
-    """Name a user, who may be ourselves."""
+    """Return the name of a user, who may be ourselves."""
     if user is not None:
         return user.name
     try:

@@ -198,7 +198,7 @@ def _requests(draft: Draft, load: Load, *, said: bool) -> list[WrittenRequest]:
 
 
 def flag_of(key: str) -> str:
-    """Name the flag of a variant's key."""
+    """Return the flag of a variant's key."""
     short = {"environment": "env", "services": "service", "backends": "backend"}
     return f"--{short.get(key, key.replace('_', '-'))}"
 

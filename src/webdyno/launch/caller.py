@@ -65,7 +65,7 @@ class Caller:
         return agreed
 
     def named(self, flag: str) -> str:
-        """Name a flag as this caller knows it: `--fail-if`, or `fail_if`."""
+        """Return a flag as this caller knows it: `--fail-if`, or `fail_if`."""
         return keyword_of(flag) if self.by_keyword else flag
 
     def spelled(self, flag: str, value: object = True) -> str:
@@ -183,6 +183,6 @@ def slot_words(record: SlotRecord) -> str:
 
 
 def round_name(point: Point, round_number: int) -> str:
-    """Name a round, of several points by the levels alone: `64, always · round 3`."""
+    """Return a round's name, of several points by the levels alone: `64, always · round 3`."""
     levels = ", ".join(map(level, point.levels.values()))
     return f"{levels} · round {round_number}" if levels else f"round {round_number}"

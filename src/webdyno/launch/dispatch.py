@@ -83,7 +83,7 @@ class Dispatch(NamedTuple):
 
 
 def replicates_on_hosts(asked: Arrangement, out: Path | None, replicates: int) -> Dispatch:
-    """Have all of an experiment measured on several hosts."""
+    """Return what measures all of an experiment on several hosts."""
     if replicates < 2:
         raise UserError(f"--replicates {replicates}: two hosts or more say something of others")
     folder, head = _folder(asked, out), FleetHead(name=asked.name, replicates=replicates)
@@ -92,7 +92,7 @@ def replicates_on_hosts(asked: Arrangement, out: Path | None, replicates: int) -
 
 
 def spread_over_hosts(asked: Arrangement, out: Path | None) -> Dispatch:
-    """Have each point of an experiment measured on one host."""
+    """Return what measures each point of an experiment on one host."""
     from webdyno.comparison import question_of
 
     if question_of(asked.experiment).one_answer:
@@ -147,7 +147,7 @@ def _of_points(folder: Path, head: SpreadHead, experiment: Experiment) -> Dispat
 
 
 def measure_on_hosts(dispatched: Dispatch, caller: Caller) -> bool:
-    """Have hosts measure what is missing; False when somebody interrupted it."""
+    """Measure what is missing on hosts; False when somebody interrupted it."""
     from webdyno.cluster.agent import parcel_of
     from webdyno.cluster.dispatch import Dispatcher, missing_runs
 

@@ -72,7 +72,7 @@ def reported_end(error: BaseException, doing: str) -> Exit:
 
 
 def keep_traceback(error: Exception, command: str) -> str:
-    """Write the traceback of what is a defect of webdyno's own; give what asks for a report."""
+    """Write the traceback of a defect of webdyno's own; return what asks for a report."""
     said = hidden(" ".join(f"{type(error).__name__}: {error}".split()))
     if len(said) > SHOWN_LETTERS:
         said = f"{said[:SHOWN_LETTERS]}…"

@@ -134,7 +134,7 @@ def repository_of(folder: Path) -> Repository | None:
 
 
 def with_env_file(app: FoundApp, folder: Path, repository: Repository) -> FoundApp:
-    """Have a program's build copy its `.env`, where Git ignores that: revisions lack it."""
+    """Return a program whose build copies its `.env`, where Git ignores that."""
     file = (folder.resolve() / app.dir / ENV_FILE).relative_to(repository.top)
     if not app.start or str(file) not in repository.ignored_files():
         return app

@@ -225,7 +225,7 @@ class SystemCalls:
 
 @cache
 def known_calls() -> list[str]:
-    """Name the calls that have a meaning to profiles and a tracepoint of their own."""
+    """Return the calls that have a meaning to profiles and a tracepoint of their own."""
     listed = read_by_perf("list", "syscalls:sys_enter_*")
     return sorted(OF_CALL.keys() & set(ENTERED_CALL.findall(listed)))
 

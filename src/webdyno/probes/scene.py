@@ -33,7 +33,7 @@ class Sampler:
         self._thread = threading.Thread(target=self._run, name="sampler", daemon=True)
 
     def add(self, look: Look) -> None:
-        """Have something looked at; before the start only."""
+        """Add what is called at each sample; before the start only."""
         self._looks.append(look)
 
     def start(self) -> None:

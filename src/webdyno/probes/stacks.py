@@ -179,7 +179,7 @@ def _seconds(samples: Counter[str]) -> dict[str, float]:
 
 
 def _shown(frame: Frame, folders: tuple[str, ...]) -> str:
-    """Name a call of what was compiled while it ran alike for all builds of a program."""
+    """The same name for all builds of a program, of what was compiled while it ran."""
     match = function_in(*frame, folders) if COMPILED.match(frame.program) else None
     return (match.name if match else frame.symbol).replace(";", ",")
 
@@ -204,7 +204,7 @@ def _samples(lines: Iterator[str]) -> Iterator[tuple[str, int, list[Frame]]]:
 
 
 def function_of(frames: Sequence[Frame], folders: tuple[str, ...]) -> str:
-    """Name the function for which a stack of calls, the innermost first, does something."""
+    """Return the function for which a stack of calls, the innermost first, does something."""
     named = [function for frame in frames if (function := function_in(*frame, folders))]
     if own := next((function for function in named if function.is_own), None):
         return own.name

@@ -105,7 +105,7 @@ def paths_of_needs(title: str, needs: Mapping[str, Need]) -> dict[str, str | Non
 
 
 def describe(need: Need) -> str:
-    """Name what is needed, for people."""
+    """Return what is needed in words for people."""
     if need.command:
         return f"program {' or '.join(need.command)}"
     return f"file {' or '.join(need.file)}"
@@ -140,7 +140,7 @@ def _version_order(path: str) -> list[int]:
 
 
 def missing_packages(stacks: Iterable[Stack], sites: Iterable[Site] = ()) -> list[str]:
-    """Name the packages (of Debian and Ubuntu) that stacks and sites need and are not there."""
+    """Return the packages (of Debian and Ubuntu) that stacks and sites need and lack."""
     needs = (need for needs in _all_needs(stacks, sites) for need in needs.values())
     return sorted({need.apt for need in needs if not need.optional and find(need) is None})
 
@@ -296,7 +296,7 @@ def _kept(service: Service) -> Path:
 
 
 def _key(service: Service) -> str:
-    """Name a build by all that goes into it: sources, commands, and the tools' own files."""
+    """A build's name by all that goes into it: sources, commands, and the tools' own files."""
     build = _build(service)
     digest = hashlib.sha256(json.dumps([FORMAT, platform.machine(), build.commands]).encode())
     for name, path in _sources(service).items():

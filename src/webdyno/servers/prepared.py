@@ -315,7 +315,7 @@ class FilledData:
 
 
 def _set_up_key(roles: Sequence[Role]) -> str:
-    """Name a set-up by all that it depends on: services and settings; the program, if it fills."""
+    """A set-up's name by all that it depends on: services, settings, the program if it fills."""
     said = [
         (role.name, role.service.model_dump_json(exclude={"folder"}), dict(role.settings))
         for role in roles

@@ -221,7 +221,7 @@ def spoken_instead(
 
 
 def why_silent(address: Address, request: FirstRequest, client_entry: Sequence[str] = ()) -> str:
-    """Ask once more; give what is wrong with the response, nothing where nobody listens."""
+    """Ask once more; return what is wrong with the response, nothing where nobody listens."""
     with _conversation(address, request, client_entry) as conversation:
         try:
             _said(conversation, address, request, ONCE_MORE_WITHIN_S)

@@ -48,6 +48,11 @@ Sources = Mapping[str, tuple[str, str]]
 CPU_S = 10
 MEMORY_BYTES = 512 * 2**20
 MOST_FILLED_BYTES = 64 * 2**20
+AS_WRITTEN = (
+    *("check", "initialise", "before_start", "start", "ready", "tidy", "snapshot", "restore"),
+    *("counts", "query", "environment", "facts"),
+)
+"""Keys of a service that are filled in as they stand."""
 SHORT = "text:"
 """Before the name of a short template; no file has a colon in its name."""
 
@@ -89,23 +94,12 @@ def service_job(service: Service, context: Context) -> Job:
     """Return all that a service's definition wants filled in."""
     status = service.status
     return Job(
-        texts={
-            "check": service.check,
-            "initialise": service.initialise,
-            "before_start": service.before_start,
+        texts={key: getattr(service, key) for key in AS_WRITTEN}
+        | {
             "setup": service.own.setup if service.own else [],
-            "ready": service.ready,
-            "tidy": service.tidy,
-            "snapshot": service.snapshot,
-            "restore": service.restore,
-            "counts": service.counts,
-            "query": service.query,
             "variables": {} if service.own else service.variables,
-            "start": service.start,
-            "environment": service.environment,
             "version": service.version.command if isinstance(service.version, Version) else [],
             "modules": {name: version.command for name, version in service.modules.items()},
-            "facts": service.facts,
             "status": {
                 "path": status.path,
                 "workers": status.workers or "",

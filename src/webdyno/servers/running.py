@@ -114,7 +114,7 @@ class RunningStack:
             raise
 
     def _fill(self) -> None:
-        """Have data of services behind a user's own front made, and filled by its `setup`, once."""
+        """Make data of services behind a user's own front, filled by its `setup`, once."""
         behind = [service for service in self._services.values() if service is not self._front]
         keeping = [service for service in behind if service.role.service.data]
         if not self.stack.is_own or not keeping or FILLED.of(self._roles) is not None:
@@ -228,7 +228,7 @@ class RunningStack:
         return process.pid if isinstance(process, ServerProcess) else None
 
     def ask_to_stop(self) -> None:
-        """Have everything stop, without waiting for its end: that is for `stop`."""
+        """Ask everything to stop, without waiting for its end: that is for `stop`."""
         self._find_name_files()
         for service in reversed(self._started):
             service.ask_to_stop()

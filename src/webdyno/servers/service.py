@@ -140,21 +140,21 @@ class RunningService:
         self.initialised_in_s = time.monotonic() - began
 
     def set_up(self) -> None:
-        """Have its user's `setup` fill the services behind it, which run."""
+        """Run its user's `setup`, which fills the services behind it, while they run."""
         self._run_line("setup", self.filled.words("setup"), SET_UP_WITHIN_S)
 
     def tidy(self) -> None:
-        """Have it do at once what it would do by and by of what a set-up left."""
+        """Do at once what it would do by and by of what a set-up left."""
         if words := self.filled.words("tidy"):
             self._run(words, "can't tidy up what setup left", SET_UP_WITHIN_S)
 
     def take_snapshot(self) -> None:
-        """Have it remember what it holds, where it can."""
+        """Remember what it holds, where it can."""
         if words := self.filled.words("snapshot"):
             self._run(words, "can't remember what it holds (state.reset)")
 
     def restore(self) -> None:
-        """Have it put back what it held at the snapshot, while its clients stay connected."""
+        """Put back what it held at the snapshot, while its clients stay connected."""
         if words := self.filled.words("restore"):
             self._run(words, "can't be put back to what it held (state.reset)")
 

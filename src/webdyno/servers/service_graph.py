@@ -202,7 +202,7 @@ def is_asked_from_elsewhere(role: Role, roles: Sequence[Role], placement: Placem
 
 
 def on_ports(roles: Sequence[Role], placement: Placement) -> list[Role]:
-    """Have services listen on ports, by which other hosts reach them.
+    """Return services that listen on ports, by which other hosts reach them.
 
     Those that let clients run code keep their Unix sockets unless another host asks them.
     """
