@@ -107,6 +107,7 @@ class TrafficFlags:
     )
 
     def read(self) -> "AskedTraffic":
+        """Read the files that they name."""
         from webdyno.config.traffic import AskedTraffic
 
         return AskedTraffic(self.traffic)
