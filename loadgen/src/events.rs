@@ -5,7 +5,7 @@ mod tokens;
 use memchr::memchr2;
 use serde::Deserialize;
 
-/// How events of a streamed answer are told apart.
+/// How events of a streamed answer are separated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum EventFormat {

@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn any_2xx_unless_told_otherwise() {
+    fn any_2xx_unless_the_order_says_otherwise() {
         let any = expectation("{}");
         assert_eq!(any.judge(204, 0, None), None);
         assert_eq!(any.judge(304, 0, None), Some(Failure::Status));

@@ -10,7 +10,7 @@ pub const MOST_BYTES: u64 = 256 * 1024 * 1024;
 
 /// Opens a file to read it; refuses pipes and devices, whose end may never come.
 pub fn open(file: &Path) -> io::Result<File> {
-    // Opening a pipe waits for whoever writes, unless told not to.
+    // Opening a pipe waits for whoever writes, unless asked not to.
     let opened = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(file)?;
     if !opened.metadata()?.is_file() {
         return Err(io::Error::other("is no regular file; write into one what it has"));

@@ -1,4 +1,4 @@
-//! gRPC: its failures come with HTTP status 200, and tell themselves in a field of their own, in the
+//! gRPC: its failures come with HTTP status 200, and are reported in a field of their own, in the
 //! trailers or, where there is no body, in the head.
 
 const OK: u16 = 0;

@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn connects_where_it_is_told_to() {
+    fn connects_where_the_order_says() {
         let rule = |host: Option<&str>, port, to_host: Option<&str>, to_port| ConnectTo {
             host: host.map(Into::into),
             port,

@@ -41,7 +41,7 @@ pub fn print(text: impl AsRef<[u8]>) -> Result<(), Stop> {
         .map_err(|error| unwritten("standard output", &error))
 }
 
-/// Tells people something; where that can't be written, it is of no use.
-pub fn tell(text: &str) {
+/// Prints a message for people; where that can't be written, it is of no use.
+pub fn notify(text: &str) {
     let _ = writeln!(io::stderr(), "loadgen: {text}");
 }

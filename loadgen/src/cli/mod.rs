@@ -41,7 +41,7 @@ pub fn main() -> ExitCode {
         Command::Relay(args) => relay::main(&args),
     };
     ExitCode::from(outcome.unwrap_or_else(|stop| {
-        exit::tell(&stop.message);
+        exit::notify(&stop.message);
         stop.code
     }))
 }

@@ -86,15 +86,15 @@ fn outcome(engine: &mut Engine, line: &[u8]) -> Result<String, OrderError> {
     Ok(text(&SlotResult::new(&plan, &measured)))
 }
 
-/// Tells each response, as a line that its body follows; gives how many there are.
+/// Reports each response, as a line that its body follows; returns how many there are.
 fn trace(engine: &mut Engine, plan: &Arc<Plan>, accepts_within: Duration) -> Result<usize, String> {
-    let tell = |answer: &TracedAnswer, body: &[u8]| {
+    let report = |answer: &TracedAnswer, body: &[u8]| {
         print([text(answer).as_bytes(), b"\n", body].concat()).map_err(|stop| stop.message)
     };
     if plan.sessions.is_some() {
         let traced = engine.trace(plan).map_err(|error| error.to_string())?;
         for answer in &traced {
-            tell(&TracedAnswer::new(plan, answer), &answer.body)?;
+            report(&TracedAnswer::new(plan, answer), &answer.body)?;
         }
         return Ok(traced.len());
     }
@@ -105,7 +105,7 @@ fn trace(engine: &mut Engine, plan: &Arc<Plan>, accepts_within: Duration) -> Res
         if seen.trouble.is_some() {
             seen.response.body.clear();
         }
-        tell(&TracedAnswer::seen(number, &seen), &seen.response.body)?;
+        report(&TracedAnswer::seen(number, &seen), &seen.response.body)?;
     }
     Ok(plan.requests.len())
 }

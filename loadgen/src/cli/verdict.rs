@@ -1,6 +1,6 @@
 //! The exit code of what was measured.
 
-use super::exit::{CLIENT_LIMITED, CROSSED, FAILED, OK, tell};
+use super::exit::{CLIENT_LIMITED, CROSSED, FAILED, OK, notify};
 use crate::cli::threshold::Threshold;
 use crate::engine::EndedBy;
 use crate::engine::reasons::NO_PORT;
@@ -12,7 +12,7 @@ use crate::output::words::several;
 pub fn of(result: &SlotResult, fail_if: &[Threshold], clients: &[SlotResult]) -> u8 {
     let crossed: Vec<_> = fail_if.iter().filter(|limit| limit.is_crossed(result)).collect();
     for limit in &crossed {
-        tell(&format!("{limit} is true: it is {}", limit.actual(result)));
+        notify(&format!("{limit} is true: it is {}", limit.actual(result)));
     }
     if !crossed.is_empty() {
         return CROSSED;
@@ -24,7 +24,7 @@ pub fn of(result: &SlotResult, fail_if: &[Threshold], clients: &[SlotResult]) ->
     let without_port = result.whole.seen.connections.without_port;
     let is_answered = result.requests.completed + result.whole.unfinished > 0;
     if without_port > 0 {
-        tell(&format!("{NO_PORT} ({without_port} attempts failed)"));
+        notify(&format!("{NO_PORT} ({without_port} attempts failed)"));
     }
     let failures = result.whole.seen.failures.total().saturating_sub(without_port);
     if failures > 0 && !tolerates || result.whole.unanswered > 0 && !interrupted || !is_answered {
@@ -36,7 +36,7 @@ pub fn of(result: &SlotResult, fail_if: &[Threshold], clients: &[SlotResult]) ->
     match clients.iter().find_map(|result| limit_of(&result.client)) {
         None => OK,
         Some(why) => {
-            tell(&why);
+            notify(&why);
             CLIENT_LIMITED
         }
     }

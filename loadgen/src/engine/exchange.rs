@@ -290,7 +290,7 @@ impl Exchange {
     }
 
     /// `MSG_TRUNC` on TCP: the kernel frees the bytes without copying them (tcp(7)). Where they are
-    /// the answer's last, it is asked for one byte more, which tells whether there is one.
+    /// the answer's last, it is asked for one byte more, which shows whether there is one.
     fn receive_dropping(
         &mut self,
         wire: &mut Wire,

@@ -9,7 +9,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use crate::order::Load;
 use crate::target::Address;
 
-/// Files open besides connections: standard streams, an epoll instance and a timer per thread.
+/// Files open apart from connections: standard streams, an epoll instance and a timer per thread.
 const OTHER_FILES: u64 = 64;
 /// So many of an address find a free port at once: beyond half of the usual range of 28 232 ports
 /// the kernel tries thousands for each connection, which takes it milliseconds.
@@ -18,7 +18,7 @@ const CONNECTIONS_PER_SOURCE: u64 = 8000;
 /// Raises the limit on open files as far as needed and allowed; says what to raise otherwise.
 /// `targets` has the addresses of each origin, `sources` what is connected from.
 ///
-/// Gives whether connections of earlier slots to other servers may stay open beside this slot's.
+/// Gives whether connections of earlier slots to other servers may stay open next to this slot's.
 pub fn check(load: &Load, targets: &[&[Address]], sources: &[IpAddr]) -> Result<bool, String> {
     let per_target = connections(load) - u64::from(load.idle_connections);
     let all = per_target * targets.len() as u64 + u64::from(load.idle_connections);

@@ -41,7 +41,7 @@ pub use window_merger::{Progress, Window};
 pub use windows::EndedBy;
 
 use crate::clock::ns_to_seconds;
-use crate::record::{Beside, Histogram};
+use crate::record::{Histogram, OtherConnections};
 use schedule::SharedSchedule;
 use start::Start;
 use window_merger::{SlotSum, WindowMerger};
@@ -70,7 +70,7 @@ impl Watcher for () {
 #[derive(Debug)]
 pub struct Measured {
     pub sum: SlotSum,
-    pub beside: Beside,
+    pub others: OtherConnections,
     pub latency: Histogram,
     pub ended_by: EndedBy,
     pub measured_s: f64,
@@ -216,9 +216,9 @@ fn measured(
         EndedBy::Duration,
     ];
     let ended_by = unusual.into_iter().find(ended).unwrap_or(EndedBy::Count);
-    let (mut sum, mut beside) = (merger.finish(), Beside::default());
+    let (mut sum, mut others) = (merger.finish(), OtherConnections::default());
     for end in ends {
-        beside += end.beside;
+        others += end.others;
         sum.whole += end.drain.counts;
         if !plan.is_open() {
             // Who would stop waiting with the window would see no standstill at its end.
@@ -233,7 +233,7 @@ fn measured(
     Measured {
         latency: sum.recorder.times.latency(plan.is_open()),
         sum,
-        beside,
+        others,
         ended_by,
         measured_s: ns_to_seconds(over_ns.saturating_sub(window_ns)),
         tail_s: ns_to_seconds(settled_ns.saturating_sub(over_ns)),

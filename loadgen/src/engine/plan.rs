@@ -295,7 +295,7 @@ fn number_of(names: &mut Vec<String>, name: &str) -> usize {
     })
 }
 
-/// Of the files that an order names, where they can be read; reading them once more tells what is
+/// Of the files that an order names, where they can be read; reading them once more shows what is
 /// wrong.
 fn tls_files_checksum(load: &Load) -> Option<[u8; 32]> {
     let tls = load.tls.as_ref()?;

@@ -27,9 +27,9 @@ pub type ConnId = usize;
 pub enum Role {
     #[default]
     Load,
-    /// Reads slowly, beside the load.
+    /// Reads slowly, next to the load.
     Slow,
-    /// Asks once and is then held open, beside the load.
+    /// Asks once and is then held open, next to the load.
     Idle,
 }
 
@@ -57,7 +57,7 @@ pub struct Conn {
     /// Index into the plan's origins.
     pub origin: usize,
     epoch: u32,
-    /// Tells events of this socket from those of the one it replaced.
+    /// Distinguishes events of this socket from those of the one it replaced.
     generation: u32,
     pub wire: Option<Wire>,
     /// HTTP/1.1: what to send, or what is in flight.
@@ -81,7 +81,7 @@ pub struct Conn {
     /// Failures since the last answer; of an idle connection: how often it was lost.
     pub failures_in_a_row: u32,
     pub rests_until_ns: u64,
-    /// The socket is told of room to write.
+    /// The socket reports room to write.
     pub watches_room: bool,
     /// A slow reader that waits until it may read on.
     pub paused: bool,

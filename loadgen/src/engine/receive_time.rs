@@ -51,7 +51,7 @@ pub fn receive(
     Ok((got, stamp(&message).and_then(when_it_was)))
 }
 
-/// The time that the kernel put beside the bytes, by the real-time clock.
+/// The time that the kernel put next to the bytes, by the real-time clock.
 fn stamp(message: &libc::msghdr) -> Option<Timespec> {
     // SAFETY: the kernel has filled in the control area of `message`, which is still alive.
     let header = unsafe { libc::CMSG_FIRSTHDR(message).as_ref() }?;

@@ -64,7 +64,7 @@ pub struct Usage {
     pub cpu_user_s: f64,
     #[serde(serialize_with = "microseconds")]
     pub cpu_sys_s: f64,
-    /// Runnable, but not running; 0 where the kernel doesn't tell.
+    /// Runnable, but not running; 0 where the kernel doesn't report it.
     #[serde(serialize_with = "microseconds")]
     pub run_queue_s: f64,
     /// Of the CPU time: spent polling again and again instead of waiting.

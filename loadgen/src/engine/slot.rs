@@ -73,13 +73,13 @@ impl Slot<'_> {
         let over_ns = settled_ns.min(window.over_ns);
         let last =
             window.hand_over(&mut self.driver.records.load, &mut self.driver.clock, settled_ns);
-        let mut beside = std::mem::take(&mut self.driver.records.beside);
+        let mut others = std::mem::take(&mut self.driver.records.others);
         let is_late = ended_by == EndedBy::Late;
         self.drain(if is_late { self.late_after_ns() } else { self.plan.timeout_ns })?;
-        beside.idle_held = self.driver.close_unfinished();
+        others.idle_held = self.driver.close_unfinished();
         let drained_ns = self.driver.clock.read();
         let drain = std::mem::take(&mut self.driver.records.load);
-        let end = ThreadEnd { ended_by, start_ns, over_ns, settled_ns, drained_ns, beside, drain };
+        let end = ThreadEnd { ended_by, start_ns, over_ns, settled_ns, drained_ns, others, drain };
         // The engine listens until it has heard of the end.
         let _ = reports.send(last);
         let _ = reports.send(ThreadReport::Ended(Box::new(end)));

@@ -23,7 +23,7 @@ pub enum Got {
     },
 }
 
-/// Reads once; with when the last bytes had arrived, 0 where the kernel doesn't tell.
+/// Reads once; with when the last bytes had arrived, 0 where the kernel doesn't report it.
 #[inline(always)]
 pub fn receive(
     fd: &OwnedFd,

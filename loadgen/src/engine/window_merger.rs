@@ -109,7 +109,7 @@ impl WindowMerger {
         }
     }
 
-    /// Takes a part; tells how it goes when a window is complete and one to show.
+    /// Takes a part; reports progress when a window is complete and one to show.
     pub fn add(&mut self, part: ThreadWindow) -> Option<Progress<'_>> {
         if part.phase == Phase::Window {
             self.sum.usage[part.thread] += part.usage;

@@ -6,7 +6,7 @@ use super::flight::{Logged, Traced};
 use super::plan::Plan;
 use super::self_watch::{ThreadClock, Usage};
 use crate::clock::ns_to_seconds;
-use crate::record::{Beside, Recorder};
+use crate::record::{OtherConnections, Recorder};
 
 /// Why a slot ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,7 +35,7 @@ pub enum Phase {
     Tail,
 }
 
-/// What a thread tells during a slot.
+/// What a thread reports during a slot.
 #[derive(Debug)]
 pub enum ThreadReport {
     Window(ThreadWindow),
@@ -142,7 +142,7 @@ pub struct ThreadEnd {
     pub over_ns: u64,
     pub settled_ns: u64,
     pub drained_ns: u64,
-    pub beside: Beside,
+    pub others: OtherConnections,
     /// After all windows.
     pub drain: Recorder,
 }

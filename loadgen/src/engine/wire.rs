@@ -44,12 +44,12 @@ pub struct Wire {
     /// The kernel can drop what arrives unread.
     pub can_drop: bool,
     stamped: bool,
-    /// When the last bytes that were read had arrived; 0 where the kernel doesn't tell.
+    /// When the last bytes that were read had arrived; 0 where the kernel doesn't report it.
     pub arrived_ns: u64,
 }
 
 impl Wire {
-    /// Begins to connect; tells whether that is done already. Otherwise the outcome follows as an
+    /// Begins to connect; returns whether that is done already. Otherwise the outcome follows as an
     /// event.
     pub fn open(address: &Address, options: Options) -> io::Result<(Wire, bool)> {
         match address {

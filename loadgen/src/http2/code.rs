@@ -32,7 +32,7 @@ pub fn name(code: u32) -> String {
     known.map_or_else(|| format!("error {code}"), |name| (*name).to_owned())
 }
 
-/// A rule that the server broke: the code by which it is told, and what it did, for people.
+/// A rule that the server broke: the code by which it is reported, and what it did, for people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fault {
     pub code: u32,

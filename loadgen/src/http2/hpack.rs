@@ -9,7 +9,7 @@ use crate::http1::head::MAX_HEAD_BYTES;
 
 /// The most that a table may take (SETTINGS_HEADER_TABLE_SIZE, unless we said another).
 pub const TABLE_BYTES: usize = 4096;
-/// Beside its strings an entry counts as so much (section 4.1).
+/// With its strings an entry counts as so much more (section 4.1).
 const ENTRY_BYTES: usize = 32;
 
 // How a field begins, and how many bits of its first byte are a number (section 6).

@@ -1,6 +1,6 @@
 //! The Huffman code of header fields (RFC 7541 section 5.2 and appendix B). It is canonical: codes of
 //! one length follow each other in the order of their symbols, and longer codes follow shorter ones,
-//! so that lengths tell it all.
+//! so that lengths say it all.
 
 use super::code::Fault;
 

@@ -55,11 +55,11 @@ impl Trouble {
     }
 
     pub fn unprocessed(reason: u32) -> Explained {
-        let told = match reason {
+        let reported = match reason {
             code::NO_ERROR => "GOAWAY".into(),
             _ => format!("GOAWAY, {}", code::name(reason)),
         };
-        let why = format!("the server ended the connection ({told}) before it saw the request");
+        let why = format!("the server ended the connection ({reported}) before it saw the request");
         (Trouble::Unprocessed, why)
     }
 }

@@ -60,11 +60,11 @@ pub struct Order {
     pub abort_rule: Option<AbortRule>,
     /// Connections are users that log in and keep what they are given.
     pub session: Option<Session>,
-    /// Ask for all once, over one connection, and tell each response whole.
+    /// Ask for all once, over one connection, and report each response whole.
     pub trace: Option<Trace>,
 }
 
-/// How a server is asked whose responses are told.
+/// How a server is asked whose responses are reported.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Trace {
@@ -160,7 +160,7 @@ pub struct Load {
     /// Each connection keeps the cookies it is given.
     #[serde(default)]
     pub cookies: bool,
-    /// Connections beside the load that ask once, for the first request, and are then held open.
+    /// Connections next to the load that ask once, for the first request, and are then held open.
     #[serde(default)]
     pub idle_connections: u32,
     pub slow_readers: Option<SlowReaders>,
@@ -199,7 +199,7 @@ pub enum IpVersion {
     V6,
 }
 
-/// Connections beside the load that read their answers slowly; counted apart.
+/// Connections next to the load that read their answers slowly; counted apart.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SlowReaders {

@@ -29,7 +29,7 @@ pub struct Request {
     pub weight: f64,
     #[serde(default)]
     pub expect: Expect,
-    /// Requests of one name are told of together, apart from the others.
+    /// Requests of one name are reported together, apart from the others.
     pub endpoint: Option<String>,
     /// Requests of the same flow that stand together are asked one after the other by one user;
     /// the first one's weight is the flow's. The flow as a whole is an endpoint of its own.

@@ -6,8 +6,8 @@ use super::times::TimeSummary;
 use crate::engine::{EndedBy, Measured, Plan, Usage, Window};
 use crate::order::{KeepAlive, Loop, Protocol, SCHEMA, Tls};
 use crate::record::{
-    Beside, Counts, Endpoint, EventTimes, Failure, HandshakeCounts, Http2Counts, RequestCounts,
-    Samples, Seen, rounded,
+    Counts, Endpoint, EventTimes, Failure, HandshakeCounts, Http2Counts, OtherConnections,
+    RequestCounts, Samples, Seen, rounded,
 };
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -174,7 +174,7 @@ pub struct Http2Use {
     pub seen: Http2Counts,
 }
 
-/// Connections that read slowly, beside the load.
+/// Connections that read slowly, next to the load.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SlowReading {
     pub connections: u32,
@@ -185,7 +185,7 @@ pub struct SlowReading {
     pub body_bytes: u64,
 }
 
-/// Connections held open, beside the load.
+/// Connections held open, next to the load.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Idle {
     pub requested: u32,
@@ -241,8 +241,8 @@ impl SlotResult {
             }),
             http2: (load.protocol == Protocol::Http2)
                 .then(|| Http2Use { streams: load.streams.unwrap_or(1), seen: counts.http2 }),
-            slow_readers: slow_readers(plan, &measured.beside.slow.counts),
-            idle_connections: idle_connections(plan, &measured.beside),
+            slow_readers: slow_readers(plan, &measured.others.slow.counts),
+            idle_connections: idle_connections(plan, &measured.others),
         }
     }
 }
@@ -303,11 +303,11 @@ fn slow_readers(plan: &Plan, counts: &Counts) -> Option<SlowReading> {
     })
 }
 
-fn idle_connections(plan: &Plan, beside: &Beside) -> Option<Idle> {
-    let (requested, counts) = (plan.order.load.idle_connections, &beside.idle.counts);
+fn idle_connections(plan: &Plan, others: &OtherConnections) -> Option<Idle> {
+    let (requested, counts) = (plan.order.load.idle_connections, &others.idle.counts);
     (requested > 0).then(|| Idle {
         requested,
-        held: beside.idle_held,
+        held: others.idle_held,
         failed: counts.seen.failures.of_sent(),
         server_closed: counts.server_closed,
         connect_failures: counts.seen.failures.get(Failure::Connect),

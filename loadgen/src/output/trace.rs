@@ -123,11 +123,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_are_told_apart() {
+    fn fields_are_separated() {
         let head = b"HTTP/1.1 200 OK\r\nServer: a\r\n\tb\r\nX:\xe9\r\nA: b: c \r\n\r\n";
         let traced = TracedAnswer::of(200, head, b"hello");
-        let told: Vec<_> = traced.headers.iter().map(|(n, v)| (n.as_str(), v.as_str())).collect();
-        assert_eq!(told, [("Server", "a b"), ("X", "\u{e9}"), ("A", "b: c")]);
+        let fields: Vec<_> = traced.headers.iter().map(|(n, v)| (n.as_str(), v.as_str())).collect();
+        assert_eq!(fields, [("Server", "a b"), ("X", "\u{e9}"), ("A", "b: c")]);
         assert_eq!((traced.version.as_str(), traced.head_bytes), ("HTTP/1.1", head.len()));
         let traced = TracedAnswer::of(200, b":status: 200\nserver: a\n", b"");
         assert_eq!(traced.headers, [("server".to_owned(), "a".to_owned())]);

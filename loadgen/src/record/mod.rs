@@ -95,9 +95,9 @@ fn sum<const N: usize>(histograms: [&Histogram; N]) -> Histogram {
     all
 }
 
-/// What goes on beside the load, apart from its counts and times.
+/// Connections next to the load, apart from its counts and times.
 #[derive(Debug, Clone, Default, AddAssign)]
-pub struct Beside {
+pub struct OtherConnections {
     pub slow: Recorder,
     pub idle: Recorder,
     /// Idle connections that were answered and open at the end.

@@ -20,9 +20,9 @@ pub struct Script {
     path: Template,
     /// The other header fields, each with its line's end.
     head: Template,
-    /// What the `Cookie` field has beside the jar's, its name as it is written.
+    /// What the `Cookie` field has next to the jar's, its name as it is written.
     cookie: Option<Template>,
-    tells_length: bool,
+    has_length: bool,
     may_close: bool,
     body: Template,
     captures: Vec<Capture>,
@@ -82,7 +82,7 @@ impl Script {
             path: Template::path(target.path.as_bytes(), target.begins_with_link, names),
             head: Template::parse(&head, Encoding::Field, names),
             cookie,
-            tells_length: content_length(request).is_some(),
+            has_length: content_length(request).is_some(),
             may_close: request.header("connection").is_none(),
             body: Template::parse(body, Encoding::of_body(request.header("content-type")), names),
             reads_body: !contains.is_empty() || captures.iter().any(Capture::reads_body),
@@ -123,7 +123,7 @@ impl Script {
         if close && self.may_close {
             to.extend_from_slice(b"Connection: close\r\n");
         }
-        if !self.tells_length {
+        if !self.has_length {
             to.extend_from_slice(b"\r\n");
             self.body.write(values, to);
             return path;

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 pub use args::{Args, explain};
 
-use super::exit::{CROSSED, FAILED, OK, Stop, print, tell};
+use super::exit::{CROSSED, FAILED, OK, Stop, notify, print};
 use super::{signals, verdict};
 use crate::engine::{EndedBy, Measured, Plan};
 use crate::order::validate::validate;
@@ -26,7 +26,7 @@ pub fn main(args: &Args) -> Result<u8, Stop> {
     args.check()?;
     let (order, notes) = flags_to_order::build(args)?;
     validate(&order)?;
-    notes.iter().for_each(|note| tell(note));
+    notes.iter().for_each(|note| notify(note));
     let mut plan = Plan::new(order)?;
     plan.leaves_streams = true;
     plan.log_every = args.output.log_every();
@@ -58,7 +58,7 @@ pub fn main(args: &Args) -> Result<u8, Stop> {
     watch.log.map_or(Ok(()), RequestLogFile::end)?;
     printed?;
     if let Some(crossed) = watch.crossed.filter(|_| measured.ended_by == EndedBy::Limit) {
-        tell(&format!("stopped after {:.1} s: {crossed}", result.whole.length_s));
+        notify(&format!("stopped after {:.1} s: {crossed}", result.whole.length_s));
         return Ok(CROSSED);
     }
     Ok(verdict::of(&result, &args.checks.fail_if, slice::from_ref(&result)))

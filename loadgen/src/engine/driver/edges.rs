@@ -31,7 +31,7 @@ impl SlotDriver<'_> {
     /// within the slot.
     pub fn is_opened_ahead(&self) -> bool {
         self.records.load.counts.seen.failures.total()
-            + self.records.beside.idle.counts.seen.failures.total()
+            + self.records.others.idle.counts.seen.failures.total()
             > 0
             || self.wanted_ahead().iter().all(|id| self.conns.pool[*id].state == State::Idle)
     }
@@ -139,7 +139,7 @@ impl SlotDriver<'_> {
         for id in self.conns.by_origin.iter().flatten() {
             let conn = &mut self.conns.pool[*id];
             if conn.role == Role::Slow {
-                self.records.beside.slow.counts.requests.unanswered +=
+                self.records.others.slow.counts.requests.unanswered +=
                     u64::from(conn.state == State::Busy);
                 conn.flight = None;
                 conn.close();
@@ -167,7 +167,7 @@ impl SlotDriver<'_> {
             self.records.load.counts.requests.unsent += u64::from(counts);
         }
         let busy = |id: &&ConnId| self.conns.pool[**id].state == State::Busy;
-        self.records.beside.idle.counts.requests.unanswered =
+        self.records.others.idle.counts.requests.unanswered =
             self.conns.idle.iter().filter(busy).count() as u64;
         retried.into_iter().for_each(|id| self.reopen(id));
     }
@@ -204,7 +204,7 @@ impl SlotDriver<'_> {
         self.close_unfinished();
     }
 
-    /// Closes the connections on which something is not finished; tells how many idle ones are
+    /// Closes the connections on which something is not finished; returns how many idle ones are
     /// held. In a closed loop what was never answered enters the times with how long it has waited;
     /// in an open one it has done so when the slot was settled.
     pub fn close_unfinished(&mut self) -> u64 {

@@ -235,7 +235,7 @@ impl SlotDriver<'_> {
                 }
             }
             self.send_due();
-            // Connecting and sending tell the time.
+            // Connecting and sending return the time.
             end_ns = end_ns.min(self.clock.now_ns + TIMERS_WITHIN_NS);
         }
     }

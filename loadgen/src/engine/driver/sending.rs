@@ -92,7 +92,7 @@ impl SlotDriver<'_> {
     fn send_due_since(&mut self, age_ns: u64) {
         if self.lanes.scheduler.held_due_ns().is_some() {
             self.clock.read();
-            // Sending tells the time.
+            // Sending returns the time.
             while self.send_next(self.clock.now_ns.saturating_sub(age_ns)) {}
         }
     }

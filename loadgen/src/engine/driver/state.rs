@@ -15,7 +15,7 @@ use crate::engine::schedule::PlannedRequest;
 use crate::engine::schedule::ThreadShare;
 use crate::engine::users::Place;
 use crate::events::EventStream;
-use crate::record::{Beside, Recorder};
+use crate::record::{OtherConnections, Recorder};
 
 /// What lanes do next, and what of theirs has no answer yet.
 pub struct LaneState {
@@ -50,7 +50,7 @@ impl LaneState {
     }
 
     /// More than this share of what was due in the window has no answer yet, as far as this thread
-    /// can tell: it doesn't know what others have on their way.
+    /// knows: it doesn't know what others have on their way.
     pub fn lack_more_than(&self, share: f64, now_ns: u64) -> bool {
         self.scheduler.in_window(now_ns).is_some_and(|window| {
             let lacking = self.due_unanswered as u64 + window.waiting;
@@ -160,7 +160,7 @@ impl<'a> ConnectionState<'a> {
 pub struct Records {
     /// Of the load, in the present window.
     pub load: Recorder,
-    pub beside: Beside,
+    pub others: OtherConnections,
     /// Times are recorded of requests whose times begin in here: in an open loop, the window.
     pub window_ns: Range<u64>,
     /// Answers to what was sent before this are late: the window is over.
@@ -175,7 +175,7 @@ impl Records {
     pub fn new() -> Records {
         Records {
             load: Recorder::default(),
-            beside: Beside::default(),
+            others: OtherConnections::default(),
             window_ns: 0..u64::MAX,
             over_since_ns: None,
             traced: Vec::new(),
@@ -187,8 +187,8 @@ impl Records {
     pub fn of(&mut self, role: Role) -> &mut Recorder {
         match role {
             Role::Load => &mut self.load,
-            Role::Slow => &mut self.beside.slow,
-            Role::Idle => &mut self.beside.idle,
+            Role::Slow => &mut self.others.slow,
+            Role::Idle => &mut self.others.idle,
         }
     }
 

@@ -47,7 +47,7 @@ impl SlotDriver<'_> {
         self.let_in();
     }
 
-    /// Some users are on their way in; tells why one was not let in.
+    /// Some users are on their way in; the error says why one was not let in.
     pub fn goes_on_logging_in(&mut self) -> Result<bool, String> {
         let timeout_ns = self.plan.timeout_ns;
         let is_unreachable = self

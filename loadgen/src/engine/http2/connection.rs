@@ -37,7 +37,7 @@ pub struct Http2Connection {
     hangup: bool,
     /// There is no room to write until an event says so.
     stuck: bool,
-    /// When what was read last had arrived; 0 where the kernel doesn't tell.
+    /// When what was read last had arrived; 0 where the kernel doesn't report it.
     pub arrived_ns: u64,
     /// When a request was sent last, and when one was answered last; 0 before.
     pub sent_ns: u64,
@@ -157,7 +157,7 @@ impl Http2Connection {
 
     fn lose(&mut self, lost: Lost) {
         if let (Lost::Fault(fault), Some(wire)) = (&lost, &mut self.wire) {
-            // The server is told why, if that can be done at once.
+            // The server gets the reason, if that can be sent at once.
             frame::write_go_away(&mut self.dialog.outgoing, fault.code);
             let _ = wire.write(&self.dialog.outgoing);
         }

@@ -39,7 +39,7 @@ pub struct Dialog {
     stream_window: u32,
     window: SendWindow,
     received: ReceiveWindow,
-    /// The server's table got smaller, which the next header block has to tell it is known
+    /// The server's table got smaller, which the next header block has to show is known
     /// (RFC 7541 section 4.2).
     table_shrank: bool,
     /// Replies among what is to be sent.
@@ -198,7 +198,7 @@ impl Dialog {
     pub fn next_ended(&mut self, now_ns: u64) -> Option<(Flight, Outcome)> {
         while let Some(number) = self.changed.pop_front() {
             let Some(stream) = &mut self.streams[number] else { continue };
-            // Of what one read brought the kernel tells one time.
+            // Of what one read brought the kernel reports one time.
             let seen_ns = now_ns.max(stream.flight.sent_ns);
             stream.see(seen_ns);
             if stream.is_over() {
@@ -250,7 +250,7 @@ impl Dialog {
         self.finish(ConnectionEnd::Lost(lost));
     }
 
-    /// Where we are done, the server is told (RFC 9113 section 6.8).
+    /// Where we are done, the server is informed (RFC 9113 section 6.8).
     fn say_farewell(&mut self) {
         if self.in_flight == 0 && matches!(self.end, Some(ConnectionEnd::Retired)) {
             frame::write_go_away(&mut self.outgoing, code::NO_ERROR);

@@ -215,7 +215,7 @@ impl LaneScheduler {
         self.held.map(|planned| (planned.request, self.is_blocked))
     }
 
-    /// The request that is due now, and the lane for it; `can` tells which lanes could send one.
+    /// The request that is due now, and the lane for it; `can` says which lanes could send one.
     /// Where none could before, one could at the earliest at `room_ns`.
     pub fn next_due(
         &mut self,

@@ -25,7 +25,7 @@ const READ_BYTES: usize = 64 * 1024;
 const FEWEST_BYTES: usize = READ_BYTES / 2;
 /// What is encrypted at a time.
 const WRITE_BYTES: usize = READ_BYTES;
-/// Of a record, beside its content: head, explicit nonce, type and tag at most.
+/// Of a record, without its content: head, explicit nonce, type and tag at most.
 const AROUND_RECORD_BYTES: usize = 64;
 const RECORD_BYTES: usize = 16 * 1024;
 
@@ -44,7 +44,7 @@ pub struct Secure {
     outgoing: Vec<u8>,
     /// The last read brought all there was.
     drained: bool,
-    /// When that had arrived; 0 where the kernel doesn't tell.
+    /// When that had arrived; 0 where the kernel doesn't report it.
     pub arrived_ns: u64,
     /// The other side said that nothing more follows.
     has_ended: bool,
@@ -132,7 +132,7 @@ impl Secure {
             match self.flush(fd) {
                 Ok(true) => {}
                 Ok(false) => break,
-                // What has left may have been answered: reading tells.
+                // What has left may have been answered: reading shows it.
                 Err(_) if taken > 0 => break,
                 Err(error) => return Err(error),
             }
@@ -331,7 +331,7 @@ impl Secure {
         }
     }
 
-    /// Encodes what the server is told of its mistake, where it is told: once, with what is left of
+    /// Encodes the alert about the server's mistake, where it gets one: once, with what is left of
     /// the bytes that it made it in.
     fn encode_alert(&mut self, rest: &mut [u8]) {
         let is_first = !std::mem::replace(&mut self.has_failed, true);

@@ -52,9 +52,9 @@ pub fn check(order: &Order) -> Result<(), String> {
         !load.cookies || !http2,
         "cookies: they are kept over HTTP/1.1 only; leave out cookies (--cookies) or HTTP/2"
     );
-    let beside = load.slow_readers.is_some() || load.idle_connections > 0;
+    let others = load.slow_readers.is_some() || load.idle_connections > 0;
     ensure!(
-        !beside || !(secure || http2),
+        !others || !(secure || http2),
         "slow_readers: they and idle_connections are there for plain HTTP/1.1 only; leave them out, \
          or TLS and HTTP/2"
     );

@@ -53,7 +53,7 @@ Exit codes:
   4  what was measured could not be written: standard output or a file is full or closed
   5  a --fail-if threshold was crossed, or a --stop-if limit";
 
-/// Why a flag can't be beside another one: the first that is in the refusal tells.
+/// Why a flag can't go with another one: the first that is in the refusal decides.
 const CONTRADICTIONS: [(&str, &str); 13] = [
     ("--cpus", "there is one thread on each of the CPUs; leave out --threads"),
     ("--bearer", "a request has one Authorization header; leave one out"),
