@@ -150,7 +150,12 @@ def move_directive(
         file = reader.existing(path) or (TYPES if lower == "typesconfig" else magic)
         return None if str(file) == path else f'{name} "{file}"'
     if lower in PATH_AT:
-        return f"{name} {_with_path(words, PATH_AT[lower], reader)}"
+        places = list(_WORD.finditer(words))[PATH_AT[lower] :]
+        path = places[0][1].strip('"') if places else ""
+        if path and not path.startswith(("/", "$", "@")):
+            start, end = places[0].span(1)
+            words = f'{words[:start]}"{_whole(path, reader)}"{words[end:]}'
+        return f"{name} {words}"
     return None
 
 
@@ -160,15 +165,6 @@ def with_whole_path(text: str, reader: ApacheLines) -> str:
     if not match or match[2].startswith("/") or "*" in match[2]:
         return text
     return f'{match[1]}"{_whole(match[2], reader)}"{match[3]}'
-
-
-def _with_path(words: str, index: int, reader: ApacheLines) -> str:
-    places = list(_WORD.finditer(words))
-    path = places[index][1].strip('"') if len(places) > index else ""
-    if not path or path.startswith(("/", "$", "@")):
-        return words
-    start, end = places[index].span(1)
-    return f'{words[:start]}"{_whole(path, reader)}"{words[end:]}'
 
 
 def _whole(path: str, reader: ApacheLines) -> Path:
@@ -279,7 +275,10 @@ def relocate(request: RelocationRequest) -> RelocatedConfig:
     body = [new for line in lines for new in mover.line(line)]
     whole = [*_ours([*head, *_head(request, lines, mover)]), *body, *_ours(mover.tail(lines))]
     config = "{{ server.folder }}/httpd.conf"
-    words = ["{{ needs.binary }}", "-d", str(_server_root(reader)), "-f", config]
+    user, folders = request.user, filter(Path.is_dir, reader.roots)
+    able = (folder for folder in folders if not (user and user.kept_out_by(folder)))
+    # The server root: where relative paths begin that nobody has looked up.
+    words = ["{{ needs.binary }}", "-d", str(next(able, Path("/"))), "-f", config]
     return RelocatedConfig(
         name="httpd.conf",
         text="\n".join(line.text for line in whole) + "\n",
@@ -318,8 +317,6 @@ def _head(request: RelocationRequest, lines: list[Line], mover: "_Mover") -> lis
 
 @dataclass
 class _Mover:
-    """Changes a configuration line by line, and notes what it changes."""
-
     request: RelocationRequest
     port: int
     own_certificate: bool
@@ -387,12 +384,3 @@ class _Mover:
     def _note_change(self, new: str, written: str) -> str:
         self.changes.append(f"{with_marks_shown(new)}, not {written}")
         return new
-
-
-def _server_root(reader: ApacheLines) -> Path:
-    """Return where the server begins relative paths that nobody has looked up."""
-    user = reader.request.user
-    able = (
-        root for root in reader.roots if root.is_dir() and not (user and user.kept_out_by(root))
-    )
-    return next(able, Path("/"))

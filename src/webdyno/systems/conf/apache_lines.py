@@ -3,6 +3,7 @@
 import glob
 import os
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -76,10 +77,7 @@ class ApacheLines:
         self._conditions: list[tuple[bool | None, Origin, str]] = []
 
     def all(self, files: Iterable[Path]) -> list[Line]:
-        """Return the lines of files, one after the other.
-
-        Raise UserError where they can't be read.
-        """
+        """Read the lines of files, one after the other; raise UserError where that can't be."""
         lines = [line for file in files for line in self._lines(file)]
         if self._conditions:
             _, origin, kind = self._conditions[-1]
@@ -90,7 +88,7 @@ class ApacheLines:
 
     def existing(self, path: str) -> Path | None:
         """Return the file or folder that a path means; None where there is none."""
-        return next((file for root in self.roots if _is_there(file := root / path)), None)
+        return next((file for root in self.roots if os.path.lexists(file := root / path)), None)
 
     def _lines(self, file: Path, named: Origin | None = None, depth: int = 0) -> Iterator[Line]:
         for text, origin in _join_lines(self.request.files.lines(file, named, depth)):
@@ -142,16 +140,15 @@ class ApacheLines:
                 raise UserError(f"{origin}: </If{match[2]}> closes no <If{match[2]}>")
             closed, *_ = self._conditions.pop()
             return closed is not False and self._is_read()
-        holds = self._is_defined(name) if kind == "define" else self._is_loaded(name)
+        holds = self._is_loaded(name)
+        if kind == "define":
+            holds = None if name in self._kept else name in self._defined
         stays = self._is_read()
         self._conditions.append((None if holds is None else holds != isnt, origin, kind))
         return stays and self._is_read()
 
     def _is_read(self) -> bool:
         return all(holds is not False for holds, *_ in self._conditions)
-
-    def _is_defined(self, name: str) -> bool | None:
-        return None if name in self._kept else name in self._defined
 
     def _is_loaded(self, name: str) -> bool | None:
         """Whether a module is there; None where nobody knows before Apache starts."""
@@ -204,13 +201,6 @@ def _join_lines(lines: Iterable[Line]) -> Iterator[tuple[str, Origin]]:
         yield whole, first
 
 
-def _is_there(path: Path) -> bool:
-    try:
-        return os.path.lexists(path)
-    except ValueError:  # there is a NUL in it
-        return False
-
-
 @dataclass(eq=False)
 class VirtualHost:
     """A `<VirtualHost>`, with the lines from its beginning to its end."""
@@ -235,7 +225,7 @@ class VirtualHost:
 
     @property
     def why_not(self) -> str:
-        """What speaks against measuring it; empty where nothing does."""
+        """The reason against measuring it; empty where there is none."""
         everywhere = list(outside_sections(self.lines[1:-1]))
         if any(_REFUSES_ALL.match(line.text) for line in everywhere):
             return "it refuses everything"
@@ -276,28 +266,23 @@ def measured_port(request: RelocationRequest, lines: Sequence[Line]) -> int:
     if not request.is_secure and (not ports or None in ports):
         ports.append(HTTP)
     fitting = [port for port in ports if port is not None and (port in secure) == request.is_secure]
-    wanted_ports = {
-        port for host in hosts if _is_called(host, request.host) for port in host.ports if port
-    }
-    return request.choose_port(fitting, _against(hosts, fitting), wanted_ports)
+    called = [host for host in hosts if _is_called(host, request.host)]
+    with_host = {port for host in called for port in host.ports if port}
+    return request.choose_port(fitting, _against(hosts, fitting), with_host)
 
 
 def _against(hosts: Sequence[VirtualHost], ports: Sequence[int]) -> dict[int, str]:
-    """Return what speaks against ports: each of their hosts refuses, or only redirects.
-
-    There may be thousands of hosts, with a port each.
-    """
-    on_port: dict[int | None, list[int]] = {}
-    for index, host in enumerate(hosts):
-        for port in set(host.ports):
-            on_port.setdefault(port, []).append(index)
-    on_any = on_port.get(None, [])
-    why_not = [host.why_not for host in hosts]
+    """Return the reasons against ports: each of their hosts refuses, or only redirects."""
+    reasons: dict[int | None, dict[int, str]] = defaultdict(dict)
+    for index, host in enumerate(hosts):  # there may be thousands, with a port each
+        why_not = host.why_not
+        for port in host.ports:
+            reasons[port][index] = why_not
     against = {}
     for port in dict.fromkeys(ports):
-        indices = sorted({*on_port.get(port, []), *on_any})
-        if indices and all(why_not[index] for index in indices):
-            against[port] = why_not[indices[0]]
+        of_port = dict(sorted({**reasons[port], **reasons[None]}.items()))
+        if of_port and all(of_port.values()):
+            against[port] = next(iter(of_port.values()))
     return against
 
 
@@ -307,13 +292,11 @@ def measured_lines(
     """Leave hosts out that are on other ports, and have the one come first that is to answer."""
     hosts = hosts_of(lines)
     kept: list[VirtualHost] = []
-    excluded: list[VirtualHost] = []
-    for virtual_host in hosts:
-        (kept if {port, None} & set(virtual_host.ports) else excluded).append(virtual_host)
-    changes += [
-        f"excluded: <VirtualHost {virtual_host.addresses}>, which isn't requested"
-        for virtual_host in excluded
-    ]
+    for host in hosts:
+        if {port, None} & set(host.ports):
+            kept.append(host)
+        else:
+            changes.append(f"excluded: <VirtualHost {host.addresses}>, which isn't requested")
     first = _first(request, kept, changes)
     in_order = sorted(kept, key=lambda host: host is not first)
     moved = [line for host in in_order for line in host.lines]
@@ -358,7 +341,6 @@ def _is_called(host: VirtualHost, name: str) -> bool:
 
 
 def _redirects_all(lines: Sequence[Line]) -> bool:
-    """Whether every request is redirected, whatever it asks for."""
     is_conditional = False
     for line in lines:
         if match := _REWRITE_CONDITION.match(line.text):

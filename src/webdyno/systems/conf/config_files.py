@@ -83,7 +83,9 @@ class ConfigFiles:
         if len(parts) > MOST_WILDCARD_FOLDERS:
             raise UserError(f"{named} includes {pattern}: that has too many wildcards")
         for place in dict.fromkeys(places):
-            files = _paths_like(str(place))
+            # Not Path.glob, which gives hidden files, which servers pass over.
+            paths = glob.iglob(str(place)) if "\0" not in pattern else ()  # noqa: PTH207
+            files = sorted(map(Path, islice(paths, MOST_FILES + 1)))
             if len(files) > MOST_FILES:
                 raise UserError(
                     f"{named} includes {pattern}: that is more than {MOST_FILES:,} files"
@@ -124,13 +126,6 @@ def _content(file: Path, place: str, reader: ServerUser | None) -> bytes:
     if len(data) > MOST_BYTES:
         raise UserError(f"{place} has more than {MOST_BYTES // 1_000_000} MB; give a smaller one")
     return data
-
-
-def _paths_like(pattern: str) -> list[Path]:
-    if "\0" in pattern:
-        return []
-    paths = glob.iglob(pattern)  # noqa: PTH207 (Path.glob gives hidden files, which servers pass over)
-    return sorted(map(Path, islice(paths, MOST_FILES + 1)))
 
 
 @dataclass

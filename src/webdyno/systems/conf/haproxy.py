@@ -88,8 +88,6 @@ def relocate(request: RelocationRequest) -> RelocatedConfig:
 
 
 class _Mover:
-    """Changes a configuration line by line, and notes what it changes."""
-
     def __init__(self, request: RelocationRequest, configuration: Sequence[ConfigSection]) -> None:
         self.changes: list[str] = []
         self.passed_on: list[PassedOn] = []
@@ -117,21 +115,16 @@ class _Mover:
         for section in self._sections:
             if section.kind in SECTIONS_NOT_HERE:
                 self._exclude(section.lines[0], SECTIONS_NOT_HERE[section.kind])
-            elif (
-                section.kind in LISTENING
-                and section is not self._choice.section
-                and section.title not in named
-            ):
+                continue
+            is_needed = section is self._choice.section or section.title in named
+            if section.kind in LISTENING and not is_needed:
                 self._exclude(section.lines[0], "it isn't requested")
-            else:
-                yield from self._section(section)
-
-    def _section(self, section: ConfigSection) -> Iterator[Line]:
-        for written in section.lines:
-            line = server_of_backend(self._request.backends, written)
-            if (new := self._line(section.kind, line)) is not None:
-                self.passed_on += passed_on(line)
-                yield Line(new, line.origin)
+                continue
+            for written in section.lines:
+                line = server_of_backend(self._request.backends, written)
+                if (new := self._line(section.kind, line)) is not None:
+                    self.passed_on += passed_on(line)
+                    yield Line(new, line.origin)
 
     def _line(self, section: str, line: ConfigLine) -> str | None:
         name, words, values = line.name, line.words, line.values
@@ -142,14 +135,16 @@ class _Mover:
             self.logs = True
             return self._change(line, [words[0].raw, LOG, *(word.raw for word in words[2:])])
         if name == "default-path" and values[1:2] in (["config"], ["parent"]):
-            return self._change(line, ["default-path", "origin", _in_quotes(str(self._folder))])
+            escaped = re.sub(r'([\\"$])', r"\\\1", str(self._folder))
+            is_plain = re.fullmatch(r"[^\s#\"'\\$]+", escaped)
+            word = escaped if is_plain else f'"{escaped}"'
+            return self._change(line, ["default-path", "origin", word])
         if name == "stick-table" and "peers" in values:
             index = values.index("peers")
             return self._change(line, [word.raw for word in (*words[:index], *words[index + 2 :])])
         return self._bind(line) if line is self._choice.bind else line.text
 
     def _why_not(self, section: str, line: ConfigLine) -> str:
-        """Return why a line is excluded; empty where it stays."""
         name, values = line.name, line.values
         if section == "global" and name in NOT_HERE:
             return NOT_HERE[name]
@@ -231,12 +226,6 @@ def _folder(request: RelocationRequest, configuration: Sequence[ConfigSection]) 
         case ["origin", path]:
             return Path(path)
     return request.folder or home
-
-
-def _in_quotes(word: str) -> str:
-    if re.fullmatch(r"[^\s#\"'\\$]+", word):
-        return word
-    return '"' + re.sub(r'([\\"$])', r"\\\1", word) + '"'
 
 
 def server_of_backend(backends: Backends, line: ConfigLine) -> ConfigLine:

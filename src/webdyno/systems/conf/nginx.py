@@ -91,8 +91,6 @@ def relocate(request: RelocationRequest) -> RelocatedConfig:
 
 
 class _Mover:
-    """Changes a configuration, and notes what it changes."""
-
     def __init__(self, request: RelocationRequest) -> None:
         self.changes: list[str] = []
         self.folders: list[str] = []
@@ -143,7 +141,6 @@ class _Mover:
         return with_readable_files(self._request, new, self.changes)
 
     def _one(self, old: Directive) -> Iterator[Directive]:
-        """Return what becomes of a directive; nothing of it if it is excluded."""
         if old.name in NOT_HERE:
             self.changes.append(f"excluded: {old.text} ({NOT_HERE[old.name]})")
             return

@@ -1,7 +1,7 @@
 """Which server of a configuration of nginx is measured."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from webdyno.systems.conf.nginx_read import Directive, of_name
@@ -49,7 +49,9 @@ class MeasuredServers:
 
 def choose_servers(request: RelocationRequest, directives: Sequence[Directive]) -> MeasuredServers:
     """Choose; raise UserError where nothing listens that could be asked."""
-    servers = list(_servers(directives))
+    https = of_name("http", directives)
+    servers = [server for http in https for server in of_name("server", http.inner)]
+    servers = [server for server in servers if server.block is not None]
     by_port: dict[int, list[Directive]] = {}
     for server in servers:
         for listener in fitting(request, server):
@@ -92,7 +94,6 @@ def _note_site(
 
 
 def _has_host(host: str, servers: Sequence[Directive]) -> bool:
-    """Whether a server answers for a host by its name."""
     return bool(host) and any(
         _is_name(name, host.lower()) for server in servers for name in _names(server)
     )
@@ -179,13 +180,6 @@ def _name(server: Directive) -> str:
     if names := _names(server):
         return f"server {names[0]}"
     return f"the server of line {server.origin.line if server.origin else 0}"
-
-
-def _servers(directives: Sequence[Directive]) -> Iterator[Directive]:
-    for http in of_name("http", directives):
-        for server in of_name("server", http.inner):
-            if server.block is not None:
-                yield server
 
 
 def _port(address: str) -> int | None:

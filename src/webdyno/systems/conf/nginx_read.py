@@ -282,7 +282,6 @@ def _with_first_variable_filled(text: str, values: Mapping[str, Sequence[str]]) 
 
 
 def _values(directives: Sequence[Directive]) -> dict[str, list[str]]:
-    """Return the values that a configuration gives to variables."""
     values: dict[str, list[str]] = {}
     for directive in _everything(directives):
         name, words = directive.name, directive.args
@@ -295,7 +294,6 @@ def _values(directives: Sequence[Directive]) -> dict[str, list[str]]:
 
 
 def _groups(directives: Sequence[Directive]) -> dict[str, list[Directive]]:
-    """Return the members of each `upstream`."""
     return {
         upstream.args[0]: [
             server
