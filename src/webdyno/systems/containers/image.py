@@ -26,89 +26,8 @@ from webdyno.systems.target import GeneratedService, TargetSpec, verbatim
 SCRIPT, NAMES, NAME_SERVER = "start.sh", "names.json", "names.py"
 SUBNET, FIRST = "10.89.7", 2
 """Of the network between containers; the one that is asked has the address before the first."""
-SCRIPT_HEAD = """\
-# Starts {written}, in a network of its own that ends with it.
-set -eu
-here=$PWD
-group=/webdyno-$(basename "$(dirname "$here")")/$(basename "$here")
-cpus=$(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/self/status)
-link=$(echo {{{{ server.host }}}} | tr . -)
-outside="nsenter --net=/proc/$PPID/ns/net"
-network=/proc/self/ns/net
-
-ip link add eth0 type veth peer name "$link" netns $PPID
-ip address add {{{{ server.host }}}} peer {{{{ server.client }}}} dev eth0
-ip link set lo up
-ip link set eth0 up
-$outside ip address add {{{{ server.client }}}} peer {{{{ server.host }}}} dev "$link"
-$outside ip link set "$link" up
-mount -t tmpfs none /dev/shm    # Podman keeps its locks there, for all containers of the machine
-
-podman_run() {{
-    exec nsenter --net="$network" {run} --cgroup-parent "$group" --cpuset-cpus "$cpus" "$@"
-}}
-"""
-SEVERAL_HEAD = """\
-# The container that is asked, and those that have networks of their own, on one bridge.
-ip link add services type bridge
-ip address add {front}/24 dev services
-ip link set services up
-
-# network NUMBER NAME ADDRESS: a network for a container
-network() {{
-    touch "network-$2"
-    unshare --net="$here/network-$2" true
-    inside="nsenter --net=network-$2"
-    $inside ip link add eth0 type veth peer name "service-$1" netns $$
-    ip link set "service-$1" master services up
-    $inside ip address add "$3/24" dev eth0
-    $inside ip link set lo up
-    $inside ip link set eth0 up
-}}
-
-# run_named NAME WORDS…: a container to its end, its lines with its name before them
-run_named() {{
-    name=$1
-    shift
-    {{
-        code=0
-        (network=$here/network-$name; podman_run "$@") || code=$?
-        echo "$code" >"$here/$name.code"
-    }} 2>&1 | sed -u "s/^/$name | /"
-}}
-
-# beside NAME WORDS…: a container whose end ends all, so that nobody measures what is left
-beside() {{
-    (
-        run_named "$@"
-        echo "webdyno: the service $1 ended by itself with exit code $(cat "$here/$1.code")"
-        echo "webdyno: one that may end is depended on with service_completed_successfully"
-        kill -TERM $$
-    ) &
-}}
-
-# ended NAME WORDS…: a container that has to end well before the next ones start
-ended() {{
-    run_named "$@"
-    code=$(cat "$here/$1.code")
-    [ "$code" = 0 ] || {{
-        echo "webdyno: the service $1, which others wait for, ended with exit code $code and not 0"
-        exit 1
-    }}
-}}
-
-# healthy NAME WORDS…: waits until a command in a container succeeds
-healthy() {{
-    name=$1 before=
-    shift
-    echo "webdyno: waiting until $name is healthy: $*"
-    until said=$({podman} exec "$name" "$@" 2>&1); do
-        [ "$said" = "$before" ] || echo "webdyno: $name isn't healthy: $said"
-        before=$said
-        sleep 0.2
-    done
-}}
-"""
+HEAD, SEVERAL = (Path(__file__).with_name(name) for name in ("start.sh", "several.sh"))
+"""What scripts begin with, and what those of several containers have behind that."""
 NAMED_VOLUME = re.compile(r"--volume=([A-Za-z0-9][\w.-]*):")
 
 
@@ -150,13 +69,11 @@ def variables_file(name: str) -> str:
 
 def _script(written: str, engine: Podman, containers: Sequence[Container]) -> str:
     """Return the script; the last container, which clients ask, becomes the script's process."""
-    one_line = written.replace("\n", " ")
-    parts = [SCRIPT_HEAD.format(written=one_line, run=engine.run_words())]
+    parts = [_shell(HEAD, written=written.replace("\n", " "), run=engine.run_words())]
     *others, front = containers
     if others:
-        parts.append(
-            SEVERAL_HEAD.format(podman=engine.here_words(), front=_address(containers, front))
-        )
+        front_address = _address(containers, front)
+        parts.append(_shell(SEVERAL, podman=engine.here_words(), front=front_address))
         parts += [
             f"network {number} {other.name} {_address(containers, other)}"
             for number, other in enumerate(others, 1)
@@ -174,6 +91,12 @@ def _script(written: str, engine: Podman, containers: Sequence[Container]) -> st
             parts.append(f"healthy {other.name} {shlex.join(other.health)}\n")
     parts.append(f"podman_run {_run_words(front, containers)}\n")
     return "\n".join(parts)
+
+
+def _shell(file: Path, **values: str) -> str:
+    """Read a part of scripts, with values in the places of their names, as in `@run@`."""
+    text = file.read_text(encoding="utf-8")
+    return re.sub(r"@(\w+)@", lambda match: values[match[1]], text)
 
 
 def _address(containers: Sequence[Container], container: Container) -> str:

@@ -1,0 +1,20 @@
+# Starts @written@, in a network of its own that ends with it.
+set -eu
+here=$PWD
+group=/webdyno-$(basename "$(dirname "$here")")/$(basename "$here")
+cpus=$(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/self/status)
+link=$(echo {{ server.host }} | tr . -)
+outside="nsenter --net=/proc/$PPID/ns/net"
+network=/proc/self/ns/net
+
+ip link add eth0 type veth peer name "$link" netns $PPID
+ip address add {{ server.host }} peer {{ server.client }} dev eth0
+ip link set lo up
+ip link set eth0 up
+$outside ip address add {{ server.client }} peer {{ server.host }} dev "$link"
+$outside ip link set "$link" up
+mount -t tmpfs none /dev/shm    # Podman keeps its locks there, for all containers of the machine
+
+podman_run() {
+    exec nsenter --net="$network" @run@ --cgroup-parent "$group" --cpuset-cpus "$cpus" "$@"
+}
