@@ -377,7 +377,6 @@ def _build_key(repository: Repository, revision: Revision, recipe: Recipe) -> st
 
 
 def _sweep(repository: Repository) -> None:
-    """Remove builds that nobody has requested in a long time."""
     before = time.time() - KEPT_FOR_S
     old = [path for path in _cache(repository.user).glob("*/") if path.stat().st_mtime < before]
     if old:

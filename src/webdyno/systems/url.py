@@ -19,8 +19,6 @@ SPOKEN = {"http": ("http", "h2c"), "https": ("https", "h2")}
 
 
 class _Place(NamedTuple):
-    """Where it listens, and the name that leads there."""
-
     address: str
     called: str = ""
 

@@ -91,16 +91,13 @@ class ComposeProject:
     def services(self, front: str = "") -> dict[str, Any]:
         """Return those without a profile, those of COMPOSE_PROFILES, and the front one."""
         active = {part.strip() for part in self.variables.get(PROFILES, "").split(",")}
-        return {
-            str(name): service
-            for name, service in self.all_services.items()
-            if str(name) == front or _is_active(as_table(service).get("profiles"), active)
-        }
-
-
-def _is_active(profiles: Any, active: set[str]) -> bool:  # noqa: ANN401 (YAML)
-    names = set(map(str, profiles if isinstance(profiles, list) else [profiles]))
-    return not profiles or "*" in active or not active.isdisjoint(names)
+        chosen = {}
+        for name, service in self.all_services.items():
+            profiles = as_table(service).get("profiles")
+            names = set(map(str, profiles if isinstance(profiles, list) else [profiles]))
+            if str(name) == front or not profiles or "*" in active or names & active:
+                chosen[str(name)] = service
+        return chosen
 
 
 def read_compose(files: Sequence[Path], place: str) -> ComposeProject:
@@ -108,7 +105,10 @@ def read_compose(files: Sequence[Path], place: str) -> ComposeProject:
 
     As with Compose, an override file next to a single one of the usual name is merged as well.
     """
-    together = (*files, *_override_of(files))
+    together = list(files)
+    if len(files) == 1 and files[0].name in USUAL_FILES:
+        overrides = (files[0].parent / name for name in OVERRIDES)
+        together += [path for path in overrides if path.is_file()][:1]
     neighbor = files[0].parent / ".env"
     own = variables_of(neighbor, place) if neighbor.is_file() else {}
     filling = _Filling({**own, **os.environ})
@@ -124,14 +124,9 @@ def read_compose(files: Sequence[Path], place: str) -> ComposeProject:
     services = merged.get("services")
     if not is_table(services):
         raise UserError(f"{place}: {files[0]} has no services, so it is no Compose file")
-    return ComposeProject(together, services, merged, filling.variables, tuple(filling.unset))
-
-
-def _override_of(files: Sequence[Path]) -> list[Path]:
-    if len(files) != 1 or files[0].name not in USUAL_FILES:
-        return []
-    neighbor = (files[0].parent / name for name in OVERRIDES)
-    return [path for path in neighbor if path.is_file()][:1]
+    return ComposeProject(
+        tuple(together), services, merged, filling.variables, tuple(filling.unset)
+    )
 
 
 def askable(services: Mapping[str, Any]) -> list[str]:
@@ -343,7 +338,7 @@ def _children(node: Node) -> Iterator[Node]:
 
 def _check_scalar(node: ScalarNode) -> None:
     shown = repr(node.value[:20])
-    if "\0" in node.value or not _is_text(node.value):
+    if re.search(r"[\0\ud800-\udfff]", node.value):
         raise _wrong(node, f"{shown} has characters that no text has")
     if node.tag == STRING:
         return
@@ -351,14 +346,6 @@ def _check_scalar(node: ScalarNode) -> None:
         raise _wrong(node, f"{_short(node.tag)} is no kind of value that is read here")
     if not SCALARS[node.tag][0].match(node.value):
         raise _wrong(node, f"{shown} is no {_short(node.tag)}")
-
-
-def _is_text(value: str) -> bool:
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _short(tag: str) -> str:

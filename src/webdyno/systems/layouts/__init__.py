@@ -123,7 +123,6 @@ def _with_variables(app: FoundApp, folder: Path) -> FoundApp:
 
 
 def _whole_below(folder: Path) -> Iterator[tuple[str, FoundApp]]:
-    """Return the applications in folders inside, by the names of these."""
     folders, looked_at = [(folder, 0)], 0
     while folders and looked_at < MOST_FOLDERS:
         current, depth = folders.pop(0)

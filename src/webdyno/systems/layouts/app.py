@@ -84,23 +84,11 @@ BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 def project_text(
     app: FoundApp, requests: Mapping[str, int | None], login: Login | None = None
 ) -> str:
-    """Return the file's text; comments stand where its user has to look.
+    """Return the text of a `webdyno.toml`, with comments where its user has to look.
 
     `requests` are paths, each with the status of its response where that has to be written.
     """
-    load = list(_toml_lines(_load_table(app, login)))
-    parts = ["[app]", *(f"# {doubt}" for doubt in app.doubts), *_toml_lines(_app_table(app))]
-    if load:
-        parts += ["", "[load]", *load]
-    for step in login.steps if login else ():
-        parts += ["", "[[login]]", *_toml_lines(step)]
-    for path, status in requests.items():
-        parts += ["", "[[requests]]", *_toml_lines({"path": path, "status": status})]
-    return "\n".join(parts) + "\n"
-
-
-def _app_table(app: FoundApp) -> dict[str, object]:
-    return {
+    keys = {
         "dir": app.dir if app.dir != "." else None,
         "build": app.build,
         "services": app.services,
@@ -113,11 +101,15 @@ def _app_table(app: FoundApp) -> dict[str, object]:
         "ready_within": app.ready_within_s,
         "environment": app.environment,
     }
-
-
-def _load_table(app: FoundApp, login: Login | None) -> dict[str, object]:
     headers = {**app.headers, **(login.headers if login else {})}
-    return {"connections": app.connections or None, "headers": headers}
+    parts = ["[app]", *(f"# {doubt}" for doubt in app.doubts), *_toml_lines(keys)]
+    if load := list(_toml_lines({"connections": app.connections or None, "headers": headers})):
+        parts += ["", "[load]", *load]
+    for step in login.steps if login else ():
+        parts += ["", "[[login]]", *_toml_lines(step)]
+    for path, status in requests.items():
+        parts += ["", "[[requests]]", *_toml_lines({"path": path, "status": status})]
+    return "\n".join(parts) + "\n"
 
 
 def _toml_lines(pairs: Mapping[str, object], within: str = "") -> Iterator[str]:

@@ -46,7 +46,7 @@ def find_go(folder: Path) -> FoundApp | None:
     """Find the programs of a module, and choose the one that listens."""
     if not (folder / "go.mod").is_file():
         return None
-    mains = [path for path in sources(folder) if _is_go_main(path)]
+    mains = filter(_is_go_main, sources(folder))
     folders = sorted({path.parent.relative_to(folder).as_posix() for path in mains})
     if not folders:
         return FoundApp("go.mod", doubts=("go.mod has no program: no package main",))
@@ -76,7 +76,11 @@ def find_go(folder: Path) -> FoundApp | None:
 def _go_program(folder: str, text: str, out: str) -> FoundApp:
     package = "." if folder == "." else f"./{folder}"
     build = f"go build -o {out} {package}"
-    flags = {} if '"PORT"' in text else dict(_go_flags(text))
+    flags = {
+        name: usual
+        for name, usual in GO_FLAG.findall("" if '"PORT"' in text else text)
+        if ADDRESS.fullmatch(usual) or (usual.isdecimal() and name in {"port", "p", "http-port"})
+    }
     flag = next((name for name in GO_FLAG_NAMES if name in flags), None)
     if flag is None:
         return FoundApp("go.mod", f"./{out}", build, heeds_port=bool(GIN.search(text)))
@@ -90,13 +94,6 @@ def _go_program(folder: str, text: str, out: str) -> FoundApp:
                 "same time, so it gets any free port"
             )
     return FoundApp("go.mod", " ".join(start), build, doubts=tuple(doubts))
-
-
-def _go_flags(text: str) -> Iterator[tuple[str, str]]:
-    """Return the flags that take an address or a port, with what they are unless given."""
-    for name, usual in GO_FLAG.findall(text):
-        if ADDRESS.fullmatch(usual) or (usual.isdecimal() and name in {"port", "p", "http-port"}):
-            yield name, usual
 
 
 def _is_go_main(path: Path) -> bool:
@@ -130,20 +127,18 @@ def find_rust(folder: Path) -> FoundApp | None:
     }
     chosen = [name for name, text in texts.items() if RUST_LISTENS.search(text)] or list(texts)
     has_lock = (folder / "Cargo.lock").is_file()
-    apps = {name: _rust_app(name, texts[name], has_lock) for name in chosen}
+    locked = " --locked" if has_lock else ""
+    doubts = () if has_lock else ("there is no Cargo.lock: each build may take other versions",)
+    apps = {}
+    for name in chosen:
+        start, build = f"./target/release/{name}", f"cargo build --release{locked} --bin {name}"
+        if ROCKET.search(texts[name]):
+            start = f"ROCKET_ADDRESS=127.0.0.1 ROCKET_PORT=$PORT ROCKET_LOG_LEVEL=critical {start}"
+        apps[name] = FoundApp(CARGO, start, build, doubts=doubts, notes=("built with --release",))
     if len(chosen) == 1:
         return apps[chosen[0]]
     several = f"{CARGO} has several programs" if chosen else ""
     return FoundApp(CARGO, several=several, choices=apps)
-
-
-def _rust_app(name: str, text: str, has_lock: bool) -> FoundApp:
-    start = f"./target/release/{name}"
-    if ROCKET.search(text):
-        start = f"ROCKET_ADDRESS=127.0.0.1 ROCKET_PORT=$PORT ROCKET_LOG_LEVEL=critical {start}"
-    build = f"cargo build --release{' --locked' if has_lock else ''} --bin {name}"
-    doubts = () if has_lock else ("there is no Cargo.lock: each build may take other versions",)
-    return FoundApp(CARGO, start, build, doubts=doubts, notes=("built with --release",))
 
 
 def _cargo_programs(folder: Path) -> Iterator[tuple[str, Path]]:
@@ -265,8 +260,6 @@ GRADLE_MODULES = re.compile(r"""["']:?([\w:-]+)["']""")
 
 
 class _JvmModule(NamedTuple):
-    """A module of a build, or the whole build."""
-
     folder: Path
     file: str
     """Maven's or Gradle's."""

@@ -134,8 +134,6 @@ LISTENS = {
 
 
 class _Framework(NamedTuple):
-    """A framework whose build makes a server."""
-
     package: str
     """A part of a package's name that it comes with."""
     start: str
@@ -296,7 +294,6 @@ def _with_start(app: FoundApp, own: NodeStart, command: str) -> FoundApp:
 def _of_members(
     app: FoundApp, folder: Path, members: Sequence[Package], manager: Manager
 ) -> FoundApp:
-    """Choose among a workspace's packages those that start."""
     starts = {}
     for member in members:
         if "bin" not in member.data and (own := start_of(member)):

@@ -238,25 +238,24 @@ def find_django(folder: Path, how: Installing) -> FoundApp | None:
     build = how.build
     if "STATIC_ROOT" in settings.text:
         build += f" && {program} collectstatic --noinput {QUIETLY}"
+    own = {path.stem for path in top.glob("*/management/commands/*.py")}
+    seed = next((name for name in SEEDS if name in own), None)
+    urls = sorted((top / settings.module.partition(".")[0]).glob("**/urls.py"))[:1]
+    names = DJANGO_PATH.findall(read_text(urls[0]) or "") if urls else []
+    paths = tuple(dict.fromkeys(f"/{name}" for name in names))[:MOST_PATHS]
     served = "Gunicorn serves it: `manage.py runserver` is for development"
     return FoundApp(
         how.by,
         f".venv/bin/gunicorn {chdir}{module} --bind 127.0.0.1:$PORT",
         build,
         prepare=f"{program} migrate --noinput {QUIETLY}",
-        setup=f"{program} {seed} {QUIETLY}" if (seed := _django_command(top)) else None,
+        setup=f"{program} {seed} {QUIETLY}" if seed else None,
         environment=environment,
-        headers=dict(_django_headers(settings.text)),
-        paths=_django_paths(top, settings.module) or ("/",),
+        headers=_django_headers(settings.text),
+        paths=paths or ("/",),
         notes=(served, *notes, *(() if has_server else how.notes)),
         doubts=tuple(_django_doubts(settings, environment)),
     )
-
-
-def _django_command(top: Path) -> str | None:
-    """Name the command of its own that fills a database."""
-    own = {path.stem for path in top.glob("*/management/commands/*.py")}
-    return next((name for name in SEEDS if name in own), None)
 
 
 def _django_settings(top: Path, usual: str) -> tuple[_DjangoSettings, list[str]]:
@@ -309,19 +308,13 @@ def _answers_nobody(hosts: re.Match[str] | None) -> bool:
     return hosts is not None and bool(re.match(r"\s*\[\s*\]", hosts["said"]))
 
 
-def _django_headers(text: str) -> Iterator[tuple[str, str]]:
+def _django_headers(text: str) -> dict[str, str]:
     """Return the host that it answers to, where that isn't its address."""
     hosts = ALLOWED_HOSTS.search(text)
     listed = hosts["said"] if hosts else ""
     is_open = THIS_HOST.search(listed) or re.search(READ_VARIABLE, listed)
-    if not is_open and (name := ANY_NAME.search(listed)):
-        yield "Host", name[1]
-
-
-def _django_paths(top: Path, module: str) -> tuple[str, ...]:
-    urls = sorted((top / module.partition(".")[0]).glob("**/urls.py"))[:1]
-    paths = DJANGO_PATH.findall(read_text(urls[0]) or "") if urls else []
-    return tuple(dict.fromkeys(f"/{path}" for path in paths))[:MOST_PATHS]
+    name = ANY_NAME.search(listed)
+    return {"Host": name[1]} if name and not is_open else {}
 
 
 def _django_doubts(settings: _DjangoSettings, environment: dict[str, str]) -> Iterator[str]:

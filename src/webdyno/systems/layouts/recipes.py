@@ -128,7 +128,6 @@ def image_command(text: str) -> str | None:
 
 
 def _command_words(command: str) -> str | list[str]:
-    """Return the words of an exec form, or a line of shell as it is."""
     try:
         words = json.loads(command)
     except ValueError:

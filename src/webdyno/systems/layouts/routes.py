@@ -167,7 +167,7 @@ def _operation(data: Table, path: str, method: str, operation: Table) -> Route:
     query: dict[str, object] = {}
     lacking = []
     for node in operation["parameters"]:
-        parameter = _dereferenced(data, node)
+        parameter = _follow_reference(data, node)
         name, example = str(parameter.get("name")), _example(data, parameter)
         if parameter.get("in") == "path" and example is not None:
             examples[name] = example
@@ -185,7 +185,7 @@ def _operation(data: Table, path: str, method: str, operation: Table) -> Route:
     return route._replace(filled=f"{route.filled}?{'&'.join(pairs)}")
 
 
-def _dereferenced(data: Table, node: object) -> Table:
+def _follow_reference(data: Table, node: object) -> Table:
     """Follow one reference, such as `#/components/parameters/id`."""
     target = as_table(node)
     if isinstance(ref := target.get("$ref"), str) and ref.startswith("#/"):
@@ -195,7 +195,7 @@ def _dereferenced(data: Table, node: object) -> Table:
 
 def _example(data: Table, parameter: Table) -> object:
     """Return a value for a parameter: its example, its default, the first that it may be, or 1."""
-    schema = _dereferenced(data, parameter.get("schema")) or parameter
+    schema = _follow_reference(data, parameter.get("schema")) or parameter
     for source in (parameter, *table(parameter, "examples").values(), schema):
         for key in ("example", "value", "default"):
             if isinstance(example := as_table(source).get(key), str | int | float):
@@ -223,8 +223,6 @@ def links_of(page: bytes, path: str) -> list[str]:
 
 
 class _Links(HTMLParser):
-    """Collects what the links of a page lead to."""
-
     def __init__(self) -> None:
         super().__init__()
         self.targets: list[str] = []
@@ -307,7 +305,9 @@ def login_by_json(routes: Sequence[Route], folder: Path, prefix: str = "") -> Lo
     path = next((path for likely in ROUTES for path in posted if likely.search(path)), None)
     if path is None or not re.fullmatch(r"/[\w./-]*", path):
         return None
-    text = _behind(path, folder)
+    route = re.compile(rf"post\W.{{0,40}}?[\"'`]{re.escape(path)}[\"'`]", re.IGNORECASE)
+    places = ((text, route.search(text)) for text in map(read_text, sources(folder)) if text)
+    text = next((text[match.end() :][:READS] for text, match in places if match), "")
     password = OF_PASSWORD.search(text)
     begin = max(0, password.start() - NEAR) if password else 0
     near = text[begin : password.end() + NEAR] if password else text
@@ -324,16 +324,6 @@ def login_by_json(routes: Sequence[Route], folder: Path, prefix: str = "") -> Lo
     step = {"path": path, "method": "POST", body: sent, "capture": captured}
     headers, doubt = {"Authorization": "Bearer {{token}}"}, f"{', '.join(sent)} and token"
     return Login(f"POST {path} of its sources", path, (step,), headers, doubt)
-
-
-def _behind(path: str, folder: Path) -> str:
-    """Return what sources say behind a route that is posted to."""
-    route = re.compile(rf"post\W.{{0,40}}?[\"'`]{re.escape(path)}[\"'`]", re.IGNORECASE)
-    for file in sources(folder):
-        text = read_text(file) or ""
-        if match := route.search(text):
-            return text[match.end() : match.end() + READS]
-    return ""
 
 
 class _Field(NamedTuple):
@@ -354,8 +344,6 @@ class _Form:
 
 
 class _Forms(HTMLParser):
-    """Collects the forms of a page."""
-
     def __init__(self) -> None:
         super().__init__()
         self.forms: list[_Form] = []

@@ -1,7 +1,7 @@
 """What a program gets by variables: its port, secrets of its own, and services of the catalog."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -46,7 +46,10 @@ def given_port(line: str) -> str:
 
 def with_port(app: FoundApp, folder: Path) -> FoundApp:
     """Pass a program its port by the variable that its sources read, where that isn't PORT."""
-    if not app.start or app.heeds_port or "$PORT" in app.start or _mentions_port(folder):
+    if not app.start or app.heeds_port or "$PORT" in app.start:
+        return app
+    configured = [path for path in sources(folder, CONFIGURES) if CONFIGURATION.match(path.name)]
+    if any(USES_PORT.search(read_text(path) or "") for path in (*sources(folder), *configured)):
         return app
     if (name := _port_variable(folder)) is None:
         doubt = "nothing here mentions PORT, the variable with the port that it has to listen on"
@@ -56,12 +59,6 @@ def with_port(app: FoundApp, folder: Path) -> FoundApp:
     value = "$PORT" if OF_PORT.fullmatch(name) else "127.0.0.1:$PORT"
     note = f"its sources read the port from {name}"
     return replace(app, start=f"{name}={value} {app.start}", notes=(*app.notes, note))
-
-
-def _mentions_port(folder: Path) -> bool:
-    configured = [path for path in sources(folder, CONFIGURES) if CONFIGURATION.match(path.name)]
-    texts = (read_text(path) or "" for path in (*sources(folder), *configured))
-    return any(map(USES_PORT.search, texts))
 
 
 def _variables_read(folder: Path) -> set[str]:
@@ -193,7 +190,13 @@ SQL_CLIENTS = {
 
 def with_services(app: FoundApp, folder: Path) -> FoundApp:
     """Put services behind an application that needs them; migrations and seeds fill them once."""
-    text = "\n".join(_texts(folder)) if app.start else ""
+    if not app.start:
+        return replace(app, services={}, setup=None)
+    files = [*sources(folder), *(folder / name for name in CONFIGURATIONS)]
+    texts = [read_text(path) or "" for path in files]
+    if of_rails := read_text(folder / "config/database.yml"):  # Rails reads DATABASE_URL by itself
+        texts += [of_rails.partition("\nproduction:")[2], "DATABASE_URL"]
+    text = "\n".join(texts)
     packages = "".join(read_text(folder / name) or "" for name in MANIFESTS) or text
     needed = [service for service in DRIVERS if _needs(service, packages, text)] if text else []
     databases = {ROLES[name]: name for name in reversed(needed) if READ[name].search(text)}
@@ -253,14 +256,6 @@ def _url_with_driver(service: str, packages: str) -> dict[str, str]:
         if re.search(driver, packages, re.IGNORECASE)
     ]
     return {"DATABASE_URL": f"{fitting[0]}:${{DATABASE_URL#*:}}"} if len(fitting) == 1 else {}
-
-
-def _texts(folder: Path) -> Iterator[str]:
-    for path in (*sources(folder), *(folder / name for name in CONFIGURATIONS)):
-        yield read_text(path) or ""
-    if of_rails := read_text(folder / "config/database.yml"):
-        yield of_rails.partition("\nproduction:")[2]
-        yield "DATABASE_URL"  # which Rails reads by itself
 
 
 def _by_sql(folder: Path, service: str) -> str | None:
