@@ -12,10 +12,10 @@ from webdyno.core.registry import keyword_of, spelled
 from webdyno.core.run import RunHead
 from webdyno.core.sweep import Point
 from webdyno.launch.ending import interrupt_again
-from webdyno.measure.point import Progress
 
 if TYPE_CHECKING:  # numpy takes a while to import
     from webdyno.evidence.point_data import PointData
+    from webdyno.measure.point import Progress
 
 logger = logging.getLogger(__name__)
 
@@ -33,7 +33,7 @@ class Caller:
 
     notify: Callable[[str], None]
     """Says what is no result."""
-    progress: Callable[[RunHead], AbstractContextManager[Progress]]
+    progress: "Callable[[RunHead], AbstractContextManager[Progress]]"
     """Gives what shows the progress of a run."""
     asks: AskPerson | None = None
     """None where nobody is there to answer."""
