@@ -102,7 +102,7 @@ def explain(
     limited = _show_runs(measure_limits(asked, caller), how)
     if limited is None:
         return Exit.INTERRUPTED
-    elasticities = [found for each in limited for found in each.elasticities]
+    elasticities = [effect for each in limited for effect in each.elasticities]
     waits = [wait for each in limited for wait in each.waiting[:1]]  # of the variant as it is
     _print([*what_limits(elasticities), *where_time_goes(waits)])
     return Exit.OK
