@@ -75,19 +75,9 @@ def adjustments_made(data: PointData) -> Iterator[str]:
 
 
 HEADERS_THAT_MATTER = (
-    "Content-Type",
-    "Content-Encoding",
-    "Content-Length",
-    "Transfer-Encoding",
-    "Connection",
-    "Keep-Alive",
-    "Cache-Control",
-    "Expires",
-    "Vary",
-    "ETag",
-    "Last-Modified",
-    "Accept-Ranges",
-    "Set-Cookie",
+    *("Content-Type", "Content-Encoding", "Content-Length", "Transfer-Encoding", "Connection"),
+    *("Keep-Alive", "Cache-Control", "Expires", "Vary", "ETag", "Last-Modified"),
+    *("Accept-Ranges", "Set-Cookie"),
 )
 """Headers that change the work of server or client; Date and Server only change the bytes."""
 
@@ -145,38 +135,21 @@ def preflight_of(data: PointData) -> Preflight:
 
 
 def _lines(record: PreflightRecord) -> list[PreflightRow]:
+    lines, variants = [], list(record.responses)
     # Variants may have paths of their own, so that requests belong together by their place.
-    requests = zip_longest(*record.responses.values())
-    lines = [
-        _line(dict(zip(record.responses, responses, strict=True)), what, say, wrong)
-        for responses in requests
-        for what, say, wrong in _ASPECTS
-    ]
-    for name in dict.fromkeys(name for each in record.facts.values() for name in each):
-        by_variant = {
-            variant: each.get(name) or text.MISSING for variant, each in record.facts.items()
-        }
-        lines.append(PreflightRow("settings", name, by_variant, wrong=False))
+    for responses in zip_longest(*record.responses.values()):
+        known = {name: each for name, each in zip(variants, responses, strict=True) if each}
+        paths = ", ".join(dict.fromkeys(response.path for response in known.values()))
+        for what, written in _ASPECTS.items():
+            said = {
+                name: written(known[name]) if name in known else text.MISSING for name in variants
+            }
+            is_wrong = _WRONG.get(what, lambda _: False)
+            lines.append(PreflightRow(paths, what, said, any(map(is_wrong, known.values()))))
+    for what in dict.fromkeys(name for each in record.facts.values() for name in each):
+        said = {name: each.get(what) or text.MISSING for name, each in record.facts.items()}
+        lines.append(PreflightRow("settings", what, said, wrong=False))
     return [line for line in lines if set(line.by_variant.values()) != {text.MISSING}]
-
-
-def _line(
-    by_variant: dict[str, Response | None],
-    what: str,
-    say: Callable[[Response], str],
-    wrong: Callable[[Response], bool],
-) -> PreflightRow:
-    return PreflightRow(
-        about=", ".join(
-            dict.fromkeys(response.path for response in by_variant.values() if response)
-        ),
-        what=what,
-        by_variant={
-            variant: say(response) if response else text.MISSING
-            for variant, response in by_variant.items()
-        },
-        wrong=any(response is not None and wrong(response) for response in by_variant.values()),
-    )
 
 
 def _status(response: Response) -> str:
@@ -207,19 +180,19 @@ def _header(name: str) -> Callable[[Response], str]:
     return say
 
 
-def _never(_: Response) -> bool:
-    return False
-
-
-_ASPECTS: list[tuple[str, Callable[[Response], str], Callable[[Response], bool]]] = [
-    ("path", lambda response: response.path, _never),
-    ("status", _status, lambda response: not response.has_right_status),
-    ("body", _body, _wrong_body),
-    ("HTTP version", lambda response: response.http_version or text.MISSING, _never),
-    ("TLS", lambda response: response.tls or text.MISSING, _never),
-    ("head", lambda response: text.size(response.head_bytes), _never),
-    *((name, _header(name), _never) for name in HEADERS_THAT_MATTER),
-]
+_ASPECTS: dict[str, Callable[[Response], str]] = {
+    "path": lambda response: response.path,
+    "status": _status,
+    "body": _body,
+    "HTTP version": lambda response: response.http_version or text.MISSING,
+    "TLS": lambda response: response.tls or text.MISSING,
+    "head": lambda response: text.size(response.head_bytes),
+    **{name: _header(name) for name in HEADERS_THAT_MATTER},
+}
+_WRONG: dict[str, Callable[[Response], bool]] = {
+    "status": lambda response: not response.has_right_status,
+    "body": _wrong_body,
+}
 
 
 WHAT = {
