@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from webdyno.config import CommandLine
+from webdyno.core.errors import UserError
 from webdyno.systems.project import Project, ProjectSource
 
 FILE = """\
@@ -34,3 +35,20 @@ def test_paths_of_the_command_line_replace_the_requests_of_the_file(
     assert data.get("requests") == requests
     assert data["load"] == {"connections": 8, **load}
     assert "app" not in data
+
+
+def test_what_is_compared_is_named_on_the_command_line(tmp_path: Path) -> None:
+    """A pull request could add a variant that nobody named, and have it run."""
+    (tmp_path / "webdyno.toml").write_text(f'{FILE}\n[variants.more]\nstack = "cmd:./more"\n')
+    with pytest.raises(UserError, match=r"webdyno\.toml:\d+: what is compared is named"):
+        Project.around(tmp_path)
+
+
+def test_a_file_above_a_folder_counts_in_a_repository_alone(tmp_path: Path) -> None:
+    """Anybody may have put one into /tmp."""
+    (tmp_path / "webdyno.toml").write_text(FILE)
+    inner = tmp_path / "a/b"
+    inner.mkdir(parents=True)
+    assert Project.around(inner) is None
+    (tmp_path / ".git").mkdir()
+    assert Project.around(inner)

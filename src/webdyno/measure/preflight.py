@@ -175,7 +175,7 @@ def without_ignored(body: bytes, ignored: Sequence[str]) -> bytes:
             with suppress(ValueError, RecursionError):  # it isn't JSON
                 whole = json.loads(body)
                 _drop(whole, steps(what))
-                body = json.dumps(whole, ensure_ascii=False).encode()
+                body = json.dumps(whole).encode()
             continue
         try:
             text = regex.sub(

@@ -38,7 +38,7 @@ from webdyno.systems.target import (
 
 logger = logging.getLogger(__name__)
 
-APP, REQUESTS = "app", "requests"
+APP, REQUESTS, VARIANTS = "app", "requests", "variants"
 LEAST = '[app]\nbuild = "make"\nstart = "./server --port $PORT"'
 """For messages: what such a file needs at least, more or less."""
 
@@ -51,27 +51,33 @@ class Project:
 
     @classmethod
     def around(cls, folder: Path) -> "Project | None":
-        """Find the file in a folder or those around it, up to the top of the repository.
+        """Find the file in a folder or, in a repository, in those around it up to its top.
 
         Raise UserError where it may be somebody else's, and where it names files that root may
         read, but not who its programs run as: they would be sent what is in them.
         """
-        for each in (folder, *folder.parents):
+        around = (folder, *folder.parents)
+        tops = [number for number, each in enumerate(around) if (each / GIT).exists()]
+        for each in around[: tops[0] + 1 if tops else 1]:
             if (file := each / PROJECT_FILE).is_file():
                 refuse_of_others(each)
                 refuse_of_others(file)
                 project = cls(TomlFile(file))
-                project._refuse_unreadable()
+                project._refuse_others()
                 return project
-            if (each / GIT).exists():
-                break
         return None
 
     @property
     def folder(self) -> Path:
         return self.file.path.parent
 
-    def _refuse_unreadable(self) -> None:
+    def _refuse_others(self) -> None:
+        """Refuse variants, which the command line names, and files that aren't its programs'."""
+        if VARIANTS in self.file.data:
+            raise UserError(
+                f"{self.file.place((VARIANTS,))}: what is compared is named on the command line; "
+                "leave it out"
+            )
         user = caller(self.folder)
         if user is None:
             return
@@ -313,6 +319,11 @@ def _run_build(recipe: Recipe, folder: Path, repository: Repository, kept: Path,
     user = repository.user
     own = {name: with_secrets(text, os.environ) for name, text in recipe.environment.items()}
     inherited = {name: os.environ[name] for name in recipe.inherited if name in os.environ}
+    if inherited and user is not None and os.environ.get("SUDO_UID") != str(user.uid):
+        raise UserError(
+            f"build_variables: the build of {name} runs as {user.name}, and would get variables of "
+            f"yours: {', '.join(inherited)}; call webdyno as {user.name}"
+        )
     command = recipe.build or ":"
     end = run_build(
         ["/bin/sh", "-c", command],

@@ -223,6 +223,13 @@ def test_the_layout_of_red_hat_is_read_as_a_whole(tmp_path: Path) -> None:
         assert gone not in moved
 
 
+def test_what_is_defined_has_a_limit(tmp_path: Path) -> None:
+    """Forty lines would otherwise define a text of a terabyte."""
+    lines = ["Define A0 aaaaaaaaaa", *(f"Define A{n + 1} ${{A{n}}}${{A{n}}}" for n in range(40))]
+    with pytest.raises(UserError, match=r"A\d+: what is defined has more than 1,000,000"):
+        apache(tmp_path, "\n".join(lines) + "\n")
+
+
 def test_variables_are_filled_from_the_configuration_and_from_what_is_given(tmp_path: Path) -> None:
     (tmp_path / "a.conf").write_text("Timeout ${SECONDS}\n")
     moved = apache(

@@ -400,3 +400,13 @@ def test_a_revision_has_what_is_its_own(folder: Path) -> None:
     own += "security_opt: ['no-new-privileges:true'], env_file: .env}"
     (folder / "compose.yaml").write_text(f"services: {{web: {own}}}\n")
     assert compose_services([folder / "compose.yaml"], "", "here", print, folder)
+
+
+def test_files_that_include_each_other_often_come_to_an_end(tmp_path: Path) -> None:
+    """19 files that each include the next ten times would be read 10^19 times."""
+    for number in range(19):
+        names = ", ".join([f"{number + 1}.yaml"] * 10)
+        (tmp_path / f"{number}.yaml").write_text(f"include: [{names}]\n")
+    (tmp_path / "19.yaml").write_text("services: {web: {image: x}}\n")
+    with pytest.raises(UserError, match="include each other"):
+        compose_services([tmp_path / "0.yaml"], "", "here", print)

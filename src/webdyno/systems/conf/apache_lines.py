@@ -31,6 +31,7 @@ DEBIANS = {
 }
 """What its /etc/apache2/envvars gives to configurations."""
 
+MOST_DEFINED = 1_000_000
 _INCLUDE = re.compile(r'\s*Include(Optional)?\s+"?([^"]+?)"?\s*$', re.IGNORECASE)
 _CONDITION = re.compile(
     r"\s*<(/?)If(Define|Module)\b\s*(!?)\s*\"?([^\s\">]*)\"?\s*>", re.IGNORECASE
@@ -126,6 +127,11 @@ class ApacheLines:
             else:
                 self._values[name] = value
                 self._defined.add(name)
+                if sum(map(len, self._values.values())) > MOST_DEFINED:
+                    raise UserError(
+                        f"{name}: what is defined has more than {MOST_DEFINED:,} characters by "
+                        "then; have it name fewer others"
+                    )
         elif match := _SERVER_ROOT.match(text):
             if os.path.isdir(match[1]):  # noqa: PTH112 (Path's raises)
                 self.roots.insert(0, Path(match[1]))

@@ -77,6 +77,7 @@ def health_words(test: list[str]) -> tuple[str, ...]:
     return tuple(words) if kind == "CMD" else ()
 
 
+MOST_COMPLETED = 2_000
 DEEPEST = 20
 """Files, or services, each of which is made of the next."""
 Read = Callable[[Path], Table]
@@ -94,10 +95,13 @@ class ComposeParts:
     project: Path
     """The folder where relative paths begin."""
     files: dict[Path, Table] = field(default_factory=dict)
+    completed: int = 0
+    """How often a file was read whole."""
 
     def complete(self, file: Path, place: str, depth: int = 0) -> Table:
         """Read a file whole; raise UserError where it includes itself, or can't be read."""
-        if depth > DEEPEST:
+        self.completed += 1
+        if depth > DEEPEST or self.completed > MOST_COMPLETED:
             raise UserError(f"{place}: {file}: files that include each other can't be read")
         data = dict(self._of(file))
         whole: Table = {}
