@@ -384,3 +384,25 @@ def test_passwords_that_a_run_would_keep_are_named() -> None:
         {"path": "/", "body": '{"secret": "${env:A}", "otp": "{{otp}}"}'},
     ]
     assert open_secrets(entries) == ["Cookie", "password", "pwd", "user.pin"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.http", "POST /\n\n< {}\n"),
+        ("a.jsonl", '{{"path": "/", "body_file": "{}"}}\n'),
+        ("a.txt", "curl -d @{} http://127.0.0.1/\n"),
+    ],
+)
+@pytest.mark.parametrize("file", ["../secret", "link"])
+def test_a_file_of_requests_has_nothing_sent_from_elsewhere(
+    tmp_path: Path, name: str, text: str, file: str
+) -> None:
+    """Whoever made it could have the caller's keys sent."""
+    (tmp_path / "secret").write_text("a key")
+    folder = tmp_path / "given"
+    folder.mkdir()
+    (folder / "link").symlink_to(tmp_path / "secret")
+    (folder / name).write_text(text.format(file))
+    with pytest.raises(UserError, match=rf"{file} isn't below .*given"):
+        read_request_file(folder / name)

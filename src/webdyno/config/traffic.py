@@ -30,7 +30,7 @@ from webdyno.config.requests import (
     with_body,
 )
 from webdyno.core.errors import UserError
-from webdyno.core.files import read_named
+from webdyno.core.files import read_named, read_neighbor
 from webdyno.core.registry import spelled
 from webdyno.core.request import JSON_TYPE
 from webdyno.core.text import SECRET
@@ -89,10 +89,10 @@ def _curl_commands(text: str) -> list[str]:
     return [line for line in lines if line.strip() and not line.lstrip().startswith("#")]
 
 
-def read_curl(command: str, folder: Path = Path()) -> Entry:
+def read_curl(command: str, folder: Path | None = None) -> Entry:
     """Give the request that a curl command makes; raise UserError for what isn't understood.
 
-    `folder` is where files lie that it names with @.
+    `folder` is where files lie that it names with @; any may be named where there is none.
     """
     place = "--traffic curl …"
     options, addresses = _taken_apart(command, place)
@@ -192,14 +192,14 @@ def _basic(credentials: str, place: str) -> str:
     return f"Basic {base64.b64encode(credentials.encode()).decode()}"
 
 
-def _curl_body(data: list[tuple[str, str]], folder: Path, place: str) -> bytes | None:
+def _curl_body(data: list[tuple[str, str]], folder: Path | None, place: str) -> bytes | None:
     if not data:
         return None
     parts = [_data_part(option, value, folder, place) for option, value in data]
     return (b"" if any(option == "--json" for option, _ in data) else b"&").join(parts)
 
 
-def _data_part(option: str, value: str, folder: Path, place: str) -> bytes:
+def _data_part(option: str, value: str, folder: Path | None, place: str) -> bytes:
     if option == "--data-urlencode":
         name, equals, text = value.partition("=")
         if not equals and "@" in value:
@@ -208,7 +208,11 @@ def _data_part(option: str, value: str, folder: Path, place: str) -> bytes:
         return f"{name}={text}".encode() if equals and name else text.encode()
     if option == "--data-raw" or not value.startswith("@"):
         return value.encode(errors="surrogateescape")
-    content = read_named(folder / value[1:], MOST_BODY_BYTES, f"{place}: {option} {value}")
+    name, where = value[1:], f"{place}: {option} {value}"
+    if folder is None:
+        content = read_named(Path(name), MOST_BODY_BYTES, where)
+    else:
+        content = read_neighbor(folder, name, MOST_BODY_BYTES, where)
     return content.replace(b"\r", b"").replace(b"\n", b"") if option == "-d" else content
 
 
@@ -247,7 +251,7 @@ def _from_json(path: Path, text: str) -> list[Entry]:
             entry = {"path": path_of(str(entry.pop("url")), place), **entry}
         if isinstance(file := entry.get("body_file"), str):
             del entry["body_file"]
-            entry = with_body(entry, read_named(path.parent / file, MOST_BODY_BYTES, place))
+            entry = with_body(entry, read_neighbor(path.parent, file, MOST_BODY_BYTES, place))
         entries.append(entry)
     return entries
 

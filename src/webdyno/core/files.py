@@ -257,6 +257,20 @@ def read_named(file: Path, most_bytes: int, place: str = "") -> bytes:
         return read_given(file, most_bytes, follow=True, named=named)
 
 
+def read_neighbor(folder: Path, name: str, most_bytes: int, place: str) -> bytes:
+    """Read a file that another one names, which may be somebody else's: only from its own folder.
+
+    Raise UserError as `read_named` does, and where name or link leads out of the folder.
+    """
+    path = folder / name
+    if not path.resolve().is_relative_to(folder.resolve()):
+        raise UserError(
+            f"{place}: {name} isn't below {folder.absolute()}, where the file lies that names it: "
+            "put it there"
+        )
+    return read_named(path, most_bytes, place)
+
+
 def read_given(
     file: Path,
     most_bytes: int,
