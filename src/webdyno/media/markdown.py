@@ -22,10 +22,7 @@ APART = "\u200b"
 
 
 def without_markup(text: str, *, begins: bool = True) -> str:
-    """Return what anybody wrote as text in one line: no markup, link, mention or quick action.
-
-    `begins`: whether it may stand at the beginning of that line.
-    """
+    """Return what anybody wrote as a line of text: no markup, link, mention or quick action."""
     line = LINE_ENDS.sub(" ", printable(text)).strip()
     apart = REFERENCES.sub(lambda match: f"{match[0][:1]}{APART}{match[0][1:]}", line)
     guard = APART if begins and BEGINNINGS.match(line) else ""
@@ -38,10 +35,7 @@ def within(text: str) -> str:
 
 
 def markdown(document: doc.Document) -> str:
-    """Write a digest; what only a page has room for is excluded.
-
-    Without a title its first headline is the heading.
-    """
+    """Write a digest; without a title its first headline is the heading."""
     first, *blocks = document.blocks
     if document.title:
         blocks = [first, *blocks]

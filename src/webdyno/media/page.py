@@ -61,10 +61,7 @@ def html(
 
 
 def draw_blocks(blocks: Iterable[Block], known: Sequence[Mark] = ()) -> Markup:
-    """Draw blocks for a page that has the style sheet; `known` are the variants' marks.
-
-    What stands between sections becomes one: nothing is written on the bare page.
-    """
+    """Draw blocks for a page that has the style sheet; what is between sections becomes one."""
 
     def draw(block: Block) -> Markup:
         made: Markup = getattr(macros, type(block).__name__)(block)

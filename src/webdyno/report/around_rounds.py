@@ -119,10 +119,7 @@ class Preflight:
 
 
 def preflight_of(data: PointData) -> Preflight:
-    """Return the pre-flight check of the first round, and what differed in later rounds only.
-
-    There are no variants in it when the run ended before any was asked.
-    """
+    """Return the first round's pre-flight check, and what differed in later rounds only."""
     records = [record for record in data.records if isinstance(record, PreflightRecord)]
     lines: dict[tuple[str, str], PreflightRow] = {}
     for record in records:

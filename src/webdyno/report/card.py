@@ -45,10 +45,7 @@ def _only_point(view: RunView) -> PointView | None:
 
 
 def in_practice(point: PointView) -> Iterator[str]:
-    """Yield what a difference in servers' CPU per request means for the number of CPUs.
-
-    Of two variants only, and only where both it and the answer are decided.
-    """
+    """Yield what a decided difference in CPU per request means for CPUs; of two variants only."""
     judged, data = point.judgement, point.data
     own = first(show.in_practice(point) for show in point.shows)
     if own is not None:

@@ -56,10 +56,7 @@ COLUMN_TYPES: dict[type, str] = {
 
 
 def summary_csv(view: RunView) -> str:
-    """Return the file's text: by metric variants and ratios, over all rounds and round by round.
-
-    An experiment with factors has a column for each, named by its key, after the first one.
-    """
+    """Return the file's text; factors of the experiment have columns after the first one."""
     text = StringIO()
     columns = [COLUMNS[0], *view.head.experiment.factors, *COLUMNS[1:]]
     writer = csv.DictWriter(text, columns, restval="", lineterminator="\n")

@@ -94,13 +94,11 @@ def _kept(run: Path, variant: str) -> Counter[str]:
 
 
 def spent_us(stacks: Mapping[str, int], whole_us: float) -> dict[Call, float]:
-    """Return the time per request in each call and what it calls; of all of them it is `whole_us`.
-
-    Calls of themselves are one, and so are those above each other that have no name.
-    """
+    """Return the time per request in each call and what it calls, `whole_us` in all."""
     samples = sum(stacks.values())
     counts = Counter[Call]()
     for stack, count in stacks.items():
+        # Calls of themselves are one, and so are those above each other that have no name.
         calls = tuple(name for name, _ in groupby(stack.split(";")))
         for depth in range(1, len(calls) + 1):
             counts[calls[:depth]] += count

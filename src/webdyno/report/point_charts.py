@@ -90,11 +90,7 @@ def latency_figure(point: PointView) -> Figure | None:
 
 
 def latency_rows(data: PointData, variants: Sequence[str]) -> Rows:
-    """Return each variant's latency at percentiles evenly spaced on the scale 1/(1 − p).
-
-    All measured slots of finished rounds are merged; the curve ends where fewer than ten responses
-    are left beyond it.
-    """
+    """Return each variant's latency at percentiles evenly spaced on the scale 1/(1 − p)."""
     steps = (10 ** (-step / POINTS_PER_DECADE) for step in range(1, 9 * POINTS_PER_DECADE))
     shares = sorted([*steps, 0.5], reverse=True)
     rows: Rows = []

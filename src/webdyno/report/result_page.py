@@ -69,11 +69,7 @@ SCALE = 2.0
 
 
 def write_report(folder: Path, view: RunView) -> Path:
-    """Write `report.html` and `summary.csv` into the run's folder; return the page's path.
-
-    Earlier ones are replaced as a whole or not at all. Raises OperationError when they can't be
-    written.
-    """
+    """Write page and `summary.csv` into a folder, or raise OperationError; return the page."""
     then = make_again(command("report", folder))
     write_whole(folder / SUMMARY_FILE, summary_csv(view), then)
     write_whole(folder / PAGE_FILE, html_page(folder, view), then)
@@ -239,10 +235,7 @@ def all_figures(view: RunView) -> Iterator[doc.Figure]:
 
 
 def write_charts(folder: Path, view: RunView) -> list[Path]:
-    """Write each chart of the page as SVG and PNG; return the files.
-
-    A folder that is a link is refused. Raise OperationError where they can't be written.
-    """
+    """Write each chart as SVG and PNG, or raise OperationError; return the files."""
     written = []
     for _, panel, drawn in charts(view):
         for file, content in (

@@ -51,10 +51,7 @@ WORST_CASE = "Worst case: all interference is counted against the verdict. Verdi
 
 
 def metrics_table(point: PointView, deciding: MetricTable, *, tails: bool = False) -> Table:
-    """Return what decides and the most important metrics next to it, one interval in a cell.
-
-    `tails`: where variants have columns also percentiles that are known of all slots alone.
-    """
+    """Return what decides and the metrics next to it; `tails`: also percentiles of all slots."""
     alongside = [table for table in point.alongside if table.metric.name in SHOWN]
     if _has_rows(deciding):
         return _rows_of_variants(point, deciding, alongside)
@@ -208,10 +205,7 @@ def latency_table(data: PointData) -> Table | None:
 
 
 def confidence_words(tables: Sequence[MetricTable]) -> str:
-    """Return the confidence of the ratios' intervals: `95%`, or `95–98.3%` where it differs.
-
-    It differs with several variants, where Holm's correction asks more of the clearer differences.
-    """
+    """Return the CIs' confidence: `95%`, or `95–98.3%` where Holm's correction makes it differ."""
     compared = chain.from_iterable(table.comparisons for table in tables)
     levels = {comparison.ratio.confidence for comparison in compared if comparison.ratio}
     low, high = min(levels, default=0.95), max(levels, default=0.95)

@@ -126,10 +126,7 @@ def _rows(
     *,
     decides: bool = False,
 ) -> list[Row]:
-    """Return the variants in their order, the baseline last, or in that of their ranks.
-
-    `decides`: whether it is what ranks are about.
-    """
+    """Return the variants in the order of their ranks, or with the baseline last."""
     value_of = {value.variant: value for value in values}
     comparison_of = {comparison.a: comparison for comparison in comparisons}
     if ranks is None:

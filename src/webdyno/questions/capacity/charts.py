@@ -31,10 +31,7 @@ SHOWN_ABOVE = 1.6
 
 
 def capacity_figure(point: PointView) -> Figure | None:
-    """What has to hold in each trial, by rate, with each variant's capacity.
-
-    A panel per objective.
-    """
+    """What has to hold in each trial, by rate, with the capacities: a panel for each objective."""
     objectives = point.data.objectives
     capacities = {
         variant.variant: variant.interval

@@ -19,10 +19,7 @@ FASTER, NOT_SLOWER = "faster", "not-slower-by"
 
 
 def tolerance_of(claim: str) -> float:
-    """Read `faster` or `not-slower-by 5%`; return the share by which it may be slower.
-
-    Raises ValueError.
-    """
+    """Return the share by which `faster` or `not-slower-by 5%` lets it be slower; or ValueError."""
     word, _, amount = claim.strip().partition(" ")
     if word == FASTER and not amount:
         return 0.0

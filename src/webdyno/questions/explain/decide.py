@@ -69,10 +69,7 @@ def _elasticity(ratio: Interval, share: float) -> Interval:
 
 
 def effects(data: PointData) -> list[Effect]:
-    """Return the settings' effects on the deciding metric, the largest first, then what interacts.
-
-    None where fewer than three rounds have values of all variants.
-    """
+    """Return what settings do, the largest effect first, then pairs; none with too few rounds."""
     design, decide_on = data.experiment.asks_as(DesignSettings), data.measure.decide_on
     valid, rule = valid_for(data, decide_on), METRICS[decide_on]
     values = [valid.values(variant, rule) for variant in design.levels]

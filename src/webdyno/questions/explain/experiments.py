@@ -133,10 +133,7 @@ def limits_experiment(
     *,
     cpu_time_is_ours: bool = True,
 ) -> Experiment:
-    """Return the experiment that says what limits a variant of another one.
-
-    Raise OperationError where nothing can be taken from it.
-    """
+    """Return the experiment that finds a variant's limit; OperationError if it can't be had."""
     changes = list(
         interventions(variant, experiment, catalogue, split, cpu_time_is_ours=cpu_time_is_ours)
     )

@@ -87,10 +87,7 @@ TAKE_NONE = {"--confirm", "--same-bodies", "--quiet", "--verbose"}
 
 
 def harmless(repeat: str) -> str:
-    """Return a command of webdyno that asks about revisions, by known flags; empty for any other.
-
-    Who wrote it isn't who will paste it.
-    """
+    """Return a gate's command of known flags only: others wrote what is pasted; else nothing."""
     try:
         words = shlex.split(repeat)
     except ValueError:

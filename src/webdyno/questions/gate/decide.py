@@ -294,10 +294,7 @@ def short_window_s(window_s: float, data: PointData) -> float:
 
 
 def failing(run: RunData, claims: Iterable[GateClaim]) -> dict[str, PointData]:
-    """Return the points where a gate fails, by their endpoints, the one that is surely worst first.
-
-    Those are where a claim about CPU time fails before those where others do.
-    """
+    """Return the points where a gate fails, by endpoint: CPU time first, then by how surely."""
     points = {endpoint_of(data): data for data in run.points}
     worse = [
         (claim, claim.worse.low) for claim in claims if claim.answer == "worse" and claim.worse

@@ -165,10 +165,7 @@ def measure_confirmation(
 
 
 def tolerances(texts: Sequence[str], caller: Caller) -> dict[str, float]:
-    """Read `cpu > +3%` and `throughput < -5%`; empty where none is given.
-
-    Raise UserError, naming the flag, for anything else.
-    """
+    """Read limits such as `cpu > +3%`; raise UserError with the flag for anything else."""
     limits: dict[str, float] = {}
     for text in texts:
         flag = caller.spelled("--fail-if", text)
@@ -353,10 +350,7 @@ def repeat_command(
 
 
 def _endpoints(asked: AskedGate, project: "Project | None", caller: Caller) -> list[str]:
-    """Return those that the flags choose, of all that they or webdyno.toml ask for.
-
-    Raise UserError, with the flag or the line, where that isn't right.
-    """
+    """Return those that flags choose of all there are; raise UserError where that isn't right."""
     known = _all_endpoints(asked.overrides, project)
     for name in asked.endpoints:
         if name not in known:

@@ -53,10 +53,7 @@ one can't be built or started, and KeyboardInterrupt."""
 
 
 def measure_growth(run: RunFolder, catalogue: Catalogue, caller: Caller) -> None:
-    """Measure profile rounds in the folder of a gate, where it failed and has none yet.
-
-    Ctrl-C ends them, and nothing else.
-    """
+    """Measure profile rounds where a gate failed and has none yet; Ctrl-C ends them alone."""
     from webdyno.comparison import question_of
     from webdyno.probes.profile import sampling_fault
     from webdyno.questions.gate.decide import failing
@@ -222,10 +219,7 @@ def bisect(between: str, repository: Repository, ask: AskGate, caller: Caller) -
 
 
 def profile_experiment(point: PointData, catalogue: Catalogue, given_s: float) -> Experiment:
-    """Return the experiment that samples a gate's baseline and head at one of its points.
-
-    With the times that were found for it there; for `given_s` at most, where time is a limit.
-    """
+    """Return what samples baseline and head at a point, by the times that were found there."""
     experiment, times = point.experiment, slot_settings(point)
     measure = experiment.measure.replace(
         warmup_s=max(times.warmup_s.values()),

@@ -89,10 +89,7 @@ def notes_on(
     warnings: Sequence[EndpointWarning],
     headline: EndpointWarning | None,
 ) -> list[str]:
-    """Return a note for each rule that invalidated a claim, with all places where it fired.
-
-    The headline's cause isn't reported again, nor is what merely follows from a cause.
-    """
+    """Return a note for each rule that invalidated a claim, with all places where it fired."""
     broken: dict[str, list[EndpointWarning]] = {each.warning.rule: [] for each in invalidated}
     for warning in warnings:
         if warning.warning.severity == "invalid" and warning.warning.rule in broken:
@@ -166,10 +163,7 @@ def absent_words(only: OnlyIn, preflights: Sequence[PreflightRecord]) -> str:
 
 
 def other_responses(preflights: Sequence[PreflightRecord], endpoint: str) -> Iterator[str]:
-    """Yield in what head's responses differ from the baseline's: other work may take other time.
-
-    Not of pages that differ from one response of the baseline to the next.
-    """
+    """Yield how head's responses differ from the baseline's, but for pages that always differ."""
     whole = [record for record in preflights if record.responses.keys() >= {BASELINE, HEAD}]
     if not whole:
         return
@@ -273,10 +267,7 @@ def _rounds(sd: float, half_width: float, claim: MeasuredClaim, measure: Measure
 
 
 def noisy_words(needed: Sequence[NeededRounds], round_s: float, given_rounds: int) -> str | None:
-    """Return how long the limits take here, and what the given rounds say; None where they suffice.
-
-    `round_s`: of a round at all endpoints.
-    """
+    """Return how long limits take at all endpoints; None where the given rounds suffice."""
     longest = max((need.rounds for need in needed), default=0.0)
     if longest <= given_rounds:
         return None

@@ -117,10 +117,7 @@ def is_look(data: PointData) -> bool:
 def standings(
     data: PointData, invalidated: Mapping[str, str] | None = None, *, to_the_end: bool = False
 ) -> Standings:
-    """Compare each two variants at each look up to now; `to_the_end` also at what there is.
-
-    Variants whose servers failed are out, as are those `invalidated`, with the reason.
-    """
+    """Compare each two variants at each look up to now; `to_the_end` also at what there is."""
     rule = METRICS[data.measure.decide_on]
     out = {each.variant: each.what for each in data.incidents if each.variant is not None} | dict(
         invalidated or {}

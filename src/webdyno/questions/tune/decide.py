@@ -77,10 +77,7 @@ class HalvingQuestion(RaceQuestion):
 
 @compute_once
 def _better_halves(data: PointData) -> list[str]:
-    """Return the baseline, and of the others the half that is better after each round so far.
-
-    All that was measured of a variant counts, against the baseline of the same rounds.
-    """
+    """Return the baseline, and the variants that were in the better half after each round."""
     baseline, *others = data.experiment.variants
     failed = {incident.variant for incident in data.incidents}
     racing = [variant for variant in others if variant not in failed]
@@ -95,10 +92,7 @@ def _better_halves(data: PointData) -> list[str]:
 
 
 def gains_on_baseline(data: PointData) -> dict[str, list[float]]:
-    """Return by how much each variant was better than the baseline, in ln, in each round of both.
-
-    Variants without such a round are excluded.
-    """
+    """Return each variant's gains on the baseline, in ln, in the rounds that both have."""
     rule = METRICS[data.measure.decide_on]
     valid = valid_for(data, rule.name)
     sign = 1 if rule.metric.better == "higher" else -1
@@ -168,10 +162,8 @@ def _first_new(
 
 
 def best_of(tried: Sequence[TriedSettings]) -> TriedSettings | None:
-    """Return the best settings, doubt counted against them; None where none beat the default.
-
-    Few rounds say little of their own noise, so that of all settings counts.
-    """
+    """Return the best settings, doubt counted against them; None where none beat the default."""
+    # Few rounds say little of their own noise, so that of all settings counts.
     spreads = [stdev(settings.gains) for settings in tried if len(settings.gains) > 1]
     noise = float(np.sqrt(np.mean(np.square(spreads)))) if spreads else 0.0
 

@@ -231,10 +231,7 @@ def _took_s(folder: RunFolder) -> float:
 def final_experiment(
     contenders: Sequence[Contender], tunings: Sequence[TunedVariant], experiment: Experiment
 ) -> Experiment | None:
-    """Make the experiment that judges what was found on fresh rounds; None where nothing was.
-
-    Its variants are the default of each variant, and what was found for it.
-    """
+    """Make the experiment that judges what was found on fresh rounds; None where nothing was."""
     variants: dict[str, Variant] = {}
     for contender, tuned in zip(contenders, tunings, strict=True):
         variants[tuned.default_variant] = contender.variant
