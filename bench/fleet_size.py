@@ -36,7 +36,7 @@ from webdyno.cluster.dispatch import Dispatcher, Work, finished_runs, judged_mac
 from webdyno.cluster.host import AgentExit, Piece
 from webdyno.core.run import RunHead
 from webdyno.core.testbed import Machine
-from webdyno.fleet.decide import judge_fleet
+from webdyno.fleet import judge_fleet
 from webdyno.fleet.show import fleet_page
 from webdyno.launch.dispatch import RoundNews
 from webdyno.measure.folder import HEAD_FILE, RunFolder

@@ -13,7 +13,7 @@ from rig.process import BenchError
 from webdyno.cluster.dispatch import Dispatcher, Work, finished_runs, judged_machines
 from webdyno.core.judgement import Verdict
 from webdyno.core.records import StopRecord
-from webdyno.fleet.decide import judge_fleet
+from webdyno.fleet import judge_fleet
 
 
 @pytest.fixture

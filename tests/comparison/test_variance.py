@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from builders import SimulatedRun, SimulatedVariant, point_data, simulated_run
 from webdyno.comparison import judge
-from webdyno.comparison.variance import (
+from webdyno.comparison.stop import (
     MOST_SLOTS,
     PILOT_ROUNDS,
     best_slots,

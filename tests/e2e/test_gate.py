@@ -19,7 +19,7 @@ from e2e.commands import (
 from e2e.own import commit, git
 from webdyno.core.errors import Exit
 from webdyno.core.records import SlotRecord
-from webdyno.history.gates import read_history
+from webdyno.history import read_history
 from webdyno.measure.folder import RunFolder
 
 SERVER = '''

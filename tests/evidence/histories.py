@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 from builders import machine
 from webdyno.core.base import Interval
-from webdyno.history.gates import PastGate, PastRatio
+from webdyno.history import PastGate, PastRatio
 
 BEGAN = datetime(2026, 3, 1, 12, tzinfo=UTC)
 REFERENCE = "v1.2 (1a2b3c4d5e)"

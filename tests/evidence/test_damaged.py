@@ -15,7 +15,7 @@ from evidence.stretches import Truth, stretch
 from validity.broken import incident, readings_with
 from webdyno.comparison import decide, judge_sweep
 from webdyno.comparison.runs import compare_sweeps
-from webdyno.comparison.variance import chosen_slots_per_variant
+from webdyno.comparison.stop import chosen_slots_per_variant
 from webdyno.core.errors import UserError
 from webdyno.core.records import RECORD, Record, StopRecord
 from webdyno.evidence.point_data import PointData, RunData

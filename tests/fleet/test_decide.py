@@ -12,7 +12,7 @@ from webdyno.comparison import judge
 from webdyno.core.errors import UserError
 from webdyno.core.judgement import Verdict
 from webdyno.core.records import SlotRecord
-from webdyno.fleet.decide import FleetJudgement, judge_fleet, judge_machine, machines_differ
+from webdyno.fleet import FleetJudgement, judge_fleet, judge_machine, machines_differ
 from webdyno.statistics.interval import intervals_of
 
 FLEETS = 2_000

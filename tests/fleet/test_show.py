@@ -6,7 +6,7 @@ from builders import SimulatedVariant, simulated_run
 from report.in_terminal import in_terminal
 from webdyno.core.base import Interval
 from webdyno.core.judgement import Comparison, Verdict
-from webdyno.fleet.decide import (
+from webdyno.fleet import (
     FleetJudgement,
     JudgedMachine,
     JudgedPoint,

@@ -8,7 +8,7 @@ from evidence.histories import REFERENCE, history_of
 from questions.gate.test_ci import claim, gate
 from webdyno.core.base import Interval
 from webdyno.core.errors import UserError
-from webdyno.history.gates import add_to_history, check_history, read_history
+from webdyno.history import add_to_history, check_history, read_history
 
 LINE = history_of({("/", "server_cpu_us"): [1.0]})[0].model_dump_json()
 

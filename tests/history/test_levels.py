@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from evidence.histories import history_of
-from webdyno.history.gates import FEWEST_IN_ALL, RISK, curves_of, level_starts
+from webdyno.history import FEWEST_IN_ALL, RISK, curves_of, level_starts
 
 SD = 0.01
 

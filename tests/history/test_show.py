@@ -1,7 +1,7 @@
 """A history as people read it."""
 
 from evidence.histories import REFERENCE, history_of
-from webdyno.history.gates import PastGate, curves_of
+from webdyno.history import PastGate, curves_of
 from webdyno.history.show import gate_rows, history_document, history_page, level_rows
 from webdyno.media.terminal import document_text
 

@@ -16,7 +16,7 @@ from webdyno.comparison.runs import compare_sweeps
 from webdyno.core.records import RoundRecord
 from webdyno.core.text import Wording
 from webdyno.evidence.point_data import PointData
-from webdyno.fleet.decide import judge_fleet, judge_machine
+from webdyno.fleet import judge_fleet, judge_machine
 from webdyno.measure.folder import RunFolder
 from webdyno.measure.long_look import lacking_looks
 from webdyno.planning.adjustments import due_adjustment

@@ -22,8 +22,7 @@ from webdyno.comparison.comparison import (
     shown_estimate,
     too_noisy,
 )
-from webdyno.comparison.stop import seconds_for_a_variant
-from webdyno.comparison.variance import PILOT_ROUNDS, choice, random_effects
+from webdyno.comparison.stop import PILOT_ROUNDS, choice, random_effects, seconds_for_a_variant
 from webdyno.core.judgement import Verdict
 from webdyno.core.measure import FIRST_SLOTS, Measure
 from webdyno.evidence.noise import beyond_chance, lost

@@ -38,7 +38,7 @@ from webdyno.core.files import open_here
 from webdyno.core.records import RECORD
 from webdyno.core.sweep import only_at, plan_points
 from webdyno.evidence.point_data import RunData
-from webdyno.fleet.decide import JudgedMachine, judge_machine
+from webdyno.fleet import JudgedMachine, judge_machine
 from webdyno.host.children import end_with_parent, from_no_folder
 from webdyno.measure.backend import HostLost
 from webdyno.measure.folder import HEAD_FILE, RunFolder

@@ -14,7 +14,7 @@ from webdyno.core import format as text
 from webdyno.core.base import Interval
 from webdyno.core.judgement import Verdict
 from webdyno.core.run import RunHead
-from webdyno.fleet.decide import AcrossMachines, FleetJudgement, Replicate
+from webdyno.fleet import AcrossMachines, FleetJudgement, Replicate
 from webdyno.media import document as doc
 from webdyno.media.page import html
 from webdyno.report.ratio_charts import band_words, ratio_panel

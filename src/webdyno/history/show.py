@@ -11,7 +11,7 @@ from webdyno.core.judgement import Verdict
 from webdyno.core.metrics import METRICS
 from webdyno.core.registry import command
 from webdyno.evidence.differences import machine_differences
-from webdyno.history.gates import FEWEST, FEWEST_IN_ALL, Curve, PastGate, Plateau
+from webdyno.history import FEWEST, FEWEST_IN_ALL, Curve, PastGate, Plateau
 from webdyno.media import document as doc
 from webdyno.media.document import Figure, Panel
 from webdyno.media.drawing import TOOLTIP, Layers, Rows, css_variable, panel, values

@@ -5,8 +5,12 @@ from math import inf
 from typing import TypeVar
 
 from webdyno.comparison import question_of
-from webdyno.comparison.stop import seconds_for_a_variant
-from webdyno.comparison.variance import PILOT_ROUNDS, chosen_slots_per_variant, round_costs_s
+from webdyno.comparison.stop import (
+    PILOT_ROUNDS,
+    chosen_slots_per_variant,
+    round_costs_s,
+    seconds_for_a_variant,
+)
 from webdyno.core.experiment import Experiment
 from webdyno.core.looks import Pilot, SlotSettings
 from webdyno.core.records import AdjustmentRecord

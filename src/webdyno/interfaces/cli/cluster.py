@@ -218,7 +218,7 @@ def _show_fleet(
     from webdyno.cluster.dispatch import judged_machines
     from webdyno.core.files import write_whole
     from webdyno.core.run import PAGE_FILE
-    from webdyno.fleet.decide import judge_fleet
+    from webdyno.fleet import judge_fleet
     from webdyno.fleet.show import fleet_document, fleet_page
     from webdyno.interfaces.cli.result import exit_of_difference
     from webdyno.media.page import make_again

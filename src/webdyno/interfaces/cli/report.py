@@ -112,7 +112,7 @@ def _history(files: Sequence[Path], formats: Sequence[str], output: Path | None)
     """Print what the file of a history says changed and when; write the page with its curves."""
     from webdyno.core.files import write_whole
     from webdyno.core.registry import command
-    from webdyno.history.gates import curves_of, read_history
+    from webdyno.history import curves_of, read_history
     from webdyno.history.show import history_document, history_page
     from webdyno.media.console import notify, plain_console
     from webdyno.media.terminal import print_document

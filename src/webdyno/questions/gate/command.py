@@ -198,7 +198,7 @@ def _draw_profiles(run: Path) -> None:
 
 def _add_to_history(file: Path, answer: "GateJudgement") -> None:
     from webdyno.core.registry import command
-    from webdyno.history.gates import add_to_history
+    from webdyno.history import add_to_history
     from webdyno.media.console import notify
 
     if add_to_history(file, answer):

@@ -27,7 +27,7 @@ from webdyno.core.limits import (
 from webdyno.core.metrics import CPU_TIME, METRICS
 from webdyno.core.request import WrittenRequest, parts_of
 from webdyno.core.run import CONFIRMATION_FOLDER
-from webdyno.history.gates import check_history, check_rate
+from webdyno.history import check_history, check_rate
 from webdyno.launch.arrangement import Arrangement, checked_with_own, common_site
 from webdyno.launch.caller import Caller
 from webdyno.launch.consent import project_around, refuse_own_systems
