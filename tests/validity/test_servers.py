@@ -10,7 +10,7 @@ from webdyno.core.load import SlowReaders
 from webdyno.core.readings import MemoryLimitUse, ServerStatus, StoppedUse
 from webdyno.core.records import SlotRecord
 from webdyno.validity import excluded_slots
-from webdyno.validity.host import TICKS_S, foreign_s
+from webdyno.validity.servers import TICKS_S, foreign_s
 
 
 @pytest.mark.parametrize(

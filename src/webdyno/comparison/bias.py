@@ -54,10 +54,16 @@ from webdyno.validity.client import (
     client_was_the_limit,
     still_share,
 )
-from webdyno.validity.host import PRESSURE_LIMIT, foreign_s, link_limited, memory_waiting
+from webdyno.validity.connections import link_limited
 from webdyno.validity.over_time import TRENDS
 from webdyno.validity.rule import TOO_MANY_EXCLUDED
-from webdyno.validity.servers import left_over_s, stopped_s
+from webdyno.validity.servers import (
+    PRESSURE_LIMIT,
+    foreign_s,
+    left_over_s,
+    memory_waiting,
+    stopped_s,
+)
 from webdyno.validity.state import grows_apart, state_drift
 
 

@@ -17,7 +17,7 @@ from webdyno.core.metrics import CAPACITY, METRICS, capacity_rps
 from webdyno.core.records import LongLookRecord, SlotRecord
 from webdyno.evidence.long_look import stall_words
 from webdyno.evidence.point_data import PointData
-from webdyno.validity import FIRST_RULES, keepalive, run
+from webdyno.validity import FIRST_RULES, connections, run
 from webdyno.validity.client import client_was_the_limit
 from webdyno.validity.responses import NON_2XX, WRONG_BODY
 from webdyno.validity.rule import Rule, RunRule, note
@@ -129,7 +129,7 @@ def held(slot: SlotRecord) -> bool:
 def _kept_alike(data: PointData) -> Iterable[ValidityWarning]:
     """Connections have to be kept as asked where the load can be carried."""
     passing = data.without((slot.round, slot.slot) for slot in data.slots if not held(slot))
-    return [warning for rule in keepalive.RULES for warning in rule.warnings(passing)]
+    return [warning for rule in connections.KEEPING_RULES for warning in rule.warnings(passing)]
 
 
 def _nothing_holds(data: PointData) -> Iterable[ValidityWarning]:

@@ -38,7 +38,7 @@ from webdyno.core.request import endpoints_of
 from webdyno.evidence.cost import costs_at_rate, costs_at_rest, with_costs
 from webdyno.evidence.point_data import PointData
 from webdyno.validity import excluded_slots, only_interference, valid_for, without_slots
-from webdyno.validity.host import both_filled_link
+from webdyno.validity.connections import both_filled_link
 from webdyno.validity.rule import WORK
 
 WEIGHT = (

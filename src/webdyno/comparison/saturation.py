@@ -20,7 +20,7 @@ from webdyno.core.readings import ServerStatus
 from webdyno.core.records import SlotRecord
 from webdyno.evidence.point_data import PointData, compute_once
 from webdyno.validity.client import client_was_the_limit
-from webdyno.validity.host import LINK_LIMIT, link_share
+from webdyno.validity.connections import LINK_LIMIT, link_share
 from webdyno.validity.servers import MEMORY_LIMIT
 
 NEAR = 0.9

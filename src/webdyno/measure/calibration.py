@@ -49,7 +49,7 @@ from webdyno.servers.ready import Address, wait_for_listener
 from webdyno.servers.service_graph import free_port
 from webdyno.statistics.interval import t_quantile
 from webdyno.validity.client import BUSY_LIMIT
-from webdyno.validity.host import LINK_LIMIT
+from webdyno.validity.connections import LINK_LIMIT
 
 PROGRAM = "null-server"
 CONFIDENCE = 0.95

@@ -21,7 +21,7 @@ from webdyno.evidence.long_look import warnings_words
 from webdyno.evidence.point_data import RunData
 from webdyno.media.document import Facts
 from webdyno.validity import counting_share
-from webdyno.validity.servers import counted_by_front
+from webdyno.validity.responses import counted_by_front
 
 MOST_NAMED = 20
 """Paths that are named; a run's folder has them all."""

@@ -25,7 +25,7 @@ from webdyno.report.show import PointView
 from webdyno.report.tables import SHOWN
 from webdyno.report.words import SIGNS
 from webdyno.validity import excluded_words, valid_for
-from webdyno.validity.host import foreign_share, stolen_share
+from webdyno.validity.servers import foreign_share, stolen_share
 
 NOISE = "Noise"
 LEAST_TAKEN = 0.005

@@ -12,8 +12,7 @@ from webdyno.evidence.noise import half_width
 from webdyno.evidence.point_data import PointData, RunData, compute_once
 from webdyno.validity import (
     client,
-    host,
-    keepalive,
+    connections,
     over_time,
     preflight,
     responses,
@@ -28,9 +27,10 @@ SLOT_RULES: dict[str, SlotRule] = {
     for rule in (
         *responses.RULES,
         *servers.SLOT_RULES,
-        *keepalive.RULES,
+        *connections.KEEPING_RULES,
         *client.RULES,
-        *host.RULES,
+        *connections.NETWORK_RULES,
+        *servers.OTHERS_RULES,
     )
 }
 """Rules that each slot keeps or breaks by itself, by name."""
@@ -43,11 +43,12 @@ FIRST_RULES: tuple[Rule, ...] = (
 )
 """Those that are reported before them."""
 LAST_RULES: tuple[Rule, ...] = (
-    keepalive.RETRIED,
-    host.LINK_LIMITED,
+    connections.RETRIED,
+    connections.LINK_LIMITED,
     state.STATE_GROWS,
     *over_time.TRENDS,
-    *servers.COUNT_RULES,
+    responses.REQUEST_COUNT,
+    servers.WORKERS_ALL_BUSY,
     *run.START_RULES,
     *over_time.LATER_RULES,
     servers.CHEAP_BY_QUEUEING,

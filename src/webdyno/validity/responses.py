@@ -15,7 +15,7 @@ from webdyno.core.records import PreflightRecord, Response, SlotRecord
 from webdyno.core.request import header
 from webdyno.core.text import split_url
 from webdyno.evidence.point_data import PointData
-from webdyno.validity.rule import RunRule, SlotRule, uncomparable
+from webdyno.validity.rule import RunRule, SlotRule, note, uncomparable
 
 OK, REDIRECT, BAD_REQUEST, SERVER_ERROR = 200, 300, 400, 500
 NOT_ALLOWED = {401, 403}
@@ -269,3 +269,39 @@ def _reads(slot: SlotRecord) -> int:
 
 
 FEW_READS = RunRule("few-reads", _few_reads)
+
+
+def counted_by_front(slot: SlotRecord) -> int | None:
+    """Return the requests that the server counted to which clients talk; None if it doesn't."""
+    if slot.readings is None or slot.readings.front not in slot.readings.status:
+        return None
+    return slot.readings.status[slot.readings.front].requests
+
+
+def _count_differences(data: PointData) -> Iterator[ValidityWarning]:
+    for variant in data.experiment.variants:
+        load = data.experiment.load_of(variant)
+        if load.slow_readers is not None or load.idle_connections:
+            continue  # the load's own count leaves their requests out
+        slots = data.of_variant(variant)
+        pairs = [(slot, n) for slot in slots if (n := counted_by_front(slot)) is not None]
+        off = [(slot, n) for slot, n in pairs if not _accounted_for(slot, n)]
+        if off:
+            sent = sum(slot.load.all_of_it.sent or 0 for slot, _ in off)
+            yield note(
+                "request-count",
+                variant,
+                f"the server counted {count(sum(n for _, n in off), 'request')} where the load "
+                f"generator sent {number(sent)} in {len(off)} of {count(len(slots), 'slot')}",
+                "Look for who else asks the server, such as monitoring; where it counted less, for "
+                "what keeps requests from reaching it.",
+            )
+
+
+def _accounted_for(slot: SlotRecord, counted: int) -> bool:
+    """Whether the difference can be requests that the server never read to their end."""
+    whole, unread = slot.load.all_of_it, slot.load.requests.unanswered or 0
+    return whole.sent is None or abs(counted - whole.sent) <= unread + whole.failures.total
+
+
+REQUEST_COUNT = RunRule("request-count", _count_differences)

@@ -1,6 +1,7 @@
-"""Whether the servers had what they need, did no other work, and counted what was sent to them.
+"""Whether the servers had what they need, and the CPUs to themselves.
 
-Who is cheap at a given arrival rate may let requests wait for it.
+Work of others is measured as if servers did it. A server that is cheap at a given arrival rate may
+let requests wait for it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,6 +21,7 @@ from webdyno.evidence.point_data import PointData
 from webdyno.statistics.interval import estimate
 from webdyno.validity.rule import (
     INTERFERENCE_TOLERATED,
+    TIMING,
     WORK,
     RunRule,
     SlotRule,
@@ -28,6 +30,14 @@ from webdyno.validity.rule import (
     with_readings,
 )
 
+FOREIGN_LIMIT = 0.1
+"""Share of the servers' CPU time that other programs may take."""
+TICKS_S = 0.02
+"""By how much the host's CPU time, counted in ticks of 10 ms, may be off next to that."""
+STEAL_LIMIT = 0.02
+"""Share of the CPU time of servers and client that the hypervisor may give to others."""
+PRESSURE_LIMIT = 0.05
+"""Share of the slot in which a task may have waited for memory."""
 LEFT_OVER_LIMIT = 0.02
 """Share of the slot's CPU time that variants which should be idle may use."""
 UNDRAINED_LIMIT = 0.01
@@ -130,37 +140,95 @@ SERVERS_STOPPED = SlotRule(
 SLOT_RULES = (MEMORY_LIMIT, LEFT_OVER, UNDRAINED, SERVERS_STOPPED)
 
 
-def counted_by_front(slot: SlotRecord) -> int | None:
-    """Return the requests that the server counted to which clients talk; None if it doesn't."""
-    if slot.readings is None or slot.readings.front not in slot.readings.status:
-        return None
-    return slot.readings.status[slot.readings.front].requests
+def foreign_s(slot: SlotRecord) -> float:
+    """Return the CPU time on the servers' CPUs that was surely used by no server nor the client.
+
+    Interrupts' time is the servers' own, whether or not the kernel keeps it apart from theirs; what
+    the other variants' servers used has its own rule (`left-over-work`).
+    """
+    if slot.readings is None:
+        return 0.0
+    ours_s = slot.servers.cpu_s + sum(slot.readings.other_variants_cpu_s.values())
+    if slot.readings.shared_cpus:
+        ours_s += slot.load.client.cpu_user_s + slot.load.client.cpu_sys_s
+    return max(slot.readings.host.servers.busy_s - ours_s - TICKS_S, 0.0)
 
 
-def _count_differences(data: PointData) -> Iterator[ValidityWarning]:
-    for variant in data.experiment.variants:
-        load = data.experiment.load_of(variant)
-        if load.slow_readers is not None or load.idle_connections:
-            continue  # the load's own count leaves their requests out
-        slots = data.of_variant(variant)
-        pairs = [(slot, n) for slot in slots if (n := counted_by_front(slot)) is not None]
-        off = [(slot, n) for slot, n in pairs if not _accounted_for(slot, n)]
-        if off:
-            sent = sum(slot.load.all_of_it.sent or 0 for slot, _ in off)
-            yield note(
-                "request-count",
-                variant,
-                f"the server counted {count(sum(n for _, n in off), 'request')} where the load "
-                f"generator sent {number(sent)} in {len(off)} of {count(len(slots), 'slot')}",
-                "Look for who else asks the server, such as monitoring; where it counted less, for "
-                "what keeps requests from reaching it.",
-            )
+def foreign_share(slot: SlotRecord) -> float:
+    """Return the same as a share of what the servers' CPUs could do."""
+    total_s = slot.readings.host.servers.total_s if slot.readings else 0.0
+    return foreign_s(slot) / total_s if total_s else 0.0
 
 
-def _accounted_for(slot: SlotRecord, counted: int) -> bool:
-    """Whether the difference can be requests that the server never read to their end."""
-    whole, unread = slot.load.all_of_it, slot.load.requests.unanswered or 0
-    return whole.sent is None or abs(counted - whole.sent) <= unread + whole.failures.total
+def stolen_share(slot: SlotRecord) -> float:
+    """Return the share of the servers' CPU time that the hypervisor gave to others."""
+    cpus = slot.readings.host.servers if slot.readings else None
+    return cpus.steal_s / cpus.total_s if cpus and cpus.total_s else 0.0
+
+
+def _steal_share(readings: Readings) -> float:
+    sets = (readings.host.servers, readings.host.client)
+    total_s = sum(cpus.total_s for cpus in sets)
+    return sum(cpus.steal_s for cpus in sets) / total_s if total_s else 0.0
+
+
+def memory_waiting(slot: SlotRecord) -> float:
+    """Return the share of the slot in which a task waited for memory."""
+    if slot.readings is None:
+        return 0.0
+    pressure, took_s = slot.readings.host.pressure, slot.readings.host.took_s
+    return min(pressure.memory_s / took_s, 1.0) if pressure and took_s else 0.0
+
+
+OTHER_WORK = SlotRule(
+    name="other-work",
+    broken=lambda slot: foreign_share(slot) > FOREIGN_LIMIT,
+    what=lambda slots: (
+        f"other programs took up to {percent(max(map(foreign_share, slots)))} of the servers' "
+        f"CPUs (limit {percent(FOREIGN_LIMIT)})"
+    ),
+    fix="Stop other programs on this machine (`top` shows them); declare a database that your "
+    "application uses as a service of the variant.",
+    invalidates=TIMING,
+    tolerated=INTERFERENCE_TOLERATED,
+    has_bias_bound=True,
+)
+
+STEAL = SlotRule(
+    name="steal",
+    broken=with_readings(lambda readings: _steal_share(readings) > STEAL_LIMIT),
+    what=lambda slots: (
+        f"the hypervisor gave up to {percent(max(map(_steal_share, readings_of(slots))))} of the "
+        f"CPU time to other machines (limit {percent(STEAL_LIMIT)})"
+    ),
+    fix="Run at a quieter time or on a machine of your own.",
+    invalidates=TIMING,
+    tolerated=INTERFERENCE_TOLERATED,
+    has_bias_bound=True,
+)
+
+MEMORY_PRESSURE = SlotRule(
+    name="memory-pressure",
+    broken=lambda slot: memory_waiting(slot) > PRESSURE_LIMIT,
+    what=lambda slots: (
+        "programs waited for memory during up to "
+        f"{percent(max(map(memory_waiting, slots)))} of a slot"
+    ),
+    fix="Free memory on this machine, or give the servers fewer workers.",
+    tolerated=INTERFERENCE_TOLERATED,
+    has_bias_bound=True,
+)
+
+UNCOUNTED = SlotRule(
+    name="instructions-uncounted",
+    broken=lambda slot: bool(slot.uncounted),
+    what=lambda slots: f"its instructions weren't counted: {slots[0].uncounted}",
+    fix="Stop other programs that count, such as perf; kernel.nmi_watchdog=0 frees a counter.",
+    invalidates=("instructions",),
+    tolerated=INTERFERENCE_TOLERATED,
+)
+
+OTHERS_RULES = (OTHER_WORK, STEAL, MEMORY_PRESSURE, UNCOUNTED)
 
 
 def _full_workers(data: PointData) -> Iterator[ValidityWarning]:
@@ -191,10 +259,7 @@ def _full_workers(data: PointData) -> Iterator[ValidityWarning]:
             )
 
 
-COUNT_RULES = (
-    RunRule("request-count", _count_differences),
-    RunRule("workers-all-busy", _full_workers),
-)
+WORKERS_ALL_BUSY = RunRule("workers-all-busy", _full_workers)
 
 
 class Wait(NamedTuple):
