@@ -204,12 +204,9 @@ def _interval(comparison: Comparison) -> str:
 
 def further(comparison: Comparison) -> Iterator[str]:
     """Describe what verdict and ratio leave open: how equal, at least how much, what is needed."""
-    parts = [
-        *_certainty(comparison),
-        _one_sided_answer(comparison),
-        comparison.reason,
-        comparison.later,
-    ]
+    asked = comparison.one_sided
+    answer = f"{asked.question}? {asked.answer}: {asked.why.rstrip('.')}" if asked else None
+    parts = [*_certainty(comparison), answer, comparison.reason, comparison.later]
     yield from (f"{upper_first(part).rstrip('.')}." for part in filter(None, parts))
 
 
@@ -237,16 +234,14 @@ def what_may_be(comparison: Comparison) -> str:
     return "take more than found" if comparison.metric == CAPACITY else "be faster than measured"
 
 
-def _one_sided_answer(comparison: Comparison) -> str | None:
-    answer = comparison.one_sided
-    return f"{answer.question}? {answer.answer}: {answer.why.rstrip('.')}" if answer else None
-
-
 def _what_is_needed(comparison: Comparison) -> Iterator[str]:
     """Describe what keeps the answer away and would bring it: more rounds help against chance."""
     if comparison.worst_case and comparison.sampling_verdict is not Verdict.INCONCLUSIVE:
         word = verdict_word(comparison.sampling_verdict or comparison.verdict, comparison.metric)
-        yield f"why: looks {word}, but {_what_else(comparison)}"
+        limits = comparison.limited_by.items()
+        limited = [f"{name} was {by}-limited" for name, by in limits if by != "link"]
+        may = f"{listed(limited)}, and may {what_may_be(comparison)}"
+        yield f"why: looks {word}, but {may if limited else 'interference could explain all of it'}"
         if comparison.more_rounds is None:
             yield "do: change what interferes; more time on this machine would not help"
             return
@@ -256,15 +251,6 @@ def _what_is_needed(comparison: Comparison) -> Iterator[str]:
     if comparison.more_rounds is not None and comparison.more_minutes is not None:
         took = minutes(comparison.more_minutes * 60)
         yield f"do: about {count(comparison.more_rounds, 'more round')} ({took}) should decide"
-
-
-def _what_else(comparison: Comparison) -> str:
-    """Describe what may turn a verdict that the sampling CI alone would give."""
-    limits = comparison.limited_by.items()
-    limited = [f"{name} was {by}-limited" for name, by in limits if by != "link"]
-    if limited:
-        return f"{listed(limited)}, and may {what_may_be(comparison)}"
-    return "interference could explain all of it"
 
 
 def ratio_words(compared: Sequence[Comparison]) -> list[str]:

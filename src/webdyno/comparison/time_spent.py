@@ -64,6 +64,10 @@ LEAST_SHARE = 0.02
 """Of a response's time that a part needs to be reported."""
 DELAYED_ACK_US = (35_000, 50_000)
 """Linux delays an acknowledgement by 40 ms (TCP_DELACK_MIN)."""
+NAGLE = (
+    " Steps of 40 ms come from Nagle's algorithm and delayed acknowledgements, where head and body "
+    "are written apart: set TCP_NODELAY, or write them at once."
+)
 
 
 def explanations(data: PointData, comparisons: Sequence[Comparison]) -> Iterator[Explanation]:
@@ -364,21 +368,12 @@ def what_waits(judged: Judgement) -> Iterator[str]:
         busy_cpus = slow.connections * slow.work_us.estimate / slow.whole_us.estimate
         if busy_cpus > IDLE_BELOW or work_us > MOST_OF_IT * longer_us:
             continue
+        nagle = NAGLE if DELAYED_ACK_US[0] <= longer_us <= DELAYED_ACK_US[1] else ""
         yield (
             f"{slow.variant} waits: of the {_time(slow.whole_us)} that its response takes, "
             f"{_time(slow.work_us)} are work on the servers' CPUs ({fast.variant}: "
-            f"{_time(fast.work_us)} of {_time(fast.whole_us)}).{_nagle(longer_us)}"
+            f"{_time(fast.work_us)} of {_time(fast.whole_us)}).{nagle}"
         )
-
-
-def _nagle(longer_us: float) -> str:
-    low_us, high_us = DELAYED_ACK_US
-    if not low_us <= longer_us <= high_us:
-        return ""
-    return (
-        " Steps of 40 ms come from Nagle's algorithm and delayed acknowledgements, where head and "
-        "body are written apart: set TCP_NODELAY, or write them at once."
-    )
 
 
 def _time(us: Interval) -> str:

@@ -85,15 +85,16 @@ def thinned_samples(part: LongLookRecord, stalls: Sequence[Stall]) -> LongLookRe
             memory_bytes=min(held, default=None),
             descriptors=min(opened, default=None),
         )
-        kept += [sample for sample in group[:-1] if _is_near(sample.at_s, stalls, near_s)]
+        kept += [
+            sample
+            for sample in group[:-1]
+            if any(
+                stall.at_s - near_s <= sample.at_s <= stall.at_s + stall.length_s + near_s
+                for stall in stalls
+            )
+        ]
         kept.append(least)
     return part.replace(samples=kept)
-
-
-def _is_near(at_s: float, stalls: Sequence[Stall], near_s: float) -> bool:
-    return any(
-        stall.at_s - near_s <= at_s <= stall.at_s + stall.length_s + near_s for stall in stalls
-    )
 
 
 def _join(parts: Sequence[LongLookRecord]) -> LongLookRecord:

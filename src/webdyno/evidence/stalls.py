@@ -334,19 +334,13 @@ def _slow_stretches(course: _Course) -> list[SlowStretch]:
     logs = np.log(np.maximum(shares, TINY))
     spread = MAD_TO_SD * float(np.median(np.abs(logs[looked_at])))
     is_slow = looked_at & (logs < min(float(np.log(SLOW_LEVEL)), -SLOW_SDS * spread))
-    return [
-        _stretch(shares, begin, end, part_s)
-        for begin, end in _in_a_row(is_slow)
-        if end - begin >= IN_A_ROW and begin > 0 and end < len(shares)
-    ]
-
-
-def _stretch(shares: Logs, begin: int, end: int, part_s: float) -> SlowStretch:
-    """Return a stretch that begins and ends within parts, by how much of the usual they lack."""
-    level = float(np.median(shares[begin:end]))
-    slow_parts = np.clip((1 - shares[begin - 1 : end + 1]) / (1 - level), 0.0, None)
-    return SlowStretch(
-        at_s=max(begin + 1 - float(slow_parts[:2].sum()), 0.0) * part_s,
-        length_s=float(slow_parts.sum()) * part_s,
-        level=level,
-    )
+    stretches_found = []
+    for begin, end in _in_a_row(is_slow):
+        if end - begin < IN_A_ROW or begin == 0 or end == len(shares):
+            continue
+        level = float(np.median(shares[begin:end]))
+        # It begins and ends within parts, by how much of the usual they lack.
+        slow_parts = np.clip((1 - shares[begin - 1 : end + 1]) / (1 - level), 0.0, None)
+        at_s = max(begin + 1 - float(slow_parts[:2].sum()), 0.0) * part_s
+        stretches_found.append(SlowStretch(at_s, float(slow_parts.sum()) * part_s, level))
+    return stretches_found

@@ -229,23 +229,21 @@ def _across(comparisons: Mapping[str, Comparison], confidence: float) -> AcrossM
         a=some.a,
         b=some.b,
         delta=delta,
-        replicates=[_replicate(name, value) for name, value in comparisons.items()],
+        replicates=[
+            Replicate(
+                machine=name,
+                verdict=each.verdict,
+                ratio=None if each.verdict is Verdict.INVALID else each.decisive,
+                rounds=len(each.by_round),
+                why=each.why if each.verdict is Verdict.INVALID else None,
+            )
+            for name, each in comparisons.items()
+        ],
         mean=mean.ratio(confidence) if mean else None,
         another=another.ratio(confidence) if another else None,
         machines_differ=machines_differ(logs),
         verdict=verdict,
         why=why,
-    )
-
-
-def _replicate(machine: str, comparison: Comparison) -> Replicate:
-    invalid = comparison.verdict is Verdict.INVALID
-    return Replicate(
-        machine=machine,
-        verdict=comparison.verdict,
-        ratio=None if invalid else comparison.decisive,
-        rounds=len(comparison.by_round),
-        why=comparison.why if invalid else None,
     )
 
 

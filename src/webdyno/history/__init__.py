@@ -234,16 +234,12 @@ def _noise(logs: Logs) -> Logs:
     return np.asarray(left / (squares.shape[-1] - 1))
 
 
-def _best_gain(logs: Logs) -> Logs:
-    gates = logs.shape[-1]
-    before = np.arange(FEWEST, gates - FEWEST + 1)
-    sums = np.cumsum(logs - logs.mean(axis=-1, keepdims=True), axis=-1)[..., before - 1]
-    return np.asarray((sums**2 * gates / (before * (gates - before))).max(axis=-1))
-
-
 @cache
 def _luckiest_gain(gates: int, risk: float) -> float:
     """Return the gain, in units of the noise, that the best change exceeds by luck so often."""
     drawn = min(gates, LONGEST_DRAWN)
     logs = np.random.default_rng(SEED).standard_normal((DRAWN, drawn))
-    return float(np.quantile(_best_gain(logs) / _noise(logs), 1 - SPENT * risk * drawn / gates))
+    before = np.arange(FEWEST, drawn - FEWEST + 1)
+    sums = np.cumsum(logs - logs.mean(axis=-1, keepdims=True), axis=-1)[..., before - 1]
+    best = (sums**2 * drawn / (before * (drawn - before))).max(axis=-1)  # in sum of squares
+    return float(np.quantile(best / _noise(logs), 1 - SPENT * risk * drawn / gates))

@@ -13,7 +13,14 @@ from webdyno.core.readings import Readings
 from webdyno.core.records import SlotRecord
 from webdyno.core.testbed import Limit
 from webdyno.evidence.point_data import PointData
-from webdyno.validity.rule import INTERFERENCE_TOLERATED, LATENCY, TIMING, SlotRule, readings_of
+from webdyno.validity.rule import (
+    INTERFERENCE_TOLERATED,
+    LATENCY,
+    TIMING,
+    SlotRule,
+    readings_of,
+    with_readings,
+)
 
 BUSY_LIMIT = 0.85
 """Share of its time that the client's busiest thread may be on the CPU."""
@@ -96,15 +103,13 @@ CLIENT_CEILING = SlotRule(
 )
 
 
-def _waits_for_cpu(slot: SlotRecord) -> bool:
-    if slot.readings is None or slot.readings.shared_cpus:
-        return False
-    return (slot.readings.client_waiting or 0.0) > WAITING_LIMIT
-
-
 CLIENT_CPU_STARVED = SlotRule(
     name="client-cpu-starved",
-    broken=_waits_for_cpu,
+    broken=with_readings(
+        lambda readings: (
+            not readings.shared_cpus and (readings.client_waiting or 0.0) > WAITING_LIMIT
+        )
+    ),
     what=lambda slots: (
         "a thread of the client waited for a CPU up to "
         f"{percent(max(readings.client_waiting or 0.0 for readings in readings_of(slots)))} of the "
@@ -137,14 +142,11 @@ def still_share(slot: SlotRecord) -> float:
     return min(max(_still_s(slot) - gone_s, 0.0) / left_s, 1.0) if left_s > 0 else 1.0
 
 
-def _stalled_for_long(slot: SlotRecord) -> bool:
-    gone_s = _gone_s(slot.load)
-    return still_share(slot) > STILL_LIMIT or gone_s > GONE_LIMIT * slot.load.measured_s
-
-
 CLIENT_STALLED = SlotRule(
     name="client-stalled",
-    broken=_stalled_for_long,
+    broken=lambda slot: (
+        still_share(slot) > STILL_LIMIT or _gone_s(slot.load) > GONE_LIMIT * slot.load.measured_s
+    ),
     what=lambda slots: (
         f"the load generator stalled for up to {duration(max(map(_still_s, slots)))} of a "
         "slot, and sent nothing in that time: it was stopped, or had no CPU"

@@ -16,14 +16,7 @@ from webdyno.core.records import SlotRecord
 from webdyno.evidence.point_data import PointData
 from webdyno.statistics.interval import welch
 from webdyno.validity.client import reaches_ceiling
-from webdyno.validity.rule import (
-    TIMING,
-    RunRule,
-    SlotRule,
-    note,
-    readings_of,
-    with_readings,
-)
+from webdyno.validity.rule import TIMING, RunRule, SlotRule, note, readings_of, with_readings
 
 CLOSED_LIMIT = 0.02
 """Share of responses after which the server may close although the connection was to be kept. Usual
@@ -87,11 +80,6 @@ def _retry_notes(data: PointData) -> Iterator[ValidityWarning]:
 
 def _reused_requests(slot: SlotRecord) -> int:
     return slot.load.all_of_it.connections.reused_requests or 0
-
-
-def _let_go(slot: SlotRecord) -> bool:
-    idle = slot.load.idle_connections
-    return idle is not None and idle.held < HELD_LIMIT * idle.requested
 
 
 def _fewest_held(slots: Sequence[SlotRecord]) -> str:
@@ -173,15 +161,14 @@ def _are_alike(slots: Sequence[SlotRecord]) -> bool:
     low, high = _closed_share(least), _closed_share(most)
     if low <= REPORTED_LIMIT or low < NEARLY_ALIKE * high:
         return False
-    return low >= ALIKE * high or not _surely_unlike(least, most)
-
-
-def _surely_unlike(least: Sequence[SlotRecord], most: Sequence[SlotRecord]) -> bool:
-    """Whether the shares of two variants' slots differ by more than chance."""
-    shares = [np.array([_closed_share([slot]) for slot in mine]) for mine in (most, least)]
-    if min(map(len, shares)) < FEWEST_SLOTS:
+    if low >= ALIKE * high:
         return True
-    return welch(shares[0], shares[1], 0.95).low > 0
+    high_shares, low_shares = (
+        np.array([_closed_share([slot]) for slot in mine]) for mine in (most, least)
+    )
+    if min(len(high_shares), len(low_shares)) < FEWEST_SLOTS:
+        return False
+    return welch(high_shares, low_shares, 0.95).low <= 0
 
 
 KEEP_ALIVE = _KeptAlike(
@@ -205,7 +192,9 @@ UNWANTED_KEEP_ALIVE = SlotRule(
 
 IDLE_CONNECTIONS = SlotRule(
     name="idle-connections",
-    broken=_let_go,
+    broken=lambda slot: (
+        (idle := slot.load.idle_connections) is not None and idle.held < HELD_LIMIT * idle.requested
+    ),
     what=_fewest_held,
     fix="Raise the server's limits of connections, workers and open files, or hold fewer: "
     "--set load.idle_connections=N.",

@@ -78,10 +78,24 @@ class Trend:
 
     def warnings(self, data: PointData) -> list[ValidityWarning]:
         """Report the variants that have one: changes of rounds that have a direction in common."""
-        variants = list(data.experiment.variants)
-        alpha = TREND_ALPHA / len(variants)
-        trends = (self._of_variant(data, variant, alpha) for variant in variants)
-        return [warning for warning in trends if warning is not None]
+        warnings, variants = list[ValidityWarning](), list(data.experiment.variants)
+        for variant in variants:
+            mean = self.sure_change(data, variant, TREND_ALPHA / len(variants))
+            if mean is None:
+                continue
+            change = expm1(min(mean.centre, LARGEST_CHANGE))
+            direction = "rises" if change > 0 else "falls"
+            by_writes = change < 0 and left_behind(data, variant) is not None
+            warning = note(
+                self.name,
+                variant,
+                f"{pace(data, variant)} {direction} by {percent(abs(change))} from the first to "
+                f"the last {self.over}; how far that can have moved its figures counts against the "
+                "verdict",
+                (by_writes and self.fix_of_writes) or self.fix,
+            )
+            warnings.append(warning)
+        return warnings
 
     def sure_change(
         self, data: PointData, variant: str, alpha: float = TREND_ALPHA
@@ -94,23 +108,6 @@ class Trend:
         mean = estimate(np.array(known), 1 - alpha)
         large = abs(expm1(min(mean.centre, LARGEST_CHANGE))) > self.noted
         return mean if large and mean.excludes_zero() else None
-
-    def _of_variant(self, data: PointData, variant: str, alpha: float) -> ValidityWarning | None:
-        mean = self.sure_change(data, variant, alpha)
-        if mean is None:
-            return None
-        change = expm1(min(mean.centre, LARGEST_CHANGE))
-        direction = "rises" if change > 0 else "falls"
-        by_writes = change < 0 and left_behind(data, variant) is not None
-        return ValidityWarning(
-            rule=self.name,
-            severity="note",
-            variant=variant,
-            what=f"variant {variant}: {pace(data, variant)} {direction} by {percent(abs(change))} "
-            f"from the first to the last {self.over}; how far that can have moved its figures "
-            "counts against the verdict",
-            fix=(by_writes and self.fix_of_writes) or self.fix,
-        )
 
 
 def pace(data: PointData, variant: str) -> str:
@@ -339,7 +336,11 @@ def left_behind(data: PointData, variant: str) -> Written | None:
     rows, grown = sum(use.rows_written or 0 for use in uses), Counter[str]()
     for use in uses:
         grown.update(use.grown)
-    of_ends = [ends for of_round in rounds if (ends := _held_at_ends(of_round))]
+    by_round = [
+        [sum(use.bytes_before for use in uses) for slot in of_round if (uses := _databases(slot))]
+        for of_round in rounds
+    ]
+    of_ends = [(each[0], each[-1]) for each in by_round if len(each) > 1]
     held = None
     if of_ends:
         held = fmean(first for first, _ in of_ends), fmean(last for _, last in of_ends)
@@ -353,12 +354,6 @@ def left_behind(data: PointData, variant: str) -> Written | None:
 def has_database(data: PointData, variant: str) -> bool:
     """Whether a database behind a variant, which is put back at each start, says what it does."""
     return any(_databases(slot) for slot in data.of_variant(variant))
-
-
-def _held_at_ends(slots: Sequence[SlotRecord]) -> tuple[int, int] | None:
-    """Return what a variant's databases held when its first slot of a round began, and its last."""
-    held = [sum(use.bytes_before for use in uses) for slot in slots if (uses := _databases(slot))]
-    return (held[0], held[-1]) if len(held) > 1 else None
 
 
 def _databases(slot: SlotRecord) -> list[DatabaseUse]:

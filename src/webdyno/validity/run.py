@@ -230,24 +230,25 @@ def variants_whose_starts_differ(data: PointData) -> Iterator[tuple[str, MetricR
 
 def _starts(data: PointData) -> Iterator[ValidityWarning]:
     for variant, rule, starts in variants_whose_starts_differ(data):
-        yield note("starts-differ", variant, _words_of_starts(starts, rule), MORE_STARTS_HELP)
+        label = rule.metric.label
+        within = f"within a start its {label} varies by {percent(starts.within)}"
+        if starts.states is None:
+            between = percent(starts.between)
+            words = f"its starts differ: {within}, from start to start by {between}"
+        else:
+            low, high = starts.states
+            words = (
+                "each of its starts is in one of two states, 1.00 and "
+                f"{number(high / low, 2)} times the {label}: {within}"
+            )
+        yield note(
+            "starts-differ",
+            variant,
+            words,
+            "More starts help, longer slots don't: give it more time. What is drawn at a start "
+            "decides: memory layout, huge pages, a hash seed, a compiler. `webdyno explain "
+            "--profile` shows where.",
+        )
 
-
-def _words_of_starts(starts: Starts, rule: MetricRule) -> str:
-    label = rule.metric.label
-    within = f"within a start its {label} varies by {percent(starts.within)}"
-    if starts.states is None:
-        return f"its starts differ: {within}, from start to start by {percent(starts.between)}"
-    low, high = starts.states
-    return (
-        f"each of its starts is in one of two states, 1.00 and {number(high / low, 2)} times the "
-        f"{label}: {within}"
-    )
-
-
-MORE_STARTS_HELP = (
-    "More starts help, longer slots don't: give it more time. What is drawn at a start decides: "
-    "memory layout, huge pages, a hash seed, a compiler. `webdyno explain --profile` shows where."
-)
 
 START_RULES = (RunRule("starts-differ", _starts),)
