@@ -2,7 +2,7 @@
 
 import html
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from webdyno.core.experiment import Experiment
 from webdyno.core.format import count, latency, number
@@ -17,6 +17,7 @@ CORRECT = (
     "until all variants answer alike."
 )
 NO_RESPONSE = "See what it does with `webdyno up` and `curl -v`; its log is in the run's folder."
+SET_UP_PHP = "Have the server run such files: set up PHP for it (its module, or PHP-FPM)."
 LET_IN = (
     "Correct [[login]] or its [values]: docs/how-to/logins-and-flows.md has what each answer means."
 )
@@ -166,69 +167,44 @@ def _value_words(value: object) -> str:
 def _unlike_expected(by_variant: Mapping[str, list[Response]]) -> Iterator[ValidityWarning]:
     for variant, responses in by_variant.items():
         for index, response in enumerate(responses):
-            if response.is_login:
-                yield uncomparable(
-                    "login-failed",
-                    variant,
-                    f"variant {variant} didn't let a user in: {response.path}: {response.error}",
-                    LET_IN,
-                )
-            elif response.status is None:
-                yield uncomparable(
-                    "no-response",
-                    variant,
-                    f"variant {variant} gave no usable response to {response.path}: "
-                    f"{response.error or 'no reason'}",
-                    NO_RESPONSE,
-                )
-            elif not response.has_right_status:
-                statuses = {own[index].status for own in by_variant.values() if index < len(own)}
-                right = response.expected_status or "a status from 200 to 299"
-                yield uncomparable(
-                    "wrong-status",
-                    variant,
-                    f"variant {variant} answered {response.status} to {response.path}, {right} "
-                    f"was expected{leads_to(response) or _begins(response)}",
-                    fix_of_status(response, statuses),
-                )
-            elif _is_source(response):
-                yield uncomparable(
-                    "source-code",
-                    variant,
-                    f"variant {variant} answered {response.path} with the source of a program, not "
-                    f"with what it gives: {_beginning(response)!r:.80}",
-                    "Have the server run such files: set up PHP for it (its module, or PHP-FPM).",
-                )
-            elif response.lacks is not None:
-                yield uncomparable(
-                    "different-body",
-                    variant,
-                    f"variant {variant} answered {response.path} without {response.lacks!r:.60}, "
-                    "which its response should contain; it begins with "
-                    f"{response.body_start!r:.80}",
-                    CORRECT,
-                )
-            elif response.lacks_header is not None:
-                yield uncomparable(
-                    "missing-header",
-                    variant,
-                    f"variant {variant} answered {response.path} without the right header "
-                    f"{response.lacks_header}",
-                    KEEP_RULES,
-                )
-            elif response.expected_sha256 not in {None, response.body_sha256}:
-                expected = (
-                    ""
-                    if response.expected_bytes in {None, response.body_bytes}
-                    else f", {number(response.expected_bytes)} were expected"
-                )
-                yield uncomparable(
-                    "different-body",
-                    variant,
-                    f"variant {variant} answered {response.path} with another body than the site's "
-                    f"({count(response.body_bytes, 'byte')}{expected})",
-                    CORRECT,
-                )
+            statuses = {own[index].status for own in by_variant.values() if index < len(own)}
+            if fault := _fault_of(response, statuses):
+                rule, what, fix = fault
+                yield uncomparable(rule, variant, f"variant {variant} {what}", fix)
+
+
+def _fault_of(response: Response, statuses: Collection[int | None]) -> tuple[str, str, str] | None:
+    """Return the rule that a response breaks, in words and with a fix.
+
+    `statuses`: those of all variants' responses to the same request.
+    """
+    path, answered = response.path, f"answered {response.path}"
+    if response.is_login:
+        return "login-failed", f"didn't let a user in: {path}: {response.error}", LET_IN
+    if response.status is None:
+        why = response.error or "no reason"
+        return "no-response", f"gave no usable response to {path}: {why}", NO_RESPONSE
+    if not response.has_right_status:
+        right = response.expected_status or "a status from 200 to 299"
+        what = f"answered {response.status} to {path}, {right} was expected"
+        what += leads_to(response) or _begins(response)
+        return "wrong-status", what, fix_of_status(response, statuses)
+    if _is_source(response):
+        begins = f"{_beginning(response)!r:.80}"
+        what = f"{answered} with the source of a program, not with what it gives: {begins}"
+        return "source-code", what, SET_UP_PHP
+    if response.lacks is not None:
+        what = f"{answered} without {response.lacks!r:.60}, which its response should contain; it "
+        return "different-body", f"{what}begins with {response.body_start!r:.80}", CORRECT
+    if response.lacks_header is not None:
+        what = f"{answered} without the right header {response.lacks_header}"
+        return "missing-header", what, KEEP_RULES
+    if response.expected_sha256 not in {None, response.body_sha256}:
+        size = count(response.body_bytes, "byte")
+        if response.expected_bytes not in {None, response.body_bytes}:
+            size += f", {number(response.expected_bytes)} were expected"
+        return "different-body", f"{answered} with another body than the site's ({size})", CORRECT
+    return None
 
 
 def _unlike_each_other(
@@ -239,38 +215,27 @@ def _unlike_each_other(
         return
     baseline, *others = by_variant
     for variant in others:
-        if any(response.is_login for response in (*by_variant[baseline], *by_variant[variant])):
+        both, pages = (
+            f"variants {baseline} and {variant}",
+            (by_variant[baseline], by_variant[variant]),
+        )
+        if any(response.is_login for own in pages for response in own):
             continue
-        if len(by_variant[baseline]) != len(by_variant[variant]):
-            yield uncomparable(
-                "different-body",
-                variant,
-                f"variants {baseline} and {variant} are asked for different numbers of paths: "
-                f"{len(by_variant[baseline])} and {len(by_variant[variant])}",
-                CORRECT,
-            )
+        if len(pages[0]) != len(pages[1]):
+            numbers = f"{len(pages[0])} and {len(pages[1])}"
+            what = f"{both} are asked for different numbers of paths: {numbers}"
+            yield uncomparable("different-body", variant, what, CORRECT)
             continue
-        for ours, theirs in zip(by_variant[baseline], by_variant[variant], strict=True):
+        for ours, theirs in zip(*pages, strict=True):
             if not (_as_expected(ours) and _as_expected(theirs)):
                 continue
-            paths = " and ".join(dict.fromkeys((ours.path, theirs.path)))
+            answered = f"{both} answered {_paths(ours, theirs)} with different"
             if ours.status != theirs.status:
-                yield uncomparable(
-                    "wrong-status",
-                    variant,
-                    f"variants {baseline} and {variant} answered {paths} with different statuses: "
-                    f"{ours.status} and {theirs.status}",
-                    CORRECT,
-                )
+                what = f"{answered} statuses: {ours.status} and {theirs.status}"
+                yield uncomparable("wrong-status", variant, what, CORRECT)
             elif not _may_be_compared(ours, theirs, same_bodies=same_bodies):
-                yield uncomparable(
-                    "different-body",
-                    variant,
-                    f"variants {baseline} and {variant} answered {paths} with different bodies: "
-                    f"{number(ours.body_bytes)} and {count(theirs.body_bytes, 'byte')}"
-                    f"{_diff(baseline, ours, variant, theirs)}",
-                    DIFFERENT,
-                )
+                what = f"{answered} bodies: {_sizes(baseline, ours, variant, theirs)}"
+                yield uncomparable("different-body", variant, what, DIFFERENT)
 
 
 def _unlike_but_allowed(
@@ -288,13 +253,12 @@ def _unlike_but_allowed(
         for preflight in preflights:
             both = (preflight.responses.get(name, []) for name in (baseline, variant))
             for index, (ours, theirs) in enumerate(zip(*both, strict=False)):
-                paths = " and ".join(dict.fromkeys((ours.path, theirs.path)))
+                paths = _paths(ours, theirs)
                 free = ours.expected_sha256 is None and theirs.expected_sha256 is None
                 free = free and not theirs.has_rules
                 comparable = _may_be_compared(ours, theirs, same_bodies=experiment.same_bodies)
                 if free and ours.body_sha256 != theirs.body_sha256 and comparable:
-                    sizes = f"{number(ours.body_bytes)} and {count(theirs.body_bytes, 'byte')}"
-                    unlike.setdefault(paths, sizes + _diff(baseline, ours, variant, theirs))
+                    unlike.setdefault(paths, _sizes(baseline, ours, variant, theirs))
                 for name, response in ((baseline, ours), (variant, theirs)):
                     if sums.setdefault((name, index), response.body_sha256) != response.body_sha256:
                         varying.add(paths)
@@ -356,6 +320,12 @@ def _begins(response: Response) -> str:
     return f"; it says {start!r:.160}" if start else ""
 
 
-def _diff(baseline: str, ours: Response, variant: str, theirs: Response) -> str:
+def _paths(ours: Response, theirs: Response) -> str:
+    return " and ".join(dict.fromkeys((ours.path, theirs.path)))
+
+
+def _sizes(baseline: str, ours: Response, variant: str, theirs: Response) -> str:
+    """Return the sizes of two bodies, and how their lines differ where that is on record."""
+    sizes = f"{number(ours.body_bytes)} and {count(theirs.body_bytes, 'byte')}"
     lines = theirs.unlike or ours.unlike
-    return f" (- {baseline}, + {variant}):\n" + "\n".join(lines) if lines else ""
+    return sizes + (f" (- {baseline}, + {variant}):\n" + "\n".join(lines) if lines else "")
