@@ -11,23 +11,13 @@ from functools import cached_property
 from math import exp, inf, isfinite
 from statistics import fmean
 
-import numpy as np
-
 from webdyno.comparison.saturation import saturation
 from webdyno.core.histogram import Histogram, merge_encoded
 from webdyno.core.judgement import Bias, LimitedBy
 from webdyno.core.metrics import MetricRule, TimesOf, throughput_rps
 from webdyno.core.records import SlotRecord
 from webdyno.evidence.log_ratios import later_bounds, pair_of, times_of_look
-from webdyno.evidence.noise import (
-    SURE,
-    Share,
-    at_equal_cpu,
-    excess,
-    lost,
-    more_by_round,
-    steepest,
-)
+from webdyno.evidence.noise import SURE, Share, at_equal_cpu, excess, lost, more_by_round, steepest
 from webdyno.evidence.point_data import PointData
 from webdyno.statistics.bounds import (
     UNBIASED,
@@ -129,10 +119,6 @@ CAUSES = (
 )
 
 
-def _mean(slots: Sequence[SlotRecord], share: Share) -> float:
-    return float(np.mean([share(slot) for slot in slots])) if slots else 0.0
-
-
 @dataclass(frozen=True)
 class VariantSlots:
     """One of the two variants of a comparison, and its slots that count for a metric."""
@@ -172,7 +158,7 @@ class VariantSlots:
 
     def memory(self) -> list[Bound]:
         """Bound memory: pages that are taken away under pressure can't be counted."""
-        pressed = _mean(self.mine, memory_waiting)
+        pressed = fmean(map(memory_waiting, self.mine))
         return [memory_under_pressure(pressed if pressed > PRESSURE_LIMIT else 0.0)]
 
     def times(self, rule: MetricRule, quantile: float, look_times: Histogram | None) -> list[Bound]:

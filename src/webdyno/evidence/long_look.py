@@ -108,7 +108,11 @@ def _look_at(parts: _Parts) -> LongLook:
         drifts=drifts or [],
         growth=memory_growth(longest),
         more_open=more_open(longest),
-        failing=_failing(whole),
+        failing=[
+            failure.replace(at_s=failure.at_s + begin_s)
+            for begin_s, record in with_begins(whole)
+            for failure in failing_in(record)
+        ],
         died=parts[-1].died,
         longest_latency_s=times.max / 1e6 if times.max is not None else None,
         trial=trial_of_all(parts),
@@ -180,14 +184,6 @@ def _what_is_unseen(record: LongLookRecord, drifts: list[Drift] | None) -> Itera
         yield "drift"
     if sum(sample.memory_bytes is not None for sample in record.samples) < FEWEST_READINGS:
         yield "leak"
-
-
-def _failing(whole: Sequence[LongLookRecord]) -> list[Failing]:
-    return [
-        failure.replace(at_s=failure.at_s + begin_s)
-        for begin_s, record in with_begins(whole)
-        for failure in failing_in(record)
-    ]
 
 
 def sum_up(own: Sequence[Stall], looked_s: float, window_s: float) -> Stalls:

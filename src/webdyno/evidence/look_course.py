@@ -278,10 +278,7 @@ def more_open(record: LongLookRecord) -> MoreOpen | None:
 
 
 def _rise(
-    record: LongLookRecord,
-    of: Callable[[ServerSample], int | None],
-    unit: float,
-    smallest: float,
+    record: LongLookRecord, of: Callable[[ServerSample], int | None], unit: float, smallest: float
 ) -> tuple[Interval, Interval] | None:
     """Return how fast something rises for good: by second, and by request."""
     read = [(sample.at_s, value) for sample in record.samples if (value := of(sample)) is not None]

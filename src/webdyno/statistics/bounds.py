@@ -133,10 +133,7 @@ def added_in_open_loop_us(
 
 
 def quantile_when_sent_late(
-    times_us: Histogram,
-    quantile: float,
-    late_us: tuple[float, float, float],
-    utilisation: float,
+    times_us: Histogram, quantile: float, late_us: tuple[float, float, float], utilisation: float
 ) -> Bound:
     """Bound a quantile in an open loop whose requests left late: `late_us` is p50, p99 and max.
 

@@ -77,12 +77,7 @@ def _limit_or_overload(slots: Sequence[SlotRecord]) -> str:
 
 
 def _failure_rule(
-    name: str,
-    kind: str,
-    noun: str,
-    fix: str,
-    *,
-    besides: Callable[[SlotRecord], int] = lambda _: 0,
+    name: str, kind: str, noun: str, fix: str, *, besides: Callable[[SlotRecord], int] = lambda _: 0
 ) -> SlotRule:
     """Make a rule that forbids one kind of failure; `besides` counts those of another rule."""
 
