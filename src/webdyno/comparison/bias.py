@@ -291,7 +291,7 @@ def limited_by(data: PointData, variant: str, rule: MetricRule) -> LimitedBy | N
 
 @dataclass(frozen=True)
 class Evidence:
-    """What the run says of the bias of a variant and the baseline on a metric."""
+    """The evidence of bias in a variant and the baseline on a metric."""
 
     together: Bound
     """Of their log ratio."""

@@ -252,7 +252,7 @@ class Question:
         return None
 
     def outlook(self, points: Sequence[PointData], elapsed_s: float) -> str | None:
-        """Say after the first rounds what can't be known in time; None while it is too early."""
+        """Describe after the first rounds what can't be known in time; None while it is too early."""
         return ""
 
     def foresee(self, data: PointData) -> Foresight | None:
@@ -262,7 +262,7 @@ class Question:
         return foresight(data, valid_for(data, data.measure.decide_on), self.fewest_rounds)
 
     def reported_by(self, data: PointData, preflight: PreflightRecord) -> list[str]:
-        """Describe what the responses before any load say already."""
+        """Describe what the responses before any load show already."""
         return []
 
     # The answer.

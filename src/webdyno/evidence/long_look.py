@@ -299,7 +299,7 @@ def _none_words(look: LongLook) -> str:
 
 
 def look_words(look: LongLook, until_s: float | None = None) -> str:
-    """Say for how long there was load, and how often the servers were started again meanwhile."""
+    """Describe for how long there was load, and how often the servers were restarted in it."""
     looked_s = look.looked_s if until_s is None else until_s
     breaks = [change for change in look.breaks if change.at_s < looked_s]
     restarts = f"with {count(len(breaks), 'restart')}" if breaks else "without a restart"

@@ -56,7 +56,7 @@ def breaks(parts: Sequence[LongLookRecord]) -> list[Break]:
 
 
 def trial_of_all(parts: Sequence[LongLookRecord]) -> Trial | None:
-    """Return what all parts together say of the objectives of a capacity that was found."""
+    """Return how all parts together met the objectives of a capacity, if one was looked at."""
     trials = [part.trial for part in parts if part.trial]
     if not trials:
         return None

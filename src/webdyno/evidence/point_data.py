@@ -151,7 +151,7 @@ class PointData:
     def among(self, variants: Iterable[str]) -> Self:
         """Return what was measured as if only these variants were compared, the first as baseline.
 
-        Slots of the others stay: they say of the same machine.
+        Slots of the others stay: they were on the same machine.
         """
         names = list(variants)
         if names == list(self.experiment.variants):

@@ -33,7 +33,7 @@ Counts = NDArray[np.intp]
 APART_S = 1.0
 """Failures that are further apart are said of apart; connections are tried again sooner."""
 GONE_SHARE = 0.5
-"""Who fails so many requests to the end serves no more."""
+"""Servers that fail so many requests to the end serve no more."""
 CLIENTS_WORDS = ("cannot assign requested address", "too many open files")
 """By which the load generator says that it can't open a connection: for want of ports, or files."""
 
@@ -139,7 +139,7 @@ def _common_s(stall: Stall, other: Stall | Failing) -> float:
 
 
 class Others:
-    """What a record says of the load generator, the hypervisor and other programs."""
+    """What the load generator, the hypervisor and other programs did during a record."""
 
     def __init__(self, record: LongLookRecord) -> None:
         self._record = record

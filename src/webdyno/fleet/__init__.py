@@ -34,7 +34,7 @@ from webdyno.statistics.verdict import by_interval
 
 
 class Replicate(Model):
-    """What one machine says of a variant and the baseline."""
+    """What one machine shows of a variant and the baseline."""
 
     machine: str
     """The names of its runs."""

@@ -1,4 +1,4 @@
-"""What several machines say of one experiment: in the terminal, and as a page.
+"""What several machines show of one experiment: in the terminal, and as a page.
 
 Each of a few machines is shown; of many those at both ends, and their sum.
 """

@@ -266,7 +266,7 @@ class QuantileInterval:
 
     @property
     def says(self) -> str:
-        """What the responses say of the quantile, for people."""
+        """What the responses show of the quantile, in words."""
         name = f"p{self.quantile * 100:g}"
         responses = count(self.responses, "response")
         if self.low is not None and self.high is not None:

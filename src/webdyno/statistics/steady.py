@@ -165,7 +165,7 @@ def _first_of_last_level(levels: Logs) -> int:
 def _noise(values: Logs) -> float:
     """Estimate the standard deviation from neighbours' differences, which steps hardly enter.
 
-    From the median difference, or the ninth decile where that says of more: next to a program that
+    From the median difference, or the ninth decile where that shows more: next to a program that
     works in bursts most windows lose nothing and the others much, of which the median sees nothing.
     """
     apart = np.abs(np.diff(values))

@@ -46,7 +46,7 @@ THIRD_IN_LATENCIES = 20
 """How long a third of a slot must be to be judged, in mean latency: a slot's first responses
 come a service time after its beginning, which takes as much as that off its first third."""
 FAILS_SHARE = 0.01
-"""Who fails so many requests to the end isn't what was measured before."""
+"""Servers that fail so many requests to the end aren't what was measured before."""
 LENGTHS_S = {"2m": 120.0, "10m": 600.0, "1h": 3_600.0, "4h": 14_400.0}
 LONGEST = "24h"
 MUCH_LONGER = 3

@@ -57,7 +57,7 @@ class SlotRule:
     """All slots of one variant that broke the rule -> what is wrong, with figures."""
     fix: str
     special_fix: Callable[[Sequence[SlotRecord]], str] = lambda _: ""
-    """The fix where these slots say of a cause with another one; empty where they don't."""
+    """The fix of a special cause that these slots show; empty where they show none."""
     invalidates: Collection[Kind] = ()
     """The kinds of metrics that a broken slot is excluded from; all when empty."""
     tolerated: float = TOO_MANY_EXCLUDED
