@@ -252,7 +252,7 @@ class Question:
         return None
 
     def outlook(self, points: Sequence[PointData], elapsed_s: float) -> str | None:
-        """Describe after the first rounds what can't be known in time; None while it is too early."""
+        """Describe after the first rounds what can't be known in time; None if it is too early."""
         return ""
 
     def foresee(self, data: PointData) -> Foresight | None:

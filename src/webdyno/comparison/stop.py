@@ -112,7 +112,10 @@ def known_well(valid: PointData, fewest: int) -> Stop | None:
     ):
         return None
     if not unsettled:
-        return Stop("precision", _how_well(deciding_pairs(valid), measure))
+        widths = [estimate(pair.d, 1 - ALPHA).half_width for pair in deciding_pairs(valid)]
+        if max(widths) <= log1p(measure.precision):
+            return Stop("precision", f"as precise as requested, ±{percent(measure.precision)}")
+        return Stop("precision", "precise enough for a difference this large")
     if any(_may_settle(comparison, rounds, fewest, measure) for comparison in unsettled):
         return None
     why = " ".join(comparison.why for comparison in unsettled)
@@ -165,12 +168,6 @@ def _may_settle(comparison: Comparison, rounds: int, fewest: int, measure: Measu
     if needed is not None and rounds + needed <= measure.max_rounds:
         return True
     return not comparison.limited_by and rounds < OUTNUMBERED * fewest
-
-
-def _how_well(pairs: Sequence[LogRatios], measure: Measure) -> str:
-    if all(estimate(pair.d, 1 - ALPHA).half_width <= log1p(measure.precision) for pair in pairs):
-        return f"as precise as requested, ±{percent(measure.precision)}"
-    return "precise enough for a difference this large"
 
 
 @compute_once

@@ -84,7 +84,11 @@ def costs_at_rest(data: PointData) -> list[CostAtRest]:
         if cpu_share is None or wake_ups_per_s is None:
             continue
         held = [look.memory_bytes / MIB for look in looks if look.memory_bytes is not None]
-        per_connection = [kib for look in looks if (kib := _connection_kib(look)) is not None]
+        per_connection = list[float]()
+        for look in looks:
+            before, after = look.memory_bytes, look.memory_with_held_bytes
+            if before is not None and after is not None and look.held >= FEWEST_HELD:
+                per_connection.append(max(after - before, 0) / look.held / KIB)
         cost = CostAtRest(
             variant=variant,
             rounds=len(looks),
@@ -106,13 +110,6 @@ def _last_looks(data: PointData, kind: type[Look]) -> list[Look]:
         if isinstance(record, kind) and record.round in finished
     }
     return list(looks.values())
-
-
-def _connection_kib(look: RestRecord) -> float | None:
-    before, after = look.memory_bytes, look.memory_with_held_bytes
-    if before is None or after is None or look.held < FEWEST_HELD:
-        return None
-    return max(after - before, 0) / look.held / KIB
 
 
 @dataclass(frozen=True)

@@ -178,7 +178,12 @@ def shown_machines(replicates: Sequence[Replicate]) -> list[Shown]:
     shown = [_apart(replicate) for replicate in replicates if replicate.ratio]
     shown.sort(key=lambda machine: machine.ratio.estimate if machine.ratio else 0.0)
     if len(shown) > MOST_SHOWN:
-        shown = [*shown[:AT_EACH_END], _half_of(shown), *shown[-AT_EACH_END:]]
+        ratios = [machine.ratio.estimate for machine in shown if machine.ratio]
+        low, middle, high = quantiles(ratios, n=4)
+        half = Interval(low=low, estimate=middle, high=high, confidence=0.5)
+        label, reach = f"half of all {text.number(len(ratios))}", (min(ratios), max(ratios))
+        rest = Shown(label, half, reach=reach)
+        shown = [*shown[:AT_EACH_END], rest, *shown[-AT_EACH_END:]]
     without = [replicate for replicate in replicates if not replicate.ratio]
     verdicts = {replicate.verdict for replicate in without}
     if without:
@@ -211,15 +216,6 @@ def shared_values(by_machine: Mapping[str, str]) -> list[tuple[str, str]]:
 
 def _apart(replicate: Replicate) -> Shown:
     return Shown(replicate.machine, replicate.ratio, replicate.verdict)
-
-
-def _half_of(shown: Sequence[Shown]) -> Shown:
-    """Sum many up: the middle half of their ratios around the median."""
-    ratios = [machine.ratio.estimate for machine in shown if machine.ratio]
-    low, middle, high = quantiles(ratios, n=4)
-    half = Interval(low=low, estimate=middle, high=high, confidence=0.5)
-    label = f"half of all {text.number(len(ratios))}"
-    return Shown(label, half, reach=(min(ratios), max(ratios)))
 
 
 def _figure(name: str, comparison: AcrossMachines) -> doc.Figure | None:
