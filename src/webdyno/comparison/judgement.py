@@ -51,7 +51,7 @@ WEIGHT = (
 )
 """With several variants the run's verdict is the first of these that any comparison has."""
 CLEAR = [Verdict.SLOWER, Verdict.FASTER, Verdict.EQUIVALENT]
-"""The most telling first."""
+"""In the order of how much they show."""
 JUDGED_BY = "latency_p50_us"
 """In a closed loop the mix sets the endpoints' throughputs, and a server's CPU time isn't known by
 endpoint: its own is how long it takes. The median needs the fewest answers."""

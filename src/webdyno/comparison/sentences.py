@@ -149,22 +149,18 @@ def sentence(comparison: Comparison) -> str:
     """Describe what was found and how sure it is, where the verdict's name stands before it."""
     if comparison.ratio is None or comparison.verdict is Verdict.INVALID:
         return comparison.why
+    verb, ratio = "takes" if comparison.costs else "has", times(comparison.ratio)
+    subject = "" if _is_better_or_worse(comparison) else f"{comparison.a} {verb} "
     if comparison.costs:
-        return _of_costs(comparison, times(comparison.ratio))
-    subject = "" if _is_better_or_worse(comparison) else f"{comparison.a} has "
+        estimates = [cost.cores_per_1000_rps.estimate for cost in comparison.costs]
+        cores = " against ".join(significant(cores, CORE_DIGITS) for cores in estimates)
+        return (
+            f"{subject}{ratio} the CPU of {comparison.b} {rate_words(comparison.costs)} "
+            f"({_interval(comparison)}), {cores} cores per 1,000 requests/s"
+        )
     of_baseline = f"the {METRICS[comparison.metric].short} of {comparison.b}"
     bound = f"{side} " if (side := bound_of(comparison)) else ""
-    return f"{subject}{bound}{times(comparison.ratio)} {of_baseline} ({_interval(comparison)})"
-
-
-def _of_costs(comparison: Comparison, ratio: str) -> str:
-    subject = "" if _is_better_or_worse(comparison) else f"{comparison.a} takes "
-    estimates = [cost.cores_per_1000_rps.estimate for cost in comparison.costs]
-    cores = " against ".join(significant(cores, CORE_DIGITS) for cores in estimates)
-    return (
-        f"{subject}{ratio} the CPU of {comparison.b} {rate_words(comparison.costs)} "
-        f"({_interval(comparison)}), {cores} cores per 1,000 requests/s"
-    )
+    return f"{subject}{bound}{ratio} {of_baseline} ({_interval(comparison)})"
 
 
 def rate_words(costs: Sequence[CostAtRate]) -> str:

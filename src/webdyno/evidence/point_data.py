@@ -76,6 +76,12 @@ class PointData:
 
     @classmethod
     def of(cls, head: RunHead, records: Sequence[Record], point: Point = ONLY_POINT) -> Self:
+        """Group records by round.
+
+        An attempt at a round ends with its round record, with an incident, or with nothing when
+        webdyno was killed; only what belongs to the attempt that came to its end is kept. What was
+        measured before an adjustment that made a new beginning doesn't count.
+        """
         open_slots: dict[int, list[SlotRecord]] = {}
         rounds: dict[int, Round] = {}
         preflights: dict[int, PreflightRecord] = {}

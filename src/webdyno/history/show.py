@@ -203,6 +203,12 @@ def change_tone(curve: Curve, level: Plateau) -> Verdict:
 
 def _panel(name: str, history: Sequence[PastGate], curve: Curve) -> Panel:
     label = metric_label(METRICS[curve.metric].metric)
+    machines = [(gate.machine.identity, gate.machine.cpu_model) for gate in history]
+    moves = [
+        {"gate": number - HALF_A_GATE}
+        for number, (before, after) in enumerate(pairwise(machines), 2)
+        if before != after
+    ]
     said = "; ".join(
         f"gates {level.gates[0] + 1} to {level.gates[-1] + 1}: {text.times(level.ratio)}"
         for level in curve.levels
@@ -210,17 +216,11 @@ def _panel(name: str, history: Sequence[PastGate], curve: Curve) -> Panel:
     return panel(
         name,
         f"{curve.endpoint}, {label}, ratio to the baseline. {said}.",
-        _chart(gate_rows(history, curve), level_rows(curve), list(_moves(history))),
+        _chart(gate_rows(history, curve), level_rows(curve), moves),
         heading=label,
         height=PANEL_PX,
         is_half=True,
     )
-
-
-def _moves(history: Sequence[PastGate]) -> Iterator[dict[str, float]]:
-    for number, (before, after) in enumerate(pairwise(gate.machine for gate in history), 2):
-        if (before.identity, before.cpu_model) != (after.identity, after.cpu_model):
-            yield {"gate": number - HALF_A_GATE}
 
 
 def _chart(gates: Rows, levels: Rows, moves: Rows) -> Layers:
