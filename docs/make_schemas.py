@@ -19,7 +19,7 @@ from webdyno.core.limits import GateJudgement
 from webdyno.core.records import RECORD
 from webdyno.core.run import RunHead
 from webdyno.core.sweep import SweepJudgement
-from webdyno.history.gates import PastGate
+from webdyno.history import PastGate
 from webdyno.systems.target import App, OwnKeys
 
 FOLDER = Path(__file__).with_name("schema")
