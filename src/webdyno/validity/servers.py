@@ -12,7 +12,7 @@ from typing import NamedTuple
 from webdyno.core.base import Interval, memory_words
 from webdyno.core.format import count, duration, latency, listed, number, percent, times
 from webdyno.core.judgement import ValidityWarning
-from webdyno.core.metrics import CPU_TIME, METRICS, responses
+from webdyno.core.metrics import CPU_TIME, METRICS, Kind, responses
 from webdyno.core.readings import Readings
 from webdyno.core.records import SlotRecord
 from webdyno.evidence.cost import cost_rate_rps
@@ -219,12 +219,13 @@ MEMORY_PRESSURE = SlotRule(
     has_bias_bound=True,
 )
 
+EXECUTED: tuple[Kind, ...] = ("instructions",)
 UNCOUNTED = SlotRule(
     name="instructions-uncounted",
     broken=lambda slot: bool(slot.uncounted),
     what=lambda slots: f"its instructions weren't counted: {slots[0].uncounted}",
     fix="Stop other programs that count, such as perf; kernel.nmi_watchdog=0 frees a counter.",
-    invalidates=("instructions",),
+    invalidates=EXECUTED,
     tolerated=INTERFERENCE_TOLERATED,
 )
 
