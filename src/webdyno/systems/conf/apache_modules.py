@@ -3,7 +3,6 @@
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,10 +17,11 @@ FOLDERS = (
     Path("/usr/lib/httpd/modules"),
 )
 """Where distributions put the modules; the service apache of the catalogue looks there as well."""
-DIRECTIVES: dict[str, str] = tomllib.loads(
-    files("webdyno.systems.conf").joinpath("apache_directives.toml").read_text(encoding="utf-8")
-)
-"""Of each module."""
+_MODULES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+DIRECTIVES: dict[str, str] = _MODULES["directives"]
+DEPEND: dict[str, list[str]] = _MODULES["depend"]
+SCHEMES: dict[str, str] = _MODULES["schemes"]
+HANDLERS: dict[str, str] = _MODULES["handlers"]
 MODULE_OF = {
     directive.lower(): module for module, words in DIRECTIVES.items() for directive in words.split()
 }
@@ -36,53 +36,6 @@ USUAL = (
 """Debian loads them unless somebody says otherwise; for what is but a part of a configuration."""
 SECURE = ("socache_shmcb", "ssl", "http2")
 """Next to these, for TLS."""
-DEPEND = {
-    "access_compat": ("authn_core",),
-    "auth_basic": ("authn_core", "authn_file", "authz_user"),
-    "auth_digest": ("authn_core", "authn_file", "authz_user"),
-    "auth_form": ("session", "authn_core", "authn_file", "authz_user"),
-    "authn_dbd": ("dbd",),
-    "authnz_ldap": ("ldap",),
-    "authz_dbd": ("dbd",),
-    "cache_disk": ("cache",),
-    "cache_socache": ("cache",),
-    "dav_fs": ("dav",),
-    "proxy_balancer": ("proxy", "slotmem_shm", "lbmethod_byrequests"),
-    "proxy_html": ("proxy", "xml2enc"),
-    "proxy_http2": ("proxy", "http2"),
-    "session_cookie": ("session",),
-    "session_crypto": ("session",),
-    "session_dbd": ("session", "dbd"),
-    "ssl": ("socache_shmcb",),
-}
-"""What modules need of others; those that begin with proxy_ need proxy besides."""
-SCHEMES = {
-    **{
-        scheme: f"proxy_{scheme}"
-        for scheme in ("fcgi", "http", "ajp", "scgi", "uwsgi", "ftp", "balancer")
-    },
-    "https": "proxy_http",
-    **dict.fromkeys(("h2", "h2c"), "proxy_http2"),
-    **dict.fromkeys(("ws", "wss"), "proxy_wstunnel"),
-}
-"""By what a proxied address begins with."""
-HANDLERS = {
-    **dict.fromkeys(("application/x-httpd-php", "application/x-httpd-php-source"), "php"),
-    "php-script": "php",
-    "cgi-script": "cgid",
-    "server-status": "status",
-    "server-info": "info",
-    "balancer-manager": "proxy_balancer",
-    "send-as-is": "asis",
-    "imap-file": "imagemap",
-    "type-map": "negotiation",
-    "server-parsed": "include",
-    "lua-script": "lua",
-    "ldap-status": "ldap",
-    **{f"form-{what}-handler": "auth_form" for what in ("login", "logout", "redirect")},
-    "session-cookie-handler": "session",
-}
-"""What serves files and places to which a handler is set."""
 NOBODYS = {"none", "default-handler"}
 """What a handler is set to so that none is."""
 CGI = {"cgi", "cgid"}
@@ -317,7 +270,7 @@ def _with_dependencies(modules: dict[str, Line | None]) -> dict[str, Line | None
         if module in complete:
             return
         more = ("proxy",) if module.startswith(("proxy_", "lbmethod_")) else ()
-        for other in (*more, *DEPEND.get(module, ())):
+        for other in (*more, *DEPEND.get(module, [])):
             if other != module and other not in waiting:
                 waiting.add(other)
                 add(other, line)
