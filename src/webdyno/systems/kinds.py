@@ -135,7 +135,6 @@ def _alike(possible: Sequence[Sequence[str]], chosen: Sequence[int]) -> list[int
 
 
 def _possible_names(asked: NamedSystem, systems: Sequence[str]) -> list[str]:
-    """Return what a system may be called, the shortest first."""
     kind, colon, text = asked.system.partition(":")
     if asked.name or not colon:
         return [asked.name or asked.system]

@@ -147,10 +147,7 @@ class Repository:
         return cls(Path(git.stdout.rstrip("\n")), user)
 
     def revision(self, name: str, place: str) -> Revision:
-        """Find a revision: a branch, tag, commit, `HEAD~3`, or `.` for the working tree.
-
-        Raise UserError, with names that come near, where there is none.
-        """
+        """Find a branch, tag, commit, `HEAD~3` or (`.`) the working tree; else raise UserError."""
         if name == WORKING_TREE:
             return self._working_tree(place)
         wanted = ["rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"]
@@ -189,10 +186,7 @@ class Repository:
         return f"{between}{count(len(commits), 'commit')}: {'; '.join(named)}" if named else ""
 
     def halfway(self, bad: str, cleared: Sequence[str]) -> list[str]:
-        """List the commits that a bad one has and cleared ones lack, the bad one among them.
-
-        Those come first whose answer would halve them best.
-        """
+        """List the commits that a bad one has and cleared ones lack, the best to try next first."""
         excluded = [f"^{commit}" for commit in cleared]
         lines = self._text_of("rev-list", "--bisect-all", bad, *excluded).splitlines()
         return [line.split()[0] for line in lines]

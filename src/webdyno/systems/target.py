@@ -279,7 +279,7 @@ class GeneratedCatalogue:
     """Services and stacks, each written once."""
 
     def __init__(self, services: Mapping[str, Service]) -> None:
-        """Begin without any; `services` are those of the catalogue, which may stand behind them."""
+        """Begin without any; `services` of the catalog may stand behind them."""
         self._services = services
         self.path: Path | None = None
         """Its folder; None as long as there is nothing in it."""
@@ -309,10 +309,7 @@ class GeneratedCatalogue:
     def _parts(
         self, program: str, behind: Mapping[str, str], backends: Mapping[str, str]
     ) -> dict[str, Any]:
-        """Return the services of a stack, and its settings, as `stack.toml` has them.
-
-        What stands `behind` the program is of the catalogue, `backends` are own systems.
-        """
+        """Return the services and settings of a stack; `backends` are own systems."""
         roles = {PROGRAM: program, **behind, **backends}
         return {
             "front": PROGRAM,

@@ -36,10 +36,7 @@ OWN_SITE = "own"
 def understood(
     keys: Mapping[str, object], stack: str, all_of_them: Sequence[str]
 ) -> dict[str, Any]:
-    """Return the keys, of those for all own systems, that are for one stack.
-
-    Keys that only some kinds understand are for those, if any of them is there.
-    """
+    """Return the keys that are for one stack, without those for kinds of other stacks."""
     if not is_own(stack):
         return {}
     kinds = [KINDS[system.partition(":")[0]] for system in all_of_them if is_own(system)]
@@ -124,7 +121,6 @@ def _host_in(data: Mapping[str, Any]) -> str:
 
 
 def _refuse_misplaced(stack: str, kind: OwnKind, keys: OwnKeys, declares: bool, place: str) -> None:
-    """Raise UserError for keys that other kinds of systems have."""
     key = "setup" if keys.setup else "prepare"
     able = ", ".join(f"{word}:" for word, other in KINDS.items() if other.takes_settings)
     misplaced = {
@@ -268,10 +264,7 @@ class _Resolver:
         return made
 
     def _backend(self, system: str, spec: TargetSpec) -> tuple[str, Mapping[str, str]]:
-        """Return the service that a backend becomes, and the services of the catalog behind it.
-
-        It has the variables of the configuration that it stands behind.
-        """
+        """Return the service that a backend becomes, and the services of the catalog behind it."""
         word, _, text = system.partition(":")
         kind = KINDS[word]
         if kind.runs_already:

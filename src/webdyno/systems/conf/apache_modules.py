@@ -95,9 +95,9 @@ def file_of(module: str) -> str | None:
 def with_modules(
     lines: list[Line], protocol: str, existing: Existing, changes: list[str], *, is_part: bool
 ) -> tuple[list[str], list[Line]]:
-    """Return lines that load what is needed, and the configuration with its own loaded from here.
+    """Return lines that load more modules, and the others, which load this machine's modules.
 
-    Raise UserError where this machine lacks a module, and where files would be sent as source.
+    Raise UserError where it lacks one, and where files would be sent as their source.
     """
     loaded_modules = [plain_module(match[2]) for line in lines if (match := _LOAD.match(line.text))]
     head: list[str] = []
@@ -153,10 +153,7 @@ def _from_here(lines: list[Line], existing: Existing, changes: list[str]) -> Ite
 
 
 def needed_modules(lines: Sequence[Line], protocol: str, loaded: Iterable[str]) -> list[str]:
-    """Return the modules, next to those loaded, that the directives and handlers of lines need.
-
-    Raise UserError, naming the lines, where this machine lacks some of them.
-    """
+    """Return the modules that lines need next to those loaded; raise UserError for one not here."""
     present = {*loaded}
     needs: dict[str, Line | None] = dict.fromkeys([] if present else USUAL)
     if protocol in {"https", "h2"}:
@@ -169,20 +166,19 @@ def needed_modules(lines: Sequence[Line], protocol: str, loaded: Iterable[str]) 
     for handler in set_handlers(lines):
         if handler.is_certain or all(map(file_of, handler.modules)):
             optional = () if handler.is_certain else ("php",)
-            more = [name for name in handler.modules if name not in {*needs, *optional}]
-            needs |= dict.fromkeys(more, handler.line)
+            others = [name for name in handler.modules if name not in {*needs, *optional}]
+            needs |= dict.fromkeys(others, handler.line)
     complete = _with_dependencies(needs)
     if not any(name.startswith("mpm_") for name in present):
         complete = {"mpm_prefork" if "php" in complete else "mpm_event": None, **complete}
     if "cgid" in complete and ("mpm_prefork" in complete or present & CGI):
         complete.pop("cgid")
         complete |= {} if present & CGI else {"cgi": None}
-    lacking = {name: line for name, line in complete.items() if file_of(name) is None}
-    lacking = {name: line for name, line in lacking.items() if name not in present | BUILT_IN}
-    refuse_missing(
-        {name: f"{line.origin} needs " if line else "" for name, line in lacking.items()}
-    )
-    return [name for name in complete if name not in present]
+    more = {name: line for name, line in complete.items() if name not in present}
+    lacking = [name for name in more if name not in BUILT_IN and file_of(name) is None]
+    who = {name: f"{line.origin} needs " if line else "" for name, line in more.items()}
+    refuse_missing({name: who[name] for name in lacking})
+    return list(more)
 
 
 def refuse_missing(lacking: dict[str, str]) -> None:
@@ -204,10 +200,9 @@ def refuse_unserved(lines: Sequence[Line], loaded: Iterable[str]) -> None:
     names = {match[1].lower() for line in lines if (match := _ACTION.match(line.text))}
     is_foreign = bool(present - DIRECTIVES.keys() - BUILT_IN - {"php"})
     for handler in set_handlers(lines):
-        if not handler.is_certain or handler.name.lower() in NOBODYS | names:
-            continue
         modules = handler.modules
-        if not modules and is_foreign:
+        is_known = handler.name.lower() in NOBODYS | names or (not modules and is_foreign)
+        if is_known or not handler.is_certain:
             continue
         lacking = [
             name for name in modules if name not in present and not (name in CGI and present & CGI)
@@ -233,7 +228,6 @@ def set_handlers(lines: Sequence[Line]) -> Iterator[Handler]:
 
 
 def _with_certainty(lines: Sequence[Line]) -> Iterator[tuple[Line, bool]]:
-    """Return each line, and whether it stands below no condition."""
     depth = 0
     for line in lines:
         if match := _CONDITION.match(line.text):
@@ -243,7 +237,6 @@ def _with_certainty(lines: Sequence[Line]) -> Iterator[tuple[Line, bool]]:
 
 
 def _of_line(text: str) -> Iterator[str]:
-    """Return the modules that a line needs."""
     if not (match := _DIRECTIVE.match(text)):
         return
     name, rest = match[1].lower(), match[2]
@@ -263,7 +256,6 @@ def _of_line(text: str) -> Iterator[str]:
 
 
 def _with_dependencies(modules: dict[str, Line | None]) -> dict[str, Line | None]:
-    """Return modules after those that they need."""
     complete: dict[str, Line | None] = {}
 
     def add(module: str, line: Line | None) -> None:

@@ -212,7 +212,6 @@ def _answer_any_host(request: RelocationRequest, server: Json, changes: list[str
 
 
 def _serve_from(request: RelocationRequest, server: Json, changes: list[str]) -> None:
-    """Put another root in the place of those that are named."""
     root = str(request.root)
     if _kind_of_content(server) != FILES:
         raise UserError(f"{request.file} serves no files there; leave --root out")

@@ -161,7 +161,6 @@ class _Mover:
         return ""
 
     def _bind(self, line: ConfigLine) -> str:
-        """Bind the measured port at the run's address."""
         kept: list[str] = []
         words = iter(line.words[2:])
         for word in words:

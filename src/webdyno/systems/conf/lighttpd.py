@@ -114,7 +114,6 @@ def _with_includes_next_to(request: RelocationRequest, text: str, changes: list[
 def _shells(
     request: RelocationRequest, file: Path, named: Origin | None = None, depth: int = 0
 ) -> Iterator[tuple[Origin | None, str]]:
-    """Return the commands of `include_shell`, and where each stands."""
     for line in request.files.lines(file, named, depth):
         if match := _SHELL.match(line.text):
             yield line.origin, match[1].strip()

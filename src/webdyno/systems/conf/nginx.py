@@ -155,7 +155,6 @@ class _Mover:
         yield new
 
     def _words(self, name: str, words: list[str]) -> list[str]:
-        """Return the words behind a directive's name, moved."""
         first, rest = (words[0] if words else ""), words[1:]
         if name == "error_log":
             return ["stderr", *(rest if not first.startswith("syslog:") else rest[:1])]

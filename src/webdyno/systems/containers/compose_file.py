@@ -288,10 +288,7 @@ def read_yaml(file: Path, place: str) -> Any:  # noqa: ANN401 (YAML)
 
 
 def plain_values(text: str) -> Any:  # noqa: ANN401 (YAML)
-    """Return what a document of YAML holds; raise yaml.YAMLError for one that is too much.
-
-    Few aliases and merged tables can stand for any number of values.
-    """
+    """Return what a document of YAML holds; raise yaml.YAMLError for too much, also by aliases."""
     loader = _Loader(text)
     root = loader.get_single_node()
     if root is None:

@@ -38,10 +38,7 @@ def in_order(services: Mapping[str, Any], where: str) -> list[str]:
 
 
 def awaits(services: Mapping[str, Any], front: str, where: str) -> dict[str, Awaits]:
-    """Return what is awaited of each service; raise UserError for a condition that isn't known.
-
-    The service that clients ask starts last, so nobody waits for it.
-    """
+    """Return what is awaited of services; raise UserError for a condition that isn't known."""
     causes: dict[str, Awaits] = {}
     for name, service in services.items():
         for other, how in table(service, "depends_on").items():

@@ -162,10 +162,7 @@ class Podman:
         return image
 
     def here_words(self) -> str:
-        """Return the words, for a shell, before a subcommand about the containers of a variant.
-
-        What Podman knows and writes of them stays in the current folder, and goes with that.
-        """
+        """Return words of shell before a subcommand about containers kept in the current folder."""
         words = [
             *("podman", "--storage-driver", self.storage, "--runtime", self.runtime),
             *("--storage-opt", f"additionalimagestore={self.images}"),

@@ -142,7 +142,6 @@ def find_rust(folder: Path) -> FoundApp | None:
 
 
 def _cargo_programs(folder: Path) -> Iterator[tuple[str, Path]]:
-    """Return the names of a package's programs, each with its main file."""
     manifest = read_toml(folder / CARGO) or {}
     named = list(filter(is_table, as_list(manifest.get("bin"))))
     for binary in named:
@@ -161,7 +160,6 @@ def _cargo_programs(folder: Path) -> Iterator[tuple[str, Path]]:
 
 
 def _rust_texts(main: Path) -> Iterator[str]:
-    """Return the text of a program, and of the modules next to its main file."""
     top = main.parent
     others = [] if top.name == "bin" else sorted(top.rglob("*.rs"))
     modules = [other for other in others if "bin" not in other.relative_to(top).parts]

@@ -215,7 +215,6 @@ def _start_by_script(name: str, says: str) -> NodeStart:
 
 
 def _starts_without_script(package: Package, says: str) -> Iterator[NodeStart]:
-    """Return what starts a package whose scripts are for development, the likeliest first."""
     build = package.scripts.get("build", "")
     for framework in FRAMEWORKS:
         if framework.package in package.needs and framework.made_by in build:

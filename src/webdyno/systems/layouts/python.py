@@ -259,7 +259,6 @@ def find_django(folder: Path, how: Installing) -> FoundApp | None:
 
 
 def _django_settings(top: Path, usual: str) -> tuple[_DjangoSettings, list[str]]:
-    """Choose the settings for production, where there are some next to those of manage.py."""
     above = usual.rpartition(".")[0]
     names = [f"{usual}.{name}" for name in PRODUCTION]
     names += [f"{above}.{name}" if above else name for name in PRODUCTION]

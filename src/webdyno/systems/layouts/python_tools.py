@@ -99,7 +99,6 @@ def _by_tool(by: str, tool: str, locked: bool, needs: frozenset[str]) -> Install
 
 
 def _needs(folder: Path) -> Iterator[str]:
-    """Return the names of packages in all files that list some."""
     for line in _requirements(folder):
         if WITH_SERVER.search(line):
             yield "uvicorn"

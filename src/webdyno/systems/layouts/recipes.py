@@ -1,7 +1,4 @@
-"""Applications by what people wrote on how they run, else pages as they are.
-
-That is a Procfile, a Dockerfile, Compose files, or a configuration of nginx.
-"""
+"""Applications by their Procfile, Dockerfile, Compose files or nginx.conf, else by their pages."""
 
 import json
 import re
@@ -74,7 +71,6 @@ def _program_of_go(folder: Path, start: str) -> str | None:
 
 
 def _procfile_build(folder: Path, start: str) -> str | None:
-    """Return how it is built: by the files of the first language that has something to build."""
     if how := installing(folder):
         return how.build
     if (out := _program_of_go(folder, start)) is not None:
@@ -110,10 +106,7 @@ def find_dockerfile(folder: Path) -> FoundApp | None:
 
 
 def image_command(text: str) -> str | None:
-    """Return what an image starts: ENTRYPOINT and CMD of the last stage of its Dockerfile.
-
-    An ENTRYPOINT that is a line of shell takes no CMD.
-    """
+    """Return what an image starts by its Dockerfile: the ENTRYPOINT and CMD of its last stage."""
     instructions: dict[str, str] = {}
     for match in INSTRUCTION.finditer(text.replace("\\\n", " ")):
         word = match[1].upper()
@@ -121,7 +114,7 @@ def image_command(text: str) -> str | None:
     entry, command = (
         _command_words(instructions.get(instruction, "[]")) for instruction in ("ENTRYPOINT", "CMD")
     )
-    if isinstance(entry, str):
+    if isinstance(entry, str):  # a line of shell, which takes no CMD
         return entry
     parts = [*entry, *([command] if isinstance(command, str) else command)]
     return " ".join(parts) or None

@@ -67,7 +67,6 @@ def _variables_read(folder: Path) -> set[str]:
 
 
 def _port_variable(folder: Path) -> str | None:
-    """Return the variable that says where it listens, if one alone can."""
     own = sorted(name for name in _variables_read(folder) if not OF_OTHERS.search(name))
     for kind in (OF_PORT, OF_ADDRESS):
         if len(fitting := [name for name in own if kind.fullmatch(name)]) == 1:
@@ -237,7 +236,6 @@ def _own_variables(text: str) -> dict[str, str]:
 
 
 def _with_exports(app: FoundApp, variables: Mapping[str, str]) -> FoundApp:
-    """Pass variables to a program, and to what fills its database."""
     if not variables or not app.start:
         return app
     pairs = " ".join(f"{name}={value}" for name, value in variables.items())
