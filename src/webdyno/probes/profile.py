@@ -96,7 +96,7 @@ class Perf:
             self._exits = exits.pop_all()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self._exits.close()
 
     def _start(self, control: Path, ack: Path) -> subprocess.Popen[bytes]:
@@ -153,34 +153,29 @@ def read_by_perf(*arguments: str) -> str:
     return done.stdout
 
 
-class Profiler:
+class Profiler(Perf):
     """Samples some CPUs while it is entered; `profile` is there afterwards."""
 
     def __init__(
         self, cpus: Collection[int], other_pids: Collection[int], folders: Sequence[str] = ()
     ) -> None:
         """Sample those CPUs, working on others; servers' own programs run in `folders`."""
+        options = ("record", "--quiet", "--event=cpu-clock", f"--freq={SAMPLED_HZ}", "-g")
+        super().__init__(options, cpus, other_pids)
         self._folders = folders
         self.pids = set[int]()
         """The servers' processes, as far as they are known."""
-        options = ("record", "--quiet", "--event=cpu-clock", f"--freq={SAMPLED_HZ}", "-g")
-        self._perf = Perf(options, cpus, other_pids)
         self.profile = Profile({}, Counter(), {})
 
-    def __enter__(self) -> Self:
-        self._perf.__enter__()
-        return self
-
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        with ExitStack() as exits:
-            exits.push(self._perf)
+        with self._exits:
             if kind is None:
-                self._perf.say("stop")
-                self._perf.finish()
+                self.say("stop")
+                self.finish()
                 # Names of what servers compile are in files of theirs: `--force` has them believed.
                 # What was inlined has no program of its own, and takes long to be found.
                 how = ("--force", "--no-inline", "--fields=comm,pid,ip,sym,dso")
-                printed = read_by_perf("script", f"--input={self._perf.output}", *how)
+                printed = read_by_perf("script", f"--input={self.output}", *how)
                 lines = iter(printed.splitlines())
                 self.profile = profile_of(lines, self._folders, self.pids)
 
