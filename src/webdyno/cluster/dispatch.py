@@ -3,12 +3,10 @@
 Rounds of one comparison never straddle machines, so what a host is given is a run of its own: all
 of the experiment, with a random order of its own, or one point of it. A host gets the next work
 when it is free, and the same only once. Where it is lost, or can't, what it measured stays here,
-and another one begins again. The folder of all of it holds the experiment and its part of the
-catalogue, as a run's does, and the run of each host in FOLDER/HOST/PART: whoever has it can go on.
+and another one begins again. The folder holds the experiment, its part of the catalogue, and the
+run of each host in FOLDER/HOST/PART: whoever has it can go on.
 
-Machines are judged each by itself, many of them over as many processes as CPUs. Of each only what a
-fleet asks of it comes back, so that no more than one machine's records are in a process's memory at
-a time, however many machines there are.
+Machines are judged over as many processes as CPUs, each with one machine's records at a time.
 """
 
 import os

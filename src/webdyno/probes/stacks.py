@@ -1,13 +1,12 @@
 """Whose work a sample of a CPU is: what was done, and which function of the program had it done.
 
-A sample is a stack of calls. It is put down twice: to what it shows that was done (the system call
-that the kernel works on, the network's receiving side, page faults; or, outside of the kernel, the
-library or program whose own code it is), and to a function. That is the innermost one of the
-program's own files, with all that libraries, runtime and kernel do for it: a commit changes those.
-Where none is on the stack, it is the library's or the runtime's.
+A sample, which is a stack of calls, is put down twice: to what was done (the system call that the
+kernel works on, the network's receiving side, page faults, or the library or program whose own code
+it is), and to a function. That is the innermost one of the program's own files, with all that
+libraries, runtime and kernel do for it: a commit changes those. Else it is the library's.
 
-Names are those of the symbols that `perf` finds, and of what a program compiles while it runs by
-what it says `perf` in /tmp/perf-PID.map: Node and Python write there which file a function is of.
+Names are the symbols that `perf` finds; of what is compiled while it runs those in
+/tmp/perf-PID.map, where Node and Python write which file a function is of.
 """
 
 import re

@@ -229,10 +229,10 @@ class RunningService:
         service = self.role.service
         if service.runs_already:
             return StackDied(self.role.name, f"{service.title} {what}", None)
+        lines, port = shown_lines(self.log), self.address.port
         if service.own and not self.is_container:
-            what = f"{what} (run in {self.cwd} as {name_of(self.testbed.user)})"
-            what += hint(shown_lines(self.log), self.address.port)
-        other_port = other_port_in_use(shown_lines(self.log), self.address.port)
+            what = f"{what} (run in {self.cwd} as {name_of(self.testbed.user)}){hint(lines, port)}"
+        other_port = other_port_in_use(lines, port)
         return StackDied(self.role.name, f"{service.title} {what}", self.log, other_port)
 
     def version(self) -> str:
