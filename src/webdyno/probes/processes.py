@@ -21,7 +21,6 @@ from webdyno.host.server_process import FoundProcess
 from webdyno.probes.cpu import CpuReading, tree_cpu
 from webdyno.probes.scene import Part, Scene, is_stopped, number_after, read_quickly
 from webdyno.servers.running import RunningStack
-from webdyno.servers.service import RunningService
 
 MINOR_FAULTS, MAJOR_FAULTS = 7, 9
 """Fields of /proc/PID/stat after the program's name: proc(5) fields 10 and 12."""
@@ -64,9 +63,8 @@ def service_use(scene: Scene) -> Generator[None, None, dict[str, ServiceUse]]:
     """Report what the processes of each of the loaded variant's services used, by role."""
     before = _read_services(scene.stack)
     yield
-    return {
-        role: service.since(before[role]) for role, service in _read_services(scene.stack).items()
-    }
+    after = _read_services(scene.stack)
+    return {role: reading.since(before[role]) for role, reading in after.items()}
 
 
 def memory_limit(scene: Scene) -> Generator[None, None, MemoryLimitUse | None]:
@@ -79,25 +77,24 @@ def memory_limit(scene: Scene) -> Generator[None, None, MemoryLimitUse | None]:
 
 def _read_services(stack: RunningStack) -> dict[str, "ServiceReading"]:
     return {
-        role: ServiceReading.read(
-            service_pids(stack.group, role, service), _service_cpu(stack.group, role, service)
-        )
-        for role, service in stack.services().items()
+        role: ServiceReading.read(service_pids(stack, role), _service_cpu(stack, role))
+        for role in stack.services()
     }
 
 
-def service_pids(group: ControlGroup | None, role: str, service: RunningService) -> list[int]:
+def service_pids(stack: RunningStack, role: str) -> list[int]:
     """Ask the control group, which knows at once; searching all of /proc takes 10 ms."""
+    group, service = stack.group, stack.services()[role]
     if group is not None and not isinstance(service.process, FoundProcess):
-        entry = group.entry(role)
-        with suppress(OSError):  # containers have groups of their own
+        with suppress(OSError):
+            entry = group.entry(role)  # containers have groups of their own below it
             files = entry.parent.rglob(entry.name) if service.is_container else [entry]
             return [int(pid) for file in files for pid in file.read_text().split()]
     return service.pids()
 
 
-def _service_cpu(group: ControlGroup | None, role: str, service: RunningService) -> CpuReading:
-    process = service.process
+def _service_cpu(stack: RunningStack, role: str) -> CpuReading:
+    group, process = stack.group, stack.services()[role].process
     if isinstance(process, FoundProcess):
         return tree_cpu([], process.roots())
     if group is not None:
@@ -249,8 +246,8 @@ def stopped_time(scene: Scene) -> Generator[None, None, StoppedUse]:
     """Report for how long processes stalled, as far as they are looked at."""
     client = [] if scene.client_pid is None else [scene.client_pid]
     servers = list[int]()
-    for role, service in scene.stack.services().items():
-        pids = service_pids(scene.stack.group, role, service)
+    for role in scene.stack.services():
+        pids = service_pids(scene.stack, role)
         servers += pids[:: -(-len(pids) // MOST_PROCESSES) or 1]
     client_s = servers_s = last_s = 0.0
 
@@ -279,8 +276,8 @@ def blocked_threads(scene: Scene) -> Generator[None, None, Part]:
     """Report how many threads were blocked on average, by what; None where nobody may look."""
     pids = [
         pid
-        for role, service in scene.stack.services().items()
-        for pid in service_pids(scene.stack.group, role, service)[:MOST_PROCESSES]
+        for role in scene.stack.services()
+        for pid in service_pids(scene.stack, role)[:MOST_PROCESSES]
     ]
     idle = {(each.pid, each.first) for each in _waiting(pids) if each.meaning == "lock"}
     seen, looks = Counter[BlockedBy](), 0

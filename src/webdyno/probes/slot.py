@@ -164,8 +164,7 @@ class Course:
 
 def all_pids(stack: RunningStack) -> list[int]:
     """Return the processes of a stack, the first one of each service first."""
-    services = stack.services().items()
-    return in_turns([service_pids(stack.group, role, service) for role, service in services])
+    return in_turns([service_pids(stack, role) for role in stack.services()])
 
 
 def in_turns(of_services: Sequence[Sequence[int]]) -> list[int]:
