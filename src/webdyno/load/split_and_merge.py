@@ -117,11 +117,7 @@ def merged_results(results: Sequence[LoadResult]) -> LoadResult:
         tail_s=max,
         drain_s=max,
         requests=_merge,
-        by_status=_add_by_status,
-        failures=_merge,
-        failure_samples=_some_samples,
-        bytes=_merge,
-        connections=_merge,
+        **_COUNTS,
         keepalive=partial(_merge, requested=_first),
         throughput_rps=sum,
         offered_rps=sum,
@@ -141,20 +137,11 @@ def merged_results(results: Sequence[LoadResult]) -> LoadResult:
         windows=_merge_windows,
         endpoints=_merge_endpoints,
     )
+    wholes = [result.all_of_it for result in results]
     return merged.replace(
         ended_by="late" if any(result.gave_up for result in results) else first.ended_by,
         idle_connections=_merge_known(result.idle_connections for result in results),
-        whole=_merge(
-            [result.all_of_it for result in results],
-            length_s=max,
-            by_status=_add_by_status,
-            failures=_merge,
-            failure_samples=_some_samples,
-            bytes=_merge,
-            connections=_merge,
-        )
-        if first.whole
-        else None,
+        whole=_merge(wholes, length_s=max, **_COUNTS) if first.whole else None,
         tls=_merge_known(result.tls for result in results),
         events=_merge_events([result.events for result in results if result.events]),
         printed="\n".join(result.printed for result in results if result.printed) or None,
@@ -208,6 +195,16 @@ def _add_by_status(parts: Sequence[dict[str, int]]) -> dict[str, int]:
 
 def _some_samples(parts: Sequence[list[str]]) -> list[str]:
     return list(dict.fromkeys(chain.from_iterable(parts)))[:MOST_SAMPLES]
+
+
+_COUNTS: dict[str, Rule] = {
+    "by_status": _add_by_status,
+    "failures": _merge,
+    "failure_samples": _some_samples,
+    "bytes": _merge,
+    "connections": _merge,
+}
+"""What a slot's window has in common with the whole of it."""
 
 
 def _merge_times(parts: Sequence[Times]) -> Times:

@@ -51,9 +51,8 @@ def look_first(point: RunningPoint) -> None:
             try:
                 running.start(variant)
             except StackDied as death:
-                if not point.goes_on_without(point.failed_variants):
+                if not point.goes_on_after(death.what):
                     raise
-                point.progress.notice(f"{death.what}: the run continues without it")
         preflight = run_preflight(
             [variant for variant in variants if variant.name in running.up],
             running,

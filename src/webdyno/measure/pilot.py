@@ -102,11 +102,10 @@ def run_pilots(point: RunningPoint) -> None:
             record = _look_at(point, variant)
         except StackDied as death:
             point.keep_incident(0, variant.name, death)
-            if not point.goes_on_without(point.failed_variants):
-                point.has_stopped = True
-                return
-            point.progress.notice(f"{death.what}: the run continues without it")
-            continue
+            if point.goes_on_after(death.what):
+                continue
+            point.has_stopped = True
+            return
         except LoginError as failed:
             refuse_login(point, 0, failed)
             return

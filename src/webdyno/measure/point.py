@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from math import inf
@@ -181,9 +181,12 @@ class RunningPoint:
         incidents = (record for record in self.data.records if isinstance(record, IncidentRecord))
         return {incident.variant for incident in incidents if incident.variant is not None}
 
-    def goes_on_without(self, failed: Collection[str]) -> bool:
-        """Whether a run goes on when these have failed."""
-        return question_of(self.experiment).goes_on_without(failed)
+    def goes_on_after(self, failure: str) -> bool:
+        """Whether the run continues without the variants that have failed; then it is reported."""
+        goes_on = question_of(self.experiment).goes_on_without(self.failed_variants)
+        if goes_on:
+            self.progress.notice(f"{failure}: the run continues without it")
+        return goes_on
 
     def racing(self) -> list[PlannedVariant]:
         """Return the variants of the next round: all, or those that are still in the race."""

@@ -88,9 +88,7 @@ def run_round(point: RunningPoint, number: int) -> None:
             point.keep_stop(Stop("time", f"{why}, which doesn't count"))
             return
         except StackDied as death:
-            point.has_stopped = not point.goes_on_without(point.failed_variants)
-            if not point.has_stopped:
-                point.progress.notice(f"{death.what}: the run continues without it")
+            point.has_stopped = not point.goes_on_after(death.what)
             return
         except LoginError as failed:
             refuse_login(point, number, failed)

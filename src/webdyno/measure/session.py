@@ -246,7 +246,8 @@ class _Recovery:
                 raise
             point.progress.notice(f"{cut}; {again}")
         except OperationError as error:
-            if not point.goes_on_without(point.failed_variants - known_to_fail):
+            failed = point.failed_variants - known_to_fail
+            if not question_of(point.experiment).goes_on_without(failed):
                 raise
             point.progress.notice(f"{error}\nthe run continues without it")
 
