@@ -44,7 +44,7 @@ class Run:
 
     requests: int
     """Requests that ended, failed ones included."""
-    duration_s: float
+    measured_s: float
     throughput_rps: float
     output: Output
     """Everything that it said."""
@@ -67,15 +67,15 @@ def read_run(tool: Tool, text: str, needed: Iterable[str] = ()) -> Run:
         raise Unreadable("it has no figures")
     if output.requests == 0 and output.throughput_rps is None:  # ab has none of nothing
         output = replace(output, throughput_rps=0.0)
-    requests, duration_s, throughput_rps = output.requests, output.duration_s, output.throughput_rps
+    requests, measured_s, throughput_rps = output.requests, output.duration_s, output.throughput_rps
     missing = [
         name
         for name in ("requests", "duration_s", "throughput_rps", *needed)
         if getattr(output, name) is None
     ]
-    if requests is None or duration_s is None or throughput_rps is None or missing:
+    if requests is None or measured_s is None or throughput_rps is None or missing:
         raise Unreadable(f"it doesn't report {', '.join(dict.fromkeys(missing))}")
-    return Run(requests, duration_s, throughput_rps, output)
+    return Run(requests, measured_s, throughput_rps, output)
 
 
 logger = logging.getLogger(__name__)
@@ -249,7 +249,7 @@ def result_of(
     return LoadResult(
         target=order.url + request.path,
         loop=order.load.loop,
-        measured_s=run.duration_s,
+        measured_s=run.measured_s,
         requests=Requests(completed=max(run.requests - wrong, 0)),
         by_status=by_status,
         failures=failures,

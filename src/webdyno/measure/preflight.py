@@ -175,7 +175,8 @@ def without_ignored(body: bytes, ignored: Sequence[str]) -> bytes:
             with suppress(ValueError, RecursionError):  # it isn't JSON
                 whole = json.loads(body)
                 _drop(whole, steps(what))
-                body = json.dumps(whole).encode()
+                text = json.dumps(whole, ensure_ascii=False)
+                body = text.encode("utf-8", "surrogatepass")
             continue
         try:
             text = regex.sub(
