@@ -160,7 +160,7 @@ def test_an_application_of_ones_own_takes_longer_to_start_and_nobody_knows_how_l
     draft, catalogue = resolve(
         Draft.of(reported, []), CATALOGUE, Path.cwd(), lambda _: None, lambda _: None
     )
-    own = draft.checked(catalogue)
+    own = draft.check(catalogue)
     assert least_s(own, catalogue) > least_s(with_budget(30), CATALOGUE)
     own = own.model_copy(update={"measure": own.measure.model_copy(update={"budget_s": 1.0})})
     assert "or more where a start takes longer than" in estimate_text(own, catalogue)

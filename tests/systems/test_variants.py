@@ -29,7 +29,7 @@ def resolved(folder: Path, variants: dict[str, Any], **more: object) -> tuple[Dr
 def test_a_command_becomes_a_stack(tmp_path: Path) -> None:
     variants = {"a": {"stack": CMD, "environment": {"X": "{{ 1 }}"}}, "b": {"stack": CMD}}
     draft, catalogue = resolved(tmp_path, variants)
-    experiment = draft.checked(catalogue)
+    experiment = draft.check(catalogue)
     first, second = (catalogue.stack(variant.stack) for variant in experiment.variants.values())
     assert first != second
     assert experiment.site == "own"
@@ -46,7 +46,7 @@ def test_programs_name_their_functions_where_they_are_sampled_and_only_there(
 ) -> None:
     variants = {"a": {"stack": CMD, "environment": {"NODE_OPTIONS": "--no-warnings"}}}
     draft, catalogue = resolved(tmp_path, variants | {"b": {"stack": CMD}})
-    experiment = draft.checked(catalogue)
+    experiment = draft.check(catalogue)
     sampled = sampled_experiment(experiment, catalogue)
     options = "--perf-basic-prof --interpreted-frames-native-stack"
     for name, own in {"a": f"--no-warnings {options}", "b": options}.items():
@@ -58,7 +58,7 @@ def test_programs_name_their_functions_where_they_are_sampled_and_only_there(
 
 def test_samples_decide_on_cpu_time_where_a_gate_counts_instructions(tmp_path: Path) -> None:
     draft, catalogue = resolved(tmp_path, {"a": {"stack": CMD}, "b": {"stack": CMD}})
-    experiment = draft.checked(catalogue).with_measure(decide_on="instructions")
+    experiment = draft.check(catalogue).with_measure(decide_on="instructions")
     sampled = sampled_experiment(experiment, catalogue)
     assert experiment.counts_instructions
     assert not sampled.counts_instructions
@@ -104,7 +104,7 @@ def test_a_command_has_the_settings_that_are_declared_for_it(tmp_path: Path) -> 
         "b": {"stack": f"{CMD} --workers $WORKERS", "settings": settings},
     }
     draft, catalogue = resolved(tmp_path, variants)
-    experiment = draft.checked(catalogue)
+    experiment = draft.check(catalogue)
     assert experiment.variants["a"].settings == {}
     service = catalogue.stack(experiment.variants["a"].stack).services["web"].service
     workers, level = service.settings["workers"], service.settings["log_level"]
@@ -136,7 +136,7 @@ def test_a_configuration_has_places_for_the_settings_that_are_declared_for_it(
     settings = {"workers": {"type": "whole", "min": 1, "max": 16, "default": 2}}
     variants = {"a": {"stack": f"conf:{name}", "settings": settings}, "b": {"stack": "nginx"}}
     draft, catalogue = resolved(tmp_path, variants, site="static")
-    variant = draft.checked(catalogue).variants["a"]
+    variant = draft.check(catalogue).variants["a"]
     service = next(iter(catalogue.stack(variant.stack).services.values())).service
     assert service.settings["workers"].default == 2
     template = (service.folder / next(iter(service.files.values()))).read_text()
@@ -167,7 +167,7 @@ def test_declared_settings_are_changed_like_others(tmp_path: Path) -> None:
         "b": {"stack": "nginx", "settings": {"workers": 3}},
     }
     draft, catalogue = resolved(tmp_path, variants, site="static")
-    assert draft.checked(catalogue).variants["b"].settings == {"workers": 3}
+    assert draft.check(catalogue).variants["b"].settings == {"workers": 3}
 
 
 @pytest.mark.parametrize(
@@ -191,7 +191,7 @@ def test_the_catalogue_and_own_systems_stand_side_by_side(tmp_path: Path) -> Non
     draft, catalogue = resolved(
         tmp_path, {"a": {"stack": "nginx"}, "b": {"stack": CMD}}, site="static"
     )
-    assert [*draft.checked(catalogue).variants] == ["a", "b"]
+    assert [*draft.check(catalogue).variants] == ["a", "b"]
 
 
 def test_levels_of_a_stack_may_be_own_systems(tmp_path: Path) -> None:
@@ -200,7 +200,7 @@ def test_levels_of_a_stack_may_be_own_systems(tmp_path: Path) -> None:
         {"a": {"stack": CMD}, "b": {"stack": CMD}},
         factors={"variants.b.stack": [CMD, "cmd:other"]},
     )
-    (levels,) = draft.checked(catalogue).factors.values()
+    (levels,) = draft.check(catalogue).factors.values()
     assert all(level in catalogue.stacks for level in levels)
 
 
@@ -218,7 +218,7 @@ def test_localhost_is_the_loopback_address_at_which_something_listens(
     with socket.create_server((address, 0), family=family) as listener:
         url = f"url:http://localhost:{listener.getsockname()[1]}"
         draft, catalogue = resolved(tmp_path, {"a": {"stack": url}, "b": {"stack": CMD}})
-    stack = catalogue.stack(draft.checked(catalogue).variants["a"].stack)
+    stack = catalogue.stack(draft.check(catalogue).variants["a"].stack)
     own = stack.services["web"].service.own
     assert own is not None
     assert own.listens_at == address
@@ -254,7 +254,7 @@ def test_what_makes_no_sense_is_reported(
 
 def _checked(folder: Path, variants: dict[str, Any]) -> None:
     draft, catalogue = resolved(folder, variants, site="own")
-    draft.checked(catalogue)
+    draft.check(catalogue)
 
 
 def test_backends_are_services_of_their_own_for_each_variant(tmp_path: Path) -> None:
@@ -265,7 +265,7 @@ def test_backends_are_services_of_their_own_for_each_variant(tmp_path: Path) -> 
         "b": {**conf, "backends": {"app:3000": f"{CMD} --other"}, "environment": {"X": "1"}},
     }
     draft, catalogue = resolved(tmp_path, variants)
-    experiment = draft.checked(catalogue)
+    experiment = draft.check(catalogue)
     first, second = (catalogue.stack(variant.stack) for variant in experiment.variants.values())
     assert list(first.services) == ["web", "app"]
     assert first.services["app"].service.start[-1] == CMD.removeprefix("cmd:")
@@ -302,7 +302,7 @@ def test_services_of_the_catalogue_stand_behind_a_command(tmp_path: Path) -> Non
         "b": {"stack": CMD},
     }
     draft, catalogue = resolved(tmp_path, variants)
-    experiment = draft.checked(catalogue)
+    experiment = draft.check(catalogue)
     first, second = (catalogue.stack(variant.stack) for variant in experiment.variants.values())
     assert list(second.services) == ["web"]
     assert {role: it.service.name for role, it in first.services.items() if role != "web"} == (
@@ -326,7 +326,7 @@ def test_a_service_of_a_users_catalogue_stands_behind_a_command(tmp_path: Path) 
     draft = Draft.of(CommandLine({"title": "t", "question": "q", "variants": variants}, {}), [])
     given = Catalogue.load([tmp_path])
     draft, catalogue = resolve(draft, given, tmp_path, lambda _: None, lambda _: None)
-    stack = catalogue.stack(draft.checked(catalogue).variants["a"].stack)
+    stack = catalogue.stack(draft.check(catalogue).variants["a"].stack)
     assert "secrets.x" in stack.services["web"].service.environment["DB_TOKEN"]
     assert stack.settings == {}
 

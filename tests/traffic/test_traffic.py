@@ -115,7 +115,7 @@ def test_nothing_of_visitors_is_in_the_file(tmp_path: Path) -> None:
     [
         ('title = "t"\n[[requests]]\npath = "/"', r"t\.toml:1: title is no part"),
         ("[load]\n", r"t\.toml: there is no \[\[requests\]\]"),
-        ("requests = [1]\n", r"t\.toml:1: should be a table"),
+        ("requests = [1]\n", r"t\.toml:1: requests.0 should be a table"),
         ('load = 1\n[[requests]]\npath = "/"', r"t\.toml:1: load should be a table"),
     ],
 )

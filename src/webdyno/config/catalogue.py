@@ -7,12 +7,14 @@ import hashlib
 import logging
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from webdyno.config.checks import fits
+from pydantic import BaseModel
+
+from webdyno.config.checks import Table, fits
 from webdyno.config.experiment import Draft, Override
 from webdyno.config.reading import TomlFile, build, nearest
 from webdyno.core.errors import UserError
@@ -26,6 +28,7 @@ from webdyno.core.study import Publication
 
 logger = logging.getLogger(__name__)
 
+M = TypeVar("M", bound=BaseModel)
 T = TypeVar("T")
 
 KINDS = ("services", "stacks", "sites", "experiments")
@@ -52,7 +55,7 @@ class Catalogue:
         folders = [*extra_dirs]
         for folder in folders:
             _demand_catalogue(folder, f"--catalog {folder}")
-        read = _of_folders([*_installed(), *folders]) if folders else _without_users()
+        read = _of_folders([*_package_folders(), *folders]) if folders else _without_users()
         logger.debug(
             "the catalog has %d services, %d stacks, %d sites and %d experiments",
             *(len(read.services), len(read.stacks), len(read.sites), len(read.experiments)),
@@ -60,12 +63,12 @@ class Catalogue:
         return read
 
     def stack(self, name: str) -> Stack:
-        """Give a stack; raise UserError with the nearest names when there is none of that name."""
-        return _named(self.stacks, "stack", name)
+        """Return a stack; raise UserError with the nearest names if there is none of that name."""
+        return _choose(self.stacks, "stack", name)
 
     def site(self, name: str) -> Site:
-        """Give a site; raise UserError with the nearest names when there is none of that name."""
-        return _named(self.sites, "site", name)
+        """Return a site; raise UserError with the nearest names if there is none of that name."""
+        return _choose(self.sites, "site", name)
 
     def sites_for(self, stack: Stack) -> list[Site]:
         """The sites that a stack can serve, those that need the least first."""
@@ -77,44 +80,39 @@ class Catalogue:
 
         Raise UserError when there is none, or when what it names doesn't exist or fit together.
         """
-        return Draft.of(TomlFile(self.experiment_file(name_or_file)), overrides).checked(self)
+        return Draft.of(TomlFile(self.experiment_file(name_or_file)), overrides).check(self)
 
     def experiment_file(self, name_or_file: str) -> Path:
-        """Give the file of an experiment; raise UserError when there is none of that name."""
+        """Return an experiment's file; raise UserError when there is none of that name."""
         is_file = name_or_file.endswith(".toml") or "/" in name_or_file
         return (
-            Path(name_or_file) if is_file else _named(self.experiments, "experiment", name_or_file)
+            Path(name_or_file) if is_file else _choose(self.experiments, "experiment", name_or_file)
         )
 
     def joined_by(self, folders: Sequence[Path]) -> "Catalogue":
-        """Give it with what lies in some folders, whose names win."""
+        """Return it with what lies in some folders, whose names win."""
         services = {
             **self.services,
             **{
-                path.parent.name: _read_service(path)
-                for path in _files(folders, "services", "service")
+                path.parent.name: _read(Service, path, {})
+                for path in _files(folders, "services/*/service.toml")
             },
         }
         stacks = {
-            path.parent.name: _read_stack(path, services)
-            for path in _files(folders, "stacks", "stack")
+            path.parent.name: _read(Stack, path, services)
+            for path in _files(folders, "stacks/*/stack.toml")
         }
         sites = {
-            path.parent.name: _read_site(path, services)
-            for path in _files(folders, "sites", "site")
+            path.parent.name: _read(Site, path, services)
+            for path in _files(folders, "sites/*/site.toml")
         }
-        experiments = {
-            path.stem: path
-            for folder in folders
-            for path in sorted((folder / "experiments").glob("*.toml"))
-        }
-        return Catalogue(
+        experiments = {path.stem: path for path in _files(folders, "experiments/*.toml")}
+        return replace(
+            self,
             services=services,
             stacks={**self.stacks, **stacks},
             sites={**self.sites, **sites},
             experiments={**self.experiments, **experiments},
-            kept_in=self.kept_in,
-            of_others=self.of_others,
         )
 
 
@@ -130,10 +128,10 @@ def _demand_catalogue(folder: Path, place: str) -> None:
 
 @cache
 def _without_users() -> Catalogue:
-    return _of_folders(_installed())
+    return _of_folders(_package_folders())
 
 
-def _installed() -> list[Path]:
+def _package_folders() -> list[Path]:
     """Return the folders of installed packages, then webdyno's own, whose names win."""
     added = installed(STACKS, Path)
     for place, folder in added.items():
@@ -145,72 +143,51 @@ def _of_folders(folders: Sequence[Path]) -> Catalogue:
     return Catalogue({}, {}, {}, {}).joined_by(folders)
 
 
-def _named(choices: Mapping[str, T], kind: str, name: str) -> T:
+def _choose(choices: Mapping[str, T], kind: str, name: str) -> T:
     if name not in choices:
         raise UserError(f"there is no {kind} named {name!r}; {nearest(name, choices)}")
     return choices[name]
 
 
-def _files(folders: Iterable[Path], kind: str, name: str) -> list[Path]:
-    paths_of_folders = (sorted((folder / kind).glob(f"*/{name}.toml")) for folder in folders)
-    return [path for paths in paths_of_folders for path in paths if path.is_file()]
+def _files(folders: Iterable[Path], pattern: str) -> list[Path]:
+    paths = (path for folder in folders for path in sorted(folder.glob(pattern)))
+    return [path for path in paths if path.is_file()]
 
 
-def _read_service(path: Path) -> Service:
+class _Role(Table):
+    service: str | None = None
+
+
+class _Roles(Table):
+    services: dict[str, _Role] = {}
+
+
+def _read(model: type[M], path: Path, services: Mapping[str, Service]) -> M:
+    """Read a definition; its roles get services in the place of their names."""
     file = TomlFile(path)
-    return build(Service, _with_names(file), file.place)
-
-
-def _read_site(path: Path, services: Mapping[str, Service]) -> Site:
-    file = TomlFile(path)
-    data = _with_names(file)
-    if "services" in data:
-        data["services"] = _with_services(file, services)
-    return build(Site, data, file.place)
-
-
-def _read_stack(path: Path, services: Mapping[str, Service]) -> Stack:
-    file = TomlFile(path)
-    data = _with_names(file)
-    return build(Stack, data | {"services": _with_services(file, services)}, file.place)
-
-
-def _with_names(file: TomlFile) -> dict[str, Any]:
-    """Add what a definition knows by where it lies."""
-    return {**file.data, "name": file.path.parent.name, "folder": file.path.parent}
-
-
-def _with_services(file: TomlFile, services: Mapping[str, Service]) -> object:
-    """Put the services in the place of their names; what isn't of the right shape stays as is."""
-    parts = file.data.get("services")
-    if not isinstance(parts, dict):
-        return parts
-    return {role: _with_service(file, role, part, services) for role, part in parts.items()}
-
-
-def _with_service(
-    file: TomlFile, role: str, part: object, services: Mapping[str, Service]
-) -> object:
-    if not isinstance(part, dict) or "service" not in part:
-        return part
-    name = str(part["service"])
-    if name not in services:
-        place = file.place(("services", role, "service"))
-        raise UserError(f"{place}: there is no service {name!r}; {nearest(name, services)}")
-    return {**part, "service": services[name]}
+    build(_Roles, file.data, file.place)
+    data = {**file.data, "name": path.parent.name, "folder": path.parent}
+    roles = {}
+    for role, part in file.data.get("services", {}).items():
+        name = part.get("service")
+        if name is not None and name not in services:
+            place = file.place(("services", role, "service"))
+            raise UserError(f"{place}: there is no service {name!r}; {nearest(name, services)}")
+        roles[role] = part if name is None else {**part, "service": services[name]}
+    return build(model, data | ({"services": roles} if roles else {}), file.place)
 
 
 def read_studies() -> dict[str, Publication]:
-    """Give webdyno's studies by name."""
-    files = [TomlFile(path) for path in sorted((BUILT_IN / "studies").glob("*.toml"))]
-    return {
-        file.path.stem: build(Publication, {**file.data, "name": file.path.stem}, file.place)
-        for file in files
-    }
+    """Return webdyno's studies by name."""
+    studies = {}
+    for path in sorted((BUILT_IN / "studies").glob("*.toml")):
+        file = TomlFile(path)
+        studies[path.stem] = build(Publication, {**file.data, "name": path.stem}, file.place)
+    return studies
 
 
 def levels_first(study: Publication, name: str, experiment: Experiment) -> dict[str, list[Level]]:
-    """Give the levels without which a study's claims about an experiment can't be judged.
+    """Return the levels without which a study's claims about an experiment can't be judged.
 
     A factor that only some claims are confined to keeps its middle level for the others. Last come
     all load generators: the published way stands next to webdyno's own.
@@ -272,16 +249,16 @@ class ForeignPart:
 
 
 def foreign_parts(stacks: Iterable[Stack], sites: Iterable[Site]) -> list[ForeignPart]:
-    """Give the parts that stacks and sites are made of and that aren't webdyno's own."""
+    """Return the parts that stacks and sites are made of and that aren't webdyno's own."""
     wanted = list(sites)
     roles = [stack.services for stack in stacks] + [site.services for site in wanted]
     services = {role.service.folder: role.service for each in roles for role in each.values()}
-    parts = [_service(service) for service in services.values()]
-    parts += [_site(site) for site in {site.folder: site for site in wanted}.values()]
+    parts = [_service_part(service) for service in services.values()]
+    parts += [_site_part(site) for site in {site.folder: site for site in wanted}.values()]
     return [part for part in parts if not part.is_ours]
 
 
-def _service(service: Service) -> ForeignPart:
+def _service_part(service: Service) -> ForeignPart:
     commands = [
         *(service.build.commands if service.build else []),
         service.check,
@@ -322,7 +299,7 @@ def _neighbours(service: Service) -> list[str]:
     return [*service.files.values(), *(f"{program}/{name}" for name in inside)]
 
 
-def _site(site: Site) -> ForeignPart:
+def _site_part(site: Site) -> ForeignPart:
     commands = list(_shown(site.setup, site.folder / "site.toml"))
     if any((site.folder / name).is_dir() for name in ("root", "app")):
         commands.append("its files in root/ and app/, where a server runs such")
@@ -339,36 +316,37 @@ def _site(site: Site) -> ForeignPart:
 def commands_around_rounds(
     states: Iterable[State], folder: Path, kept_in: Path | None = None
 ) -> list[ForeignPart]:
-    """Give what experiments run before and after their rounds, as the user of a run's folder.
+    """Return what experiments run before and after their rounds, as the user of a run's folder.
 
     Or of that which `kept_in` names, whose experiment it is. They run in the current folder, and
     are others in another one: `./reset.sh` is what lies there.
     """
-    parts = (_around_rounds(state, folder, kept_in) for state in states)
-    return list({part.fingerprint: part for part in parts if part.runs}.values())
-
-
-def _around_rounds(state: State, folder: Path, kept_in: Path | None) -> ForeignPart:
-    commands = [f"state.before_round: {command}" for command in state.before_round]
-    commands += [f"state.after_round: {command}" for command in state.after_round]
-    return ForeignPart(
-        folder=folder,
-        fingerprint=hashlib.sha256("\0".join([str(Path.cwd()), *commands]).encode()).hexdigest(),
-        runs=tuple(_shortened(command, folder / EXPERIMENT_FILE) for command in commands),
-        packages=(),
-        is_ours=False,
-        in_folder=folder,
-        kept_in=kept_in,
-    )
+    parts: dict[str, ForeignPart] = {}
+    for state in states:
+        commands = [f"state.before_round: {command}" for command in state.before_round]
+        commands += [f"state.after_round: {command}" for command in state.after_round]
+        summed_up = "\0".join([str(Path.cwd()), *commands]).encode()
+        fingerprint = hashlib.sha256(summed_up).hexdigest()
+        if commands:
+            parts[fingerprint] = ForeignPart(
+                folder=folder,
+                fingerprint=fingerprint,
+                runs=tuple(_in_one_line(command, folder / EXPERIMENT_FILE) for command in commands),
+                packages=(),
+                is_ours=False,
+                in_folder=folder,
+                kept_in=kept_in,
+            )
+    return list(parts.values())
 
 
 def _shown(commands: Sequence[Arguments], file: Path) -> Iterator[str]:
     for words in commands:
         if line := shlex.join(words):
-            yield _shortened(line, file)
+            yield _in_one_line(line, file)
 
 
-def _shortened(line: str, file: Path) -> str:
+def _in_one_line(line: str, file: Path) -> str:
     """Return a command in one line, with its line breaks shown; say what of a long one is cut."""
     shown = " ".join(line.replace("\n", f" {LINE_BREAK} ").split())
     if len(shown) <= SHOWN_LETTERS:

@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from pydantic import BaseModel, ConfigDict
+
 from webdyno.config.reading import KeyPath, PlaceOf, build, nearest, shown_value, written_value
 from webdyno.config.requests import check_rows
 from webdyno.core.errors import UserError
@@ -15,8 +17,75 @@ from webdyno.core.testbed import TestbedSettings
 from webdyno.core.variant import Variant, changed_data, key_parts, with_key
 from webdyno.load.interface import generator_fault, programs
 
+FACTORS = "factors"
 PROTOCOL = "protocol"
 """The setting that says what clients speak with a server: the load's protocol decides it."""
+
+
+class Table(BaseModel):
+    """A table as it is written: what is in it is of the right kind, and checked later."""
+
+    model_config = ConfigDict(extra="allow", strict=True, defer_build=True)
+
+
+class VariantTable(Table):
+    """`[variants.NAME]`."""
+
+    stack: str = ""
+    site: str | None = None
+    load: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
+
+
+class LoadTable(Table):
+    """`[load]`."""
+
+    replay_file: str | None = None
+
+
+class RequestTable(Table):
+    """`[[requests]]`, `[[login]]`."""
+
+    headers: dict[str, Any] = {}
+    form: dict[str, Any] | None = None
+    body_file: str | None = None
+
+
+class ValuesTable(Table):
+    """`[values.NAME]`."""
+
+    file: str | None = None
+    sha256: str | None = None
+
+
+class ExperimentTables(Table):
+    """What is looked into before an experiment is complete, and can be checked."""
+
+    site: str = ""
+    load: LoadTable = LoadTable()
+    measure: dict[str, Any] = {}
+    testbed: dict[str, Any] = {}
+    factors: dict[str, list[Any]] = {}
+    variants: dict[str, VariantTable] = {}
+    values: dict[str, ValuesTable] = {}
+    login: list[RequestTable] = []
+    requests: list[RequestTable] = []
+
+
+def check_tables(data: dict[str, Any], place: PlaceOf) -> dict[str, Any]:
+    """Return an experiment's data; raise UserError where a table of it is none."""
+    build(ExperimentTables, data, place)
+    return data
+
+
+def with_value(data: dict[str, Any], key: KeyPath, value: object, flag: str) -> dict[str, Any]:
+    """Return an experiment's data with another value of a key; raise UserError if it can't be."""
+    table = data
+    for part in key[:-1]:
+        table = table.get(str(part), {})
+        if not isinstance(table, dict):
+            raise UserError(f"{flag}: {part} holds a value, no further keys")
+    return check_tables(with_key(data, key, value), lambda _: flag)
 
 
 def fits(stack: Stack, site: Site) -> bool:
@@ -26,16 +95,11 @@ def fits(stack: Stack, site: Site) -> bool:
 def check_fit(stack: Stack, site: Site, stacks: Iterable[Stack], place: str) -> None:
     """Raise UserError, with the stacks that would do, when a stack can't serve a site."""
     if lacks := site.lacks(stack.serves):
-        fitting = [other.name for other in stacks if fits(other, site) and not _is_own(other)]
+        fitting = [other.name for other in stacks if fits(other, site) and not other.is_own]
         raise UserError(
             f"{place}: stack {stack.name} can't serve site {site.name}, which needs "
             f"{' and '.join(lacks)}; stacks that can: {', '.join(fitting) or 'none'}"
         )
-
-
-def _is_own(stack: Stack) -> bool:
-    """Whether it was made of a system on the command line, so that nobody can ask for its name."""
-    return stack.services[stack.front].service.own is not None
 
 
 def settings_of(stack: Stack, site: Site | None) -> dict[str, Setting]:
@@ -86,7 +150,7 @@ def check_protocol(
         able = [
             each.name
             for each in stacks.values()
-            if _speaks(each, site, protocol) and not _is_own(each)
+            if _speaks(each, site, protocol) and not each.is_own
         ]
         raise UserError(
             f"{place(('load', 'protocol'))}: stack {stack.name} can't be asked over {protocol} "
@@ -144,19 +208,6 @@ def check_headers(
                     "one with "
                     f'headers.{header} = "…" under [load], or --set load.headers.{header}=…'
                 )
-
-
-FACTORS = "factors"
-
-
-def with_value(data: dict[str, Any], key: KeyPath, value: object, flag: str) -> dict[str, Any]:
-    """Give an experiment's data with another value of a key; raise UserError where it can't be."""
-    table = data
-    for part in key[:-1]:
-        table = table.get(str(part), {})
-        if not isinstance(table, dict):
-            raise UserError(f"{flag}: {part} holds a value, no further keys")
-    return with_key(data, key, value)
 
 
 class Names(Protocol):
@@ -230,7 +281,7 @@ class Checks:
             if "keep_awake" in variant.testbed
         ]
         if "testbed.keep_awake" in experiment.factors:
-            places.append(("factors", "testbed.keep_awake"))
+            places.append((FACTORS, "testbed.keep_awake"))
         if places:
             raise UserError(
                 f"{self.place(places[0])}: CPUs are kept awake for all or for none; set it under "

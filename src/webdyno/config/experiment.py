@@ -6,7 +6,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from webdyno.config.checks import FACTORS, Checks, Names, with_value
+from webdyno.config.checks import FACTORS, Checks, Names, check_tables, with_value
 from webdyno.config.reading import KeyPath, nearest, written_value
 from webdyno.config.requests import with_contents
 from webdyno.core.errors import UserError
@@ -43,42 +43,57 @@ def read_overrides(texts: Iterable[str]) -> list[Override]:
 
     A key is one of the experiment, or a setting of a variant: `load.connections`, `nginx.workers`.
     """
-    return [_setting(text, f"--set {text:.{LONGEST_FLAG}}") for text in texts]
+    overrides = []
+    for text in texts:
+        flag = f"--set {text:.{LONGEST_FLAG}}"
+        key, equals, value = text.partition("=")
+        if not equals or not _is_key(key):
+            raise UserError(f"{flag}: should look like KEY=VALUE, such as load.connections=16")
+        overrides.append(Override(key_parts(key), written_value(value, flag), flag))
+    return overrides
 
 
 def time_limit(value: object, flag: str) -> list[Override]:
-    """Give what `--time` sets: how long is measured, and that it never takes longer."""
+    """Return what `--time` sets: how long is measured, and that it never takes longer."""
     return [Override(key, value if key == TIME else True, flag) for key in (TIME, TIME_IS_LIMIT)]
 
 
 def factors(texts: Iterable[str]) -> list[Override]:
     """Read `--vary KEY=LEVEL,LEVEL…`: a factor and its levels, values as in TOML."""
-    return [_factor(text, f"--vary {text:.{LONGEST_FLAG}}") for text in texts]
+    overrides = []
+    for text in texts:
+        flag = f"--vary {text:.{LONGEST_FLAG}}"
+        key, equals, levels = text.partition("=")
+        if not equals or not _is_key(key) or not all(levels.split(",")):
+            raise UserError(
+                f"{flag}: should look like KEY=LEVEL,LEVEL, such as load.connections=1,2,4"
+            )
+        values = [written_value(level, flag) for level in levels.split(",")]
+        overrides.append(Override((FACTORS, key), values, flag))
+    return overrides
 
 
-def overridden(data: dict[str, Any], overrides: Sequence[Override]) -> dict[str, Any]:
-    """Give an experiment's data with other settings; what is set isn't varied any more.
+def with_overrides(data: dict[str, Any], overrides: Sequence[Override]) -> dict[str, Any]:
+    """Return an experiment's data with other settings; what is set isn't varied any more.
 
     Raise UserError when two flags are about the same setting: which of them counts would be a
     guess.
     """
     seen: dict[KeyPath, str] = {}
     for given in overrides:
-        override = _spelled_out(given, data)
+        override = _spell_out(given, data.get("variants", {}))
         if other := seen.get(override.sets):
             raise UserError(f"{override.flag}: {other} is about the same setting; give one of them")
         seen[override.sets] = override.flag
-        data = with_value(_unvaried(data, override.sets), *override)
+        data = with_value(_without_factor(data, override.sets), *override)
     return _without_paths(data) if (REQUESTS,) in seen else data
 
 
-def _spelled_out(override: Override, data: Mapping[str, Any]) -> Override:
-    """Give `nginx.workers`, a setting of a variant, its place in the experiment."""
-    variants = data.get("variants")
-    names = sorted(variants, key=len, reverse=True) if isinstance(variants, dict) else []
+def _spell_out(override: Override, variants: Iterable[str]) -> Override:
+    """Return `nginx.workers`, a setting of a variant, with its whole key."""
     varied = override.key[0] == FACTORS and len(override.key) == 2
     written = str(override.key[1]) if varied else ".".join(map(str, override.key))
-    for name in names:
+    for name in sorted(variants, key=len, reverse=True):
         if written.startswith(f"{name}.") and (setting := written.removeprefix(f"{name}.")):
             if varied:
                 quoted = f'"{name}"' if "." in name else name
@@ -88,45 +103,30 @@ def _spelled_out(override: Override, data: Mapping[str, Any]) -> Override:
     return override
 
 
-def _unvaried(data: dict[str, Any], key: KeyPath) -> dict[str, Any]:
-    varied = data.get(FACTORS)
-    if not isinstance(varied, dict):
+def _without_factor(data: dict[str, Any], key: KeyPath) -> dict[str, Any]:
+    if FACTORS not in data:
         return data
-    return {**data, FACTORS: {other: varied[other] for other in varied if key_parts(other) != key}}
+    kept = {other: levels for other, levels in data[FACTORS].items() if key_parts(other) != key}
+    return {**data, FACTORS: kept}
 
 
 def _without_paths(data: dict[str, Any]) -> dict[str, Any]:
     """Exclude what an experiment asks for, where flags say something else."""
-    variants, load = data.get("variants"), data.get("load")
-    if isinstance(load, dict):
-        data = {**data, "load": {key: load[key] for key in load if key != "paths"}}
-    if isinstance(variants, dict):
-        own = {name: _without(variant, "paths") for name, variant in variants.items()}
-        data = {**data, "variants": own}
-    return _unvaried(data, ("load", "paths"))
+    data = _without(_without_factor(data, ("load", "paths")), "load", "paths")
+    for name in data.get("variants", {}):
+        data = _without(
+            _without(data, "variants", name, "paths"), "variants", name, "load", "paths"
+        )
+    return data
 
 
-def _without(variant: object, key: str) -> object:
-    if not isinstance(variant, dict):
-        return variant
-    kept = {name: value for name, value in variant.items() if name != key}
-    return kept | ({"load": _without(variant["load"], key)} if "load" in variant else {})
-
-
-def _setting(text: str, flag: str) -> Override:
-    key, equals, value = text.partition("=")
-    if not equals or not _is_key(key):
-        raise UserError(f"{flag}: should look like KEY=VALUE, such as load.connections=16")
-    return Override(key_parts(key), written_value(value, flag), flag)
-
-
-def _factor(text: str, flag: str) -> Override:
-    key, equals, levels = text.partition("=")
-    if not equals or not _is_key(key) or not all(levels.split(",")):
-        raise UserError(f"{flag}: should look like KEY=LEVEL,LEVEL, such as load.connections=1,2,4")
-    return Override(
-        (FACTORS, key), [written_value(level, flag) for level in levels.split(",")], flag
-    )
+def _without(table: dict[str, Any], first: str, *further: str) -> dict[str, Any]:
+    """Return a table without a key, which lies in tables of it."""
+    if first not in table:
+        return table
+    if further:
+        return {**table, first: _without(table[first], *further)}
+    return {key: value for key, value in table.items() if key != first}
 
 
 def _is_key(key: str) -> bool:
@@ -176,11 +176,15 @@ class Draft:
 
     @classmethod
     def of(cls, source: Source, overrides: Sequence[Override]) -> "Draft":
-        """Apply overrides; raise UserError for one that is about nothing."""
+        """Apply overrides; raise UserError for one that is about nothing, and for what is no table.
+
+        From here on its tables are ones, as `ExperimentTables` has them.
+        """
+        written = check_tables(source.data, source.place)
         origin = {override.key: override.flag for override in overrides}
-        written = cls(source, overridden(source.data, overrides), origin)
-        data = with_contents(written.data, source.folder, written.place)
-        _check_variant_names(source.data, data, origin)
+        draft = cls(source, with_overrides(written, overrides), origin)
+        data = with_contents(draft.data, source.folder, draft.place)
+        _check_variant_names(written.get("variants", {}), data, origin)
         return cls(source, data, origin)
 
     def place(self, where: KeyPath) -> str:
@@ -193,20 +197,23 @@ class Draft:
         flags = [flag for key, flag in self.origin.items() if around and _inside(key, around)]
         return " with ".join([self.source.place(where), *dict.fromkeys(flags)])
 
-    def checked(self, names: Names) -> Experiment:
+    def check(self, names: Names) -> Experiment:
         """Read the experiment, and check it at every combination of its levels.
 
         Raise UserError, with file and line or with the flag, for unknown keys, stacks, sites and
         settings, for values out of range and for a stack that can't serve the site.
         """
         data = _with_site_defaults(self.data, names)
-        varied = _only_varied(data)
-        only_varied: dict[KeyPath, str] = {
-            key_parts(key): self.place((FACTORS, key)) for key, _ in varied
-        }
-        for key, levels in varied:
+        varied = [
+            (key, levels)
+            for key, levels in data.get(FACTORS, {}).items()
+            if levels and key_parts(key)[0] != "variants" and not _has(data, key_parts(key))
+        ]
+        origin = {**self.origin}
+        for key, levels in varied:  # all but settings need not have a default
+            origin[key_parts(key)] = self.place((FACTORS, key))
             data = with_value(data, key_parts(key), levels[0], self.place((FACTORS, key)))
-        place = Draft(self.source, data, {**self.origin, **only_varied}).place
+        place = Draft(self.source, data, origin).place
         checks = Checks(names, place)
         experiment = checks.experiment(data)
         _check_levels(experiment, data, checks)
@@ -215,7 +222,7 @@ class Draft:
 
 def read_experiment(source: Source, overrides: Sequence[Override], names: Names) -> Experiment:
     """Read an experiment with overrides, and check it; raise UserError as `Draft` does."""
-    return Draft.of(source, overrides).checked(names)
+    return Draft.of(source, overrides).check(names)
 
 
 def _inside(key: KeyPath, table: KeyPath) -> bool:
@@ -228,71 +235,45 @@ _PATHS: tuple[KeyPath, ...] = (("load", "paths"), (FACTORS, "load.paths"), ("req
 
 def _with_site_defaults(data: dict[str, Any], names: Names) -> dict[str, Any]:
     """Add the settings that suit the site, and its first path, where there are no others."""
-    site = _site_in(data, names)
+    site = names.sites.get(data.get("site", ""))
     if site is None:
         return data
-    data = _with_settings_of_site(_with_paths_of_variants(data, names), site, names)
-    if site.requests and not any(_has(data, key) for key in _PATHS):
+    has_paths = any(_has(data, key) for key in _PATHS)
+    if "variants" in data:
+        variants = {
+            name: _with_suggested_settings(
+                variant if has_paths else _with_path(variant, names), site, names
+            )
+            for name, variant in data["variants"].items()
+        }
+        data = {**data, "variants": variants}
+    if site.requests and not has_paths:
         given = with_contents({"requests": site.requests}, site.folder, lambda _: str(site.folder))
         data = {**data, **given}
     load = {"paths": [site.ready_path], **site.suggests.get("load", {})}
     if data.get("requests"):
         del load["paths"]
-    for table, suggested in (("load", load), ("measure", site.suggests.get("measure", {}))):
-        given = data.get(table, {})
-        if isinstance(given, dict):
-            data = {**data, table: {**suggested, **given}}
-    return data
+    suggested = {"load": load, "measure": site.suggests.get("measure", {})}
+    return data | {table: {**keys, **data.get(table, {})} for table, keys in suggested.items()}
 
 
-def _with_settings_of_site(data: dict[str, Any], site: Site, names: Names) -> dict[str, Any]:
-    """Give variants the settings that suit the site, where they have such and none is given."""
-    suggested, variants = site.suggests.get("settings"), data.get("variants")
-    if not suggested or not isinstance(variants, dict):
-        return data
-    return {
-        **data,
-        "variants": {
-            name: _suited(variant, suggested, names) for name, variant in variants.items()
-        },
-    }
-
-
-def _suited(variant: object, suggested: Mapping[str, object], names: Names) -> object:
-    stack = names.stacks.get(str(variant.get("stack"))) if isinstance(variant, dict) else None
-    if stack is None or not isinstance(variant, dict):
+def _with_suggested_settings(variant: dict[str, Any], site: Site, names: Names) -> dict[str, Any]:
+    """Add the settings that suit the site, of which a variant's stack has such."""
+    suggested = site.suggests.get("settings", {})
+    stack = names.stacks.get(variant.get("stack", ""))
+    if stack is None or not suggested:
         return variant
-    given = variant.get("settings", {})
-    known = {name: value for name, value in suggested.items() if name in stack.exposed_settings()}
-    return {**variant, "settings": {**known, **given}} if isinstance(given, dict) else variant
+    known = stack.exposed_settings()
+    settings = {name: value for name, value in suggested.items() if name in known}
+    return {**variant, "settings": {**settings, **variant.get("settings", {})}}
 
 
-def _site_in(table: dict[str, Any], names: Names) -> Site | None:
-    name = table.get("site")
-    return names.sites.get(name) if isinstance(name, str) else None
-
-
-def _with_paths_of_variants(data: dict[str, Any], names: Names) -> dict[str, Any]:
-    """Give variants that have a site of their own its first path, where nobody names other ones."""
-    variants = data.get("variants")
-    if not isinstance(variants, dict) or any(_has(data, key) for key in _PATHS):
-        return data
-    for name, variant in variants.items():
-        site = _site_in(variant, names) if isinstance(variant, dict) else None
-        if site and not _has(variant, ("paths",)) and not _has(variant, ("load", "paths")):
-            variants = {**variants, name: {**variant, "paths": [site.ready_path]}}
-    return {**data, "variants": variants}
-
-
-def _only_varied(data: dict[str, Any]) -> list[tuple[str, list[Any]]]:
-    """Give factors that nothing is said of elsewhere; all but settings need not have a default."""
-    varied = data.get(FACTORS)
-    return [
-        (key, levels)
-        for key, levels in (varied if isinstance(varied, dict) else {}).items()
-        if isinstance(levels, list) and levels
-        if key_parts(key)[0] != "variants" and not _has(data, key_parts(key))
-    ]
+def _with_path(variant: dict[str, Any], names: Names) -> dict[str, Any]:
+    """Add the first path of a site of its own, where the variant has no other ones."""
+    site = names.sites.get(variant.get("site") or "")
+    if site is None or "paths" in variant or "paths" in variant.get("load", {}):
+        return variant
+    return {**variant, "paths": [site.ready_path]}
 
 
 def _has(data: dict[str, Any], key: KeyPath) -> bool:
@@ -318,11 +299,11 @@ def _check_levels(experiment: Experiment, data: dict[str, Any], checks: "Checks"
 
 
 def _check_variant_names(
-    written: dict[str, Any], data: dict[str, Any], origin: Mapping[KeyPath, str]
+    variants: Iterable[str], data: dict[str, Any], origin: Mapping[KeyPath, str]
 ) -> None:
     """An override for a variant that isn't there is a slip, unless it gives the variant a stack."""
-    variants = written.get("variants")
     for key, override in origin.items():
         if key[0] == "variants" and len(key) > 2 and not _has(data, (*key[:2], "stack")):
-            known = nearest(str(key[1]), variants if isinstance(variants, dict) else [])
-            raise UserError(f"{override}: there is no variant {key[1]!r}; {known}")
+            raise UserError(
+                f"{override}: there is no variant {key[1]!r}; {nearest(str(key[1]), variants)}"
+            )

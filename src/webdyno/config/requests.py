@@ -10,7 +10,7 @@ import hashlib
 import io
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -42,10 +42,7 @@ MOST_BODY_BYTES = 16 * MIB
 
 
 def path_of(url: str, place: str) -> str:
-    """Give path and query of a URL.
-
-    Who is asked is the variants' matter, and a fragment never sent.
-    """
+    """Return path and query of a URL: the server is the variants' matter, a fragment never sent."""
     rest = url if url.startswith("/") else _BEFORE_PATH.sub("", url, count=1)
     parts = urlsplit("//x" + (rest if rest.startswith("/") else f"/{rest}"))
     if re.search(r"\{\{", rest):
@@ -58,10 +55,10 @@ def path_of(url: str, place: str) -> str:
 
 
 def headers_of(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Give the headers that a load sends as they were, but for those of each connection.
+    """Return the headers that a load sends as they were, but for those of each connection.
 
-    Of several of one name the last counts, cookies apart, which are joined. Of encodings those stay
-    that can be looked into: a browser's br and zstd can't.
+    Of several of one name the last counts; cookies are joined. Of encodings those stay that can be
+    looked into: a browser's br and zstd can't.
     """
     headers: dict[str, tuple[str, str]] = {}
     for name, value in pairs:
@@ -80,12 +77,12 @@ def headers_of(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 def host_header(headers: list[tuple[str, str]]) -> dict[str, str]:
-    """Give the host that a header asks for; the URL's own is the variants' matter."""
+    """Return the host that a header asks for; the URL's own is the variants' matter."""
     return {name: value.strip() for name, value in headers if name.lower() == "host"}
 
 
 def with_body(entry: Entry, body: bytes | None) -> Entry:
-    """Give an entry with a body, as text where it is text."""
+    """Return an entry with a body, as text where it is text."""
     return {**entry, **_body_key(body)} if body else entry
 
 
@@ -96,21 +93,19 @@ def _body_key(body: bytes) -> Entry:
         return {"body_base64": base64.b64encode(body).decode()}
 
 
-def counted(entries: Iterable[Entry]) -> list[Entry]:
-    """Give each entry once, its weight being how often it came."""
+def weighted_entries(entries: Iterable[Entry]) -> list[Entry]:
+    """Return each entry once, its weight being how often it came."""
     distinct: list[Entry] = []
-    weights: list[int] = []
+    weights: list[float] = []
     for entry in entries:
         if entry in distinct:
             weights[distinct.index(entry)] += 1
         else:
             distinct.append(entry)
-            weights.append(1)
+            weights.append(1.0)
     if len(set(weights)) <= 1:
         return distinct
-    return [
-        {**entry, "weight": float(weight)} for entry, weight in zip(distinct, weights, strict=True)
-    ]
+    return [{**entry, "weight": weight} for entry, weight in zip(distinct, weights, strict=True)]
 
 
 def read_requests(path: Path, flag: str) -> str:
@@ -120,10 +115,7 @@ def read_requests(path: Path, flag: str) -> str:
 
 
 def text_of(file: BinaryIO, place: str) -> str:
-    """Read all of an open file, packed ones too.
-
-    Raise UserError where it is too large or no text.
-    """
+    """Read all of an open file; raise UserError where it is too large or no text."""
     whole = file.read(MOST_FILE_BYTES + 1)
     if len(whole) > MOST_FILE_BYTES:
         raise UserError(f"{place}: is larger than {MOST_FILE_BYTES // 2**20} MiB; cut it down")
@@ -137,24 +129,17 @@ def open_secrets(entries: Iterable[Entry]) -> list[str]:
     """Name headers and fields that look like secrets and would be kept in the run's folder."""
     names = set[str]()
     for entry in entries:
-        headers = entry.get("headers")
-        pairs = headers.items() if isinstance(headers, dict) else ()
-        secret = [pair for pair in pairs if pair[0].lower() in SECRET_HEADERS]
+        headers = entry.get("headers", {}).items()
+        secret = [pair for pair in headers if pair[0].lower() in SECRET_HEADERS]
         secret += [pair for pair in _fields(entry) if is_secret(pair[0])]
-        names |= {name for name, value in secret if _is_open(value)}
+        # What is filled in isn't kept.
+        names |= {name for name, value in secret if not re.search(r"\$\{env:|\{\{", str(value))}
     return sorted(name.removeprefix(".") for name in names)
 
 
-def _is_open(value: object) -> bool:
-    """Whether a value is written out, not filled in."""
-    return not re.search(r"\$\{env:|\{\{", str(value))
-
-
 def _fields(entry: Entry) -> Iterable[tuple[str, str]]:
-    """Give the fields of a body, of JSON or a form, with what they hold."""
-    form = entry.get("form")
-    if isinstance(form, dict):
-        yield from ((str(name), str(value)) for name, value in form.items())
+    """Return the fields of a body, of JSON or a form, with what they hold."""
+    yield from ((name, str(value)) for name, value in (entry.get("form") or {}).items())
     yield from leaves(entry.get("json"))
     if isinstance(body := entry.get("body"), str):
         read = parsed_json(body)
@@ -162,45 +147,43 @@ def _fields(entry: Entry) -> Iterable[tuple[str, str]]:
 
 
 def with_contents(data: dict[str, Any], folder: Path, place: PlaceOf) -> dict[str, Any]:
-    """Give an experiment's data with the content of each file in its place."""
-    return with_rows(_with_replay(_with_bodies(data, folder, place), folder, place), folder, place)
+    """Return an experiment's data with the content of each file that it names.
+
+    Rows may hold passwords, so a run doesn't keep them, but where they lie and what they were.
+    """
+    contents: dict[str, Any] = {}
+    for key in ("login", "requests"):
+        if key in data:
+            contents[key] = [
+                _with_body_of_file(request, folder, place((key, number, "body_file")))
+                for number, request in enumerate(data[key])
+            ]
+    if replay := data.get("load", {}).get("replay_file"):
+        others = {key: value for key, value in data["load"].items() if key != "replay_file"}
+        packed = _packed_replay(folder / replay, place(("load", "replay_file")))
+        contents["load"] = {**others, "replay": packed}
+    if "values" in data:
+        contents["values"] = {
+            name: _with_sum(values, folder, place(("values", name, "file")))
+            for name, values in data["values"].items()
+        }
+    return {**data, **contents}
 
 
-def _with_replay(data: dict[str, Any], folder: Path, place: PlaceOf) -> dict[str, Any]:
-    load = data.get("load")
-    if not isinstance(load, dict) or not isinstance(load.get("replay_file"), str):
-        return data
-    where, path = place(("load", "replay_file")), folder / load["replay_file"]
+def _packed_replay(path: Path, where: str) -> str:
     try:
         with reading(f"{where}: {path}"):
-            packed = Replay.read(path).packed()
+            return Replay.read(path).packed()
     except ValueError as error:
         raise UserError(f"{where}: {path}: {error}") from None
-    others = {key: value for key, value in load.items() if key != "replay_file"}
-    return {**data, "load": {**others, "replay": packed}}
-
-
-def _with_bodies(data: dict[str, Any], folder: Path, place: PlaceOf) -> dict[str, Any]:
-    for key in ("login", "requests"):
-        if isinstance(requests := data.get(key), list):
-            data = {
-                **data,
-                key: [
-                    _with_body_of_file(request, folder, place((key, number, "body_file")))
-                    if isinstance(request, dict) and isinstance(request.get("body_file"), str)
-                    else request
-                    for number, request in enumerate(requests)
-                ],
-            }
-    return data
 
 
 def _with_body_of_file(request: Entry, folder: Path, place: str) -> Entry:
-    if "body" in request or "body_base64" in request:
+    file = request.get("body_file")
+    if file is None or "body" in request or "body_base64" in request:
         return request  # two bodies: that is reported with all that is wrong
     others = {key: value for key, value in request.items() if key != "body_file"}
-    content = read_named(folder / request["body_file"], MOST_BODY_BYTES, place)
-    return {**others, **_body_key(content)}
+    return {**others, **_body_key(read_named(folder / file, MOST_BODY_BYTES, place))}
 
 
 MOST_BYTES = 16 * MIB
@@ -208,7 +191,7 @@ JSON_LINES = frozenset({".jsonl", ".ndjson", ".json"})
 
 
 def read_rows(path: Path, place: str = "", sha256: str | None = None) -> tuple[list[Row], str]:
-    """Give a file's rows and its SHA-256; raise UserError, with the line, for what is no row.
+    """Return a file's rows and its SHA-256; raise UserError, with the line, for what is no row.
 
     `sha256`: what it was when a run began, which needs the same rows to the end.
     """
@@ -252,45 +235,37 @@ def _of_csv(text: str, named: str) -> list[Row]:
 
 def _of_json(text: str, named: str) -> list[Row]:
     rows: list[Row] = []
-    for number, line in enumerate(text.splitlines(), 1):
-        if not line.strip():
-            continue
-        try:
-            fields = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise UserError(f"{named}:{number}: is no JSON, an object a line: {error}") from None
-        if not isinstance(fields, dict) or not fields:
-            raise UserError(f'{named}:{number}: should be an object such as {{"name": "ann"}}')
+    for place, fields in json_objects(text, named, '{"name": "ann"}'):
         row = {
             key: value if isinstance(value, str) else json.dumps(value)
             for key, value in fields.items()
         }
         if rows and list(row) != list(rows[0]):
-            raise UserError(f"{named}:{number}: has not the keys {', '.join(rows[0])}")
+            raise UserError(f"{place}: has not the keys {', '.join(rows[0])}")
         rows.append(row)
     return rows
 
 
-def with_rows(data: dict[str, Any], folder: Path, place: PlaceOf) -> dict[str, Any]:
-    """Give an experiment's data with where its files of rows lie, and what they were.
+def json_objects(text: str, named: object, example: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Read JSON, an object a line, each with its place; raise UserError for what is none."""
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        place = f"{named}:{number}"
+        try:
+            node = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise UserError(f"{place}: is no JSON, an object a line: {error}") from None
+        if not isinstance(node, dict) or not node:
+            raise UserError(f"{place}: should be an object such as {example}")
+        yield place, node
 
-    Rows may hold passwords: a run doesn't keep them.
-    """
-    values = data.get("values")
-    if not isinstance(values, dict):
-        return data
-    files = {
-        name: _found(its, folder, place(("values", name, "file"))) for name, its in values.items()
-    }
-    return {**data, "values": files}
 
-
-def _found(values: Any, folder: Path, place: str) -> Any:  # noqa: ANN401 (TOML)
-    if not isinstance(values, dict) or not isinstance(values.get("file"), str):
+def _with_sum(values: dict[str, Any], folder: Path, place: str) -> dict[str, Any]:
+    if values.get("file") is None:
         return values
     path = (folder / values["file"]).resolve()
-    given = values.get("sha256")
-    _, sha256 = read_rows(path, place, given if isinstance(given, str) else None)
+    _, sha256 = read_rows(path, place, values.get("sha256"))
     return {**values, "file": str(path), "sha256": sha256}
 
 
@@ -299,6 +274,10 @@ class _Table(NamedTuple):
 
     columns: tuple[str, ...]
     rows: int
+
+    @classmethod
+    def of(cls, rows: Sequence[Row]) -> "_Table":
+        return cls(tuple(rows[0]), len(rows))
 
 
 def check_rows(experiment: Experiment, place: PlaceOf) -> None:
@@ -316,7 +295,7 @@ def _fault(name: str, its: Values, requests: list[WrittenRequest], users: int) -
     if its.file is None and its.rows is None:
         return None
     what = its.file or f"values.{name}"
-    table = _table(its.file, its.sha256) if its.file else _Table(*_shape(its.rows or []))
+    table = _table_of_file(its.file, its.sha256) if its.file else _Table.of(its.rows or [])
     needed = places(text for request in requests for text in request.texts)
     columns = (value.partition(".") for value in needed)
     for owner, _, column in columns:
@@ -334,11 +313,6 @@ def _fault(name: str, its: Values, requests: list[WrittenRequest], users: int) -
 
 
 @lru_cache(maxsize=8)
-def _table(file: str, sha256: str | None) -> _Table:
-    """Give what a file has, which is read once for all levels of factors."""
-    rows, _ = read_rows(Path(file), sha256=sha256)
-    return _Table(*_shape(rows))
-
-
-def _shape(rows: list[Row]) -> tuple[tuple[str, ...], int]:
-    return tuple(rows[0]), len(rows)
+def _table_of_file(file: str, sha256: str | None) -> _Table:
+    """Return what a file has, which is read once for all levels of factors."""
+    return _Table.of(read_rows(Path(file), sha256=sha256)[0])

@@ -6,7 +6,6 @@ writes.
 
 import base64
 import getopt
-import json
 import re
 import shlex
 from collections.abc import Callable, Iterator, Sequence
@@ -15,18 +14,20 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote_plus
 
+from webdyno.config.checks import check_tables
 from webdyno.config.experiment import Override
 from webdyno.config.http_file import LOGIN, requests_of
 from webdyno.config.reading import TomlFile
 from webdyno.config.requests import (
     MOST_BODY_BYTES,
     Entry,
-    counted,
     headers_of,
     host_header,
+    json_objects,
     open_secrets,
     path_of,
     read_requests,
+    weighted_entries,
     with_body,
 )
 from webdyno.core.errors import UserError
@@ -84,23 +85,20 @@ def is_curl(text: str) -> bool:
     return text.lstrip().startswith("curl ")
 
 
-def _curl_commands(text: str) -> list[str]:
-    lines = re.sub(r"\\\r?\n", " ", text).splitlines()
-    return [line for line in lines if line.strip() and not line.lstrip().startswith("#")]
-
-
 def read_curl(command: str, folder: Path | None = None) -> Entry:
-    """Give the request that a curl command makes; raise UserError for what isn't understood.
+    """Return the request that a curl command makes; raise UserError for what isn't understood.
 
     `folder` is where files lie that it names with @; any may be named where there is none.
     """
     place = "--traffic curl …"
-    options, addresses = _taken_apart(command, place)
+    options, addresses = _curl_words(command, place)
     urls = addresses + [value for option, value in options if option == "--url"]
     if len(urls) != 1:
         raise UserError(f"{place}: a curl command with one URL is needed, this has {len(urls)}")
     data = [(option, value) for option, value in options if option in _DATA]
-    body = _curl_body(data, folder, place)
+    parts = [_data_part(option, value, folder, place) for option, value in data]
+    joint = b"" if any(option == "--json" for option, _ in data) else b"&"
+    body = joint.join(parts) if data else None
     said = dict(options)
     path = path_of(urls[0], place)
     if "-G" in said and body is not None:
@@ -112,10 +110,10 @@ def read_curl(command: str, folder: Path | None = None) -> Entry:
     return with_body(entry | ({"headers": headers} if headers else {}), body)
 
 
-def _taken_apart(command: str, place: str) -> tuple[list[tuple[str, str]], list[str]]:
+def _curl_words(command: str, place: str) -> tuple[list[tuple[str, str]], list[str]]:
     joined = re.sub(r"\\\r?\n", " ", command.strip())
     try:
-        words = shlex.split(_ANSI.sub(lambda match: shlex.quote(_unescaped(match[1])), joined))
+        words = shlex.split(_ANSI.sub(lambda match: shlex.quote(_unescape(match[1])), joined))
     except ValueError as error:
         raise UserError(f"{place}: can't be taken apart as a shell would: {error}") from None
     if not words or Path(words[0]).name != "curl":
@@ -136,7 +134,7 @@ def _taken_apart(command: str, place: str) -> tuple[list[tuple[str, str]], list[
     return [each for each in options if each[0] not in _SAID_NOTHING], addresses
 
 
-def _unescaped(text: str) -> str:
+def _unescape(text: str) -> str:
     r"""Read what bash takes $'…' for: browsers write ! as \u0021."""
 
     def letter(match: re.Match[str]) -> str:
@@ -155,7 +153,7 @@ def _unescaped(text: str) -> str:
 def _curl_headers(
     options: list[tuple[str, str]], data: list[tuple[str, str]], place: str, *, sends_body: bool
 ) -> list[tuple[str, str]]:
-    """Give all headers, those that curl sends by itself where nothing else is said."""
+    """Return all headers, also those that curl sends by itself where nothing else is said."""
     headers: list[tuple[str, str]] = []
     if sends_body:
         as_json = any(option == "--json" for option, _ in data)
@@ -177,26 +175,17 @@ def _curl_headers(
                 )
             headers.append(("Cookie", value))
         elif option == "-u":
-            headers.append(("Authorization", _basic(value, place)))
+            if SECRET.search(value):
+                raise UserError(
+                    f"{place}: -u is sent encoded, so nothing can be filled in; give "
+                    "-H 'Authorization: Basic ${env:NAME}' "
+                    "with NAME=$(printf %s user:password | base64)"
+                )
+            basic = base64.b64encode(value.encode()).decode()
+            headers.append(("Authorization", f"Basic {basic}"))
         elif option == "--compressed":
             headers.append(("Accept-Encoding", "gzip, deflate"))
     return headers
-
-
-def _basic(credentials: str, place: str) -> str:
-    if SECRET.search(credentials):
-        raise UserError(
-            f"{place}: -u is sent encoded, so nothing can be filled in; give "
-            "-H 'Authorization: Basic ${env:NAME}' with NAME=$(printf %s user:password | base64)"
-        )
-    return f"Basic {base64.b64encode(credentials.encode()).decode()}"
-
-
-def _curl_body(data: list[tuple[str, str]], folder: Path | None, place: str) -> bytes | None:
-    if not data:
-        return None
-    parts = [_data_part(option, value, folder, place) for option, value in data]
-    return (b"" if any(option == "--json" for option, _ in data) else b"&").join(parts)
 
 
 def _data_part(option: str, value: str, folder: Path | None, place: str) -> bytes:
@@ -217,14 +206,19 @@ def _data_part(option: str, value: str, folder: Path | None, place: str) -> byte
 
 
 def read_request_file(path: Path) -> list[Entry]:
-    """Give the requests of a file; raise UserError, with file and line, for what isn't understood.
+    """Return a file's requests; raise UserError, with file and line, for what isn't understood.
 
     Lines of JSON have the keys of `[[requests]]`, or `url` instead of `path`; a file that begins
     with curl has commands of it. All else is read as a `.http` file.
     """
     text = read_requests(path, f"--traffic {path}")
     if is_curl(text):
-        return [read_curl(command, path.parent) for command in _curl_commands(text)]
+        commands = re.sub(r"\\\n", " ", text).splitlines()
+        return [
+            read_curl(command, path.parent)
+            for command in commands
+            if command.strip() and not command.lstrip().startswith("#")
+        ]
     lines = [line for line in text.splitlines() if line.strip()]
     as_json = path.suffix in {".jsonl", ".ndjson", ".json"} or all(
         re.match(r"\s*\{(?!\{)", line) for line in lines
@@ -237,27 +231,20 @@ def read_request_file(path: Path) -> list[Entry]:
 
 def _from_json(path: Path, text: str) -> list[Entry]:
     entries = []
-    for number, line in enumerate(text.splitlines(), 1):
-        if not line.strip():
-            continue
-        place = f"{path}:{number}"
-        try:
-            entry = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise UserError(f"{place}: is no JSON, an object a line: {error}") from None
-        if not isinstance(entry, dict):
-            raise UserError(f'{place}: should be an object such as {{"path": "/"}}')
+    for place, entry in json_objects(text, path, '{"path": "/"}'):
         if "url" in entry and "path" not in entry:
-            entry = {"path": path_of(str(entry.pop("url")), place), **entry}
+            entry["path"] = path_of(str(entry.pop("url")), place)
         if isinstance(file := entry.get("body_file"), str):
             del entry["body_file"]
-            entry = with_body(entry, read_neighbor(path.parent, file, MOST_BODY_BYTES, place))
-        entries.append(entry)
+            body = read_neighbor(path.parent, file, MOST_BODY_BYTES, place)
+            entries.append(with_body(entry, body))
+        else:
+            entries.append(entry)
     return entries
 
 
 def read_har(path: Path) -> tuple[list[Entry], str | None]:
-    """Give the requests to the first one's server, and what was excluded, in words.
+    """Return the requests to the first one's server, and what was excluded, in words.
 
     Raise UserError where it is no HAR file or holds nothing to ask for. What was requested several
     times has that as its weight. The status that was recorded is the expected one; conditions
@@ -265,7 +252,7 @@ def read_har(path: Path) -> tuple[list[Entry], str | None]:
     """
     flag = f"--traffic {path}"
     own = own_requests(har_entries(read_requests(path, flag), flag), flag)
-    return counted(_of_har(entry, flag) for _, entry in own.entries), own.excluded
+    return weighted_entries(_of_har(entry, flag) for _, entry in own.entries), own.excluded
 
 
 def _of_har(recorded: HarEntry, flag: str) -> Entry:
@@ -284,7 +271,7 @@ def _of_har(recorded: HarEntry, flag: str) -> Entry:
 
 
 def read_workload_file(path: Path) -> dict[str, Any]:
-    """Give `load`, `requests` and `workload`, as they are there; raise UserError for anything else.
+    """Return `load`, `requests` and `workload` of a file; raise UserError for anything else.
 
     What they hold is checked with the experiment that they become a part of.
     """
@@ -295,23 +282,17 @@ def read_workload_file(path: Path) -> dict[str, Any]:
                 f"{file.place((key,))}: {key} is no part of a file of traffic, which has "
                 f"{', '.join(WORKLOAD_PARTS)}; `webdyno run {path}` runs whole experiments"
             )
-    requests = file.data.get("requests")
-    if not isinstance(requests, list) or not requests:
+    parts = check_tables(file.data, file.place)
+    if not parts.get("requests"):
         raise UserError(f"{path}: there is no [[requests]] in it")
-    for number, entry in enumerate(requests):
-        if not isinstance(entry, dict):
-            raise UserError(f"{file.place(('requests', number))}: should be a table, [[requests]]")
-    values = file.data.get("values", {})
-    for its in values.values() if isinstance(values, dict) else ():
-        if isinstance(its, dict) and isinstance(its.get("file"), str):
-            its["file"] = str(path.parent.resolve() / its["file"])
-    load = file.data.get("load", {})
-    if not isinstance(load, dict):
-        raise UserError(f"{file.place(('load',))}: load should be a table, [load]")
-    if isinstance(replay := load.get("replay_file"), str):
-        # Named from where this file lies, wherever the experiment does.
-        load = {**load, "replay_file": str(path.parent.resolve() / replay)}
-    return {**file.data, "load": load}
+    # Files are named from where this one lies, wherever the experiment does.
+    folder = path.parent.resolve()
+    for values in parts.get("values", {}).values():
+        if file_of_rows := values.get("file"):
+            values["file"] = str(folder / file_of_rows)
+    if replay := parts.get("load", {}).get("replay_file"):
+        parts["load"]["replay_file"] = str(folder / replay)
+    return parts
 
 
 @dataclass(frozen=True)
@@ -327,21 +308,20 @@ class AskedTraffic:
     def words(self) -> str:
         """How it was given; of curl commands, which may hold secrets, that they are ones."""
         shown = ["curl …" if is_curl(source) else source for source in self.sources]
-        return " ".join(self._spelled(word) for word in dict.fromkeys(shown))
+        return " ".join(map(self._flag, dict.fromkeys(shown)))
 
-    def _spelled(self, source: str) -> str:
+    def _flag(self, source: str) -> str:
         return spelled("--traffic", source, by_keyword=self.by_keyword)
 
     def overrides(
         self, own: Sequence[Override], notify: Callable[[str], None]
     ) -> Iterator[Override]:
-        """Give the requests, and what a file says next to them, as settings of the experiment.
+        """Return the requests, and what a file says next to them, as settings of the experiment.
 
         What the caller's `own` settings are about, a file doesn't change.
         """
         if not self.sources:
             return
-        set_here = {override.sets for override in own}
         entries, login = list[Entry](), list[Entry]()
         further: list[Override] = []
         for source in self.sources:
@@ -349,10 +329,18 @@ class AskedTraffic:
                 traffic = read_workload_file(Path(source))
                 entries += traffic["requests"]
                 login += traffic.get("login", [])
-                further += self._further(traffic, self._spelled(source))
+                flag = self._flag(source)
+                load = traffic.get("load", {}).items()
+                further += [Override(("load", key), value, flag) for key, value in load]
+                further += [
+                    Override((key,), traffic[key], flag)
+                    for key in ("workload", "values")
+                    if key in traffic
+                ]
             else:
                 for entry in _read(source, notify):
                     (login if entry.pop(LOGIN, False) else entries).append(entry)
+        check_tables({"requests": entries, "login": login}, lambda _: self.words)
         if names := open_secrets([*login, *entries]):
             notify(
                 f"the run's folder will hold {', '.join(names)} as given; ${{env:NAME}} in its "
@@ -361,20 +349,12 @@ class AskedTraffic:
         yield Override(("requests",), entries, self.words)
         if login:
             yield Override(("login",), login, self.words)
+        set_here = {override.sets for override in own}
         yield from (
             setting
             for setting in further
             if setting.key[0] != "load" or setting.sets not in set_here
         )
-
-    @staticmethod
-    def _further(traffic: dict[str, Any], flag: str) -> Iterator[Override]:
-        """Give what a file of `webdyno traffic` says next to its requests."""
-        for key, value in traffic.get("load", {}).items():
-            yield Override(("load", key), value, flag)
-        for key in ("workload", "values"):
-            if (table := traffic.get(key)) is not None:
-                yield Override((key,), table, flag)
 
 
 def _read(source: str, notify: Callable[[str], None]) -> list[Entry]:

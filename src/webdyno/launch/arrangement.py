@@ -90,7 +90,7 @@ def checked_with_own(
 
     _check_counted(draft)
     resolved, joined = _resolve_own(draft, catalogue, folder, caller, fresh=fresh)
-    experiment = resolved.checked(joined)
+    experiment = resolved.check(joined)
     states = [point.experiment.state for point in plan_points(experiment)]
     refuse_commands_of(states, caller)
     if not is_kept(folder):
