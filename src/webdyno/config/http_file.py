@@ -43,7 +43,7 @@ _VARIABLE = re.compile(r"\{\{[^{}]*\}\}")
 
 
 def requests_of(path: Path, text: str) -> list[Entry]:
-    """Give the requests of a file; raise UserError, with its line, for what isn't understood.
+    """Return the requests of a file; raise UserError, with its line, for what isn't understood.
 
     There is ### between them, `# @name` and the like before one, a body after a blank line,
     `< FILE` for one from a file. `{{$processEnv NAME}}` becomes `${env:NAME}`. Of an address only
@@ -83,7 +83,7 @@ def _request(block: _Block, title: str) -> list[Entry]:
         not lines[index].strip() or lines[index].startswith(("#", "//", "@"))
     ):
         if match := _ANNOTATION.fullmatch(lines[index].strip()):
-            entry = _annotated(entry, match[1], (match[2] or "").strip(), block.place(index))
+            entry = _with_annotation(entry, match[1], (match[2] or "").strip(), block.place(index))
         index += 1
     if index == len(lines):
         return []
@@ -101,19 +101,15 @@ def _request(block: _Block, title: str) -> list[Entry]:
         entry["headers"] = headers
     kind = header(headers, "content-type") or ""
     if block.has_users and body and kind.startswith(FORM_TYPE):
-        return [_with_form(entry, body)]
+        # By its fields, so that whatever fills them is encoded.
+        form = parse_qsl(re.sub(rb"\s*\n\s*", b"", body).decode(), keep_blank_values=True)
+        if len(dict(form)) == len(form) > 0:
+            return [{**entry, "form": dict(form)}]
     return [with_body(entry, body)]
 
 
-def _with_form(entry: Entry, body: bytes) -> Entry:
-    """Give a form by its fields, so that whatever fills them is encoded."""
-    pairs = parse_qsl(re.sub(rb"\s*\n\s*", b"", body).decode(), keep_blank_values=True)
-    is_table = len(dict(pairs)) == len(pairs) > 0
-    return {**entry, "form": dict(pairs)} if is_table else with_body(entry, body)
-
-
 def _path(url: str, place: str, block: _Block) -> str:
-    """Give the path of an address; users' values have places in it, or are all of it."""
+    """Return the path of an address; users' values have places in it, or are all of it."""
     if not block.has_users:
         return path_of(url, place)
     first = PLACE.match(url)
@@ -125,7 +121,7 @@ def _path(url: str, place: str, block: _Block) -> str:
     return "".join(chain.from_iterable(zip_longest(parts, places, fillvalue="")))
 
 
-def _annotated(entry: Entry, key: str, text: str, place: str) -> Entry:
+def _with_annotation(entry: Entry, key: str, text: str, place: str) -> Entry:
     """Add what a line such as `# @flow buy` says; others are somebody else's."""
     match key:
         case "name" | "flow" | "contains" | "events" if text:
@@ -152,7 +148,7 @@ def _annotated(entry: Entry, key: str, text: str, place: str) -> Entry:
 
 
 def _headers(block: _Block, index: int) -> tuple[list[tuple[str, str]], int]:
-    """Read header lines up to a blank one; give them and where that is."""
+    """Read header lines up to a blank one; return them and where that is."""
     pairs, lines = [], block.lines
     while index < len(lines) and lines[index].strip():
         if not lines[index].startswith(("#", "//")):
@@ -160,7 +156,7 @@ def _headers(block: _Block, index: int) -> tuple[list[tuple[str, str]], int]:
             match = _HEADER_LINE.fullmatch(lines[index].strip())
             if match is None:
                 raise UserError(f"{place}: {lines[index]!r:.60} should be a header, Name: value")
-            pairs.append((match[1], _filled(match[2], place, block)))
+            pairs.append((match[1], _fill_in(match[2], place, block)))
         index += 1
     return pairs, index
 
@@ -169,10 +165,10 @@ def _body(block: _Block, index: int) -> bytes | None:
     text, place = "\n".join(block.lines[index + 1 :]).strip(), block.place(index)
     if text.startswith("< ") and "\n" not in text:
         return read_neighbor(block.path.parent, text[2:].strip(), MOST_BODY_BYTES, place)
-    return _filled(text, place, block).encode() if text else None
+    return _fill_in(text, place, block).encode() if text else None
 
 
-def _filled(text: str, place: str, block: _Block) -> str:
+def _fill_in(text: str, place: str, block: _Block) -> str:
     text = _ENVIRONMENT.sub(r"${env:\1}", text)
     for unknown in _VARIABLE.findall(text):
         if not (block.has_users and PLACE.fullmatch(unknown)):

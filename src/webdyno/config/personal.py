@@ -51,7 +51,7 @@ _NO_NAME = re.compile(r"[{}<>\"'\n]|.{100}")
 DEEPEST = 200
 """Levels of JSON that are looked into."""
 Variable = Callable[[str], str]
-"""Gives what stands in a personal field's place, by the field's name."""
+"""What stands in a personal field's place, by the field's name."""
 
 
 def is_secret(name: str) -> bool:
@@ -74,7 +74,11 @@ def is_personal_value(value: str) -> bool:
     text = value.strip()
     if _MAIL.fullmatch(text) or _PHONE.fullmatch(text):
         return True
-    return bool(_CARD.fullmatch(text)) and _has_check_digit(re.sub(r"\D", "", text))
+    if not _CARD.fullmatch(text):
+        return False
+    digits = reversed(re.sub(r"\D", "", text))  # the last one checks the others: Luhn's algorithm
+    doubled = [int(digit) * (1 + place % 2) for place, digit in enumerate(digits)]
+    return sum(number // 10 + number % 10 for number in doubled) % 10 == 0
 
 
 def is_key(before: str, part: str) -> bool:
@@ -84,15 +88,9 @@ def is_key(before: str, part: str) -> bool:
 
 
 def field_words(name: str) -> list[str]:
-    """Give the words of a field's name, of `user[firstName]` those of the innermost one."""
+    """Return the words of a field's name, of `user[firstName]` those of the innermost one."""
     inner = [part for part in re.split(r"[\[\].]", name) if part and not part.isdigit()]
     return [word.lower() for word in _WORDS.findall(inner[-1] if inner else "")]
-
-
-def _has_check_digit(digits: str) -> bool:
-    """Check the last digit of a card's number (Luhn's algorithm)."""
-    doubled = [int(digit) * (1 + place % 2) for place, digit in enumerate(reversed(digits))]
-    return sum(number // 10 + number % 10 for number in doubled) % 10 == 0
 
 
 def variable_name(field: str) -> str:
@@ -102,7 +100,7 @@ def variable_name(field: str) -> str:
 
 
 def without_personal(body: bytes, kind: str, variable: Variable) -> bytes:
-    """Give a body with variables in the place of what is personal, as far as it can be read.
+    """Return a body with variables in the place of what is personal, as far as it can be read.
 
     What kind it is of is asked where it doesn't show: what pages call a form may be JSON.
     """
@@ -117,7 +115,13 @@ def _text_without(text: str, kind: str, variable: Variable) -> str:
     if (within := _in_json_without(text, variable)) is not None:
         return within
     if (pairs := form_pairs(text, kind)) is not None:
-        return _form_without(text, pairs, variable)
+        shown = [value_without(name, value, variable) for name, value in pairs]
+        if shown == [value for _, value in pairs]:
+            return text
+        return "&".join(
+            f"{quote_plus(name)}={quote_plus(value, safe='${}:' if value != was else '')}"
+            for (name, was), value in zip(pairs, shown, strict=True)
+        )
     lines = text.splitlines(keepends=True)
     within_lines = [_in_json_without(line, variable) for line in lines]
     if any(line is not None for line in within_lines):
@@ -125,30 +129,20 @@ def _text_without(text: str, kind: str, variable: Variable) -> str:
             line if within is None else within
             for line, within in zip(lines, within_lines, strict=True)
         )
-    shown = _fields_without(text, is_personal, variable)
-    return _MAIL.sub(lambda _: variable("email"), shown)
+    fields_shown = _fields_without(text, is_personal, variable)
+    return _MAIL.sub(lambda _: variable("email"), fields_shown)
 
 
 def form_pairs(text: str, kind: str) -> list[tuple[str, str]] | None:
-    """Give the fields of a form; None for what is another kind of text, whatever it is called."""
+    """Return a form's fields; None for what is another kind of text, whatever it is called."""
     if not kind.lower().startswith(FORM_TYPE):
         return None
     pairs = parse_qsl(text, keep_blank_values=True)
     return None if any(_NO_NAME.search(name) for name, _ in pairs) else pairs
 
 
-def _form_without(text: str, pairs: list[tuple[str, str]], variable: Variable) -> str:
-    shown = [value_without(name, value, variable) for name, value in pairs]
-    if shown == [value for _, value in pairs]:
-        return text
-    return "&".join(
-        f"{quote_plus(name)}={quote_plus(value, safe='${}:' if value != was else '')}"
-        for (name, was), value in zip(pairs, shown, strict=True)
-    )
-
-
 def _part_without(part: str, variable: Variable) -> str:
-    """Give a part of a multipart body, or what is between two, without what is personal."""
+    """Return a part of a multipart body, or what is between two, without what is personal."""
     name = _PART_NAME.search(part)
     if name is None or (blank := _BLANK_LINE.search(part, name.end())) is None:
         return part
@@ -177,23 +171,33 @@ def _fields_without(text: str, is_hidden: Callable[[str, str], bool], variable: 
 
 
 def _in_json_without(text: str, variable: Variable) -> str | None:
-    """Give JSON without what is personal, as it is if nothing was; None for what is none."""
-    if not isinstance(node := parsed_json(text.lstrip("\ufeff")), dict | list):
+    """Return JSON without what is personal, as it is if nothing was; None for what is none."""
+
+    def shown_leaf(name: str, leaf: Any) -> Any:  # noqa: ANN401 (JSON)
+        if isinstance(leaf, str):
+            return value_without(name, leaf, variable)
+        is_number = isinstance(leaf, int | float) and leaf is not True
+        return variable(name) if is_number and is_personal(name, str(leaf)) else leaf
+
+    if not is_nested(node := parsed_json(text.lstrip("\ufeff"))):
         return None
-    shown = _json_without(node, "", variable)
+    shown = map_leaves(node, shown_leaf)
     ends = "\n" if text.endswith("\n") else ""
     return text if shown == node else json.dumps(shown, ensure_ascii=False) + ends
 
 
-def _json_without(node: Any, name: str, variable: Variable) -> Any:  # noqa: ANN401 (JSON)
+def is_nested(node: object) -> bool:
+    """Whether JSON is an object or array."""
+    return isinstance(node, dict | list)
+
+
+def map_leaves(node: Any, change: Callable[[str, Any], Any], name: str = "") -> Any:  # noqa: ANN401
+    """Return JSON with all of its values changed, each by the name of the field it is in."""
     if isinstance(node, dict):
-        return {key: _json_without(inner, key, variable) for key, inner in node.items()}
+        return {key: map_leaves(inner, change, key) for key, inner in node.items()}
     if isinstance(node, list):
-        return [_json_without(inner, name, variable) for inner in node]
-    if isinstance(node, str):
-        return value_without(name, node, variable)
-    is_number = isinstance(node, int | float) and node is not True
-    return variable(name) if is_number and is_personal(name, str(node)) else node
+        return [map_leaves(inner, change, name) for inner in node]
+    return change(name, node)
 
 
 def parsed_json(text: str) -> Any:  # noqa: ANN401 (JSON)
@@ -204,25 +208,25 @@ def parsed_json(text: str) -> Any:  # noqa: ANN401 (JSON)
         return None
     level = [node]
     for _ in range(DEEPEST):
-        level = [inner for each in level for inner in _inside(each)]
+        level = [inner for each in level for _, inner in _children(each)]
         if not level:
             return node
     return None
 
 
-def _inside(node: Any) -> Iterable[Any]:  # noqa: ANN401 (JSON)
+def _children(node: Any) -> Iterable[tuple[str, Any]]:  # noqa: ANN401 (JSON)
+    """Return what lies in JSON directly, each with its step in a path."""
     if isinstance(node, dict):
-        return node.values()
-    return node if isinstance(node, list) else ()
+        return ((f".{key}", inner) for key, inner in node.items())
+    return (
+        (f"[{number}]", inner)
+        for number, inner in enumerate(node if isinstance(node, list) else ())
+    )
 
 
 def leaves(node: Any, path: str = "") -> Iterator[tuple[str, str]]:  # noqa: ANN401 (JSON)
-    """Give the places of all texts and numbers in JSON, and these."""
-    if isinstance(node, dict):
-        for key, inner in node.items():
-            yield from leaves(inner, f"{path}.{key}")
-    elif isinstance(node, list):
-        for number, inner in enumerate(node):
-            yield from leaves(inner, f"{path}[{number}]")
-    elif node is not None and not isinstance(node, bool):
+    """Return the places of all texts and numbers in JSON, and these."""
+    for step, inner in _children(node):
+        yield from leaves(inner, path + step)
+    if not (is_nested(node) or node is None or isinstance(node, bool)):
         yield path, str(node)

@@ -31,9 +31,15 @@ class TomlFile:
     def __init__(self, path: Path) -> None:
         """Read a file; raise UserError when it can't be read or isn't TOML."""
         self.path = path
-        self._text = _read(path)
+        content = read_named(path, MOST_BYTES)
         try:
+            self._text = content.decode("utf-8-sig")  # some editors begin with a byte-order mark
             self.data: dict[str, Any] = tomllib.loads(self._text)
+        except UnicodeDecodeError as error:
+            line = content.count(b"\n", 0, error.start) + 1
+            raise UserError(
+                f"{path}:{line}: is not UTF-8; save the file in that encoding"
+            ) from None
         except (ValueError, RecursionError) as error:
             why = "nested too deeply" if isinstance(error, RecursionError) else str(error)
             raise UserError(f"{path}: is not valid TOML: {why}") from None
@@ -48,15 +54,6 @@ class TomlFile:
         while where and where not in lines:
             where = where[:-1]
         return f"{self.path}:{lines[where]}" if where else f"{self.path}:1"
-
-
-def _read(path: Path) -> str:
-    content = read_named(path, MOST_BYTES)
-    try:
-        return content.decode("utf-8-sig")  # some editors begin with a byte-order mark
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise UserError(f"{path}:{line}: is not UTF-8; save the file in that encoding") from None
 
 
 def _lines(text: str) -> dict[KeyPath, int]:
@@ -146,7 +143,7 @@ WISHES = {
 
 
 def nearest(wrong: str, valid: Iterable[str]) -> str:
-    """Say which valid names come closest, or which there are at all."""
+    """Return words for the valid names that come closest, or else for those there are."""
     names = sorted(valid)
     if not names:
         return "there is none to choose from"
@@ -201,7 +198,7 @@ def build(model: type[M], data: dict[str, Any], place: PlaceOf) -> M:
         faults = error.errors()
     by_place: dict[KeyPath, list[Any]] = {}
     for fault in faults:
-        where = _in_data(fault["loc"], data, keep_last=fault["type"] == "missing")
+        where = _path_in(data, fault["loc"], keep_last=fault["type"] == "missing")
         by_place.setdefault(where, []).append(fault)
     messages = [
         f"{place(where)}: {_message(where, at_place, model)}"
@@ -220,9 +217,9 @@ def read_value(kind: TypeAdapter[T], value: object, flag: str) -> T:
 
 
 def first_fault(error: ValidationError) -> str:
-    """Say in one line what is wrong first with data that nobody wrote by hand.
+    """Return what is wrong first with data that nobody wrote by hand: `load.count should be …`.
 
-    Such as `load.rate_rps should be …`. A line of its own could be a command to GitHub's runner.
+    It is one line: one of its own could be a command to GitHub's runner.
     """
     fault: Any = error.errors()[0]
     key = ".".join(str(part) for part in fault["loc"])[:LONGEST_KEY] or "it"
@@ -256,34 +253,27 @@ def _in_words(fault: dict[str, Any]) -> str:
     words = WISHES.get(fault["type"])
     if words is None:
         return str(fault["msg"]).removeprefix("Input should ").rstrip(".")
-    limits = {name: _plain(limit) for name, limit in fault.get("ctx", {}).items()}
+    limits = {
+        name: int(limit) if isinstance(limit, float) and limit.is_integer() else limit
+        for name, limit in fault.get("ctx", {}).items()
+    }  # 100000000, not 100000000.0
     return words.format(**limits)
 
 
-def _plain(limit: object) -> object:
-    """Write a whole limit without decimals: 100000000, not 100000000.0."""
-    return int(limit) if isinstance(limit, float) and limit.is_integer() else limit
-
-
-def _in_data(loc: KeyPath, data: object, *, keep_last: bool) -> KeyPath:
+def _path_in(data: object, loc: KeyPath, *, keep_last: bool) -> KeyPath:
     """Exclude of a path what pydantic adds to it: the tags of unions."""
     path: list[str | int] = []
     for depth, part in enumerate(loc):
-        inner = _look_up(data, part)
+        inner = None  # as of keys that aren't there: TOML has no null
+        if isinstance(data, dict):
+            inner = data.get(part)
+        elif isinstance(data, list) and isinstance(part, int) and part < len(data):
+            inner = data[part]
         if inner is not None:
             data = inner
         if inner is not None or (keep_last and depth == len(loc) - 1):
             path.append(part)
     return tuple(path)
-
-
-def _look_up(data: object, part: str | int) -> object:
-    """Give what stands under a key or number, None if there is nothing; TOML has no null."""
-    if isinstance(data, dict):
-        return data.get(part)
-    if isinstance(data, list) and isinstance(part, int) and part < len(data):
-        return data[part]
-    return None
 
 
 def _siblings(loc: KeyPath, model: type[BaseModel]) -> list[str]:

@@ -18,10 +18,12 @@ from webdyno.config.personal import (
     field_words,
     form_pairs,
     is_key,
+    is_nested,
     is_personal,
     is_personal_value,
     is_secret,
     leaves,
+    map_leaves,
     parsed_json,
     value_without,
     variable_name,
@@ -52,7 +54,7 @@ def has_digit(value: str) -> bool:
 
 
 def source_of(value: str, name: str, earlier: HarEntry, before: str = "") -> Capture | None:
-    """Say where a response has a value, as a capture; None where it hasn't.
+    """Return where a response has a value, as a capture; None where it hasn't.
 
     `name`: of the field that it is sent in, or of the part of a path that stands before it, which
     a short value has to agree with. `before`: of a part of a path, all of the path before it.
@@ -68,7 +70,7 @@ def source_of(value: str, name: str, earlier: HarEntry, before: str = "") -> Cap
 
 
 def location_of(earlier: HarEntry) -> str | None:
-    """Give path and query that a response leads to."""
+    """Return path and query that a response leads to."""
     headers = earlier.response.headers
     leads = next((each.value for each in headers if each.name.lower() == "location"), None)
     return None if leads is None else _path_and_query(leads)
@@ -131,7 +133,7 @@ def _in_page(value: str, name: str, text: str, before: str) -> Capture | None:
 
 
 def _by_what_stands_before(value: str, text: str, before: str) -> Capture | None:
-    """Give a regular expression, where what it finds first is the value."""
+    """Return a regular expression, where what it finds first is the value."""
     place = text.find(before + value)
     if place < 0:
         return None
@@ -187,7 +189,7 @@ class Recording:
     """Names of what is to be in the environment."""
 
     def variable(self, field_name: str) -> str:
-        """Give what stands in a personal field's place."""
+        """Return what stands in a personal field's place."""
         name = variable_name(field_name)
         if name not in self.variables:
             self.variables.append(name)
@@ -195,7 +197,7 @@ class Recording:
         return f"${{env:{name}}}"
 
     def place(self, field_name: str) -> str:
-        """Give what stands in a path in its place."""
+        """Return what stands in a path in its place."""
         column, variable = variable_name(field_name).lower(), self.variable(field_name)
         own = self.values.setdefault(OWN, {"rows": [{}], "each": "turn"})
         own["rows"][0][column] = variable
@@ -215,18 +217,17 @@ def read_recording(path: Path) -> Recording:
     steps: list[Entry] = []
     for number, recorded in enumerate(pages):
         steps.append(_Step(recorded, pages[:number], steps, recording, flag).entry())
-    last = max((index for index, page in enumerate(pages) if _has_password(page, flag)), default=-1)
-    recording.login = steps[: last + 1]
-    recording.requests = [{"flow": FLOW, **step} for step in steps[last + 1 :]]
+    after_login = 0
+    for number, recorded in enumerate(pages, 1):
+        body = body_of(recorded, flag).decode(errors="replace")
+        fields = [*parse_qsl(body), *leaves(parsed_json(body))]
+        if any(is_secret(name) for name, _ in fields):
+            after_login = number
+    recording.login = steps[:after_login]
+    recording.requests = [{"flow": FLOW, **step} for step in steps[after_login:]]
     if not recording.requests:
         raise UserError(f"{flag}: nothing follows the login; record a page behind it, too")
     return recording
-
-
-def _has_password(recorded: HarEntry, flag: str) -> bool:
-    body = body_of(recorded, flag).decode(errors="replace")
-    names = [name for name, _ in parse_qsl(body)] + [key for key, _ in leaves(parsed_json(body))]
-    return any(map(is_secret, names))
 
 
 @dataclass
@@ -246,7 +247,8 @@ class _Step:
         headers = {
             header.name: self._header(header.name, header.value)
             for header in request.headers
-            if _is_sent(header.name)
+            if not header.name.startswith(":")
+            and (_SENT_HEADERS.fullmatch(header.name) or _TOKEN_HEADERS.fullmatch(header.name))
         }
         sent = request.post_data.mime_type if request.post_data else ""
         kind = next((headers[name] for name in headers if name.lower() == "content-type"), sent)
@@ -260,8 +262,9 @@ class _Step:
     def _path(self, url: str) -> str:
         path = path_of(url, self.flag)
         place, _, query = path.partition("?")
-        if has_digit(path) and (leads := self._led_to(path)):
-            return leads
+        if has_digit(path) and self.before and location_of(self.before[-1]) == path:
+            # The last response led there, as after a form.
+            return self._capture("location", len(self.before) - 1, {"header": "Location"})
         split = [part.split(";") for part in place.split("/")]
         parts = [name for name, *_ in split]
         written = [
@@ -271,75 +274,62 @@ class _Step:
         pairs = [self._pair(pair) for pair in query.split("&")] if query else []
         return "/".join(written) + (f"?{'&'.join(pairs)}" if pairs else "")
 
-    def _led_to(self, path: str) -> str | None:
-        """Give a place for a whole path that the last response led to, as after a form."""
-        if not self.before or location_of(self.before[-1]) != path:
-            return None
-        return self._capture("location", len(self.before) - 1, {"header": "Location"})
-
     def _part(self, parts: Sequence[str], number: int) -> str:
         part, name = unquote(parts[number]), unquote(parts[number - 1]) if number else ""
         is_hidden = is_key(name, part) or is_personal_value(part)
         if not is_hidden and not has_digit(part) and "-" not in part:
             return parts[number]
         before = "/".join(parts[:number]) + "/"
-        if place := self._captured(name, part, before):
+        if place := self._capture_of(name, part, before):
             return place
         return self.recording.place(name or "part") if is_hidden else parts[number]
 
     def _pair(self, pair: str) -> str:
         for name, value in parse_qsl(pair):
             begins = f"{pair.partition('=')[0]}="
-            if not is_secret(name) and (place := self._captured(name, value)):
+            if not is_secret(name) and (place := self._capture_of(name, value)):
                 return begins + place
             if is_personal(name, value):
                 return begins + self.recording.place(name)
         return pair
 
     def _header(self, name: str, value: str) -> str:
-        """Give a header's value: of those that hold tokens, where these come from."""
+        """Return a header's value: of those that hold tokens, where these come from."""
         if not _TOKEN_HEADERS.fullmatch(name):
             return value
         scheme, token = value.split(" ", 1) if " " in value else ("", value)
-        place = self._captured(name, token) or self.recording.variable(name)
+        place = self._capture_of(name, token) or self.recording.variable(name)
         return f"{scheme} {place}".strip()
 
     def _body(self, body: bytes, kind: str) -> Entry:
         text = body.decode(errors="replace")
         node = parsed_json(text)
         is_json = "json" in kind.lower()
-        if body and not isinstance(node, dict | list) and (pairs := form_pairs(text, kind)):
+        if body and not is_nested(node) and (pairs := form_pairs(text, kind)):
             return {"form": {name: self._value(name, value) for name, value in pairs}}
         if body and is_json and node is not None:
-            return self._json_body(self._in_json(node), kind)
+            filled = map_leaves(node, self._leaf)
+            written = json.dumps(filled, ensure_ascii=False)
+            if "\\u0000" not in written and kind.partition(";")[0].strip() == JSON_TYPE:
+                return {"json": filled}
+            return {"body": _AS_NUMBER.sub(r"\1", written)}
         return with_body({}, without_personal(body, kind, self.recording.variable))
 
-    def _json_body(self, node: Any, kind: str) -> Entry:  # noqa: ANN401 (JSON)
-        """Give JSON as such; as text where a number of it is filled in, or its type is another."""
-        text = json.dumps(node, ensure_ascii=False)
-        if "\\u0000" not in text and kind.partition(";")[0].strip() == JSON_TYPE:
-            return {"json": node}
-        return {"body": _AS_NUMBER.sub(r"\1", text)}
-
     def _value(self, name: str, value: str) -> str:
-        place = None if is_secret(name) else self._captured(name, value)
+        place = None if is_secret(name) else self._capture_of(name, value)
         return place or value_without(name, value, self.recording.variable)
 
-    def _in_json(self, node: Any, name: str = "") -> Any:  # noqa: ANN401 (JSON)
+    def _leaf(self, name: str, leaf: Any) -> Any:  # noqa: ANN401 (JSON)
         """Fill places into JSON; what stands for a number is marked by NUL at its ends."""
-        if isinstance(node, dict):
-            return {key: self._in_json(value, key) for key, value in node.items()}
-        if isinstance(node, list):
-            return [self._in_json(value, name) for value in node]
-        if isinstance(node, str):
-            return self._value(name, node)
-        if isinstance(node, bool) or node is None:
-            return node
-        filled = self._value(name, str(node))
-        return node if filled == str(node) else f"\0{filled}\0"
+        if isinstance(leaf, str):
+            return self._value(name, leaf)
+        if isinstance(leaf, bool) or leaf is None:
+            return leaf
+        filled = self._value(name, str(leaf))
+        return leaf if filled == str(leaf) else f"\0{filled}\0"
 
-    def _captured(self, name: str, value: str, before: str = "") -> str | None:
-        """Give a place for a value that an earlier response gave, the latest of several."""
+    def _capture_of(self, name: str, value: str, before: str = "") -> str | None:
+        """Return a place for a value that an earlier response gave, the latest of several."""
         for number in reversed(range(len(self.before))):
             if source := source_of(value, name, self.before[number], before):
                 return self._capture(name, number, source)
@@ -358,11 +348,6 @@ class _Step:
             f"{name} comes from {earlier['method']} {earlier['path']}: {sources}"
         )
         return f"{{{{{own}}}}}"
-
-
-def _is_sent(name: str) -> bool:
-    is_sent = _SENT_HEADERS.fullmatch(name) or _TOKEN_HEADERS.fullmatch(name)
-    return bool(is_sent) and not name.startswith(":")
 
 
 def _free_name(name: str, steps: Sequence[Entry]) -> str:
