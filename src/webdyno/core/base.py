@@ -32,7 +32,7 @@ class _Replaceable(BaseModel):
     """A record that can be copied with other values in some fields."""
 
     def replace(self, **changes: object) -> Self:
-        """Give a copy with other values in some fields, as `datetime.replace` does.
+        """Return a copy with other values in some fields, as `datetime.replace` does.
 
         Raise TypeError for a field that there isn't. Values are not validated.
         """
@@ -79,12 +79,12 @@ class Interval(Model):
     confidence: float = 0.95
 
     def mapped(self, by: Callable[[float], float]) -> "Interval":
-        """Give that of what follows from this by a function that only rises, or only falls."""
+        """Return that of what follows from this by a function that only rises, or only falls."""
         low, high = sorted((by(self.low), by(self.high)))
         return self.replace(low=low, estimate=by(self.estimate), high=high)
 
     def inverse(self) -> "Interval":
-        """Give that of the ratio the other way round."""
+        """Return that of the ratio the other way round."""
         return Interval(
             low=1 / self.high,
             estimate=1 / self.estimate,

@@ -119,7 +119,7 @@ def crossing(
 
 
 def _clusters_per_s(ln_share: "Grid", steepness: "Grid", within_s: float) -> "Grid":
-    """Give how many independent clusters of late requests a queue has in a second.
+    """Return how many independent clusters of late requests a queue has in a second.
 
     As Brownian motion with drift, reflected at zero (heavy traffic, Whitt 1989), waits are
     exponential with the rate ln(1/share)/within, which falls with the arrival rate by the slope. A
@@ -153,13 +153,13 @@ class CapacityEstimate(NamedTuple):
 
 
 def capacity_of(trials: list[Trial]) -> float | None:
-    """Give the rate up to which all objectives hold; None where none was found."""
+    """Return the rate up to which all objectives hold; None where none was found."""
     estimate = capacity_estimate(trials)
     return estimate.rate_rps if estimate else None
 
 
 def capacity_estimate(trials: list[Trial]) -> CapacityEstimate | None:
-    """Give what a search found; None where it came to no end.
+    """Return what a search found; None where it came to no end.
 
     Where no rate failed it is the highest one that passed: the capacity is at least that.
     """
@@ -180,7 +180,7 @@ def is_at_least(trials: list[Trial]) -> bool:
 
 
 def ends(known: list[Level]) -> tuple[Level | None, Level | None]:
-    """Give the bracket by what was seen at each rate, however short."""
+    """Return the bracket by what was seen at each rate, however short."""
     return bracket(known, {level.rate_rps: level.excess <= 1 for level in known})
 
 

@@ -271,7 +271,7 @@ class Experiment(Model):
         return hash((self.title, self.question, *self.variants, *self.factors))
 
     def with_measure(self, **changes: Unpack[MeasureChanges]) -> "Experiment":
-        """Give it with some of `measure` set otherwise."""
+        """Return it with some of `measure` set otherwise."""
         return self.replace(measure=self.measure.replace(**changes))
 
     def derived(
@@ -282,7 +282,7 @@ class Experiment(Model):
         measure: Measure | None = None,
         asks: QuestionSettings | None = None,
     ) -> "Experiment":
-        """Give another experiment, about `variants` of this one under the same conditions.
+        """Return another experiment, about `variants` of this one under the same conditions.
 
         Whatever else this one asks or is, such as a sweep, the other one isn't; it `asks` which is
         better unless given. `measure`: this one's unless given, without rests. Raise UserError
@@ -317,7 +317,7 @@ class Experiment(Model):
         return self.load.replace(**self.capacity.of_load) if self.capacity else self.load
 
     def toml(self) -> str:
-        """Give it as a file that `webdyno run` takes."""
+        """Return it as a file that `webdyno run` takes."""
         return tomli_w.dumps(self.model_dump(mode="json", exclude_none=True))
 
     @property
@@ -351,24 +351,24 @@ class Experiment(Model):
         return [variant, *others]
 
     def settings_of(self, variant: str) -> dict[str, SettingValue]:
-        """Give a variant's settings, with what its load has it speak."""
+        """Return a variant's settings, with what its load has it speak."""
         settings, protocol = self.variants[variant].settings, self.load_of(variant).protocol
         return settings if protocol == "http" else {**settings, "protocol": protocol}
 
     def load_of(self, variant: str) -> Load:
-        """Give what the clients do with a variant."""
+        """Return what the clients do with a variant."""
         return changed(self.load, *self.load_changes_of(variant))
 
     def requests_of(self, variant: str) -> list[WrittenRequest]:
-        """Give what a variant is asked for; a load's paths are short for GET requests."""
+        """Return what a variant is asked for; a load's paths are short for GET requests."""
         return self.requested or [WrittenRequest(path=path) for path in self.load_of(variant).paths]
 
     def load_changes_of(self, variant: str) -> tuple[Changes, Changes]:
-        """Give what is other than in `load`: with the load generator, and with the variant."""
+        """Return what is other than in `load`: with the load generator, and with the variant."""
         return self.load_with.get(self.generator, {}), self.variants[variant].load_changes
 
     def testbed_of(self, variant: str) -> TestbedSettings:
-        """Give where a variant runs."""
+        """Return where a variant runs."""
         return changed(self.testbed, self.variants[variant].testbed)
 
     def site_of(self, variant: str) -> str:

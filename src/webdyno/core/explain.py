@@ -160,7 +160,7 @@ class OverRounds(Model):
 
     @classmethod
     def of(cls, values: Sequence[float]) -> "OverRounds | None":
-        """Give them of the values of some rounds; None of none."""
+        """Return them of the values of some rounds; None of none."""
         if not values:
             return None
         return cls(least=min(values), median=median(values), most=max(values))

@@ -63,7 +63,7 @@ STREAMS = re.compile(r"/dev/(stdout|stderr|null|tty|fd/\d+)|/proc/self/fd/\d+")
 
 @contextmanager
 def replaced(path: Path, below: Path | None = None) -> Iterator[Path]:
-    """Give a path to write a file to, which takes its place at the end, or is gone if that fails.
+    """Return a path to write a file to, which takes its place at the end, or is gone if that fails.
 
     No link is followed, as the folder may be somebody else's: what lies there by that name is
     replaced if it is a link, and refused if it is neither link nor file. `below` and the folders
@@ -202,7 +202,7 @@ def append_text(path: Path, text: str) -> None:
 
 
 def state_folder() -> Path:
-    """Give the folder for what outlives a run: XDG Base Directory Specification."""
+    """Return the folder for what outlives a run: XDG Base Directory Specification."""
     home = os.environ.get("XDG_STATE_HOME", "")
     base = Path(home) if home.startswith("/") else Path.home() / ".local/state"
     return base / "webdyno"
@@ -316,13 +316,13 @@ def _too_large(named: object, most_bytes: int) -> UserError:
 
 
 def digest_of(file: Path) -> bytes:
-    """Give the SHA-256 of a file of any size."""
+    """Return the SHA-256 of a file of any size."""
     with file.open("rb") as content:
         return hashlib.file_digest(content, "sha256").digest()
 
 
 def everything_below(folder: Path) -> Iterator[Path]:
-    """Give all files, links and folders below a folder, without following links.
+    """Return all files, links and folders below a folder, without following links.
 
     However deep they are, as far as a path can be long. What can't be listed is passed over.
     """
@@ -336,7 +336,7 @@ def everything_below(folder: Path) -> Iterator[Path]:
 
 
 def checked_files(folder: Path) -> dict[str, Path]:
-    """Give the files and folders below a folder, by their path in it, in the order of names.
+    """Return the files and folders below a folder, by their path in it, in the order of names.
 
     Raise UserError for a symbolic link that leads out of the folder, and for what is neither file
     nor folder, such as a pipe, which would keep its reader waiting for ever.

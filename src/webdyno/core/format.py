@@ -50,12 +50,12 @@ def number(value: float, decimals: int = 0) -> str:
 
 
 def significant(value: float, digits: int = DIGITS) -> str:
-    """Give a value of unknown precision with this many significant digits at most."""
+    """Return a value of unknown precision with this many significant digits at most."""
     return number(value, min(digits - 1 - _magnitude(value), MOST_DECIMALS))
 
 
 def count(n: int, noun: str) -> str:
-    """Give a number with its noun: `1 round`, `12 rounds`."""
+    """Return a number with its noun: `1 round`, `12 rounds`."""
     return f"{number(n)} {noun}" + ("" if n == 1 else "s")
 
 
@@ -70,28 +70,28 @@ def decimals_for(half_width: float) -> int:
 
 
 def quantity(interval: Interval) -> str:
-    """Give the estimate of a quantity with the digits that its interval bears: `48,200`."""
+    """Return the estimate of a quantity with the digits that its interval bears: `48,200`."""
     return number(interval.estimate, _decimals(interval))
 
 
 def quantity_bounds(interval: Interval) -> str:
-    """Give the interval of a quantity, to the same digits: `47,800–48,600`."""
+    """Return the interval of a quantity, to the same digits: `47,800–48,600`."""
     decimals = _decimals(interval)
     return f"{number(interval.low, decimals)}{DASH}{number(interval.high, decimals)}"
 
 
 def ratio(interval: Interval) -> str:
-    """Give the estimate of a ratio, to two places at least: `1.92`."""
+    """Return the estimate of a ratio, to two places at least: `1.92`."""
     return number(interval.estimate, _ratio_decimals(interval))
 
 
 def times(interval: Interval) -> str:
-    """Give the estimate of a ratio as a factor: `1.92×`."""
+    """Return the estimate of a ratio as a factor: `1.92×`."""
     return ratio(interval) + TIMES
 
 
 def ratio_bounds(interval: Interval) -> str:
-    """Give the interval of a ratio for a table: `1.87–1.97`; nothing of one that is constant."""
+    """Return the interval of a ratio for a table: `1.87–1.97`; nothing of one that is constant."""
     if is_constant(interval):
         return ""
     if not is_useful(interval):
@@ -100,12 +100,12 @@ def ratio_bounds(interval: Interval) -> str:
 
 
 def ratio_range(interval: Interval) -> str:
-    """Give the interval of a ratio for a sentence: `95% CI 1.87–1.97×`."""
+    """Return the interval of a ratio for a sentence: `95% CI 1.87–1.97×`."""
     return ci(interval) if is_useful(interval) else "no useful CI yet"
 
 
 def ci(interval: Interval) -> str:
-    """Give any interval of a ratio with its level: `95% CI 1.87–1.97×`, `95% CI from 3.05×`."""
+    """Return any interval of a ratio with its level: `95% CI 1.87–1.97×`, `95% CI from 3.05×`."""
     return f"{ci_level(interval.confidence)} {between(interval)}"
 
 
@@ -165,12 +165,12 @@ def _decimals(interval: Interval, most: int | None = None) -> int:
 
 
 def _magnitude(value: float) -> int:
-    """Give the power of ten of the first digit."""
+    """Return the power of ten of the first digit."""
     return floor(log10(abs(value))) if value and isfinite(value) else 0
 
 
 def percent(share: float) -> str:
-    """Give a share of one: `2%`, `0.55%`, `97%`."""
+    """Return a share of one: `2%`, `0.55%`, `97%`."""
     return f"{share * 100:.2g}%" if abs(share) < 0.1 else f"{number(share * 100)}%"
 
 
@@ -188,13 +188,13 @@ def change(ratio: Interval) -> str:
 
 
 def signed_percent(share: float) -> str:
-    """Give a share of one with its sign: `+4.3%`, `−12%`."""
+    """Return a share of one with its sign: `+4.3%`, `−12%`."""
     digits = 1 if abs(share) < 0.1 else 0
     return f"{share * 100:+.{digits}f}%".replace("-", "\N{MINUS SIGN}")
 
 
 def confidence_level(level: float) -> str:
-    """Give a confidence level, less than 1: `95%`, `98.3%`, `99.96%`.
+    """Return a confidence level, less than 1: `95%`, `98.3%`, `99.96%`.
 
     With as many decimals as show what it excludes, so that none is reported as certainty.
     """
@@ -203,19 +203,19 @@ def confidence_level(level: float) -> str:
 
 
 def probability(p: float) -> str:
-    """Give a p-value, never more exact than it is: `p = 0.031`, `p < 0.001`."""
+    """Return a p-value, never more exact than it is: `p = 0.031`, `p < 0.001`."""
     return "p < 0.001" if p < 0.001 else f"p = {p:.2g}"
 
 
 def duration(seconds: float) -> str:
-    """Give a length of time: `3.3 ms`, `0.5 s`, `90 s`, `12 min`."""
+    """Return a length of time: `3.3 ms`, `0.5 s`, `90 s`, `12 min`."""
     if 0 < seconds < 0.1:
         return f"{seconds * 1000:.2g} ms"
     return f"{seconds:.3g} s" if seconds < 120 else f"{number(seconds / 60)} min"
 
 
 def latency(us: float) -> str:
-    """Give the time of a response, or a part of it: `85.3 µs`, `4.21 ms`, `1.20 s`."""
+    """Return the time of a response, or a part of it: `85.3 µs`, `4.21 ms`, `1.20 s`."""
     if us < LEAST_US:
         return f"less than {LEAST_US} µs"
     rounded_us = float(f"{us:.{LATENCY_DIGITS - 1}e}")
@@ -224,7 +224,7 @@ def latency(us: float) -> str:
 
 
 def latency_and_bounds(us: Interval) -> tuple[str, str]:
-    """Give a latency and its interval, both in the unit of the estimate: `4.21 ms`, `4.15–4.30`."""
+    """Return a latency and its interval, both in the unit of the estimate: `4.21 ms`, `4.15–4.30`."""
     each_us, unit = latency_unit(us.estimate)
     here = us.mapped(lambda time_us: time_us / each_us)
     most = max(LATENCY_DIGITS - 1 - _magnitude(here.estimate), 0)
@@ -234,22 +234,22 @@ def latency_and_bounds(us: Interval) -> tuple[str, str]:
 
 
 def latency_unit(us: float) -> tuple[float, str]:
-    """Give the unit in which so long a time is written: its microseconds and its name."""
+    """Return the unit in which so long a time is written: its microseconds and its name."""
     return next((unit for unit in LATENCY_UNITS if us >= unit[0]), LATENCY_UNITS[-1])
 
 
 def typed_duration(seconds: float) -> str:
-    """Give a length of time as a flag takes it, rounded up: `90s`, `19m`."""
+    """Return a length of time as a flag takes it, rounded up: `90s`, `19m`."""
     return f"{ceil(seconds)}s" if seconds < 120 else f"{ceil(seconds / 60)}m"
 
 
 def minutes(seconds: float) -> str:
-    """Give a time that is only an estimate: rounded up to minutes."""
+    """Return a time that is only an estimate: rounded up to minutes."""
     return count(ceil(seconds / 60), "minute")
 
 
 def size(n: float) -> str:
-    """Give a number of bytes in binary multiples: `785 bytes`, `1.5 KiB`."""
+    """Return a number of bytes in binary multiples: `785 bytes`, `1.5 KiB`."""
     units = ["bytes", "KiB", "MiB", "GiB", "TiB"]
     while n >= 1024 and len(units) > 1:
         n /= 1024
@@ -259,7 +259,7 @@ def size(n: float) -> str:
 
 
 def cpu_list(cpus: Iterable[int]) -> str:
-    """Give a set of CPUs as the kernel writes it: `0-3,8`."""
+    """Return a set of CPUs as the kernel writes it: `0-3,8`."""
     runs: list[list[int]] = []
     for cpu in sorted(cpus):
         if runs and cpu == runs[-1][-1] + 1:
@@ -270,7 +270,7 @@ def cpu_list(cpus: Iterable[int]) -> str:
 
 
 def level(value: Level) -> str:
-    """Give a level of a factor: `64`, `always`, `true`, `/a, /b`."""
+    """Return a level of a factor: `64`, `always`, `true`, `/a, /b`."""
     if isinstance(value, list):
         return ", ".join(value)
     is_whole = isinstance(value, int) and not isinstance(value, bool)
@@ -278,7 +278,7 @@ def level(value: Level) -> str:
 
 
 def setting_value(value: object) -> str:
-    """Give a setting's value, of a number with a point six digits at most: `true`, `0.1`, `64`."""
+    """Return a setting's value, of a number with a point six digits at most: `true`, `0.1`, `64`."""
     return f"{value:g}" if isinstance(value, float) else scalar(value)
 
 
@@ -288,7 +288,7 @@ def scalar(value: object) -> str:
 
 
 def factor_names(factors: Iterable[str]) -> dict[str, str]:
-    """Give each factor a short name: the setting's own, with its variant's, or all of its key.
+    """Return each factor a short name: the setting's own, with its variant's, or all of its key.
 
     `load.connections` is `connections`, `variants.nginx.settings.workers` is `nginx workers`.
     """

@@ -90,7 +90,7 @@ class Hiding:
         self.longest = max(self.longest, len(form))
 
     def hidden(self, content: bytes) -> bytes:
-        """Give a text without secrets, nor the beginning of one where the text is cut."""
+        """Return a text without secrets, nor the beginning of one where the text is cut."""
         spans = self.spans(content)
         return b"".join(spared(content, spans)) if spans else content
 
@@ -228,7 +228,7 @@ def _unescaped(escape: bytes) -> bytes:
 
 
 def _decodings(secret: str) -> set[bytes]:
-    """Give what may be left of a secret in a decoded text: it may look like an escape itself."""
+    """Return what may be left of a secret in a decoded text: it may look like an escape itself."""
     forms = {text.encode(errors="surrogatepass") for text in (secret, secret.replace(" ", "+"))}
     for begin, rest in _KINDS.items():
         escape = re.compile(rb"%b(?:%b)" % (begin, rest))
@@ -237,7 +237,7 @@ def _decodings(secret: str) -> set[bytes]:
 
 
 def _in_base64(secret: str) -> Iterator[bytes]:
-    """Give the digits that a secret alone decides, wherever it stands in what is encoded."""
+    """Return the digits that a secret alone decides, wherever it stands in what is encoded."""
     texts = {
         secret,
         quote(secret, safe=""),
@@ -265,7 +265,7 @@ def _merged(spans: Iterable[Span]) -> list[Span]:
 
 
 def spared(content: bytes, spans: Iterable[Span]) -> Iterator[bytes]:
-    """Give the parts of a text, with what stands for a secret in the place of these."""
+    """Return the parts of a text, with what stands for a secret in the place of these."""
     done = 0
     for span in spans:
         yield content[done : span.start]
@@ -284,7 +284,7 @@ def keep_secret(secrets: Iterable[str]) -> None:
 
 
 def hidden(text: str) -> str:
-    """Give a text without the secrets of this process."""
+    """Return a text without the secrets of this process."""
     if not SECRETS.known:
         return text
     content = text.encode(errors="surrogatepass")

@@ -67,7 +67,7 @@ class Histogram:
         return int(self.counts.sum())
 
     def quantile(self, share: float) -> float | None:
-        """Give the time below which this share of all times lies; None when there are none.
+        """Return the time below which this share of all times lies; None when there are none.
 
         Times are taken as spread evenly over their bucket, so that small differences are not lost
         to the buckets' width.
@@ -81,7 +81,7 @@ class Histogram:
         return float(self.low[bucket] + into * self.width[bucket])
 
     def at_most(self, permille: int) -> float | None:
-        """Give the time that so many thousandths of all times don't exceed; None without times.
+        """Return the time that so many thousandths of all times don't exceed; None without times.
 
         It is the highest whole number of the bucket that holds it, as load generators report it.
         """
@@ -93,7 +93,7 @@ class Histogram:
 
 
 def merge(histograms: Iterable[Histogram]) -> Histogram:
-    """Give the distribution of all times together. Percentiles are never averaged.
+    """Return the distribution of all times together. Percentiles are never averaged.
 
     Some at a time: there may be thousands, with thousands of buckets each.
     """
@@ -127,7 +127,7 @@ def add_encoded(encoded: Sequence[str]) -> str:
 
 
 def merge_encoded(encoded: Iterable[str | None]) -> Histogram:
-    """Give the distribution of all times in encoded histograms together; None holds no times.
+    """Return the distribution of all times in encoded histograms together; None holds no times.
 
     Raises UserError when one of them is damaged.
     """
@@ -146,7 +146,7 @@ class _Merged:
         self._lock = Lock()  # pages are drawn by several threads
 
     def of(self, encoded: tuple[str, ...]) -> Histogram:
-        """Give the distribution of all times in encoded histograms together."""
+        """Return the distribution of all times in encoded histograms together."""
         with self._lock:
             if known := self._known.get(encoded):
                 self._known.move_to_end(encoded)
@@ -181,7 +181,7 @@ def _decoded(encoded: str) -> HdrHistogram:
 
 
 def _compressed(encoded: str) -> bytes:
-    """Give the compressed encoding, which hdrh reads, of either V2 encoding."""
+    """Return the compressed encoding, which hdrh reads, of either V2 encoding."""
     raw = b64decode(encoded, validate=True)
     (cookie,) = struct.unpack_from(">I", raw)
     if cookie & COOKIE_MASK != V2_PLAIN:

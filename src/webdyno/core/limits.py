@@ -136,7 +136,7 @@ class GateJudgement(Model):
     """None where nothing was measured."""
 
     def of(self, answer: ClaimAnswer) -> list[GateClaim]:
-        """Give the claims with an answer."""
+        """Return the claims with an answer."""
         return [claim for claim in self.claims if claim.answer == answer]
 
 

@@ -185,7 +185,7 @@ class Load(Model):
         return self
 
     def shares(self, paths: int) -> list[float]:
-        """Give how often each of so many paths is requested, as shares that add up to 1."""
+        """Return how often each of so many paths is requested, as shares that add up to 1."""
         weights = [rank ** -(self.zipf or 0.0) for rank in range(1, paths + 1)]
         total = sum(weights)
         return [weight / total for weight in weights]

@@ -37,7 +37,7 @@ class Pilot(Model):
         return self.warmup_s * (1 + BURST_PAUSE_S / BURST_S * self.in_bursts)
 
     def warmup_within(self, takes_s: float) -> float:
-        """Give the warm-up, or as much of it as takes no longer than that."""
+        """Return the warm-up, or as much of it as takes no longer than that."""
         if self.warmup_takes_s <= takes_s:
             return self.warmup_s
         return self.warmup_s * takes_s / self.warmup_takes_s
@@ -101,17 +101,17 @@ class SlotSettings(Model):
     """Slots of each variant in a round; None where it is chosen from the noise."""
 
     def warmup_loads_s(self, variant: str) -> list[float]:
-        """Give the stretches of load of a variant's warm-up: one, or its bursts, all as long."""
+        """Return the stretches of load of a variant's warm-up: one, or its bursts, all as long."""
         load_s = self.warmup_s[variant]
         stretches = ceil(load_s / BURST_S - 1e-9) if variant in self.in_bursts else int(load_s > 0)
         return [load_s / stretches] * stretches if stretches else []
 
     def pause_s(self, variant: str) -> float:
-        """Give the pause after each stretch of a variant's warm-up."""
+        """Return the pause after each stretch of a variant's warm-up."""
         return BURST_PAUSE_S if variant in self.in_bursts else 0.0
 
     def warmup_takes_s(self, variant: str) -> float:
-        """Give how long a variant's warm-up takes, pauses and all."""
+        """Return how long a variant's warm-up takes, pauses and all."""
         loads_s = self.warmup_loads_s(variant)
         return sum(loads_s) + len(loads_s) * self.pause_s(variant)
 
@@ -231,7 +231,7 @@ class Held(Model):
     most: Count
 
     def span(self, unit: int = 1) -> Interval:
-        """Give the median between the least and the most, in a unit of so many bytes."""
+        """Return the median between the least and the most, in a unit of so many bytes."""
         return Interval(low=self.least / unit, estimate=self.median / unit, high=self.most / unit)
 
 

@@ -81,7 +81,7 @@ def throughput_rps(slots: Sequence[SlotRecord]) -> float | None:
 
 
 def counted_responses(load: LoadResult) -> tuple[int, float]:
-    """Give the valid responses that a slot's throughput rests on, and the seconds that they took.
+    """Return the valid responses that a slot's throughput rests on, and the seconds that they took.
 
     After a ramp-up the load goes on at both edges of the window: what was on its way at its
     beginning makes up for what is at its end. Windows in which the client stalled measure
@@ -367,7 +367,7 @@ def metrics_of_kind(kinds: Collection[Kind], slots: Sequence[SlotRecord]) -> lis
 
 
 def metrics_reported_by(slots: Sequence[SlotRecord], decide_on: str) -> list[MetricRule]:
-    """Give the metrics that load generator and probes of these slots say.
+    """Return the metrics that load generator and probes of these slots say.
 
     The deciding one is always among them, reported or not: a verdict on it was asked for. Without
     any slots all are, but the capacity; where that is searched for, it is the only one.

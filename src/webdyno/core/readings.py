@@ -256,5 +256,5 @@ class Readings(Model):
     None where both are one."""
 
     def part(self, name: str) -> dict[str, float | int | str | None]:
-        """Give the figures of a probe that has no field of its own here; none where it wasn't."""
+        """Return the figures of a probe that has no field of its own here; none where it wasn't."""
         return (self.__pydantic_extra__ or {}).get(name, {})

@@ -288,12 +288,12 @@ def python_calls() -> dict[str, str]:
 
 
 def command(*words: str | Path) -> str:
-    """Give a command line of webdyno, quoted where a shell needs it."""
+    """Return a command line of webdyno, quoted where a shell needs it."""
     return shlex.join([called_as(), *map(str, words)])
 
 
 def as_called(text: str) -> str:
-    """Give a text with its commands of webdyno as they can be called from here.
+    """Return a text with its commands of webdyno as they can be called from here.
 
     For what is printed; what is stored says `webdyno`, wherever it will be read.
     """
@@ -313,7 +313,7 @@ def spelled(flag: str, value: object = True, *, by_keyword: bool) -> str:
 
 
 def called_as() -> str:
-    """Give the name by which this webdyno can be called again from the same folder.
+    """Return the name by which this webdyno can be called again from the same folder.
 
     `./dyno` reports it in WEBDYNO_CALLED_AS. Else it is the plain name where the PATH leads to it,
     or the path by which it was called.

@@ -71,7 +71,7 @@ class Replay:
     def stretch(
         self, begin: float, window_s: float, rate_per_s: float, *, ramp_up_s: float = 0.0
     ) -> Stretch:
-        """Give the part for a slot: its window begins at the share `begin` of the log.
+        """Return the part for a slot: its window begins at the share `begin` of the log.
 
         It is played so fast that the whole log would have the mean rate `rate_per_s`; after its end
         comes its beginning. It holds one request more than is due in its time, so that the load
@@ -93,7 +93,7 @@ class Replay:
         return Stretch(times_s, numbers)
 
     def _from(self, begin_s: float) -> Iterator[tuple[float, int]]:
-        """Give what is due from then on, without an end."""
+        """Return what is due from then on, without an end."""
         place, around_s = bisect_left(self.times_s, begin_s), 0.0
         while True:
             for index in range(place, len(self.times_s)):
@@ -101,7 +101,7 @@ class Replay:
             place, around_s = 0, around_s + self.span_s
 
     def packed(self) -> str:
-        """Give it as text of a few bytes a request."""
+        """Return it as text of a few bytes a request."""
         micros = [round(at_s * MICRO) for at_s in self.times_s]
         gaps = array(_GAP, (b - a for a, b in pairwise([0, *micros])))
         content = gaps.tobytes() + array(_NUMBER, self.numbers).tobytes()
@@ -150,7 +150,7 @@ class Replay:
         return cls._checked(times_s, numbers)
 
     def written(self) -> Iterator[str]:
-        """Give the lines of such a file."""
+        """Return the lines of such a file."""
         yield "# seconds after the first, number of the [[requests]] entry\n"
         for at_s, number in zip(self.times_s, self.numbers, strict=True):
             yield f"{at_s:.6f} {number + 1}\n"

@@ -51,7 +51,7 @@ Headers = Annotated[dict[str, str], AfterValidator(_sendable)]
 
 
 def header(headers: Mapping[str, str], name: str) -> str | None:
-    """Give a header's value, whatever letters its name is written in."""
+    """Return a header's value, whatever letters its name is written in."""
     return next((value for key, value in headers.items() if key.lower() == name.lower()), None)
 
 
@@ -84,7 +84,7 @@ _LONE_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 
 def spell_out(pattern: str) -> list[str]:
-    """Give the paths that a pattern stands for, in counting order; a plain path is one.
+    """Return the paths that a pattern stands for, in counting order; a plain path is one.
 
     They are as they are asked for: what isn't ASCII is percent-encoded.
     Raise ValueError for more than one range, or one that doesn't count up.
@@ -249,7 +249,7 @@ class WrittenRequest(Model):
         return self.body if self.json_ is None else json.dumps(self.json_, ensure_ascii=False)
 
     def content(self, environment: Mapping[str, str]) -> bytes | None:
-        """Give the body as it is sent, with secrets and without users' values."""
+        """Return the body as it is sent, with secrets and without users' values."""
         if self.body_base64 is not None:
             return base64.b64decode(self.body_base64)
         if self.form is not None:
@@ -268,7 +268,7 @@ class WrittenRequest(Model):
 
 
 def _form(form: Mapping[str, str], environment: Mapping[str, str]) -> str:
-    """Give a form's body, percent-encoded all but the places of users' values."""
+    """Return a form's body, percent-encoded all but the places of users' values."""
     return "&".join(
         f"{quote(name, safe='')}={_form_value(text, environment)}" for name, text in form.items()
     )

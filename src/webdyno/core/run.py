@@ -32,7 +32,7 @@ EXPLAIN_FOLDER = "explain"
 
 
 def profile_run(folder: Path, point: int) -> Path:
-    """Give the folder of the profile rounds of a gate's point."""
+    """Return the folder of the profile rounds of a gate's point."""
     return folder / EXPLAIN_FOLDER / f"profile-{point}"
 
 
@@ -41,7 +41,7 @@ CONFIRMATION_FOLDER = "confirmation"
 
 
 def round_path(folder: Path, point: int, round_number: int) -> Path:
-    """Give the folder of a round: what its servers were started with, and what they said."""
+    """Return the folder of a round: what its servers were started with, and what they said."""
     return folder / ROUNDS_FOLDER / f"{point:03d}-{round_number:03d}"
 
 
@@ -83,7 +83,7 @@ class RunHead(Model):
         return self.experiment.variants[variant].cpus or len(self.machine.split.servers)
 
     def repeat_command(self, folder: Path) -> str:
-        """Give the command that repeats a run from its folder alone, at all of its points."""
+        """Return the command that repeats a run from its folder alone, at all of its points."""
         every_level = ["--full"] if self.experiment.factors else []
         catalogue = ("--catalog", folder / CATALOGUE_FOLDER)
         return command("run", folder / EXPERIMENT_FILE, *catalogue, *every_level)
@@ -101,7 +101,7 @@ MOST_DIGITS = 18
 
 
 def stacks_file(run: Path, variant: str) -> Path:
-    """Give where a variant's sampled stacks of calls are kept, `program;call;call 12` a line.
+    """Return where a variant's sampled stacks of calls are kept, `program;call;call 12` a line.
 
     Programs that draw flame graphs (FlameGraph, inferno, speedscope) read the same.
     """

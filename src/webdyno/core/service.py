@@ -344,7 +344,7 @@ class Origins(Model):
         return cls(name=name, files=list(numbers), lines=lines)
 
     def at(self, line: int) -> Origin | None:
-        """Give the origin of a line, whose number counts from 1; None where there is none."""
+        """Return the origin of a line, whose number counts from 1; None where there is none."""
         if not 1 <= line <= len(self.lines):
             return None
         file, number = self.lines[line - 1]

@@ -16,7 +16,7 @@ and plus what."""
 
 
 def in_figures(value: SettingValue, server_cpus: int) -> SettingValue:
-    """Give the number that a value stands for which follows the CPUs; any other as it is."""
+    """Return the number that a value stands for which follows the CPUs; any other as it is."""
     if isinstance(value, str) and value in FOLLOWING_CPUS:
         factor, more = FOLLOWING_CPUS[value]
         return factor * server_cpus + more

@@ -108,7 +108,7 @@ class Stack(Model):
         return self.services[self.front].service.own is not None
 
     def with_services(self, parts: dict[str, RoleDefinition]) -> "Stack":
-        """Give the stack with further services; one of its own takes the place of its role's."""
+        """Return the stack with further services; one of its own takes the place of its role's."""
         return self.replace(services={**parts, **self.services})
 
     def exposed_settings(self) -> dict[str, SettingTarget]:
@@ -241,7 +241,7 @@ class Site(Model):
     """Checked before anything is measured; a stack that breaks one is refused."""
 
     def page(self, path: str) -> Page:
-        """Give the valid response to a path; one that isn't listed has to answer 200, no more."""
+        """Return the valid response to a path; one that isn't listed has to answer 200, no more."""
         return self._pages.get(encoded(path), Page())
 
     @cached_property

@@ -56,7 +56,7 @@ class SweepJudgement(Model):
 # Whoever prepares, measures or judges a run asks for them.
 @lru_cache(maxsize=8)
 def plan_points(experiment: Experiment) -> tuple[PointPlan, ...]:
-    """Give every combination of levels once, the last factor changing fastest.
+    """Return every combination of levels once, the last factor changing fastest.
 
     An experiment without factors is a single point. Raise pydantic's ValidationError for a level
     that the setting can't have.
@@ -73,7 +73,7 @@ def plan_points(experiment: Experiment) -> tuple[PointPlan, ...]:
 
 
 def only_at(experiment: Experiment, point: Point) -> Experiment:
-    """Give an experiment that is about one of its points alone, with that one's share of time."""
+    """Return an experiment that is about one of its points alone, with that one's share of time."""
     share_s = experiment.measure.budget_s / prod(map(len, experiment.factors.values()))
     levels = {key: [level] for key, level in point.levels.items()}
     return experiment.replace(factors=levels).with_measure(budget_s=share_s)

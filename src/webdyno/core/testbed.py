@@ -216,7 +216,7 @@ class Calibration(Model):
     noise: list[Noise]
 
     def ceiling(self, body_bytes: float, connections: int, keepalive: str | int) -> Ceiling | None:
-        """Give the ceiling for bodies of some length; None where nothing like it was measured.
+        """Return the ceiling for bodies of some length; None where nothing like it was measured.
 
         The time per response grows linearly with the body's length between two measured lengths.
         Beyond the largest it grows in proportion, below the smallest it stays.

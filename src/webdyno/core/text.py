@@ -27,7 +27,7 @@ SHOWN = {
 
 
 def printable(text: str) -> str:
-    """Give a text as it may be shown, whoever wrote it.
+    """Return a text as it may be shown, whoever wrote it.
 
     Secrets are hidden, and characters that control instead of showing become pictures, `␛` for
     escape; lines and tabs stay.
@@ -102,7 +102,7 @@ SECRET = re.compile(r"\$\{env:([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
 def secret_values(texts: Iterable[str], environment: Mapping[str, str]) -> set[str]:
-    """Give the secrets that texts name, which are hidden from now on.
+    """Return the secrets that texts name, which are hidden from now on.
 
     Raise UserError for a variable that isn't there.
     """
@@ -110,7 +110,7 @@ def secret_values(texts: Iterable[str], environment: Mapping[str, str]) -> set[s
 
 
 def with_secrets(text: str, environment: Mapping[str, str]) -> str:
-    """Give a text with its secrets; raise UserError for a variable that isn't there."""
+    """Return a text with its secrets; raise UserError for a variable that isn't there."""
     return SECRET.sub(lambda place: _value(place[1], environment), text)
 
 

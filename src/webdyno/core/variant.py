@@ -45,7 +45,7 @@ def changed(settings: M, *changes: Mapping[str, Any]) -> M:
 
 
 def changed_data(settings: Model, *changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Give the same as data that nobody has checked yet."""
+    """Return the same as data that nobody has checked yet."""
     data = settings.model_dump(exclude_unset=True)
     for each in changes:
         data = merged(data, each)
@@ -102,7 +102,7 @@ class Variant(Model):
         return self
 
     def with_settings(self, settings: Mapping[str, SettingValue]) -> "Variant":
-        """Give it with some settings changed."""
+        """Return it with some settings changed."""
         return self.replace(settings={**self.settings, **settings})
 
     @property
