@@ -18,14 +18,45 @@ from pathlib import Path
 
 CATALOG = Path(__file__).parent / "catalog"
 NUMBER = 1
+
+from typing import ClassVar
+
+from webdyno.comparison.question import Question
+from webdyno.core.question import QuestionSettings
+from webdyno.core.registry import QuestionParts
+
+
+class SlowestSettings(QuestionSettings):
+    key: ClassVar[str] = "slowest"
+    begins: str
+
+
+class SlowestQuestion(Question):
+    def judge(self, data):
+        judged = super().judge(data)
+        begins = self.experiment.asks_as(SlowestSettings).begins
+        return judged.replace(headline=f"{{begins}} {{judged.headline}}")
+
+
+QUESTION = QuestionParts("webdyno_sloth:SlowestSettings", "webdyno_sloth:SlowestQuestion")
 """
 METADATA = "Metadata-Version: 2.1\nName: webdyno-sloth\nVersion: 1.0\n"
 ENTRY_POINTS = """[webdyno.stacks]
 sloth = webdyno_sloth:CATALOG
 [webdyno.generators]
 sloth = webdyno_sloth:PROGRAM
+[webdyno.questions]
+slowest = webdyno_sloth:QUESTION
 [webdyno.audit_formats]
 sloth = webdyno_sloth:SLOTH
+"""
+EXPERIMENT = """
+title = "Two stacks"
+question = "Which one is slower?"
+site = "static"
+generator = "sloth"
+variants.a.stack = "nginx"
+variants.b.stack = "slow-nginx"
 """
 
 
@@ -77,6 +108,25 @@ def test_stacks_and_a_load_generator_are_compared(packages: Path) -> None:
     assert '"throughput_rps":1.0' in (run / "slots.jsonl").read_text()
     nginx = "stacks/nginx/stack.toml"  # webdyno's names stay its own
     assert (run / "catalog" / nginx).read_bytes() == (BUILT_IN / nginx).read_bytes()
+
+
+def test_a_question_is_asked_by_its_table(packages: Path) -> None:
+    file = packages.parent / "slowest.toml"
+    file.write_text(f'{EXPERIMENT}[slowest]\nbegins = "Well:"\n')
+    done = ran(
+        *("run", "slowest.toml", "--yes", "--no-report", "-o", "run", *QUICK), packages=packages
+    )
+    assert "Well: " in done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("key", ["gate", "load", "no-name"])
+def test_a_question_takes_no_key_that_there_is(packages: Path, key: str) -> None:
+    install(packages, f"[webdyno.questions]\n{key} = webdyno_sloth:QUESTION\n")
+    (packages.parent / "any.toml").write_text(EXPERIMENT)
+    done = ran("run", "any.toml", packages=packages)
+    assert done.returncode == 2
+    assert f"webdyno.questions: {key} of webdyno-sloth 1.0: '{key}' can't be" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_an_output_is_audited(packages: Path) -> None:

@@ -20,7 +20,7 @@ from webdyno.config.reading import TomlFile, build, nearest
 from webdyno.core.errors import UserError
 from webdyno.core.experiment import Experiment, Level, State
 from webdyno.core.files import checked_files, digest_of
-from webdyno.core.registry import STACKS, installed
+from webdyno.core.registry import STACKS, load_extensions
 from webdyno.core.run import EXPERIMENT_FILE
 from webdyno.core.service import Arguments, Need, Service, Version
 from webdyno.core.stack import Site, Stack
@@ -133,10 +133,10 @@ def _without_users() -> Catalogue:
 
 def _package_folders() -> list[Path]:
     """Return the folders of installed packages, then webdyno's own, whose names win."""
-    added = installed(STACKS, Path)
-    for place, folder in added.items():
-        _demand_catalogue(folder, place)
-    return [*added.values(), BUILT_IN]
+    added = load_extensions(STACKS, Path)
+    for each in added:
+        _demand_catalogue(each.value, each.place)
+    return [*(each.value for each in added), BUILT_IN]
 
 
 def _of_folders(folders: Sequence[Path]) -> Catalogue:

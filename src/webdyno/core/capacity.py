@@ -279,7 +279,7 @@ def by_rate(trials: list[Trial]) -> list[Level]:
 
 
 def bracket(known: list[Level], passes: dict[float, bool]) -> tuple[Level | None, Level | None]:
-    """Return the highest arrival rate that passes below the lowest one that doesn't, and that one."""
+    """Return the highest rate that passes below the lowest one that doesn't, and that one."""
     failing = next((level for level in known if passes.get(level.rate_rps) is False), None)
     passing = [
         level

@@ -224,7 +224,7 @@ def latency(us: float) -> str:
 
 
 def latency_and_bounds(us: Interval) -> tuple[str, str]:
-    """Return a latency and its interval, both in the unit of the estimate: `4.21 ms`, `4.15–4.30`."""
+    """Return a latency and its interval in the estimate's unit: `4.21 ms`, `4.15–4.30`."""
     each_us, unit = latency_unit(us.estimate)
     here = us.mapped(lambda time_us: time_us / each_us)
     most = max(LATENCY_DIGITS - 1 - _magnitude(here.estimate), 0)
@@ -278,7 +278,7 @@ def level(value: Level) -> str:
 
 
 def setting_value(value: object) -> str:
-    """Return a setting's value, of a number with a point six digits at most: `true`, `0.1`, `64`."""
+    """Return a setting's value, six digits of a number with a point: `true`, `0.1`, `64`."""
     return f"{value:g}" if isinstance(value, float) else scalar(value)
 
 

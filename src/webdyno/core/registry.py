@@ -9,11 +9,11 @@ import re
 import shlex
 import shutil
 import sys
-from collections.abc import Iterable
+from functools import cache
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from webdyno.core.errors import UserError
 
@@ -53,6 +53,7 @@ class QuestionParts(NamedTuple):
 
 
 _OWN = "webdyno.questions"
+_MCP = "webdyno.interfaces.mcp"
 
 
 def _own(
@@ -65,45 +66,36 @@ def _own(
     )
 
 
-_TOOLS = "webdyno.interfaces.mcp"
-_COMPARE = CommandParts(
+def _asking(
+    name: str, wanted: str, does: str, *further_calls: str, has_tool: bool = True
+) -> CommandParts:
+    """Return the command that asks a question, of the folder of its name."""
+    place = f"{_OWN}.{name}"
+    calls = tuple(f"{place}.call:{call}" for call in (name, *further_calls))
+    tool = f"{_MCP}:{name}" if has_tool else None
+    return CommandParts(name, wanted, does, f"{place}.command:{name}", calls, tool)
+
+
+_COMPARE = _asking(
     "compare",
     MEASURE,
     "Compare systems under the same load: a verdict for two, ranks for more.",
-    "webdyno.questions.compare.command:compare",
-    ("webdyno.questions.compare.call:compare",),
-    f"{_TOOLS}:compare",
 )
-_CAPACITY = CommandParts(
-    "capacity",
-    MEASURE,
-    "Find the highest load that systems carry while objectives hold.",
-    "webdyno.questions.capacity.command:capacity",
-    ("webdyno.questions.capacity.call:capacity",),
-    f"{_TOOLS}:capacity",
+_CAPACITY = _asking(
+    "capacity", MEASURE, "Find the highest load that systems carry while objectives hold."
 )
-_TUNE = CommandParts(
+_TUNE = _asking(
     "tune",
     MEASURE,
     "Find better settings with equal effort, then compare default and tuned.",
-    "webdyno.questions.tune.command:tune",
-    ("webdyno.questions.tune.call:tune",),
+    has_tool=False,
 )
-_GATE = CommandParts(
-    "gate",
-    MEASURE,
-    "Fail if HEAD is slower than BASE by more than a limit.",
-    "webdyno.questions.gate.command:gate",
-    ("webdyno.questions.gate.call:gate",),
-    f"{_TOOLS}:gate",
-)
-_EXPLAIN = CommandParts(
+_GATE = _asking("gate", MEASURE, "Fail if HEAD is slower than BASE by more than a limit.")
+_EXPLAIN = _asking(
     "explain",
     READ,
     "Find the bottleneck of a run: measure each system again with less of one resource.",
-    "webdyno.questions.explain.command:explain",
-    ("webdyno.questions.explain.call:explain", "webdyno.questions.explain.call:try_advice"),
-    f"{_TOOLS}:explain",
+    "try_advice",
 )
 
 
@@ -126,6 +118,14 @@ _QUESTIONS = {
     "advice": _own("explain", "AdviceSettings", "AdviceQuestion"),
     "design": _own("explain", "DesignSettings", "SettingsQuestion"),
 }
+EXPERIMENT_KEYS = frozenset(
+    (
+        *("title", "question", "site", "generator", "load", "requests", "login", "values"),
+        *("endpoint", "ignore", "same_bodies", "load_with", "measure", "testbed", "state"),
+        *("variants", "factors", "workload", "tuning", "profile", "capacity", "asks"),
+    )
+)
+"""Keys of experiments, which no question can have."""
 WITHOUT_KEY = (COMPARE, ALONE)
 """What is asked where no key says what: they have no settings, and are not written."""
 SHOWS = (
@@ -143,19 +143,24 @@ EXPLAIN_AFTERWARDS = f"{_OWN}.explain.command:explain_afterwards"
 
 def add_question(key: str, parts: QuestionParts) -> None:
     """Add a question, which experiments ask by a table of this name."""
-    if not key.isidentifier() or _QUESTIONS.get(key, parts) != parts:
+    if not key.isidentifier() or key in EXPERIMENT_KEYS or _QUESTIONS.get(key, parts) != parts:
         raise ValueError(f"{key!r} can't be the key of a question: it is taken, or is no name")
     _QUESTIONS[key] = parts
 
 
-def question_keys() -> Iterable[str]:
+@cache
+def _add_installed() -> None:
+    for each in load_extensions(QUESTIONS, QuestionParts):
+        try:
+            add_question(each.name, each.value)
+        except ValueError as error:
+            raise UserError(f"{each.place}: {error}") from None
+
+
+def question_keys() -> list[str]:
     """Return the keys that ask something else than is asked without one."""
+    _add_installed()
     return [key for key in _QUESTIONS if key not in WITHOUT_KEY]
-
-
-def question_commands() -> list[CommandParts]:
-    """Return the commands that ask questions."""
-    return [parts.command for parts in _QUESTIONS.values() if parts.command]
 
 
 def key_without(variants: int) -> str:
@@ -165,6 +170,7 @@ def key_without(variants: int) -> str:
 
 def question_parts(key: str) -> QuestionParts:
     """Return where a question's parts are."""
+    _add_installed()
     return _QUESTIONS[key]
 
 
@@ -178,102 +184,97 @@ NAME = "webdyno"
 DEBUG = "--debug"
 """The flag that all commands have."""
 
-_API = "webdyno.interfaces.python.api"
+
+def _other(
+    name: str, wanted: str, does: str, typed: str, *calls: str, tool: str | None = None
+) -> CommandParts:
+    """Return a command that asks no question of its own."""
+    api = "webdyno.interfaces.python.api"
+    in_python = tuple(f"{api}:{call}" for call in calls)
+    return CommandParts(name, wanted, does, f"webdyno.interfaces.cli.{typed}", in_python, tool)
+
+
 _OTHERS = (
-    CommandParts(
+    _other(
         "run",
         MEASURE,
         "Run an experiment from its file or the catalog, or repeat a study.",
-        "webdyno.interfaces.cli.run:run",
-        (f"{_API}:run_experiment",),
+        "run:run",
+        "run_experiment",
     ),
-    CommandParts(
+    _other(
         "report",
         READ,
         "Judge runs again and write reports; nothing is measured.",
-        "webdyno.interfaces.cli.report:report",
-        tool="webdyno.interfaces.mcp:report",
+        "report:report",
+        tool=f"{_MCP}:report",
     ),
-    CommandParts(
+    _other(
         "diff",
         READ,
         "Show what changed between two runs of the same experiment; nothing is measured.",
-        "webdyno.interfaces.cli.report:diff",
+        "report:diff",
     ),
-    CommandParts(
+    _other(
         "resume",
         READ,
         "Continue a run after Ctrl-C, a crash or a full disk.",
-        "webdyno.interfaces.cli.run:resume",
-        (f"{_API}:resume",),
+        "run:resume",
+        "resume",
     ),
-    CommandParts(
-        "ui",
-        READ,
-        "Show the runs of a folder on a local web page.",
-        "webdyno.interfaces.cli.serving:ui",
-    ),
-    CommandParts(
+    _other("ui", READ, "Show the runs of a folder on a local web page.", "serving:ui"),
+    _other(
         "init",
         PREPARE,
         "Write a webdyno.toml that says how the application in a folder starts.",
-        "webdyno.interfaces.cli.init:init",
+        "init:init",
     ),
-    CommandParts(
+    _other(
         "traffic",
         PREPARE,
         "Make a load of the traffic in an access log or HAR file.",
-        "webdyno.interfaces.cli.traffic:traffic",
+        "traffic:traffic",
     ),
-    CommandParts(
+    _other(
         "list",
         PREPARE,
         "List stacks, sites, experiments or studies; or show a stack with its settings.",
-        "webdyno.interfaces.cli.listing:list_known",
+        "listing:list_known",
     ),
-    CommandParts(
+    _other(
         "doctor",
         PREPARE,
         "Look at this machine: cores, limits, packages, and what they mean for results.",
-        "webdyno.interfaces.cli.doctor:doctor",
+        "doctor:doctor",
     ),
-    CommandParts(
+    _other(
         "cluster",
         PREPARE,
         "Start, check and stop a Ray cluster of load and server hosts.",
-        "webdyno.interfaces.cli.cluster:cluster",
+        "cluster:cluster",
     ),
-    CommandParts(
-        "up",
-        ALSO,
-        "Start one system, print its URL, and keep it up until Ctrl-C.",
-        "webdyno.interfaces.cli.serving:up",
+    _other(
+        "up", ALSO, "Start one system, print its URL, and keep it up until Ctrl-C.", "serving:up"
     ),
-    CommandParts(
-        "load",
-        ALSO,
-        "Put load on a URL and print what was measured.",
-        "webdyno.interfaces.cli.load:load",
-    ),
-    CommandParts(
+    _other("load", ALSO, "Put load on a URL and print what was measured.", "load:load"),
+    _other(
         "audit",
         ALSO,
         "Find what can't be believed in a benchmark's output, and why.",
-        "webdyno.interfaces.cli.audit:audit",
+        "audit:audit",
     ),
-    CommandParts(
+    _other(
         "mcp",
         ALSO,
         "Offer compare, gate, capacity, explain and report as tools to an agent.",
-        "webdyno.interfaces.cli.serving:mcp",
+        "serving:mcp",
     ),
 )
-"""Commands that ask no question of their own."""
 
 
 def commands() -> dict[str, CommandParts]:
     """Return all commands by name, as their list shows them: by what people want."""
-    all_of_them = (*question_commands(), *_OTHERS)
+    all_of_them = (*(parts.command for parts in _QUESTIONS.values() if parts.command), *_OTHERS)
     return {
         each.name: each
         for wanted in (MEASURE, READ, PREPARE, ALSO)
@@ -306,7 +307,7 @@ def keyword_of(flag: str) -> str:
 
 
 def spelled(flag: str, value: object = True, *, by_keyword: bool) -> str:
-    """Spell a flag with its value, or the keyword of Python in its place."""
+    """Return a flag with its value, or the keyword of Python in its place."""
     if by_keyword:
         return f"{keyword_of(flag)}={value!r}"
     return flag if value is True else f"{flag} {value}"
@@ -327,34 +328,39 @@ def called_as() -> str:
 T = TypeVar("T")
 AUDIT_FORMATS = "webdyno.audit_formats"
 GENERATORS = "webdyno.generators"
+QUESTIONS = "webdyno.questions"
 STACKS = "webdyno.stacks"
 
 
-def installed(group: str, kind: type[T]) -> dict[str, T]:
-    """Return what packages have in a group, by what names it in messages.
+class Extension(NamedTuple, Generic[T]):
+    """What an entry point of an installed package leads to."""
+
+    name: str
+    value: T
+    place: str
+    """Group, name and package, for messages."""
+
+
+def load_extensions(group: str, kind: type[T]) -> list[Extension[T]]:
+    """Load what packages have in a group, in the order of names.
 
     Raise UserError for what can't be loaded, and for what is of another kind.
     """
-    entries = sorted(entry_points(group=group), key=lambda entry: entry.name)
-    return {_name_of(entry): _load(entry, kind) for entry in entries}
-
-
-def _load(entry: EntryPoint, kind: type[T]) -> T:
-    try:
-        value: object = entry.load()
-    except Exception as error:  # what others wrote may raise anything
-        raise UserError(
-            f"{_name_of(entry)} can't be loaded: {type(error).__name__}: {error}; update its "
-            "package, or uninstall it"
-        ) from error
-    if not isinstance(value, kind):
-        raise UserError(
-            f"{_name_of(entry)}: {entry.value} should be a {kind.__name__}, and is a "
-            f"{type(value).__name__}"
-        )
-    return value
-
-
-def _name_of(entry: EntryPoint) -> str:
-    package = f"{entry.dist.name} {entry.dist.version}" if entry.dist else "a package"
-    return f"{entry.group}: {entry.name} of {package}"
+    extensions = []
+    for entry in sorted(entry_points(group=group), key=lambda entry: entry.name):
+        package = f"{entry.dist.name} {entry.dist.version}" if entry.dist else "a package"
+        place = f"{group}: {entry.name} of {package}"
+        try:
+            value: object = entry.load()
+        except Exception as error:  # what others wrote may raise anything
+            raise UserError(
+                f"{place} can't be loaded: {type(error).__name__}: {error}; update its package, "
+                "or uninstall it"
+            ) from error
+        if not isinstance(value, kind):
+            raise UserError(
+                f"{place}: {entry.value} should be a {kind.__name__}, and is a "
+                f"{type(value).__name__}"
+            )
+        extensions.append(Extension(entry.name, value, place))
+    return extensions

@@ -17,7 +17,7 @@ from webdyno.core.experiment import OWN_GENERATOR, Experiment
 from webdyno.core.load import Load
 from webdyno.core.load_result import LoadResult
 from webdyno.core.metrics import METRICS
-from webdyno.core.registry import GENERATORS, installed
+from webdyno.core.registry import GENERATORS, load_extensions
 from webdyno.core.replay import Stretch
 from webdyno.core.request import EventFormat, WrittenRequest, may_be_compressed
 from webdyno.core.service import Need
@@ -319,7 +319,7 @@ def _found_in(folders: tuple[str, ...]) -> Mapping[str, Program]:
     modules = (
         import_module(f"{__package__}.{each.name}") for each in pkgutil.iter_modules(folders)
     )
-    added = installed(GENERATORS, Program).values()  # type: ignore[type-abstract]
+    added = (each.value for each in load_extensions(GENERATORS, Program))  # type: ignore[type-abstract]
     ours = (module.PROGRAM for module in modules if hasattr(module, "PROGRAM"))
     by_name = {each.name: each for each in (*added, *ours)}
     order = sorted(by_name, key=lambda name: (name != OWN_GENERATOR, name))

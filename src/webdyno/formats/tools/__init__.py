@@ -9,7 +9,7 @@ import re
 from functools import cache
 from importlib import import_module
 
-from webdyno.core.registry import AUDIT_FORMATS, installed
+from webdyno.core.registry import AUDIT_FORMATS, load_extensions
 from webdyno.formats.facts import Tool
 
 READABLE = (
@@ -28,7 +28,7 @@ def tools() -> tuple[Tool, ...]:
         for value in vars(import_module(f"{__name__}.{each.name}")).values()
         if isinstance(value, Tool)
     )
-    return (*ours, *installed(AUDIT_FORMATS, Tool).values())
+    return (*ours, *(each.value for each in load_extensions(AUDIT_FORMATS, Tool)))
 
 
 @cache
