@@ -4,6 +4,7 @@ What is said of each key here is what `docs/reference/experiment-file.md` says.
 """
 
 from collections.abc import Mapping
+from math import prod
 from typing import Annotated, Any, Literal, Self, Unpack
 
 import tomli_w
@@ -87,25 +88,18 @@ def _fit_to_compare(variants: dict[str, Variant]) -> dict[str, Variant]:
 
 
 def _few_points(factors: Mapping[str, list[Level]]) -> Mapping[str, list[Level]]:
-    points = 1
     for key, levels in factors.items():
-        equal = [level for place, level in enumerate(levels) if _among(level, levels[:place])]
-        if equal:
-            raise ValueError(f"{key} has the level {equal[0]!r} twice; each is measured once")
-        points *= len(levels)
+        for place, level in enumerate(levels):
+            equal = [other for other in levels[:place] if other == level]
+            if any(isinstance(other, bool) == isinstance(level, bool) for other in equal):
+                raise ValueError(f"{key} has the level {level!r} twice; each is measured once")
+    points = prod(map(len, factors.values()))
     if points > MOST_POINTS:
         raise ValueError(
             f"these are {points} combinations of levels; {MOST_POINTS} are the most, so leave "
             "some levels out"
         )
     return factors
-
-
-def _among(level: Level, others: list[Level]) -> bool:
-    """Whether a level is one of others; true and 1 are two things."""
-    return any(
-        level == other and isinstance(level, bool) == isinstance(other, bool) for other in others
-    )
 
 
 CONDITIONS = {
@@ -345,7 +339,7 @@ class Experiment(Model):
         return self.asks
 
     def alike(self, variant: str) -> list[str]:
-        """Name the variants that are defined like one, that one first."""
+        """Return the variants that are defined like one, that one first."""
         own = self.variants[variant]
         others = [name for name, its in self.variants.items() if name != variant and its == own]
         return [variant, *others]
@@ -372,5 +366,4 @@ class Experiment(Model):
         return changed(self.testbed, self.variants[variant].testbed)
 
     def site_of(self, variant: str) -> str:
-        """Name the site that a variant serves."""
         return self.variants[variant].site or self.site

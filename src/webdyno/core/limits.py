@@ -156,24 +156,13 @@ _LIMIT = re.compile(
 Holds = Literal["yes", "no", "inconclusive"]
 
 
-class Threshold(NamedTuple):
-    """A limit as it is written."""
-
-    text: str
-    variant: str
-    """Empty where all are meant that are compared with the baseline."""
-    metric: str
-    above: bool
-    share: float
-    """Of the baseline's value; negative below it."""
-
-
-@dataclass(frozen=True)
-class Limit:
+class Limit(NamedTuple):
     """That a variant is above or below the baseline by more than a share on a metric."""
 
     text: str
+    """As it is written."""
     variant: str
+    """Empty where all are meant that are compared with the baseline."""
     metric: str
     above: bool
     share: float
@@ -199,7 +188,7 @@ class LimitAnswer:
     ratio: str
 
 
-def read_threshold(text: str) -> Threshold:
+def read_limit(text: str) -> Limit:
     """Read `p99 > +5%` or `nginx.cpu < -5%`; raise ValueError for what is neither."""
     parts = _LIMIT.fullmatch(text)
     if parts is None:
@@ -211,19 +200,21 @@ def read_threshold(text: str) -> Threshold:
         raise ValueError(f"there is no metric {name!r}; there are {', '.join([*SHORT, *METRICS])}")
     if share <= -1:
         raise ValueError("nothing is less by 100% or more")
-    return Threshold(text.strip(), variant.strip(), metric, parts["sign"] == ">", share)
+    return Limit(text.strip(), variant.strip(), metric, parts["sign"] == ">", share)
 
 
 def read_limits(text: str, experiment: Experiment) -> list[Limit]:
     """Read a limit of an experiment's variants; raise ValueError for what it can't be."""
-    read = read_threshold(text)
+    limit = read_limit(text)
     baseline, *others = experiment.variants
-    if read.variant == baseline:
-        raise ValueError(f"{read.variant} is the baseline; name a variant that is compared with it")
-    if read.variant and read.variant not in others:
-        raise ValueError(f"there is no variant {read.variant!r}; there are {', '.join(others)}")
-    variants = [read.variant] if read.variant else others
-    return [Limit(read.text, variant, read.metric, read.above, read.share) for variant in variants]
+    if limit.variant == baseline:
+        raise ValueError(
+            f"{limit.variant} is the baseline; name a variant that is compared with it"
+        )
+    if limit.variant and limit.variant not in others:
+        raise ValueError(f"there is no variant {limit.variant!r}; there are {', '.join(others)}")
+    variants = [limit.variant] if limit.variant else others
+    return [limit._replace(variant=variant) for variant in variants]
 
 
 def _metric(name: str) -> str | None:

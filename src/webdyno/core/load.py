@@ -112,44 +112,45 @@ class Load(Model):
 
     @model_validator(mode="after")
     def _loop_fits(self) -> "Load":
+        is_open, is_closed = self.loop == "open", self.loop == "closed"
         rates = {"rate_per_s": self.rate_per_s, "rate_per_connection": self.rate_per_connection}
         given = [key for key, rate in rates.items() if rate is not None]
-        if self.loop == "open" and not given:
-            raise ValueError("an open loop needs rate_per_s, what is due per second")
-        if self.loop == "closed" and given:
-            raise ValueError(
-                f'{given[0]} needs loop = "open"; a closed loop has no rate of its own'
-            )
-        if len(given) > 1:
-            raise ValueError("rate_per_s and rate_per_connection both give the rate; omit one")
-        if self.loop == "closed" and self.send_delay_budget_s:
-            raise ValueError(
-                'send_delay_budget_s needs loop = "open"; in a closed loop nothing is due'
-            )
-        if self.loop == "open" and self.think_s:
-            raise ValueError('think_s needs loop = "closed"; an open loop has its timetable')
-        if self.loop == "open" and self.count:
-            raise ValueError('count needs loop = "closed"; an open loop has its timetable')
-        if self.loop == "open" and self.connection_ramp_s:
-            raise ValueError('connection_ramp_s needs loop = "closed"; in an open one give rates')
-        if self.count and self.connection_ramp_s:
-            raise ValueError("connection_ramp_s: slots with a count may end before it; omit one")
-        if self.arrivals == "replay" and (self.replay is None or self.arrival_unit == "connection"):
-            raise ValueError(
-                'arrivals = "replay" needs a replay_file, and arrival_unit = "request"'
-            )
-        if self.arrival_unit == "connection" and not isinstance(self.keepalive, int):
-            raise ValueError(
-                'arrival_unit = "connection" needs keepalive = N, the requests on each'
-            )
-        extra = self.idle_connections or self.slow_readers
-        if extra and self.protocol != "http":
-            raise ValueError(
-                "idle_connections and slow_readers are there for plain HTTP/1.1 only; leave them "
-                'out, or protocol = "http"'
-            )
-        if self.streams > 1 and self.protocol not in {"h2", "h2c"}:
-            raise ValueError('streams needs HTTP/2: protocol = "h2" or "h2c"')
+        beside = self.idle_connections or self.slow_readers
+        replays, by_connection = self.arrivals == "replay", self.arrival_unit == "connection"
+        faults: dict[str, object] = {
+            "an open loop needs rate_per_s, what is due per second": is_open and not given,
+            f'{"".join(given[:1])} needs loop = "open"; a closed loop has no rate of its own': (
+                is_closed and given
+            ),
+            "rate_per_s and rate_per_connection both give the rate; omit one": len(given) > 1,
+            'send_delay_budget_s needs loop = "open"; in a closed loop nothing is due': (
+                is_closed and self.send_delay_budget_s
+            ),
+            'think_s needs loop = "closed"; an open loop has its timetable': (
+                is_open and self.think_s
+            ),
+            'count needs loop = "closed"; an open loop has its timetable': is_open and self.count,
+            'connection_ramp_s needs loop = "closed"; in an open one give rates': (
+                is_open and self.connection_ramp_s
+            ),
+            "connection_ramp_s: slots with a count may end before it; omit one": (
+                self.count and self.connection_ramp_s
+            ),
+            'arrivals = "replay" needs a replay_file, and arrival_unit = "request"': (
+                replays and (self.replay is None or by_connection)
+            ),
+            'arrival_unit = "connection" needs keepalive = N, the requests on each': (
+                by_connection and not isinstance(self.keepalive, int)
+            ),
+            "idle_connections and slow_readers are there for plain HTTP/1.1 only; leave them out, "
+            'or protocol = "http"': beside and self.protocol != "http",
+            'streams needs HTTP/2: protocol = "h2" or "h2c"': (
+                self.streams > 1 and self.protocol not in {"h2", "h2c"}
+            ),
+        }
+        for fault, is_there in faults.items():
+            if is_there:
+                raise ValueError(fault)
         return self
 
     @model_validator(mode="after")

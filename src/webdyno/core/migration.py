@@ -59,11 +59,11 @@ UNUSED: dict[str, object] = {
 
 def migrated_head(head: JsonValue) -> JsonValue:
     """Return the content of a `run.json` of format 3 in that of today."""
-    return _changed(
+    return _change(
         head,
         format=lambda _: OLDEST_FORMAT + 1,
         experiment=_experiment,
-        calibration=lambda old: _changed(_renamed(old, CALIBRATION), format=lambda _: 2),
+        calibration=lambda old: _change(old, CALIBRATION, format=lambda _: 2),
     )
 
 
@@ -97,50 +97,47 @@ def migrated_record(line: bytes) -> bytes:
     if OLD_RESULT not in line and OLD_BURSTS not in line:
         return line
     with suppress(ValueError):  # no JSON: who reads it as a record says so
-        record = _changed(from_json(line), load=_result, bursts=lambda old: _renamed(old, BURSTS))
+        record = _change(from_json(line), load=_result, bursts=lambda old: _change(old, BURSTS))
         return to_json(record, inf_nan_mode="constants")
     return line
 
 
 def _experiment(experiment: JsonValue) -> JsonValue:
-    return _changed(
+    def load(old: JsonValue) -> JsonValue:
+        return _change(old, LOAD)
+
+    return _change(
         experiment,
-        load=_load,
-        load_with=lambda old: _each(old, _load),
-        variants=lambda old: _each(old, lambda variant: _changed(variant, load=_load)),
-        factors=lambda old: _renamed(old, FACTORS),
-        capacity=_load,
+        load=load,
+        load_with=lambda old: _each(old, load),
+        variants=lambda old: _each(old, lambda variant: _change(variant, load=load)),
+        factors=lambda old: _change(old, FACTORS),
+        capacity=load,
     )
-
-
-def _load(load: JsonValue) -> JsonValue:
-    return _renamed(load, LOAD)
 
 
 def _result(result: JsonValue) -> JsonValue:
-    return _changed(
-        _renamed(result, RESULT),
+    return _change(
+        result,
+        RESULT,
         schema=lambda _: 2,
-        client=lambda old: _renamed(old, CLIENT),
-        windows=lambda old: _each(old, lambda window: _renamed(window, WINDOW)),
-        endpoints=lambda old: _each(old, lambda endpoint: _renamed(endpoint, RESULT)),
-        events=lambda old: _renamed(old, EVENTS),
-        keepalive=lambda old: _renamed(old, REQUESTED),
-        idle_connections=lambda old: _renamed(old, REQUESTED),
+        client=lambda old: _change(old, CLIENT),
+        windows=lambda old: _each(old, lambda window: _change(window, WINDOW)),
+        endpoints=lambda old: _each(old, lambda endpoint: _change(endpoint, RESULT)),
+        events=lambda old: _change(old, EVENTS),
+        keepalive=lambda old: _change(old, REQUESTED),
+        idle_connections=lambda old: _change(old, REQUESTED),
     )
 
 
-def _renamed(table: JsonValue, names: Names) -> JsonValue:
+def _change(table: JsonValue, names: Names | None = None, **changes: Migration) -> JsonValue:
+    """Return a table with other names of keys, and with some of its values changed."""
     if not isinstance(table, dict):
         return table
-    return {names.get(key, key): value for key, value in table.items()}
-
-
-def _changed(table: JsonValue, **changes: Migration) -> JsonValue:
-    """Return a table with some of its values changed, where it has them."""
-    if not isinstance(table, dict):
-        return table
-    return {key: changes[key](value) if key in changes else value for key, value in table.items()}
+    return {
+        (names or {}).get(key, key): changes[key](value) if key in changes else value
+        for key, value in table.items()
+    }
 
 
 def _each(several: JsonValue, change: Migration) -> JsonValue:

@@ -9,12 +9,11 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal, Self
 from urllib.parse import quote
 
-import regex
 from pydantic import AfterValidator, ConfigDict, Field, JsonValue, model_validator
 
 from webdyno.core.base import Model, Pause
 from webdyno.core.session import PLACE, Capture, ValueName
-from webdyno.core.text import Name, with_secrets
+from webdyno.core.text import Name, regular_expression, with_secrets
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}")
 _HOST = re.compile(r"([A-Za-z0-9_-][\w.-]{0,252}|\[[0-9A-Fa-f:.]{2,45}\])(:\d{1,5})?", re.ASCII)
@@ -61,7 +60,7 @@ def host_name_of(host: str) -> str:
 
 
 def with_headers(headers: Mapping[str, str], others: Mapping[str, str]) -> dict[str, str]:
-    """Give headers with others added, which take the place of those of the same name."""
+    """Return headers with others added, which take the place of those of the same name."""
     taken = {name.lower() for name in others}
     return {key: value for key, value in headers.items() if key.lower() not in taken} | dict(others)
 
@@ -253,7 +252,11 @@ class WrittenRequest(Model):
         if self.body_base64 is not None:
             return base64.b64decode(self.body_base64)
         if self.form is not None:
-            return _form(self.form, environment).encode()
+            fields = (
+                f"{quote(name, safe='')}={_form_value(text, environment)}"
+                for name, text in self.form.items()
+            )
+            return "&".join(fields).encode()
         return None if self.text is None else with_secrets(self.text, environment).encode()
 
     @property
@@ -267,14 +270,8 @@ class WrittenRequest(Model):
         return [self.path, *self.fillable, self.contains or ""]
 
 
-def _form(form: Mapping[str, str], environment: Mapping[str, str]) -> str:
-    """Return a form's body, percent-encoded all but the places of users' values."""
-    return "&".join(
-        f"{quote(name, safe='')}={_form_value(text, environment)}" for name, text in form.items()
-    )
-
-
 def _form_value(text: str, environment: Mapping[str, str]) -> str:
+    """Return a form's value, percent-encoded all but the places of users' values."""
     parts = PLACE.split(text)
     parts[::2] = [quote(with_secrets(part, environment), safe="") for part in parts[::2]]
     parts[1::2] = [f"{{{{{name}}}}}" for name in parts[1::2]]
@@ -282,7 +279,7 @@ def _form_value(text: str, environment: Mapping[str, str]) -> str:
 
 
 def endpoints_of(requests: Sequence[WrittenRequest]) -> list[str | None]:
-    """Name what is said of apart; what has neither a name nor its own path is numbered.
+    """Return the names of endpoints; what has neither a name nor its own path is numbered.
 
     None for each where there is only one, or too many.
     """
@@ -298,7 +295,7 @@ def endpoints_of(requests: Sequence[WrittenRequest]) -> list[str | None]:
 
 
 def parts_of(requests: Sequence[WrittenRequest]) -> list[str | None]:
-    """Name what can be measured alone: flows, and requests of none; None where all are one."""
+    """Return what can be measured alone: flows, and requests of none; None where all are one."""
     names = [
         request.flow or endpoint
         for request, endpoint in zip(requests, endpoints_of(requests), strict=True)
@@ -324,20 +321,16 @@ _STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+|\*)\]")
 
 
 def steps(path: str) -> list[str]:
-    """Take a path such as `$.items[*].id` apart: items, *, id."""
+    """Return the steps of a path: items, * and id of `$.items[*].id`."""
     return [step[1] or step[2] for step in _STEP.finditer(path)]
 
 
-def _ignored(what: str) -> str:
-    if what.startswith(JSON_TOP):
-        if not _JSON_PATH.fullmatch(what):
-            raise ValueError(f"{what!r} is no path in JSON such as $.time or $.items[*].id")
-        return what
-    try:
-        regex.compile(what)
-    except (regex.error, OverflowError, RecursionError) as error:
-        raise ValueError(f"{what!r} is no regular expression: {error}") from None
+def _place_or_pattern(what: str) -> str:
+    if not what.startswith(JSON_TOP):
+        return regular_expression(what)
+    if not _JSON_PATH.fullmatch(what):
+        raise ValueError(f"{what!r} is no path in JSON such as $.time or $.items[*].id")
     return what
 
 
-Ignored = Annotated[str, Field(min_length=1, max_length=1000), AfterValidator(_ignored)]
+Ignored = Annotated[str, Field(min_length=1, max_length=1000), AfterValidator(_place_or_pattern)]

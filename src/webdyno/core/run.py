@@ -46,17 +46,14 @@ def round_path(folder: Path, point: int, round_number: int) -> Path:
 
 
 def folder_under_runs(name: str, began: datetime) -> Path:
-    """Name the folder of what nobody gave one, by when it began."""
+    """Return the folder of what nobody gave one, by when it began."""
     return RUNS_FOLDER / f"{began:%Y-%m-%d-%H%M%S}-{name}"
 
 
 def variant_folder(variant: str) -> str:
-    """Name a variant's folder in a round: it stays inside that, whatever the variant is called."""
-    return (
-        quote(variant, safe=" ").replace(".", "%2E")
-        if variant.startswith(".")
-        else quote(variant, safe=" ")
-    )
+    """Return a variant's folder in a round, inside that whatever the variant is called."""
+    name = quote(variant, safe=" ")
+    return name.replace(".", "%2E") if name.startswith(".") else name
 
 
 class RunHead(Model):

@@ -14,7 +14,7 @@ from webdyno.core.errors import UserError
 from webdyno.core.files import InsidePath, PackageName, PlainName
 from webdyno.core.request import WrittenPath
 from webdyno.core.setting import Setting, SettingValue
-from webdyno.core.text import OneLine
+from webdyno.core.text import OneLine, regular_expression
 
 
 def _without_nul(text: str) -> str:
@@ -29,14 +29,6 @@ def _variable_name(name: str) -> str:
     return name
 
 
-def _pattern(pattern: str) -> str:
-    try:
-        regex.compile(pattern)
-    except (regex.error, OverflowError, RecursionError) as error:
-        raise ValueError(f"{pattern!r} is no regular expression: {error}") from None
-    return pattern
-
-
 def _has_a_group(pattern: str) -> str:
     if not regex.compile(pattern).groups:
         raise ValueError(f"{pattern!r} has no group: ( and ) around the part that is the version")
@@ -49,7 +41,7 @@ Arguments = list[Text]
 """A command line; each word is a template, and one that renders to nothing is excluded."""
 Variable = Annotated[str, AfterValidator(_variable_name)]
 """Name of an environment variable."""
-Pattern = Annotated[str, Field(max_length=1000), AfterValidator(_pattern)]
+Pattern = Annotated[str, Field(max_length=1000), AfterValidator(regular_expression)]
 """A regular expression."""
 
 

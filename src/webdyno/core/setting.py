@@ -132,7 +132,8 @@ class NumberSetting(_Setting):
         """What is wrong with a value, in words that follow its name; None if nothing is."""
         if value in FOLLOWING_CPUS and self.type == "whole":
             return None
-        if isinstance(value, bool | str) or (self.type == "whole" and not _is_whole(value)):
+        is_broken = isinstance(value, float) and not value.is_integer()
+        if isinstance(value, bool | str) or (self.type == "whole" and is_broken):
             number = "whole number" if self.type == "whole" else "number"
             return f"should be a {number} from {self.range()}"
         if not self.min <= value <= self.max:  # and so for what is not a number
@@ -159,10 +160,6 @@ def _with_right_default(setting: K) -> K:
     if setting.when_sampled is not None and (fault := setting.fault(setting.when_sampled)):
         raise ValueError(f"when_sampled {fault}, not {setting.when_sampled!r}")
     return setting
-
-
-def _is_whole(value: float) -> bool:
-    return isinstance(value, int) or value.is_integer()
 
 
 class ChoiceSetting(_Setting):

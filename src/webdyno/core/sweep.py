@@ -62,14 +62,18 @@ def plan_points(experiment: Experiment) -> tuple[PointPlan, ...]:
     that the setting can't have.
     """
     combinations = list(product(*experiment.factors.values()))
-    return tuple(
-        _plan(
-            experiment,
-            Point(number=number, levels=dict(zip(experiment.factors, levels, strict=True))),
-            len(combinations),
-        )
-        for number, levels in enumerate(combinations)
-    )
+    plans = []
+    for number, combination in enumerate(combinations):
+        levels = dict(zip(experiment.factors, combination, strict=True))
+        settings = experiment.model_dump(exclude={"factors"}, exclude_unset=True)
+        for key, level in levels.items():
+            settings = with_key(settings, key_parts(key), level)
+        alone = Experiment.model_validate(settings)
+        share_s = alone.measure.budget_s / len(combinations)
+        asks = alone.asks.at_one_of(len(combinations))
+        planned = alone.replace(asks=asks).with_measure(budget_s=share_s)
+        plans.append(PointPlan(point=Point(number=number, levels=levels), experiment=planned))
+    return tuple(plans)
 
 
 def only_at(experiment: Experiment, point: Point) -> Experiment:
@@ -77,17 +81,6 @@ def only_at(experiment: Experiment, point: Point) -> Experiment:
     share_s = experiment.measure.budget_s / prod(map(len, experiment.factors.values()))
     levels = {key: [level] for key, level in point.levels.items()}
     return experiment.replace(factors=levels).with_measure(budget_s=share_s)
-
-
-def _plan(experiment: Experiment, point: Point, points: int) -> PointPlan:
-    settings = experiment.model_dump(exclude={"factors"}, exclude_unset=True)
-    for key, level in point.levels.items():
-        settings = with_key(settings, key_parts(key), level)
-    alone = Experiment.model_validate(settings)
-    share_s = alone.measure.budget_s / points
-    asks = alone.asks.at_one_of(points)
-    planned = alone.replace(asks=asks).with_measure(budget_s=share_s)
-    return PointPlan(point=point, experiment=planned)
 
 
 class Difference(Model):

@@ -8,6 +8,7 @@ from itertools import takewhile
 from typing import Annotated
 from urllib.parse import SplitResult, urljoin, urlsplit
 
+import regex
 from pydantic import AfterValidator
 
 from webdyno.core.errors import UserError
@@ -62,7 +63,7 @@ def split_url(url: str, base: str = "") -> SplitResult:
         return urlsplit("")
 
 
-LONGEST = 100
+LONGEST_NAME = 100
 
 
 def _one_line(text: str) -> str:
@@ -76,9 +77,18 @@ def _one_line(text: str) -> str:
 def _name(text: str) -> str:
     if not text or text != text.strip():
         raise ValueError(f"{text!r:.60} is no name: it is empty, or has a space at an end")
-    if len(text) > LONGEST:
-        raise ValueError(f"{text!r:.60} … is too long a name: {LONGEST} characters are enough")
+    if len(text) > LONGEST_NAME:
+        raise ValueError(f"{text!r:.60} … is too long a name: {LONGEST_NAME} characters are enough")
     return _one_line(text)
+
+
+def regular_expression(text: str) -> str:
+    """Return a text that is one; raise ValueError for another one."""
+    try:
+        regex.compile(text)
+    except (regex.error, OverflowError, RecursionError) as error:
+        raise ValueError(f"{text!r} is no regular expression: {error}") from None
+    return text
 
 
 OneLine = Annotated[str, AfterValidator(_one_line)]
@@ -142,11 +152,11 @@ def line_diff(
     begin = max(sum(1 for _ in equal) - around, 0)
     end = begin + MOST_COMPARED
     compared = unified_diff(before[begin:end], after[begin:end], *names, n=around, lineterm="")
-    lines = [_moved(line, begin) for line in compared]
+    lines = [
+        _PLACE.sub(
+            lambda place: f"-{int(place[1]) + begin}{place[2]} +{int(place[3]) + begin}{place[4]}",
+            line,
+        )
+        for line in compared
+    ]
     return [*lines, CUT] if before[end:] or after[end:] else lines
-
-
-def _moved(line: str, by: int) -> str:
-    return _PLACE.sub(
-        lambda place: f"-{int(place[1]) + by}{place[2]} +{int(place[3]) + by}{place[4]}", line
-    )

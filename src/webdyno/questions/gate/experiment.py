@@ -21,8 +21,8 @@ from webdyno.core.limits import (
     SHORT,
     GateAnswer,
     GateJudgement,
-    Threshold,
-    read_threshold,
+    Limit,
+    read_limit,
 )
 from webdyno.core.metrics import CPU_TIME, METRICS
 from webdyno.core.request import WrittenRequest, parts_of
@@ -170,7 +170,7 @@ def tolerances(texts: Sequence[str], caller: Caller) -> dict[str, float]:
     for text in texts:
         flag = caller.spelled("--fail-if", text)
         try:
-            limit = read_threshold(text)
+            limit = read_limit(text)
         except ValueError as error:
             raise UserError(f"{flag}: {error}") from None
         if fault := _fault(limit):
@@ -181,7 +181,7 @@ def tolerances(texts: Sequence[str], caller: Caller) -> dict[str, float]:
     return limits
 
 
-def _fault(limit: Threshold) -> str | None:
+def _fault(limit: Limit) -> str | None:
     if limit.variant:
         return f"a gate asks about head alone; omit {limit.variant}"
     rule = METRICS[limit.metric]
