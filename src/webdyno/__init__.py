@@ -68,11 +68,11 @@ _MODULES: dict[str, tuple[str, ...]] = {
 
 def __getattr__(name: str) -> object:
     """Load a public name when it is first used."""
-    from webdyno.core.registry import imported, python_calls
+    from webdyno.core.registry import import_part, python_calls
 
     parts = {each: f"{module}:{each}" for module, names in _MODULES.items() for each in names}
     if part := (parts | python_calls()).get(name):
-        value: object = imported(part)
+        value: object = import_part(part)
         globals()[name] = value
         return value
     raise AttributeError(f"module 'webdyno' has no attribute {name!r}")

@@ -29,7 +29,7 @@ def judged(
         run = simulated_run(variants, restart_sd=noise, slot_sd=0.003, seed=number)
         records += [record.model_copy(update={"point": number}) for record in run.records]
     there = run.head.experiment
-    load = Load(replay=Replay([0.0, 1.0], [0, 0]).packed())
+    load = Load(replay=Replay([0.0, 1.0], [0, 0]).pack())
     changes = {"factors": factors, "load": load, "requests": [WrittenRequest(path="/hello.txt")]}
     varied = there.model_copy(update=changes)
     return judge_sweep(RunData(run.head.model_copy(update={"experiment": varied}), records))

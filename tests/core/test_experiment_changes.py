@@ -54,38 +54,38 @@ def test_all_of_an_experiment_is_said_again_or_stays_or_goes() -> None:
 
 @pytest.mark.parametrize("study", STUDIES)
 def test_what_another_experiment_was_does_not_stay(study: str) -> None:
-    made = whole(**{study: STUDIES[study]}).derived("Another", "What of it?", VARIANTS)
+    made = whole(**{study: STUDIES[study]}).derive("Another", "What of it?", VARIANTS)
     assert getattr(made, study) == getattr(whole(), study)
 
 
 def test_what_it_becomes_is_said() -> None:
     advised = AdviceSettings(tried={"b": ADVICE})
-    made = whole(**STUDIES).derived("Another", "What of it?", VARIANTS, asks=advised)
+    made = whole(**STUDIES).derive("Another", "What of it?", VARIANTS, asks=advised)
     assert made.asks == advised
     assert (made.title, made.question, made.variants) == ("Another", "What of it?", VARIANTS)
 
 
 def test_the_conditions_stay() -> None:
     load = Load(connections=7)
-    made = whole(load=load, workload={"requests": 3}).derived("Another", "What of it?", VARIANTS)
+    made = whole(load=load, workload={"requests": 3}).derive("Another", "What of it?", VARIANTS)
     assert (made.load, made.workload) == (load, {"requests": 3})
 
 
 def test_a_search_for_the_capacity_stays_one() -> None:
     searching = whole(capacity=CapacitySettings(slo=["p99<50ms"])).with_measure(decide_on=CAPACITY)
-    made = searching.derived("Another", "What of it?", VARIANTS)
+    made = searching.derive("Another", "What of it?", VARIANTS)
     assert (made.capacity, made.measure.decide_on) == (searching.capacity, CAPACITY)
 
 
 def test_a_question_in_one_direction_was_about_other_variants() -> None:
     asking = whole(asks=OneSidedSettings(claim="faster"), measure=Measure(precision=0.01))
-    made = asking.derived("Another", "What of it?", VARIANTS)
+    made = asking.derive("Another", "What of it?", VARIANTS)
     assert (made.asks, made.measure.precision) == (CompareSettings(), 0.01)
 
 
 def test_what_does_not_fit_together_is_refused() -> None:
     with pytest.raises(UserError, match="Another: decide_on = "):
-        whole().derived("Another", "What of it?", VARIANTS, Measure(decide_on=CAPACITY))
+        whole().derive("Another", "What of it?", VARIANTS, Measure(decide_on=CAPACITY))
 
 
 def test_how_it_is_measured_can_be_set_otherwise() -> None:

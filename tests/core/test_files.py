@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 
 from webdyno.core.errors import OperationError, UserError
-from webdyno.core.files import read_named, replaced, write_whole
+from webdyno.core.files import read_named, replacing, write_whole
 
 
 def test_a_file_is_replaced_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
     file = tmp_path / "it"
     write_whole(file, "first")
-    with pytest.raises(ZeroDivisionError), replaced(file) as unfinished:
+    with pytest.raises(ZeroDivisionError), replacing(file) as unfinished:
         unfinished.write_text("half of it, up to " + str(1 / unfinished.write_text("")))
     assert [(it.name, it.read_text()) for it in tmp_path.iterdir()] == [("it", "first")]
 

@@ -27,7 +27,7 @@ def replays(draw: st.DrawFn) -> Replay:
 
 @given(replays())
 def test_packed_and_unpacked_it_is_the_same(replay: Replay) -> None:
-    again = Replay.unpacked(replay.packed())
+    again = Replay.unpack(replay.pack())
     assert again.numbers == replay.numbers
     assert again.times_s == pytest.approx(replay.times_s, abs=1e-6 * len(replay.times_s))
 
@@ -108,7 +108,7 @@ def test_what_is_no_timetable_is_reported(tmp_path: Path, text: str, said: str) 
 @pytest.mark.parametrize("text", ["", "!", "AAAA", "eJwDAAAAAAE="])
 def test_what_was_not_packed_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"is not what webdyno makes|fewer than two"):
-        Replay.unpacked(text)
+        Replay.unpack(text)
 
 
 @pytest.mark.timeout(30)

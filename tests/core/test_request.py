@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webdyno.core.request import encoded, spell_out
+from webdyno.core.request import percent_encode, spell_out
 
 
 @given(st.integers(0, 10**6), st.integers(0, 300))
@@ -47,7 +47,7 @@ def test_any_letter_can_be_asked_for(written: str, asked: str) -> None:
 
 @given(st.text())
 def test_what_is_asked_for_is_ascii_and_stays_as_it_is(path: str) -> None:
-    asked = encoded(path)
+    asked = percent_encode(path)
     assert asked.isascii()
     assert " " not in asked
-    assert encoded(asked) == asked
+    assert percent_encode(asked) == asked

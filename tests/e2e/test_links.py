@@ -11,7 +11,7 @@ from e2e.commands import webdyno_here
 from report import comparisons, questions
 from webdyno.cluster.backend import keep_files
 from webdyno.core.errors import OperationError
-from webdyno.core.files import append_text, open_here, replaced, write_whole
+from webdyno.core.files import append_text, open_here, replacing, write_whole
 from webdyno.host.users import open_log, server_user
 from webdyno.interfaces.python.result import GateRun, result_in
 from webdyno.measure.folder import RunFolder
@@ -231,7 +231,7 @@ def test_a_file_is_there_as_a_whole_or_as_it_was(tmp_path: Path) -> None:
     file = tmp_path / "file"
     write_whole(file, "old", mode=0o600)
     assert file.stat().st_mode & 0o777 == 0o600
-    with pytest.raises(IsADirectoryError), replaced(file) as unfinished:
+    with pytest.raises(IsADirectoryError), replacing(file) as unfinished:
         shutil.copy(tmp_path, unfinished)
     assert file.read_text() == "old"
     assert [path.name for path in tmp_path.iterdir()] == ["file"]

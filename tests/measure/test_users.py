@@ -114,7 +114,7 @@ def test_flows_are_parts_that_a_gate_measures_alone() -> None:
     assert parts_of(requests) == ["/", "buy", "buy"]
     assert parts_of(requests[1:]) == [None, None]
     both = experiment(requests=[it.model_dump() for it in requests], endpoint="buy")
-    assert [it.path for it in both.requested] == ["/items", "/cart"]
+    assert [it.path for it in both.selected_requests] == ["/items", "/cart"]
 
 
 def test_clients_share_rows_and_numbers() -> None:

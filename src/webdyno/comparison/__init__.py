@@ -13,7 +13,7 @@ from webdyno.comparison.stop import Foresight, Stop
 from webdyno.core.experiment import Experiment
 from webdyno.core.format import count, levels_text
 from webdyno.core.judgement import Comparison, Judgement, Verdict
-from webdyno.core.registry import imported, question_parts
+from webdyno.core.registry import import_part, question_parts
 from webdyno.core.sweep import PointJudgement, SweepJudgement
 from webdyno.evidence.point_data import PointData, RunData
 
@@ -39,7 +39,7 @@ WITHOUT_ANSWER = {Verdict.INCONCLUSIVE, Verdict.INVALID, Verdict.INCOMPLETE}
 
 def question_of(experiment: Experiment) -> Question:
     """Return the question that an experiment asks."""
-    decides: type[Question] = imported(question_parts(experiment.asks.key).decides)
+    decides: type[Question] = import_part(question_parts(experiment.asks.key).decides)
     searched = experiment.capacity
     return decides(experiment, CapacitySearch(searched) if searched else IN_SLOTS)
 

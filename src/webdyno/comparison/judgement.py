@@ -250,7 +250,7 @@ def _facts(data: PointData, variant: str) -> VariantFacts:
 
 def together(experiment: Experiment) -> int:
     """Count variants times requests; not a load's paths, which are too often many and alike."""
-    endpoints = set(endpoints_of(experiment.requested))
+    endpoints = set(endpoints_of(experiment.selected_requests))
     return max(len(experiment.variants) - 1, 1) * max(len(endpoints), 1)
 
 

@@ -20,7 +20,7 @@ from webdyno.config.personal import is_secret, leaves, parsed_json
 from webdyno.config.reading import PlaceOf
 from webdyno.core.errors import UserError
 from webdyno.core.experiment import Experiment
-from webdyno.core.files import MIB, opened, read_named, reading
+from webdyno.core.files import MIB, open_given, read_named, reading
 from webdyno.core.format import count
 from webdyno.core.replay import Replay
 from webdyno.core.request import (
@@ -29,7 +29,7 @@ from webdyno.core.request import (
     SECRET_HEADERS,
     WrittenRequest,
     accepted_encodings,
-    encoded,
+    percent_encode,
 )
 from webdyno.core.session import MOST_ROWS, Row, Values, places
 
@@ -51,7 +51,7 @@ def path_of(url: str, place: str) -> str:
         )
     path = parts.path + (f"?{parts.query}" if parts.query else "")
     # Braces stand for ranges in an experiment's paths.
-    return re.sub(r"\s", "%20", encoded(path)).replace("{", "%7B").replace("}", "%7D")
+    return re.sub(r"\s", "%20", percent_encode(path)).replace("{", "%7B").replace("}", "%7D")
 
 
 def headers_of(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
@@ -110,7 +110,7 @@ def weighted_entries(entries: Iterable[Entry]) -> list[Entry]:
 
 def read_requests(path: Path, flag: str) -> str:
     """Read a file of requests; raise UserError, with the flag that names it, where that fails."""
-    with reading(flag), io.BufferedReader(opened(path, follow=True, named=flag)) as file:
+    with reading(flag), io.BufferedReader(open_given(path, follow=True, named=flag)) as file:
         return text_of(file, flag).replace("\r\n", "\n").replace("\r", "\n")
 
 
@@ -173,7 +173,7 @@ def with_contents(data: dict[str, Any], folder: Path, place: PlaceOf) -> dict[st
 def _packed_replay(path: Path, where: str) -> str:
     try:
         with reading(f"{where}: {path}"):
-            return Replay.read(path).packed()
+            return Replay.read(path).pack()
     except ValueError as error:
         raise UserError(f"{where}: {path}: {error}") from None
 

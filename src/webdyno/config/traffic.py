@@ -32,7 +32,7 @@ from webdyno.config.requests import (
 )
 from webdyno.core.errors import UserError
 from webdyno.core.files import read_named, read_neighbor
-from webdyno.core.registry import spelled
+from webdyno.core.registry import spell_flag
 from webdyno.core.request import JSON_TYPE
 from webdyno.core.text import SECRET
 from webdyno.formats.har import HarEntry, body_of, har_entries, own_requests
@@ -311,7 +311,7 @@ class AskedTraffic:
         return " ".join(map(self._flag, dict.fromkeys(shown)))
 
     def _flag(self, source: str) -> str:
-        return spelled("--traffic", source, by_keyword=self.by_keyword)
+        return spell_flag("--traffic", source, by_keyword=self.by_keyword)
 
     def overrides(
         self, own: Sequence[Override], notify: Callable[[str], None]

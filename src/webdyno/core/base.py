@@ -78,7 +78,7 @@ class Interval(Model):
     high: float
     confidence: float = 0.95
 
-    def mapped(self, by: Callable[[float], float]) -> "Interval":
+    def map(self, by: Callable[[float], float]) -> "Interval":
         """Return that of what follows from this by a function that only rises, or only falls."""
         low, high = sorted((by(self.low), by(self.high)))
         return self.replace(low=low, estimate=by(self.estimate), high=high)

@@ -45,7 +45,7 @@ from webdyno.core.session import ValueName, Values
 from webdyno.core.setting import SettingValue, TunedVariant
 from webdyno.core.testbed import TestbedSettings
 from webdyno.core.text import Name, OneLine
-from webdyno.core.variant import Changes, Variant, changed
+from webdyno.core.variant import Changes, Variant, with_changes
 
 MOST_POINTS = 1_000
 """Combinations of levels in one experiment."""
@@ -268,7 +268,7 @@ class Experiment(Model):
         """Return it with some of `measure` set otherwise."""
         return self.replace(measure=self.measure.replace(**changes))
 
-    def derived(
+    def derive(
         self,
         title: str,
         question: str,
@@ -325,7 +325,7 @@ class Experiment(Model):
         return self.capacity.sweep_s if self.capacity else None
 
     @property
-    def requested(self) -> list[WrittenRequest]:
+    def selected_requests(self) -> list[WrittenRequest]:
         """The requests, those of one endpoint alone if there is one."""
         if self.endpoint is None:
             return self.requests
@@ -351,11 +351,13 @@ class Experiment(Model):
 
     def load_of(self, variant: str) -> Load:
         """Return what the clients do with a variant."""
-        return changed(self.load, *self.load_changes_of(variant))
+        return with_changes(self.load, *self.load_changes_of(variant))
 
     def requests_of(self, variant: str) -> list[WrittenRequest]:
         """Return what a variant is asked for; a load's paths are short for GET requests."""
-        return self.requested or [WrittenRequest(path=path) for path in self.load_of(variant).paths]
+        return self.selected_requests or [
+            WrittenRequest(path=path) for path in self.load_of(variant).paths
+        ]
 
     def load_changes_of(self, variant: str) -> tuple[Changes, Changes]:
         """Return what is other than in `load`: with the load generator, and with the variant."""
@@ -363,7 +365,7 @@ class Experiment(Model):
 
     def testbed_of(self, variant: str) -> TestbedSettings:
         """Return where a variant runs."""
-        return changed(self.testbed, self.variants[variant].testbed)
+        return with_changes(self.testbed, self.variants[variant].testbed)
 
     def site_of(self, variant: str) -> str:
         return self.variants[variant].site or self.site

@@ -235,7 +235,7 @@ class CostAtRate(Model):
     @property
     def requests_per_core_s(self) -> Interval:
         """The requests for which they need a second of CPU time."""
-        return self.cores_per_1000_rps.mapped(lambda cores: THOUSAND_RPS / cores)
+        return self.cores_per_1000_rps.map(lambda cores: THOUSAND_RPS / cores)
 
 
 class CostAtRest(Model):

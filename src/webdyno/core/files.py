@@ -62,7 +62,7 @@ STREAMS = re.compile(r"/dev/(stdout|stderr|null|tty|fd/\d+)|/proc/self/fd/\d+")
 
 
 @contextmanager
-def replaced(path: Path, below: Path | None = None) -> Iterator[Path]:
+def replacing(path: Path, below: Path | None = None) -> Iterator[Path]:
     """Return a path to write a file to, which takes its place at the end, or is gone if that fails.
 
     No link is followed, as the folder may be somebody else's: what lies there by that name is
@@ -164,13 +164,13 @@ def write_whole(
     below: Path | None = None,
     mode: int = 0o666,
 ) -> None:
-    """Write a file as a whole or not at all, as `replaced` has it; `mode` is less the umask.
+    """Write a file as a whole or not at all, as `replacing` has it; `mode` is less the umask.
 
     Raise OperationError when it can't be written; `then` is what to do once it can be.
     """
     # Half a character, as JSON may hold it, must not cost the file.
     data = content if isinstance(content, bytes) else content.encode(errors="backslashreplace")
-    with writing(path, then), replaced(path, below) as unfinished:
+    with writing(path, then), replacing(path, below) as unfinished:
         new = os.O_EXCL if unfinished != path else 0
         descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | new | os.O_CLOEXEC, mode)
         with os.fdopen(descriptor, "wb") as file:
@@ -208,7 +208,7 @@ def state_folder() -> Path:
     return base / "webdyno"
 
 
-def opened(file: Path, *, follow: bool = False, named: str = "") -> io.FileIO:
+def open_given(file: Path, *, follow: bool = False, named: str = "") -> io.FileIO:
     """Open a file that somebody else may have made; a symbolic link only with `follow`.
 
     Messages call it `named`, or by its path. It never waits for a pipe and reads no device. Raise
@@ -234,13 +234,13 @@ def opened(file: Path, *, follow: bool = False, named: str = "") -> io.FileIO:
     return io.FileIO(descriptor)
 
 
-def opened_inside(file: Path, below: Path | None = None) -> io.FileIO:
+def open_given_inside(file: Path, below: Path | None = None) -> io.FileIO:
     """Open a file of a folder that somebody else may be changing, such as a log of his run.
 
-    As `opened` has it; raise OSError also where links lead there, as `folder_inside` does.
+    As `open_given` has it; raise OSError also where links lead there, as `folder_inside` does.
     """
     with folder_inside(file.parent, below, makes=False) as folder:
-        return opened(Path(f"/proc/self/fd/{folder}", file.name), named=str(file))
+        return open_given(Path(f"/proc/self/fd/{folder}", file.name), named=str(file))
 
 
 def _irregular(named: object) -> UserError:
@@ -281,10 +281,12 @@ def read_given(
 ) -> bytes:
     """Read a file that somebody else may have made, such as one of a run's folder.
 
-    As `opened` has it; raise UserError for a file of more than `most_bytes` as well. None of the
+    As `open_given`; raise UserError for a file of more than `most_bytes` as well. None of the
     folders `below` which it lies may be a link: raise OSError for one.
     """
-    opens = opened_inside(file, below) if below else opened(file, follow=follow, named=named)
+    opens = (
+        open_given_inside(file, below) if below else open_given(file, follow=follow, named=named)
+    )
     with opens as given:
         content = bytearray()
         while part := given.read(min(MIB, most_bytes + 1 - len(content))):

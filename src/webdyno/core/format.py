@@ -226,7 +226,7 @@ def latency(us: float) -> str:
 def latency_and_bounds(us: Interval) -> tuple[str, str]:
     """Return a latency and its interval in the estimate's unit: `4.21 ms`, `4.15–4.30`."""
     each_us, unit = latency_unit(us.estimate)
-    here = us.mapped(lambda time_us: time_us / each_us)
+    here = us.map(lambda time_us: time_us / each_us)
     most = max(LATENCY_DIGITS - 1 - _magnitude(here.estimate), 0)
     decimals = min(_decimals(here), most)
     ends = DASH.join(number(end, decimals) for end in (here.low, here.high))
@@ -329,10 +329,10 @@ def listed_to(most: int, words: Sequence[str]) -> str:
     return ", ".join(words[:most]) + more
 
 
-def indented(lines: Iterable[str]) -> str:
+def indent(lines: Iterable[str]) -> str:
     """Set lines in, as they stand below a message; `(nothing)` where there are none."""
     return "\n".join(f"    {line}" for line in lines) or "    (nothing)"
 
 
 def last_lines(said: str, most: int) -> str:
-    return indented(said.strip().splitlines()[-most:])
+    return indent(said.strip().splitlines()[-most:])

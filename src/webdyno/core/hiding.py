@@ -92,7 +92,7 @@ class Hiding:
     def hidden(self, content: bytes) -> bytes:
         """Return a text without secrets, nor the beginning of one where the text is cut."""
         spans = self.spans(content)
-        return b"".join(spared(content, spans)) if spans else content
+        return b"".join(parts_without(content, spans)) if spans else content
 
     def spans(self, content: bytes) -> list[Span]:
         """Say where secrets are, in order."""
@@ -108,7 +108,7 @@ class Hiding:
             )
             decoded = _Decoded.of(layer)
             if decoded is None or len(layers) == LAYERS:
-                return _merged(spans)
+                return _join_spans(spans)
             layers.append(decoded)
             layer = decoded.content
 
@@ -185,7 +185,7 @@ class _Decoded(NamedTuple):
         decoded = cls(b"", [], [], [])
         done = length = 0
         for escape in _ESCAPED.finditer(content):
-            character = _unescaped(escape[0])
+            character = _unescape(escape[0])
             length += escape.start() - done + len(character)
             parts += [content[done : escape.start()], character]
             done = escape.end()
@@ -213,7 +213,7 @@ class _Decoded(NamedTuple):
         return byte + shift, byte + shift + 1
 
 
-def _unescaped(escape: bytes) -> bytes:
+def _unescape(escape: bytes) -> bytes:
     kind, rest = escape[:1], escape[1:]
     if kind == b"&":
         return html.unescape(escape.decode()).encode(errors="surrogatepass")
@@ -232,7 +232,7 @@ def _decodings(secret: str) -> set[bytes]:
     forms = {text.encode(errors="surrogatepass") for text in (secret, secret.replace(" ", "+"))}
     for begin, rest in _KINDS.items():
         escape = re.compile(rb"%b(?:%b)" % (begin, rest))
-        forms |= {escape.sub(lambda match: _unescaped(match[0]), form) for form in forms}
+        forms |= {escape.sub(lambda match: _unescape(match[0]), form) for form in forms}
     return {form for form in forms if len(form) >= SHORTEST}
 
 
@@ -254,7 +254,7 @@ def _in_base64(secret: str) -> Iterator[bytes]:
             yield form.translate(bytes.maketrans(b"+/", b"-_"))
 
 
-def _merged(spans: Iterable[Span]) -> list[Span]:
+def _join_spans(spans: Iterable[Span]) -> list[Span]:
     merged: list[Span] = []
     for span in sorted(spans):
         if merged and span.start < merged[-1].end:
@@ -264,7 +264,7 @@ def _merged(spans: Iterable[Span]) -> list[Span]:
     return merged
 
 
-def spared(content: bytes, spans: Iterable[Span]) -> Iterator[bytes]:
+def parts_without(content: bytes, spans: Iterable[Span]) -> Iterator[bytes]:
     """Return the parts of a text, with what stands for a secret in the place of these."""
     done = 0
     for span in spans:

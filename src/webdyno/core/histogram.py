@@ -47,7 +47,7 @@ class Histogram:
         """
         if not encoded:
             return cls(np.empty(0), np.empty(0), np.empty(0, np.int64))
-        hdr = _decoded(encoded)
+        hdr = _decode(encoded)
         counts = np.frombuffer(hdr.counts, dtype=np.int64)
         used = np.flatnonzero(counts)
         magnitude: int = hdr.sub_bucket_half_count_magnitude
@@ -119,7 +119,7 @@ def add_encoded(encoded: Sequence[str]) -> str:
 
     Raises UserError when one of them is damaged.
     """
-    total, *others = map(_decoded, encoded)
+    total, *others = map(_decode, encoded)
     for other in others:
         total.add(other)
     text: bytes = total.encode()
@@ -170,9 +170,9 @@ def _bytes_of(encoded: tuple[str, ...], merged: Histogram) -> int:
 _merged = _Merged()
 
 
-def _decoded(encoded: str) -> HdrHistogram:
+def _decode(encoded: str) -> HdrHistogram:
     try:
-        return HdrHistogram.decode(_compressed(encoded))
+        return HdrHistogram.decode(_compress(encoded))
     except (Base64Error, HdrCookieException, HdrLengthException, struct.error, zlib.error) as error:
         raise UserError(
             f"a histogram of the run's slots.jsonl is damaged ({error}); restore the file from "
@@ -180,7 +180,7 @@ def _decoded(encoded: str) -> HdrHistogram:
         ) from error
 
 
-def _compressed(encoded: str) -> bytes:
+def _compress(encoded: str) -> bytes:
     """Return the compressed encoding, which hdrh reads, of either V2 encoding."""
     raw = b64decode(encoded, validate=True)
     (cookie,) = struct.unpack_from(">I", raw)

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, Strict, model_validator
 
 from webdyno.core.base import SIZE, Delay, Model, Pause, Quantity, Seconds
-from webdyno.core.replay import unpacked
+from webdyno.core.replay import unpack_replay
 from webdyno.core.request import Headers, WrittenPaths, WrittenRequest, parts_of
 from webdyno.core.session import Values, places, unknown_place
 
@@ -34,7 +34,7 @@ KeepAlive = Literal["always", "never"] | Requests
 
 
 def _replay(text: str) -> str:
-    unpacked(text)
+    unpack_replay(text)
     return text
 
 
@@ -250,7 +250,7 @@ def check_requests(
 def _check_replay(replay: str, requests: Sequence[WrittenRequest], endpoint: str | None) -> None:
     if endpoint is not None or any(len(request.paths) > 1 for request in requests):
         raise ValueError("a replay asks for all of the [[requests]], each with one path")
-    if max(unpacked(replay).numbers) >= len(requests):
+    if max(unpack_replay(replay).numbers) >= len(requests):
         raise ValueError(
             f"the replay asks for more than the {len(requests)} [[requests]]; they are in the file "
             "that was written with it"

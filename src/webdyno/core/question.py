@@ -11,7 +11,7 @@ from webdyno.core.base import Model
 from webdyno.core.capacity import CapacitySettings
 from webdyno.core.load import Load
 from webdyno.core.measure import Measure
-from webdyno.core.registry import COMPARE, imported, question_parts
+from webdyno.core.registry import COMPARE, import_part, question_parts
 from webdyno.core.variant import Variant
 
 TOO_FEW = (
@@ -71,7 +71,7 @@ class QuestionSettings(Model):
     """What `measure` is with it, unless given."""
 
     @classmethod
-    def completed(cls, written: object, experiment: Mapping[str, object]) -> object:
+    def complete(cls, written: object, experiment: Mapping[str, object]) -> object:
         """Return its table with what is usual in such an experiment; nobody has checked either."""
         return written
 
@@ -117,14 +117,14 @@ Q = TypeVar("Q", bound=QuestionSettings)
 
 def settings_class(key: str) -> type[QuestionSettings]:
     """Return the class of a question's settings."""
-    settings: type[QuestionSettings] = imported(question_parts(key).settings)
+    settings: type[QuestionSettings] = import_part(question_parts(key).settings)
     return settings
 
 
 def read_question(key: str, written: object, experiment: Mapping[str, object]) -> QuestionSettings:
     """Read a question's table; raise pydantic's ValidationError, which names it, for mistakes."""
     settings = settings_class(key)
-    read = _reader(settings).validate_python({key: settings.completed(written, experiment)})
+    read = _reader(settings).validate_python({key: settings.complete(written, experiment)})
     return read[key]
 
 

@@ -174,7 +174,7 @@ def question_parts(key: str) -> QuestionParts:
     return _QUESTIONS[key]
 
 
-def imported(part: str) -> Any:  # noqa: ANN401
+def import_part(part: str) -> Any:  # noqa: ANN401
     """Return what `module:name` names."""
     module, _, name = part.partition(":")
     return getattr(import_module(module), name)
@@ -306,7 +306,7 @@ def keyword_of(flag: str) -> str:
     return flag.removeprefix("--").replace("-", "_")
 
 
-def spelled(flag: str, value: object = True, *, by_keyword: bool) -> str:
+def spell_flag(flag: str, value: object = True, *, by_keyword: bool) -> str:
     """Return a flag with its value, or the keyword of Python in its place."""
     if by_keyword:
         return f"{keyword_of(flag)}={value!r}"

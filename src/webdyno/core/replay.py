@@ -14,7 +14,7 @@ from math import inf
 from pathlib import Path
 from typing import NamedTuple, Self
 
-from webdyno.core.files import opened
+from webdyno.core.files import open_given
 
 MOST_LINE_BYTES = 10_000
 """A longer one is read as several, none of which is right."""
@@ -100,7 +100,7 @@ class Replay:
                 yield around_s + self.times_s[index], self.numbers[index]
             place, around_s = 0, around_s + self.span_s
 
-    def packed(self) -> str:
+    def pack(self) -> str:
         """Return it as text of a few bytes a request."""
         micros = [round(at_s * MICRO) for at_s in self.times_s]
         gaps = array(_GAP, (b - a for a, b in pairwise([0, *micros])))
@@ -108,7 +108,7 @@ class Replay:
         return base64.b64encode(zlib.compress(content)).decode()
 
     @classmethod
-    def unpacked(cls, text: str) -> Self:
+    def unpack(cls, text: str) -> Self:
         """Read what `packed` gave; raise ValueError for anything else."""
         gaps, numbers = array(_GAP), array(_NUMBER)
         size = gaps.itemsize + numbers.itemsize
@@ -124,7 +124,7 @@ class Replay:
             raise ValueError("is not what webdyno makes of a replay_file")
         gaps.frombytes(content[: many * gaps.itemsize])
         numbers.frombytes(content[many * gaps.itemsize :])
-        return cls._checked([time_us / MICRO for time_us in accumulate(gaps)], numbers.tolist())
+        return cls._of_checked([time_us / MICRO for time_us in accumulate(gaps)], numbers.tolist())
 
     @classmethod
     def read(cls, path: Path) -> Self:
@@ -133,7 +133,7 @@ class Replay:
         Raise ValueError, with the line, where one is something else.
         """
         times_s, numbers = list[float](), list[int]()
-        with io.BufferedReader(opened(path, follow=True)) as file:
+        with io.BufferedReader(open_given(path, follow=True)) as file:
             lines = iter(lambda: file.readline(MOST_LINE_BYTES).decode(errors="replace"), "")
             for line, text in enumerate(islice(lines, MOST_REPLAYED + 2), 1):
                 if text.startswith("#"):
@@ -147,7 +147,7 @@ class Replay:
                         f"line {line}: should be a time in seconds and the number of one of the "
                         f"[[requests]], such as `12.5 3`, and is {text.strip()!r:.60}"
                     ) from None
-        return cls._checked(times_s, numbers)
+        return cls._of_checked(times_s, numbers)
 
     def written(self) -> Iterator[str]:
         """Return the lines of such a file."""
@@ -156,7 +156,7 @@ class Replay:
             yield f"{at_s:.6f} {number + 1}\n"
 
     @classmethod
-    def _checked(cls, times_s: list[float], numbers: list[int]) -> Self:
+    def _of_checked(cls, times_s: list[float], numbers: list[int]) -> Self:
         if len(times_s) < FEWEST_REPLAYED or not times_s[-1] > 0:
             raise ValueError("has fewer than two requests, or all at the same time")
         if len(times_s) > MOST_REPLAYED:
@@ -169,6 +169,6 @@ class Replay:
 
 
 @lru_cache(maxsize=2)
-def unpacked(text: str) -> Replay:
+def unpack_replay(text: str) -> Replay:
     """Read a packed replay, once for all of a run's slots."""
-    return Replay.unpacked(text)
+    return Replay.unpack(text)

@@ -90,17 +90,17 @@ def spell_out(pattern: str) -> list[str]:
     """
     before, *rest = RANGE.split(pattern)
     if not rest:
-        return [encoded(pattern)]
+        return [percent_encode(pattern)]
     if len(rest) > 3:
         raise ValueError(f"{pattern!r} has more than one range")
     first, last, after = int(rest[0]), int(rest[1]), rest[2]
     if not first <= last < first + MOST_PATHS:
         raise ValueError(f"{pattern!r} should count up, to {MOST_PATHS} paths at most")
-    before, after = encoded(before), encoded(after)
+    before, after = percent_encode(before), percent_encode(after)
     return [f"{before}{number}{after}" for number in range(first, last + 1)]
 
 
-def encoded(path: str) -> str:
+def percent_encode(path: str) -> str:
     """Percent-encode what can't stand in a request as it is (RFC 3986); the rest stays.
 
     So does a percent sign that begins an encoded character: whoever wrote it has encoded the path.

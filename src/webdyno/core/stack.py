@@ -10,7 +10,7 @@ from pydantic import Field, NonNegativeInt, model_validator
 
 from webdyno.core.base import Model
 from webdyno.core.files import InsidePath, PlainName, RoleName
-from webdyno.core.request import MOST_PATHS, WrittenPath, encoded, spell_out
+from webdyno.core.request import MOST_PATHS, WrittenPath, percent_encode, spell_out
 from webdyno.core.service import Arguments, Need, Pattern, Service, Text, Variable
 from webdyno.core.setting import Setting, SettingValue
 from webdyno.core.text import OneLine
@@ -242,7 +242,7 @@ class Site(Model):
 
     def page(self, path: str) -> Page:
         """Return the valid response to a path; one that isn't listed has to answer 200, no more."""
-        return self._pages.get(encoded(path), Page())
+        return self._pages.get(percent_encode(path), Page())
 
     @cached_property
     def _pages(self) -> dict[str, Page]:

@@ -45,7 +45,7 @@ def printable_within(value: object) -> object:
     return [printable_within(each) for each in value] if isinstance(value, list) else value
 
 
-def finished(value: object) -> object:
+def make_printable(value: object) -> object:
     """Make the value of a template's expression printable, if it is text.
 
     Secrets are hidden in texts alone: of markup, names of tags might be one.

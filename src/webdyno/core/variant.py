@@ -34,7 +34,7 @@ def key_parts(key: str) -> tuple[str, ...]:
     return tuple(parts)
 
 
-def changed(settings: M, *changes: Mapping[str, Any]) -> M:
+def with_changes(settings: M, *changes: Mapping[str, Any]) -> M:
     """Give settings with some keys changed, later changes over earlier ones.
 
     Raise pydantic's ValidationError for what the settings can't be.
@@ -48,7 +48,7 @@ def changed_data(settings: Model, *changes: Mapping[str, Any]) -> dict[str, Any]
     """Return the same as data that nobody has checked yet."""
     data = settings.model_dump(exclude_unset=True)
     for each in changes:
-        data = merged(data, each)
+        data = merge_tables(data, each)
     return data
 
 
@@ -58,16 +58,16 @@ def with_key(data: Mapping[str, Any], key: Iterable[object], value: object) -> d
     changes = {name: value}
     for table in reversed(tables):
         changes = {table: changes}
-    return merged(data, changes)
+    return merge_tables(data, changes)
 
 
-def merged(data: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+def merge_tables(data: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     """Give data with some keys changed, and tables key by key."""
     both = dict(data)
     for key, value in changes.items():
         inner = both.get(key)
         if isinstance(inner, Mapping) and isinstance(value, Mapping):
-            both[key] = merged(inner, value)
+            both[key] = merge_tables(inner, value)
         else:
             both[key] = value
     return both

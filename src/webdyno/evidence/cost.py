@@ -58,7 +58,7 @@ def costs_at_rate(
         cost = CostAtRate(
             variant=variant,
             rate_rps=rate_rps,
-            cores_per_1000_rps=value.interval.mapped(lambda us: us / US_PER_S * THOUSAND_RPS),
+            cores_per_1000_rps=value.interval.map(lambda us: us / US_PER_S * THOUSAND_RPS),
             instructions=OverRounds.of(per_response),
             uncounted=next((record.fault for record in counted if record.fault), ""),
         )

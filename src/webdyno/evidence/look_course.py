@@ -307,7 +307,7 @@ def _rise(
     off = unit / 2 * float(np.abs(away).sum() / (away @ away))
     sure = line.interval(CONFIDENCE)
     per_s = sure.replace(low=sure.low - off, high=sure.high + off)
-    return per_s, per_s.mapped(lambda grown: grown / throughput)
+    return per_s, per_s.map(lambda grown: grown / throughput)
 
 
 def _lowest(at_s: Logs, held: Logs, begin_s: float, end_s: float, parts: int) -> list[int]:

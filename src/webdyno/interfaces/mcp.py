@@ -28,7 +28,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from webdyno.core.errors import OperationError, UserError
 from webdyno.core.judgement import Verdict
 from webdyno.core.limits import GateAnswer
-from webdyno.core.registry import commands, imported
+from webdyno.core.registry import commands, import_part
 from webdyno.core.run import PAGE_FILE, folder_under_runs
 from webdyno.core.text import printable, printable_within
 from webdyno.host.children import ending_with_us, words_of
@@ -340,7 +340,7 @@ def make_server(*, allow_commands: bool) -> MCPServer:
     measuring = Measuring(allow_commands=allow_commands)
     for command in commands().values():
         if command.tool:
-            tool = imported(command.tool)
+            tool = import_part(command.tool)
             annotations = READS if tool is report else MEASURES
             # Bound, so that an agent sees the arguments that it gives.
             server.tool(command.name, annotations=annotations)(MethodType(tool, measuring))

@@ -18,7 +18,7 @@ from webdyno.core.base import Foreign
 from webdyno.core.errors import OperationError, UserError
 from webdyno.core.files import read_named
 from webdyno.core.hiding import keep_secret
-from webdyno.core.registry import COMMENT, imported
+from webdyno.core.registry import COMMENT, import_part
 
 ANSWERS_WITHIN_S = 30.0
 PER_PAGE, MOST_PAGES = 100, 30
@@ -292,7 +292,7 @@ def post_comment(folder: Path, name: str, environment: Mapping[str, str] = os.en
     UserError where the folder has nothing to be posted or this is no CI job known here,
     OperationError where the forge refuses.
     """
-    comment: Comment = imported(COMMENT)(folder)
+    comment: Comment = import_part(COMMENT)(folder)
     discussion = _discussion(environment)
     if isinstance(discussion, str):
         return f"no comment: {discussion}"

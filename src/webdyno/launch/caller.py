@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol, Self
 
 from webdyno.core.format import count, duration, factor_names, latency, level, number, percent
 from webdyno.core.records import LongLookRecord, PilotRecord, RoundRecord, SlotRecord
-from webdyno.core.registry import keyword_of, spelled
+from webdyno.core.registry import keyword_of, spell_flag
 from webdyno.core.run import RunHead
 from webdyno.core.sweep import Point
 from webdyno.launch.ending import interrupt_again
@@ -70,7 +70,7 @@ class Caller:
 
     def spelled(self, flag: str, value: object = True) -> str:
         """Spell a flag as this caller gives it: `--site static`, or `site='static'`."""
-        return spelled(flag, value, by_keyword=self.by_keyword)
+        return spell_flag(flag, value, by_keyword=self.by_keyword)
 
 
 class LineProgress:

@@ -11,7 +11,7 @@ from pydantic_core import from_json
 
 from webdyno.config.reading import first_fault
 from webdyno.core.errors import UserError
-from webdyno.core.files import MIB, given_lines, opened
+from webdyno.core.files import MIB, given_lines, open_given
 from webdyno.core.migration import migrated_record
 from webdyno.core.records import RECORD, Record
 
@@ -44,7 +44,7 @@ def records_of(file: Path) -> Iterator[Record]:
     """
     known: Known = {}
     before = _memory_bytes()
-    for line in whole_lines(opened(file), file):
+    for line in whole_lines(open_given(file), file):
         place = f"{file}:{line.number}"
         if len(line.text) > MOST_LINE_BYTES or line.text.count(b"{") > MOST_OBJECTS:
             raise UserError(f"{place}: no record of a run: none of webdyno's has so much in it")

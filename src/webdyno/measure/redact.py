@@ -12,8 +12,8 @@ from typing import Any, BinaryIO, Literal, TypeVar, cast, get_args, get_origin
 from pydantic import BaseModel
 
 from webdyno.core.errors import OperationError
-from webdyno.core.files import MIB, everything_below, replaced
-from webdyno.core.hiding import MOST_ESCAPED, SECRETS, Span, hidden, spared
+from webdyno.core.files import MIB, everything_below, replacing
+from webdyno.core.hiding import MOST_ESCAPED, SECRETS, Span, hidden, parts_without
 from webdyno.core.records import Record
 from webdyno.core.request import endpoints_of, parts_of
 from webdyno.core.run import RunHead
@@ -123,12 +123,12 @@ def hide_in_files(folder: Path) -> None:
 def _rewrite(path: Path, file: BinaryIO) -> None:
     before = os.fstat(file.fileno())
     try:
-        with replaced(path) as unfinished, unfinished.open("xb") as written:
+        with replacing(path) as unfinished, unfinished.open("xb") as written:
             os.fchown(written.fileno(), before.st_uid, before.st_gid)
             mode = 0o644 if _is_closed_log(path, before) else stat.S_IMODE(before.st_mode)
             os.fchmod(written.fileno(), mode)
             for part, spans in _parts(file):
-                written.writelines(spared(part, spans))
+                written.writelines(parts_without(part, spans))
     except OSError as error:
         raise OperationError(
             f"{path}: shows a secret that can't be hidden: {error.strerror}; remove that file"

@@ -18,7 +18,7 @@ from webdyno.core.files import (
     MIB,
     checked_files,
     folder_inside,
-    opened,
+    open_given,
     reading,
     write_whole,
 )
@@ -192,7 +192,7 @@ def _copy(source: Path, target: Path) -> None:
 
 def _copy_file(source: Path, target: Path) -> None:
     """Copy a file that is no link, with its mode: whom it was closed to the copy is closed to."""
-    with opened(source) as given:
+    with open_given(source) as given:
         mode = stat.S_IMODE(os.fstat(given.fileno()).st_mode)
         new = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         with os.fdopen(os.open(target, new, mode), "wb") as copy:

@@ -14,7 +14,7 @@ from webdyno.core.format import duration
 from webdyno.core.judgement import ValidityWarning
 from webdyno.core.looks import SlotSettings
 from webdyno.core.records import PreflightRecord, RoundRecord
-from webdyno.core.replay import unpacked
+from webdyno.core.replay import unpack_replay
 from webdyno.load.interface import GeneratorError, LoadOrder, LoginError
 from webdyno.measure.backend import Questions
 from webdyno.measure.capacity import search_capacities
@@ -244,7 +244,7 @@ def with_replay(order: LoadOrder) -> LoadOrder:
     if load.arrivals != "replay" or load.replay is None or load.rate_per_s is None:
         return order
     begin, ramp_up_s = Random(order.seed).random(), order.ramp_up_s
-    stretch = unpacked(load.replay).stretch(
+    stretch = unpack_replay(load.replay).stretch(
         begin, order.duration_s, load.rate_per_s, ramp_up_s=ramp_up_s
     )
     return replace(order, replay=stretch)

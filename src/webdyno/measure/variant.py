@@ -21,7 +21,7 @@ from webdyno.comparison import question_of
 from webdyno.config import Catalogue
 from webdyno.core.errors import OperationError
 from webdyno.core.experiment import State
-from webdyno.core.files import open_here, opened_inside, reading, writing
+from webdyno.core.files import open_given_inside, open_here, reading, writing
 from webdyno.core.format import duration
 from webdyno.core.looks import SlotSettings
 from webdyno.core.records import AdjustmentRecord, SlotRecord
@@ -347,7 +347,7 @@ def _environment(user: ServerUser) -> dict[str, str]:
 
 def _end(log: Path) -> str:
     """Return the last lines of a log; whoever wrote it may have put a link there."""
-    with reading(log), opened_inside(log) as file:
+    with reading(log), open_given_inside(log) as file:
         file.seek(max(0, os.fstat(file.fileno()).st_size - READ_BYTES))
         lines = file.read().decode(errors="replace").splitlines()[-SHOWN_LINES:]
     return "\n".join(f"    {line}" for line in lines)

@@ -12,7 +12,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from webdyno.core import format as text
-from webdyno.core.text import finished, printable
+from webdyno.core.text import make_printable, printable
 from webdyno.media.document import Block, Counts, Document, Headlines, Section
 from webdyno.media.drawing import DARK, FONT, LIGHT, Mark, marks
 
@@ -83,7 +83,7 @@ def templates_of(package: str) -> Environment:
     return Environment(
         loader=PackageLoader(package),
         autoescape=True,
-        finalize=finished,
+        finalize=make_printable,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

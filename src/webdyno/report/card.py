@@ -69,7 +69,7 @@ def _in_cpus(comparison: Comparison) -> str:
 
 
 def _requests(experiment: Experiment) -> str:
-    asked = experiment.requested or experiment.load.paths
+    asked = experiment.selected_requests or experiment.load.paths
     alike = all("paths" not in variant.load_changes for variant in experiment.variants.values())
     return "this request" if len(asked) == 1 and alike else "these requests"
 

@@ -125,7 +125,7 @@ def _figure(claim: Claim, value: Interval) -> str:
         return f"{times(value)} ({ratio_bounds(value)})"
     unit = METRICS[claim.metric].metric.unit
     if unit == "µs":
-        unit, value = "ms", value.mapped(lambda us: us / 1e3)
+        unit, value = "ms", value.map(lambda us: us / 1e3)
     return f"{quantity(value)} {unit} ({quantity_bounds(value)})"
 
 

@@ -129,8 +129,8 @@ def _load_with(experiment: Experiment) -> Iterator[str]:
 
 
 def _paths(experiment: Experiment) -> list[str]:
-    if experiment.requested:
-        return [_first_of([request.label for request in experiment.requested])]
+    if experiment.selected_requests:
+        return [_first_of([request.label for request in experiment.selected_requests])]
     own = [
         f"{name}: {_first_of(experiment.load_of(name).paths)}"
         for name, variant in experiment.variants.items()

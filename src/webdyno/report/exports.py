@@ -24,7 +24,7 @@ from typing import Any
 from webdyno.core import format as shown
 from webdyno.core.base import ENDLESS, Interval
 from webdyno.core.errors import OperationError, UserError
-from webdyno.core.files import MIB, replaced, writing
+from webdyno.core.files import MIB, replacing, writing
 from webdyno.core.judgement import Comparison, VariantValue
 from webdyno.core.looks import LongLook
 from webdyno.core.metrics import throughput_rps
@@ -236,7 +236,7 @@ def write_parquet(records: Iterable[Record], path: Path) -> None:
             places = ", ".join("?" * len(columns))
             values = [[row.get(name) for name in columns] for row in rows]
             database.executemany(f"INSERT INTO slots VALUES ({places})", values)  # noqa: S608
-        with writing(path), replaced(path) as unfinished:
+        with writing(path), replacing(path) as unfinished:
             try:
                 database.table("slots").write_parquet(str(unfinished), compression="zstd")
             except duckdb.Error as error:

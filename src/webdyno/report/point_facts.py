@@ -45,7 +45,7 @@ MOST_ENDPOINTS = 4
 def scope(experiment: Experiment) -> str:
     """Return in one line what was asked of the variants: `GET /a · 64 keep-alive connections`."""
     load = experiment.load_of_slots
-    asked = [request.label for request in experiment.requested] or [
+    asked = [request.label for request in experiment.selected_requests] or [
         f"GET {path}" for path in load.paths
     ]
     varied = set(experiment.factors)

@@ -13,7 +13,7 @@ from webdyno.comparison import judge_sweep, question_of
 from webdyno.core import format as text
 from webdyno.core.judgement import Comparison, Judgement, ValidityWarning, VariantValue, Verdict
 from webdyno.core.registry import SHOWS as SHOWN_BY
-from webdyno.core.registry import as_called, imported, question_parts
+from webdyno.core.registry import as_called, import_part, question_parts
 from webdyno.core.run import RunHead
 from webdyno.core.sweep import PointJudgement, SweepJudgement
 from webdyno.evidence.point_data import PointData, RunData
@@ -22,7 +22,7 @@ from webdyno.report.conditions import factor_facts, how_measured
 from webdyno.report.show import MetricTable, PointView, Row, RunView, Show, WholeAnswer, first
 from webdyno.report.words import as_headline, comparison_headlines
 
-SHOWS: list[Show] = [imported(part)() for part in SHOWN_BY]
+SHOWS: list[Show] = [import_part(part)() for part in SHOWN_BY]
 """All of them, in the order in which they are read."""
 
 
@@ -33,7 +33,7 @@ def whole_of(run: RunData) -> WholeAnswer | None:
     if answer is None:
         return None
     shown = question_parts(experiment.asks.key).whole
-    whole: WholeAnswer = imported(shown)(answer, experiment.measure.max_rounds)
+    whole: WholeAnswer = import_part(shown)(answer, experiment.measure.max_rounds)
     return whole
 
 

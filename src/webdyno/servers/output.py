@@ -20,7 +20,7 @@ from pydantic import ValidationError
 
 from webdyno.core.debug_log import words_without_secrets
 from webdyno.core.errors import UserError
-from webdyno.core.files import checked_files, opened_inside
+from webdyno.core.files import checked_files, open_given_inside
 from webdyno.core.format import last_lines
 from webdyno.core.service import ORIGINS, BuildSteps, Origins, Service, Version
 from webdyno.core.setting import SettingValue
@@ -247,7 +247,7 @@ def _ask(
 def shown_lines(log: Path) -> list[str]:
     """Return the first and the last lines of a log that say something new, if there are any."""
     try:
-        with opened_inside(log) as file:
+        with open_given_inside(log) as file:
             text = file.read(READ_BYTES)
             end = max(len(text), os.fstat(file.fileno()).st_size - READ_BYTES)
             is_cut = end > len(text)
@@ -270,7 +270,7 @@ def exhaustion_in(folder: Path) -> str:
 def _last_line(folder: Path, saying: re.Pattern[str]) -> str:
     for log in sorted(folder.glob("*.log")):
         try:
-            with opened_inside(log) as file:
+            with open_given_inside(log) as file:
                 size = os.fstat(file.fileno()).st_size
                 lines = _lines(_whole_lines_from(file, size - READ_BYTES))
         except (OSError, UserError):

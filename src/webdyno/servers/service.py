@@ -10,7 +10,7 @@ from pathlib import Path
 
 from webdyno.core.errors import OperationError, UserError
 from webdyno.core.files import write_whole
-from webdyno.core.format import indented
+from webdyno.core.format import indent
 from webdyno.host.server_process import FoundProcess, ServerProcess, addresses
 from webdyno.host.this_machine import Testbed
 from webdyno.host.users import name_of
@@ -61,7 +61,7 @@ class StackDied(OperationError):  # noqa: N818
         if log is None:
             super().__init__(what)
             return
-        super().__init__(f"{what}; the end of its log ({log}):\n{indented(self.log_tail)}")
+        super().__init__(f"{what}; the end of its log ({log}):\n{indent(self.log_tail)}")
 
     def __reduce__(self) -> tuple[object, ...]:
         """Let it come from another host, whose log isn't here."""

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TypedDict, Unpack
 
 from webdyno.core.errors import OperationError, UserError
-from webdyno.core.format import indented
+from webdyno.core.format import indent
 from webdyno.core.setting import SettingValue
 from webdyno.core.stack import Site, Stack
 from webdyno.host.control_group import ControlGroup, MemoryLimit, forget_groups
@@ -96,7 +96,7 @@ def ask_versions(
                 try:
                     running.start()
                 except StackDied as died:  # without a word of a log that nobody keeps
-                    tail = indented(died.log_tail)
+                    tail = indent(died.log_tail)
                     said = f"; what it said last:\n{tail}" if died.log_tail else ""
                     raise OperationError(died.what + said) from None
             return running.versions()

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, TypeGuard
 
 from webdyno.core.errors import UserError
-from webdyno.core.files import opened
+from webdyno.core.files import open_given
 
 Table = dict[str, Any]
 MOST_BYTES = 200_000
@@ -16,7 +16,7 @@ MOST_BYTES = 200_000
 def read_text(path: Path) -> str | None:
     """Return a file's text; None where there is none that can be read, such as a pipe."""
     try:
-        with opened(path, follow=True) as file:
+        with open_given(path, follow=True) as file:
             return file.read(MOST_BYTES).decode(errors="replace")
     except (OSError, ValueError, UserError):  # a NUL in its name is a ValueError
         return None

@@ -9,7 +9,7 @@ import pytest
 
 from e2e.commands import webdyno_here
 from webdyno.core.errors import MEANINGS, Exit
-from webdyno.core.registry import CommandParts, commands, imported
+from webdyno.core.registry import CommandParts, commands, import_part
 
 HEAVY = {
     *("numpy", "scipy", "jinja2", "altair", "rich.console", "pydantic.main", "tree_sitter"),
@@ -31,7 +31,7 @@ EXIT_CODES = Path(__file__).parents[3] / "docs/reference/exit-codes.md"
 
 @pytest.mark.parametrize("command", commands().values(), ids=lambda it: it.name)
 def test_the_list_says_of_a_command_what_its_own_help_says(command: CommandParts) -> None:
-    said = imported(command.typed).__doc__
+    said = import_part(command.typed).__doc__
     assert " ".join(said.partition("\n\n")[0].split()) == command.does
 
 

@@ -69,7 +69,7 @@ def run(
     """
     from webdyno.config import Catalogue, Draft
     from webdyno.config.reading import TomlFile
-    from webdyno.core.registry import EXPLAIN_AFTERWARDS, imported
+    from webdyno.core.registry import EXPLAIN_AFTERWARDS, import_part
     from webdyno.interfaces.cli.progress import at_terminal
     from webdyno.interfaces.cli.result import measure_and_show, sweeps_afterwards
     from webdyno.launch.arrangement import checked_with_own
@@ -99,7 +99,7 @@ def run(
             return measure_and_show_all(spread_over_hosts(asked, output), new.how)
         return measure_and_show_all(replicates_on_hosts(asked, output, replicates), new.how)
     afterwards = (
-        imported(EXPLAIN_AFTERWARDS)(wanted, new.how) if explain else sweeps_afterwards(new.how)
+        import_part(EXPLAIN_AFTERWARDS)(wanted, new.how) if explain else sweeps_afterwards(new.how)
     )
     return measure_and_show(
         name, wanted, catalogue, output, new.how, fail_if=new.fail_if, afterwards=afterwards

@@ -95,7 +95,7 @@ def traffic(
 
         webdyno traffic a.log --from 2026-11-22T18:00 --to 2026-11-22T19:00+01:00 --speed 10
     """
-    from webdyno.core.files import replaced, write_whole, writing
+    from webdyno.core.files import replacing, write_whole, writing
     from webdyno.media.console import notify
     from webdyno.traffic.log import LogSelection
     from webdyno.traffic.privacy import Privacy
@@ -150,7 +150,7 @@ def traffic(
     made = traffic_of(read, Manner(loop, speed), twin=twin_of if twin else None, replay_file=named)
     write_whole(output, made.text, mode=PRIVATE if bodies == "keep" else SHARED)
     if replay is not None and made.replay is not None:
-        with writing(replay), replaced(replay) as new, new.open("x", encoding="utf-8") as file:
+        with writing(replay), replacing(replay) as new, new.open("x", encoding="utf-8") as file:
             file.writelines(made.replay.written())
     served: list[str] = []
     if twin is not None and made.twin is not None:

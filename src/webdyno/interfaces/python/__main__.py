@@ -10,7 +10,7 @@ import sys
 
 from webdyno.core.debug_log import debug_log
 from webdyno.core.errors import Exit, UserError
-from webdyno.core.registry import imported, python_calls
+from webdyno.core.registry import import_part, python_calls
 from webdyno.launch.ending import end_by_signals, leave_matrices_one_thread, reported_end
 
 
@@ -24,7 +24,7 @@ def main(call: str, arguments: str) -> Exit:
     try:
         with debug_log([call, *json.loads(arguments)]):  # without values, which may be secrets
             # Its import takes a while: Ctrl-C is heard by now.
-            answer = imported(calls[call])(**json.loads(arguments), by_keyword=False)
+            answer = import_part(calls[call])(**json.loads(arguments), by_keyword=False)
         for result in answer.values() if isinstance(answer, dict) else filter(None, [answer]):
             print(result.headline)  # noqa: T201
     except (Exception, KeyboardInterrupt) as end:  # noqa: BLE001 (all end the process)

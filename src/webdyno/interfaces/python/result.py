@@ -13,7 +13,7 @@ from webdyno.core.judgement import Comparison, Judgement, ValidityWarning, Varia
 from webdyno.core.limits import GateAnswer, GateClaim, GateJudgement
 from webdyno.core.metrics import CAPACITY
 from webdyno.core.records import SlotRecord
-from webdyno.core.registry import imported, question_parts
+from webdyno.core.registry import import_part, question_parts
 from webdyno.core.run import RunHead
 from webdyno.core.sweep import SweepComparison
 from webdyno.measure.folder import RunFolder
@@ -320,7 +320,7 @@ def result_in(folder: RunFolder) -> Result:
     """Return what came of a run, as its question has it."""
     experiment = folder.head.experiment
     if own := question_parts(experiment.asks.key).result:
-        result: Result = imported(own)(folder)
+        result: Result = import_part(own)(folder)
         return result
     return (CapacityResult if experiment.capacity else Result)(folder)
 

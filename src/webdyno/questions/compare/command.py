@@ -152,7 +152,7 @@ def compare(
         webdyno compare nginx caddy --rate 2000 --burst 50     # 50 at once, 40 times a second
     """
     from webdyno.config import Catalogue
-    from webdyno.core.registry import EXPLAIN_AFTERWARDS, imported
+    from webdyno.core.registry import EXPLAIN_AFTERWARDS, import_part
     from webdyno.interfaces.cli.progress import at_terminal
     from webdyno.interfaces.cli.result import measure_and_show
     from webdyno.launch.arrangement import arrange, race_of
@@ -178,7 +178,7 @@ def compare(
         at_terminal(run.how),
         more,
     )
-    afterwards = imported(EXPLAIN_AFTERWARDS)(experiment, run.how) if explain else None
+    afterwards = import_part(EXPLAIN_AFTERWARDS)(experiment, run.how) if explain else None
     return measure_and_show(
         name, experiment, catalogue, output, run.how, fail_if=run.fail_if, afterwards=afterwards
     )

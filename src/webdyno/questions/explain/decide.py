@@ -65,7 +65,7 @@ def elasticities(data: PointData, comparisons: Sequence[Comparison]) -> Iterator
 
 
 def _elasticity(ratio: Interval, share: float) -> Interval:
-    return ratio.mapped(lambda times: log(times, share))
+    return ratio.map(lambda times: log(times, share))
 
 
 def effects(data: PointData) -> list[Effect]:

@@ -154,7 +154,7 @@ def limits_experiment(
         name = f"{variant}, {done}"
         variants[name], by_variant[name] = altered, intervention
     kept = experiment.measure.model_dump(include=KEPT_SETTINGS, exclude_defaults=True)
-    return experiment.derived(
+    return experiment.derive(
         f"What limits {variant}",
         f"What of {things} limits {variant}?",
         variants,
@@ -223,7 +223,7 @@ def advice_experiment(variant: str, experiment: Experiment, advice: Sequence[Adv
     kept = experiment.measure.model_dump(include=settings, exclude_defaults=True)
     if experiment.capacity is None and any(piece.fixes for piece in advice):
         kept["decide_on"] = CPU_TIME
-    return experiment.derived(
+    return experiment.derive(
         f"What would make {variant} faster",
         f"What are other settings worth to {variant}?",
         variants,

@@ -201,7 +201,7 @@ def factorial_experiment(one: str, other: str, experiment: Experiment) -> Experi
         variants[variant] = _with_changed(before, after, changed)
         levels[variant] = list(row)
     words = [f"{name}: {before_} → {after_}" for name, (before_, after_) in changes.items()]
-    return experiment.derived(
+    return experiment.derive(
         f"Which settings make {other} differ from {one}",
         f"What do {', '.join(names)} do to {one}?",
         variants,

@@ -231,5 +231,5 @@ def profile_experiment(point: PointData, catalogue: Catalogue, given_s: float) -
     )
     revisions = {name: experiment.variants[name] for name in (BASELINE, HEAD)}
     title = f"What grew: {experiment.title}"
-    derived = experiment.derived(title, "In which functions?", revisions, measure)
+    derived = experiment.derive(title, "In which functions?", revisions, measure)
     return sampled_experiment(derived, catalogue)

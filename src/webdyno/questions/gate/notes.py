@@ -46,7 +46,7 @@ class EndpointWarning:
 def endpoint_of(data: PointData) -> str:
     """Return what was asked there: the point's levels, or else all that the load asks for."""
     named = [level(value) for value in data.point.levels.values()]
-    labels = [request.label for request in data.experiment.requested]
+    labels = [request.label for request in data.experiment.selected_requests]
     return ", ".join(named or labels or data.experiment.load.paths)
 
 

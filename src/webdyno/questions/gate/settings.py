@@ -53,7 +53,7 @@ class GateSettings(QuestionSettings):
         return self
 
     @classmethod
-    def completed(cls, written: object, experiment: Mapping[str, object]) -> object:
+    def complete(cls, written: object, experiment: Mapping[str, object]) -> object:
         """Return the limits that suit an open loop as well, where none are given."""
         match experiment.get("load"), written:
             case {"loop": "open"}, {**table} if "worse_than" not in table:

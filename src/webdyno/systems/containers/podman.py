@@ -21,7 +21,7 @@ from subprocess import CompletedProcess
 from typing import Any
 
 from webdyno.core.errors import OperationError
-from webdyno.core.format import duration, indented, last_lines
+from webdyno.core.format import duration, indent, last_lines
 from webdyno.core.service import Need
 from webdyno.host.children import run_program
 from webdyno.host.control_group import forget_groups
@@ -239,7 +239,7 @@ def _tried_out(notify: Notify) -> Podman:
                 notify(f"containers are run by {runtime}: {why}")
             return candidate
         refused[runtime] = fault
-    faults = indented(f"{name}: {fault}" for name, fault in refused.items())
+    faults = indent(f"{name}: {fault}" for name, fault in refused.items())
     raise OperationError(f"Podman can't run containers here, with none of its runtimes:\n{faults}")
 
 
