@@ -17,10 +17,9 @@ from pydantic.fields import FieldInfo
 from sentences import sentences
 
 from webdyno.core.base import Quantity
-from webdyno.core.capacity import CapacitySettings
 from webdyno.core.experiment import Experiment, Level, State
 from webdyno.core.load import Load, SlowReaders
-from webdyno.core.measure import Measure
+from webdyno.core.measure import CapacitySettings, Measure
 from webdyno.core.metrics import METRICS, DecidingMetric
 from webdyno.core.registry import question_keys
 from webdyno.core.request import WrittenRequest

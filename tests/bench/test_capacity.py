@@ -11,8 +11,7 @@ from bench.searches import WITHIN_US, searched
 from rig import lab
 from rig.queues import capacity_of_mm1
 from webdyno.core.base import Interval
-from webdyno.core.capacity import Trial
-from webdyno.core.crossing import capacity_of
+from webdyno.core.capacity import Trial, capacity_of
 from webdyno.core.judgement import Verdict
 from webdyno.core.records import SlotRecord
 from webdyno.measure.folder import RunFolder

@@ -8,9 +8,9 @@ from comparison.searches import Variant, searched
 from evidence.stretches import Truth, stretch
 from webdyno.comparison import decide, judge
 from webdyno.comparison.sentences import sentence
-from webdyno.core.capacity import CapacitySettings
 from webdyno.core.experiment import Experiment
 from webdyno.core.judgement import Verdict
+from webdyno.core.measure import CapacitySettings
 from webdyno.core.metrics import CAPACITY
 from webdyno.core.records import SlotRecord
 from webdyno.measure.long_look import doubtful

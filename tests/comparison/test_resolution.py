@@ -7,7 +7,7 @@ import pytest
 
 from simulations.searches import Case, run_of, searched_in_rounds
 from webdyno.comparison.comparison import compare_as_asked, variant_value
-from webdyno.core.crossing import capacity_estimate
+from webdyno.core.capacity import capacity_estimate
 from webdyno.core.metrics import CAPACITY, METRICS, THROUGHPUT
 from webdyno.evidence.log_ratios import resolution
 from webdyno.evidence.point_data import PointData

@@ -10,9 +10,8 @@ from pydantic import ValidationError
 from comparison.searches import ROUNDS, Variant, searched
 from simulations.searches import Case
 from webdyno.comparison import judge
-from webdyno.core import crossing as module
-from webdyno.core.capacity import Trial
-from webdyno.core.crossing import TrialPoint, capacity_of, crossing
+from webdyno.core import capacity as module
+from webdyno.core.capacity import Trial, TrialPoint, capacity_of, crossing
 
 VARIANTS = 2
 ALLOWED, BRACKET = 0.01, (-0.025, 0.025)

@@ -3,12 +3,11 @@
 import pytest
 
 from builders import run_head
-from webdyno.core.capacity import CapacitySettings
 from webdyno.core.errors import UserError
 from webdyno.core.experiment import CONDITIONS, Experiment
 from webdyno.core.explain import Advice
 from webdyno.core.load import Load
-from webdyno.core.measure import Measure, MeasureChanges
+from webdyno.core.measure import CapacitySettings, Measure, MeasureChanges
 from webdyno.core.metrics import CAPACITY
 from webdyno.core.setting import TunedVariant
 from webdyno.core.variant import Variant

@@ -8,8 +8,8 @@ import pytest
 from builders import load_result
 from rig.queues import capacity_of_md1, capacity_of_mm1, stays_longer_in_md1
 from simulations.queues import Queue, search
-from webdyno.core.capacity import CapacitySettings, Level, Trial, objective, trial_of
-from webdyno.core.crossing import capacity_of, is_at_least
+from webdyno.core.capacity import Level, Trial, capacity_of, is_at_least, objective, trial_of
+from webdyno.core.measure import CapacitySettings
 from webdyno.load.interface import AbortRule
 from webdyno.measure.capacity import abort_rule
 from webdyno.measure.capacity_search import Begin, next_trial

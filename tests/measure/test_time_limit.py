@@ -17,10 +17,10 @@ from builders import SimulatedVariant, load_result, response, run_head, server_u
 from evidence.stretches import Truth, stretch
 from webdyno.comparison import judge, question_of
 from webdyno.config import Catalogue
-from webdyno.core.capacity import CapacitySettings
 from webdyno.core.experiment import Experiment
 from webdyno.core.judgement import Verdict
 from webdyno.core.load_result import LoadResult, Window
+from webdyno.core.measure import CapacitySettings
 from webdyno.core.readings import Readings
 from webdyno.core.records import Response
 from webdyno.core.sweep import plan_points

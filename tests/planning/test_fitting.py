@@ -6,10 +6,9 @@ import pytest
 
 from builders import SimulatedVariant, pilot_record, point_data, run_head, simulated_run
 from webdyno.comparison import foresee, question_of
-from webdyno.core.capacity import CapacitySettings
 from webdyno.core.experiment import Experiment
 from webdyno.core.looks import SlotSettings
-from webdyno.core.measure import Measure
+from webdyno.core.measure import CapacitySettings, Measure
 from webdyno.core.records import AdjustmentRecord, PilotRecord, Record, RoundRecord
 from webdyno.planning.fitting import LEAST_WINDOW_S, fitted_trials, next_round_s
 from webdyno.planning.settings import slot_settings, slots_per_variant

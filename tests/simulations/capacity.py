@@ -17,9 +17,9 @@ import numpy as np
 from simulations.queues import RAMP_UP, search
 from simulations.searches import Case, Judged, judged
 from webdyno.core.base import Interval
-from webdyno.core.capacity import MOST_DECIDING, Trial, by_rate
-from webdyno.core.crossing import capacity_of, ends
+from webdyno.core.capacity import Trial, by_rate, capacity_of, ends
 from webdyno.core.judgement import Verdict
+from webdyno.core.measure import MOST_DECIDING
 
 SINGLE = (
     Case(10_000, 0.005),

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from webdyno.core.capacity import MOST_DECIDING, CapacitySettings, Trial
+from webdyno.core.capacity import Trial
+from webdyno.core.measure import MOST_DECIDING, CapacitySettings
 from webdyno.measure.capacity_search import Ask, Begin, next_trial
 
 Times = NDArray[np.float64]

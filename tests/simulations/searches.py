@@ -13,10 +13,10 @@ from rig.queues import capacity_of_md1, capacity_of_mm1
 from simulations.queues import RAMP_UP, Queue, search
 from webdyno.comparison.comparison import compare_as_asked, variant_value
 from webdyno.core.base import Interval
-from webdyno.core.capacity import CapacitySettings, Trial
-from webdyno.core.crossing import capacity_of
+from webdyno.core.capacity import Trial, capacity_of
 from webdyno.core.experiment import Experiment
 from webdyno.core.judgement import Verdict
+from webdyno.core.measure import CapacitySettings
 from webdyno.core.metrics import CAPACITY, METRICS
 from webdyno.core.records import Record, RoundRecord
 from webdyno.evidence.point_data import PointData

@@ -1,18 +1,32 @@
-"""Capacity: the highest arrival rate at which objectives still hold, and its trials."""
+"""Capacity: the highest arrival rate at which objectives still hold, by the trials of a search.
+
+ln(share of late requests) rises with ln(rate) in a straight line, nearly, where it is small: the
+capacity is where that line crosses what is allowed. A trial sees few independent waits, since late
+requests come in clusters, so its share scatters widely and is skewed: most trials at the capacity
+pass. The line of greatest likelihood inherits that; the mean over all lines, each with its
+likelihood, doesn't where rates don't hang on what was seen. In a search they do; what that leaves
+widens intervals (docs/validation/capacity.md).
+"""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Literal, Self
+from functools import lru_cache
+from math import exp, log, sqrt
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field, model_validator
 
-from webdyno.core.base import SHARE, TIME, Budget, Count, Delay, Model, Seconds
-from webdyno.core.load import Load
+from webdyno.core.base import SHARE, TIME, Count, Model
 from webdyno.core.load_result import LoadResult
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from webdyno.core.histogram import Histogram
+
+    Grid = NDArray[np.float64]
 
 FAILURES = "failures"
 EXAMPLES = "'p99<50ms' or 'failures<0.1%'"
@@ -42,7 +56,9 @@ class Objective:
         """
         if self.within_s is None:
             return load.failures.total
-        return _later_than(times, self.within_s * 1e6) + _fast_failures(load)
+        above = (times.low + times.width - self.within_s * 1e6) / times.width
+        later = (times.counts * above.clip(0, 1)).sum()  # those of a bucket are spread evenly
+        return round(float(later)) + _fast_failures(load)
 
 
 def objective(text: str) -> Objective:
@@ -62,98 +78,6 @@ def objective(text: str) -> Objective:
     if not within_s or bound.strip()[-1].isdigit():
         raise ValueError(f"{bound!r} is no time with a unit; write 'p99<50ms'")
     return Objective(text.strip(), within_s, round(1 - quantile, 9))
-
-
-def _read(text: str) -> str:
-    return objective(text).text
-
-
-TRIAL_S, TRIAL_WAITS = 4.0, 50.0
-LEAST_TRIAL_S, LEAST_TRIAL_WAITS = 1.0, 20.0
-MOST_DECIDING = 4
-"""Trials of full length in a search, each where the capacity seems to be by all before it."""
-USUAL_MEASURE_OF_SEARCH: dict[str, object] = {"decide_on": "capacity_rps", "budget_s": 600.0}
-"""Searches take half a minute to a minute in each round."""
-
-
-class CapacitySettings(Model):
-    """How the capacity of each variant is searched for in each round."""
-
-    slo: Annotated[list[Annotated[str, AfterValidator(_read)]], Field(min_length=1, max_length=8)]
-    """The objectives, all of which have to hold: `p99<50ms`, `failures<0.1%`."""
-    arrivals: Literal["poisson", "constant"] = "poisson"
-    """Times between requests."""
-    send_delay_budget_s: Delay = 0.0
-    """See `load.send_delay_budget_s`."""
-    width: Annotated[float, Field(ge=0.002, le=0.5)] = 0.05
-    """How close a rate that passes and one that fails have to be before the deciding trials."""
-    overloads: Annotated[list[Annotated[float, Field(ge=1.05, le=10)]], Field(max_length=8)] = [
-        1.2,
-        2.0,
-    ]
-    """Multiples of the capacity that are tried after the search, in turns, a round each, where the
-    time is long enough."""
-    longest_trial_s: Seconds | None = None
-    """Length of the deciding trials, others take a quarter. By default 4 s or 50 times the longest
-    latency allowed."""
-
-    sweep_s: Budget | None = None
-    """Afterwards, half of it each: latency at arrival rates around the capacities, and throughput
-    at numbers of connections."""
-
-    @property
-    def objectives(self) -> list[Objective]:
-        """The objectives, read."""
-        return [objective(text) for text in self.slo]
-
-    @property
-    def deciding_s(self) -> float:
-        """Length of the trials that decide. Queues take several times the longest wait to build."""
-        if self.longest_trial_s is not None:
-            return self.longest_trial_s
-        longest_wait_s = max(goal.within_s or 0.0 for goal in self.objectives)
-        return max(TRIAL_S, TRIAL_WAITS * longest_wait_s)
-
-    @property
-    def least_deciding_s(self) -> float:
-        """How short a limit of time may make them, unless their length was given."""
-        longest_wait_s = max(goal.within_s or 0.0 for goal in self.objectives)
-        least_s = max(LEAST_TRIAL_S, LEAST_TRIAL_WAITS * longest_wait_s)
-        return self.longest_trial_s or min(self.deciding_s, least_s)
-
-    def check(self, others: Mapping[str, bool], loads: Sequence[Load], *, varies: bool) -> None:
-        """Raise ValueError where something doesn't go with a search.
-
-        What `loads` of variants have of their own, or that an experiment `varies`, or `others`: in
-        words, whether it is there.
-        """
-        if self.sweep_s is not None and varies:
-            raise ValueError(
-                "capacity.sweep_s is for capacities of one point, and factors give several: leave "
-                "one of them out"
-            )
-        faults = {
-            'loop = "open"': any(load.loop == "open" for load in loads),
-            'arrival_unit = "connection"': any(load.arrival_unit == "connection" for load in loads),
-            "think_s": any(load.think_s for load in loads),
-            "connection_ramp_s": any(load.connection_ramp_s for load in loads),
-            "count in [load]": any(load.count for load in loads),
-            **others,
-        }
-        if unfit := [what for what, is_there in faults.items() if is_there]:
-            raise ValueError(
-                f"[capacity] searches for the rate of an open loop by itself, with webdyno's own "
-                f"load generator: omit {unfit[0]}"
-            )
-
-    @property
-    def of_load(self) -> dict[str, object]:
-        """What trials change of a load; their rate comes with each of them."""
-        return {
-            "loop": "open",
-            "arrivals": self.arrivals,
-            "send_delay_budget_s": self.send_delay_budget_s,
-        }
 
 
 Purpose = Literal["search", "recovery", "overload", "return"]
@@ -231,12 +155,6 @@ def trial_of(
     )
 
 
-def _later_than(times: "Histogram", limit_us: float) -> int:
-    """Count times above a limit; those of its bucket are taken as spread evenly."""
-    above = (times.low + times.width - limit_us) / times.width
-    return round(float((times.counts * above.clip(0, 1)).sum()))
-
-
 def _fast_failures(load: LoadResult) -> int:
     """Count failures that are not among the times: all but those that timed out."""
     return load.failures.total - (load.failures.timeout or 0)
@@ -280,10 +198,205 @@ def by_rate(trials: list[Trial]) -> list[Level]:
 
 def bracket(known: list[Level], passes: dict[float, bool]) -> tuple[Level | None, Level | None]:
     """Return the highest rate that passes below the lowest one that doesn't, and that one."""
-    failing = next((level for level in known if passes.get(level.rate_rps) is False), None)
-    passing = [
-        level
-        for level in known
-        if passes.get(level.rate_rps) and (failing is None or level.rate_rps < failing.rate_rps)
+    passing = None
+    for level in known:
+        if passes.get(level.rate_rps) is False:
+            return passing, level
+        if passes.get(level.rate_rps):
+            passing = level
+    return passing, None
+
+
+SHALLOWEST, STEEPEST = 3.0, 300.0
+"""Slopes of ln(share beyond) over ln(rate): at a knee all is well, and 1% more is too much."""
+USUAL_STEEPNESS, STEEPNESS_FACTOR = 30.0, 2.0
+"""A slope of which nothing is known before, and the factor to which one is known."""
+QUEUE_STEEPNESS = 1.4
+"""Slope of a queue, in arrivals within the longest latency allowed: 1 where times of service are
+exponentially distributed, 2 where all are the same (Kleinrock 1975, 5.6; Erlang 1909)."""
+RARE = -2.0
+"""ln of the share up to which what follows from rare waits counts; clusters are no fewer above."""
+SURE_CLUSTERS = 2.0
+"""As many at least where all are late: an overload is no matter of chance."""
+ONLY_WHERE_ALL = 8
+"""Power of the share by which they count: a half has next to none of them."""
+CLUSTERS = 64.0
+"""Independent clusters in one of the longest trials, where no queue says how many."""
+BEYOND_BRACKET = 4.0
+"""The shares at the ends of a bracket mislead by this (ln) at most."""
+LEAST_LN_SHARE = -300.0
+"""No request is late then, and floats aren't at their end."""
+STEEPNESSES, CROSSINGS = 20, 61
+"""Lines that are looked at."""
+BELOW, ABOVE = 0.8, 1.35
+"""Trials whose rates lie between these two shares of the middle of the bracket say where the
+capacity is."""
+
+
+class TrialPoint(NamedTuple):
+    """What a trial says of an objective."""
+
+    away: float
+    """ln of its rate over the middle of the bracket."""
+    length_s: float
+    asked: int
+    """Requests that were due."""
+    beyond: int
+    """Those of them beyond the objective."""
+
+
+class Crossing(NamedTuple):
+    """Where a line crosses what is allowed, as ln(rate)."""
+
+    away: float
+    """From the middle of the bracket."""
+    error: float
+    """Standard deviation."""
+    steepness: float
+
+    @property
+    def bias(self) -> float:
+        """By how much a search finds too much, about.
+
+        It goes on upwards where a trial passed by chance. The share's logarithm is too low by half
+        of its variance then, (s·error)²/2, and the rate too high by s·error²/2. At a knee the error
+        is the bracket's width, to which both sides contribute alike: no more than half of it.
+        """
+        return min(self.steepness * self.error, 1.0) * self.error / 2
+
+
+# A judgement asks for a round's capacity in several places, and a run is judged after each round.
+@lru_cache(maxsize=4096)
+def crossing(
+    points: tuple[TrialPoint, ...],
+    allowed: float,
+    bracket: tuple[float, float],
+    middle_rps: float,
+    within_s: float | None,
+) -> Crossing:
+    """Average over lines through the trials, by the likelihood of negative binomial counts.
+
+    Hilbe 2011, chapter 8, for the counts. `within_s`: the longest latency allowed; None where the
+    objective is about failures, or no queue comes about by chance, as with arrivals at even
+    intervals.
+    """
+    import numpy as np  # it and scipy take a while to import
+
+    away, length_s, asked, beyond = np.array(points, float).T
+    steepness = np.geomspace(SHALLOWEST, STEEPEST, STEEPNESSES)[:, None, None]
+    low, high = bracket[0] - BEYOND_BRACKET / steepness, bracket[1] + BEYOND_BRACKET / steepness
+    parts = (np.arange(CROSSINGS) + 0.5) / CROSSINGS
+    crossings = low + (high - low) * parts[None, :, None]
+    ln_share = (log(allowed) + steepness * (away - crossings)).clip(LEAST_LN_SHARE, 0.0)
+    if within_s is None:
+        usual, clusters = USUAL_STEEPNESS, CLUSTERS * length_s / length_s.max()
+    else:
+        usual = min(max(QUEUE_STEEPNESS * middle_rps * within_s, SHALLOWEST), STEEPEST)
+        clusters = _clusters_per_s(ln_share, steepness, within_s) * length_s
+        clusters += SURE_CLUSTERS * np.exp(ONLY_WHERE_ALL * ln_share)
+    likely = _ln_likelihood(beyond, asked * np.exp(ln_share), clusters).sum(axis=-1)
+    likely -= (np.log(steepness[..., 0] / usual) / log(STEEPNESS_FACTOR)) ** 2 / 2
+    weight = np.exp(likely - likely.max())
+    weight /= weight.sum()
+    mean = float((weight * crossings[..., 0]).sum())
+    variance = float((weight * (crossings[..., 0] - mean) ** 2).sum())
+    steep = float((weight * np.log(steepness[..., 0])).sum())
+    return Crossing(mean, variance**0.5, float(np.exp(steep)))
+
+
+def _clusters_per_s(ln_share: "Grid", steepness: "Grid", within_s: float) -> "Grid":
+    """Return how many independent clusters of late requests a queue has in a second.
+
+    As Brownian motion with drift, reflected at zero (heavy traffic, Whitt 1989), waits are
+    exponential with the rate ln(1/share)/within, which falls with the arrival rate by the slope. A
+    visit beyond `within` then takes within · slope / ln²(1/share) on average, its mean square is 4
+    times the square of that, and the variance of the share in a time that of so many clusters.
+    """
+    import numpy as np
+
+    rare = np.minimum(ln_share, RARE)
+    per_s: Grid = np.exp(rare) * rare**2 / (4 * within_s * steepness)
+    return per_s
+
+
+def _ln_likelihood(count: "Grid", mean: "Grid", clusters: "Grid") -> "Grid":
+    """Give ln of the likelihood of negative binomial counts, but for what hangs on these alone."""
+    import numpy as np
+    from scipy.special import gammaln
+
+    size = mean / clusters
+    ways = gammaln(count + clusters) - gammaln(clusters)
+    likely: Grid = ways + count * np.log(size / (1 + size)) - clusters * np.log1p(size)
+    return likely
+
+
+class CapacityEstimate(NamedTuple):
+    """The rate up to which all objectives hold, by one search."""
+
+    rate_rps: float
+    bias: float = 0.0
+    """By how much (ln) such a search finds too much, about."""
+
+
+def capacity_of(trials: list[Trial]) -> float | None:
+    """Return the rate up to which all objectives hold; None where none was found."""
+    estimate = capacity_estimate(trials)
+    return estimate.rate_rps if estimate else None
+
+
+def capacity_estimate(trials: list[Trial]) -> CapacityEstimate | None:
+    """Return what a search found; None where it came to no end."""
+    searched = [trial for trial in trials if trial.purpose == "search"]
+    known = by_rate(searched)
+    passing, failing = ends(known)
+    if passing is None or len(known) == 1:
+        return None
+    if failing is None:  # it is at least that
+        return CapacityEstimate(passing.rate_rps)
+    return _between(searched, passing.rate_rps, failing.rate_rps)
+
+
+def is_at_least(trials: list[Trial]) -> bool:
+    """Whether the load generator, not the servers, ended the search upwards."""
+    _, failing = ends(by_rate([trial for trial in trials if trial.purpose == "search"]))
+    return failing is None or any(trial.client_limited for trial in failing.trials)
+
+
+def ends(known: list[Level]) -> tuple[Level | None, Level | None]:
+    """Return the bracket by what was seen at each rate, however short."""
+    return bracket(known, {level.rate_rps: level.excess <= 1 for level in known})
+
+
+def _between(trials: Sequence[Trial], passing_rps: float, failing_rps: float) -> CapacityEstimate:
+    """Find where the share beyond an objective is what is allowed, of the objective hit first."""
+    middle_rps = sqrt(passing_rps * failing_rps)
+    lowest_rps = min(BELOW * middle_rps, passing_rps)
+    highest_rps = max(ABOVE * middle_rps, failing_rps)
+    near = [
+        trial
+        for trial in trials
+        if trial.asked and trial.length_s > 0 and lowest_rps <= trial.rate_rps <= highest_rps
     ]
-    return (passing[-1] if passing else None), failing
+    if not near:
+        return CapacityEstimate(passing_rps)
+    queues = not near[0].evenly_spaced
+    longest_waits_s = dict(enumerate(near[0].within_s)) if queues else {}
+    sides = (log(passing_rps / middle_rps), log(failing_rps / middle_rps))
+
+    def of(objective: int, allowed: float) -> Crossing:
+        points = tuple(
+            TrialPoint(log(trial.rate_rps / middle_rps), trial.length_s, trial.asked, beyond)
+            for trial in near
+            if (beyond := trial.beyond[objective]) is not None
+        )
+        return crossing(points, allowed, sides, middle_rps, longest_waits_s.get(objective))
+
+    shares = list(enumerate(near[0].allowed))
+    # One that held in all of them says no more than that it is hit somewhere above.
+    hit = [
+        (number, allowed)
+        for number, allowed in shares
+        if any((trial.beyond[number] or 0) > allowed * trial.asked for trial in near)
+    ]
+    first = min(of(number, allowed) for number, allowed in hit or shares)
+    return CapacityEstimate(middle_rps * exp(first.away), first.bias)

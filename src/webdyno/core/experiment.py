@@ -25,10 +25,10 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from webdyno.core.base import Model, Seconds
-from webdyno.core.capacity import USUAL_MEASURE_OF_SEARCH, CapacitySettings, Objective
+from webdyno.core.capacity import Objective
 from webdyno.core.errors import UserError
 from webdyno.core.load import Load, check_requests, check_users, has_users
-from webdyno.core.measure import Measure, MeasureChanges
+from webdyno.core.measure import USUAL_MEASURE_OF_SEARCH, CapacitySettings, Measure, MeasureChanges
 from webdyno.core.metrics import CAPACITY, INSTRUCTIONS
 from webdyno.core.migration import migrated_experiment
 from webdyno.core.question import (

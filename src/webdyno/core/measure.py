@@ -1,14 +1,26 @@
-"""How a comparison is made: rounds, slots, the stop rule.
+"""How a comparison is made (rounds, slots, the stop rule), and how capacities are searched for.
 
 What is said of each key here is what `docs/reference/experiment-file.md` says.
 """
 
+from collections.abc import Mapping, Sequence
 from math import inf
 from typing import Annotated, Literal, TypedDict
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
-from webdyno.core.base import SHARE, Budget, Model, Pause, Quantity, Seconds, Soak
+from webdyno.core.base import (
+    SHARE,
+    Budget,
+    Delay,
+    Model,
+    Pause,
+    Quantity,
+    Seconds,
+    Soak,
+)
+from webdyno.core.capacity import Objective, objective
+from webdyno.core.load import Load
 from webdyno.core.metrics import DecidingMetric
 
 FIRST_SLOTS = 4
@@ -109,3 +121,95 @@ class MeasureChanges(TypedDict, total=False):
     max_rounds: int
     patience: float
     seed: int | None
+
+
+def _read(text: str) -> str:
+    return objective(text).text
+
+
+TRIAL_S, TRIAL_WAITS = 4.0, 50.0
+LEAST_TRIAL_S, LEAST_TRIAL_WAITS = 1.0, 20.0
+MOST_DECIDING = 4
+"""Trials of full length in a search, each where the capacity seems to be by all before it."""
+USUAL_MEASURE_OF_SEARCH: dict[str, object] = {"decide_on": "capacity_rps", "budget_s": 600.0}
+"""Searches take half a minute to a minute in each round."""
+
+
+class CapacitySettings(Model):
+    """How the capacity of each variant is searched for in each round."""
+
+    slo: Annotated[list[Annotated[str, AfterValidator(_read)]], Field(min_length=1, max_length=8)]
+    """The objectives, all of which have to hold: `p99<50ms`, `failures<0.1%`."""
+    arrivals: Literal["poisson", "constant"] = "poisson"
+    """Times between requests."""
+    send_delay_budget_s: Delay = 0.0
+    """See `load.send_delay_budget_s`."""
+    width: Annotated[float, Field(ge=0.002, le=0.5)] = 0.05
+    """How close a rate that passes and one that fails have to be before the deciding trials."""
+    overloads: Annotated[list[Annotated[float, Field(ge=1.05, le=10)]], Field(max_length=8)] = [
+        1.2,
+        2.0,
+    ]
+    """Multiples of the capacity that are tried after the search, in turns, a round each, where the
+    time is long enough."""
+    longest_trial_s: Seconds | None = None
+    """Length of the deciding trials, others take a quarter. By default 4 s or 50 times the longest
+    latency allowed."""
+
+    sweep_s: Budget | None = None
+    """Afterwards, half of it each: latency at arrival rates around the capacities, and throughput
+    at numbers of connections."""
+
+    @property
+    def objectives(self) -> list[Objective]:
+        """The objectives, read."""
+        return [objective(text) for text in self.slo]
+
+    @property
+    def deciding_s(self) -> float:
+        """Length of the trials that decide. Queues take several times the longest wait to build."""
+        if self.longest_trial_s is not None:
+            return self.longest_trial_s
+        longest_wait_s = max(goal.within_s or 0.0 for goal in self.objectives)
+        return max(TRIAL_S, TRIAL_WAITS * longest_wait_s)
+
+    @property
+    def least_deciding_s(self) -> float:
+        """How short a limit of time may make them, unless their length was given."""
+        longest_wait_s = max(goal.within_s or 0.0 for goal in self.objectives)
+        least_s = max(LEAST_TRIAL_S, LEAST_TRIAL_WAITS * longest_wait_s)
+        return self.longest_trial_s or min(self.deciding_s, least_s)
+
+    def check(self, others: Mapping[str, bool], loads: Sequence[Load], *, varies: bool) -> None:
+        """Raise ValueError where something doesn't go with a search.
+
+        What `loads` of variants have of their own, or that an experiment `varies`, or `others`: in
+        words, whether it is there.
+        """
+        if self.sweep_s is not None and varies:
+            raise ValueError(
+                "capacity.sweep_s is for capacities of one point, and factors give several: leave "
+                "one of them out"
+            )
+        faults = {
+            'loop = "open"': any(load.loop == "open" for load in loads),
+            'arrival_unit = "connection"': any(load.arrival_unit == "connection" for load in loads),
+            "think_s": any(load.think_s for load in loads),
+            "connection_ramp_s": any(load.connection_ramp_s for load in loads),
+            "count in [load]": any(load.count for load in loads),
+            **others,
+        }
+        if unfit := [what for what, is_there in faults.items() if is_there]:
+            raise ValueError(
+                f"[capacity] searches for the rate of an open loop by itself, with webdyno's own "
+                f"load generator: omit {unfit[0]}"
+            )
+
+    @property
+    def of_load(self) -> dict[str, object]:
+        """What trials change of a load; their rate comes with each of them."""
+        return {
+            "loop": "open",
+            "arrivals": self.arrivals,
+            "send_delay_budget_s": self.send_delay_budget_s,
+        }

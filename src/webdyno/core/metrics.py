@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator
 
-from webdyno.core.crossing import capacity_of
+from webdyno.core.capacity import capacity_of
 from webdyno.core.judgement import Metric
 from webdyno.core.load_result import LoadResult, Times
 from webdyno.core.records import SlotRecord

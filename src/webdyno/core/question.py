@@ -8,9 +8,8 @@ from typing import ClassVar, NamedTuple, Protocol, Self, TypeVar
 from pydantic import TypeAdapter
 
 from webdyno.core.base import Model
-from webdyno.core.capacity import CapacitySettings
 from webdyno.core.load import Load
-from webdyno.core.measure import Measure
+from webdyno.core.measure import CapacitySettings, Measure
 from webdyno.core.registry import COMPARE, import_part, question_parts
 from webdyno.core.variant import Variant
 

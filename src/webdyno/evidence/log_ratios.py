@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from webdyno.core.crossing import capacity_estimate
+from webdyno.core.capacity import capacity_estimate
 from webdyno.core.histogram import Histogram, merge_encoded
 from webdyno.core.looks import Drift, LongLook
 from webdyno.core.metrics import THROUGHPUT, MetricRule, latency_of

@@ -14,10 +14,10 @@ from random import Random
 from webdyno.comparison import question_of
 from webdyno.comparison.capacity import deciding_trials, has_time_beyond, known_rps
 from webdyno.comparison.saturation import settled_s
-from webdyno.core.capacity import CapacitySettings, Objective, Trial, trial_of
-from webdyno.core.crossing import capacity_of, is_at_least
+from webdyno.core.capacity import Objective, Trial, capacity_of, is_at_least, trial_of
 from webdyno.core.experiment import Experiment
 from webdyno.core.looks import SlotSettings
+from webdyno.core.measure import CapacitySettings
 from webdyno.core.records import SlotRecord
 from webdyno.core.run import SWEEPS
 from webdyno.evidence.point_data import PointData

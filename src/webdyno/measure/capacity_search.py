@@ -17,16 +17,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, exp, log, sqrt
 
-from webdyno.core.capacity import (
-    MOST_DECIDING,
-    CapacitySettings,
-    Level,
-    Purpose,
-    Trial,
-    bracket,
-    by_rate,
-)
-from webdyno.core.crossing import capacity_of
+from webdyno.core.capacity import Level, Purpose, Trial, bracket, by_rate, capacity_of
+from webdyno.core.measure import MOST_DECIDING, CapacitySettings
 
 FIRST_SHARE = 0.8
 """Of the rate of a closed loop, where an open one begins."""

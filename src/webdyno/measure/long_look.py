@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Literal
 
 from webdyno.comparison import question_of
-from webdyno.core.capacity import CapacitySettings, Trial, trial_of
+from webdyno.core.capacity import Trial, trial_of
 from webdyno.core.experiment import Experiment
 from webdyno.core.load_result import LoadResult
 from webdyno.core.looks import LookEnd, Stall
+from webdyno.core.measure import CapacitySettings
 from webdyno.core.records import LongLookRecord, SlotRecord, StopReason
 from webdyno.evidence.long_look import happened_in, look_at, seen_in
 from webdyno.evidence.look_course import changes_no_more

@@ -10,8 +10,8 @@ from statistics import fmean
 
 from webdyno.comparison import question_of
 from webdyno.comparison.capacity import DECIDING_TRIAL, FIRST_NARROWING, NARROWING
-from webdyno.core.capacity import CapacitySettings
 from webdyno.core.looks import Pilot, SlotSettings
+from webdyno.core.measure import CapacitySettings
 from webdyno.core.records import IncidentRecord, PilotRecord, RoundRecord, SlotRecord
 from webdyno.evidence.point_data import PointData
 from webdyno.planning.pilot import FEWEST_SLOTS, WARMUP_SHARE, cut_slot

@@ -5,7 +5,7 @@ from itertools import pairwise
 from math import inf, sqrt
 from statistics import median
 
-from webdyno.core.crossing import is_at_least
+from webdyno.core.capacity import is_at_least
 from webdyno.core.format import duration, latency, number, percent
 from webdyno.core.load_result import LoadResult, Window
 from webdyno.core.metrics import throughput_rps

@@ -8,10 +8,9 @@ from builders import SimulatedRun, SimulatedVariant, run_head, simulated_run
 from validity.broken import readings_with
 from webdyno.comparison import judge
 from webdyno.config import Catalogue
-from webdyno.core.capacity import CapacitySettings
 from webdyno.core.experiment import Experiment
 from webdyno.core.explain import Advice
-from webdyno.core.measure import Measure
+from webdyno.core.measure import CapacitySettings, Measure
 from webdyno.core.metrics import CAPACITY
 from webdyno.core.records import SlotRecord
 from webdyno.core.setting import SettingValue
