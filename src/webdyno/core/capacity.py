@@ -45,14 +45,13 @@ class Objective:
 
     @property
     def name(self) -> str:
-        """What it is about: `p99`, `failures`."""
         return self.text.partition("<")[0].strip()
 
     def beyond(self, load: LoadResult, times: "Histogram") -> int:
         """Count the requests due in a slot's window that were beyond it.
 
-        A response that is no right one is in no time a right one, however fast it came. Those that
-        timed out or were never sent are among the times, with how long they had waited.
+        An invalid response is never in time, however fast it came. Those that timed out or were
+        never sent are among the times, with how long they had waited.
         """
         if self.within_s is None:
             return load.failures.total
@@ -169,7 +168,6 @@ class Level:
 
     @property
     def length_s(self) -> float:
-        """How long the rate was tried, in all."""
         return sum(trial.length_s for trial in self.trials)
 
     @property
@@ -320,7 +318,7 @@ def _clusters_per_s(ln_share: "Grid", steepness: "Grid", within_s: float) -> "Gr
 
 
 def _ln_likelihood(count: "Grid", mean: "Grid", clusters: "Grid") -> "Grid":
-    """Give ln of the likelihood of negative binomial counts, but for what hangs on these alone."""
+    """Return ln of the likelihood of negative binomial counts, but for what is theirs alone."""
     import numpy as np
     from scipy.special import gammaln
 

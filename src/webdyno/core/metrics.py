@@ -3,7 +3,7 @@
 Judgements, tables, charts and CSV show whatever is registered here and can be said of a run.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -99,7 +99,7 @@ def counted_responses(load: LoadResult) -> tuple[int, float]:
 
 
 def _counted_without_ramp_up(load: LoadResult) -> tuple[int, float]:
-    """Give responses and seconds of a slot that begins with no request on its way.
+    """Return responses and seconds of a slot that begins with no request on its way.
 
     It ends with some, half done: counted without its drain it makes slow pages look slower than
     they are, the more so the more of them the servers work on at once. While requests in flight
@@ -186,14 +186,6 @@ def events_per_response(slots: Sequence[SlotRecord]) -> float | None:
     return events / answered if answered and events else None
 
 
-def _first_event_of(load: LoadResult) -> Times:
-    return load.events.time_to_first_us if load.events else Times()
-
-
-def _gap_of(load: LoadResult) -> Times:
-    return load.events.gap_us if load.events else Times()
-
-
 def _latency(
     name: str,
     share: float,
@@ -222,21 +214,13 @@ def _latency(
     )
 
 
-def _event_times(name: str, what: str, times_of: TimesOf) -> tuple[MetricRule, MetricRule]:
+def _event_times(name: str, what: str, times_of: TimesOf) -> Iterator[MetricRule]:
     """Make p50 and p99 of what is timed of events."""
-    median, tail = (
-        _latency(
-            f"{name}_{words}_us",
-            share,
-            words,
-            floor_us,
-            what=what,
-            needs="events",
-            times_of=times_of,
+    for words, share, floor_us in (("p50", 0.5, 1.0), ("p99", 0.99, 10.0)):
+        name_of_share = f"{name}_{words}_us"
+        yield _latency(
+            *(name_of_share, share, words, floor_us), what=what, needs="events", times_of=times_of
         )
-        for words, share, floor_us in (("p50", 0.5, 1.0), ("p99", 0.99, 10.0))
-    )
-    return median, tail
 
 
 METRICS: dict[str, MetricRule] = {
@@ -275,8 +259,16 @@ METRICS: dict[str, MetricRule] = {
         ),
         _latency("latency_p50_us", 0.5, "p50", floor_us=1),  # the clock's own step
         _latency("latency_p99_us", 0.99, "p99", floor_us=10),  # one wake-up
-        *_event_times("first_event", "time to first event (TTFT)", _first_event_of),
-        *_event_times("event_gap", "event gap (inter-token latency)", _gap_of),
+        *_event_times(
+            "first_event",
+            "time to first event (TTFT)",
+            lambda load: load.events.time_to_first_us if load.events else Times(),
+        ),
+        *_event_times(
+            "event_gap",
+            "event gap (inter-token latency)",
+            lambda load: load.events.gap_us if load.events else Times(),
+        ),
         MetricRule(
             Metric(
                 name="events",
@@ -357,7 +349,7 @@ METRICS: dict[str, MetricRule] = {
 
 
 def metrics_of_kind(kinds: Collection[Kind], slots: Sequence[SlotRecord]) -> list[str]:
-    """Name the metrics of some kinds; those of events only where slots have any."""
+    """Return the metrics of some kinds; those of events only where slots have any."""
     has_events = any(slot.load.events for slot in slots)
     return [
         name
