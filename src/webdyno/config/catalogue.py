@@ -291,7 +291,7 @@ def _service_part(service: Service) -> ForeignPart:
 
 
 def _neighbours(service: Service) -> list[str]:
-    """Name the files of other services' folders that a service has, as it may: `OTHER/FILE`."""
+    """Return the files of other services' folders that a service has: `OTHER/FILE`."""
     if service.build is None:
         return list(service.files.values())
     program = service.build.program

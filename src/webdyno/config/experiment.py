@@ -144,7 +144,7 @@ class Source(Protocol):
     def folder(self) -> Path: ...
 
     def place(self, where: KeyPath) -> str:
-        """Name the file and line, or the flag, that a value comes from."""
+        """Return the file and line, or the flag, that a value comes from."""
 
 
 class CommandLine(NamedTuple):
@@ -159,7 +159,7 @@ class CommandLine(NamedTuple):
         return Path()
 
     def place(self, where: KeyPath) -> str:
-        """Name the flag of a key, or of the nearest table around it."""
+        """Return the flag of a key, or of the nearest table around it."""
         while where and where not in self.flags:
             where = where[:-1]
         return self.flags.get(where, "the command line")
@@ -188,7 +188,7 @@ class Draft:
         return cls(source, data, origin)
 
     def place(self, where: KeyPath) -> str:
-        """Name the file and line, or the flag, that a value comes from."""
+        """Return the file and line, or the flag, that a value comes from."""
         for depth in range(len(where), 0, -1):
             if where[:depth] in self.origin:
                 return self.origin[where[:depth]]

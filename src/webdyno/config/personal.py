@@ -94,7 +94,7 @@ def field_words(name: str) -> list[str]:
 
 
 def variable_name(field: str) -> str:
-    """Name the variable of the environment that stands for a field."""
+    """Return the variable of the environment that stands for a field."""
     name = re.sub(r"\W+", "_", field).strip("_").upper() or "PERSONAL"
     return f"_{name}" if name[0].isdigit() else name
 

@@ -49,7 +49,7 @@ class TomlFile:
         return self.path.parent
 
     def place(self, where: KeyPath) -> str:
-        """Name file and line of a key, or of the nearest table around it that is in the file."""
+        """Return file and line of a key, or of the nearest table around it that is in the file."""
         lines = _lines(self._text)
         while where and where not in lines:
             where = where[:-1]

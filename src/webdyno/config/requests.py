@@ -126,7 +126,7 @@ def text_of(file: BinaryIO, place: str) -> str:
 
 
 def open_secrets(entries: Iterable[Entry]) -> list[str]:
-    """Name headers and fields that look like secrets and would be kept in the run's folder."""
+    """Return headers and fields that look like secrets and would be kept in the run's folder."""
     names = set[str]()
     for entry in entries:
         headers = entry.get("headers", {}).items()

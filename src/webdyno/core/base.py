@@ -225,7 +225,7 @@ class Quantity:
         return round(number) if self.kind.whole and number.is_integer() else number
 
     def range(self) -> str:
-        """Say within which bounds it must be."""
+        """Return words for its bounds."""
         least, most = self.kind.words(self.least), self.kind.words(self.most)
         return f"more than {least} and at most {most}" if self.above else f"from {least} to {most}"
 

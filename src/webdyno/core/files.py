@@ -19,6 +19,7 @@ from typing import IO, Annotated
 from pydantic import AfterValidator
 
 from webdyno.core.errors import OperationError, UserError
+from webdyno.core.text import matching
 
 logger = logging.getLogger(__name__)
 
@@ -50,7 +51,7 @@ def writing(path: Path, then: str = "") -> Iterator[None]:
 
 
 def cause_of(error: OSError | ValueError) -> str:
-    """Say why a file can't be read or written."""
+    """Return why a file can't be read or written."""
     if not isinstance(error, OSError):
         return str(error)
     fix = "; make room" if error.errno in {errno.ENOSPC, errno.EDQUOT} else ""
@@ -94,9 +95,7 @@ MOST_LINKS = 40
 
 @contextmanager
 def folder_inside(folder: Path, below: Path | None = None, *, makes: bool = True) -> Iterator[int]:
-    """Open a folder, to name files in it; `below`, and those that lead there from it, are made.
-
-    Not so without `makes`.
+    """Open a folder, to name files in it; `makes` makes `below`, and folders from there to it.
 
     Raise NotADirectoryError where one of the latter is a link, also if it leads to a folder; as
     root also where a link of another user's is on the way to the folder, who may have put it there
@@ -299,8 +298,7 @@ def read_given(
 def given_lines(given: io.FileIO, file: Path, most_bytes: int) -> Iterator[bytes]:
     """Read an open file that somebody else may have made line by line; close it at the end.
 
-    Raise UserError for a file of more than `most_bytes`, before anything is read if it has them
-    now.
+    Raise UserError for a file of more than `most_bytes`, at once if it has them now.
     """
     with io.BufferedReader(given) as lines:
         if os.fstat(lines.fileno()).st_size > most_bytes:
@@ -354,21 +352,6 @@ def checked_files(folder: Path) -> dict[str, Path]:
     return dict(sorted(files.items()))
 
 
-def _plain_name(name: str) -> str:
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", name):
-        raise ValueError(f"{name!r} is no name: letters, digits, - _ and . make one, 64 at most")
-    return name
-
-
-def _role_name(name: str) -> str:
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,23}", name) or name == "lock":
-        raise ValueError(
-            f"{name!r} is no name for a role: letters, digits, - and _ make one, 24 at most, and "
-            "lock is taken"
-        )
-    return name
-
-
 def _stays_inside(path: str) -> str:
     parts = path.split("/")
     if "\0" in path or any(part in {"", ".", ".."} for part in parts) or len(path) > LONGEST:
@@ -378,19 +361,27 @@ def _stays_inside(path: str) -> str:
     return path
 
 
-def _package_name(name: str) -> str:
-    if not re.fullmatch(r"[a-z0-9]([a-z0-9+.-]*[a-z0-9+.])?", name):
-        raise ValueError(f"{name!r} is no name of a package of Debian")
-    return name
-
-
 LONGEST = 200
 
-PlainName = Annotated[str, AfterValidator(_plain_name)]
+PlainName = Annotated[
+    str,
+    matching(
+        r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}",
+        "is no name: letters, digits, - _ and . make one, 64 at most",
+    ),
+]
 """Of a service, stack or site: it becomes part of file names."""
-RoleName = Annotated[str, AfterValidator(_role_name)]
+RoleName = Annotated[
+    str,
+    matching(
+        r"(?!lock\Z)[A-Za-z0-9][A-Za-z0-9_-]{0,23}",
+        "is no name for a role: letters, digits, - and _ make one, 24 at most, and lock is taken",
+    ),
+]
 """Names a service's folder, which sockets lie in: their paths must not become too long."""
 InsidePath = Annotated[str, AfterValidator(_stays_inside)]
 """A path that can't lead out of the folder it begins in."""
-PackageName = Annotated[str, AfterValidator(_package_name)]
+PackageName = Annotated[
+    str, matching(r"[a-z0-9]([a-z0-9+.-]*[a-z0-9+.])?", "is no name of a package of Debian")
+]
 """As apt-get takes it for a name and nothing else: one that ends in - would be removed."""

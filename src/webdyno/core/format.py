@@ -110,7 +110,7 @@ def ci(interval: Interval) -> str:
 
 
 def ci_level(confidence: float) -> str:
-    """Name a confidence interval: `95% CI`, or `joint 95% CI` of one that holds with others.
+    """Return what a confidence interval is called: `95% CI`, or `joint 95% CI` of one that holds with others.
 
     Each of those has a higher level of its own, so that all of them hold together with 95%.
     """
@@ -128,7 +128,7 @@ def is_constant(interval: Interval) -> bool:
 
 
 def between(interval: Interval) -> str:
-    """Say where a ratio lies: `3.05–3.21×`, or `from 3.05×` where nothing bounds it above."""
+    """Return between what a ratio lies: `3.05–3.21×`, or `from 3.05×` where nothing bounds it above."""
     wide = not is_useful(interval)
     if interval.low < 1 / ENDLESS or (wide and interval.high < 1):
         return "unknown" if interval.high > ENDLESS else f"up to {_end(interval.high)}"
@@ -179,7 +179,7 @@ FACTOR_ABOVE = 2.0
 
 
 def change(ratio: Interval) -> str:
-    """Say a ratio as a change: `+4.3% (95% CI +2.4 to +6.1%)`, a large one as a factor."""
+    """Return a ratio as a change: `+4.3% (95% CI +2.4 to +6.1%)`, a large one as a factor."""
     if max(ratio.high, 1 / ratio.low) > FACTOR_ABOVE:
         return f"{times(ratio)} ({ratio_range(ratio)})"
     low, high = signed_percent(ratio.low - 1), signed_percent(ratio.high - 1)
@@ -302,18 +302,18 @@ def factor_names(factors: Iterable[str]) -> dict[str, str]:
 
 
 def levels_text(of: Mapping[str, Level]) -> str:
-    """Name a point by its levels: `connections = 64, keepalive = always`."""
+    """Return the name of a point by its levels: `connections = 64, keepalive = always`."""
     names = factor_names(of)
     return ", ".join(f"{names[key]} = {level(value)}" for key, value in of.items())
 
 
 def upper_first(said: str) -> str:
-    """Begin a sentence with what stood inside one."""
+    """Return words with a capital letter, to begin a sentence."""
     return said[:1].upper() + said[1:]
 
 
 def lower_first(said: str) -> str:
-    """Set a sentence into another one."""
+    """Return a sentence as it goes on within another one."""
     return said[:1].lower() + said[1:]
 
 
@@ -330,7 +330,7 @@ def listed_to(most: int, words: Sequence[str]) -> str:
 
 
 def indent(lines: Iterable[str]) -> str:
-    """Set lines in, as they stand below a message; `(nothing)` where there are none."""
+    """Return indented lines, as they stand below a message; `(nothing)` where there are none."""
     return "\n".join(f"    {line}" for line in lines) or "    (nothing)"
 
 

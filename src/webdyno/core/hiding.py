@@ -60,7 +60,7 @@ class Hiding:
         self.forget()
 
     def forget(self) -> None:
-        """Know no secret any more."""
+        """Forget all secrets."""
         self.known: set[str] = set()
         self.longest = 0
         """Bytes of the longest form of a secret."""
@@ -95,7 +95,7 @@ class Hiding:
         return b"".join(parts_without(content, spans)) if spans else content
 
     def spans(self, content: bytes) -> list[Span]:
-        """Say where secrets are, in order."""
+        """Return where secrets are, in order."""
         if not self.known:
             return []
         spans: list[Span] = []
@@ -160,7 +160,7 @@ class Hiding:
         return Span(span.start - bool(before), span.end + bool(after))
 
     def _cut_at(self, content: bytes, start: int) -> int | None:
-        """Say where a text that may begin a secret ends before it does."""
+        """Return where a text that may begin a secret ends before it does."""
         cut = content.find(CUT, start, start + self.longest)
         if cut >= 0:
             return cut
@@ -197,12 +197,11 @@ class _Decoded(NamedTuple):
         return decoded._replace(content=b"".join([*parts, content[done:]]))
 
     def before(self, span: Span) -> Span:
-        """Say where what stands there stood before."""
+        """Return where what stands there stood before."""
         start = self._place(span.start)
         return Span(start[0], self._place(span.end - 1)[1])
 
     def _place(self, byte: int) -> tuple[int, int]:
-        """Say from where to where a byte was written."""
         number = bisect_right(self.ends, byte)
         if number < len(self.ends):
             width, was = self.widths[number]

@@ -43,7 +43,7 @@ class Histogram:
     def decode(cls, encoded: str) -> Self:
         """Read an HDR V2 histogram in base64, compressed or not; an empty text holds no times.
 
-        Raises UserError when the text is something else.
+        Raise UserError when the text is something else.
         """
         if not encoded:
             return cls(np.empty(0), np.empty(0), np.empty(0, np.int64))
@@ -115,9 +115,9 @@ def _merge(parts: Sequence[Histogram]) -> Histogram:
 
 
 def add_encoded(encoded: Sequence[str]) -> str:
-    """Give encoded histograms of one kind, at least one, as a single one: HDR V2 in base64.
+    """Return encoded histograms of one kind, at least one, as a single one: HDR V2 in base64.
 
-    Raises UserError when one of them is damaged.
+    Raise UserError when one of them is damaged.
     """
     total, *others = map(_decode, encoded)
     for other in others:
@@ -129,7 +129,7 @@ def add_encoded(encoded: Sequence[str]) -> str:
 def merge_encoded(encoded: Iterable[str | None]) -> Histogram:
     """Return the distribution of all times in encoded histograms together; None holds no times.
 
-    Raises UserError when one of them is damaged.
+    Raise UserError when one of them is damaged.
     """
     return _merged.of(tuple(each for each in encoded if each))
 

@@ -37,7 +37,7 @@ class Stretch(NamedTuple):
         return bisect_left(self.times_s, end_s) - bisect_left(self.times_s, begin_s)
 
     def part(self, of: int, index: int) -> "Stretch":
-        """Give one client's requests, where `of` clients take turns.
+        """Return one client's requests, where `of` clients take turns.
 
         Its last request is that of the whole stretch, which is due after its time, whosever it is:
         no client's load ends before.

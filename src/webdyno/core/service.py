@@ -1,6 +1,5 @@
 """A service: one kind of server process, the template of its configuration, how to run it."""
 
-import re
 from collections.abc import Iterable
 from ipaddress import ip_address
 from pathlib import Path
@@ -14,19 +13,13 @@ from webdyno.core.errors import UserError
 from webdyno.core.files import InsidePath, PackageName, PlainName
 from webdyno.core.request import WrittenPath
 from webdyno.core.setting import Setting, SettingValue
-from webdyno.core.text import OneLine, regular_expression
+from webdyno.core.text import OneLine, matching, regular_expression
 
 
 def _without_nul(text: str) -> str:
     if "\0" in text:
         raise ValueError("there is a NUL byte in it, which no program can be given")
     return text
-
-
-def _variable_name(name: str) -> str:
-    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
-        raise ValueError(f"{name!r} is no name of a variable: letters, digits and _ make one")
-    return name
 
 
 def _has_a_group(pattern: str) -> str:
@@ -39,7 +32,10 @@ Text = Annotated[str, AfterValidator(_without_nul)]
 """A Jinja2 template."""
 Arguments = list[Text]
 """A command line; each word is a template, and one that renders to nothing is excluded."""
-Variable = Annotated[str, AfterValidator(_variable_name)]
+Variable = Annotated[
+    str,
+    matching(r"[A-Za-z_][A-Za-z0-9_]*", "is no name of a variable: letters, digits and _ make one"),
+]
 """Name of an environment variable."""
 Pattern = Annotated[str, Field(max_length=1000), AfterValidator(regular_expression)]
 """A regular expression."""
@@ -261,7 +257,7 @@ class Service(Model):
 
     @property
     def where(self) -> str:
-        """Name what people would correct: what they wrote, or the file."""
+        """What people would correct: what they wrote, or the file."""
         return self.own.written if self.own else str(self.folder / "service.toml")
 
     @property

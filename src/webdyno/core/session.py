@@ -85,25 +85,21 @@ class Values(Model):
 
 
 def places(texts: Iterable[str]) -> list[str]:
-    """Name the values that texts have places for, each once."""
+    """Return the values that texts have places for, each once."""
     return list(dict.fromkeys(name for text in texts for name in PLACE.findall(text)))
 
 
 def unknown_place(
     asked: Sequence[str], values: Mapping[str, Values], captured: Iterable[str]
 ) -> str | None:
-    """Name the first place that nothing fills; columns of files are checked when they are read."""
+    """Return the first place that nothing fills; columns of files are checked later."""
     captured = set(captured)
     for name in asked:
         table, dot, column = name.partition(".")
         source = values.get(table)
-        if name in captured or (source and not dot and not _has_columns(source)):
+        if name in captured or (source and not dot and source.file is None and source.rows is None):
             continue
         if source and dot and (source.file or column in (source.rows or [{}])[0]):
             continue
         return name
     return None
-
-
-def _has_columns(source: Values) -> bool:
-    return source.file is not None or source.rows is not None

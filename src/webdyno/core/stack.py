@@ -252,7 +252,7 @@ class Site(Model):
         return not self.lacks(serves)
 
     def lacks(self, serves: Collection[str]) -> list[str]:
-        """Name what a stack that can serve these is short of."""
+        """Return what a stack that can serve these is short of."""
         if ANYTHING in serves:
             return []
         return [need for need in self.needs if not set(need.split("|")).intersection(serves)]

@@ -103,7 +103,7 @@ class TestbedSettings(Model):
         return list(dict.fromkeys(filter(None, hosts)))
 
     def host_of(self, role: str) -> str:
-        """Name the host of a run's cluster that a service is on."""
+        """Return the host of a run's cluster that a service is on."""
         service = self.services.get(role)
         return service.host if service else self.serving[0]
 

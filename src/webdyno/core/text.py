@@ -91,6 +91,17 @@ def regular_expression(text: str) -> str:
     return text
 
 
+def matching(pattern: str, fault: str) -> AfterValidator:
+    """Return a check that a whole text matches; `fault` says behind the text that it doesn't."""
+
+    def check(text: str) -> str:
+        if not re.fullmatch(pattern, text):
+            raise ValueError(f"{text!r} {fault}")
+        return text
+
+    return AfterValidator(check)
+
+
 OneLine = Annotated[str, AfterValidator(_one_line)]
 """Text that can be printed in one line."""
 

@@ -22,7 +22,7 @@ _KEY_PART = re.compile(r'"([^"]*)"|([^."]*)')
 
 
 def key_parts(key: str) -> tuple[str, ...]:
-    """Take a dotted key apart; what has a dot in it stands in quotation marks."""
+    """Return the parts of a dotted key; what has a dot in it stands in quotation marks."""
     parts, start = [], 0
     while start <= len(key):
         part = _KEY_PART.match(key, start)
@@ -35,7 +35,7 @@ def key_parts(key: str) -> tuple[str, ...]:
 
 
 def with_changes(settings: M, *changes: Mapping[str, Any]) -> M:
-    """Give settings with some keys changed, later changes over earlier ones.
+    """Return settings with some keys changed, later changes over earlier ones.
 
     Raise pydantic's ValidationError for what the settings can't be.
     """
@@ -53,7 +53,7 @@ def changed_data(settings: Model, *changes: Mapping[str, Any]) -> dict[str, Any]
 
 
 def with_key(data: Mapping[str, Any], key: Iterable[object], value: object) -> dict[str, Any]:
-    """Give data in which a key has another value; its parts name the tables that it is in."""
+    """Return data in which a key has another value; its parts name the tables that it is in."""
     *tables, name = map(str, key)
     changes = {name: value}
     for table in reversed(tables):
@@ -62,7 +62,7 @@ def with_key(data: Mapping[str, Any], key: Iterable[object], value: object) -> d
 
 
 def merge_tables(data: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Give data with some keys changed, and tables key by key."""
+    """Return data with some keys changed, and tables key by key."""
     both = dict(data)
     for key, value in changes.items():
         inner = both.get(key)
