@@ -110,7 +110,7 @@ def ci(interval: Interval) -> str:
 
 
 def ci_level(confidence: float) -> str:
-    """Return what a confidence interval is called: `95% CI`, or `joint 95% CI` of one that holds with others.
+    """Return an interval's name: `95% CI`, or `joint 95% CI` of one that holds with others.
 
     Each of those has a higher level of its own, so that all of them hold together with 95%.
     """
@@ -128,7 +128,7 @@ def is_constant(interval: Interval) -> bool:
 
 
 def between(interval: Interval) -> str:
-    """Return between what a ratio lies: `3.05–3.21×`, or `from 3.05×` where nothing bounds it above."""
+    """Return a ratio's bounds: `3.05–3.21×`, or `from 3.05×` where nothing bounds it above."""
     wide = not is_useful(interval)
     if interval.low < 1 / ENDLESS or (wide and interval.high < 1):
         return "unknown" if interval.high > ENDLESS else f"up to {_end(interval.high)}"
