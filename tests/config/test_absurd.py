@@ -60,6 +60,10 @@ def catalogue() -> Catalogue:
         (f"{'a.' * 5000}b=1", "should look like KEY=VALUE"),
         ("title=a\tb", "control character"),
         ("generator=siege", "no load generator 'siege'; "),
+        ("load=5", "load should be a table, not 5"),
+        ("variants.nginx=5", "variants.nginx should be a table, not 5"),
+        ("variants.nginx.stack=5", "variants.nginx.stack should be text, not 5"),
+        ("requests=[1]", "requests.0 should be a table, not 1"),
     ],
 )
 def test_a_setting(catalogue: Catalogue, override: str, says: str) -> None:
@@ -260,3 +264,9 @@ def test_defaults_are_the_same_in_files_and_duels(catalogue: Catalogue, tmp_path
     assert experiment.load.connections == suggested["load"]["connections"]
     path.write_text(HEAD + TWO)
     assert catalogue.experiment(str(path)).load.paths == ["/hello.txt"]
+
+
+def test_what_is_no_table_is_reported_before_what_is_set_in_it(catalogue: Catalogue) -> None:
+    with pytest.raises(UserError) as error:
+        catalogue.experiment("static-hello", read_overrides(["variants=5", "nginx.workers=2"]))
+    assert str(error.value) == "--set variants=5: variants should be a table, not 5"

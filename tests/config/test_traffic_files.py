@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webdyno.config.requests import open_secrets
-from webdyno.config.traffic import read_har, read_request_file
+from webdyno.config.traffic import AskedTraffic, read_har, read_request_file
 from webdyno.core.errors import UserError
 from webdyno.core.request import WrittenRequest
 from webdyno.traffic.log import LogSelection
@@ -406,3 +406,10 @@ def test_a_file_of_requests_has_nothing_sent_from_elsewhere(
     (folder / name).write_text(text.format(file))
     with pytest.raises(UserError, match=rf"{file} isn't below .*given"):
         read_request_file(folder / name)
+
+
+def test_headers_of_a_request_that_are_no_table_are_reported(tmp_path: Path) -> None:
+    file = tmp_path / "a.jsonl"
+    file.write_text('{"path": "/", "headers": 5}\n')
+    with pytest.raises(UserError, match=r"requests\.0\.headers should be a table, not 5"):
+        [*AskedTraffic([str(file)]).overrides([], lambda _: None)]
