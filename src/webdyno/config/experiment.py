@@ -184,7 +184,11 @@ class Draft:
         origin = {override.key: override.flag for override in overrides}
         draft = cls(source, with_overrides(written, overrides), origin)
         data = with_contents(draft.data, source.folder, draft.place)
-        _check_variant_names(written.get("variants", {}), data, origin)
+        for key, flag in origin.items():
+            # It is a slip to set something of a variant that isn't there, unless it gets a stack.
+            if key[0] == "variants" and len(key) > 2 and not _has(data, (*key[:2], "stack")):
+                known = nearest(str(key[1]), written.get("variants", {}))
+                raise UserError(f"{flag}: there is no variant {key[1]!r}; {known}")
         return cls(source, data, origin)
 
     def place(self, where: KeyPath) -> str:
@@ -296,14 +300,3 @@ def _check_levels(experiment: Experiment, data: dict[str, Any], checks: "Checks"
             levels_there = dict(zip(varied, combination, strict=True))
             there = Point(number=number, levels=levels_there)
             checks.blaming(f"at {there.label}").at_levels(data, levels_there)
-
-
-def _check_variant_names(
-    variants: Iterable[str], data: dict[str, Any], origin: Mapping[KeyPath, str]
-) -> None:
-    """An override for a variant that isn't there is a slip, unless it gives the variant a stack."""
-    for key, override in origin.items():
-        if key[0] == "variants" and len(key) > 2 and not _has(data, (*key[:2], "stack")):
-            raise UserError(
-                f"{override}: there is no variant {key[1]!r}; {nearest(str(key[1]), variants)}"
-            )

@@ -93,25 +93,20 @@ class Histogram:
 
 
 def merge(histograms: Iterable[Histogram]) -> Histogram:
-    """Return the distribution of all times together. Percentiles are never averaged.
-
-    Some at a time: there may be thousands, with thousands of buckets each.
-    """
+    """Return the distribution of all times together. Percentiles are never averaged."""
     left = iter(histograms)
     merged = Histogram.decode("")
+    # Some at a time: there may be thousands, with thousands of buckets each.
     while some := list(islice(left, MERGED_AT_ONCE)):
-        merged = _merge([merged, *some])
+        parts = [merged, *some]
+        buckets = np.concatenate([np.stack([part.low, part.width]) for part in parts], axis=1)
+        counts = np.concatenate([part.counts for part in parts])
+        # A complex number for each bucket: whole columns take np.unique ten times as long.
+        distinct, place = np.unique(buckets[0] + 1j * buckets[1], return_inverse=True)
+        sums = np.zeros(len(distinct), np.int64)
+        np.add.at(sums, place, counts)
+        merged = Histogram(low=distinct.real, width=distinct.imag, counts=sums)
     return merged
-
-
-def _merge(parts: Sequence[Histogram]) -> Histogram:
-    buckets = np.concatenate([np.stack([part.low, part.width]) for part in parts], axis=1)
-    counts = np.concatenate([part.counts for part in parts])
-    # A complex number for each bucket: whole columns take np.unique ten times as long.
-    distinct, place = np.unique(buckets[0] + 1j * buckets[1], return_inverse=True)
-    merged = np.zeros(len(distinct), np.int64)
-    np.add.at(merged, place, counts)
-    return Histogram(low=distinct.real, width=distinct.imag, counts=merged)
 
 
 def add_encoded(encoded: Sequence[str]) -> str:

@@ -274,22 +274,21 @@ def check_users(
 ) -> None:
     """Raise ValueError where users can't do what is asked of them."""
     if has_users(login, requests, values):
-        _check_load(load, flows=any(request.flow for request in requests))
+        if load.protocol in {"h2", "h2c"}:
+            raise ValueError("[[login]], values, flows and captures are there over HTTP/1.1 only")
+        if load.idle_connections or load.slow_readers:
+            raise ValueError("idle_connections and slow_readers are no users; omit them")
+        orders = load.zipf is not None or load.replay or load.arrival_unit != "request"
+        if orders and any(request.flow for request in requests):
+            raise ValueError(
+                "a flow says which request follows; omit zipf, replay and arrival_unit"
+            )
     if any(request.flow for request in login):
         raise ValueError("[[login]] is one flow already; omit flow there")
     for request in (*login, *requests):
         if len(request.paths) > 1 and (request.flow or request in login):
             raise ValueError(f"{request.path} stands for many; give a value from [values] instead")
     _check_places(login, requests, values)
-
-
-def _check_load(load: Load, *, flows: bool) -> None:
-    if load.protocol in {"h2", "h2c"}:
-        raise ValueError("[[login]], values, flows and captures are there over HTTP/1.1 only")
-    if load.idle_connections or load.slow_readers:
-        raise ValueError("idle_connections and slow_readers are no users; omit them")
-    if flows and (load.zipf is not None or load.replay or load.arrival_unit != "request"):
-        raise ValueError("a flow says which request follows; omit zipf, replay and arrival_unit")
 
 
 def _check_places(

@@ -78,18 +78,14 @@ def migrated_experiment(experiment: Mapping[str, Any]) -> dict[str, Any]:
         data["limits"] = {"interventions": data.pop("interventions")}
     if isinstance(advice := data.get("advice"), dict) and "tried" not in advice:
         data["advice"] = {"tried": advice}
-    return _with_claim(data)
-
-
-def _with_claim(data: dict[str, Any]) -> dict[str, Any]:
-    """Make what `measure.question` asked a question; it said nothing where another was asked."""
     measure = data.get("measure")
-    if not isinstance(measure, dict) or "question" not in measure:
-        return data
-    claim, others = measure["question"], {"gate", "limits", "advice", "design"}
-    kept = {key: value for key, value in measure.items() if key != "question"}
-    asked = {} if claim is None or others & data.keys() else {"one_sided": {"claim": claim}}
-    return {**data, "measure": kept, **asked}
+    if isinstance(measure, dict) and "question" in measure:
+        # It said nothing where something else was asked.
+        claim, others = measure["question"], {"gate", "limits", "advice", "design"}
+        if claim is not None and not others & data.keys():
+            data["one_sided"] = {"claim": claim}
+        data["measure"] = {key: value for key, value in measure.items() if key != "question"}
+    return data
 
 
 def migrated_record(line: bytes) -> bytes:
