@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from webdyno.config.checks import FACTORS, Checks, Names, check_tables, with_value
-from webdyno.config.reading import KeyPath, nearest, written_value
+from webdyno.config.reading import KeyPath, look_up, nearest, written_value
 from webdyno.config.requests import with_contents
 from webdyno.core.errors import UserError
 from webdyno.core.experiment import Experiment
@@ -186,7 +186,7 @@ class Draft:
         data = with_contents(draft.data, source.folder, draft.place)
         for key, flag in origin.items():
             # It is a slip to set something of a variant that isn't there, unless it gets a stack.
-            if key[0] == "variants" and len(key) > 2 and not _has(data, (*key[:2], "stack")):
+            if key[0] == "variants" and len(key) > 2 and look_up(data, (*key[:2], "stack")) is None:
                 known = nearest(str(key[1]), written.get("variants", {}))
                 raise UserError(f"{flag}: there is no variant {key[1]!r}; {known}")
         return cls(source, data, origin)
@@ -211,7 +211,7 @@ class Draft:
         varied = [
             (key, levels)
             for key, levels in data.get(FACTORS, {}).items()
-            if levels and key_parts(key)[0] != "variants" and not _has(data, key_parts(key))
+            if levels and key_parts(key)[0] != "variants" and look_up(data, key_parts(key)) is None
         ]
         origin = {**self.origin}
         for key, levels in varied:  # all but settings need not have a default
@@ -242,7 +242,7 @@ def _with_site_defaults(data: dict[str, Any], names: Names) -> dict[str, Any]:
     site = names.sites.get(data.get("site", ""))
     if site is None:
         return data
-    has_paths = any(_has(data, key) for key in _PATHS)
+    has_paths = any(look_up(data, key) is not None for key in _PATHS)
     if "variants" in data:
         variants = {
             name: _with_suggested_settings(
@@ -278,15 +278,6 @@ def _with_path(variant: dict[str, Any], names: Names) -> dict[str, Any]:
     if site is None or "paths" in variant or "paths" in variant.get("load", {}):
         return variant
     return {**variant, "paths": [site.ready_path]}
-
-
-def _has(data: dict[str, Any], key: KeyPath) -> bool:
-    table: Any = data
-    for part in key:
-        if not isinstance(table, dict) or part not in table:
-            return False
-        table = table[part]
-    return True
 
 
 def _check_levels(experiment: Experiment, data: dict[str, Any], checks: "Checks") -> None:

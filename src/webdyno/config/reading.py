@@ -262,18 +262,24 @@ def _in_words(fault: dict[str, Any]) -> str:
 
 def _path_in(data: object, loc: KeyPath, *, keep_last: bool) -> KeyPath:
     """Exclude of a path what pydantic adds to it: the tags of unions."""
-    path: list[str | int] = []
+    path: KeyPath = ()
     for depth, part in enumerate(loc):
-        inner = None  # as of keys that aren't there: TOML has no null
+        there = look_up(data, (*path, part)) is not None
+        if there or (keep_last and depth == len(loc) - 1):
+            path = (*path, part)
+    return path
+
+
+def look_up(data: object, key: KeyPath) -> object:
+    """Return what stands under a key, None if there is nothing; TOML has no null."""
+    for part in key:
         if isinstance(data, dict):
-            inner = data.get(part)
+            data = data.get(part)
         elif isinstance(data, list) and isinstance(part, int) and part < len(data):
-            inner = data[part]
-        if inner is not None:
-            data = inner
-        if inner is not None or (keep_last and depth == len(loc) - 1):
-            path.append(part)
-    return tuple(path)
+            data = data[part]
+        else:
+            return None
+    return data
 
 
 def _siblings(loc: KeyPath, model: type[BaseModel]) -> list[str]:
