@@ -5,7 +5,7 @@ share of the time that stalls take, and an open loop's percentiles are those of 
 What drifts has no one value: how far it moved bounds how far what was measured may be off.
 
 Rounds show how far searches for a capacity scatter. By how much all of them find too much they
-don't show: each search says about how much that is (`core/crossing.py`).
+don't show: each search says about how much that is (`core/capacity.py`).
 """
 
 from collections.abc import Mapping
