@@ -30,7 +30,7 @@ ALLOWED = {
     "systems/target.py": "a catalogue in a temporary folder",
     "probes/profile.py": "pipes of its own",
     "measure/folder.py": "records, opened so that no link is followed, and looked at",
-    "report/exports.py": "DuckDB writes to what `replaced` gives it",
+    "report/exports.py": "DuckDB writes to what `replacing` gives it",
     "interfaces/cli/report.py": "calls the writer of Parquet",
     "measure/variant.py": "logs of commands, opened so that no link is followed",
     "measure/repeat.py": "the catalogue of a run whose folder was just made",

@@ -72,7 +72,7 @@ def test_a_mistake_in_a_service(tmp_path: Path, text: str, says: str) -> None:
 @pytest.mark.parametrize(
     ("service", "says"),
     [
-        ("service = []", r"stack\.toml:5: there is no service '\[\]'"),
+        ("service = []", r"stack\.toml:5: services.web.service should be text"),
         ('service = "ngnix"', r"stack\.toml:5: there is no service 'ngnix'; did you mean nginx"),
         (
             'service = "nginx"\nsettings.workers = 0',

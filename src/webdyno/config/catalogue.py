@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from pydantic import BaseModel
 
-from webdyno.config.checks import Table, fits
+from webdyno.config.checks import WrittenTable, fits
 from webdyno.config.experiment import Draft, Override
 from webdyno.config.reading import TomlFile, build, nearest
 from webdyno.core.errors import UserError
@@ -154,11 +154,11 @@ def _files(folders: Iterable[Path], pattern: str) -> list[Path]:
     return [path for path in paths if path.is_file()]
 
 
-class _Role(Table):
+class _Role(WrittenTable):
     service: str | None = None
 
 
-class _Roles(Table):
+class _Roles(WrittenTable):
     services: dict[str, _Role] = {}
 
 

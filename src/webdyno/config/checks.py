@@ -22,13 +22,13 @@ PROTOCOL = "protocol"
 """The setting that says what clients speak with a server: the load's protocol decides it."""
 
 
-class Table(BaseModel):
+class WrittenTable(BaseModel):
     """A table as it is written: what is in it is of the right kind, and checked later."""
 
     model_config = ConfigDict(extra="allow", strict=True, defer_build=True)
 
 
-class VariantTable(Table):
+class VariantTable(WrittenTable):
     """`[variants.NAME]`."""
 
     stack: str = ""
@@ -37,13 +37,13 @@ class VariantTable(Table):
     settings: dict[str, Any] = {}
 
 
-class LoadTable(Table):
+class LoadTable(WrittenTable):
     """`[load]`."""
 
     replay_file: str | None = None
 
 
-class RequestTable(Table):
+class RequestTable(WrittenTable):
     """`[[requests]]`, `[[login]]`."""
 
     headers: dict[str, Any] = {}
@@ -51,14 +51,14 @@ class RequestTable(Table):
     body_file: str | None = None
 
 
-class ValuesTable(Table):
+class ValuesTable(WrittenTable):
     """`[values.NAME]`."""
 
     file: str | None = None
     sha256: str | None = None
 
 
-class ExperimentTables(Table):
+class ExperimentTables(WrittenTable):
     """What is looked into before an experiment is complete, and can be checked."""
 
     site: str = ""
@@ -232,12 +232,14 @@ class Checks:
         return Checks(self.names, lambda _: place)
 
     def at_levels(self, data: dict[str, Any], levels: Mapping[str, Level]) -> None:
+        """Check the experiment with these levels of its factors."""
         changed = {**data, FACTORS: {}}
         for key, level in levels.items():
             changed = with_value(changed, key_parts(key), level, self.place((FACTORS, key)))
         self.experiment(changed)
 
     def experiment(self, data: dict[str, Any]) -> Experiment:
+        """Build the experiment, and check it."""
         experiment = build(Experiment, data, self.place)
         self._check_generators(experiment)
         self._check_awake(experiment)

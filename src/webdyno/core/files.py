@@ -19,7 +19,7 @@ from typing import IO, Annotated
 from pydantic import AfterValidator
 
 from webdyno.core.errors import OperationError, UserError
-from webdyno.core.text import matching
+from webdyno.core.text import full_match
 
 logger = logging.getLogger(__name__)
 
@@ -365,7 +365,7 @@ LONGEST = 200
 
 PlainName = Annotated[
     str,
-    matching(
+    full_match(
         r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}",
         "is no name: letters, digits, - _ and . make one, 64 at most",
     ),
@@ -373,7 +373,7 @@ PlainName = Annotated[
 """Of a service, stack or site: it becomes part of file names."""
 RoleName = Annotated[
     str,
-    matching(
+    full_match(
         r"(?!lock\Z)[A-Za-z0-9][A-Za-z0-9_-]{0,23}",
         "is no name for a role: letters, digits, - and _ make one, 24 at most, and lock is taken",
     ),
@@ -382,6 +382,6 @@ RoleName = Annotated[
 InsidePath = Annotated[str, AfterValidator(_stays_inside)]
 """A path that can't lead out of the folder it begins in."""
 PackageName = Annotated[
-    str, matching(r"[a-z0-9]([a-z0-9+.-]*[a-z0-9+.])?", "is no name of a package of Debian")
+    str, full_match(r"[a-z0-9]([a-z0-9+.-]*[a-z0-9+.])?", "is no name of a package of Debian")
 ]
 """As apt-get takes it for a name and nothing else: one that ends in - would be removed."""

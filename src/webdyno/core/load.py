@@ -115,7 +115,7 @@ class Load(Model):
         is_open, is_closed = self.loop == "open", self.loop == "closed"
         rates = {"rate_per_s": self.rate_per_s, "rate_per_connection": self.rate_per_connection}
         given = [key for key, rate in rates.items() if rate is not None]
-        beside = self.idle_connections or self.slow_readers
+        extra = self.idle_connections or self.slow_readers
         replays, by_connection = self.arrivals == "replay", self.arrival_unit == "connection"
         faults: dict[str, object] = {
             "an open loop needs rate_per_s, what is due per second": is_open and not given,
@@ -143,7 +143,7 @@ class Load(Model):
                 by_connection and not isinstance(self.keepalive, int)
             ),
             "idle_connections and slow_readers are there for plain HTTP/1.1 only; leave them out, "
-            'or protocol = "http"': beside and self.protocol != "http",
+            'or protocol = "http"': extra and self.protocol != "http",
             'streams needs HTTP/2: protocol = "h2" or "h2c"': (
                 self.streams > 1 and self.protocol not in {"h2", "h2c"}
             ),

@@ -13,7 +13,7 @@ from webdyno.core.errors import UserError
 from webdyno.core.files import InsidePath, PackageName, PlainName
 from webdyno.core.request import WrittenPath
 from webdyno.core.setting import Setting, SettingValue
-from webdyno.core.text import OneLine, matching, regular_expression
+from webdyno.core.text import OneLine, full_match, regular_expression
 
 
 def _without_nul(text: str) -> str:
@@ -34,7 +34,9 @@ Arguments = list[Text]
 """A command line; each word is a template, and one that renders to nothing is excluded."""
 Variable = Annotated[
     str,
-    matching(r"[A-Za-z_][A-Za-z0-9_]*", "is no name of a variable: letters, digits and _ make one"),
+    full_match(
+        r"[A-Za-z_][A-Za-z0-9_]*", "is no name of a variable: letters, digits and _ make one"
+    ),
 ]
 """Name of an environment variable."""
 Pattern = Annotated[str, Field(max_length=1000), AfterValidator(regular_expression)]

@@ -91,7 +91,7 @@ def regular_expression(text: str) -> str:
     return text
 
 
-def matching(pattern: str, fault: str) -> AfterValidator:
+def full_match(pattern: str, fault: str) -> AfterValidator:
     """Return a check that a whole text matches; `fault` says behind the text that it doesn't."""
 
     def check(text: str) -> str:
