@@ -9,11 +9,12 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal, Self
 from urllib.parse import quote
 
+import regex
 from pydantic import AfterValidator, ConfigDict, Field, JsonValue, model_validator
 
 from webdyno.core.base import Model, Pause
 from webdyno.core.session import PLACE, Capture, ValueName
-from webdyno.core.text import Name, regular_expression, with_secrets
+from webdyno.core.text import Name, with_secrets
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}")
 _HOST = re.compile(r"([A-Za-z0-9_-][\w.-]{0,252}|\[[0-9A-Fa-f:.]{2,45}\])(:\d{1,5})?", re.ASCII)
@@ -323,6 +324,15 @@ _STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+|\*)\]")
 def steps(path: str) -> list[str]:
     """Return the steps of a path: items, * and id of `$.items[*].id`."""
     return [step[1] or step[2] for step in _STEP.finditer(path)]
+
+
+def regular_expression(text: str) -> str:
+    """Return a text that is one; raise ValueError for another one."""
+    try:
+        regex.compile(text)
+    except (regex.error, OverflowError, RecursionError) as error:
+        raise ValueError(f"{text!r} is no regular expression: {error}") from None
+    return text
 
 
 def _place_or_pattern(what: str) -> str:

@@ -8,7 +8,6 @@ from itertools import takewhile
 from typing import Annotated
 from urllib.parse import SplitResult, urljoin, urlsplit
 
-import regex
 from pydantic import AfterValidator
 
 from webdyno.core.errors import UserError
@@ -80,15 +79,6 @@ def _name(text: str) -> str:
     if len(text) > LONGEST_NAME:
         raise ValueError(f"{text!r:.60} … is too long a name: {LONGEST_NAME} characters are enough")
     return _one_line(text)
-
-
-def regular_expression(text: str) -> str:
-    """Return a text that is one; raise ValueError for another one."""
-    try:
-        regex.compile(text)
-    except (regex.error, OverflowError, RecursionError) as error:
-        raise ValueError(f"{text!r} is no regular expression: {error}") from None
-    return text
 
 
 def full_match(pattern: str, fault: str) -> AfterValidator:
