@@ -257,11 +257,16 @@ class Repository:
         head = self._git("rev-parse", "--verify", "--quiet", "HEAD").stdout.strip()
         if not head:
             raise UserError(f"{place}: {self.top} has no commit yet; make a first one")
+        # Runs of webdyno's would make it another one each time.
+        words = ("ls-files", "--others", "--exclude-standard", "-z", "--")
+        records = self._text_of(*words, f":/**/{RECORDS_OF_A_RUN}").split("\0")
+        runs = [Path(path).parent for path in records if "/" in path]
+        excluded = [f":(exclude,top,literal){run}" for run in runs]
         index = Path(self._text_of("rev-parse", "--absolute-git-dir")) / "webdyno-index"
         with_index = {"GIT_INDEX_FILE": str(index)}
         try:
             self._text_of("read-tree", "HEAD", environment=with_index)
-            self._text_of("add", "--all", "--", ":/", *self._own_runs(), environment=with_index)
+            self._text_of("add", "--all", "--", ":/", *excluded, environment=with_index)
             tree = self._text_of("write-tree", environment=with_index)
             self._text_of(*WITHOUT_PROJECT_FILE, environment=with_index)
             files = self._text_of("write-tree", environment=with_index)
@@ -272,12 +277,6 @@ class Repository:
         said = ("commit-tree", tree, "-p", head, "-m", "the working tree, for webdyno")
         commit = self._text_of(*said, environment=NOBODY)
         return Revision(commit, tree, f"{files} with changes", has_changes=True)
-
-    def _own_runs(self) -> list[str]:
-        """Exclude runs of webdyno's: each would make the working tree another one."""
-        words = ("ls-files", "--others", "--exclude-standard", "-z", "--")
-        records = self._text_of(*words, f":/**/{RECORDS_OF_A_RUN}").split("\0")
-        return [f":(exclude,top,literal){Path(path).parent}" for path in records if "/" in path]
 
     def _git(self, *words: str, environment: dict[str, str] | None = None) -> CompletedProcess[str]:
         return run_as(self.user, [*GIT_ALONE, "-C", self.top, *words], environment=environment)

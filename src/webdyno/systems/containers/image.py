@@ -9,7 +9,8 @@ All of that, and the network, ends with the processes, kill -9 included.
 import json
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -82,8 +83,12 @@ def _script(written: str, engine: Podman, containers: Sequence[Container]) -> st
         python = shlex.join([*python_file(NAME_SERVER), NAMES])
         parts.append(f"{python} {networks}\n")
     # Containers that are started at once would each want to make it.
-    volumes = _shared_volumes(containers)
-    parts += [f"{engine.here_words()} volume create {name} >&2\n" for name in volumes]
+    owners: dict[str, set[str]] = defaultdict(set)
+    for container in containers:
+        for named in filter(None, map(NAMED_VOLUME.match, container.options)):
+            owners[named[1]].add(container.name)
+    shared = [name for name, of in owners.items() if len(of) > 1]
+    parts += [f"{engine.here_words()} volume create {name} >&2\n" for name in shared]
     for other in others:
         how = "ended" if other.awaits == "ended" else "beside"
         parts.append(f"{how} {other.name} {_run_words(other, containers)}\n")
@@ -126,15 +131,6 @@ def _run_words(container: Container, containers: Sequence[Container]) -> str:
             *(*container.options, container.image.id, *container.command),
         ]
     )
-
-
-def _shared_volumes(containers: Sequence[Container]) -> Iterator[str]:
-    owners: dict[str, set[str]] = {}
-    for container in containers:
-        for option in container.options:
-            if named := NAMED_VOLUME.match(option):
-                owners.setdefault(named[1], set()).add(container.name)
-    return (name for name, of in owners.items() if len(of) > 1)
 
 
 MARKS = ("{{ server.host }}", "{{ server.client }}")

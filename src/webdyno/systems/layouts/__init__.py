@@ -1,8 +1,8 @@
 """Finds out from a folder's files how the application in it is built, started and asked.
 
 It says what an application lacks on this machine, too, and what to change where it doesn't start.
-Each way in which people lay one out has a function that reads its files, and a line of LAYOUTS. What
-isn't one language's is here: Procfiles, Dockerfiles, Compose files, nginx.conf, and pages.
+Each way in which people lay one out has a function that reads its files, and a line of LAYOUTS.
+What isn't one language's is here: Procfiles, Dockerfiles, Compose files, nginx.conf, and pages.
 """
 
 import json

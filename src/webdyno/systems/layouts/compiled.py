@@ -278,15 +278,13 @@ def find_jvm(folder: Path) -> FoundApp | None:
     if len(starting) == 1:
         return apps[0]
     if starting:
-        choices = {_name_by_module(start): app for start, app in starting.items()}
+        modules = {start: re.search(r"(\S+?)/(?:target|build)/", start) for start in starting}
+        choices = {
+            match[1] if match else start: starting[start] for start, match in modules.items()
+        }
         return FoundApp(top.file, several=f"{top.file} has several programs", choices=choices)
     is_war = "<packaging>war</packaging>" in top.text
     return FoundApp(top.file, doubts=(NO_JVM_SERVER if is_war else NO_JVM_FRAMEWORK,))
-
-
-def _name_by_module(start: str) -> str:
-    match = re.search(r"(\S+?)/(?:target|build)/", start)
-    return match[1] if match else start
 
 
 def _jvm_module(folder: Path, inside: str) -> _JvmModule | None:
@@ -318,7 +316,8 @@ def _jvm_app(folder: Path, module: _JvmModule) -> FoundApp | None:
         return None
     inside = f"{module.inside}/" if module.inside else ""
     out = f"{inside}{'target' if is_maven else 'build'}"
-    jar = _maven_jar(module.text) if is_maven else _gradle_jar(module, inside)
+    name = _gradle_name(module)
+    jar = _maven_jar(module.text) if is_maven else _gradle_jar(module, name)
     start = {
         QUARKUS: f"java -Dquarkus.http.host=127.0.0.1 -Dquarkus.http.port=$PORT -jar "
         f"{out}/quarkus-app/quarkus-run.jar",
@@ -326,7 +325,6 @@ def _jvm_app(folder: Path, module: _JvmModule) -> FoundApp | None:
         SPRING: f"java -jar {out}/{jar} --server.address=127.0.0.1 --server.port=$PORT",
     }.get(framework)
     if framework == KTOR:
-        name = _gradle_name(module)
         program = f"{out}/install/{name}/bin/{name}" if name else ANY_PROGRAM.format(out=out)
         start = f"java -jar {out}/{jar}" if is_maven else program
     wrapper = "mvnw" if is_maven else "gradlew"
@@ -362,16 +360,15 @@ def _maven_jar(text: str) -> str:
     return f"{named[1]}-{version[1]}.{ending}" if named and version else f"*.{ending}"
 
 
-def _gradle_jar(module: _JvmModule, inside: str) -> str:
+def _gradle_jar(module: _JvmModule, name: str | None) -> str:
     version = re.search(r"""^version\s*=?\s*["']([\w.-]+)["']""", module.text, re.MULTILINE)
-    name = _gradle_name(module)
-    if not name or (not version and inside):
+    if not name or (not version and module.inside):
         return "libs/*.jar"
     return f"libs/{name}-{version[1]}.jar" if version else f"libs/{name}.jar"
 
 
 def _gradle_name(module: _JvmModule) -> str | None:
-    """Name what Gradle makes; None where that is named by the folder, and revisions have others."""
+    """Return the name of what Gradle makes; None where it is the folder's, which changes."""
     if module.inside:
         return module.folder.name
     settings = first_of(module.folder, "settings.gradle.kts", "settings.gradle")
