@@ -232,22 +232,17 @@ def declared_settings(declared: Mapping[str, Any], place: PlaceOf) -> dict[str, 
 
     What is omitted: the default is the first value of the range, and all of that is tuned.
     """
-    for name in declared:
-        if setting_variable(name) in OWN:
-            raise UserError(
-                f"{place((name,))}: ${setting_variable(name)} has a meaning already; rename it"
-            )
-    whole = {name: _with_defaults(value) for name, value in declared.items()}
+    whole = {}
+    for name, given in declared.items():
+        if (variable := setting_variable(name)) in OWN:
+            raise UserError(f"{place((name,))}: ${variable} has a meaning already; rename it")
+        choices = as_list(given.get("choices"))
+        first = choices[0] if choices else given.get("min", False)
+        tune = given.get("tune", {})
+        if is_table(tune):
+            tune = {"vendor": "declared by the user", **tune}
+        whole[name] = {"help": "", "default": first, **given, "tune": tune}
     return build(DeclaredSettings, {"settings": whole}, lambda where: place(where[1:])).settings
-
-
-def _with_defaults(given: Mapping[str, Any]) -> dict[str, Any]:
-    choices = as_list(given.get("choices"))
-    first = choices[0] if choices else given.get("min", False)
-    tune = given.get("tune", {})
-    if is_table(tune):
-        tune = {"vendor": "declared by the user", **tune}
-    return {"help": "", "default": first, **given, "tune": tune}
 
 
 def setting_variable(name: str) -> str:

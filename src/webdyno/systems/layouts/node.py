@@ -296,7 +296,13 @@ def _of_members(
     starts = {}
     for member in members:
         if "bin" not in member.data and (own := start_of(member)):
-            chosen = _with_start(app, own, _start_of_member(member, own, folder, manager))
+            if own.script:
+                start = for_production(manager.run_of(member.name, own.script), own.says)
+            else:
+                command = own.command or ""
+                by_env = "env " if "=" in command.split()[0] else ""
+                start = f"cd {member.folder.relative_to(folder)} && exec {by_env}{command}"
+            chosen = _with_start(app, own, start)
             if "build" in member.scripts and manager.build not in (app.build or ""):
                 build = f"{app.build} && {manager.run_of(member.name, 'build')}"
                 chosen = replace(chosen, build=build)
@@ -305,15 +311,6 @@ def _of_members(
         return next(iter(starts.values()))
     several = f"{PACKAGE} has several packages that start" if starts else ""
     return replace(app, several=several, choices=starts)
-
-
-def _start_of_member(member: Package, own: NodeStart, folder: Path, manager: Manager) -> str:
-    """Return the command that starts a package of a workspace, called at the top of that."""
-    if own.script:
-        return for_production(manager.run_of(member.name, own.script), own.says)
-    command = own.command or ""
-    by_env = "env " if "=" in command.split()[0] else ""
-    return f"cd {member.folder.relative_to(folder)} && exec {by_env}{command}"
 
 
 def _with_pages_of_next(app: FoundApp, packages: Sequence[Package]) -> FoundApp:

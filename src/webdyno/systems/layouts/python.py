@@ -264,21 +264,17 @@ def _django_settings(top: Path, usual: str) -> tuple[_DjangoSettings, list[str]]
     names += [f"{above}.{name}" if above else name for name in PRODUCTION]
     chosen = next((name for name in names if _module_text(top, name) is not None), usual)
     notes = [f"{chosen} holds its settings, not {usual}"] if chosen != usual else []
-    return _DjangoSettings(chosen, _module_with_imports(top, chosen)), notes
+    text = _module_text(top, chosen) or ""
+    package = chosen.rpartition(".")[0]
+    others = re.findall(r"^from \.(\w+) import \*", text, re.MULTILINE)
+    texts = [text, *(_module_text(top, f"{package}.{other}") or "" for other in others)]
+    return _DjangoSettings(chosen, "\n".join(texts)), notes
 
 
 def _module_text(top: Path, module: str) -> str | None:
     place = top.joinpath(*module.split("."))
     text = read_text(place.with_suffix(".py"))
     return read_text(place / "__init__.py") if text is None else text
-
-
-def _module_with_imports(top: Path, module: str) -> str:
-    """Return the text of a module, and of those in its package that it imports everything from."""
-    text = _module_text(top, module) or ""
-    package = module.rpartition(".")[0]
-    others = re.findall(r"^from \.(\w+) import \*", text, re.MULTILINE)
-    return "\n".join([text, *(_module_text(top, f"{package}.{other}") or "" for other in others)])
 
 
 def _wsgi(top: Path, settings: _DjangoSettings) -> str:
