@@ -106,144 +106,6 @@ _TARGET = re.compile(
 )
 
 
-def first_word(words: str) -> tuple[str, str]:
-    """Split the first word off, which may be in quotes."""
-    match = _WORD.match(words)
-    return (match[1], words[match.end() :]) if match else (words, "")
-
-
-def why_excluded(lower: str, words: str) -> str | None:
-    """Return why a directive is excluded; None where it stays."""
-    if lower in CIPHERS and (why := why_no_ciphers(words)):
-        return why
-    return None if words.lower() == "off" else EXCLUDED.get(lower)
-
-
-def program_of(lower: str, words: str) -> str | None:
-    """Return the program that a directive has the server run, or the code that it loads."""
-    if lower == "rewritemap" and (match := re.search(r"\bprg:(\S.*)", words)):
-        return match[1].strip('"')
-    if lower == "extfilterdefine" and (match := re.search(r'\bcmd=("[^"]*"|\S+)', words)):
-        return match[1].strip('"')
-    if lower == "loadfile":
-        return first_word(words)[0].strip('"')
-    return None
-
-
-def move_directive(
-    lower: str, name: str, words: str, reader: ApacheLines, folders: list[str]
-) -> str | None:
-    """Return a directive whose files are moved; None where it has none."""
-    if lower == "errorlog":
-        return f"{name} /dev/stderr"
-    if lower in FILES:
-        _, rest = first_word(words)
-        return f'{name} "{FOLDER}/{FILES[lower]}" {rest}'.rstrip()
-    if lower in FOLDERS:
-        folders.append(FOLDERS[lower])
-        return f'{name} "{FOLDER}/{FOLDERS[lower]}"'
-    if lower in CACHES:
-        return f"{name} " + re.sub(r"(:|^)/[^\"(\s]+", rf"\1{FOLDER}/{lower}", words)
-    if lower in {"typesconfig", "mimemagicfile"}:
-        path = words.strip('"')
-        magic = MAGIC if MAGIC.is_file() else Path(os.devnull)
-        file = reader.existing(path) or (TYPES if lower == "typesconfig" else magic)
-        return None if str(file) == path else f'{name} "{file}"'
-    if lower in PATH_AT:
-        places = list(_WORD.finditer(words))[PATH_AT[lower] :]
-        path = places[0][1].strip('"') if places else ""
-        if path and not path.startswith(("/", "$", "@")):
-            start, end = places[0].span(1)
-            words = f'{words[:start]}"{_whole(path, reader)}"{words[end:]}'
-        return f"{name} {words}"
-    return None
-
-
-def with_whole_path(text: str, reader: ApacheLines) -> str:
-    """Return the line of a section, a `<Directory>` with a whole path."""
-    match = _SECTION.match(text)
-    if not match or match[2].startswith("/") or "*" in match[2]:
-        return text
-    return f'{match[1]}"{_whole(match[2], reader)}"{match[3]}'
-
-
-def _whole(path: str, reader: ApacheLines) -> Path:
-    """Return what a relative path means: what is there, else next to where webdyno is called."""
-    begin = reader.request.folder or reader.request.file.parent
-    return reader.existing(path) or begin / path
-
-
-def passed_on(line: Line) -> Iterator[PassedOn]:
-    """Return the hosts in a line, as they are written where only a request says which."""
-    if match := _PASSING_LINE.match(line.text):
-        for host in _hosts(match[1].lower(), match[2]):
-            yield PassedOn(host, line.origin)
-
-
-def _hosts(name: str, words: str) -> Iterator[str]:
-    if name in TARGETS:
-        yield from _of_target(_plain(words)[-1:] if name in REMOTES else _plain(words))
-    elif name in HANDLERS:
-        if name == "rewriterule" and _PROXY_FLAG.search(words):
-            yield from _of_target(_plain(words)[1:2])
-        for target in _BY_HANDLER.findall(words):
-            yield from _of_target([target])
-    elif name in ASKED:
-        yield from (_host(word) for urls in _URLS.findall(words) for word in urls.split())
-    elif name in REMOTE_CACHES:
-        yield from (_host(part) for urls in _CACHE.findall(words) for part in urls.split(","))
-    elif name in IN_OTHER_FILES:
-        yield f"what {words} says"
-    elif name in AMONG_WORDS:
-        yield from AMONG_WORDS[name].findall(words)
-
-
-def _of_target(words: Sequence[str]) -> Iterator[str]:
-    """Return the hosts of URLs; of a balancer and a socket none, and else what says of a host."""
-    if any(word == "!" or _BY_SOCKET.match(word) for word in words):
-        return
-    targets = [(word[1].lower(), _host(word[2])) for word in map(_URL.match, words) if word]
-    yield from (host for scheme, host in targets if scheme != "balancer")
-    if not targets:
-        yield from [word for word in words if not _OPTION.match(word)][-1:]
-
-
-def _plain(words: str) -> list[str]:
-    return [word.strip('"') for word in _QUOTED_OR_PLAIN.findall(words)]
-
-
-def _host(address: str) -> str:
-    """Return the host of `user@host:port`, without its port."""
-    host = address if address.startswith("@") else address.rpartition("@")[2]
-    match = re.fullmatch(r"(\[[^\]]*\]|[^:]*)(?::.*)?", host)
-    return match[1] if match else host
-
-
-def line_to_backends(backends: Backends, line: Line) -> Line:
-    """Return a line with the addresses of backends in the place of hosts that they answer for."""
-    parts = _PASSING_LINE.match(line.text)
-    leads = (parts and parts[1].lower() in LEADING) or _PROXY_SECTION.match(line.text)
-    if not leads:
-        return line
-    return line._replace(text=_TARGET.sub(lambda match: _instead(match, backends), line.text))
-
-
-def _instead(match: re.Match[str], backends: Backends) -> str:
-    scheme = match["scheme"].lower()
-    if scheme == "balancer":
-        return match[0]
-    if match["socket"]:
-        address = backends.of_socket(match["socket"])
-    else:
-        port = int(match["port"]) if match["port"] else PORTS.get(scheme)
-        address = backends.of_host(match["host"], port)
-    if address is None:
-        return match[0]
-    if address.socket:
-        return f"unix:{address.socket}|{scheme}://localhost"
-    return f"{scheme}://{address.text}"
-
-
 OURS_INSTEAD = {"sslcertificatefile": CERTIFICATE, "sslcertificatekeyfile": KEY}
 
 _LINE = re.compile(r"(\s*)([A-Za-z]\w*)(?:\s+(.*))?$")
@@ -384,3 +246,141 @@ class _Mover:
     def _note_change(self, new: str, written: str) -> str:
         self.changes.append(f"{with_marks_shown(new)}, not {written}")
         return new
+
+
+def first_word(words: str) -> tuple[str, str]:
+    """Split the first word off, which may be in quotes."""
+    match = _WORD.match(words)
+    return (match[1], words[match.end() :]) if match else (words, "")
+
+
+def why_excluded(lower: str, words: str) -> str | None:
+    """Return why a directive is excluded; None where it stays."""
+    if lower in CIPHERS and (why := why_no_ciphers(words)):
+        return why
+    return None if words.lower() == "off" else EXCLUDED.get(lower)
+
+
+def program_of(lower: str, words: str) -> str | None:
+    """Return the program that a directive has the server run, or the code that it loads."""
+    if lower == "rewritemap" and (match := re.search(r"\bprg:(\S.*)", words)):
+        return match[1].strip('"')
+    if lower == "extfilterdefine" and (match := re.search(r'\bcmd=("[^"]*"|\S+)', words)):
+        return match[1].strip('"')
+    if lower == "loadfile":
+        return first_word(words)[0].strip('"')
+    return None
+
+
+def move_directive(
+    lower: str, name: str, words: str, reader: ApacheLines, folders: list[str]
+) -> str | None:
+    """Return a directive whose files are moved; None where it has none."""
+    if lower == "errorlog":
+        return f"{name} /dev/stderr"
+    if lower in FILES:
+        _, rest = first_word(words)
+        return f'{name} "{FOLDER}/{FILES[lower]}" {rest}'.rstrip()
+    if lower in FOLDERS:
+        folders.append(FOLDERS[lower])
+        return f'{name} "{FOLDER}/{FOLDERS[lower]}"'
+    if lower in CACHES:
+        return f"{name} " + re.sub(r"(:|^)/[^\"(\s]+", rf"\1{FOLDER}/{lower}", words)
+    if lower in {"typesconfig", "mimemagicfile"}:
+        path = words.strip('"')
+        magic = MAGIC if MAGIC.is_file() else Path(os.devnull)
+        file = reader.existing(path) or (TYPES if lower == "typesconfig" else magic)
+        return None if str(file) == path else f'{name} "{file}"'
+    if lower in PATH_AT:
+        places = list(_WORD.finditer(words))[PATH_AT[lower] :]
+        path = places[0][1].strip('"') if places else ""
+        if path and not path.startswith(("/", "$", "@")):
+            start, end = places[0].span(1)
+            words = f'{words[:start]}"{_whole(path, reader)}"{words[end:]}'
+        return f"{name} {words}"
+    return None
+
+
+def with_whole_path(text: str, reader: ApacheLines) -> str:
+    """Return the line of a section, a `<Directory>` with a whole path."""
+    match = _SECTION.match(text)
+    if not match or match[2].startswith("/") or "*" in match[2]:
+        return text
+    return f'{match[1]}"{_whole(match[2], reader)}"{match[3]}'
+
+
+def _whole(path: str, reader: ApacheLines) -> Path:
+    """Return what a relative path means: what is there, else next to where webdyno is called."""
+    begin = reader.request.folder or reader.request.file.parent
+    return reader.existing(path) or begin / path
+
+
+def passed_on(line: Line) -> Iterator[PassedOn]:
+    """Return the hosts in a line, as they are written where only a request says which."""
+    if match := _PASSING_LINE.match(line.text):
+        for host in _hosts(match[1].lower(), match[2]):
+            yield PassedOn(host, line.origin)
+
+
+def _hosts(name: str, words: str) -> Iterator[str]:
+    if name in TARGETS:
+        yield from _of_target(_plain(words)[-1:] if name in REMOTES else _plain(words))
+    elif name in HANDLERS:
+        if name == "rewriterule" and _PROXY_FLAG.search(words):
+            yield from _of_target(_plain(words)[1:2])
+        for target in _BY_HANDLER.findall(words):
+            yield from _of_target([target])
+    elif name in ASKED:
+        yield from (_host(word) for urls in _URLS.findall(words) for word in urls.split())
+    elif name in REMOTE_CACHES:
+        yield from (_host(part) for urls in _CACHE.findall(words) for part in urls.split(","))
+    elif name in IN_OTHER_FILES:
+        yield f"what {words} says"
+    elif name in AMONG_WORDS:
+        yield from AMONG_WORDS[name].findall(words)
+
+
+def _of_target(words: Sequence[str]) -> Iterator[str]:
+    """Return the hosts of URLs; of a balancer and a socket none, and else what says of a host."""
+    if any(word == "!" or _BY_SOCKET.match(word) for word in words):
+        return
+    targets = [(word[1].lower(), _host(word[2])) for word in map(_URL.match, words) if word]
+    yield from (host for scheme, host in targets if scheme != "balancer")
+    if not targets:
+        yield from [word for word in words if not _OPTION.match(word)][-1:]
+
+
+def _plain(words: str) -> list[str]:
+    return [word.strip('"') for word in _QUOTED_OR_PLAIN.findall(words)]
+
+
+def _host(address: str) -> str:
+    """Return the host of `user@host:port`, without its port."""
+    host = address if address.startswith("@") else address.rpartition("@")[2]
+    match = re.fullmatch(r"(\[[^\]]*\]|[^:]*)(?::.*)?", host)
+    return match[1] if match else host
+
+
+def line_to_backends(backends: Backends, line: Line) -> Line:
+    """Return a line with the addresses of backends in the place of hosts that they answer for."""
+    parts = _PASSING_LINE.match(line.text)
+    leads = (parts and parts[1].lower() in LEADING) or _PROXY_SECTION.match(line.text)
+    if not leads:
+        return line
+    return line._replace(text=_TARGET.sub(lambda match: _instead(match, backends), line.text))
+
+
+def _instead(match: re.Match[str], backends: Backends) -> str:
+    scheme = match["scheme"].lower()
+    if scheme == "balancer":
+        return match[0]
+    if match["socket"]:
+        address = backends.of_socket(match["socket"])
+    else:
+        port = int(match["port"]) if match["port"] else PORTS.get(scheme)
+        address = backends.of_host(match["host"], port)
+    if address is None:
+        return match[0]
+    if address.socket:
+        return f"unix:{address.socket}|{scheme}://localhost"
+    return f"{scheme}://{address.text}"
