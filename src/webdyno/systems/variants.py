@@ -11,7 +11,6 @@ from webdyno.config.reading import LONGEST_SHOWN, PlaceOf, build
 from webdyno.core.errors import UserError
 from webdyno.core.format import listed
 from webdyno.core.request import header
-from webdyno.core.service import Service
 from webdyno.core.text import SECRET, secret_values
 from webdyno.core.variant import key_parts
 from webdyno.systems import command
@@ -67,17 +66,21 @@ def resolve(
     if not is_table(variants) or not is_table(factors):
         return draft, catalogue  # whoever checks it will say so
     protocol = next(iter(as_list(factors.get("load.protocol"))), None)
-    resolver = _Resolver(
-        draft.place,
-        folder,
-        notify,
-        provide,
-        catalogue.services,
+    of_all = TargetSpec(
+        written="",
+        text="",
+        keys=OwnKeys(),
+        folder=folder,
+        place="",
+        notify=notify,
+        services=catalogue.services,
         testbed=table(draft.data, "testbed").get("kind"),
+        provide=provide,
         protocol=str(protocol or _protocol_in(draft.data) or "http"),
         host=_host_in(draft.data),
         fresh=fresh,
     )
+    resolver = _Resolver(of_all, draft.place)
     new_variants, new_factors = dict(variants), dict(factors)
     for name, variant in variants.items():
         if not is_table(variant):
@@ -143,21 +146,11 @@ def _refuse_misplaced(stack: str, kind: OwnKind, keys: OwnKeys, declares: bool, 
 
 @dataclass
 class _Resolver:
-    """Turns own systems into parts of a catalogue, each once."""
+    """Turns own systems into parts of a catalog, each once."""
 
+    of_all: TargetSpec
+    """What holds for all systems, unless a variant says otherwise."""
     place: PlaceOf
-    folder: Path
-    notify: Notify
-    provide: Provide
-    services: Mapping[str, Service]
-    testbed: object
-    """The kind of the experiment's testbed, as it is written."""
-    protocol: str
-    """What clients speak, unless a variant says otherwise."""
-    host: str
-    """What they ask for, unless a variant says otherwise."""
-    fresh: bool
-    """Whether revisions are built again."""
     known: list[tuple[TargetSpec, GeneratedService]] = field(default_factory=list, init=False)
     """What was requested so far, wherever that was, and what became of it."""
     backends: dict[str, str] = field(default_factory=dict, init=False)
@@ -166,7 +159,7 @@ class _Resolver:
     """Hosts that configurations name."""
 
     def __post_init__(self) -> None:
-        self.generated = GeneratedCatalogue(self.services)
+        self.generated = GeneratedCatalogue(self.of_all.services)
 
     def keys(self, where: tuple[str, ...], variant: Mapping[str, Any]) -> OwnKeys:
         """Read the keys of a variant's own system; raise UserError for those of other stacks."""
@@ -178,8 +171,9 @@ class _Resolver:
                 f'"cmd:./server --port $PORT"; a stack of the catalog has settings'
             )
         keys = build(OwnKeys, given, lambda inner: self.place((*where, *inner)))
+        of_services = (*where, "services")
         command.check_services(
-            keys.services, self.services, lambda role: self.place((*where, "services", *role))
+            keys.services, self.of_all.services, lambda role: self.place((*of_services, *role))
         )
         for host in keys.backends:
             self.backends.setdefault(host, self.place((*where, "backends", host)))
@@ -217,22 +211,18 @@ class _Resolver:
         declared, _ = split_settings(variant.get("settings"))
         _refuse_misplaced(stack, kind, keys, bool(declared), place)
         secret_values(keys.environment.values(), os.environ)
-        folder = (self.folder / (keys.dir or ".")).resolve()
+        folder = (self.of_all.folder / (keys.dir or ".")).resolve()
         if not folder.is_dir():
             raise UserError(f"{place}: there is no folder {folder}, in which it is to run")
-        spec = TargetSpec(
+        spec = replace(
+            self.of_all,
             written=stack,
             text=text.strip(),
             keys=keys,
             folder=folder,
             place=place,
-            notify=self.notify,
-            services=self.services,
-            testbed=self.testbed,
-            provide=self.provide,
-            protocol=_protocol_in(variant) or self.protocol,
-            host=_host_in(variant) or self.host,
-            fresh=self.fresh,
+            protocol=_protocol_in(variant) or self.of_all.protocol,
+            host=_host_in(variant) or self.of_all.host,
             settings=declared_settings(
                 declared, lambda where: f"{place}: settings.{'.'.join(map(str, where))}"
             ),
@@ -247,7 +237,7 @@ class _Resolver:
         return self.generated.stack(service, str(made.service["title"]), behind, names)
 
     def _refuse_network(self, place: str) -> None:
-        if self.testbed == "netns":
+        if self.of_all.testbed == "netns":
             raise UserError(
                 f"{place}: what runs already isn't in the network of --testbed netns; let webdyno "
                 "start it, with cmd:"
