@@ -13,7 +13,6 @@ PROTOCOLS = {
     "find_in": "of a layout of applications",
     "relocate": "of a server's configurations",
     "passed_on": "by a server's configurations to other machines",
-    "probe": "of what is read before and after each slot",
     **dict.fromkeys(
         ("capacity", "compare", "explain", "gate", "report", "resume", "tune"),
         "of what is asked: a command, a call from Python, a tool for agents",
