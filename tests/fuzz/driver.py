@@ -4,7 +4,7 @@ import io
 import os
 import signal
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,6 +16,8 @@ from webdyno.config import catalogue
 from webdyno.config.catalogue import BUILT_IN
 from webdyno.core.errors import Exit
 from webdyno.core.experiment import Experiment
+from webdyno.core.service import Service
+from webdyno.core.stack import Stack
 
 BUSY_S, HANGS_AFTER_S = 20, 120
 """CPU time, and time by the clock, that no case takes; other programs use the machine as well."""
@@ -73,18 +75,18 @@ def remembering(read: Callable[..., Any]) -> Callable[..., Any]:
     """Read a file of webdyno's own catalogue once only: no case changes those."""
     known: dict[Path, Any] = {}
 
-    def read_once(path: Path, *more: object) -> object:
-        if not path.is_relative_to(BUILT_IN):
-            return read(path, *more)
+    def read_once(model: type, path: Path, services: Mapping[str, Service]) -> object:
+        if model is Stack or not path.is_relative_to(BUILT_IN):
+            return read(model, path, services)
         if path not in known:
-            known[path] = read(path, *more)
+            known[path] = read(model, path, services)
         return known[path]
 
     return read_once
 
 
-for name in ("_read_service", "_read_site"):
-    setattr(catalogue, name, remembering(getattr(catalogue, name)))
+READS = "_read"
+setattr(catalogue, READS, remembering(getattr(catalogue, READS)))
 
 
 @contextmanager
