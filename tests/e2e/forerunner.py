@@ -23,7 +23,7 @@ MODULES = (
     *("questions.explain.explain", "questions.explain.experiments", "questions.tune.tune"),
     *("launch.arrangement", "launch.measure", "measure.session", "measure.repeat"),
     *("measure.budget", "comparison", "report.view", "report.brief"),
-    *("media.terminal", "systems.variants", "systems.project", "systems.repository"),
+    *("media.terminal", "systems.variants", "systems.revision", "systems.repository"),
     *("host.this_machine", "config.traffic", "load.ab", "load.httperf"),
     *("load.redis_benchmark", "load.wrk", "load.split_and_merge"),
 )

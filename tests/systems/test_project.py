@@ -37,9 +37,16 @@ def test_paths_of_the_command_line_replace_the_requests_of_the_file(
     assert "app" not in data
 
 
-def test_what_is_compared_is_named_on_the_command_line(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "more",
+    [
+        '[variants.more]\nstack = "cmd:./more"',
+        '[factors]\n"variants.a.stack" = ["cmd:./more", "a"]',
+    ],
+)
+def test_what_is_compared_is_named_on_the_command_line(tmp_path: Path, more: str) -> None:
     """A pull request could add a variant that nobody named, and have it run."""
-    (tmp_path / "webdyno.toml").write_text(f'{FILE}\n[variants.more]\nstack = "cmd:./more"\n')
+    (tmp_path / "webdyno.toml").write_text(f"{FILE}\n{more}\n")
     with pytest.raises(UserError, match=r"webdyno\.toml:\d+: what is compared is named"):
         Project.around(tmp_path)
 

@@ -8,10 +8,11 @@ import pytest
 
 from webdyno.core.errors import UserError
 from webdyno.host.children import run_program
-from webdyno.host.users import owner_of
+from webdyno.host.users import owner_of, programs_user
 from webdyno.launch.first_try import repository_of
 from webdyno.systems.project import Project
 from webdyno.systems.repository import Repository
+from webdyno.systems.target import OwnKeys, TargetSpec
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="root alone can give files away")
 SOMEBODY = 12345
@@ -91,6 +92,31 @@ def test_root_reads_for_him_what_he_may_read(
             Project.around(repository)
     secret.chmod(0o644)
     assert Project.around(repository)
+
+
+@pytest.mark.parametrize(
+    "more", ['[state]\nbefore_round = ["id"]', '[[requests]]\npath = "/"\nbody_file = "b"']
+)
+def test_of_a_vouched_file_root_runs_and_reads_nothing(repository: Path, more: str) -> None:
+    """Who wrote it could exchange what it names, or have commands run as root."""
+    (repository / "webdyno.toml").write_text(f"{more}\n")
+    (repository / "b").write_text("his own")
+    assert Project.around(repository)
+    give_away(repository)
+    words = ["git", "config", "--global", "safe.directory", "*"]
+    subprocess.run(words, check=True)
+    with pytest.raises(UserError, match=f"call webdyno as user {SOMEBODY}"):
+        Project.around(repository)
+
+
+def test_who_exchanges_a_folder_of_his_stays_whom_programs_run_as(repository: Path) -> None:
+    """A link to a folder of root's in its place makes nothing of his root's."""
+    give_away(repository)
+    user = programs_user(Path("/usr"), Path("/usr/lib"), repository.stat().st_uid)
+    assert user is not None
+    assert user.uid == SOMEBODY
+    spec = TargetSpec("cmd:x", "x", OwnKeys(), repository, "here", print, {}, None, lambda _: None)
+    assert spec.service([], {"folder": str(repository)})["own"]["owner"] == SOMEBODY
 
 
 def test_his_programs_dont_have_our_terminal(tmp_path: Path) -> None:

@@ -138,6 +138,8 @@ class Own(Model):
     """What the user wrote: `cmd:./server --port $PORT`."""
     folder: str | None = None
     """Where its commands run, an absolute path; the service's folder unless given."""
+    owner: Annotated[int, Field(ge=0)] | None = None
+    """The id of whose that folder was when root named it; the owner could exchange it since."""
     may_be_root: bool = True
     """Whether it runs as root where root calls webdyno in a folder of root's; else it runs as the
     servers' user there."""

@@ -95,12 +95,15 @@ def server_user() -> ServerUser | None:
     return ServerUser("nobody", 65534, 65534)
 
 
-def caller(folder: Path) -> ServerUser | None:
-    """Return who called sudo, else the owner of a folder; None when that is ourselves."""
+def caller(folder: Path, owner: int | None = None) -> ServerUser | None:
+    """Return who called sudo, else the owner of a folder; None when that is ourselves.
+
+    `owner` is the id of who it was known to be, who may have put another folder in its place.
+    """
     if os.geteuid() != 0:
         return None
     said = os.environ.get("SUDO_UID", "")
-    uid = int(said) if said.isdecimal() else folder.stat().st_uid
+    uid = int(said) if said.isdecimal() else folder.stat().st_uid if owner is None else owner
     return _user(uid, folder) if uid else None
 
 
@@ -110,15 +113,16 @@ def owner_of(folder: Path) -> ServerUser | None:
     return _user(uid, folder) if os.geteuid() == 0 and uid != 0 else None
 
 
-def programs_user(run: Path, folder: Path) -> ServerUser | None:
+def programs_user(run: Path, folder: Path, owner: int | None = None) -> ServerUser | None:
     """Return whom a user's own program runs as that a run may name; None when that is ourselves.
 
     `run` is where the run keeps what it says of that program, `folder` where it runs by what that
     says, which may be anybody's. So, but for sudo, the owner of the one goes before that of the
-    other.
+    other. `owner` is as `caller` takes it.
     """
     by_sudo = os.environ.get("SUDO_UID", "").isdecimal()
-    first, then = (caller(folder), owner_of(run)) if by_sudo else (owner_of(run), caller(folder))
+    called = caller(folder, owner)
+    first, then = (called, owner_of(run)) if by_sudo else (owner_of(run), called)
     return first or then
 
 

@@ -236,7 +236,8 @@ def agree_to_secrets(
             )
         own = service.own
         folder = Path((own and own.folder) or service.folder)
-        other = programs_user(service.folder, folder) if own and folder.is_dir() else None
+        is_there = own is not None and folder.is_dir()
+        other = programs_user(service.folder, folder, own.owner) if own and is_there else None
         if other is None or os.environ.get("SUDO_UID") == str(uid_of(other)):
             continue
         lines = f"{service.where} runs as {other.name}, and gets variables of yours: {named}"

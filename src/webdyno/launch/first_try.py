@@ -34,8 +34,8 @@ from webdyno.systems.layouts.routes import (
     routes_of_openapi,
     routes_of_sources,
 )
-from webdyno.systems.project import REPOSITORY, Recipe, build_revision
 from webdyno.systems.repository import WORKING_TREE, Repository, refuse_in_others
+from webdyno.systems.revision import REPOSITORY, Recipe, build_revision
 from webdyno.systems.target import users_environment
 from webdyno.systems.variants import OWN_SITE
 

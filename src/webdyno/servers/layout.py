@@ -183,7 +183,7 @@ def testbed_of(service: Service, testbed: Testbed) -> Testbed:
     folder = Path(own.folder)
     if not folder.is_dir():
         raise OperationError(f"{own.written}: its folder {folder} is gone; begin the run again")
-    user = programs_user(service.folder, folder)
+    user = programs_user(service.folder, folder, own.owner)
     return testbed if user is None and not own.may_be_root else testbed.with_user(user)
 
 

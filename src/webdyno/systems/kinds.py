@@ -51,7 +51,7 @@ def _make_of(module: str) -> Make:
 KINDS: dict[str, OwnKind] = {
     "cmd": OwnKind(_make_of("command"), takes_settings=True, by_line=True, has_services=True),
     "rev": OwnKind(
-        _make_of("project"),
+        _make_of("revision"),
         takes_settings=True,
         by_line=True,
         has_services=True,

@@ -19,8 +19,11 @@ WITHIN_S = 600.0
 WORKING_TREE = "."
 SHOWN_DIGITS = 10
 GIT = ".git"
-GIT_ALONE = ("git", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false")
-"""A hook of the user's could do anything, such as asking him something."""
+GIT_ALONE = (
+    *("git", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false"),
+    *("-c", "log.showSignature=false"),
+)
+"""A program that a repository names could do anything, such as asking its user something."""
 NOBODY = {
     f"GIT_{who}_{what}": value
     for who in ("AUTHOR", "COMMITTER")

@@ -21,7 +21,7 @@ from webdyno.core.request import WrittenPath
 from webdyno.core.service import Need, Service, Text, Variable
 from webdyno.core.setting import Setting, SwitchSetting
 from webdyno.core.stack import ANYTHING
-from webdyno.host.users import caller, home_of, name_of
+from webdyno.host.users import ServerUser, caller, home_of, name_of
 from webdyno.host.workspace import Workspace
 from webdyno.systems.foreign import as_list, as_table, is_table
 
@@ -165,6 +165,13 @@ class TargetSpec:
     """Whether revisions are built again."""
     within: Path | None = None
     """The folder of a revision: what its files name reaches nothing else of this machine."""
+    owner: int | None = None
+    """Of a revision: the id of whose its repository is; else the folder says."""
+
+    @property
+    def user(self) -> ServerUser | None:
+        """As whom it is read and run; None when that is ourselves."""
+        return caller(self.folder, self.owner)
 
     def service(self, spoken: Sequence[str], own: Mapping[str, Any], **keys: Any) -> dict[str, Any]:  # noqa: ANN401 (TOML)
         """Return a service as `service.toml` has it; clients may speak the protocols `spoken`."""
@@ -182,6 +189,9 @@ class TargetSpec:
             }
         given = {key: value for key, value in readiness.items() if value}
         whole = {"written": self.written, **own, **given}
+        if "folder" in own and os.geteuid() == 0:
+            owner = self.folder.stat().st_uid if self.owner is None else self.owner
+            whole["owner"] = owner
         return {**keys, "title": self.written, "protocol": "http", "own": whole}
 
 

@@ -380,6 +380,7 @@ def test_whatever_a_file_holds_is_read_or_refused(
         ("volumes: ['/:/host']", "web.volumes /"),
         ("volumes: ['./link:/host']", "web.volumes ./link"),
         ("volumes: [{type: bind, source: ../x, target: /x}]", r"web.volumes \.\./x"),
+        ("volumes: ['link:/host/x', 'a/../../x:/y']", r"web.volumes a/\.\./\.\./x"),
         ("env_file: link/environment", "web.env_file link/environment"),
         ("build: {context: ../..}", r"web.build \.\./\.\."),
         ("secrets: [s]", "web.secrets /etc/passwd"),
@@ -410,3 +411,13 @@ def test_files_that_include_each_other_often_come_to_an_end(tmp_path: Path) -> N
     (tmp_path / "19.yaml").write_text("services: {web: {image: x}}\n")
     with pytest.raises(UserError, match="include each other"):
         compose_services([tmp_path / "0.yaml"], "", "here", print)
+
+
+@pytest.mark.parametrize(
+    "volume", ['{type: tmpfs, target: "/:/host"}', '{type: volume, source: ":/", target: /host}']
+)
+def test_a_colon_hides_no_folder_of_this_machine(folder: Path, volume: str) -> None:
+    (folder / "compose.yaml").write_text(f"services: {{web: {{image: x, volumes: [{volume}]}}}}\n")
+    for within in (None, folder):
+        with pytest.raises(UserError, match="have no colon"):
+            compose_services([folder / "compose.yaml"], "", "here", print, within)

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from e2e.own import commit, git
 from webdyno.host.this_machine import DONE
-from webdyno.systems.project import _newer_files
 from webdyno.systems.repository import Repository, Revision
+from webdyno.systems.revision import _newer_files
 
 
 def working_tree(folder: Path) -> Revision:

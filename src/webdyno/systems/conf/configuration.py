@@ -13,7 +13,7 @@ from webdyno.core.errors import OperationError, UserError
 from webdyno.core.files import cause_of
 from webdyno.core.request import host_name_of
 from webdyno.core.service import ORIGINS, Origins
-from webdyno.host.users import caller, server_user
+from webdyno.host.users import server_user
 from webdyno.systems.conf import passing
 from webdyno.systems.conf.config_files import ConfigFiles
 from webdyno.systems.conf.passing import Backends
@@ -83,7 +83,7 @@ def make(spec: TargetSpec) -> GeneratedService:
         server, name = "", spec.text
     name, port = _without_port(name, spec.place)
     file = (spec.folder / name).resolve()
-    called_by = caller(spec.folder)
+    called_by = spec.user
     user = called_by or server_user()
     try:
         text = ConfigFiles(caller=called_by).text(file)

@@ -194,7 +194,7 @@ def _rights(services: Mapping[str, Any], project: ComposeProject, top: Path) -> 
 def _files_of(service: Mapping[str, Any], project: ComposeProject) -> Iterator[tuple[str, str]]:
     """Yield the files and folders of this machine that a service is given, by key."""
     for volume in service.get("volumes") or ():
-        if (source := _source(volume)).startswith(("/", "~", ".")):
+        if (source := _source(volume)) and not _NAME.fullmatch(source):
             yield "volumes", source
     for kind in MOUNTED:
         for entry in service.get(kind) or ():
@@ -304,20 +304,27 @@ def _build(keys: object, project: ComposeProject) -> Build:
 
 def _source(volume: object) -> str:
     """Return the path of a volume on this machine, or its name; empty where it has none."""
-    if is_table(volume):
-        return str(volume.get("source") or "")
-    source, colon, _ = str(volume).partition(":")
+    source, colon, _ = _volume_text(volume).partition(":")
     return source if colon else ""
+
+
+def _volume_text(volume: object) -> str:
+    """Return a volume in the short form, `SOURCE:TARGET:ro`."""
+    if not is_table(volume):
+        return str(volume)
+    source, target = (str(volume.get(key) or "") for key in ("source", "target"))
+    if ":" in source or ":" in target:
+        raise UserError(f"a volume's source and target have no colon, as {source or target} has")
+    mode = ":ro" if volume.get("read_only") else ""
+    return f"{source}:{target}{mode}" if source else target
 
 
 def _volume(volume: object, folder: Path, where: str) -> str:
     """Return a volume as Podman takes it; named ones are new, and empty, with each start."""
-    if is_table(volume):
-        mode = ":ro" if volume.get("read_only") else ""
-        volume = f"{volume.get('source', '')}:{volume.get('target', '')}{mode}".lstrip(":")
-    source, colon, rest = str(volume).partition(":")
+    text = _volume_text(volume)
+    source, colon, rest = text.partition(":")
     if not colon or not source.startswith((".", "~")):
-        return str(volume)
+        return text
     path = (folder / Path(source).expanduser()).resolve()
     if not path.exists():
         raise UserError(f"{where}.volumes: there is no {path}")

@@ -1,0 +1,286 @@
+"""`rev:REVISION`: built once, in a worktree of its own, and started as its `webdyno.toml` says."""
+
+import fcntl
+import hashlib
+import json
+import logging
+import os
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from webdyno.core.errors import OperationError, UserError
+from webdyno.core.format import duration, listed_to
+from webdyno.core.hiding import hidden
+from webdyno.core.text import secret_values, with_secrets
+from webdyno.host.children import must
+from webdyno.host.server_process import PLAIN_ENVIRONMENT
+from webdyno.host.this_machine import DONE, KEPT_FOR_S, Testbed, run_build
+from webdyno.host.users import ServerUser, home_of, server_user
+from webdyno.host.workspace import home_folder, open_folder, open_lock
+from webdyno.systems.command import check_services
+from webdyno.systems.kinds import KIND_OF_APP, KINDS
+from webdyno.systems.project import APP, LEAST, Project
+from webdyno.systems.repository import Repository, Revision, run_as
+from webdyno.systems.target import (
+    PROJECT_FILE,
+    GeneratedService,
+    TargetSpec,
+    declared_settings,
+    users_environment,
+)
+
+logger = logging.getLogger(__name__)
+
+
+def make(spec: TargetSpec) -> GeneratedService:
+    """Build a revision, unless that was done before, and have it started."""
+    repository = Repository.around(spec.folder, spec.place)
+    project = Project.around(spec.folder)
+    if project is None:
+        raise UserError(
+            f"{spec.place}: no {PROJECT_FILE} from {spec.folder} up to {repository.top} says how "
+            "to build and start it; `webdyno init` there writes one. It needs at least\n\n"
+            f"{LEAST}"
+        )
+    app = project.app()
+    check_services(
+        app.services, spec.services, lambda where: project.file.place(("app", "services", *where))
+    )
+    revision = repository.revision(spec.text, spec.place)
+    if lacking := repository.excluded_from(spec.text):
+        spec.notify(f"{spec.written} {lacking}")
+    within = Path(os.path.relpath(project.folder, repository.top)) / app.dir
+    variables = {**app.environment, **spec.keys.environment}
+    secret_values(variables.values(), os.environ)
+    environment = users_environment(repository.top, variables)
+    recipe = Recipe(app.build, within, environment, app.build_variables, spec.fresh)
+    top = build_revision(repository, revision, recipe, spec.written, spec.notify).resolve()
+    folder = (top / within).resolve()
+    owner = 0 if repository.user is None else repository.user.uid
+    if not folder.is_relative_to(top):
+        raise UserError(
+            f"{project.file.place((APP, 'dir'))}: leads out of the repository: {folder}"
+        )
+    keys = spec.keys.replace(
+        environment=variables,
+        root=app.root,
+        backends={**app.backends, **spec.keys.backends},
+        services={**app.services, **spec.keys.services},
+        setup=spec.keys.setup or app.setup,
+        prepare=spec.keys.prepare or app.prepare,
+        ready=spec.keys.ready or app.ready,
+        ready_within=spec.keys.ready_within or app.ready_within,
+    )
+    declared = declared_settings(
+        app.settings, lambda where: project.file.place(("app", "settings", *where))
+    )
+    way, text = app.way
+    place = project.file.place(("app",))
+    if way == "conf" and keys.services:
+        raise UserError(f"{place}: services are for an app that `start` or `image` starts")
+    if way != "start" and (keys.setup or keys.prepare):
+        raise UserError(f"{place}: setup and prepare are for an app that `start` starts")
+    if way != "conf" and keys.backends:
+        raise UserError(
+            f"{spec.place}: backends are for a configuration, and {project.file.place(('app',))} "
+            f"has {way}"
+        )
+    user = repository.user or server_user() if way == "conf" else None
+    if user and (closed := user.kept_out_by(folder)):
+        spec.notify(
+            f"{spec.written}: {user.name}, as whom its server runs, may not enter {closed}: pages "
+            "of the revision can't be read there; XDG_CACHE_HOME says where else revisions are kept"
+        )
+    settings = {**declared, **spec.settings}
+    in_revision = replace(
+        spec, text=text, keys=keys, folder=folder, settings=settings, within=top, owner=owner
+    )
+    made = KINDS[KIND_OF_APP[way]].make(in_revision)
+    return replace(made, service={**made.service, "version": revision.text})
+
+
+BUILD_FORMAT = 1
+"""Of a kept build; those of another format are made again."""
+SHOWN_IGNORED, SHOWN_WRITTEN, SHOWN_NAMES = 8, 3, 8
+CACHES = ("/__pycache__/", "/.cache/", "/cache/", ".log", ".pid")
+"""Parts of names of files that no response should depend on."""
+OF_TOOLS = {
+    *("RUSTUP_HOME", "CARGO_HOME", "GOPATH", "GOROOT", "JAVA_HOME", "GEM_HOME", "DOTNET_ROOT"),
+    *("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy", "SSL_CERT_FILE", "PIP_INDEX_URL"),
+    *("NODE_EXTRA_CA_CERTS", "NPM_CONFIG_REGISTRY", "GOPROXY", "SSH_AUTH_SOCK"),
+}
+"""Without these, tools may not find themselves, or the network."""
+REPOSITORY = "REPOSITORY"
+"""The variable that reports a build where the user's own working tree is."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a revision is built."""
+
+    build: str | None
+    """A line of shell; None where there is nothing to do."""
+    folder: Path
+    """Where it runs: relative to the revision's files."""
+    environment: Mapping[str, str]
+    """Its variables. A build is kept by the names of secrets in them, not by their values."""
+    inherited: Sequence[str] = ()
+    """Names of variables of who calls webdyno that it gets as well; no others."""
+    again: bool = False
+    """Whether it is built once more, in a second folder, whatever was built before."""
+
+
+def build_revision(
+    repository: Repository,
+    revision: Revision,
+    recipe: Recipe,
+    name: str,
+    notify: Callable[[str], None],
+) -> Path:
+    """Build a revision, unless another run has done so, and return the folder of its files.
+
+    Raise OperationError with the log's end when the build fails.
+    """
+    kept = _cache(repository.user) / _build_key(repository, revision, recipe)
+    locks = open_folder(home_folder() / "builds")
+    lock = open_lock(locks / f"{kept.name}.lock")
+    logger.debug("waits for the lock of the build %s", kept)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # another run may be building the same
+        _sweep(repository)
+        if recipe.again or not (kept / DONE).is_file():
+            _build(repository, revision, recipe, kept, name, notify)
+        elif written := _newer_files(repository.user, kept):
+            notify(
+                f"{name}: earlier runs wrote into its build: {written}. Its next start finds "
+                f"that; prepare or [state] before_round can put it back, and rm -rf {kept} has it "
+                "built again"
+            )
+        run_as(repository.user, ["touch", kept])
+    finally:
+        os.close(lock)
+    return kept / "files"
+
+
+def _build(
+    repository: Repository,
+    revision: Revision,
+    recipe: Recipe,
+    kept: Path,
+    name: str,
+    notify: Callable[[str], None],
+) -> None:
+    user = repository.user
+    must(run_as(user, ["rm", "-rf", kept]), f"{kept} can't be removed")
+    must(run_as(user, ["mkdir", "-p", kept]), f"{kept} can't be made")
+    for submodule in repository.submodules(revision.commit):
+        if not submodule.is_here:
+            notify(
+                f"{name} is built without its submodule {submodule.path}, of which there is no "
+                f"clone here; git submodule update --init {submodule.path} makes one"
+            )
+    repository.check_out(revision, kept / "files")
+    folder = kept / "files" / recipe.folder
+    if not folder.is_dir():
+        raise UserError(
+            f"{name} ({revision.text}) has no folder {recipe.folder}, where it is to run"
+        )
+    if recipe.build:
+        notify(f"building {name} ({revision.text}): {recipe.build}")
+        began = time.monotonic()
+        _run_build(recipe, folder, repository, kept, f"{name} ({revision.text})")
+        notify(f"built {name} in {duration(time.monotonic() - began)}")
+    must(run_as(user, ["touch", kept / DONE]), f"{kept} can't be written")
+
+
+def _newer_files(user: ServerUser | None, kept: Path) -> str | None:
+    """Return names of files in a build that are newer than itself; caches and logs aside."""
+    files = kept / "files"
+    newer = ("find", files, "-type", "f", "-newer", kept / DONE, "-printf", "/%P\\0")
+    inside = filter(None, run_as(user, newer).stdout.split("\0"))
+    names = sorted(path[1:] for path in inside if not any(part in path for part in CACHES))
+    names = [name if name.isprintable() else ascii(name) for name in names]
+    return listed_to(SHOWN_WRITTEN, names) or None
+
+
+def _run_build(recipe: Recipe, folder: Path, repository: Repository, kept: Path, name: str) -> None:
+    user = repository.user
+    own = {name: with_secrets(text, os.environ) for name, text in recipe.environment.items()}
+    inherited = {name: os.environ[name] for name in recipe.inherited if name in os.environ}
+    if inherited and user is not None and os.environ.get("SUDO_UID") != str(user.uid):
+        raise UserError(
+            f"build_variables: the build of {name} runs as {user.name}, and would get variables of "
+            f"yours: {', '.join(inherited)}; call webdyno as {user.name}"
+        )
+    command = recipe.build or ":"
+    end = run_build(
+        ["/bin/sh", "-c", command],
+        Testbed().with_user(user),
+        folder=folder,
+        environment={**PLAIN_ENVIRONMENT, **inherited, REPOSITORY: str(repository.top), **own},
+    )
+    end = replace(end, said=hidden(end.said))
+    log = kept / "build.log"
+    run_as(user, ["/bin/sh", "-c", 'cat >"$1"', "sh", log], given=end.said)
+    if end.code != 0:
+        variables_hint = _hint_at_variables(recipe, f"{command}\n{end.said}")
+        hints = f"{_hint_at_ignored_files(repository)}{variables_hint}"
+        raise OperationError(f"{end.failure(name, command, log)}{hints}")
+
+
+def _hint_at_ignored_files(repository: Repository) -> str:
+    ignored = repository.ignored_files()
+    if not ignored:
+        return ""
+    return (
+        f"\nrevisions lack what Git ignores in {repository.top}: "
+        f"{listed_to(SHOWN_IGNORED, ignored)}. If it needs that, build has to make it or to "
+        f'copy it, such as cp "${REPOSITORY}/{ignored[0].rstrip("/")}" .'
+    )
+
+
+def _hint_at_variables(recipe: Recipe, said: str) -> str:
+    """Return a hint at variables of the caller that a failed build, or its tools, look for."""
+    given = {*recipe.environment, *recipe.inherited}
+    lacking = sorted(
+        name
+        for name in set(os.environ) - given
+        if name in OF_TOOLS or ("_" in name and re.search(rf"\b{re.escape(name)}\b", said))
+    )
+    if not lacking:
+        return ""
+    names = ", ".join(f'"{name}"' for name in lacking[:SHOWN_NAMES])
+    return (
+        f"\na build has no variables of your shell but PATH; if it lacks one, build_variables = "
+        f"[{names}] under [app] of {PROJECT_FILE} passes it on"
+    )
+
+
+def _cache(user: ServerUser | None) -> Path:
+    """Return the folder of kept builds, by the XDG Base Directory Specification."""
+    said = os.environ.get("XDG_CACHE_HOME", "") if user is None else ""
+    base = Path(said) if said.startswith("/") else home_of(user) / ".cache"
+    return base / "webdyno" / "revisions"
+
+
+def _build_key(repository: Repository, revision: Revision, recipe: Recipe) -> str:
+    """Name a build by all that it reads."""
+    what = [
+        *(BUILD_FORMAT, str(repository.top), revision.built_from, recipe.build, str(recipe.folder)),
+        sorted(recipe.environment.items()),
+        [(module.path, module.is_here) for module in repository.submodules(revision.commit)],
+    ]
+    what += ["again"] if recipe.again else []
+    what += [f"inherits {name}" for name in recipe.inherited]
+    return hashlib.sha256(json.dumps(what).encode()).hexdigest()[:20]
+
+
+def _sweep(repository: Repository) -> None:
+    before = time.time() - KEPT_FOR_S
+    old = [path for path in _cache(repository.user).glob("*/") if path.stat().st_mtime < before]
+    if old:
+        run_as(repository.user, ["rm", "-rf", *old])
+        repository.forget_removed()
