@@ -10,8 +10,8 @@ from webdyno.config import CommandLine
 from webdyno.config.reading import KeyPath, TomlFile, build
 from webdyno.core.errors import UserError
 from webdyno.host.users import caller, refuse_of_others
-from webdyno.systems.foreign import as_table, is_table
 from webdyno.systems.repository import GIT
+from webdyno.systems.tables import as_table, is_table
 from webdyno.systems.target import (
     PROJECT_FILE,
     App,

@@ -23,7 +23,7 @@ from webdyno.core.setting import Setting, SwitchSetting
 from webdyno.core.stack import ANYTHING
 from webdyno.host.users import ServerUser, caller, home_of, name_of
 from webdyno.host.workspace import Workspace
-from webdyno.systems.foreign import as_list, as_table, is_table
+from webdyno.systems.tables import as_list, as_table, is_table
 
 PROJECT_FILE = "webdyno.toml"
 """Lies at the top of a repository, or of the part of it that is the program."""

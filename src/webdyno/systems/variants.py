@@ -15,8 +15,8 @@ from webdyno.core.text import SECRET, secret_values
 from webdyno.core.variant import key_parts
 from webdyno.systems import command
 from webdyno.systems.conf import passing
-from webdyno.systems.foreign import as_list, as_table, is_table, table
 from webdyno.systems.kinds import KINDS, OwnKind, is_own, is_revision
+from webdyno.systems.tables import as_list, as_table, is_table, table
 from webdyno.systems.target import (
     GeneratedCatalogue,
     GeneratedService,

@@ -29,8 +29,7 @@ from webdyno.systems.conf.relocation import (
     readable,
     run_reader,
 )
-from webdyno.systems.foreign import Table as Json
-from webdyno.systems.foreign import as_table, tables_in
+from webdyno.systems.tables import Table, as_table, tables_in
 
 NAME = "caddy.json"
 TAG = "webdyno"
@@ -82,7 +81,7 @@ def relocate(request: RelocationRequest) -> RelocatedConfig:
     )
 
 
-def _log_into_the_folder(config: Json, changes: list[str]) -> None:
+def _log_into_the_folder(config: Table, changes: list[str]) -> None:
     """Keep log lines in the run's folder: none is written elsewhere, or sent to other machines."""
     logging = config.get("logging", {})
     for log in logging.get("logs", {}).values():
@@ -101,10 +100,10 @@ def _log_into_the_folder(config: Json, changes: list[str]) -> None:
         changes.append(f"excluded: the sink {sink} of other programs' logs")
 
 
-def _serve_alone(request: RelocationRequest, config: Json, changes: list[str]) -> None:
+def _serve_alone(request: RelocationRequest, config: Table, changes: list[str]) -> None:
     """Leave the one server that is measured, on the run's address."""
     apps = config.get("apps", {})
-    servers: dict[str, Json] = apps.get("http", {}).get("servers", {})
+    servers: dict[str, Table] = apps.get("http", {}).get("servers", {})
     if not servers:
         raise UserError(f"{request.file} has no site, so it serves nothing")
     name = _choose_server(request, servers)
@@ -137,7 +136,7 @@ def _serve_alone(request: RelocationRequest, config: Json, changes: list[str]) -
         _serve_from(request, server, changes)
 
 
-def _choose_server(request: RelocationRequest, servers: Mapping[str, Json]) -> str:
+def _choose_server(request: RelocationRequest, servers: Mapping[str, Table]) -> str:
     """Choose what is measured; a main site that has TLS by Caddy's choice can do without."""
     ports = {name: _ports(server) for name, server in servers.items() if _ports(server)}
     if request.is_secure:
@@ -154,15 +153,15 @@ def _choose_server(request: RelocationRequest, servers: Mapping[str, Json]) -> s
     return next(name for name in fitting if port in ports[name])
 
 
-def _names(server: Json) -> list[str]:
+def _names(server: Table) -> list[str]:
     return [host for route in _routes(server) for host in _hosts(route)]
 
 
-def _ports(server: Json) -> list[int]:
+def _ports(server: Table) -> list[int]:
     return [port for address in server.get("listen", []) if (port := port_of(address)) is not None]
 
 
-def _is_secure(server: Json) -> bool:
+def _is_secure(server: Table) -> bool:
     """Whether it speaks TLS: as it says, or by itself since its sites have names."""
     ports = _ports(server)
     if "tls_connection_policies" in server or HTTPS in ports:
@@ -171,7 +170,7 @@ def _is_secure(server: Json) -> bool:
     return by_itself and bool(_names(server))
 
 
-def _certificate(request: RelocationRequest, tls: Json, changes: list[str]) -> Json:
+def _certificate(request: RelocationRequest, tls: Table, changes: list[str]) -> Table:
     """Return the configuration's own certificate; where it can't be read or got here, the run's."""
     own = tls.get("certificates", {}).get("load_files", [])
     ours = {"certificate": CERTIFICATE, "key": KEY}
@@ -185,7 +184,7 @@ def _certificate(request: RelocationRequest, tls: Json, changes: list[str]) -> J
     return ours
 
 
-def _answer_any_host(request: RelocationRequest, server: Json, changes: list[str]) -> None:
+def _answer_any_host(request: RelocationRequest, server: Table, changes: list[str]) -> None:
     """Have the site that gives most, or the requested one, answer whatever host is requested."""
     sites = _routes(server)
     if not sites or not all(map(_hosts, sites)):
@@ -211,7 +210,7 @@ def _answer_any_host(request: RelocationRequest, server: Json, changes: list[str
     sites.append(chosen)
 
 
-def _serve_from(request: RelocationRequest, server: Json, changes: list[str]) -> None:
+def _serve_from(request: RelocationRequest, server: Table, changes: list[str]) -> None:
     root = str(request.root)
     if _kind_of_content(server) != FILES:
         raise UserError(f"{request.file} serves no files there; leave --root out")
@@ -224,7 +223,7 @@ def _serve_from(request: RelocationRequest, server: Json, changes: list[str]) ->
         _routes(server).insert(0, {"handle": [{"handler": "vars", "root": root}]})
 
 
-def _kind_of_content(node: Json) -> int:
+def _kind_of_content(node: Table) -> int:
     handlers = list(_handlers(node))
     names = {handler.get("handler") for handler in handlers}
     fastcgi = any(handler.get("transport", {}).get("protocol") == "fastcgi" for handler in handlers)
@@ -241,16 +240,16 @@ def _kind_of_content(node: Json) -> int:
     return REDIRECTS
 
 
-def _routes(server: Json) -> list[Json]:
+def _routes(server: Table) -> list[Table]:
     """Return the routes of a server: one a site, or what holds for all."""
-    return cast("list[Json]", server.setdefault("routes", []))
+    return cast("list[Table]", server.setdefault("routes", []))
 
 
-def _hosts(route: Json) -> list[str]:
+def _hosts(route: Table) -> list[str]:
     return [host for match in route.get("match", []) for host in match.get("host", [])]
 
 
-def _handlers(node: Json) -> Iterator[Json]:
+def _handlers(node: Table) -> Iterator[Table]:
     return (table for table in tables_in(node) if "handler" in table)
 
 
@@ -262,7 +261,7 @@ def _matches(host: str, name: str) -> bool:
     )
 
 
-def _as_json(request: RelocationRequest, changes: list[str]) -> Json:
+def _as_json(request: RelocationRequest, changes: list[str]) -> Table:
     """Have Caddy write the configuration as JSON; raise UserError, in its words, where it can't."""
     caddy = program_path("caddy")
     variables = Variables(
@@ -349,7 +348,7 @@ _UNIX = re.compile(r"unix\+?\w*/(/[^|]*)(?:\|\d+)?")
 _TCP = re.compile(r"(?:tcp[46]?/)?(\[[^\]]*\]|[^:/{}]+)(?::([0-9]{1,5}))?")
 
 
-def passed_on(config: Json) -> Iterator[str]:
+def passed_on(config: Table) -> Iterator[str]:
     """Return the hosts, as they are written where only a request says; sockets are none."""
     for node in tables_in(config):
         dials = node.get("dial", [])
@@ -365,7 +364,7 @@ def passed_on(config: Json) -> Iterator[str]:
                 yield match[1]
 
 
-def _dynamic(source: Json) -> Iterator[str]:
+def _dynamic(source: Table) -> Iterator[str]:
     """Return whom a name server is asked about, time and again."""
     if source.get("source") == "a":
         yield str(source.get("name", ""))
@@ -375,7 +374,7 @@ def _dynamic(source: Json) -> Iterator[str]:
         yield from _dynamic(inner)
 
 
-def dial_backends(backends: Backends, config: Json) -> None:
+def dial_backends(backends: Backends, config: Table) -> None:
     """Have handlers that pass requests on name backends in the place of hosts."""
     for handler in _handlers(config):
         if handler["handler"] != "reverse_proxy":

@@ -27,7 +27,7 @@ from webdyno.systems.containers.compose_relations import (
     health_command,
     in_order,
 )
-from webdyno.systems.foreign import is_table, long_form, table
+from webdyno.systems.tables import is_table, long_form, table
 
 OPTIONS = {
     "user": "--user",

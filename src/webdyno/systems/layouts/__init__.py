@@ -15,7 +15,6 @@ from pathlib import Path
 
 from webdyno.core.errors import UserError
 from webdyno.systems.containers.compose_file import USUAL_FILES, askable, read_compose
-from webdyno.systems.foreign import read_text
 from webdyno.systems.layouts.app import FoundApp, Layout, first_of, is_of_interest, sources
 from webdyno.systems.layouts.compiled import find_dotnet, find_elixir, find_go, find_jvm, find_rust
 from webdyno.systems.layouts.node import find_deno, find_node, for_production
@@ -35,6 +34,7 @@ from webdyno.systems.layouts.variables import (
     with_services,
     with_values_for_secrets,
 )
+from webdyno.systems.tables import read_text
 
 PROCFILE_LINE = re.compile(r"^([\w-]+):[ \t]*(\S.*?)[ \t\r]*$", re.MULTILINE)
 THRUSTER = re.compile(r"\bthrust(?:er)?\b")

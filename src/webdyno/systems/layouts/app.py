@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import tomli_w
 
-from webdyno.systems.foreign import as_list
+from webdyno.systems.tables import as_list
 
 FOR_MEASURING = "only-for-measuring-" * 4
 """A secret where an application wants one: long enough for every framework."""

@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from webdyno.systems.foreign import as_list, is_table, read_text, read_toml, table
 from webdyno.systems.layouts.app import (
     FOR_MEASURING,
     MOST_MEMBERS,
@@ -15,6 +14,7 @@ from webdyno.systems.layouts.app import (
     matching,
     sources,
 )
+from webdyno.systems.tables import as_list, is_table, read_text, read_toml, table
 
 GO_LISTENS = re.compile(
     r"ListenAndServe|\bhttp\.Serve(?:TLS)?\(|\bnet\.Listen\("

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from webdyno.systems.foreign import is_table, json_table, read_text, table
 from webdyno.systems.layouts.app import FoundApp, first_of, matching
 from webdyno.systems.layouts.variables import given_port
+from webdyno.systems.tables import is_table, json_table, read_text, table
 
 PACKAGE = "package.json"
 INSTALLS = {

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from webdyno.systems.foreign import read_text
 from webdyno.systems.layouts.app import FOR_MEASURING, FoundApp, first_of, sources
 from webdyno.systems.layouts.python_tools import Installing, installing, only
 from webdyno.systems.layouts.variables import NAMED
+from webdyno.systems.tables import read_text
 
 FLASK_COMMAND = re.compile(
     r"""@app\.cli\.command\(\s*(?:["'](?P<given>[\w-]+)["'])?[^\n]*\n"""

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from webdyno.systems.foreign import as_list, as_table, json_table, read_text, read_toml, table
 from webdyno.systems.layouts.app import first_of
+from webdyno.systems.tables import as_list, as_table, json_table, read_text, read_toml, table
 
 VENV = "python3 -m venv .venv"
 PIP = ".venv/bin/python -m pip install --quiet"

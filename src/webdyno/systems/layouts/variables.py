@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from webdyno.systems.foreign import read_text
 from webdyno.systems.layouts.app import FOR_MEASURING, FoundApp, first_of, sources
+from webdyno.systems.tables import read_text
 
 CONFIGURES = {".properties", ".yml", ".yaml", ".conf", ".toml", ".exs", ".json"}
 CONFIGURATION = re.compile(r"application|appsettings|Rocket|runtime|config\b")
