@@ -104,7 +104,7 @@ class NamedSystem(NamedTuple):
 
 
 def variant_names(systems: Sequence[NamedSystem]) -> list[str]:
-    """Return each system its own name, or the shortest one that no other has.
+    """Return a name for each system: its own, or the shortest one that no other has.
 
     Systems that are the same, or too much alike, are distinguished by letters: `nginx (A)`. Raise
     UserError where two were given one name.

@@ -341,7 +341,7 @@ def _hosts(name: str, words: str) -> Iterator[str]:
 
 
 def _of_target(words: Sequence[str]) -> Iterator[str]:
-    """Return the hosts of URLs; of a balancer and a socket none, and else what says of a host."""
+    """Return the hosts of URLs, but for balancers and sockets; without a URL, the last word."""
     if any(word == "!" or _BY_SOCKET.match(word) for word in words):
         return
     targets = [(word[1].lower(), _host(word[2])) for word in map(_URL.match, words) if word]

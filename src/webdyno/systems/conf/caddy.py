@@ -365,7 +365,7 @@ def passed_on(config: Table) -> Iterator[str]:
 
 
 def _dynamic(source: Table) -> Iterator[str]:
-    """Return whom a name server is asked about, time and again."""
+    """Return the names that Caddy looks up time and again."""
     if source.get("source") == "a":
         yield str(source.get("name", ""))
     elif source.get("source") == "srv":

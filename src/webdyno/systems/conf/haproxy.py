@@ -248,7 +248,7 @@ def _backend(backends: Backends, address: str) -> BackendAddress | None:
 
 
 def passed_on(line: ConfigLine) -> Iterator[PassedOn]:
-    """Return whom a line names; as it is written where only a request says."""
+    """Return the hosts in a line, as they are written where only a request says which."""
     words = line.values
     if "set-dst" in words[1:]:
         yield PassedOn(" ".join(words[words.index("set-dst") :]), line.origin)

@@ -91,7 +91,7 @@ def sections(request: RelocationRequest) -> list[ConfigSection]:
 
 
 def _inherit_modes(configuration: Iterable[ConfigSection]) -> None:
-    """Return each section its mode: its own, or that of the defaults it follows or names."""
+    """Set the mode of each section: its own, or that of the defaults it follows or names."""
     named: dict[str, str] = {}
     last = "tcp"
     for section in configuration:
@@ -209,7 +209,7 @@ def ports(bind: ConfigLine) -> Iterator[int]:
 
 
 def why_unlikely(request: RelocationRequest, section: ConfigSection) -> str:
-    """Return what speaks against a section as the one that is measured; empty if nothing does."""
+    """Return a reason against measuring a section; empty if there is none."""
     passes = section.lines_named("use_backend", "default_backend", "server", "server-template")
     texts = [" ".join(line.values) for line in section.lines]
     responses = any(text.startswith("http-request return") for text in texts)

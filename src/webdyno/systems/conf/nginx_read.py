@@ -336,7 +336,7 @@ def lead_to_backends(backends: Backends, directives: Sequence[Directive]) -> Non
 
 
 def _with_host(target: str, values: Mapping[str, Sequence[str]]) -> str:
-    """Return a target whose host is a variable with one value with that value."""
+    """Fill the variable that is a target's host, if it has but one value."""
     match = _AUTHORITY.fullmatch(target)
     if not match or "$" not in match["at"]:
         return target

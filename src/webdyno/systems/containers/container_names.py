@@ -29,7 +29,7 @@ NEW_NETWORK = 0x40000000
 
 
 def dns_answer(query: bytes, names: Mapping[str, str]) -> bytes:
-    """Return the dns_answer to a question; nothing where it isn't one that can be answered."""
+    """Return the answer to a question; empty where that can't be answered."""
     if len(query) < HEAD.size:
         return b""
     number, flags, questions, *_ = HEAD.unpack_from(query)

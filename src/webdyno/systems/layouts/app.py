@@ -132,7 +132,7 @@ class Layout(NamedTuple):
     files: str
     """By which it is known, for messages."""
     find_in: Callable[[Path], FoundApp | None]
-    """Return what a folder holds of it; None for nothing."""
+    """Returns what a folder holds of it; None for nothing."""
 
 
 MOST_FILES, MOST_FOLDERS = 300, 2_000

@@ -122,7 +122,7 @@ def _route(method: str, path: str, examples: Mapping[str, object]) -> Route:
 
 
 def known_routes(app: FoundApp, folder: Path) -> tuple[str, list[Route]]:
-    """Return the routes that files name, and what they are by; of an OpenAPI document first."""
+    """Return the file that names routes, an OpenAPI document first, and the routes."""
     name = first_of(folder, *(f"{where}{file}" for where in FOLDERS for file in FILES))
     if name and (routes := routes_of_openapi(read_text(folder / name) or "")):
         return name, routes
