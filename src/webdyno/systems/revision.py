@@ -267,7 +267,6 @@ def _cache(user: ServerUser | None) -> Path:
 
 
 def _build_key(repository: Repository, revision: Revision, recipe: Recipe) -> str:
-    """Name a build by all that it reads."""
     what = [
         *(BUILD_FORMAT, str(repository.top), revision.built_from, recipe.build, str(recipe.folder)),
         sorted(recipe.environment.items()),

@@ -252,7 +252,7 @@ OF_SHELL = {"cd", "export", "test", "true", ":", "["}
 
 
 def looked_for() -> str:
-    """Name the files that applications are known by."""
+    """Return the files that applications are known by, for people."""
     return ", ".join(layout.files for layout in LAYOUTS)
 
 
@@ -318,7 +318,7 @@ def remedies(output: str, app: FoundApp, folder: Path) -> Iterator[str]:
 
 
 def missing_tools(app: FoundApp) -> list[str]:
-    """Name the programs that aren't here; those of the application's own folder are made."""
+    """Return the programs that are not here, but for those that its own build makes."""
     lines = filter(None, (app.build, app.setup, app.prepare, app.start))
     named = dict.fromkeys(program for line in lines for program in _programs(line))
     if app.image:
