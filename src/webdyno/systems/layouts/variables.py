@@ -75,7 +75,7 @@ def _port_variable(folder: Path) -> str | None:
 
 
 def fixed_address(folder: Path) -> str | None:
-    """Return the first address that sources bind to, with its place: `0.0.0.0:3000 in src/x.rs:8`."""
+    """Return the first address that sources bind to, and where: `0.0.0.0:3000 in src/x.rs:8`."""
     for path in sources(folder):
         for number, line in enumerate((read_text(path) or "").splitlines(), 1):
             if match := BINDS.search(line):
