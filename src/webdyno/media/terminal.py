@@ -113,7 +113,6 @@ def _drawn(block: doc.Block, width: int) -> Iterator[RenderableType]:
 
 
 def _section(section: doc.Section, width: int) -> Iterator[RenderableType]:
-    """Draw a heading, and what belongs under it without empty lines between."""
     said = f"{section.heading}: {section.brief}" if section.brief else section.heading
     yield wrap_text(said, width, "dim italic" if section.soft else "bold")
     before: doc.Block | None = None
@@ -140,7 +139,6 @@ def _headlines(block: doc.Headlines, width: int) -> Iterator[RenderableType]:
 
 
 def _facts(block: doc.FactList, width: int) -> Grid:
-    """Set terms next to what is to be said of them; the longest ones break."""
     longest = min(max(len(term) for term, _ in block.facts), width // 2)
     grid = Grid.grid(padding=(0, GAP, 0, 0), pad_edge=False)
     for number, (term, said) in enumerate(block.facts):

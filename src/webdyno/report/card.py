@@ -123,7 +123,6 @@ def _agreeing(comparison: Comparison) -> int:
 
 
 def _agreement(asked: Sequence[Comparison]) -> Iterator[str]:
-    """Yield how many restarts agree; of the only comparison also within which range."""
     if len(asked) != 1:
         return
     (only,) = asked

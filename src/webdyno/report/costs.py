@@ -161,7 +161,6 @@ def _system_calls(data: PointData) -> list[Cost]:
 
 
 def _calls(slots: Sequence[SlotRecord]) -> defaultdict[str, float]:
-    """Return each call's count per response, over all slots."""
     answered = sum(responses(slot) for slot in slots) or 1
     per_response = defaultdict[str, float](float)
     for slot in slots:

@@ -112,8 +112,6 @@ def in_powers(numbers: Sequence[float]) -> bool:
 
 @dataclass(frozen=True)
 class _Upright:
-    """The vertical axis that all panels of a figure share."""
-
     title: str
     kind: Literal["log", "linear"]
     domain: tuple[float, float]
@@ -220,7 +218,6 @@ def _place(point: PointView, axis: Axis, variant: str) -> dict[str, Any]:
 def _panels(
     name: str, view: RunView, rows: Rows, axis: Axis, upright: _Upright
 ) -> tuple[Panel, ...]:
-    """Draw a panel for each combination of the levels of all factors but the first."""
     facets = dict.fromkeys(row["facet"] for row in rows)
     variants = list(view.head.experiment.variants)
     panels = []

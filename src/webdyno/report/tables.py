@@ -150,7 +150,6 @@ def _bound(point: PointView, table: MetricTable, row: Row) -> str:
 
 
 def _value(metric: Metric, value: VariantValue | None) -> str:
-    """Return a variant's value; latencies in the unit that suits them."""
     if value is None:
         return text.MISSING
     known = value.interval.estimate if value.interval else next(iter(value.by_round), None)

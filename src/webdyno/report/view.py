@@ -100,7 +100,6 @@ def _point(judged: PointJudgement, data: PointData) -> PointView:
 def _tables(
     head: RunHead, judgement: Judgement, ranks: Mapping[str, str] | None
 ) -> list[MetricTable]:
-    """Return the metrics that were measured; the baseline comes last in each."""
     measured = {value.metric for value in judgement.variants if value.by_round}
     return [
         MetricTable(

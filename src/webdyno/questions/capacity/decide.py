@@ -50,7 +50,7 @@ class AloneQuestion(Question):
     def judge(self, data: PointData) -> Judgement:
         """Return what the variant can take, or why that isn't known."""
         judged = super().judge(data)
-        verdict, words = _response(data, judged)
+        verdict, words = _verdict_and_words(data, judged)
         return judged.replace(verdict=verdict, headline=words)
 
     def so_far(self, data: PointData) -> str:
@@ -63,8 +63,7 @@ class AloneQuestion(Question):
         return f"capacity {number(value.interval.estimate)} ({quantity_bounds(value.interval)})"
 
 
-def _response(data: PointData, judged: Judgement) -> tuple[Verdict, str]:
-    """Return what the only variant can take, or why that isn't known."""
+def _verdict_and_words(data: PointData, judged: Judgement) -> tuple[Verdict, str]:
     (variant,) = data.experiment.variants
     for warning in judged.warnings:
         if warning.invalidates(CAPACITY, (variant, variant)):

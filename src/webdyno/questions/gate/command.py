@@ -187,7 +187,6 @@ def _bisect(
 
 
 def _draw_profiles(run: Path) -> None:
-    """Draw the flame graphs of profile rounds, each on a page of its own."""
     from webdyno.core.run import EXPLAIN_FOLDER
     from webdyno.interfaces.cli.result import draw
     from webdyno.measure.folder import HEAD_FILE, RunFolder

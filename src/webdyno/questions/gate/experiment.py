@@ -200,8 +200,6 @@ def _fault(limit: Limit) -> str | None:
 
 @dataclass(frozen=True)
 class _Variant:
-    """Baseline or head, as it was asked for."""
-
     flag: str
     stack: str
     """`rev:main`, or whatever else a variant can be."""

@@ -108,7 +108,6 @@ def functions_apart(profile: PointData) -> tuple[Explanation | None, int]:
 
 
 def _worth_a_part(both: Sequence[Both]) -> Iterator[str]:
-    """Yield the functions that have some share of the CPU time of either revision."""
     if not both:
         return
     of_each = [[slot for slots in side for slot in slots] for side in zip(*both, strict=True)]

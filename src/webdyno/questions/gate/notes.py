@@ -118,7 +118,6 @@ def _sentence(text: str) -> str:
 
 
 def _elsewhere(first: EndpointWarning, those: Sequence[EndpointWarning]) -> str:
-    """Return the other variants and endpoints of which the same is found."""
     variants = dict.fromkeys(each.warning.variant for each in those)
     variants.pop(first.warning.variant)
     endpoints = dict.fromkeys(each.endpoint for each in those)

@@ -117,7 +117,6 @@ def search_document(tuning: Sequence[TunedVariant]) -> doc.Document:
 
 
 def _step(step: TuningStep, highest: float) -> tuple[str, str, str]:
-    """Return the best so far by the time used, with a bar as long as its logarithm."""
     share = log(step.gain) / log(highest) if step.gain > 1 else 0.0
     return (
         f"after {text.duration(round(step.used_s))}",
