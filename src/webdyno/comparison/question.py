@@ -225,7 +225,7 @@ class Question:
     def _stop_comparing(
         self, data: PointData, elapsed_s: float, with_looks_s: float
     ) -> Stop | None:
-        """Return the same for variants all of which work."""
+        """Return why to stop comparing variants all of which work."""
         measure, fewest = data.measure, self.fewest_rounds
         valid = valid_for(data, measure.decide_on)
         pairs = deciding_pairs(valid)

@@ -202,7 +202,7 @@ def in_short(what: str) -> str:
 
 
 def explanation_in_short(explanation: Explanation) -> str | None:
-    """Describe the same in one line, without intervals; None where there is no sure difference."""
+    """Describe a sure difference of CPU time in one line, without intervals; else None."""
     if not explanation.whole.is_sure or explanation.by_samples:
         return None
     whole = explanation.whole.more_us.estimate

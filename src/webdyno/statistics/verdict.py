@@ -156,8 +156,8 @@ def answer_within(
 ) -> Ruling:
     """Return the verdict that holds in the worst case of interference.
 
-    `tipping` says how much interference it would take, and how much there was; `more_rounds` how
-    many rounds it takes for the sampling verdict to survive the worst case.
+    `tipping`: how much interference it would take, and how much there was. `more_rounds`: until the
+    sampling verdict survives the worst case.
     """
     if measured.verdict is worst_case.verdict:
         return replace(measured, why=f"{measured.why} Robust: {tipping}.")
@@ -187,7 +187,7 @@ def more_rounds_needed(
 ) -> int | None:
     """How many more rounds would bring a verdict if estimate, spread and bound stayed as they are.
 
-    `found` is the sampling CI: rounds narrow it, but not the possible effect of interference. None
+    `ratio` is the sampling CI: rounds narrow it, but not the possible effect of interference. None
     when it would take more rounds than anybody would wait for, or none would help.
     """
     limit, centre = question.limit, ratio.centre
@@ -244,10 +244,8 @@ def ask_by_sampling(d: Logs, question: OneSided) -> OneSidedAnswer | None:
         f"a gain above {percent(exp(question.margin) - 1)}" if question.tolerance else "a gain"
     )
     answer: Literal["yes", "no", "inconclusive"] = "inconclusive"
-    why = (
-        f"{question_text} is neither certain nor ruled out after {n} rounds "
-        f"(p = {p:.2g}, {level:.2g} required)"
-    )
+    required = f"(p = {p:.2g}, {level:.2g} required)"
+    why = f"{question_text} is neither certain nor ruled out after {n} rounds {required}"
     if low > question.margin:
         answer, why = "yes", f"{question_text} is certain: at least {percent(expm1(low))}"
     elif high < question.margin:

@@ -204,7 +204,7 @@ KEEPING_RULES = (KEEP_ALIVE, UNWANTED_KEEP_ALIVE, IDLE_CONNECTIONS)
 
 
 def _dropped_connections(readings: Readings) -> int:
-    """Count connections that the listeners dropped, or else their own network namespace."""
+    """Count connections that the listeners dropped, or all of a network namespace of their own."""
     network = readings.network
     if network.dropped is not None:
         # A listener counts some drops twice; the namespace counts each of all listeners once.

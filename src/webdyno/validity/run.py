@@ -183,7 +183,7 @@ def starts_that_differ(data: PointData, variant: str, rule: MetricRule) -> Start
 def how_starts_differ(
     of_variant: Mapping[int, Logs], of_others: Sequence[Mapping[int, Logs]]
 ) -> Starts | None:
-    """Return the same from ln(value) of each slot of the variant and of each other one, by round.
+    """Return how starts differ by ln(value) of each slot of the variant and of others, by round.
 
     What weighs on all variants of a round is the machine's: the variant has to differ from start to
     start next to each of the others as well.

@@ -80,7 +80,7 @@ def left_over_s(slot: SlotRecord) -> float:
 
 
 def left_over_share(slot: SlotRecord) -> float:
-    """Return the same as a share of the servers' CPU time in the slot."""
+    """Return the CPU time of variants that should have been idle, as a share of the servers'."""
     total_s = slot.readings.host.servers.total_s if slot.readings else 0.0
     return left_over_s(slot) / total_s if total_s else 0.0
 
@@ -155,7 +155,7 @@ def foreign_s(slot: SlotRecord) -> float:
 
 
 def foreign_share(slot: SlotRecord) -> float:
-    """Return the same as a share of what the servers' CPUs could do."""
+    """Return the CPU time that others surely used, as a share of the servers' CPUs."""
     total_s = slot.readings.host.servers.total_s if slot.readings else 0.0
     return foreign_s(slot) / total_s if total_s else 0.0
 
