@@ -62,7 +62,7 @@ INTERFERENCE: dict[str, Plant] = {
 
 
 def test_every_interference_is_planted() -> None:
-    assert {cause.name for cause in CAUSES} == set(INTERFERENCE)
+    assert set(CAUSES) == set(INTERFERENCE)
 
 
 def slowed(slot: SlotRecord, factor: float) -> SlotRecord:

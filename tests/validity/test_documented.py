@@ -51,5 +51,5 @@ def test_the_row_says_what_the_rule_does(name: str) -> None:
 
 def test_each_bound_is_derived() -> None:
     derived = METHOD.split("\n## Bias bounds\n")[1].split("\n## ")[0]
-    for name in [*(cause.name for cause in CAUSES), *(it.name for it in TRENDS), "send-delay"]:
+    for name in [*CAUSES, *(it.name for it in TRENDS), "send-delay"]:
         assert f"`{name}`" in derived, name

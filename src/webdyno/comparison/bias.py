@@ -57,14 +57,6 @@ from webdyno.validity.servers import (
 from webdyno.validity.state import grows_apart, state_drift
 
 
-@dataclass(frozen=True)
-class Interference:
-    """A cause, and the share of a slot's time that it can have taken."""
-
-    name: str
-    of_time: Share
-
-
 def _lost(seconds: Share) -> Share:
     """Make a share of the time of CPU seconds on the servers' CPUs that went elsewhere."""
 
@@ -107,16 +99,17 @@ def _stopped_share(slot: SlotRecord) -> float:
     return min(stopped_s(slot) / took_s, 1.0) if took_s else 0.0
 
 
-OTHERS_WORK = Interference("other-work", _lost(foreign_s))
-CAUSES = (
-    Interference("steal", _stolen),
-    OTHERS_WORK,
-    Interference("left-over-work", _lost(left_over_s)),
-    Interference("memory-pressure", memory_waiting),
-    Interference("client-cpu-starved", _cpu_starved),
-    Interference("client-stalled", still_share),
-    Interference("servers-stopped", _stopped_share),
-)
+OTHERS_WORK = "other-work"
+CAUSES: dict[str, Share] = {
+    "steal": _stolen,
+    OTHERS_WORK: _lost(foreign_s),
+    "left-over-work": _lost(left_over_s),
+    "memory-pressure": memory_waiting,
+    "client-cpu-starved": _cpu_starved,
+    "client-stalled": still_share,
+    "servers-stopped": _stopped_share,
+}
+"""Kinds of interference, with the share of a slot's time that each can have taken."""
 
 
 @dataclass(frozen=True)
@@ -141,15 +134,15 @@ class VariantSlots:
         if equal:
             # The inverse of a cost, which is also too high by what others did for the variant:
             # where it surely had more of their work than the other one, and by CPUs left idle.
-            worked = excess(self.data, self.variant, self.other, OTHERS_WORK.of_time, SURE)
-            helped = throughput_when_slowed(OTHERS_WORK.name, worked)
+            worked = excess(self.data, self.variant, self.other, CAUSES[OTHERS_WORK], SURE)
+            helped = throughput_when_slowed(OTHERS_WORK, worked)
             idle = Bound("idle-cpus", up=equal.too_high(self.variant, self.other))
             return [*_turn_round([*self.cpu(), helped]), idle]
         offered, throughput = self.mine[0].load.offered_rps, throughput_rps(self.mine)
         of_offered = throughput / offered if offered and throughput else None
         return [
-            throughput_when_slowed(cause.name, self._excess(cause.of_time), of_offered)
-            for cause in CAUSES
+            throughput_when_slowed(cause, self._excess(of_time), of_offered)
+            for cause, of_time in CAUSES.items()
         ]
 
     def cpu(self) -> list[Bound]:
@@ -167,8 +160,8 @@ class VariantSlots:
         times = look_times or merge_encoded(of(slot.load).histogram for slot in self.mine)
         bounds = [
             self._bound_of_delay(cause, share, rule, quantile, times)
-            for cause in CAUSES
-            if (share := self._excess(cause.of_time)) > 0
+            for cause, of_time in CAUSES.items()
+            if (share := self._excess(of_time)) > 0
         ]
         delays = [slot.load.send_delay_us for slot in self.mine if SEND_DELAY.broken(slot)]
         if delays:
@@ -184,14 +177,13 @@ class VariantSlots:
         return excess(self.data, self.variant, self.other, share)
 
     def _bound_of_delay(
-        self, cause: Interference, share: float, rule: MetricRule, quantile: float, times: Histogram
+        self, cause: str, share: float, rule: MetricRule, quantile: float, times: Histogram
     ) -> Bound:
         """Bound a quantile by a cause of which the variant had so much more than by chance."""
-        bound = quantile_when_delayed(
-            cause.name, times, quantile, self._added_us(share, rule.times_of)
-        )
+        added_us = self._added_us(share, rule.times_of)
+        bound = quantile_when_delayed(cause, times, quantile, added_us)
         pair = pair_of(self.data, self.variant, self.other, rule)
-        more = more_by_round(self.data, self.variant, self.other, cause.of_time)
+        more = more_by_round(self.data, self.variant, self.other, CAUSES[cause])
         seen = lost(share) * steepest(more, dict(zip(pair.rounds, pair.d.tolist(), strict=True)))
         return replace(bound, up=min(bound.up, seen))
 
