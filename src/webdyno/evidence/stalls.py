@@ -296,24 +296,19 @@ def slow_in(record: LongLookRecord, stalls: Sequence[Stall]) -> list[SlowStretch
     slow = _slow_stretches(course) if course else []
     if not slow or not course:
         return []
-    others = Others(record)
-    usually = _usually_taken(course, others)
-    return [stretch for stretch in slow if not _slowed_by(others, usually, stretch)]
-
-
-def _usually_taken(course: _Course, others: Others) -> dict[StallCause, float]:
-    """Return by cause which share of the time others take where throughput is the usual one."""
-    edges_s: Logs = np.arange(len(course.shares) + 1.0) * course.part_s
+    others, part_s = Others(record), course.part_s
+    # By cause: the share of the time that others take where throughput is the usual one.
+    taken_s = others.take_s(np.arange(len(course.shares) + 1.0) * part_s)
     usual = course.looked_at & (course.shares >= 1)
-    taken_s = others.take_s(edges_s)
-    return {by: float(np.median(value[usual])) / course.part_s for by, value in taken_s.items()}
-
-
-def _slowed_by(others: Others, usually: dict[StallCause, float], slow: SlowStretch) -> bool:
-    """Whether half of what was lost was taken by others, beyond what they usually take."""
-    took_s = others.took_s(slow.as_stall())
-    more_s = sum(max(took_s[by] - usually.get(by, 0.0) * slow.length_s, 0.0) for by in took_s)
-    return more_s >= EXCUSING_SHARE * (1 - slow.level) * slow.length_s
+    usually = {by: float(np.median(value[usual])) / part_s for by, value in taken_s.items()}
+    own_doing = []
+    for stretch in slow:
+        took_s = others.took_s(stretch.as_stall())
+        length_s, lost_s = stretch.length_s, (1 - stretch.level) * stretch.length_s
+        more_s = sum(max(took_s[by] - usually.get(by, 0.0) * length_s, 0.0) for by in took_s)
+        if more_s < EXCUSING_SHARE * lost_s:
+            own_doing.append(stretch)
+    return own_doing
 
 
 def _course(counts: Logs, window_s: float, without: Sequence[Stall]) -> _Course | None:

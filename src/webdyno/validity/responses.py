@@ -278,25 +278,25 @@ def _count_differences(data: PointData) -> Iterator[ValidityWarning]:
         load = data.experiment.load_of(variant)
         if load.slow_readers is not None or load.idle_connections:
             continue  # the load's own count leaves their requests out
-        slots = data.of_variant(variant)
-        pairs = [(slot, n) for slot in slots if (n := counted_by_front(slot)) is not None]
-        off = [(slot, n) for slot, n in pairs if not _accounted_for(slot, n)]
+        slots, off = data.of_variant(variant), list[tuple[int, int]]()
+        for slot in slots:
+            whole, counted = slot.load.all_of_it, counted_by_front(slot)
+            # Some requests the server may never have read to their end.
+            unread = (slot.load.requests.unanswered or 0) + whole.failures.total
+            if counted is None or whole.sent is None:
+                continue
+            if abs(counted - whole.sent) > unread:
+                off.append((counted, whole.sent))
         if off:
-            sent = sum(slot.load.all_of_it.sent or 0 for slot, _ in off)
             yield note(
                 "request-count",
                 variant,
-                f"the server counted {count(sum(n for _, n in off), 'request')} where the load "
-                f"generator sent {number(sent)} in {len(off)} of {count(len(slots), 'slot')}",
+                f"the server counted {count(sum(counted for counted, _ in off), 'request')} where "
+                f"the load generator sent {number(sum(sent for _, sent in off))} in {len(off)} of "
+                f"{count(len(slots), 'slot')}",
                 "Look for who else asks the server, such as monitoring; where it counted less, for "
                 "what keeps requests from reaching it.",
             )
-
-
-def _accounted_for(slot: SlotRecord, counted: int) -> bool:
-    """Whether the difference can be requests that the server never read to their end."""
-    whole, unread = slot.load.all_of_it, slot.load.requests.unanswered or 0
-    return whole.sent is None or abs(counted - whole.sent) <= unread + whole.failures.total
 
 
 REQUEST_COUNT = RunRule("request-count", _count_differences)
