@@ -21,7 +21,7 @@ from webdyno.evidence.point_data import PointData
 from webdyno.validity import FIRST_RULES, connections, run
 from webdyno.validity.client import client_was_the_limit
 from webdyno.validity.responses import NON_2XX, WRONG_BODY
-from webdyno.validity.rule import Rule, RunRule, note
+from webdyno.validity.rule import Rule, RunRule, note, uncomparable
 
 CONFIRMED_S = 30.0
 """So long the objectives have to hold just below a capacity that was found."""
@@ -141,13 +141,12 @@ def _nothing_holds(data: PointData) -> Iterable[ValidityWarning]:
             continue
         lowest = min((slot.trial for slot in slots if slot.trial), key=lambda trial: trial.rate_rps)
         late = lowest.client_limited
-        yield ValidityWarning(
-            rule="no-capacity",
-            severity="invalid",
-            variant=variant,
-            what=f"variant {variant}: {objective_words(data)} did not hold at any arrival rate "
-            f"that was tried, down to {number(lowest.rate_rps)} req/s{CLIENT_LATE if late else ''}",
-            fix=FIX_OF_LATE if late else FIX_OF_NONE,
+        yield uncomparable(
+            "no-capacity",
+            variant,
+            f"variant {variant}: {objective_words(data)} did not hold at any arrival rate that "
+            f"was tried, down to {number(lowest.rate_rps)} req/s{CLIENT_LATE if late else ''}",
+            FIX_OF_LATE if late else FIX_OF_NONE,
         )
 
 
