@@ -1,24 +1,10 @@
-"""A name means one thing: no public class or function is defined in two modules of webdyno."""
+"""Variables say what they hold, and a module defines a name once."""
 
 import ast
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator
 
 from sources import MODULES, SOURCE, tree_of
-
-# What each module has that is one of several of a kind, to be called by the kind's name.
-PROTOCOLS = {
-    "main": "of a program",
-    "make": "of a kind of variant that users name",
-    "find_in": "of a layout of applications",
-    "relocate": "of a server's configurations",
-    "passed_on": "by a server's configurations to other machines",
-    **dict.fromkeys(
-        ("capacity", "compare", "explain", "gate", "report", "resume", "tune"),
-        "of what is asked: a command, a call from Python, a tool for agents",
-    ),
-}
-
 
 SAY_NOTHING = {"found", "told", "it", "at"}
 """Names of variables that say of none what it holds."""
@@ -45,13 +31,6 @@ def _variables(module: ast.Module) -> Iterator[tuple[str, int]]:
                     yield node.id, node.lineno
 
 
-def test_no_name_is_defined_twice() -> None:
-    places = public_definitions()
-    twice = {name: modules for name, modules in places.items() if len(modules) > 1}
-    new = {name: twice[name] for name in sorted(twice.keys() - PROTOCOLS.keys())}
-    assert not new, f"each of these names means two things; give one of them another: {new}"
-
-
 def test_no_module_defines_a_name_twice() -> None:
     """The second value would hold for both, as where files were joined, and no checker says so."""
     for file in MODULES:
@@ -71,15 +50,3 @@ def _defined(module: ast.Module) -> Iterator[str]:
             case ast.Assign(targets=targets):
                 parts = (part for target in targets for part in ast.walk(target))
                 yield from (part.id for part in parts if isinstance(part, ast.Name))
-
-
-def public_definitions() -> dict[str, list[str]]:
-    """Give the modules that define each public class or function at their top."""
-    found = defaultdict[str, list[str]](list)
-    for file in MODULES:
-        kinds = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-        names = {it.name for it in tree_of(file).body if isinstance(it, kinds)}
-        for name in names:
-            if not name.startswith("_"):
-                found[name].append(str(file.relative_to(SOURCE)))
-    return found

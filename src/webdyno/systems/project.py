@@ -63,7 +63,9 @@ class Project:
             return
         files = list(_files_in(data))
         is_caller = os.environ.get("SUDO_UID") == str(user.uid)
-        if not is_caller and (refused := [(STATE,)] if STATE in data else [it for it, _ in files]):
+        if not is_caller and (
+            refused := [(STATE,)] if STATE in data else [where for where, _ in files]
+        ):
             raise UserError(
                 f"{self.file.place(refused[0])}: of a file of {user.name} root runs no commands "
                 f"and reads no other files; call webdyno as {user.name}"
