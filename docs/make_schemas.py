@@ -20,7 +20,8 @@ from webdyno.core.records import RECORD
 from webdyno.core.run import RunHead
 from webdyno.core.sweep import SweepJudgement
 from webdyno.history import PastGate
-from webdyno.systems.target import App, OwnKeys
+from webdyno.systems.project import App
+from webdyno.systems.target import OwnKeys
 
 FOLDER = Path(__file__).with_name("schema")
 
