@@ -19,7 +19,12 @@ def service(folder: Path, owner: int, /, **own: object) -> Any:  # noqa: ANN401
     """Give what is asked of a user's own program, defined in a folder of another user's."""
     folder.mkdir(exist_ok=True)
     os.chown(folder, owner, owner)
-    says = {"container_port": None, "folder": "/", "written": "cmd:x", "may_be_root": True}
+    says: dict[str, object] = {
+        "container_port": None,
+        "folder": "/",
+        "written": "cmd:x",
+        "may_be_root": True,
+    }
     says |= {"owner": None, **own}
     return SimpleNamespace(folder=folder, own=SimpleNamespace(**says))
 
