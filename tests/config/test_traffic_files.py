@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webdyno.config.requests import open_secrets
-from webdyno.config.traffic import AskedTraffic, read_har, read_request_file
+from webdyno.config.traffic import AskedTraffic, read_har, read_request_file, read_workload_file
 from webdyno.core.errors import UserError
 from webdyno.core.request import WrittenRequest
 from webdyno.traffic.log import LogSelection
@@ -413,3 +413,23 @@ def test_headers_of_a_request_that_are_no_table_are_reported(tmp_path: Path) -> 
     file.write_text('{"path": "/", "headers": 5}\n')
     with pytest.raises(UserError, match=r"requests\.0\.headers should be a table, not 5"):
         [*AskedTraffic([str(file)]).overrides([], lambda _: None)]
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        '[[requests]]\npath = "/"\nbody_file = "{}"',
+        '[[requests]]\npath = "/"\n[values.u]\nfile = "{}"',
+        '[[requests]]\npath = "/"\n[load]\nreplay_file = "{}"',
+    ],
+)
+def test_a_file_of_traffic_names_what_lies_next_to_it(tmp_path: Path, names: str) -> None:
+    folder = tmp_path / "given"
+    folder.mkdir()
+    file = folder / "a.toml"
+    for outside in ("../secret", "/etc/passwd"):
+        file.write_text(names.format(outside))
+        with pytest.raises(UserError, match=rf"a\.toml:\d+: {outside} isn't below .*given"):
+            read_workload_file(file)
+    file.write_text(names.format("rows"))
+    assert str(folder / "rows") in str(read_workload_file(file))

@@ -15,7 +15,7 @@ from webdyno.config.requests import (
     with_body,
 )
 from webdyno.core.errors import UserError
-from webdyno.core.files import read_neighbor
+from webdyno.core.files import neighbor, read_named
 from webdyno.core.request import FORM_TYPE, header
 from webdyno.core.session import PLACE
 
@@ -164,7 +164,9 @@ def _headers(block: _Block, index: int) -> tuple[list[tuple[str, str]], int]:
 def _body(block: _Block, index: int) -> bytes | None:
     text, place = "\n".join(block.lines[index + 1 :]).strip(), block.place(index)
     if text.startswith("< ") and "\n" not in text:
-        return read_neighbor(block.path.parent, text[2:].strip(), MOST_BODY_BYTES, place)
+        return read_named(
+            neighbor(block.path.parent, text[2:].strip(), place), MOST_BODY_BYTES, place
+        )
     return _fill_in(text, place, block).encode() if text else None
 
 

@@ -31,7 +31,7 @@ from webdyno.config.requests import (
     with_body,
 )
 from webdyno.core.errors import UserError
-from webdyno.core.files import read_named, read_neighbor
+from webdyno.core.files import neighbor, read_named
 from webdyno.core.registry import spell_flag
 from webdyno.core.request import JSON_TYPE
 from webdyno.core.text import SECRET
@@ -198,10 +198,8 @@ def _data_part(option: str, value: str, folder: Path | None, place: str) -> byte
     if option == "--data-raw" or not value.startswith("@"):
         return value.encode(errors="surrogateescape")
     name, where = value[1:], f"{place}: {option} {value}"
-    if folder is None:
-        content = read_named(Path(name), MOST_BODY_BYTES, where)
-    else:
-        content = read_neighbor(folder, name, MOST_BODY_BYTES, where)
+    path = Path(name) if folder is None else neighbor(folder, name, where)
+    content = read_named(path, MOST_BODY_BYTES, where)
     return content.replace(b"\r", b"").replace(b"\n", b"") if option == "-d" else content
 
 
@@ -236,7 +234,7 @@ def _from_json(path: Path, text: str) -> list[Entry]:
             entry["path"] = path_of(str(entry.pop("url")), place)
         if isinstance(file := entry.get("body_file"), str):
             del entry["body_file"]
-            body = read_neighbor(path.parent, file, MOST_BODY_BYTES, place)
+            body = read_named(neighbor(path.parent, file, place), MOST_BODY_BYTES, place)
             entries.append(with_body(entry, body))
         else:
             entries.append(entry)
@@ -257,6 +255,8 @@ def read_har(path: Path) -> tuple[list[Entry], str | None]:
 
 def _of_har(recorded: HarEntry, flag: str) -> Entry:
     request, status = recorded.request, recorded.response.status
+    if (secret := SECRET.search(recorded.model_dump_json())) is not None:
+        raise UserError(f"{flag}: {secret[0]} would be filled in by yours; change that recording")
     pairs = [
         (header.name, header.value)
         for header in request.headers
@@ -287,11 +287,17 @@ def read_workload_file(path: Path) -> dict[str, Any]:
         raise UserError(f"{path}: there is no [[requests]] in it")
     # Files are named from where this one lies, wherever the experiment does.
     folder = path.parent.resolve()
-    for values in parts.get("values", {}).values():
-        if file_of_rows := values.get("file"):
-            values["file"] = str(folder / file_of_rows)
-    if replay := parts.get("load", {}).get("replay_file"):
-        parts["load"]["replay_file"] = str(folder / replay)
+    naming = [
+        ("load", "replay_file"),
+        *(("values", name, "file") for name in parts.get("values", {})),
+    ]
+    naming += [("requests", number, "body_file") for number in range(len(parts["requests"]))]
+    for *table, key in naming:
+        keys: Any = parts
+        for part in table:
+            keys = keys.get(part, {}) if isinstance(part, str) else keys[part]
+        if name := keys.get(key):
+            keys[key] = str(neighbor(folder, name, file.place((*table, key))))
     return parts
 
 

@@ -256,10 +256,10 @@ def read_named(file: Path, most_bytes: int, place: str = "") -> bytes:
         return read_given(file, most_bytes, follow=True, named=named)
 
 
-def read_neighbor(folder: Path, name: str, most_bytes: int, place: str) -> bytes:
-    """Read a file that another one names, which may be somebody else's: only from its own folder.
+def neighbor(folder: Path, name: str, place: str) -> Path:
+    """Return the path of a file that another one names, which may be somebody else's.
 
-    Raise UserError as `read_named` does, and where name or link leads out of the folder.
+    Raise UserError where name or link leads out of that one's folder.
     """
     path = folder / name
     if not path.resolve().is_relative_to(folder.resolve()):
@@ -267,7 +267,7 @@ def read_neighbor(folder: Path, name: str, most_bytes: int, place: str) -> bytes
             f"{place}: {name} isn't below {folder.absolute()}, where the file lies that names it: "
             "put it there"
         )
-    return read_named(path, most_bytes, place)
+    return path
 
 
 def read_given(

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, Literal, TypeVar, cast, get_args, get_origin
 from pydantic import BaseModel
 
 from webdyno.core.errors import OperationError
-from webdyno.core.files import MIB, everything_below, replacing
+from webdyno.core.files import MIB, everything_below, folder_inside, replacing
 from webdyno.core.hiding import MOST_ESCAPED, SECRETS, Span, hidden, parts_without
 from webdyno.core.records import Record
 from webdyno.core.request import endpoints_of, parts_of
@@ -20,6 +20,7 @@ from webdyno.core.run import RunHead
 from webdyno.core.sweep import plan_points
 
 PART_BYTES = MIB
+READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 M = TypeVar("M", bound=BaseModel)
 
 
@@ -109,15 +110,20 @@ def hide_in_files(folder: Path) -> None:
     if not SECRETS.known:
         return
     for path in everything_below(folder):
-        with suppress(OSError):  # a link, a socket, or gone
-            descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-            with os.fdopen(descriptor, "rb") as file:
-                regular = stat.S_ISREG(os.fstat(descriptor).st_mode)
-                if regular and any(spans for _, spans in _parts(file)):
-                    file.seek(0)
-                    _rewrite(path, file)
-                elif regular and _is_closed_log(path, os.fstat(descriptor)):
-                    os.fchmod(descriptor, 0o644)
+        # A link, a socket, gone, or in what somebody exchanged for a link meanwhile.
+        with (
+            suppress(OSError),
+            folder_inside(path.parent, folder, makes=False) as inner,
+            os.fdopen(os.open(path.name, READ, dir_fd=inner), "rb") as file,
+        ):
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                continue
+            if any(spans for _, spans in _parts(file)):
+                file.seek(0)
+                _rewrite(path, file)
+            elif _is_closed_log(path, status):
+                os.fchmod(file.fileno(), 0o644)
 
 
 def _rewrite(path: Path, file: BinaryIO) -> None:

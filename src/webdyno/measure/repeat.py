@@ -17,6 +17,7 @@ from webdyno.core.files import (
     FOLDER,
     MIB,
     checked_files,
+    everything_below,
     folder_inside,
     open_given,
     reading,
@@ -81,16 +82,11 @@ def _leave_to_owner(copy: Path, source: Path) -> None:
 
     From the bottom up, so that he can exchange nothing before all that is in it is his.
     """
-    if (owner := owner_of(source)) is None:
-        return
-    place = os.open(copy, FOLDER)
-    try:
-        for _, folders, files, inner in os.fwalk(".", topdown=False, dir_fd=place):
-            for name in (*folders, *files):
-                os.chown(name, owner.uid, owner.gid, dir_fd=inner, follow_symlinks=False)
-        os.chown(f"/proc/self/fd/{place}", owner.uid, owner.gid)
-    finally:
-        os.close(place)
+    if owner := owner_of(source):
+        deepest_first = sorted(everything_below(copy), key=lambda path: -len(path.parts))
+        for path in deepest_first:
+            os.chown(path, owner.uid, owner.gid, follow_symlinks=False)
+        os.chown(copy, owner.uid, owner.gid)
 
 
 def is_kept(folder: Path) -> bool:

@@ -79,6 +79,12 @@ def make(spec: TargetSpec) -> GeneratedService:
     )
     way, text = app.way
     place = project.file.place(("app",))
+    user = repository.user
+    if way == "image" and user and os.environ.get("SUDO_UID") != str(user.uid):
+        raise UserError(
+            f"{place}: containers are started as root, and {repository.top} belongs to "
+            f"{user.name}: measure a copy of it that is yours"
+        )
     if way == "conf" and keys.services:
         raise UserError(f"{place}: services are for an app that `start` or `image` starts")
     if way != "start" and (keys.setup or keys.prepare):
@@ -88,11 +94,12 @@ def make(spec: TargetSpec) -> GeneratedService:
             f"{spec.place}: backends are for a configuration, and {project.file.place(('app',))} "
             f"has {way}"
         )
-    user = repository.user or server_user() if way == "conf" else None
-    if user and (closed := user.kept_out_by(folder)):
+    reader = user or server_user() if way == "conf" else None
+    if reader and (closed := reader.kept_out_by(folder)):
         spec.notify(
-            f"{spec.written}: {user.name}, as whom its server runs, may not enter {closed}: pages "
-            "of the revision can't be read there; XDG_CACHE_HOME says where else revisions are kept"
+            f"{spec.written}: {reader.name}, as whom its server runs, may not enter {closed}: "
+            "pages of the revision can't be read there; XDG_CACHE_HOME says where else revisions "
+            "are kept"
         )
     settings = {**declared, **spec.settings}
     in_revision = replace(
