@@ -13,25 +13,30 @@ from playwright.sync_api import sync_playwright
 CHROMIUM = "/usr/bin/chromium"
 WIDTH_PX = 840
 """As wide as a README is shown; twice the pixels are sharp there, and few bytes."""
-MARGIN_PX = 24
-LAST_SHOWN = "section:has(table.brief)"
+MARGIN_PX = 12
+SHOWN = "section.verdict"
 
 
 def make_picture(page_file: Path, picture: Path) -> None:
-    """Photograph a report from its top to the end of its result, at twice the pixels."""
+    """Photograph the verdict of a report, at twice the pixels."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         page = browser.new_page(
             viewport={"width": WIDTH_PX, "height": 900}, device_scale_factor=2, offline=True
         )
         page.goto(page_file.resolve().as_uri())
-        bottom = page.evaluate(
-            "it => document.querySelector(it).getBoundingClientRect().bottom", LAST_SHOWN
-        )
+        card = page.locator(SHOWN).first.bounding_box()
+        if card is None:
+            sys.exit(f"{page_file}: no verdict is shown")
         page.screenshot(
             path=picture,
             full_page=True,
-            clip={"x": 0, "y": 0, "width": WIDTH_PX, "height": bottom + MARGIN_PX},
+            clip={
+                "x": 0,
+                "y": card["y"] - MARGIN_PX,
+                "width": WIDTH_PX,
+                "height": card["height"] + 2 * MARGIN_PX,
+            },
         )
         browser.close()
     # A picture of few colors looks the same with 256 of them, in a third of the bytes.
