@@ -182,7 +182,7 @@ class Sloth(Instrument):
         return LoadResult(
             target=order.url + order.requests[0].path,
             loop="closed",
-            measured_s=run.duration_s,
+            measured_s=run.measured_s,
             requests=Requests(completed=run.requests),
             by_status={},
             failures=Failures(),
