@@ -15,6 +15,16 @@ chmod +x "$PROJECT/.venv/bin/webdyno"
 printf %s "$PROJECT/src" >"$PROJECT/.venv/lib/python3.11/site-packages/_webdyno.pth"
 """
 
+SAYS = '#!/bin/sh\necho "$0" "$@" >>"$PROJECT/called"\n'
+VERSION = "[ \"$1\" != --version ] || { echo 'cargo 1.90.0 (840b83a10 2025-07-30)'; exit; }\n"
+CARGO_SAYS = SAYS.replace("\n", f"\n{VERSION}", 1)
+
+
+def write_program(path: Path, text: str) -> None:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
+    path.chmod(0o755)
+
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
@@ -79,6 +89,29 @@ def test_commands_that_it_prints_have_the_shortest_name(checkout: Path, tmp_path
     assert run(checkout, PATH=f"{links}:{os.environ['PATH']}").stdout == "webdyno\n"
 
 
+@pytest.mark.parametrize(
+    ("cargo", "said"),
+    [
+        ("#!/bin/sh\necho 'no toolchain is set'; exit 1\n", "this one says: no toolchain is set"),
+        ("#!/bin/sh\necho 'cargo 1.75.0'\n", "a newer Rust than cargo 1.75.0"),
+    ],
+)
+def test_all_that_is_missing_is_said_at_once(
+    checkout: Path, tmp_path: Path, cargo: str, said: str
+) -> None:
+    (checkout / "loadgen/target/release/loadgen").unlink()
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name in ("sh", "dirname", "readlink", "find", "mkdir", "grep", "rm"):
+        (programs / name).symlink_to(shutil.which(name) or "/bin/false")
+    write_program(programs / "cargo", cargo)
+    write_program(programs / "df", "#!/bin/sh\necho title; echo disk 9 9 1000 9% /\n")
+    done = run(checkout, PATH=str(programs))
+    assert done.returncode == 3
+    for missing in (said, "Python 3.11 or newer", "2 GB are needed"):
+        assert missing in done.stderr
+
+
 def test_nothing_is_installed_without_a_yes(checkout: Path, tmp_path: Path) -> None:
     """A machine without a linker, where the engine has to be built."""
     (checkout / "loadgen/target/release/loadgen").unlink()
@@ -88,9 +121,8 @@ def test_nothing_is_installed_without_a_yes(checkout: Path, tmp_path: Path) -> N
     programs.mkdir()
     for name in ("sh", "dirname", "readlink", "find", "mkdir", "id", "grep", "tail", "touch", "rm"):
         (programs / name).symlink_to(shutil.which(name) or "/bin/false")
-    for name in ("cargo", "apt-get"):
-        (programs / name).write_text('#!/bin/sh\necho "$0" >>"$PROJECT/called"\n')
-        (programs / name).chmod(0o755)
+    write_program(programs / "cargo", CARGO_SAYS)
+    write_program(programs / "apt-get", SAYS)
     done = run(checkout, PATH=str(programs))
     assert done.returncode == 3
     assert "apt-get install gcc libc6-dev" in done.stderr
@@ -103,17 +135,14 @@ def test_nothing_is_installed_without_a_yes(checkout: Path, tmp_path: Path) -> N
 def for_tests(checkout: Path, installs: str) -> Path:
     """Make a checkout whose programs only write down that they were called; give where."""
     (checkout / ".venv/lib/python3.11/site-packages/_webdyno.pth").write_text(f"{checkout}/src")
-    says = '#!/bin/sh\necho "$0" "$@" >>"$PROJECT/called"\n'
     installing = f'case "$1" in *test_packages.py) {installs};; esac\n'
     for name, text in {
-        "bin/cargo": says,
-        ".venv/bin/python": f"#!/bin/sh\n{installing}{says}",
-        "scripts/check": says,
-        "scripts/test": says,
+        "bin/cargo": CARGO_SAYS,
+        ".venv/bin/python": f"#!/bin/sh\n{installing}{SAYS}",
+        "scripts/check": SAYS,
+        "scripts/test": SAYS,
     }.items():
-        (checkout / name).parent.mkdir(exist_ok=True)
-        (checkout / name).write_text(text)
-        (checkout / name).chmod(0o755)
+        write_program(checkout / name, text)
     return checkout / "called"
 
 
