@@ -8,8 +8,9 @@ import pytest
 
 from webdyno.core.errors import UserError
 from webdyno.host.children import run_program
-from webdyno.host.users import owner_of, programs_user
+from webdyno.host.users import ServerUser, owner_of, programs_user
 from webdyno.launch.first_try import repository_of
+from webdyno.systems.containers.image import check_containers
 from webdyno.systems.project import Project
 from webdyno.systems.repository import Repository
 from webdyno.systems.target import OwnKeys, TargetSpec
@@ -51,6 +52,10 @@ def test_a_repository_of_somebody_else_is_refused(
             opens(folder)
     with monkeypatch.context() as by_sudo:
         by_sudo.setenv("SUDO_UID", str(SOMEBODY))
+        opens(repository)
+    above = ["git", "config", "--global", "safe.directory", str(repository.parent)]
+    subprocess.run(above, check=True)
+    with pytest.raises(UserError, match=r"safe\.directory"):  # as of Git: that folder alone
         opens(repository)
     for vouched in ("*", f"{repository.parent}/*", str(repository)):
         words = ["git", "config", "--global", "--replace-all", "safe.directory", vouched]
@@ -117,6 +122,21 @@ def test_who_exchanges_a_folder_of_his_stays_whom_programs_run_as(repository: Pa
     assert user.uid == SOMEBODY
     spec = TargetSpec("cmd:x", "x", OwnKeys(), repository, "here", print, {}, None, lambda _: None)
     assert spec.service([], {"folder": str(repository)})["own"]["owner"] == SOMEBODY
+
+
+def test_containers_of_a_revision_reach_no_further_than_it(tmp_path: Path) -> None:
+    """However they are begun: `rev:`, or the first try of `webdyno init`."""
+    for text in ("compose.yaml", "compose.yaml#web"):
+        (tmp_path / "compose.yaml").write_text(
+            "services: {web: {image: x, volumes: ['/:/host']}}\n"
+        )
+        with pytest.raises(UserError, match="wants rights on this machine"):
+            check_containers(text, tmp_path, tmp_path, None, "here")
+    with pytest.raises(UserError, match="leads out of the revision"):
+        check_containers("..", tmp_path, tmp_path, None, "here")
+    his = ServerUser("him", SOMEBODY, SOMEBODY)
+    with pytest.raises(UserError, match="the repository belongs to him"):
+        check_containers("image", tmp_path, tmp_path, his, "here")
 
 
 def test_his_programs_dont_have_our_terminal(tmp_path: Path) -> None:

@@ -139,14 +139,13 @@ def trusted_users() -> set[int]:
     return {0, os.geteuid(), *([int(sudo)] if sudo.isdecimal() else [])}
 
 
-def refuse_of_others(path: Path) -> None:
+def refuse_of_others(path: Path, folder: Path) -> None:
     """Raise UserError for files of another user that decide what is built, run and read.
 
-    As Git has it, and with what vouches for a folder there: `safe.directory` of your settings
-    (https://git-scm.com/docs/git-config#Documentation/git-config.txt-safedirectory).
+    As Git has it, and with what vouches for a repository's top folder there: `safe.directory` of
+    your settings (https://git-scm.com/docs/git-config#Documentation/git-config.txt-safedirectory).
     """
     uid = path.stat().st_uid
-    folder = path if path.is_dir() else path.parent
     if uid in trusted_users() or _is_vouched(folder.resolve()):
         return
     name = _user(uid, folder).name
@@ -157,7 +156,7 @@ def refuse_of_others(path: Path) -> None:
 
 
 def _is_vouched(folder: Path) -> bool:
-    words = ("git", "config", "--get-all", "safe.directory")
+    words = ("git", "config", "--type=path", "--get-all", "safe.directory")
     vouched: list[str] = []
     # Never that of the current folder's repository, which isn't ours to believe.
     for scope in ("--system", "--global"):
@@ -168,8 +167,8 @@ def _is_vouched(folder: Path) -> bool:
             vouched += done.stdout.splitlines()
     if "" in vouched:  # which takes back those before it
         vouched = vouched[len(vouched) - vouched[::-1].index("") :]
-    places = {str(each) for each in (folder, *folder.parents)}
-    return any(each == "*" or each.removesuffix("/*") in places for each in vouched)
+    above = {f"{each}/*" for each in folder.parents}
+    return any(each in {"*", str(folder)} or each in above for each in vouched)
 
 
 def _is_others_to_change(path: Path) -> bool:

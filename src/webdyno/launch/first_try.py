@@ -18,6 +18,7 @@ from webdyno.launch.caller import Caller
 from webdyno.load.asking import Conversation, NoResponse
 from webdyno.servers.ready import FirstRequest
 from webdyno.servers.starting import open_stack
+from webdyno.systems.containers.image import check_containers
 from webdyno.systems.kinds import KIND_OF_APP
 from webdyno.systems.layouts.app import FoundApp, Login
 from webdyno.systems.layouts.routes import (
@@ -155,8 +156,13 @@ def try_out(
     environment = users_environment(repository.top, app.environment)
     revision = repository.revision(WORKING_TREE, str(folder))
     recipe = Recipe(app.build, within, environment)
-    files = build_revision(repository, revision, recipe, "the working tree", caller.notify) / within
+    top = build_revision(repository, revision, recipe, "the working tree", caller.notify).resolve()
+    files = (top / within).resolve()
+    if not files.is_relative_to(top):
+        raise UserError(f"{folder / app.dir}: leads out of the repository, to {files}")
     way, text = next((key, said) for key in KIND_OF_APP if (said := getattr(app, key)) is not None)
+    if way == "image":
+        check_containers(text, files, top, repository.user, str(folder))
     own = {
         "dir": str(files),
         "environment": dict(app.environment),

@@ -23,6 +23,7 @@ from webdyno.core.errors import OperationError
 from webdyno.core.experiment import State
 from webdyno.core.files import open_given_inside, open_here, reading, writing
 from webdyno.core.format import duration
+from webdyno.core.hiding import SECRETS
 from webdyno.core.looks import SlotSettings
 from webdyno.core.records import AdjustmentRecord, SlotRecord
 from webdyno.core.request import may_be_compressed
@@ -317,7 +318,9 @@ def in_state(state: State, log: Path, user: ServerUser | None) -> Iterator[None]
 def _run(key: str, command: str, within_s: float, log: Path, user: ServerUser | None) -> None:
     with writing(log):
         log.parent.mkdir(parents=True, exist_ok=True)
-        opened = open_here(log, os.O_WRONLY | os.O_APPEND)  # the folder may be somebody else's
+        # The folder may be somebody else's, and others may read a log once no secret is in it.
+        mode = 0o600 if SECRETS.known else 0o644
+        opened = open_here(log, os.O_WRONLY | os.O_APPEND, mode=mode)
     with opened as output:
         output.write(f"{key}: {command}\n".encode())
         output.flush()

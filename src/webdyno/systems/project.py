@@ -106,8 +106,8 @@ class Project:
         tops = [number for number, each in enumerate(around) if (each / GIT).exists()]
         for each in around[: tops[0] + 1 if tops else 1]:
             if (file := each / PROJECT_FILE).is_file():
-                refuse_of_others(each)
-                refuse_of_others(file)
+                for path in (each, file):
+                    refuse_of_others(path, around[tops[0]] if tops else each)
                 project = cls(TomlFile(file))
                 project._refuse_others()
                 return project

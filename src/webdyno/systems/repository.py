@@ -72,8 +72,8 @@ def refuse_in_others(folder: Path) -> None:
     """Raise UserError where the repository around a folder may be somebody else's."""
     for each in (folder, *folder.parents):
         if (git := each / GIT).exists():
-            refuse_of_others(each)
-            refuse_of_others(git)
+            refuse_of_others(each, each)
+            refuse_of_others(git, each)
             return
 
 

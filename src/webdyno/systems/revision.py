@@ -21,6 +21,7 @@ from webdyno.host.this_machine import DONE, KEPT_FOR_S, Testbed, run_build
 from webdyno.host.users import ServerUser, home_of, server_user
 from webdyno.host.workspace import home_folder, open_folder, open_lock
 from webdyno.systems.command import check_services
+from webdyno.systems.containers.image import check_containers
 from webdyno.systems.kinds import KIND_OF_APP, KINDS
 from webdyno.systems.project import APP, LEAST, Project
 from webdyno.systems.repository import Repository, Revision, run_as
@@ -80,11 +81,8 @@ def make(spec: TargetSpec) -> GeneratedService:
     way, text = app.way
     place = project.file.place(("app",))
     user = repository.user
-    if way == "image" and user and os.environ.get("SUDO_UID") != str(user.uid):
-        raise UserError(
-            f"{place}: containers are started as root, and {repository.top} belongs to "
-            f"{user.name}: measure a copy of it that is yours"
-        )
+    if way == "image":
+        check_containers(text, folder, top, user, place)
     if way == "conf" and keys.services:
         raise UserError(f"{place}: services are for an app that `start` or `image` starts")
     if way != "start" and (keys.setup or keys.prepare):
@@ -102,9 +100,7 @@ def make(spec: TargetSpec) -> GeneratedService:
             "are kept"
         )
     settings = {**declared, **spec.settings}
-    in_revision = replace(
-        spec, text=text, keys=keys, folder=folder, settings=settings, within=top, owner=owner
-    )
+    in_revision = replace(spec, text=text, keys=keys, folder=folder, settings=settings, owner=owner)
     made = KINDS[KIND_OF_APP[way]].make(in_revision)
     return replace(made, service={**made.service, "version": revision.text})
 

@@ -101,8 +101,6 @@ class TargetSpec:
     """The host that they will ask for; empty where that is the run's address."""
     fresh: bool = False
     """Whether revisions are built again."""
-    within: Path | None = None
-    """The folder of a revision: what its files name reaches nothing else of this machine."""
     owner: int | None = None
     """Of a revision: the id of whose its repository is; else the folder says."""
 

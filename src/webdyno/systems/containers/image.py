@@ -7,6 +7,7 @@ All of that, and the network, ends with the processes, kill -9 included.
 """
 
 import json
+import os
 import re
 import shlex
 from collections import defaultdict
@@ -17,6 +18,7 @@ from pathlib import Path
 from webdyno.core.errors import UserError
 from webdyno.core.text import SECRET
 from webdyno.host.children import python_file
+from webdyno.host.users import ServerUser
 from webdyno.systems.command import variables_of_services
 from webdyno.systems.containers import container_names
 from webdyno.systems.containers.compose import ComposeService, compose_files, compose_services
@@ -150,6 +152,26 @@ def as_template(text: str) -> str:
     return verbatim(text)
 
 
+def check_containers(
+    text: str, folder: Path, top: Path, user: ServerUser | None, place: str
+) -> None:
+    """Raise UserError where containers of a revision would have more of this machine than it.
+
+    `text` names them, `top` is the revision's folder, and `user` whose its repository is.
+    """
+    if user and os.environ.get("SUDO_UID") != str(user.uid):
+        raise UserError(
+            f"{place}: containers are started as root, and the repository belongs to {user.name}: "
+            "measure a copy of it that is yours"
+        )
+    name, hash_mark, service = text.partition("#")
+    path = (folder / name).resolve()
+    if path.exists() and not path.is_relative_to(top):
+        raise UserError(f"{place}: {name} leads out of the revision, to {path}")
+    if hash_mark or (path.is_file() and path.suffix in COMPOSE_ENDINGS):
+        compose_services(compose_files(name, folder), service, place, lambda _: None, top)
+
+
 def make(spec: TargetSpec) -> GeneratedService:
     """Have the images there, built or fetched, and a script that runs them."""
     if spec.testbed == "netns":
@@ -198,11 +220,9 @@ def _containers(spec: TargetSpec, engine: Podman) -> list[Container]:
     """Return the containers of a variant in the order of their starts; clients ask the last."""
     name, hash_mark, service = spec.text.partition("#")
     path = (spec.folder / name).resolve()
-    if spec.within and path.exists() and not path.is_relative_to(spec.within):
-        raise UserError(f"{spec.place}: {name} leads out of the revision, to {path}")
     if hash_mark or (path.is_file() and path.suffix in COMPOSE_ENDINGS):
         files = compose_files(name, spec.folder)
-        services = compose_services(files, service, spec.place, spec.notify, spec.within)
+        services = compose_services(files, service, spec.place, spec.notify)
         return [_of_service(service, files[0].name, spec, engine) for service in services]
     return [Container(WEB, _image(spec, engine, name, path))]
 
