@@ -178,7 +178,10 @@ CASES = {
         },
         f".venv/bin/gunicorn shop.wsgi {GUNICORN}",
         f"{VENV} -r requirements.txt",
-        says=("its settings want WHERE_DATA_IS", "it needs postgresql, and reads no DATABASE_URL"),
+        says=(
+            "its settings want WHERE_DATA_IS",
+            "it needs postgresql, and no variable for its address was found",
+        ),
     ),
     "Flask with SQLAlchemy and migrations, in a file unless told otherwise": Case(
         {

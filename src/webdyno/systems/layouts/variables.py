@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from webdyno.systems.layouts.app import FOR_MEASURING, FoundApp, first_of, sources
+from webdyno.systems.layouts.settings import settings_of
 from webdyno.systems.tables import read_text
 
 CONFIGURES = {".properties", ".yml", ".yaml", ".conf", ".toml", ".exs", ".json"}
@@ -51,6 +52,8 @@ def with_port(app: FoundApp, folder: Path) -> FoundApp:
     configured = [path for path in sources(folder, CONFIGURES) if CONFIGURATION.match(path.name)]
     if any(USES_PORT.search(read_text(path) or "") for path in (*sources(folder), *configured)):
         return app
+    if "PORT" in settings_of(folder):
+        return app
     if (name := _port_variable(folder)) is None:
         doubt = "nothing here mentions PORT, the variable with the port that it has to listen on"
         if fixed := fixed_address(folder):
@@ -63,7 +66,8 @@ def with_port(app: FoundApp, folder: Path) -> FoundApp:
 
 def _variables_read(folder: Path) -> set[str]:
     texts = (read_text(path) or "" for path in sources(folder))
-    return {match["name"] for text in texts for match in VARIABLE.finditer(text)}
+    named = {match["name"] for text in texts for match in VARIABLE.finditer(text)}
+    return named | settings_of(folder)
 
 
 def _port_variable(folder: Path) -> str | None:
@@ -86,7 +90,7 @@ def fixed_address(folder: Path) -> str | None:
 
 SIGNS = re.compile(
     r"(?:(?:APP|FLASK|DJANGO)_)?SECRET(?:_KEY)?(?:_BASE)?|(?:ACCESS|REFRESH)_TOKEN_SECRET"
-    r"|(?:SESSION|COOKIE|JWT|TOKEN|AUTH|CSRF|SIGNING)_(?:SECRET|KEY|SECRET_KEY)"
+    r"|(?:SESSION|COOKIE|JWT|TOKEN|AUTH|CSRF|SIGNING|HMAC)_(?:SECRET|KEY|SECRET_KEY)"
 )
 """Names of such variables; those of keys for what is elsewhere have others."""
 
@@ -129,6 +133,15 @@ CONNECTS = {
 }
 """By service: what sources say that need no package for it, as those of PHP."""
 OF_ANY = r"DATABASE_URL\b|DB_HOST\b|env\.db\(|dj_database_url\.config\("
+URLS = {
+    "postgresql": re.compile(
+        r"(?:(?!TEST)[A-Z0-9]+_)*(?:DATABASE|DB|POSTGRES(?:QL)?|PG)_(?:URL|URI|DSN)"
+    ),
+    "mariadb": re.compile(r"(?:(?!TEST)[A-Z0-9]+_)*(?:DATABASE|DB|MYSQL|MARIADB)_(?:URL|URI|DSN)"),
+    "redis": re.compile(r"(?:(?!TEST)[A-Z0-9]+_)*REDIS_(?:URL|URI|DSN)"),
+}
+"""By service: an application's own variables for its whole address."""
+USUAL_URLS = {"postgresql": "DATABASE_URL", "mariadb": "DATABASE_URL", "redis": "REDIS_URL"}
 READ = {
     "postgresql": re.compile(rf"\b(?:PGHOST|{OF_ANY})"),
     "mariadb": re.compile(rf"\b(?:MYSQL_HOST|{OF_ANY})"),
@@ -156,11 +169,11 @@ psycopg from 2.1 on."""
 WITH_DIALECT = re.compile(r"sqlalchemy|sqlmodel", re.IGNORECASE)
 NAMED = re.compile(
     r"\b(?:POSTGRES(?:QL)?|PG|SQL|DATABASE|MYSQL|MARIADB|RDS|DB)_"
-    r"(?P<part>HOST(?:NAME)?|PORT|USER(?:NAME)?|PASS(?:WORD)?|DB|NAME|DATABASE)\b"
+    r"(?P<part>HOST(?:NAME)?|SERVER|PORT|USER(?:NAME)?|PASS(?:WORD)?|DB|NAME|DATABASE)\b"
 )
 """Variables of an application's own for the parts of a database's address."""
 PARTS = {
-    **dict.fromkeys(("HOST", "HOSTNAME"), "$DB_HOST"),
+    **dict.fromkeys(("HOST", "HOSTNAME", "SERVER"), "$DB_HOST"),
     "PORT": "$DB_PORT",
     **dict.fromkeys(("USER", "USERNAME"), "$DB_USER"),
     **dict.fromkeys(("PASS", "PASSWORD"), "$DB_PASSWORD"),
@@ -169,8 +182,9 @@ PARTS = {
 OF_MARIADB = {f"$MYSQL_{part}" for part in ("HOST", "PORT", "USER", "PASSWORD", "DATABASE")}
 ROLES = {"postgresql": "db", "mariadb": "db", "redis": "cache"}
 ELSEWHERE = (
-    "it needs {service}, and reads no DATABASE_URL: give its address by environment.NAME below "
-    "[app] (docs/how-to/databases.md)"
+    "it needs {service}, and no variable for its address was found: "
+    'services.db = "{service}" below [app] starts one, and NAME=$DATABASE_URL before start passes '
+    "its address by the name that the application reads"
 )
 IN_A_FILE = (
     'its database is a file unless DATABASE_URL is set: services.db = "{service}" below [app] puts '
@@ -193,14 +207,19 @@ def with_services(app: FoundApp, folder: Path) -> FoundApp:
         return replace(app, services={}, setup=None)
     files = [*sources(folder), *(folder / name for name in CONFIGURATIONS)]
     texts = [read_text(path) or "" for path in files]
+    names = _variables_read(folder)
+    texts.append("\n".join(sorted(names)))
     if of_rails := read_text(folder / "config/database.yml"):  # Rails reads DATABASE_URL by itself
         texts += [of_rails.partition("\nproduction:")[2], "DATABASE_URL"]
     text = "\n".join(texts)
     packages = "".join(read_text(folder / name) or "" for name in MANIFESTS) or text
     needed = [service for service in DRIVERS if _needs(service, packages, text)] if text else []
-    databases = {ROLES[name]: name for name in reversed(needed) if READ[name].search(text)}
+    urls = {name: sorted(filter(URLS[name].fullmatch, names)) for name in needed}
+    databases = {
+        ROLES[name]: name for name in reversed(needed) if urls[name] or READ[name].search(text)
+    }
     if SQLITE.search(text):
-        if "db" not in databases or not BY_URL.search(text):
+        if "db" not in databases or not (urls[databases["db"]] or BY_URL.search(text)):
             notes = (IN_A_FILE.format(service=databases["db"]),) if "db" in databases else ()
             return replace(app, setup=None, notes=(*app.notes, *notes))
         app = replace(app, notes=(*app.notes, NOT_IN_A_FILE.format(service=databases["db"])))
@@ -214,7 +233,12 @@ def with_services(app: FoundApp, folder: Path) -> FoundApp:
     setup = " && ".join(filter(None, (app.prepare, app.setup))) or _by_sql(folder, databases["db"])
     services = dict(sorted(databases.items(), reverse=True))
     app = replace(app, services=services, setup=setup, prepare=None)
-    return _with_exports(app, own | _url_with_driver(services["db"], packages))
+    exported = own | _url_with_driver(services["db"], packages)
+    for service in services.values():
+        usual = USUAL_URLS[service]
+        value = exported.get(usual, f"${usual}")
+        exported |= dict.fromkeys((name for name in urls[service] if name != usual), value)
+    return _with_exports(app, exported)
 
 
 def _needs(service: str, packages: str, sources_text: str) -> bool:

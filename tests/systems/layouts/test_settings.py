@@ -1,0 +1,177 @@
+"""Variables that settings read by their types, in the languages that have such."""
+
+from pathlib import Path
+
+import pytest
+
+from systems.layouts.laid_out import Files, laid_out
+from webdyno.systems.layouts import find_app
+from webdyno.systems.layouts.settings import settings_of
+
+SETTINGS: dict[str, tuple[Files, set[str]]] = {
+    "pydantic-settings": (
+        {
+            "config.py": "class Settings(BaseSettings):\n"
+            '    model_config = SettingsConfigDict(env_file=".env")\n\n'
+            "    database_url: PostgresDsn\n    port: int = 8000\n    secret_key: str\n"
+        },
+        {"DATABASE_URL", "PORT", "SECRET_KEY"},
+    ),
+    "pydantic-settings with a prefix, an alias and a class below it": (
+        {
+            "config.py": "class Base(pydantic_settings.BaseSettings):\n    class Config:\n"
+            '        env_prefix = "SHOP_"\n        extra: str = "ignore"\n\n'
+            "    debug: bool = False\n"
+            "class Settings(Base):\n"
+            "    dsn: PostgresDsn = Field(\n        ..., validation_alias='POSTGRES_DSN'\n    )\n"
+            "class Other(BaseModel):\n    name: str\n"
+        },
+        {"SHOP_DEBUG", "POSTGRES_DSN"},
+    ),
+    "environs": (
+        {"s.py": 'URL = env.dj_db_url("DATABASE_URI")\nKEY = env("SECRET_KEY")\n'},
+        {"DATABASE_URI", "SECRET_KEY"},
+    ),
+    "caarlos0/env": (
+        {"c.go": 'type C struct {\n\tURL string `env:"DATABASE_URL,required"`\n}\n'},
+        {"DATABASE_URL"},
+    ),
+    "envconfig": (
+        {
+            "c.go": "type C struct {\n\tPort int\n\tDatabaseURL string `split_words:"
+            '"true"`\n\tKey string `envconfig:"JWT_KEY"`\n}\nenvconfig.Process("shop", &c)\n'
+        },
+        {"SHOP_PORT", "SHOP_DATABASE_URL", "JWT_KEY"},
+    ),
+    "viper": (
+        {
+            "c.go": 'import "github.com/spf13/viper"\nviper.AutomaticEnv()\n'
+            'viper.GetString("database.url")\nviper.BindEnv("port", "HTTP_PORT")\n'
+        },
+        {"DATABASE_URL", "HTTP_PORT"},
+    ),
+    "clap": (
+        {
+            "c.rs": "struct C {\n    #[clap(long, env)]\n    pub database_url: String,\n"
+            '    #[arg(long, env = "HTTP_PORT", default_value_t = 80)]\n    port: u16,\n'
+            "    #[arg(long)]\n    environment: String,\n}\n"
+        },
+        {"DATABASE_URL", "HTTP_PORT"},
+    ),
+    "envy": (
+        {
+            "c.rs": "#[derive(Deserialize)]\nstruct C {\n    database_url: String,\n}\n"
+            'envy::prefixed("APP_").from_env::<C>()\n'
+        },
+        {"APP_DATABASE_URL"},
+    ),
+    "zod": (
+        {"env.ts": "export const env = z.object({\n  DATABASE_URL: z.string().url(),\n})\n"},
+        {"DATABASE_URL"},
+    ),
+    "envalid and what is taken apart": (
+        {
+            "env.js": "cleanEnv(process.env, {\n  PORT: port(),\n})\n"
+            "const { A_KEY = 1 } = process.env"
+        },
+        {"PORT", "A_KEY"},
+    ),
+    "convict": (
+        {"c.js": "convict({\n  url: {\n    env: 'DATABASE_URL',\n  },\n})"},
+        {"DATABASE_URL"},
+    ),
+    "NestJS": (
+        {"m.ts": "config.getOrThrow<string>('JWT_SECRET')"},
+        {"JWT_SECRET"},
+    ),
+    "Spring": (
+        {
+            "src/main/resources/application.yml": "spring:\n  url: ${DATABASE_URL:jdbc:x}\n",
+            "src/A.java": '@Value("${jwt.secret}") String s;\n',
+            "src/B.java": '@ConfigurationProperties(prefix = "shop.pay")\nclass B {\n'
+            "    private String apiUrl;\n}\n",
+        },
+        {"DATABASE_URL", "JWT_SECRET", "SHOP_PAY_APIURL"},
+    ),
+    ".env.example": (
+        {".env.example": "# x\nDATABASE_URL=\nexport PORT=1\n"},
+        {"DATABASE_URL", "PORT"},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_names_of_typed_settings_are_variables(tmp_path: Path, name: str) -> None:
+    files, names = SETTINGS[name]
+    assert settings_of(laid_out(tmp_path, files)) == names
+
+
+FASTAPI = {
+    "requirements.txt": "fastapi\nuvicorn\npydantic-settings\nsqlalchemy\nasyncpg\n",
+    "main.py": "from fastapi import FastAPI\napp = FastAPI()\n",
+}
+FOUND: dict[str, tuple[Files, str, dict[str, str], set[str]]] = {
+    "FastAPI with typed settings": (
+        {
+            **FASTAPI,
+            "config.py": "class Settings(BaseSettings):\n    database_url: str\n"
+            "    jwt_secret: str\n",
+        },
+        (
+            "DATABASE_URL=postgresql+asyncpg:${DATABASE_URL#*:} .venv/bin/uvicorn main:app "
+            "--host 127.0.0.1 --port $PORT"
+        ),
+        {"db": "postgresql"},
+        {"JWT_SECRET"},
+    ),
+    "FastAPI with a prefix": (
+        {
+            **FASTAPI,
+            "config.py": "class Settings(BaseSettings):\n    model_config = "
+            '{"env_prefix": "SHOP_"}\n    db_dsn: str\n',
+        },
+        (
+            "DATABASE_URL=postgresql+asyncpg:${DATABASE_URL#*:} "
+            "SHOP_DB_DSN=postgresql+asyncpg:${DATABASE_URL#*:} .venv/bin/uvicorn main:app "
+            "--host 127.0.0.1 --port $PORT"
+        ),
+        {"db": "postgresql"},
+        set(),
+    ),
+    "Axum with clap": (
+        {
+            "Cargo.toml": '[package]\nname = "shop"\n[dependencies]\n'
+            'sqlx = { version = "0.8", features = ["postgres"] }\n',
+            "Cargo.lock": "",
+            "src/main.rs": "axum::serve(l, app)\nstruct C {\n    #[clap(long, env)]\n"
+            "    database_url: String,\n    #[clap(long, env)]\n    hmac_key: String,\n"
+            "    #[clap(long, env)]\n    port: u16,\n}\n",
+        },
+        "./target/release/shop",
+        {"db": "postgresql"},
+        {"HMAC_KEY"},
+    ),
+    "Express with a checked environment and Redis": (
+        {
+            "package.json": {
+                "dependencies": {"express": "5", "pg": "8", "ioredis": "5"},
+                "scripts": {"start": "node s.js"},
+            },
+            "s.js": "z.object({\n  PG_URL: z.string(),\n  REDIS_URI: z.string(),\n"
+            "  PORT: z.coerce.number(),\n})\n",
+        },
+        "PG_URL=$DATABASE_URL REDIS_URI=$REDIS_URL NODE_ENV=production node s.js",
+        {"db": "postgresql", "cache": "redis"},
+        set(),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_databases_ports_and_secrets_are_found_by_typed_settings(tmp_path: Path, name: str) -> None:
+    files, start, services, secrets = FOUND[name]
+    found = find_app(laid_out(tmp_path, files))
+    assert found
+    assert (found.start, found.services) == (start, services)
+    assert set(found.environment) == secrets
+    assert not found.doubts
