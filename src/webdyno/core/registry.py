@@ -17,7 +17,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from webdyno.core.errors import UserError
 
-MEASURE, READ, PREPARE, ALSO = "Compare and measure", "Read results", "Prepare", "Also"
+EVERYDAY, PREPARE, ADVANCED = "Everyday", "Prepare", "Advanced"
 """What people want of commands."""
 
 
@@ -78,22 +78,22 @@ def _asking(
 
 _COMPARE = _asking(
     "compare",
-    MEASURE,
+    EVERYDAY,
     "Compare systems under the same load: a verdict for two, ranks for more.",
 )
 _CAPACITY = _asking(
-    "capacity", MEASURE, "Find the highest load that systems carry while objectives hold."
+    "capacity", EVERYDAY, "Find the highest load that systems carry while objectives hold."
 )
 _TUNE = _asking(
     "tune",
-    MEASURE,
+    ADVANCED,
     "Find better settings with equal effort, then compare default and tuned.",
     has_tool=False,
 )
-_GATE = _asking("gate", MEASURE, "Fail if HEAD is slower than BASE by more than a limit.")
+_GATE = _asking("gate", EVERYDAY, "Fail if HEAD is slower than BASE by more than a limit.")
 _EXPLAIN = _asking(
     "explain",
-    READ,
+    EVERYDAY,
     "Find the bottleneck of a run: measure each system again with less of one resource.",
     "try_advice",
 )
@@ -197,32 +197,32 @@ def _other(
 _OTHERS = (
     _other(
         "run",
-        MEASURE,
+        ADVANCED,
         "Run an experiment from its file or the catalog, or repeat a study.",
         "run:run",
         "run_experiment",
     ),
     _other(
         "report",
-        READ,
+        EVERYDAY,
         "Judge runs again and write reports; nothing is measured.",
         "report:report",
         tool=f"{_MCP}:report",
     ),
     _other(
         "diff",
-        READ,
+        ADVANCED,
         "Show what changed between two runs of the same experiment; nothing is measured.",
         "report:diff",
     ),
     _other(
         "resume",
-        READ,
+        ADVANCED,
         "Continue a run after Ctrl-C, a crash or a full disk.",
         "run:resume",
         "resume",
     ),
-    _other("ui", READ, "Show the runs of a folder on a local web page.", "serving:ui"),
+    _other("ui", EVERYDAY, "Show the runs of a folder on a local web page.", "serving:ui"),
     _other(
         "init",
         PREPARE,
@@ -249,23 +249,26 @@ _OTHERS = (
     ),
     _other(
         "cluster",
-        PREPARE,
+        ADVANCED,
         "Start, check and stop a Ray cluster of load and server hosts.",
         "cluster:cluster",
     ),
     _other(
-        "up", ALSO, "Start one system, print its URL, and keep it up until Ctrl-C.", "serving:up"
+        "up",
+        ADVANCED,
+        "Start one system, print its URL, and keep it up until Ctrl-C.",
+        "serving:up",
     ),
-    _other("load", ALSO, "Put load on a URL and print what was measured.", "load:load"),
+    _other("load", ADVANCED, "Put load on a URL and print what was measured.", "load:load"),
     _other(
         "audit",
-        ALSO,
+        ADVANCED,
         "Find what can't be believed in a benchmark's output, and why.",
         "audit:audit",
     ),
     _other(
         "mcp",
-        ALSO,
+        ADVANCED,
         "Offer compare, gate, capacity, explain and report as tools to an agent.",
         "serving:mcp",
     ),
@@ -277,7 +280,7 @@ def commands() -> dict[str, CommandParts]:
     all_of_them = (*(parts.command for parts in _QUESTIONS.values() if parts.command), *_OTHERS)
     return {
         each.name: each
-        for wanted in (MEASURE, READ, PREPARE, ALSO)
+        for wanted in (EVERYDAY, PREPARE, ADVANCED)
         for each in all_of_them
         if each.wanted == wanted
     }

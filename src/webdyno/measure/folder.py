@@ -70,6 +70,13 @@ _ONE_READS = Lock()
 """One thread at a time reads records, as their memory is measured by the growth of the process."""
 
 
+def newest_run(below: Path) -> Path | None:
+    """Return the folder of the run that began last, of those in a folder; None where none is."""
+    heads = below.glob(f"*/{HEAD_FILE}")
+    newest = max(heads, key=lambda head: head.stat().st_mtime, default=None)
+    return newest and newest.parent
+
+
 class RunFolder:
     """A run on disk, which one process at a time may append to until it leaves the context."""
 

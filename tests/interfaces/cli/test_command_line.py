@@ -61,7 +61,7 @@ def test_help_imports_the_command_that_is_called_and_nothing_heavy(name: str) ->
         (["rnu"], "there is no command 'rnu'; did you mean run?"),
         (["compare", "--precison", "2%"], "no flag --precison; did you mean --precision?"),
         (["compare", "nginx", "--time"], "--time lacks its value: the longest to measure"),
-        (["diff", "before"], "diff lacks RUN: folder of the later run"),
+        (["diff"], "diff lacks RUN: folder of the earlier run"),
         (["capacity", "nginx", "--time", "5", "minutes", "--slo"], "--slo lacks its value"),
         (["up", "nginx", "--port", "x"], "--port x can't be read; wanted is port on 127.0.0.1"),
         (["run", "mine.toml", "other.toml"], "run has no use for 'other.toml'"),
@@ -75,16 +75,6 @@ def test_what_is_not_understood_is_said_in_words(
     assert done.returncode == Exit.USER_ERROR
     assert said in done.stderr
     assert done.stdout == ""
-
-
-def test_two_runs_are_compared_by_diff(tmp_path: Path) -> None:
-    for name in ("before", "after"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "run.json").touch()
-    done = webdyno_here("compare", "before", "after", folder=tmp_path)
-    assert done.returncode == Exit.USER_ERROR
-    assert "before and after are runs: compare them with" in done.stderr
-    assert "diff before after" in done.stderr
 
 
 def test_the_documented_exit_codes_are_those_that_there_are() -> None:

@@ -59,7 +59,10 @@ def run_command_line(words: Sequence[str]) -> int:
     """Run a command line without its first word; return the exit code that fits."""
     name = next(iter(words), "")
     try:
+        from webdyno.interfaces.cli.habits import in_webdynos_words
+
         words, debug_file = take_debug_file(words)
+        words = in_webdynos_words(words)
         name = next(iter(words), "")
         with debug_log(words, debug_file):
             code = _run(words, name)

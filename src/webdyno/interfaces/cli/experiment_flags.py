@@ -1,7 +1,8 @@
 """What of an experiment can be said on the command line: its testbed, its traffic, its settings."""
 
+import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
@@ -18,7 +19,7 @@ from webdyno.interfaces.cli.flags import (
 )
 
 if TYPE_CHECKING:  # pydantic takes a while to import
-    from webdyno.config import Override
+    from webdyno.config import Catalogue, Override
     from webdyno.config.traffic import AskedTraffic
     from webdyno.core.testbed import TestbedSettings
     from webdyno.launch.arrangement import AskedSystems
@@ -119,6 +120,8 @@ class TrafficFlags:
 
         if self.connections is not None:
             flag = f"-c {self.connections}"
+            if not self.connections.strip().lstrip("-").isdecimal():
+                raise UserError(f"-c takes a whole number, not {self.connections!r}")
             yield Override(("load", "connections"), written_value(self.connections, flag), flag)
         if self.ignore:
             said = " ".join(f"--ignore {each}" for each in self.ignore)
@@ -152,6 +155,54 @@ class SetupFlags:
 
 
 AS_SET_UP = SetupFlags()
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class RequestFlags:
+    """What is sent with the paths that are requested."""
+
+    method: Annotated[
+        str | None, flag("NAME: method [default: GET; POST with --data]", "--method")
+    ] = None
+    header: Annotated[
+        Sequence[str], flag("FIELD: a header, such as 'Accept: text/html'.", "--header")
+    ] = ()
+    data: Annotated[str | None, flag("TEXT: body of each request, or @FILE.", "--data")] = None
+
+    def added_to(self, setup: SetupFlags, paths: Sequence[str]) -> SetupFlags:
+        """Return flags that also ask for these requests; each path is one of them."""
+        if self.method is None and self.data is None:
+            return setup
+        if setup.traffic.traffic:
+            raise UserError("--method and --data: --traffic says what is requested; omit them")
+        words = ["curl"]
+        words += ["-X", self.method.upper()] if self.method else []
+        words += [word for field in self.header for word in ("-H", field)]
+        words += ["-d", self.data] if self.data is not None else []
+        commands = [shlex.join([*words, f"http://localhost{path}"]) for path in paths or ["/"]]
+        return replace(setup, traffic=replace(setup.traffic, traffic=commands))
+
+    @property
+    def gives_requests(self) -> bool:
+        """Whether requests of its own stand for the paths."""
+        return self.method is not None or self.data is not None
+
+    def overrides(self) -> "Iterator[Override]":
+        """Yield headers of the load, where no requests hold them; raise UserError for none."""
+        from webdyno.config import Override
+
+        for field in self.header:
+            name, colon, value = field.partition(":")
+            if not colon or not name.strip():
+                raise UserError(f"--header {field!r}: should look like 'Accept: text/html'")
+            if not self.gives_requests:
+                yield Override(
+                    ("load", "headers", name.strip()), value.strip(), f"--header {field}"
+                )
+
+
+PLAIN_REQUESTS = RequestFlags()
 
 
 @Parameter(name="*")
@@ -193,6 +244,8 @@ class ExperimentFlags:
     def _measuring(self) -> "Iterator[Override]":
         from webdyno.config import Override
 
+        if self.precision and self.precision.isdecimal():
+            raise UserError(f"--precision {self.precision}: write {self.precision}%")
         given = {
             ("generator",): ("--generator", self.generator),
             ("measure", "precision"): ("--precision", self.precision),
@@ -216,6 +269,7 @@ class AskedFlags:
         None
     )
     path: Paths = ()
+    request: RequestFlags = PLAIN_REQUESTS
     own: OwnFlags = NOTHING_OF_OWN
     flags: ExperimentFlags = AS_WRITTEN
 
@@ -223,17 +277,31 @@ class AskedFlags:
         """Read the flags, with `more` settings of a command's own; raise UserError for bad ones."""
         from webdyno.launch.arrangement import AskedSystems
 
+        setup = self.request.added_to(self.flags.setup, self.path)
+        flags = replace(self.flags, setup=setup)
         return AskedSystems(
             site=self.site,
-            paths=self.path,
+            paths=() if self.request.gives_requests else self.path,
             own=self.own.keys(),
             load=self.own.load,
-            traffic=self.flags.setup.traffic.read().words,
-            overrides=self.flags.overrides(more),
+            traffic=setup.traffic.read().words,
+            overrides=flags.overrides([*self.request.overrides(), *more]),
         )
 
 
 NOTHING_SAID = AskedFlags()
+
+
+def asked_systems(
+    written: Sequence[str], known: "Catalogue", asked: AskedFlags
+) -> tuple[list[str], AskedFlags]:
+    """Return systems as webdyno names them, and what is asked of them with the path of URLs."""
+    from webdyno.systems.guess import guess_systems
+
+    says = bool(asked.path or asked.flags.setup.traffic.traffic)
+    guessed = guess_systems(written, known.stacks, has_path=says)
+    asked = replace(asked, path=[guessed.path]) if guessed.path else asked
+    return list(guessed.systems), asked
 
 
 def refuse_loop(given: Sequence[str]) -> None:

@@ -55,9 +55,26 @@ Paths = Annotated[
 Variables = Annotated[
     Sequence[str], flag("NAME=VALUE: a variable for commands and conf: templates.", "--env")
 ]
+LAST = Path("last")
+"""In the place of a run's folder: the newest one in runs/."""
 TEXT, JSON = "text", "json"
+FEWEST_BARE_S = 10
+"""Below it, a time without a unit is hardly one of seconds."""
 STUDY = "study:"
 """How the name of a study begins, where it stands for an experiment."""
+
+
+def run_folder(named: Path) -> Path:
+    """Return the folder of a run that is named; raise UserError where there is no last one."""
+    if named != LAST or named.exists():
+        return named
+    from webdyno.core.run import RUNS_FOLDER
+    from webdyno.measure.folder import newest_run
+
+    newest = newest_run(RUNS_FOLDER)
+    if newest is None:
+        raise UserError("there is no last run: runs/ is empty here; name the folder of a run")
+    return newest
 
 
 def is_json(format_: str) -> bool:
@@ -91,6 +108,13 @@ class TimeFlag:
     given: Annotated[
         str | None, flag("DURATION: the longest to measure, in total, such as 90s or 5m.", "--time")
     ] = None
+
+    def __post_init__(self) -> None:
+        if self.given and self.given.isdecimal() and 0 < int(self.given) < FEWEST_BARE_S:
+            raise UserError(
+                f"--time {self.given}: seconds or minutes? Write {self.given}s, which is short, or "
+                f"{self.given}m"
+            )
 
     @property
     def seconds(self) -> float | None:

@@ -37,7 +37,8 @@ GROUPS = {
     OPTIONS: "",
     "Systems": "--site --set --catalog --dir --env --backend --service --setup --prepare --ready "
     "--ready-within --root --vary",
-    "Traffic": "--path --traffic --connections --host --generator --ignore --same-bodies",
+    "Traffic": "--path --method --header --data --traffic --connections --host --generator "
+    "--ignore --same-bodies",
     "Precision and time": "--time --precision --question --soak --explain --fail-if",
     "Network and hosts": "--testbed --link --delay --loss --server-cores --cluster "
     "--loads-other-machines --target-is-mine",
@@ -45,8 +46,9 @@ GROUPS = {
 }
 """Flags that several commands have, by what they are about; a command's own come first."""
 FIRST_PAGE = {
-    *("--site", "--set", "--path", "--traffic", "--connections"),
-    *("--time", "--precision", "--fail-if", "--explain", "--output", "--format", "--yes"),
+    *("--site", "--set", "--path", "--method", "--header", "--data", "--traffic"),
+    *("--connections", "--time", "--precision", "--fail-if", "--explain", "--output"),
+    *("--format", "--yes"),
 }
 """Of these flags, the ones that `--help` shows."""
 RARE = {
@@ -63,6 +65,8 @@ RARE = {
 WANTED = re.compile(r"(?P<wanted>[A-Z][A-Z,:=…-]*[A-Z…]|[A-Z]+=[A-Z,…]+): +(?P<does>.*)", re.DOTALL)
 INTRODUCES = "For example"
 AGAIN = "…"
+NEAR = 2
+"""Letters that may differ in what somebody can have meant."""
 MOST_LETTERS = 100
 """Of a word that messages show."""
 
@@ -241,19 +245,35 @@ def in_our_words(error: CycloptsError, name: str) -> UserError:
         case CoercionError(argument=Argument() as argument):
             said = f"{_typed_name(argument)} {error.token.value if error.token else ''}".strip()
             wants = _what_it_wants(argument)
+            if argument.hint is int and error.token:
+                value = error.token.value
+                return UserError(f"{error.token.keyword} takes a whole number, not {value!r}")
             return UserError(f"{said:.{MOST_LETTERS}} can't be read; wanted is {wants}")
         case RepeatArgumentError():
             return UserError(f"{error.token.keyword}: is given twice; give it once")
         case UnusedCliTokensError():
             words = " ".join(error.unused_tokens or [])
+            if name == "gate":
+                return UserError(f"gate takes no revision alone; did you mean --base {words}?")
             return UserError(f"{name} has no use for {words!r:.{MOST_LETTERS}}; {all_flags}")
         case _:
             return UserError(f"{name}: {' '.join(str(error).split())}")
 
 
 def _nearest(name: str, known: Sequence[str]) -> str:
-    near = get_close_matches(name, known, n=1)
+    near = [each for each in get_close_matches(name, known, n=1) if _distance(name, each) <= NEAR]
     return f"; did you mean {near[0]}?" if near else ";"
+
+
+def _distance(one: str, other: str) -> int:
+    """Return how many letters have to be added, dropped or exchanged to get from one to another."""
+    row = list(range(len(other) + 1))
+    for place, letter in enumerate(one, 1):
+        before, row = row, [place]
+        for column, other_letter in enumerate(other, 1):
+            exchanged = before[column - 1] + (letter != other_letter)
+            row.append(min(row[-1] + 1, before[column] + 1, exchanged))
+    return row[-1]
 
 
 def _typed_name(argument: Argument) -> str:

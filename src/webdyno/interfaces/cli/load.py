@@ -188,6 +188,9 @@ def load(
     """
     from webdyno.load.loadgen import find_loadgen
 
+    urls = tuple(
+        url if "://" in url or url == MERGE or urls[0] == MERGE else f"http://{url}" for url in urls
+    )
     limits = [f"--fail-if={_limit('--fail-if', text)}" for text in fail_if]
     if urls[:1] == (MERGE,):
         return _run([str(find_loadgen()), *urls, *limits, *_format_flags(format_, output)])

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from webdyno.core.errors import Exit, OperationError, UserError
-from webdyno.interfaces.cli.flags import TEXT, Format, flag, is_json
+from webdyno.interfaces.cli.flags import LAST, TEXT, Format, flag, is_json, run_folder
 
 if TYPE_CHECKING:  # pydantic and numpy take a while to import
     from webdyno.measure.folder import RunFolder
@@ -32,8 +32,8 @@ def report(
     *runs: Annotated[
         Path,
         flag(
-            "RUN: folder of a run, several: one experiment on several machines; or the file of "
-            "gate --history."
+            "RUN: folder of a run [default: last]; several: one experiment on several machines; or "
+            "the file of gate --history."
         ),
     ],
     format_: Annotated[
@@ -80,8 +80,7 @@ def report(
     from webdyno.measure.folder import RunFolder
     from webdyno.media.console import notify
 
-    if not runs:
-        raise UserError("report takes the folder of a run; they are named at the end of each run")
+    runs = tuple(run_folder(run) for run in runs or [LAST])
     if comment:
         from webdyno.interfaces.pull_request import post_comment
 
@@ -216,7 +215,7 @@ def _print(folder: "RunFolder", seen: "JudgedRun", pdf: Path) -> None:
 
 def diff(
     before: Annotated[Path, flag("RUN: folder of the earlier run.")],
-    after: Annotated[Path, flag("RUN: folder of the later run.")],
+    after: Annotated[Path, flag("RUN: folder of the later run.")] = LAST,
     *,
     format_: Format = TEXT,
 ) -> Exit:
@@ -240,7 +239,7 @@ def diff(
     from webdyno.report.run_comparison import comparison_document
 
     as_json = is_json(format_)
-    runs = [RunFolder.open(path) for path in (before, after)]
+    runs = [RunFolder.open(run_folder(path)) for path in (before, after)]
     with working_on("reading and judging", *runs):
         compared = compare_sweeps(*(run.data() for run in runs))
     console = plain_console()

@@ -11,6 +11,7 @@ from webdyno.core.errors import Exit, UserError
 from webdyno.core.registry import command
 from webdyno.interfaces.cli.experiment_flags import AS_WRITTEN, ExperimentFlags
 from webdyno.interfaces.cli.flags import (
+    LAST,
     PLAIN_NEW_RUN,
     PLAIN_RUN,
     STUDY,
@@ -21,6 +22,7 @@ from webdyno.interfaces.cli.flags import (
     RunFlags,
     TimeFlag,
     flag,
+    run_folder,
 )
 
 if TYPE_CHECKING:  # pydantic takes a while to import
@@ -220,7 +222,7 @@ def _heads_with_report(wanted: Sequence["Publication"], folder: Path) -> dict[st
 
 
 def resume(
-    run: Annotated[Path, flag("RUN: folder of a run.")],
+    run: Annotated[Path, flag("RUN: folder of a run.")] = LAST,
     *,
     time: TimeFlag = USUAL_TIME,
     how: RunFlags = PLAIN_RUN,
@@ -240,6 +242,7 @@ def resume(
     from webdyno.interfaces.cli.cluster import is_fleet, is_spread, measure_and_show_all
     from webdyno.interfaces.cli.result import go_on_and_show, sweeps_afterwards
 
+    run = run_folder(run)
     if is_fleet([run]) or is_spread(run):
         from webdyno.launch.dispatch import begun_in
 

@@ -198,6 +198,8 @@ def ui(
 
         webdyno ui results --port 8080
     """
+    if folder != Path("runs") and not folder.is_dir():
+        raise UserError(f"{folder}: there is no such folder")
     if not 0 <= port <= HIGHEST_PORT:
         raise UserError(f"--port {port}: should be from 0 to {HIGHEST_PORT}")
     import uvicorn

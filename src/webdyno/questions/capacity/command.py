@@ -9,6 +9,7 @@ from webdyno.interfaces.cli.experiment_flags import (
     NOTHING_SAID,
     AskedFlags,
     Objectives,
+    asked_systems,
     refuse_loop,
 )
 from webdyno.interfaces.cli.flags import PLAIN_NEW_RUN, NewRunFlags, Output
@@ -59,6 +60,8 @@ def capacity(
     if not systems:
         raise UserError("capacity takes a system, such as nginx, or several to compare")
     refuse_loop(asked.flags.setup.set_)
+    catalogue = Catalogue.load(run.catalog)
+    named, asked = asked_systems(systems, catalogue, asked)
     search: dict[str, object] = {"slo": list(slo)}
     flags: dict[KeyPath, str] = {
         ("capacity",): "--slo",
@@ -66,16 +69,16 @@ def capacity(
     }
     read = asked.read()
     if curves:
-        if len(systems) == 1:
+        if len(named) == 1:
             raise UserError("--curves: are drawn for two systems; name one to compare with")
         time_s = asked.flags.time.seconds
         search["sweep_s"] = USUAL_SWEEP_S if time_s is None else time_s * SWEPT
         flags["capacity", "sweep_s"] = "--curves"
         read = read.with_time_s(time_s and time_s * (1 - SWEPT))
     name, experiment, catalogue = arrange(
-        systems[::-1],
+        named[::-1],
         read,
-        Catalogue.load(run.catalog),
+        catalogue,
         at_terminal(run.how),
         CommandLine({"capacity": search}, flags),
     )

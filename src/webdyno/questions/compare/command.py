@@ -10,8 +10,15 @@ from cyclopts import Parameter
 
 from webdyno.core.errors import Exit, UserError
 from webdyno.core.registry import command
-from webdyno.interfaces.cli.experiment_flags import NOTHING_SAID, AskedFlags
-from webdyno.interfaces.cli.flags import PLAIN_NEW_RUN, ExplainToo, NewRunFlags, Output
+from webdyno.interfaces.cli.experiment_flags import NOTHING_SAID, AskedFlags, asked_systems
+from webdyno.interfaces.cli.flags import (
+    LAST,
+    PLAIN_NEW_RUN,
+    ExplainToo,
+    NewRunFlags,
+    Output,
+    run_folder,
+)
 
 if TYPE_CHECKING:  # pydantic takes a while to import
     from webdyno.config import Catalogue, Override
@@ -157,8 +164,10 @@ def compare(
     from webdyno.interfaces.cli.result import measure_and_show
     from webdyno.launch.arrangement import arrange, race_of
 
+    if len(runs := runs_of(systems)) == 2 == len(systems):
+        return _show_difference(runs)
     known = Catalogue.load(run.catalog)
-    named = list(systems)
+    named, asked = asked_systems(systems, known, asked)
     if all_:
         if named:
             raise UserError(f"--all: names every stack; omit {', '.join(named)}")
@@ -199,19 +208,31 @@ def _all_built(known: "Catalogue", served: "Site", caller: "Caller") -> list[str
     return built
 
 
+def runs_of(systems: Sequence[str]) -> list[Path]:
+    """Return the folders of runs among systems, `last` included."""
+    from webdyno.measure.folder import HEAD_FILE
+
+    paths = [Path(system) for system in systems]
+    folders = [run_folder(path) if path == LAST else path for path in paths]
+    return [folder for folder in folders if (folder / HEAD_FILE).is_file()]
+
+
+def _show_difference(runs: Sequence[Path]) -> Exit:
+    """Show what changed from the earlier to the later of two runs."""
+    from webdyno.interfaces.cli.report import diff
+    from webdyno.measure.folder import RunFolder
+
+    earlier, later = sorted(runs, key=lambda run: RunFolder.open(run).head.started_at)
+    return diff(earlier, later)
+
+
 def _refuse_too_few(systems: Sequence[str]) -> None:
     from webdyno.measure.folder import HEAD_FILE
 
-    runs = [system for system in systems if (Path(system) / HEAD_FILE).exists()]
-    if len(runs) == 2 == len(systems):
-        diff = command("diff", *runs)
-        raise UserError(f"{' and '.join(runs)} are runs: compare them with {diff}")
-    if runs:
-        raise UserError(f"{runs[0]} is a run's folder; compare takes systems, and diff two runs")
+    if runs := [system for system in systems if (Path(system) / HEAD_FILE).exists()]:
+        raise UserError(f"{runs[0]} is a run's folder; compare takes two of them, or systems")
     if not systems:
         raise UserError("compare takes two systems or more, such as nginx apache-event; or --all")
     if len(systems) == 1:
         alone = command("capacity", systems[0])
-        raise UserError(
-            f"compare takes two systems or more; how much {systems[0]} can take, {alone} shows"
-        )
+        raise UserError(f"compare takes two systems or more; for one: {alone}")

@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from webdyno.core.errors import Exit, UserError
-from webdyno.interfaces.cli.flags import PLAIN_RUN, USUAL_TIME, RunFlags, TimeFlag
+from webdyno.interfaces.cli.flags import (
+    LAST,
+    PLAIN_RUN,
+    USUAL_TIME,
+    RunFlags,
+    TimeFlag,
+    run_folder,
+)
 
 if TYPE_CHECKING:  # pydantic and numpy take a while to import
     from webdyno.core.experiment import Experiment
@@ -23,7 +30,7 @@ if TYPE_CHECKING:  # pydantic and numpy take a while to import
 
 
 def explain(
-    run: Annotated[Path, Parameter(help="RUN: folder of a run.")],
+    run: Annotated[Path, Parameter(help="RUN: folder of a run.")] = LAST,
     *,
     variant: Annotated[
         Sequence[str],
@@ -80,7 +87,7 @@ def explain(
     )
     from webdyno.questions.explain.show import what_limits, what_settings_are_worth
 
-    asked = AskedExplanation.of(run, variant, time.seconds, output)
+    asked = AskedExplanation.of(run_folder(run), variant, time.seconds, output)
     caller, show = at_terminal(how), showing(how)
     if try_ and not advice:
         raise UserError("--try measures what --advice names; give both")

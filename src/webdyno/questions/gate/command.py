@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from webdyno.core.errors import Exit, UserError
-from webdyno.interfaces.cli.experiment_flags import AS_SET_UP, SetupFlags
+from webdyno.interfaces.cli.experiment_flags import (
+    AS_SET_UP,
+    PLAIN_REQUESTS,
+    RequestFlags,
+    SetupFlags,
+)
 from webdyno.interfaces.cli.flags import (
     PLAIN_RUN,
     USUAL_TIME,
@@ -56,6 +61,7 @@ def gate(
     ] = None,
     fail_if: FailIf = (),
     path: Paths = (),
+    request: RequestFlags = PLAIN_REQUESTS,
     endpoint: Annotated[
         Sequence[str],
         Parameter(help="NAME: only this one of the requests in webdyno.toml or --traffic."),
@@ -106,16 +112,17 @@ def gate(
     if run.target_is_mine and rate is not None:
         raise UserError("--rate is about servers here: others' CPU can't be read")
     at_rate = [] if rate is None else list(_at_rate(rate))
+    setup = request.added_to(setup, path)
     asked = AskedGate(
         base=base,
         head=head,
         fail_if=fail_if,
-        paths=path,
+        paths=() if request.gives_requests else path,
         endpoints=endpoint,
         confirm=confirm,
         site=site,
         traffic=setup.traffic.read().words,
-        overrides=[*time.overrides(), *setup.overrides(at_rate)],
+        overrides=[*time.overrides(), *setup.overrides([*at_rate, *request.overrides()])],
         history=history,
     )
     caller = at_terminal(run)
