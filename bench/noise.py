@@ -176,6 +176,7 @@ def script() -> Script:
     made.add_growing(RESULTS)
     made.add_argument("--time", default=TIME, help=f"of each run ({TIME})")
     made.add_argument("--held-out", action="store_true", help="no row of the kinds for tuning")
+    made.add_argument("--machine", default="", help="only runs of machines so described: AMD")
     return made
 
 
@@ -186,7 +187,8 @@ def work(options: Namespace, console: Console) -> None:
             cases = list(product(options.noises, options.pairs))
             for noise, pair in cases * options.rounds:
                 progress.print(f"{noise}, {pair}: {_run(noise, pair, program, options)}")
-    found = list(_judged(options.results))
+    judged = _judged(options.results)
+    found = [it for it in judged if it.kept.machine.startswith(options.machine)]
     console.print(table(found, held_out=options.held_out))
 
 
@@ -282,6 +284,7 @@ def _truth(kept: Kept, every: Sequence[Found], metric: str) -> float | None:
         interval.estimate
         for it in every
         if (it.kept.noise, it.kept.pair) == ("none", kept.pair)
+        and it.kept.machine.partition(",")[0] == kept.machine.partition(",")[0]
         and (interval := it.interval(metric))
     ]
     return median(quiet) if quiet else None
