@@ -265,10 +265,7 @@ def refuse_files_for_others(catalogue: Catalogue, experiments: Iterable[Experime
 def provide(
     stacks: Sequence[Stack], sites: Sequence[Site], tools: Iterable[Need], caller: Caller
 ) -> None:
-    """Install what stacks, sites and tools need and isn't there; build programs that aren't built.
-
-    One question asks for all of that. Raise OperationError when it fails or isn't agreed to.
-    """
+    """Install and build, after one question, what stacks, sites and tools lack."""
     from webdyno.servers.needs import (
         build_program,
         find,
