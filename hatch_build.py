@@ -31,7 +31,16 @@ class EngineHook(BuildHookInterface[Any]):
         flags = f"{os.environ.get('RUSTFLAGS', '')} {STATIC}".strip()
         try:
             subprocess.run(
-                ["cargo", "build", "--release", "--locked", "--bin", "loadgen", "--target", target],
+                [
+                    "cargo",
+                    "build",
+                    "--profile=wheel",
+                    "--locked",
+                    "--bin",
+                    "loadgen",
+                    "--target",
+                    target,
+                ],
                 cwd=engine,
                 env={**os.environ, "RUSTFLAGS": flags},
                 check=True,
@@ -41,7 +50,7 @@ class EngineHook(BuildHookInterface[Any]):
                 "webdyno's load engine is written in Rust, and there is no cargo here: install "
                 "Rust (https://rustup.rs), or a wheel of webdyno, which holds the engine"
             ) from None
-        built = engine / "target" / target / "release/loadgen"
+        built = engine / "target" / target / "wheel/loadgen"
         build_data["force_include"][str(built)] = "webdyno/bin/loadgen"
         build_data["pure_python"] = False
         build_data["tag"] = f"py3-none-manylinux_{OLDEST_GLIBC}_{machine}"
