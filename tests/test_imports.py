@@ -75,3 +75,16 @@ def test_who_looks_for_own_systems_loads_none_of_their_kinds() -> None:
     own = ("conf.configuration", "conf.nginx", "conf.apache", "conf.caddy", "containers.image")
     kinds = (*own, "project", "url", "layouts")
     assert not loaded.intersection(f"webdyno.systems.{kind}" for kind in kinds)
+
+
+def test_arguments_are_checked_without_heavy_packages() -> None:
+    """They take longer to load than all that is needed to say that a stack's name is wrong."""
+    asks = (
+        "import sys; from webdyno.interfaces.cli import run_command_line; "
+        "code = run_command_line(['compare', 'nginx', 'nonsense']); print(code, *sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", asks], capture_output=True, check=True)
+    code, *loaded = done.stdout.decode().split()
+    assert code == "2"
+    heavy = {"altair", "jinja2", "numpy", "ray", "scipy", "textual", "uvicorn", "vl_convert"}
+    assert not heavy.intersection(loaded)

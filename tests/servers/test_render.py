@@ -8,7 +8,8 @@ import pytest
 from webdyno.core.errors import UserError
 from webdyno.host.users import server_user
 from webdyno.servers import render
-from webdyno.servers.render import Job, RenderedJob, fill_in
+from webdyno.servers.render import fill_in
+from webdyno.servers.templates import Job, RenderedJob
 
 
 def filled(

@@ -12,8 +12,8 @@ from webdyno.core.errors import UserError
 from webdyno.core.experiment import Experiment
 from webdyno.measure.planned import sampled_experiment
 from webdyno.servers.layout import filled_variables
-from webdyno.servers.render import RenderedJob
 from webdyno.servers.service_graph import resolve_stack
+from webdyno.servers.templates import RenderedJob
 from webdyno.systems.variants import resolve
 
 CMD = "cmd:./server --port $PORT"

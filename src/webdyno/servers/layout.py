@@ -27,7 +27,7 @@ from webdyno.host.users import (
 from webdyno.host.workspace import Workspace, copy_own
 from webdyno.servers.needs import folder_of_program, needs_of, paths_of_needs
 from webdyno.servers.ready import Address
-from webdyno.servers.render import Job, RenderedJob, fill_in, service_job, without_empty
+from webdyno.servers.render import fill_in
 from webdyno.servers.service import RunningService
 from webdyno.servers.service_graph import (
     HOST,
@@ -37,6 +37,7 @@ from webdyno.servers.service_graph import (
     free_port,
     own_network_host,
 )
+from webdyno.servers.templates import Job, RenderedJob, service_job, without_empty
 
 CERTIFICATE_FILE, KEY_FILE = "certificate.pem", "key.pem"
 BOTH_FILE = "key-and-certificate.pem"

@@ -36,8 +36,8 @@ from webdyno.host.workspace import (
     open_folder,
     take_back,
 )
-from webdyno.servers.render import Job, fill_in, without_empty
 from webdyno.servers.service_graph import Role, resolve_services, resolve_stack
+from webdyno.servers.templates import Job, without_empty
 
 SYSTEM_FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 """Where servers are installed; not on the PATH of ordinary users."""
@@ -261,6 +261,8 @@ def _make(service: Service, kept: Path) -> None:
 
 
 def _run_commands(service: Service, files: Path, scratch: Path, log: Path) -> None:
+    from webdyno.servers.render import fill_in  # Jinja2 takes a while to import
+
     testbed, needs = Testbed(), _needs(service)
     context = {
         "needs": needs,

@@ -27,7 +27,7 @@ from webdyno.core.setting import SettingValue
 from webdyno.host.server_process import PLAIN_ENVIRONMENT
 from webdyno.host.this_machine import Testbed
 from webdyno.host.workspace import Workspace
-from webdyno.servers.render import without_empty
+from webdyno.servers.templates import without_empty
 
 logger = logging.getLogger(__name__)
 

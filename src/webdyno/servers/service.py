@@ -26,8 +26,8 @@ from webdyno.servers.output import (
     version_of,
 )
 from webdyno.servers.ready import START_WITHIN_S, Address, wait_for_listener
-from webdyno.servers.render import RenderedJob, without_empty
 from webdyno.servers.service_graph import Role
+from webdyno.servers.templates import RenderedJob, without_empty
 
 logger = logging.getLogger(__name__)
 
