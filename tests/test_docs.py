@@ -31,6 +31,8 @@ CODE = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 WHOLE = app()
+MOST_WORDS = 59_800
+"""Of README and docs, as `wc -w` counts them, marks of tables included."""
 OF_OTHERS = {"test", "load"}
 """`./dyno test` is the launcher's, which runs this; the engine reads `load`'s flags by itself."""
 RUN_BY = {
@@ -190,3 +192,18 @@ def test_the_page_of_commands_is_what_they_print(monkeypatch: pytest.MonkeyPatch
     page = (HOME / "docs/reference/cli.md").read_text(encoding="utf-8")
     made = importlib.import_module("make_cli").written()
     assert page == made, "run .venv/bin/python docs/make_cli.py"
+
+
+def test_outputs_in_pages_are_those_that_are_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(HOME / "docs")
+    maker = importlib.import_module("make_outputs")
+    pages = {page: page.read_text(encoding="utf-8") for page in maker.PAGES}
+    assert sum(len(maker.PLACE.findall(text)) for text in pages.values()) >= 4
+    for page, text in pages.items():
+        assert maker.with_outputs(text) == text, f"{page}: .venv/bin/python docs/make_outputs.py"
+
+
+def test_the_docs_stay_short() -> None:
+    pages = [HOME / "README.md", *(HOME / "docs").rglob("*.md")]
+    words = sum(len(page.read_text(encoding="utf-8").split()) for page in pages)
+    assert words <= MOST_WORDS, "shorten what is said twice"

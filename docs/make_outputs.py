@@ -1,0 +1,53 @@
+"""Puts recorded output of commands into the README and the tutorials, each in one wording.
+
+    .venv/bin/python docs/make_outputs.py              # pages from docs/outputs/
+    .venv/bin/python docs/make_outputs.py compare      # runs the command again (minutes) first
+
+A file of docs/outputs/ is a command, and the part of what it printed that pages show. A test finds
+nothing to change. `app` runs in the folder that `examples/flask.sh` makes, after `webdyno init`.
+"""
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+DOCS = Path(__file__).parent
+PAGES = [DOCS.parent / "README.md", *sorted((DOCS / "tutorials").glob("*.md"))]
+PLACE = re.compile(r"<!-- output (?P<name>app|compare) -->\n.*?<!-- end -->", re.DOTALL)
+SHOWN = re.compile(r"^[▲▼=?✕] .*?(?=\n\n(?:Report|Next) |\Z)", re.MULTILINE | re.DOTALL)
+
+
+def recorded(name: str) -> Path:
+    """Where the output of this name is kept."""
+    return DOCS / f"outputs/{name}.txt"
+
+
+def with_outputs(page: str) -> str:
+    """Return a page with each of its outputs as it is recorded."""
+
+    def fenced(place: re.Match[str]) -> str:
+        _, _, output = recorded(place["name"]).read_text(encoding="utf-8").partition("\n")
+        name = place["name"]
+        return f"<!-- output {name} -->\n```\n{output.strip()}\n```\n<!-- end -->"
+
+    return PLACE.sub(fenced, page)
+
+
+def record(name: str) -> None:
+    """Run a recorded command again, and keep what it prints from the verdict on."""
+    file = recorded(name)
+    command = file.read_text(encoding="utf-8").partition("\n")[0]
+    ran = subprocess.run(shlex.split(command), stdout=subprocess.PIPE, text=True, check=True)
+    shown = SHOWN.search(ran.stdout)
+    if shown is None:
+        raise SystemExit(f"{command}: no verdict was printed")
+    file.write_text(f"{command}\n{shown[0].rstrip()}\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    for asked in sys.argv[1:]:
+        record(asked)
+    for it in PAGES:
+        it.write_text(with_outputs(it.read_text(encoding="utf-8")), encoding="utf-8")
