@@ -65,12 +65,13 @@ def test_what_is_answered_decides_what_is_written(tmp_path: Path) -> None:
     assert "/home: 200, 11 bytes" in again.stderr
     assert "excluded (answers 404): /gone" in " ".join(again.stderr.split())
     assert tomllib.loads((tmp_path / "webdyno.toml").read_text())["requests"] == [{"path": "/home"}]
-    (tmp_path / ".env").write_text("export SHOP_SECRET=x\n")
+    for name in (".env", ".env.example"):
+        (tmp_path / name).write_text("export SHOP_SECRET=x\n")
     sourced = ("--start", ". ./.env && exec python3 shop.py", "--force", "--path", "/home")
     done = webdyno("init", *sourced, folder=tmp_path)
-    assert "Git ignores .env, which revisions need: build copies it" in done.stderr
+    assert "Git ignores .env: revisions get .env.example in its place" in done.stderr
     assert done.returncode == Exit.OK, done.stderr
-    (tmp_path / ".env").unlink()
+    (tmp_path / ".env.example").unlink()
     done = webdyno("init", "--env", "SHOP_SECRET=x", "--force", folder=tmp_path)
     assert tomllib.loads((tmp_path / "webdyno.toml").read_text()) == {
         "app": {"start": "python3 shop.py", "environment": {"SHOP_SECRET": "x"}},

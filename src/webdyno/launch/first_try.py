@@ -20,7 +20,7 @@ from webdyno.servers.ready import FirstRequest
 from webdyno.servers.starting import open_stack
 from webdyno.systems.containers.image import check_containers
 from webdyno.systems.kinds import KIND_OF_APP
-from webdyno.systems.layouts.app import FoundApp, Login
+from webdyno.systems.layouts.app import FoundApp, Login, first_of
 from webdyno.systems.layouts.routes import (
     NEEDS_LOGIN,
     SERVED,
@@ -35,8 +35,9 @@ from webdyno.systems.layouts.routes import (
     routes_of_openapi,
     routes_of_sources,
 )
+from webdyno.systems.layouts.settings import EXAMPLES
 from webdyno.systems.repository import WORKING_TREE, Repository, refuse_in_others
-from webdyno.systems.revision import REPOSITORY, Recipe, build_revision
+from webdyno.systems.revision import Recipe, build_revision
 from webdyno.systems.target import users_environment
 from webdyno.systems.variants import OWN_SITE
 
@@ -135,12 +136,24 @@ def repository_of(folder: Path) -> Repository | None:
 
 
 def with_env_file(app: FoundApp, folder: Path, repository: Repository) -> FoundApp:
-    """Return a program whose build copies its `.env`, where Git ignores that."""
-    file = (folder.resolve() / app.dir / ENV_FILE).relative_to(repository.top)
+    """Return a program whose revisions get the example of a `.env` that Git ignores.
+
+    The file itself is one person's: neither colleagues nor CI have it.
+    """
+    inside = folder.resolve() / app.dir
+    file = (inside / ENV_FILE).relative_to(repository.top)
     if not app.start or str(file) not in repository.ignored_files():
         return app
-    copies = f'cp "${REPOSITORY}/{file}" .'
-    note = f"Git ignores {file}, which revisions need: build copies it"
+    if (example := first_of(inside, *EXAMPLES)) is None:
+        doubt = (
+            f"Git ignores {file}, so revisions don't have it: what the application needs of it "
+            "belongs below [app], as environment.NAME"
+        )
+        return replace(app, doubts=(*app.doubts, doubt))
+    copies = f"cp -n {example} {ENV_FILE}"
+    if copies in (app.build or ""):
+        return app
+    note = f"Git ignores {file}: revisions get {example} in its place"
     build = f"{copies} && {app.build}" if app.build else copies
     return replace(app, build=build, notes=(*app.notes, note))
 

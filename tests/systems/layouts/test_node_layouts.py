@@ -23,6 +23,15 @@ CASES = {
         f"{PRODUCTION} node s.js",
         NPM,
     ),
+    "npm with a lock file": Case(
+        {
+            "package.json": package("node s.js", "express"),
+            "s.js": LISTENS,
+            "package-lock.json": "{}",
+        },
+        f"{PRODUCTION} node s.js",
+        "npm ci --no-audit --no-fund --loglevel=error",
+    ),
     "nodemon": Case(
         {"package.json": package("nodemon src/s.js", "express"), "src/s.js": LISTENS},
         f"{PRODUCTION} node src/s.js",

@@ -122,6 +122,25 @@ CASES = {
         environment={"APP_ENV": "production", "APP_DEBUG": "false"},
         others={"prepare": "php artisan migrate --force --quiet"},
     ),
+    "Laravel with a database server, whose seeds need what only developers get": Case(
+        {
+            "composer.json": {"require": {"laravel/framework": "^12"}},
+            "public/index.php": "",
+            ".env.example": "DB_CONNECTION=pgsql\n",
+            "config/database.php": "env('DB_URL'), env('DB_HOST'), 'sqlite'",
+            "database/seeders/DatabaseSeeder.php": "User::factory(10)->create();",
+        },
+        "DB_CONNECTION=pgsql DB_DATABASE=$DB_NAME DB_USERNAME=$DB_USER "
+        "PHP_CLI_SERVER_WORKERS=$(nproc) php artisan serve --no-reload --host=127.0.0.1 "
+        "--port=$PORT",
+        "composer install --quiet --no-dev --no-interaction --optimize-autoloader"
+        " && cp -n .env.example .env",
+        others={
+            "services": {"db": "postgresql"},
+            "setup": "export DB_CONNECTION=pgsql DB_DATABASE=$DB_NAME DB_USERNAME=$DB_USER && "
+            "php artisan migrate --force --quiet",
+        },
+    ),
     "PHP without packages, with a database that files of SQL fill": Case(
         {
             "composer.json": {"require": {"php": ">=8.1", "ext-pdo_mysql": "*"}},
@@ -159,6 +178,21 @@ CASES = {
         " && mix release --quiet --overwrite",
         says=("config/runtime.exs wants DATABASE_URL", "`mix phx.server` is for development"),
         environment={"PHX_SERVER": "true"},
+    ),
+    "Phoenix with PostgreSQL and migrations in its release": Case(
+        {
+            "mix.exs": "app: :shop,\n{:phoenix, x}\n{:postgrex, x}\n",
+            "config/runtime.exs": 'System.get_env("DATABASE_URL")',
+            "lib/shop/release.ex": "defmodule Shop.Release do\n",
+        },
+        "_build/prod/rel/shop/bin/shop start",
+        "export MIX_ENV=prod && mix deps.get --only prod && mix compile"
+        " && mix release --quiet --overwrite",
+        others={
+            "services": {"db": "postgresql"},
+            "setup": "_build/prod/rel/shop/bin/shop eval Shop.Release.migrate",
+            "doubts": (),
+        },
     ),
     "Go": Case(
         {"go.mod": "module m\n", "cmd/web/main.go": GO}, "./server", "go build -o server ./cmd/web"
@@ -248,6 +282,41 @@ CASES = {
         },
         "java -jar build/libs/shop-1.0.jar --server.address=127.0.0.1 --server.port=$PORT",
         "sh ./gradlew --quiet --no-daemon bootJar",
+    ),
+    "Spring Boot whose configuration names a database": Case(
+        {
+            "pom.xml": f"<project>{SPRING}<artifactId>shop</artifactId><version>1</version>",
+            "src/main/resources/application.yml": "url: jdbc:mysql://localhost/shop\n",
+            "src/main/resources/application-dev.yml": "url: jdbc:h2:mem\n",
+        },
+        "SPRING_DATASOURCE_URL=jdbc:mysql://$DB_HOST:$DB_PORT/$DB_NAME "
+        "SPRING_DATASOURCE_USERNAME=$DB_USER SPRING_DATASOURCE_PASSWORD=$DB_PASSWORD "
+        "java -jar target/shop-1.jar --server.address=127.0.0.1 --server.port=$PORT",
+        f"mvn {MAVEN} package",
+        says=("its configuration names mariadb",),
+        others={"services": {"db": "mariadb"}},
+    ),
+    "Spring Boot whose database is in memory, but for a profile": Case(
+        {
+            "pom.xml": f"<project>{SPRING}<artifactId>shop</artifactId><version>1</version>",
+            "src/main/resources/application.properties": "database=h2\n",
+            "src/main/resources/application-mysql.properties": "url=jdbc:mysql://localhost/x\n",
+        },
+        "java -jar target/shop-1.jar --server.address=127.0.0.1 --server.port=$PORT",
+        f"mvn {MAVEN} package",
+        others={"services": {}},
+    ),
+    "Quarkus with a database": Case(
+        {
+            "build.gradle": "io.quarkus",
+            "src/main/resources/application.properties": "quarkus.datasource.db-kind=postgresql\n",
+        },
+        "QUARKUS_DATASOURCE_JDBC_URL=jdbc:postgresql://$DB_HOST:$DB_PORT/$DB_NAME "
+        "QUARKUS_DATASOURCE_USERNAME=$DB_USER QUARKUS_DATASOURCE_PASSWORD=$DB_PASSWORD "
+        "java -Dquarkus.http.host=127.0.0.1 -Dquarkus.http.port=$PORT -jar "
+        "build/quarkus-app/quarkus-run.jar",
+        "gradle --quiet --no-daemon quarkusBuild",
+        others={"services": {"db": "postgresql"}},
     ),
     "Quarkus with Gradle": Case(
         {"build.gradle.kts": 'plugins { id("io.quarkus") }\n'},

@@ -16,7 +16,8 @@ from pathlib import Path
 from webdyno.core.errors import UserError
 from webdyno.systems.containers.compose_file import USUAL_FILES, askable, read_compose
 from webdyno.systems.layouts.app import FoundApp, Layout, first_of, is_of_interest, sources
-from webdyno.systems.layouts.compiled import find_dotnet, find_elixir, find_go, find_jvm, find_rust
+from webdyno.systems.layouts.compiled import find_dotnet, find_elixir, find_go, find_rust
+from webdyno.systems.layouts.jvm import find_jvm
 from webdyno.systems.layouts.node import find_deno, find_node, for_production
 from webdyno.systems.layouts.php_and_ruby import (
     RAILS_ENVIRONMENT,

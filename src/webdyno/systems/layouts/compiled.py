@@ -1,16 +1,14 @@
-"""Applications that are compiled first: of Go, Rust, .NET, Elixir and the JVM."""
+"""Applications that are compiled first: of Go, Rust, .NET and Elixir."""
 
 import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
 
 from webdyno.systems.layouts.app import (
     FOR_MEASURING,
     MOST_MEMBERS,
     FoundApp,
-    first_of,
     matching,
     sources,
 )
@@ -205,6 +203,8 @@ def _dotnet_app(folder: Path, project: Path, text: str) -> FoundApp:
 
 MIX_APP = re.compile(r"\bapp:\s*:(\w+)")
 WANTS_DATABASE = re.compile(r"DATABASE_URL|DATABASE_PATH")
+MIX_RELEASE = re.compile(r"defmodule ([\w.]+\.Release)\b")
+"""What `mix phx.gen.release` makes for migrations."""
 PHOENIX = {"PHX_SERVER": "true", "PHX_HOST": "localhost"}
 
 
@@ -219,10 +219,14 @@ def find_elixir(folder: Path) -> FoundApp | None:
     program = f"_build/prod/rel/{app[1]}/bin/{app[1]}"
     config = read_text(folder / "config/runtime.exs") or ""
     wants = sorted(set(WANTS_DATABASE.findall(config)))
+    if ":postgrex" in text:
+        wants = [want for want in wants if want != "DATABASE_URL"]
+    release = MIX_RELEASE.search(read_text(folder / f"lib/{app[1]}/release.ex") or "")
     return FoundApp(
         "mix.exs",
         f"{program} start",
         build,
+        prepare=f"{program} eval {release[1]}.migrate" if release else None,
         environment=PHOENIX | {"SECRET_KEY_BASE": FOR_MEASURING},
         notes=("a release serves it: `mix phx.server` is for development",),
         doubts=tuple(
@@ -230,148 +234,3 @@ def find_elixir(folder: Path) -> FoundApp | None:
         ),
         heeds_port=True,
     )
-
-
-OF_OTHER_PROJECTS = re.compile(
-    r"<(parent|dependencies|dependencyManagement|build|profiles)>.*?</\1>", re.DOTALL
-)
-JIT = "a JVM gets faster for many seconds after its start: give minutes, as by --time 5m"
-STARTS_WITHIN_S = 90
-NO_JVM_SERVER = (
-    "a war without Spring Boot needs a servlet container: build an image with one, and "
-    "webdyno init --image ."
-)
-NO_JVM_FRAMEWORK = (
-    "neither Spring Boot, Quarkus, Micronaut nor Ktor is in it, so how it starts isn't known"
-)
-SPRING, QUARKUS, MICRONAUT = "spring-boot|springframework.boot", "io.quarkus", "io.micronaut"
-KTOR = "io.ktor"
-GRADLE_TASKS = {
-    QUARKUS: "quarkusBuild",
-    KTOR: "installDist",
-    MICRONAUT: "shadowJar",
-    SPRING: "bootJar",
-}
-ANY_PROGRAM = "$(ls {out}/install/*/bin/* | grep -v bat$)"
-JVM_MODULES = re.compile(r"<module>\s*([\w./-]+)\s*</module>")
-GRADLE_MODULES = re.compile(r"""["']:?([\w:-]+)["']""")
-
-
-class _JvmModule(NamedTuple):
-    folder: Path
-    file: str
-    """Maven's or Gradle's."""
-    inside: str
-    """Its folder, in the whole build; empty for that."""
-    text: str
-
-
-def find_jvm(folder: Path) -> FoundApp | None:
-    """Read how Maven or Gradle build a program, in one of the build's modules perhaps."""
-    top = _jvm_module(folder, "")
-    if top is None:
-        return None
-    apps = [
-        app for module in (top, *_jvm_modules(folder, top)) if (app := _jvm_app(folder, module))
-    ]
-    starting = {app.start or "": app for app in apps}
-    if len(starting) == 1:
-        return apps[0]
-    if starting:
-        modules = {start: re.search(r"(\S+?)/(?:target|build)/", start) for start in starting}
-        choices = {
-            match[1] if match else start: starting[start] for start, match in modules.items()
-        }
-        return FoundApp(top.file, several=f"{top.file} has several programs", choices=choices)
-    is_war = "<packaging>war</packaging>" in top.text
-    return FoundApp(top.file, doubts=(NO_JVM_SERVER if is_war else NO_JVM_FRAMEWORK,))
-
-
-def _jvm_module(folder: Path, inside: str) -> _JvmModule | None:
-    place = folder / inside
-    file = first_of(place, "pom.xml", "build.gradle.kts", "build.gradle")
-    return _JvmModule(place, file, inside, read_text(place / file) or "") if file else None
-
-
-def _jvm_modules(folder: Path, top: _JvmModule) -> Iterator[_JvmModule]:
-    names = JVM_MODULES.findall(top.text)
-    for settings in ("settings.gradle.kts", "settings.gradle"):
-        text = read_text(folder / settings) or ""
-        for included in re.findall(r"include[\s(]+([^\n)]*)", text):
-            names += [name.replace(":", "/") for name in GRADLE_MODULES.findall(included)]
-    for name in dict.fromkeys(names):
-        if ".." not in name and (module := _jvm_module(folder, name.strip("/"))):
-            yield module
-
-
-def _jvm_app(folder: Path, module: _JvmModule) -> FoundApp | None:
-    """Return how a module is built and started; None where it is no program that serves."""
-    frameworks = (
-        name for name in (QUARKUS, MICRONAUT, KTOR, SPRING) if re.search(name, module.text)
-    )
-    framework = next(frameworks, None)
-    is_maven = module.file == "pom.xml"
-    is_lib = framework == SPRING and not _is_spring_program(module)
-    if framework is None or is_lib or "<packaging>pom</packaging>" in module.text:
-        return None
-    inside = f"{module.inside}/" if module.inside else ""
-    out = f"{inside}{'target' if is_maven else 'build'}"
-    name = _gradle_name(module)
-    jar = _maven_jar(module.text) if is_maven else _gradle_jar(module, name)
-    start = {
-        QUARKUS: f"java -Dquarkus.http.host=127.0.0.1 -Dquarkus.http.port=$PORT -jar "
-        f"{out}/quarkus-app/quarkus-run.jar",
-        MICRONAUT: f"MICRONAUT_SERVER_PORT=$PORT java -jar {out}/{jar}",
-        SPRING: f"java -jar {out}/{jar} --server.address=127.0.0.1 --server.port=$PORT",
-    }.get(framework)
-    if framework == KTOR:
-        program = f"{out}/install/{name}/bin/{name}" if name else ANY_PROGRAM.format(out=out)
-        start = f"java -jar {out}/{jar}" if is_maven else program
-    wrapper = "mvnw" if is_maven else "gradlew"
-    has_wrapper = (folder / wrapper).is_file()
-    if is_maven:
-        tool = "sh ./mvnw" if has_wrapper else "mvn"
-        of = f" --projects {module.inside} --also-make" if module.inside else ""
-        build = f"{tool} --quiet --batch-mode -DskipTests{of} package"
-    else:
-        tool = "sh ./gradlew" if has_wrapper else "gradle"
-        project = f":{module.inside.replace('/', ':')}:" if module.inside else ""
-        build = f"{tool} --quiet --no-daemon {project}{GRADLE_TASKS[framework]}"
-    notes = (f"{wrapper} builds it", JIT) if has_wrapper else (JIT,)
-    return FoundApp(module.file, start, build, notes=notes, ready_within_s=STARTS_WITHIN_S)
-
-
-def _is_spring_program(module: _JvmModule) -> bool:
-    """Whether a module that names Spring Boot makes a program; its parts name it as well."""
-    plugin = r"spring-boot-maven-plugin|org\.springframework\.boot[\"']|plugins\.spring\.boot"
-    if re.search(r"springframework\.boot.*apply[( ]false", module.text):
-        return False
-    return not module.inside or bool(re.search(plugin, module.text))
-
-
-def _maven_jar(text: str) -> str:
-    own = OF_OTHER_PROJECTS.sub("", text)
-    final = re.search(r"<finalName>([\w.-]+)</finalName>", text)
-    named = re.search(r"<artifactId>([\w.-]+)</artifactId>", own)
-    version = re.search(r"<version>([\w.-]+)</version>", own)
-    ending = "war" if "<packaging>war</packaging>" in own else "jar"
-    if final:
-        return f"{final[1]}.{ending}"
-    return f"{named[1]}-{version[1]}.{ending}" if named and version else f"*.{ending}"
-
-
-def _gradle_jar(module: _JvmModule, name: str | None) -> str:
-    version = re.search(r"""^version\s*=?\s*["']([\w.-]+)["']""", module.text, re.MULTILINE)
-    if not name or (not version and module.inside):
-        return "libs/*.jar"
-    return f"libs/{name}-{version[1]}.jar" if version else f"libs/{name}.jar"
-
-
-def _gradle_name(module: _JvmModule) -> str | None:
-    """Return the name of what Gradle makes; None where it is the folder's, which changes."""
-    if module.inside:
-        return module.folder.name
-    settings = first_of(module.folder, "settings.gradle.kts", "settings.gradle")
-    text = read_text(module.folder / settings) if settings else None
-    named = re.search(r"""rootProject\.name\s*=\s*["']([\w.-]+)["']""", text or "")
-    return named[1] if named else None

@@ -13,12 +13,13 @@ from webdyno.systems.tables import is_table, json_table, read_text, table
 
 PACKAGE = "package.json"
 INSTALLS = {
-    # Not "npm ci": it fails in revisions without a lock file, which this one minds as well.
     "npm": "install --no-audit --no-fund --loglevel=error",
     "pnpm": "install --prefer-frozen-lockfile",
     "yarn": "install",
     "bun": "install",
 }
+NPM_LOCKED = "ci --no-audit --no-fund --loglevel=error"
+"""What npm installs by where there is a lock file, which it then leaves as it is."""
 LOCK_FILES = {
     "pnpm-lock.yaml": "pnpm",
     "yarn.lock": "yarn",
@@ -62,10 +63,12 @@ class Manager(NamedTuple):
     name: str
     call: str
     """How it is called here."""
+    is_locked: bool = False
 
     @property
     def install(self) -> str:
-        return f"{self.call} {INSTALLS[self.name]}"
+        by_lock = self.is_locked and self.name == "npm"
+        return f"{self.call} {NPM_LOCKED if by_lock else INSTALLS[self.name]}"
 
     def run(self, script: str) -> str:
         return f"{self.call} run {script}" + " --silent" * (self.name == "npm")
@@ -91,12 +94,14 @@ def manager_of(folder: Path, package: Package) -> Manager:
     lock = first_of(folder, *LOCK_FILES)
     by_lock = LOCK_FILES[lock] if lock else "npm"
     name = match["name"] if match and match["name"] in INSTALLS else by_lock
+    is_locked = lock is not None and LOCK_FILES[lock] == name
     if shutil.which(name):
-        return Manager(name, name)
+        return Manager(name, name, is_locked)
     versioned = f"{name}@{match['version']}" if match and match["name"] == name else name
     # The registry's "yarn" is the first generation of it alone.
     is_later_yarn = name == "yarn" and (folder / ".yarnrc.yml").is_file()
-    return Manager(name, "corepack yarn" if is_later_yarn else f"npx --yes {versioned}")
+    call = "corepack yarn" if is_later_yarn else f"npx --yes {versioned}"
+    return Manager(name, call, is_locked)
 
 
 def members_of(folder: Path, package: Package) -> Iterator[Package]:

@@ -89,6 +89,10 @@ IS_PACKAGE = re.compile(r"[\w.-]+/[\w.-]+")
 """Others, such as `ext-pdo_mysql`, are a part of PHP: composer installs none of them."""
 LARAVEL_KEY = "base64:d2ViZHluby13ZWJkeW5vLXdlYmR5bm8td2ViZHluby0="
 """Of 32 bytes, as Laravel wants it."""
+LARAVEL_CONNECTION = re.compile(r"^DB_CONNECTION=[\"']?(\w+)", re.MULTILINE)
+LARAVEL_SERVICES = {"mysql": "mariadb", "mariadb": "mariadb", "pgsql": "postgresql"}
+FAKER = "fakerphp/faker"
+"""What factories of seeds need, which `--no-dev` often excludes."""
 
 
 def find_php(folder: Path) -> FoundApp | None:
@@ -116,15 +120,29 @@ def _laravel(folder: Path, needs: set[str], build: str | None) -> FoundApp:
     example = read_text(folder / ".env.example")
     if build and example is not None:
         build = f"{build} && cp -n .env.example .env"
-    prepare = None
-    if "DB_CONNECTION=sqlite" in (example or ""):
+    prepare, setup, services, exported = None, None, {}, ""
+    connection = LARAVEL_CONNECTION.search(example or "")
+    if connection and connection[1] in LARAVEL_SERVICES:
+        services = {"db": LARAVEL_SERVICES[connection[1]]}
+        exported = f"DB_CONNECTION={connection[1]} DB_DATABASE=$DB_NAME DB_USERNAME=$DB_USER"
+        seeder = read_text(folder / "database/seeders/DatabaseSeeder.php") or ""
+        can_seed = re.search(r"factory\(|->call\(|insert\(|create\(", seeder)
+        seeds = " --seed" if can_seed and ("factory(" not in seeder or FAKER in needs) else ""
+        setup = f"export {exported} && php artisan migrate --force --quiet{seeds}"
+    elif "DB_CONNECTION=sqlite" in (example or ""):
         build = f"{build} && touch database/database.sqlite"
         prepare = "php artisan migrate --force --quiet"
     start = f"{WORKERS} php artisan serve --no-reload --host=127.0.0.1 --port=$PORT"
     doubts: tuple[str, ...] = (OWN_SERVER,)
     if "laravel/octane" in needs:
         start, doubts = "php artisan octane:start --host=127.0.0.1 --port=$PORT", ()
-    environment = {"APP_ENV": "production", "APP_DEBUG": "false", "APP_KEY": LARAVEL_KEY}
     return FoundApp(
-        "composer.json", start, build, prepare=prepare, environment=environment, doubts=doubts
+        "composer.json",
+        f"{exported} {start}".strip(),
+        build,
+        setup=setup,
+        prepare=prepare,
+        services=services,
+        environment={"APP_ENV": "production", "APP_DEBUG": "false", "APP_KEY": LARAVEL_KEY},
+        doubts=doubts,
     )

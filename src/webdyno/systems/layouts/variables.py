@@ -205,6 +205,8 @@ def with_services(app: FoundApp, folder: Path) -> FoundApp:
     """Put services behind an application that needs them; migrations and seeds fill them once."""
     if not app.start:
         return replace(app, services={}, setup=None)
+    if app.services:  # by the layout's own way
+        return app
     files = [*sources(folder), *(folder / name for name in CONFIGURATIONS)]
     texts = [read_text(path) or "" for path in files]
     names = _variables_read(folder)
