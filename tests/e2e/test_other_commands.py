@@ -46,7 +46,12 @@ def test_stacks_and_doctor_report_what_there_is(tmp_path: Path) -> None:
     assert "keepalive_timeout_s" in webdyno_here("list", "nginx", folder=tmp_path).stdout
     doctor = webdyno("doctor", folder=tmp_path)
     assert doctor.returncode == 0
-    assert "processor" in doctor.stdout
+    lines = doctor.stdout.splitlines()
+    assert "this machine" in lines[0]
+    assert "can" in lines[0]
+    assert "servers are installed" in doctor.stdout
+    assert len(lines) <= 25
+    assert max(map(len, lines)) <= 100
 
 
 @pytest.mark.parametrize("port", ["-1", "0", "65536"])

@@ -6,6 +6,7 @@ are.
 """
 
 import logging
+import textwrap
 from collections.abc import Collection, Iterable, Sequence
 
 from rich.console import Console, ConsoleOptions, JustifyMethod, RenderableType
@@ -57,6 +58,18 @@ def notify(text: str) -> None:
 
 
 def print_notice(console: Console, text: str) -> None:
-    """Print something that is no result."""
+    """Print something that is no result: in a terminal in lines that end with a word.
+
+    Paths and commands that are longer than a line stay whole, and elsewhere so do all lines.
+    """
     logger.debug("says: %s", text)
-    console.print(text, soft_wrap=True)
+    lines = text.split("\n")
+    if console.is_terminal:
+        lines = [_filled(line, console.width) for line in lines]
+    console.print("\n".join(lines), soft_wrap=True)
+
+
+def _filled(line: str, width: int) -> str:
+    return textwrap.fill(
+        line, width, replace_whitespace=False, break_long_words=False, break_on_hyphens=False
+    )

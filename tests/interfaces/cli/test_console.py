@@ -1,18 +1,20 @@
 """Whatever is printed is text: neither markup in it is heeded nor a control character."""
 
 import io
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 from rich.progress import Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
 import webdyno
 from webdyno.core.text import printable
-from webdyno.media.console import plain_console
+from webdyno.media.console import plain_console, print_notice
 
 HOSTILE = "[red]hot[/red] [/] [link=x]y :smile: \x1b[2J\x1b]0;title\x07 \x9b31m"
 
@@ -75,3 +77,15 @@ def test_no_command_has_a_console_of_its_own() -> None:
         if file not in {own, page} and "Console(" in file.read_text(encoding="utf-8")
     ]
     assert made == []
+
+
+@pytest.mark.parametrize("width", [40, 80])
+def test_notes_end_lines_with_words_in_a_terminal_and_long_words_stay_whole(width: int) -> None:
+    path = f"/work/{'folder/' * 12}python"
+    note = f"rounds take longer here, as {path} says of itself, so give --time 39s or more to it"
+    for terminal in (True, False):
+        out = io.StringIO()
+        print_notice(Console(file=out, force_terminal=terminal, width=width), note)
+        printed = re.sub(r"\x1b\[[0-9;]*m", "", out.getvalue())
+        assert printed.split() == note.split()
+        assert (len(printed.splitlines()) > 1) == terminal

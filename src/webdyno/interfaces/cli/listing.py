@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # pydantic takes a while to import
 
 
 HEADINGS = {
-    "stacks": ("stack", "what it is", "sites"),
+    "stacks": ("stack", "installed", "what it is", "sites"),
     "sites": ("site", "what it is", "stacks"),
     "experiments": ("experiment", "what it is", "variants"),
     "studies": ("study", "what it is", "claims", "experiments"),
@@ -64,8 +64,11 @@ def _rows(what: str, catalogue: "Catalogue") -> Iterator[tuple[str, ...]]:
 
     stacks = catalogue.stacks.values()
     if what == "stacks":
+        from webdyno.interfaces.cli.machine_checks import is_installed
+
         for stack in stacks:
-            yield stack.name, _with_versions(stack), _sites(catalogue, stack)
+            here = "yes" if is_installed(stack) else ""
+            yield stack.name, here, _with_versions(stack), _sites(catalogue, stack)
     elif what == "sites":
         for site in catalogue.sites.values():
             fitting = [stack.name for stack in stacks if site in catalogue.sites_for(stack)]
