@@ -107,6 +107,69 @@ CASES = {
         "pnpm install --prefer-frozen-lockfile && pnpm run build",
         others={"heeds_port": True},
     ),
+    "SvelteKit with a script that previews": Case(
+        {
+            "package.json": {
+                "scripts": {"build": "vite build", "preview": "vite preview"},
+                "devDependencies": {"@sveltejs/adapter-node": "5", "vite": "7"},
+            },
+        },
+        f"{PRODUCTION} node build",
+        f"{NPM} && npm run build",
+        others={"heeds_port": True, "notes": (), "doubts": ()},
+    ),
+    "Nuxt": Case(
+        {
+            "package.json": package(
+                "", "nuxt", scripts={"build": "nuxt build", "preview": "nuxt preview"}
+            )
+        },
+        f"{PRODUCTION} node .output/server/index.mjs",
+        f"{NPM} && npm run build",
+        others={"doubts": ()},
+    ),
+    "Hono on Bun": Case(
+        {
+            "package.json": {
+                "scripts": {"dev": "bun run --hot src/index.ts"},
+                "dependencies": {"hono": "4"},
+            },
+            "bun.lock": "",
+            "src/index.ts": "const app = new Hono()\nexport default app\n",
+        },
+        f"{PRODUCTION} bun src/index.ts",
+        "bun install",
+        others={"heeds_port": True, "doubts": ()},
+    ),
+    "Elysia, with a fixed port": Case(
+        {
+            "package.json": {
+                "scripts": {"dev": "bun run --watch src/index.ts"},
+                "dependencies": {"elysia": "1"},
+            },
+            "bun.lock": "",
+            "src/index.ts": 'import { Elysia } from "elysia"\nnew Elysia().listen(3000)\n',
+        },
+        f"{PRODUCTION} bun src/index.ts",
+        "bun install",
+        says=("it binds port 3000 in src/index.ts:2",),
+    ),
+    "Hono on Node, with a fixed port": Case(
+        {
+            "package.json": package("node dist/index.js", "hono", scripts={"build": "tsc"}),
+            "src/index.ts": "serve({\n  fetch: app.fetch,\n  port: 3000\n})\n",
+        },
+        f"{PRODUCTION} node dist/index.js",
+        f"{NPM} && npm run build",
+        says=("it binds port 3000 in src/index.ts:3",),
+    ),
+    "tsx that watches": Case(
+        {
+            "package.json": {"scripts": {"dev": "tsx watch src/s.ts"}},
+            "src/s.ts": LISTENS,
+        },
+        f"{PRODUCTION} node_modules/.bin/tsx src/s.ts",
+    ),
     "another variable": Case(
         {
             "package.json": package("node s.js", "koa"),

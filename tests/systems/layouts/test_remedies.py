@@ -62,3 +62,15 @@ def test_what_to_change_is_said(tmp_path: Path, said: str) -> None:
 )
 def test_a_fixed_port_on_a_command_line_gives_way(line: str, given: str) -> None:
     assert given_port(line) == given
+
+
+def test_a_line_that_listens_is_the_frameworks_own(tmp_path: Path) -> None:
+    text = 'import { serve } from "@hono/node-server"\nserve({ fetch: app.fetch, port: 3000 })\n'
+    laid_out(tmp_path, {"src/index.ts": text})
+    app = FoundApp("package.json", "node dist/index.js")
+    assert list(remedies("it listens on 0.0.0.0:3000", app, tmp_path)) == [
+        (
+            "have it listen on $PORT in the place of port 3000 in src/index.ts:2: "
+            "serve({ fetch: app.fetch, port: Number(process.env.PORT) })"
+        )
+    ]

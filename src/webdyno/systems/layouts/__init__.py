@@ -17,8 +17,9 @@ from webdyno.core.errors import UserError
 from webdyno.systems.containers.compose_file import USUAL_FILES, askable, read_compose
 from webdyno.systems.layouts.app import FoundApp, Layout, first_of, is_of_interest, sources
 from webdyno.systems.layouts.compiled import find_dotnet, find_elixir, find_go, find_rust
+from webdyno.systems.layouts.deno import find_deno
 from webdyno.systems.layouts.jvm import find_jvm
-from webdyno.systems.layouts.node import find_deno, find_node, for_production
+from webdyno.systems.layouts.node import find_node, for_production
 from webdyno.systems.layouts.php_and_ruby import (
     RAILS_ENVIRONMENT,
     find_php,
@@ -244,6 +245,18 @@ LISTEN_LINES = {
     ".java": 'Integer.parseInt(System.getenv("PORT"))',
 }
 """By language: a line that listens where it has to."""
+IDIOMS = {
+    "@hono/node-server": "serve({ fetch: app.fetch, port: Number(process.env.PORT) })",
+    r"[\"']hono[\"']": "export default { port: Number(process.env.PORT), fetch: app.fetch }",
+    r"\bBun\.serve\(": "Bun.serve({ port: Number(process.env.PORT), … })",
+    r"[\"']fastify[\"']": 'app.listen({ port: Number(process.env.PORT), host: "127.0.0.1" })',
+    r"[\"']elysia[\"']": "app.listen(Number(process.env.PORT))",
+    r"\bgin\.(?:Default|New)\(": 'router.Run("127.0.0.1:" + os.Getenv("PORT"))',
+    r"\becho\.New\(": 'e.Start("127.0.0.1:" + os.Getenv("PORT"))',
+    r"\bfiber\.New\(": 'app.Listen("127.0.0.1:" + os.Getenv("PORT"))',
+    "HttpServer::new": '.bind(format!("127.0.0.1:{}", std::env::var("PORT").unwrap()))?',
+}
+"""By what sources of a framework name: such a line of its own."""
 ELSEWHERE = "listens on "
 BETWEEN = re.compile(r"&&|\|\||[;|]")
 ASSIGNMENT = re.compile(r"\w+=(?:\$\(\([^)]*\)\)|\$\([^)]*\)|\S*)\s+")
@@ -309,13 +322,20 @@ def remedies(output: str, app: FoundApp, folder: Path) -> Iterator[str]:
     inside = folder / app.dir
     if ELSEWHERE in output and app.start:
         address = fixed_address(inside)
-        suffixes = [path.suffix for path in sources(inside)]
-        usual = max(set(suffixes), key=suffixes.count, default="")
-        if line := LISTEN_LINES.get(usual):
+        if line := _listening_line(inside):
             where = f" in the place of {address}" if address else ""
             yield f"have it listen on $PORT{where}: {line}"
         if any((inside / name).is_file() for name in ("Dockerfile", "Containerfile")):
             yield "a container has its ports to itself: --image ."
+
+
+def _listening_line(folder: Path) -> str | None:
+    texts = {path: read_text(path) or "" for path in sources(folder)}
+    for pattern, line in IDIOMS.items():
+        if any(re.search(pattern, text) for text in texts.values()):
+            return line
+    suffixes = [path.suffix for path in texts]
+    return LISTEN_LINES.get(max(set(suffixes), key=suffixes.count, default=""))
 
 
 def missing_tools(app: FoundApp) -> list[str]:

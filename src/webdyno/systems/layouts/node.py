@@ -1,4 +1,4 @@
-"""Applications of Node, a package by itself or one of a workspace, and of Deno."""
+"""Applications of Node and Bun, a package by itself or one of a workspace."""
 
 import re
 import shutil
@@ -121,13 +121,21 @@ SCRIPTS = (
 )
 """Names of scripts that start a package, those for production first."""
 DEVELOPS = re.compile(
-    r"\b(?:nodemon|node-dev|ts-node-dev|tsx watch|node --watch|bun (?:--watch|--hot)|next dev"
-    r"|nuxt dev|nuxi dev|astro dev|remix dev|react-router dev|vite(?! (?:preview|build))|ng serve"
+    r"\b(?:nodemon|node-dev|ts-node-dev|tsx watch|node --watch"
+    r"|bun (?:run )?(?:--watch|--hot)|next dev|nuxt dev|nuxi dev|astro dev|remix dev|react-router dev|vite(?! (?:preview|build))|ng serve"
     r"|react-scripts start|webpack(?:-dev-server| serve)|vue-cli-service serve|parcel(?! build)"
     r"|nest start|nx serve|wrangler|gatsby develop|concurrently|docker)(?![\w-])"
 )
 """Commands for development, which compile, watch or reload."""
-WATCHES = re.compile(r"(?:nodemon|node-dev|node --watch)\s+(?P<what>[\w./-]+)$")
+WATCHERS = {
+    re.compile(r"(?:nodemon|node-dev|node --watch)\s+(?P<what>[\w./-]+)$"): "node",
+    re.compile(r"bun (?:run )?(?:--watch|--hot) (?:run )?(?P<what>[\w./-]+)$"): "bun",
+    re.compile(r"tsx watch (?P<what>[\w./-]+)$"): "node_modules/.bin/tsx",
+}
+"""By a command that starts a file again when it changes: what starts that once."""
+BUN_SERVES = re.compile(r"^export default\b", re.MULTILINE)
+HAS_PORT = re.compile(r"\bport\b", re.IGNORECASE)
+"""In a module that Bun serves: without one it listens on $PORT."""
 LISTENS = {
     r"\bnext start\b|\bnuxt (?:start|preview)\b|\.output/server|\breact-router-serve\b"
     r"|\bremix-serve\b|\bfastify start\b": "",
@@ -191,12 +199,14 @@ def start_of(package: Package) -> NodeStart | None:
     """Find the command of a package: by a script, its framework, or the file that listens."""
     name = next((script for script in SCRIPTS if script in package.scripts), "")
     says = package.scripts.get(name, "").strip()
-    if says and not DEVELOPS.search(says):
+    by_framework = next(_starts_by_framework(package), None) if name == "preview" else None
+    if says and not DEVELOPS.search(says) and not by_framework:
         return _start_by_script(name, says)
-    start = next(_starts_without_script(package, says), None)
+    watched = says or package.scripts.get("dev", "").strip()
+    start = by_framework or next(_starts_without_script(package, watched), None)
     if start is None:
         return None
-    notes = (f"`{says}` is for development: not taken",) if says else ()
+    notes = (f"`{says}` is for development: not taken",) if says and not by_framework else ()
     command = start.command and for_production(start.command)
     return replace(start, command=command, notes=(*notes, *start.notes))
 
@@ -219,13 +229,21 @@ def _start_by_script(name: str, says: str) -> NodeStart:
     return NodeStart(command, name, says, heeds_port=flags is not None, notes=notes)
 
 
-def _starts_without_script(package: Package, says: str) -> Iterator[NodeStart]:
+def _starts_by_framework(package: Package) -> Iterator[NodeStart]:
     build = package.scripts.get("build", "")
     for framework in FRAMEWORKS:
         if framework.package in package.needs and framework.made_by in build:
             yield NodeStart(framework.start, heeds_port=True)
-    if watched := WATCHES.match(says):
-        yield NodeStart(f"node {watched['what']}")
+
+
+def _starts_without_script(package: Package, says: str) -> Iterator[NodeStart]:
+    yield from _starts_by_framework(package)
+    build = package.scripts.get("build", "")
+    for watcher, program in WATCHERS.items():
+        if watched := watcher.match(says):
+            text = read_text(package.folder / watched["what"]) or ""
+            by_bun = program == "bun" and BUN_SERVES.search(text) and not HAS_PORT.search(text)
+            yield NodeStart(f"{program} {watched['what']}", heeds_port=bool(by_bun))
     main = package.data.get("main")
     for file in (*([main] if isinstance(main, str) else []), *MAINS):
         if SERVES.search(read_text(package.folder / file) or ""):
@@ -343,32 +361,3 @@ def _next_paths(folder: Path) -> Iterator[str]:
             name = file.relative_to(pages).with_suffix("").as_posix()
             if not IS_APART.search(name):
                 yield "/" + re.sub(r"(^|/)index$", "", name)
-
-
-DENO_TASKS = ("preview", "serve", "start", "prod", "production")
-DENO_WATCHES = re.compile(r"--watch|\bdev\b")
-DENO_MAINS = ("main.ts", "server.ts", "mod.ts", "index.ts", "src/main.ts", "main.js", "server.js")
-DENO_SERVES = re.compile(r"^export default\b", re.MULTILINE)
-DENO_ADDRESS = "DENO_SERVE_ADDRESS=tcp:127.0.0.1:$PORT"
-"""Where Deno.serve listens, unless the source says so."""
-
-
-def find_deno(folder: Path) -> FoundApp | None:
-    """Start the task that doesn't watch, else the main module."""
-    file = first_of(folder, "deno.json", "deno.jsonc")
-    if file is None:
-        return None
-    text = re.sub(r"^[ \t]*//.*$", "", read_text(folder / file) or "", flags=re.MULTILINE)
-    tasks = table(json_table(text), "tasks")
-    build = "deno task build" if "build" in tasks else None
-    for task in DENO_TASKS:
-        if task in tasks and not DENO_WATCHES.search(str(tasks[task])):
-            return FoundApp(file, f"{DENO_ADDRESS} deno task {task}", build, heeds_port=True)
-    main = first_of(folder, *DENO_MAINS)
-    if main is None:
-        return None
-    if DENO_SERVES.search(read_text(folder / main) or ""):
-        start = f"deno serve --allow-all --host 127.0.0.1 --port $PORT {main}"
-    else:
-        start = f"{DENO_ADDRESS} deno run --allow-all {main}"
-    return FoundApp(file, start, f"deno install --entrypoint {main}", heeds_port=True)

@@ -34,7 +34,8 @@ PORT_FLAG = re.compile(
 """What stands before a port on the command lines of servers."""
 BINDS = re.compile(
     r"""(?:bind|listen|serve|run|start)\w*\(.*?["'](?P<address>[\w.\[\]]*:\d{2,5})["']"""
-    r"""|\.(?:listen|Listen)\(\s*(?P<port>\d{2,5})\b""",
+    r"""|(?:\.listen\(\s*(?:\{\s*port:\s*)?|^\s*port:\s*|\b(?:serve\(|default\s)\s*\{[^}\n]*\bport:\s*)"""
+    r"""(?P<port>\d{2,5})\b""",
     re.IGNORECASE,
 )
 BOTH_UP = "both variants are up at the same time, and need a port each"
