@@ -5,7 +5,6 @@ Each way in which people lay one out has a function that reads its files, and a 
 What isn't one language's is here: Procfiles, Dockerfiles, Compose files, nginx.conf, and pages.
 """
 
-import json
 import re
 import shlex
 import shutil
@@ -18,6 +17,7 @@ from webdyno.systems.containers.compose_file import USUAL_FILES, askable, read_c
 from webdyno.systems.layouts.app import FoundApp, Layout, first_of, is_of_interest, sources
 from webdyno.systems.layouts.compiled import find_dotnet, find_elixir, find_go, find_rust
 from webdyno.systems.layouts.deno import find_deno
+from webdyno.systems.layouts.dockerfile import image_command
 from webdyno.systems.layouts.jvm import find_jvm
 from webdyno.systems.layouts.node import find_node, for_production
 from webdyno.systems.layouts.php_and_ruby import (
@@ -29,6 +29,7 @@ from webdyno.systems.layouts.php_and_ruby import (
 )
 from webdyno.systems.layouts.python import find_python, in_venv
 from webdyno.systems.layouts.python_tools import installing
+from webdyno.systems.layouts.start_scripts import with_start_scripts
 from webdyno.systems.layouts.variables import (
     fixed_address,
     given_port,
@@ -96,9 +97,6 @@ def _procfile_build(folder: Path, start: str) -> str | None:
     return next((app.build for app in found_by if app and app.build), None)
 
 
-INSTRUCTION = re.compile(
-    r"^[ \t]*(FROM|ENTRYPOINT|CMD)[ \t]+(\S(?:.*\S)?)[^\S\n]*$", re.MULTILINE | re.IGNORECASE
-)
 COMPOSE_NAME = re.compile(r"(?:docker-)?compose[\w.-]*\.ya?ml")
 
 
@@ -118,29 +116,6 @@ def find_dockerfile(folder: Path) -> FoundApp | None:
         f'aren\'t read: image = "{files[0]}#SERVICE" takes them (between several files a comma)'
     )
     return replace(app, doubts=(doubt,))
-
-
-def image_command(text: str) -> str | None:
-    """Return what an image starts by its Dockerfile: the ENTRYPOINT and CMD of its last stage."""
-    instructions: dict[str, str] = {}
-    for match in INSTRUCTION.finditer(text.replace("\\\n", " ")):
-        word = match[1].upper()
-        instructions = {} if word == "FROM" else {**instructions, word: match[2]}
-    entry, command = (
-        _command_words(instructions.get(instruction, "[]")) for instruction in ("ENTRYPOINT", "CMD")
-    )
-    if isinstance(entry, str):  # a line of shell, which takes no CMD
-        return entry
-    parts = [*entry, *([command] if isinstance(command, str) else command)]
-    return " ".join(parts) or None
-
-
-def _command_words(command: str) -> str | list[str]:
-    try:
-        words = json.loads(command)
-    except ValueError:
-        return command
-    return list(map(str, words)) if isinstance(words, list) else command
 
 
 def find_compose(folder: Path) -> FoundApp | None:
@@ -296,7 +271,8 @@ def _best_in(folder: Path) -> FoundApp | None:
 def _with_variables(app: FoundApp, folder: Path) -> FoundApp:
     """Add what holds for every layout: its port, the databases behind it, and its secrets."""
     choices = {name: _with_variables(choice, folder) for name, choice in app.choices.items()}
-    whole = with_values_for_secrets(with_services(with_port(app, folder), folder), folder)
+    started = with_start_scripts(with_port(app, folder), folder)
+    whole = with_values_for_secrets(with_services(started, folder), folder)
     return replace(whole, choices=choices)
 
 

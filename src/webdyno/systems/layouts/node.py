@@ -122,7 +122,8 @@ SCRIPTS = (
 """Names of scripts that start a package, those for production first."""
 DEVELOPS = re.compile(
     r"\b(?:nodemon|node-dev|ts-node-dev|tsx watch|node --watch"
-    r"|bun (?:run )?(?:--watch|--hot)|next dev|nuxt dev|nuxi dev|astro dev|remix dev|react-router dev|vite(?! (?:preview|build))|ng serve"
+    r"|bun (?:run )?(?:--watch|--hot)|next dev|nuxt dev|nuxi dev|astro dev|remix dev"
+    r"|react-router dev|vite(?! (?:preview|build))|ng serve"
     r"|react-scripts start|webpack(?:-dev-server| serve)|vue-cli-service serve|parcel(?! build)"
     r"|nest start|nx serve|wrangler|gatsby develop|concurrently|docker)(?![\w-])"
 )

@@ -1,0 +1,101 @@
+"""What containers run before and around a server: migrations, seeds, and numbers of workers.
+
+A Dockerfile's command and the scripts that it leads to say this where package files don't.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from webdyno.systems.layouts.app import FoundApp, first_of
+from webdyno.systems.layouts.dockerfile import image_command
+from webdyno.systems.tables import read_text
+
+FOLDERS = ("", "scripts/", "docker/", "bin/", "deploy/", "compose/")
+USUAL_SCRIPTS = (
+    *("prestart.sh", "docker-entrypoint.sh", "entrypoint.sh", "start.sh", "docker-entrypoint"),
+    *("start-prod.sh", "run.sh", "boot.sh"),
+)
+SCRIPT = re.compile(r"(?<![\w-])[\w./-]*?(?P<name>[\w-]+\.sh)\b")
+MOST_SCRIPTS = 8
+SEPARATORS = re.compile(r"&&|\|\||[;\n]")
+MIGRATES = re.compile(
+    r"\balembic\b.*\bupgrade\b|\bdb upgrade\b|manage\.py migrate\b|\baerich upgrade\b"
+    r"|\bprisma (?:migrate deploy|db push)\b|\bknex\b.*\bmigrate:latest\b"
+    r"|\bsequelize\b.*\bdb:migrate$|\btypeorm\b.*\bmigration:run\b|\bdrizzle-kit (?:migrate|push)\b"
+    r"|\b(?:rails|rake) db:(?:migrate|prepare)\b"
+    r"|\bartisan migrate\b|\bdiesel migration run\b|\bsqlx migrate run\b"
+    r"|\bdoctrine:migrations:migrate\b"
+    r"|\b(?:npm|pnpm|yarn|bun) (?:run )?(?:db:)?migrat\w*(?::\w+)*"
+)
+SEEDS = re.compile(
+    r"\bseed\w*|\binitial_data\b|\bloaddata\b|\bpopulate\w*|\bload_fixtures?\b|\b(?:create|init)_(?:tables|db)\b"
+    r"|\bfixtures:load\b|\bdb:seed\b"
+)
+THROUGH = re.compile(r"^(?:exec\s+)?(?:(?:uv|poetry|pipenv|pdm) run\s+(?:--\S+\s+)*)?")
+OF_VENV = re.compile(r"^(?:python3?|alembic|flask|aerich|[\w-]+)(?=\s)")
+PROGRAMS_OF_SYSTEM = re.compile(r"^(?:sh|bash|npm|npx|pnpm|yarn|bun|php|bundle|bin/)\b")
+COMMENT = re.compile(r"^\s*#.*$", re.MULTILINE)
+IS_OF_SHELL = re.compile(
+    r"^(?:if|then|else|elif|fi|for|while|do|done|echo|printf|set)\b|[`|<>(){}]|\$"
+)
+"""Lines that stand in a condition, or need what the script has made before."""
+WORKERS = re.compile(
+    r"\b(?:gunicorn|uvicorn|fastapi|hypercorn|granian)\b.*?(?:\s-w|--workers)[ =](?P<number>\d+)\b"
+)
+TAKES_WORKERS = re.compile(r"/(?:gunicorn|uvicorn|hypercorn|granian) ")
+
+
+def with_start_scripts(app: FoundApp, folder: Path) -> FoundApp:
+    """Take over how a container's command fills databases, and how many workers it starts."""
+    if not app.start:
+        return app
+    by, texts = _read_scripts(folder)
+    if not texts:
+        return app
+    text = "\n".join(texts)
+    known = f"{app.prepare} && {app.setup}"
+    steps = list(dict.fromkeys(_steps(text, app.build or "")))
+    migrations = [step for step in steps if MIGRATES.search(step)]
+    seeds = [step for step in steps if not MIGRATES.search(step) and SEEDS.search(step)]
+    notes = []
+    if migrations and not app.prepare and not (app.setup and MIGRATES.search(app.setup)):
+        app = replace(app, prepare=" && ".join(migrations))
+        notes.append(f"{by} migrates by {', '.join(migrations)}")
+    if seeds and not (app.setup and SEEDS.search(known)):
+        app = replace(app, setup=" && ".join(filter(None, (app.setup, *seeds))))
+        notes.append(f"{by} fills its tables by {', '.join(seeds)}")
+    workers = WORKERS.search(text)
+    if workers and TAKES_WORKERS.search(app.start) and "workers" not in app.start:
+        app = replace(app, start=f"{app.start} --workers {workers['number']}")
+        notes.append(f"{by} starts {workers['number']} workers")
+    return replace(app, notes=(*app.notes, *notes))
+
+
+def _read_scripts(folder: Path) -> tuple[str, list[str]]:
+    """Return the file that the rest is found by, and the texts of commands and scripts."""
+    name = first_of(folder, "Containerfile", "Dockerfile")
+    command = image_command(read_text(folder / name) or "") if name else None
+    texts = [command] if command else []
+    found = [match["name"] for match in SCRIPT.finditer(command or "")]
+    names = [*found, *USUAL_SCRIPTS]
+    seen: list[str] = []
+    while names and len(seen) < MOST_SCRIPTS:
+        place = first_of(folder, *(f"{where}{names[0]}" for where in FOLDERS))
+        names = names[1:]
+        if place and place not in seen:
+            seen.append(place)
+            text = COMMENT.sub("", read_text(folder / place) or "")
+            texts.append(text)
+            names += [match["name"] for match in SCRIPT.finditer(text)]
+    return (seen[0] if seen else name or ""), texts
+
+
+def _steps(text: str, build: str) -> Iterator[str]:
+    for part in SEPARATORS.split(text):
+        step = THROUGH.sub("", part.strip())
+        fills = MIGRATES.search(step) or SEEDS.search(step)
+        if fills and not IS_OF_SHELL.search(step) and not SCRIPT.search(step) and " /" not in step:
+            is_of_venv = ".venv" in build and not PROGRAMS_OF_SYSTEM.match(step)
+            yield OF_VENV.sub(r".venv/bin/\g<0>", step) if is_of_venv else step
