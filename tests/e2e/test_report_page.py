@@ -26,7 +26,8 @@ UNLIKE = {"capacities", "decided", "gated", "hostile"}
 """Kinds whose pages have little in common; the others' are made of the same parts."""
 EXAMINED = {("decided", "light"), ("gated", "dark")}
 """Pages that axe-core looks through in each run of the tests: it takes seconds of CPU time."""
-CHARTS = {"ratios", "latency", "slots", "cpu"}
+BARS = {"bars-throughput_rps", "bars-server_cpu_us"}
+CHARTS = {"ratios", "latency", "slots", "cpu"} | BARS
 SHAPES = "svg .mark-symbol path, svg .mark-rule line, svg .mark-line path"
 
 pytestmark = NEEDS_BROWSER
@@ -233,6 +234,19 @@ def test_a_variant_can_be_picked_out(browser: Browser, pages: Pages) -> None:
     assert muted.count() == 32  # the other variant's slots: 8 rounds of 4
     button.click()
     assert muted.count() == 0
+    visit.page.context.close()
+
+
+@pytest.mark.parametrize("kind", ["decided", "inconclusive", *map(further, ("interference",))])
+def test_the_answer_its_tiles_and_its_charts_are_seen_without_scrolling(
+    browser: Browser, pages: Pages, kind: str
+) -> None:
+    visit = Visit(browser, pages[kind], 1280, "light")
+    assert visit.page.locator(".tiles li").count() == 3
+    parts = visit.page.locator(".verdict, [data-chart^=bars-], [data-chart=ratios]").all()
+    boxes = [box for part in parts if (box := part.bounding_box())]
+    assert len(boxes) == 4
+    assert max(box["y"] + box["height"] for box in boxes) <= 900
     visit.page.context.close()
 
 

@@ -1,4 +1,4 @@
-"""The card below a page's headline: in practice, confidence, scope."""
+"""The card of a page's headline: what it means, how sure it is, how far it reaches; its tiles."""
 
 from dataclasses import replace
 
@@ -7,7 +7,7 @@ import pytest
 from builders import SimulatedVariant, simulated_run
 from report import comparisons, questions, runs, sweeps
 from webdyno.core.judgement import Verdict
-from webdyno.report.card import card, confidence, in_practice
+from webdyno.report.card import card, confidence, in_practice, not_certain, tiles
 from webdyno.report.show import PointView
 
 
@@ -95,14 +95,36 @@ def test_without_figures_there_is_nothing_to_be_sure_of(make: runs.Make) -> None
 def test_every_run_says_how_far_it_reaches(make: runs.Make) -> None:
     view = runs.seen(make())
     facts = dict(card(view))
-    assert facts["Scope"].endswith("Says nothing about other loads, applications or machines.")
+    assert facts["What it holds for"].endswith(
+        "Says nothing about other loads, applications or machines."
+    )
     if view.answers and all(it.tone is Verdict.INVALID for it in view.answers):
-        assert [*facts] == ["Scope"]
+        assert [*facts] == ["What it holds for"]
 
 
 def test_the_scope_names_load_loop_network_and_cpus() -> None:
-    said = dict(card(runs.seen(comparisons.decided())))["Scope"]
+    said = dict(card(runs.seen(comparisons.decided())))["What it holds for"]
     assert said.startswith(
         "GET /hello.txt · 64 keep-alive connections · full speed (closed loop) · loopback · "
         "2 server CPUs · servers not saturated ("
     )
+
+
+def test_the_three_figures_that_matter_most_have_tiles() -> None:
+    shown = tiles(runs.seen(comparisons.decided()))
+    assert [tile.about for tile in shown] == ["throughput", "server CPU per request", "p99 latency"]
+    assert {tile.word for tile in shown} == {"▲ better"}
+
+
+@pytest.mark.parametrize(
+    "make",
+    [comparisons.several_variants, questions.ranking, sweeps.two_factors, comparisons.no_round],
+)
+def test_tiles_are_about_two_variants_at_one_point(make: runs.Make) -> None:
+    assert not tiles(runs.seen(make()))
+
+
+def test_a_metric_that_is_open_is_said_to_be() -> None:
+    (said,) = not_certain(point_of(comparisons.inconclusive))
+    assert said.startswith("Whether the variants differ in server CPU per request (0.")
+    assert not [*not_certain(point_of(comparisons.decided))]

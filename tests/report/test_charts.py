@@ -16,9 +16,10 @@ from webdyno.core.testbed import Ceiling
 from webdyno.evidence.point_data import PointData
 from webdyno.media.document import Figure
 from webdyno.questions.capacity.charts import trial_rows
+from webdyno.report.bar_charts import bar_figure, bar_rows
 from webdyno.report.factor_charts import factor_axis, factor_figures, in_powers, value_rows
 from webdyno.report.point_charts import latency_rows, point_figures, slot_rows
-from webdyno.report.ratio_charts import ratio_figure, ratio_row
+from webdyno.report.ratio_charts import arrowheads, ratio_figure, ratio_row
 
 
 def figures(run: SimulatedRun) -> dict[str, Figure]:
@@ -91,6 +92,11 @@ def test_a_very_wide_interval_does_not_stretch_the_axis() -> None:
     figure = ratio_figure(type(table)(table.metric, rows))
     assert figure
     assert not re.search(r">(0\.0\d*|\d{2,})×<", figure.panels[0].svg)
+    assert "An arrowhead: it goes on beyond the axis." in figure.caption
+    reach = [1.0, 2.0]
+    heads = arrowheads([ratio_row(wide)], reach)
+    assert [head["end"] for head in heads] == reach
+    assert not arrowheads([ratio_row(row.comparison)], reach)
 
 
 def test_hostile_names_stay_text_in_drawings() -> None:
@@ -226,3 +232,22 @@ def test_each_ratio_has_room_for_its_words_above_it() -> None:
     height = re.search(r'<svg[^>]* height="(\d+)"', panel.svg)
     assert height
     assert int(height[1]) > 3 * 40
+
+
+def test_bars_begin_at_zero_and_show_the_figures_of_the_table() -> None:
+    point = runs.seen(comparisons.decided()).points[0]
+    figure = bar_figure(point)
+    assert figure
+    throughput, cpu = figure.panels
+    assert throughput.heading == "Throughput, req/s (more is better)"
+    assert cpu.heading == "Server CPU per request (less is better)"
+    assert point.deciding
+    rows = bar_rows(point.deciding)
+    assert [row["variant"] for row in rows] == ["nginx", "apache-event"]
+    assert all(row["zero"] == 0 < row["low"] < row["value"] < row["high"] for row in rows)
+    assert all(f">{row['shown']}<" in throughput.svg for row in rows)
+
+
+def test_what_is_invalid_has_no_bar() -> None:
+    assert bar_figure(runs.seen(comparisons.invalid()).points[0]) is None
+    assert bar_figure(runs.seen(comparisons.no_round()).points[0]) is None

@@ -24,6 +24,17 @@ class Headline(NamedTuple):
     """What the sentence leaves open, such as what would decide."""
 
 
+class Tile(NamedTuple):
+    """One figure in large digits."""
+
+    tone: Verdict
+    figure: str
+    about: str
+    interval: str
+    word: str
+    """What the colour says."""
+
+
 @dataclass(frozen=True)
 class Headlines:
     """What it all comes to."""
@@ -33,6 +44,8 @@ class Headlines:
     """Of several points: which one."""
     card: Sequence[tuple[str, str]] = ()
     """What it means, how sure it is and how far it reaches, for the page."""
+    tiles: Sequence[Tile] = ()
+    """The figures that matter most, for the page."""
 
 
 @dataclass(frozen=True)

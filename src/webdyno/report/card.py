@@ -1,4 +1,4 @@
-"""The card below a page's headline: what it means in practice, how sure it is, how far it reaches.
+"""The card of a page's headline: what it means, how sure it is, how far it reaches; its tiles.
 
 It is for people who read nothing else, so it says nothing that the figures below it don't show.
 """
@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from webdyno.core import format as text
 from webdyno.core.experiment import Experiment
 from webdyno.core.judgement import Comparison, Verdict
-from webdyno.core.metrics import CPU_TIME
+from webdyno.core.metrics import CPU_TIME, METRICS, THROUGHPUT
 from webdyno.evidence.point_data import PointData
-from webdyno.media.document import Facts
+from webdyno.media.document import Facts, Tile
 from webdyno.report.point_facts import (
     interference_words,
     scope,
@@ -18,8 +18,17 @@ from webdyno.report.point_facts import (
     slots_excluded,
     worst_interference,
 )
-from webdyno.report.show import PointView, RunView, first
-from webdyno.report.words import DECIDED, LEAST_WORTH_TIMES, number_word
+from webdyno.report.show import MetricTable, PointView, RunView, first
+from webdyno.report.tables import SHOWN, ci_heading
+from webdyno.report.words import (
+    DECIDED,
+    LEAST_WORTH_TIMES,
+    SIGNS,
+    number_word,
+    ratio_and_interval,
+    side_word,
+    sure_bounds,
+)
 
 LEAST_AGREEING, MOST_INTERFERENCE, MOST_EXCLUDED = 0.75, 0.05, 0.1
 """The rule of "Confidence", a word for people who don't read intervals; no verdict rests on it.
@@ -30,14 +39,53 @@ shared CPUs. High is a decided verdict without doubts, moderate one with one dou
 several, or none that is decided."""
 
 
+ON_TILES, MOST_TILES = (CPU_TIME, "latency_p99_us", THROUGHPUT, "latency_p50_us"), 3
+"""Metrics with a tile next to the deciding one, the most important first, and tiles in all."""
+
+
 def card(view: RunView) -> Facts:
     """Return what a run's card says; of several points together only how far they reach."""
     facts: Facts = []
     only = _only_point(view)
     if only and only.deciding:
-        facts += [("In practice", said) for said in in_practice(only)]
+        facts += [("What it means", said) for said in in_practice(only)]
         facts += [("Confidence", said) for said in confidence(only)]
-    return [*facts, ("Scope", scope_of(view))]
+    facts.append(("What it holds for", scope_of(view)))
+    if only:
+        facts += [("Not certain", said) for said in not_certain(only)]
+    return facts
+
+
+def tiles(view: RunView) -> list[Tile]:
+    """Return the ratios that matter most; of two variants at one point only."""
+    only = _only_point(view)
+    if not only or not only.deciding or view.has_ranks or len(only.deciding.rows) != 2:
+        return []
+    beside = {table.metric.name: table for table in only.alongside}
+    tables = [only.deciding, *(beside[name] for name in ON_TILES if name in beside)]
+    return [_tile(table, table.comparisons[0]) for table in tables if table.comparisons][
+        :MOST_TILES
+    ]
+
+
+def _tile(table: MetricTable, comparison: Comparison) -> Tile:
+    shown, _ = ratio_and_interval(comparison)
+    interval = f"{ci_heading(table)} {sure_bounds(comparison)}"
+    word = f"{SIGNS[comparison.verdict]} {side_word(comparison)}"
+    return Tile(comparison.verdict, shown, METRICS[table.metric.name].short, interval, word)
+
+
+def not_certain(point: PointView) -> Iterator[str]:
+    """Yield the metrics next to the deciding one whose difference is open; of two variants only."""
+    open_ones = [
+        f"{table.metric.label} ({sure_bounds(comparison)})"
+        for table in point.alongside
+        if table.metric.name in SHOWN and len(table.rows) == 2
+        for comparison in table.comparisons
+        if comparison.verdict is Verdict.INCONCLUSIVE
+    ]
+    if open_ones:
+        yield f"Whether the variants differ in {text.listed(open_ones)}."
 
 
 def _only_point(view: RunView) -> PointView | None:
@@ -79,7 +127,7 @@ def confidence(point: PointView) -> Iterator[str]:
     asked = [each for each in point.decisive if each.ratio and each.verdict is not Verdict.INVALID]
     if not asked:
         return
-    said = [*_agreement(asked), interference_words(asked)]
+    said = [*_agreement(asked, point.judgement.rounds), interference_words(asked)]
     said.append(slots_excluded(point) if point.judgement.excluded else "nothing excluded")
     if point.data.head.machine.split.shared:
         said.append("servers and client shared CPUs")
@@ -122,18 +170,19 @@ def _agreeing(comparison: Comparison) -> int:
     return sum((ratio > 1) == (comparison.ratio.estimate > 1) for ratio in comparison.by_round)
 
 
-def _agreement(asked: Sequence[Comparison]) -> Iterator[str]:
+def _agreement(asked: Sequence[Comparison], rounds: int) -> Iterator[str]:
     if len(asked) != 1:
         return
     (only,) = asked
     low, high = (text.significant(end(only.by_round), 3) for end in (min, max))
     between = low if low == high else f"{low}{text.DASH}{high}"
     agreeing, restarts = _agreeing(only), len(only.by_round)
+    counted = "restarts" if restarts == rounds else f"restarts that count (of {rounds})"
     if only.verdict not in DECIDED:
-        yield f"not decided, {restarts} restarts gave {between}{text.TIMES}"
+        yield f"not decided, {restarts} {counted} gave {between}{text.TIMES}"
     else:
         whose = f"all {restarts}" if agreeing == restarts else f"{agreeing} of {restarts}"
-        yield f"{whose} restarts agree ({between}{text.TIMES})"
+        yield f"{whose} {counted} agree ({between}{text.TIMES})"
 
 
 def scope_of(view: RunView) -> str:

@@ -103,7 +103,9 @@ def latency_rows(data: PointData, variants: Sequence[str]) -> Rows:
             ms = float(f"{time_us / 1000:.4g}")
             row = {"variant": variant, "beyond": float(f"{beyond:.4g}"), "ms": ms}
             if row["beyond"] in NAMED:
-                row["told"] = f"{variant}, {percentile_name(beyond)}: {text.significant(ms)} ms"
+                row["told"] = (
+                    f"{variant}, {percentile_name(beyond)} of all slots: {text.significant(ms)} ms"
+                )
             rows.append(row)
     return rows
 

@@ -35,6 +35,8 @@ RESULT_PX = 150
 """So much of a row's line is left to its result."""
 MOST_ROOM = 4.0
 """How far beyond the outermost estimates an axis goes; wider intervals are cut off there."""
+ARROWS = ("M-2.2,0L0,-1V1Z", "M2.2,0L0,-1V1Z")
+"""Heads that point left and right; the interval goes on there."""
 FACTOR = "format(datum.value, '.4~g') + '×'"
 
 
@@ -47,11 +49,12 @@ def ratio_figure(table: MetricTable) -> Figure | None:
     if any(comparison.worst_case for comparison in compared):
         reach = " The thin line is the worst-case CI, which counts all interference; the verdict "
         reach += "rests on it."
+    arrow = " An arrowhead: it goes on beyond the axis." if _is_cut(compared) else ""
     return Figure(
         name="ratios",
         title="",
         caption=f"Dot and bar: the ratio with its {confidence_words([table])} CI. Small dots: the "
-        "rounds.",
+        f"rounds.{arrow}",
         note=f"{band_words(each.delta for each in compared)} A CI inside it means equivalent; "
         f"one clear of 1 shows a difference; any other is inconclusive.{reach}",
         panels=(ratio_panel("ratios", [*map(ratio_row, compared)], compared[0].b),),
@@ -101,6 +104,11 @@ def ratio_row(comparison: Comparison) -> dict[str, Any]:
     }
 
 
+def _is_cut(compared: Iterable[Comparison]) -> bool:
+    rows = [*map(ratio_row, compared)]
+    return bool(arrowheads(rows, _reach(rows)))
+
+
 def band_words(deltas: Iterable[float]) -> str:
     """Return what the shaded band is: the verdict's own delta, which A/A variants may widen."""
     widths = " or ".join(f"±{text.percent(delta)}" for delta in sorted(set(deltas)))
@@ -108,8 +116,9 @@ def band_words(deltas: Iterable[float]) -> str:
 
 
 def _chart(rows: Rows, against: str, height_px: int) -> Layers:
-    base = alt.Chart(values(rows))
-    scale = alt.Scale(type="log", domain=_reach(rows), nice=False, clamp=True, padding=18)
+    reach = _reach(rows)
+    base = alt.Chart(values([_within(row, reach) for row in rows]))
+    scale = alt.Scale(type="log", domain=reach, nice=False, clamp=True, padding=18)
     axis = alt.Axis(labelExpr=FACTOR, tickCount=6, labelOverlap="greedy", labelSeparation=8)
     title = f"Ratio to {against} (log scale)"
 
@@ -149,6 +158,14 @@ def _chart(rows: Rows, against: str, height_px: int) -> Layers:
         shown.mark_rule(strokeWidth=3, strokeCap="round", aria=False).encode(
             x=across("low"), x2="high:Q", y=down("bar_px")
         ),
+        alt.Chart(values(arrowheads(rows, reach)))
+        .mark_point(filled=True, size=110, opacity=1, aria=False)
+        .encode(
+            x=across("end"),
+            y=down("bar_px"),
+            color=color,
+            shape=alt.Shape("shape:N", scale=None),
+        ),
         shown.mark_point(filled=True, size=90, opacity=1).encode(
             x=across("ratio"), y=down("bar_px"), description=TOOLTIP
         ),
@@ -159,6 +176,21 @@ def _chart(rows: Rows, against: str, height_px: int) -> Layers:
             x=alt.value("width"), y=down("label_px"), text="result:N"
         ),
     )
+
+
+def arrowheads(rows: Rows, reach: list[float]) -> Rows:
+    """Return where intervals go on beyond an axis's ends: a mark for each."""
+    low, high = reach
+    left = [row | {"end": low, "shape": ARROWS[0]} for row in rows if row["decisive_low"] < low]
+    right = [row | {"end": high, "shape": ARROWS[1]} for row in rows if row["decisive_high"] > high]
+    return left + right
+
+
+def _within(row: dict[str, Any], reach: list[float]) -> dict[str, Any]:
+    """Return a row with its intervals up to the axis's ends."""
+    low, high = reach
+    ends = ("low", "high", "decisive_low", "decisive_high")
+    return row | {end: min(max(row[end], low), high) for end in ends}
 
 
 def _reach(rows: Rows) -> list[float]:

@@ -18,6 +18,7 @@ from webdyno.media import document as doc
 from webdyno.media.drawing import FONT, LIGHT, Mark, marks
 from webdyno.media.page import html, make_again
 from webdyno.report.around_rounds import pilot_sections, preflight_of
+from webdyno.report.bar_charts import bar_figure
 from webdyno.report.brief import (
     about_verdicts,
     adjustment_sections,
@@ -29,7 +30,7 @@ from webdyno.report.brief import (
     said_of_deciding,
     time_sections,
 )
-from webdyno.report.card import card
+from webdyno.report.card import card, tiles
 from webdyno.report.conditions import when
 from webdyno.report.costs import cost_sections, costs, of_endpoints
 from webdyno.report.exports import summary_csv
@@ -109,7 +110,10 @@ def _made(view: RunView) -> Iterator[str]:
 
 
 def _sections(folder: Path, view: RunView) -> Iterator[doc.Block]:
-    yield replace(outcome(view), card=card(view))
+    came_out = outcome(view)
+    if isinstance(came_out, doc.Headlines):
+        came_out = replace(came_out, tiles=tiles(view))
+    yield replace(came_out, card=card(view))
     if view.whole:
         yield from view.whole.sections(folder, view)
     grave = [warning for warning in view.warnings if warning.tone is Verdict.INVALID]
@@ -117,12 +121,13 @@ def _sections(folder: Path, view: RunView) -> Iterator[doc.Block]:
         yield doc.Section("Warnings", grave)
     figures = _result_figures(view)
     results = [] if view.several else result_figures(view.points[0])
-    yield _deciding(view, [*figures[:1], *results])
+    shown = figures[:1] if view.several else figures
+    yield _deciding(view, [*shown, *results])
     if mild := [warning for warning in view.warnings if warning not in grave]:
         yield doc.Section("Warnings to keep in mind" if grave else "Warnings", mild)
     yield from run_sections(view, to_paste=True)
-    yield from map(_alone, figures[1:])
     if view.several:
+        yield from map(_alone, figures[1:])
         points = [_fold_point(point) for point in view.points]
         yield doc.Section("Point by point", points, anchor="Points")
     else:
@@ -140,8 +145,8 @@ def _sections(folder: Path, view: RunView) -> Iterator[doc.Block]:
 def _result_figures(view: RunView) -> list[doc.Figure]:
     if view.several:
         return factor_figures(view)
-    figure = ratio_figure(view.deciding[0]) if view.deciding else None
-    return [figure] if figure else []
+    ratios = ratio_figure(view.deciding[0]) if view.deciding else None
+    return [figure for figure in (bar_figure(view.points[0]), ratios) if figure]
 
 
 def _deciding(view: RunView, figures: Sequence[doc.Figure]) -> doc.Section:
@@ -206,7 +211,7 @@ def _chart_sections(
     point: PointView, figures: Sequence[doc.Figure], prefix: str
 ) -> Iterator[doc.Section]:
     about: dict[str, list[doc.Block]] = {"Latency": [], "Resources": []}
-    if point.has_one_load and (percentiles := latency_table(point.data)):
+    if point.has_one_load and (percentiles := latency_table(point)):
         about["Latency"] += [percentiles, doc.Paragraph(ALL_SLOTS, look="soft")]
     for figure in figures:
         if figure.name in ABOUT:

@@ -40,7 +40,7 @@ FEWEST_BEYOND = 10
 BEYOND = {"p50": 0.5, "p90": 0.1, "p95": 0.05, "p99": 0.01, "p99.9": 0.001, "p99.99": 0.0001}
 """By name: the share of the responses that take longer."""
 ALL_SLOTS = (
-    "All slots of a variant merged. The means of rounds, with their CIs, are in the table on top. "
+    "All slots of a variant merged. What is a mean of rounds, with its CI, is in the table on top. "
     f"{text.MISSING}: fewer than ten responses took longer."
 )
 OF_TIMES = (
@@ -191,15 +191,22 @@ def percentile(merged: Histogram, name: str) -> str:
     return text.latency(us) if us else text.MISSING
 
 
-def latency_table(data: PointData) -> Table | None:
-    """Return all percentiles of each variant, whose slots have one load; None without any."""
+def latency_table(point: PointView) -> Table | None:
+    """Return each variant's percentiles that have no value of their own; None without any.
+
+    Its slots have one load.
+    """
+    data = point.data
+    tables = [*point.alongside, *([point.deciding] if point.deciding else [])]
+    valued = {table.metric.name for table in tables}
+    names = [name for name in BEYOND if f"latency_{name}_us" not in valued]
     merged = {variant: merged_latency(data, variant) for variant in data.experiment.variants}
     rows = [
-        [variant, *(percentile(times, name) for name in BEYOND)]
+        [variant, *(percentile(times, name) for name in names)]
         for variant, times in merged.items()
         if times.total
     ]
-    columns: dict[str, Kind] = {"variant": "name", **dict.fromkeys(BEYOND, "value")}
+    columns: dict[str, Kind] = {"variant": "name", **dict.fromkeys(names, "value")}
     return simple_table(columns, rows, "brief") if rows else None
 
 

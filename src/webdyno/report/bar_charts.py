@@ -1,0 +1,145 @@
+"""Bars of each variant's values, from zero, with their confidence intervals."""
+
+from typing import Any
+
+import altair as alt
+
+from webdyno.core.judgement import Verdict
+from webdyno.core.metrics import CPU_TIME, THROUGHPUT
+from webdyno.media.document import Figure, Panel
+from webdyno.media.drawing import (
+    TOOLTIP,
+    Layers,
+    Rows,
+    css_variable,
+    panel,
+    values,
+    variant_encodings,
+)
+from webdyno.report.show import MetricTable, PointView, Row
+from webdyno.report.words import metric_title, value_and_interval
+
+ROW_PX, LABEL_PX, BAR_PX, END_PX = 44, 9, 20, 36
+"""Height of a bar with its label above it; where the label, the bar's top and its end are in it."""
+MOST_ROOM = 1.6
+"""How far beyond the longest bar an axis goes; wider intervals are cut off there."""
+VALUE_PX = 175
+"""So much of a row's line is left to its value."""
+
+
+def bar_figure(point: PointView) -> Figure | None:
+    """Draw what decides and CPU per request; of a point without two variants to compare none."""
+    panels = tuple(bar_panel(point, table) for table in _drawn(point) if len(bar_rows(table)) > 1)
+    if not panels:
+        return None
+    return Figure(
+        name="bars",
+        title="",
+        caption="",
+        panels=panels,
+        by_variant=False,
+    )
+
+
+def _drawn(point: PointView) -> list[MetricTable]:
+    if point.deciding is None:
+        return []
+    decides = point.deciding.metric.name
+    others = {table.metric.name: table for table in point.alongside}
+    beside = others.get(THROUGHPUT if decides == CPU_TIME else CPU_TIME)
+    return [table for table in (point.deciding, beside) if table and table.informs]
+
+
+def bar_panel(point: PointView, table: MetricTable) -> Panel:
+    """Draw one metric; the variants are in the order of the table."""
+    metric, rows = table.metric, bar_rows(table)
+    heading = (
+        f"{metric_title(metric)} ({'more' if metric.better == 'higher' else 'less'} is better)"
+    )
+    chart = _chart(rows, list(point.data.experiment.variants))
+    told = "; ".join(row["told"] for row in rows)
+    return panel(
+        f"bars-{metric.name}",
+        f"{heading}: {told}.",
+        chart,
+        heading=heading,
+        height=ROW_PX * len(rows),
+        is_half=True,
+    )
+
+
+def bar_rows(table: MetricTable) -> Rows:
+    """Return a row for each variant with a value that may be shown."""
+    known = [row for row in table.rows if row.value and row.value.by_round and not _invalid(row)]
+    return [_bar(row, number * ROW_PX) for number, row in enumerate(known)]
+
+
+def _invalid(row: Row) -> bool:
+    return row.comparison is not None and row.comparison.verdict is Verdict.INVALID
+
+
+def _bar(row: Row, top_px: int) -> dict[str, Any]:
+    shown, around = value_and_interval(row.value)
+    assert row.value is not None  # noqa: S101 (only these are drawn)
+    interval = row.value.interval
+    value = interval.estimate if interval else row.value.by_round[0]
+    return {
+        "variant": row.variant,
+        "shown": shown,
+        "told": f"{row.variant}: {shown}" + (f" (95% CI {around})" if around else ""),
+        "zero": 0,
+        "value": value,
+        "low": interval.low if interval else value,
+        "high": interval.high if interval else value,
+        "label_px": top_px + LABEL_PX,
+        "bar_px": top_px + BAR_PX,
+        "middle_px": top_px + (BAR_PX + END_PX) / 2,
+        "end_px": top_px + END_PX,
+    }
+
+
+def _chart(rows: Rows, variants: list[str]) -> Layers:
+    longest = max(row["value"] for row in rows)
+    reach = min(max(row["high"] for row in rows), MOST_ROOM * longest) or 1.0
+    for row in rows:
+        row["is_cut"] = row["high"] > reach
+    base = alt.Chart(values(rows))
+    across = alt.Scale(domain=[0, reach], nice=False, clamp=True)
+    height = alt.Scale(domain=[ROW_PX * len(rows), 0], nice=False)
+    color, _, _ = variant_encodings(variants)
+
+    def x(field: str) -> alt.X:
+        return alt.X(f"{field}:Q", axis=None, scale=across)
+
+    def y(field: str) -> alt.Y:
+        return alt.Y(f"{field}:Q", axis=None, scale=height)
+
+    ink = css_variable("ink")
+    return alt.layer(
+        base.mark_rect().encode(
+            x=x("zero"),
+            x2="value:Q",
+            y=y("bar_px"),
+            y2="end_px:Q",
+            color=color,
+            description=TOOLTIP,
+        ),
+        base.mark_rule(strokeWidth=1.5, color=ink, aria=False).encode(
+            x=x("low"), x2="high:Q", y=y("middle_px")
+        ),
+        *(
+            base.mark_tick(thickness=1.5, size=9, color=ink, aria=False, orient="vertical")
+            .transform_filter("!datum.is_cut" if end == "high" else "true")
+            .encode(x=x(end), y=y("middle_px"))
+            for end in ("low", "high")
+        ),
+        base.transform_filter("datum.is_cut")
+        .mark_point(shape="triangle-right", filled=True, size=60, opacity=1, color=ink, aria=False)
+        .encode(x=x("high"), y=y("middle_px")),
+        base.mark_text(align="left", aria=False, limit=alt.ExprRef(f"width - {VALUE_PX}")).encode(
+            x=alt.value(0), y=y("label_px"), text="variant:N"
+        ),
+        base.mark_text(align="right", aria=False, fontWeight=600).encode(
+            x=alt.value("width"), y=y("label_px"), text="shown:N"
+        ),
+    )
