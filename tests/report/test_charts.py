@@ -121,7 +121,7 @@ def test_percentile_curves_rise_and_end_where_ten_answers_are_left() -> None:
         assert curve[-1]["beyond"] * responses >= 9.99
         named = [row["told"].split(":")[0] for row in curve if "told" in row]
         assert named == [
-            f"{variant}, {share}" for share in ("p50", "p90", "p99", "p99.9", "p99.99")
+            f"{variant}, {share} of all slots" for share in ("p50", "p90", "p99", "p99.9", "p99.99")
         ]
 
 
