@@ -77,6 +77,23 @@ def test_one_that_stayed_is_left_as_it_is(checkout: Path) -> None:
     assert (done.stdout, done.stderr) == ("old\n", "")
 
 
+def test_the_engine_is_built_again_when_other_things_are_in_its_sources(checkout: Path) -> None:
+    """Not when they are only written anew, as by a checkout around an engine from a cache."""
+    called = for_tests(checkout, installs="true")
+    (checkout / ".dyno/engine").unlink()
+    run(checkout, "report", PATH=with_cargo(checkout))
+    assert not called.exists()  # what only shows needs none
+    source = checkout / "loadgen/src/main.rs"
+    builds = []
+    for text in ("fn main() {}", "fn main() {}", "fn main() { }"):
+        source.write_text(text)
+        os.utime(source, (2**31, 2**31))
+        run(checkout, PATH=with_cargo(checkout))
+        builds.append(called.read_text().count(" build "))
+        os.utime(checkout / ".dyno/engine", (2**30, 2**30))
+    assert builds == [1, 1, 2]
+
+
 def test_commands_that_it_prints_have_the_shortest_name(checkout: Path, tmp_path: Path) -> None:
     """Linked as `webdyno` into a folder of the PATH, that; else the path it was called by."""
     pth = checkout / ".venv/lib/python3.11/site-packages/_webdyno.pth"

@@ -15,7 +15,7 @@ import yaml
 
 EXPRESSION = re.compile(r"\$\{\{\s*(.*?)\s*\}\}")
 ALWAYS = "always()"
-CONDITION = re.compile(r"inputs\.(?P<name>[\w-]+) != '(?P<value>[^']*)'")
+CONDITION = re.compile(r"inputs\.(?P<name>[\w-]+) (?P<sign>[!=])= '(?P<value>[^']*)'")
 
 
 @dataclass
@@ -50,7 +50,9 @@ class Action:
             if condition is None:
                 assert step.get("if", ALWAYS) == ALWAYS, step["if"]
                 yield step
-            elif self._input(condition["name"]) != condition["value"]:
+            elif (self._input(condition["name"]) == condition["value"]) is (
+                condition["sign"] == "="
+            ):
                 yield step
 
     @property

@@ -1,6 +1,7 @@
 """The action's steps with a program in webdyno's place: what is passed on, and what turns red."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -100,7 +101,41 @@ def test_a_word_that_fail_does_not_know_is_named(tmp_path: Path) -> None:
     assert "should be worse, inconclusive or never" in job.reported
 
 
+def test_an_engine_that_another_job_built_is_found_by_what_it_is_made_of(tmp_path: Path) -> None:
+    job = action(tmp_path, 0)
+    assert job.run("Install webdyno") == 0
+    asks = f"home={HOME}; {_function('engine_sources')} engine_sources"
+    sources = subprocess.run(["sh", "-c", asks], capture_output=True, text=True, check=True).stdout
+    key = job.outputs["steps.engine.outputs.key"]
+    assert key.startswith("webdyno-engine-")
+    assert key.endswith(f"-{sources.split()[0]}")
+    names = [step.get("name") for step in action(tmp_path, 0, install="a.whl").steps()]
+    assert "Find what the engine is made of" not in names
+
+
+def _function(name: str) -> str:
+    """A function of ./dyno."""
+    found = re.search(
+        rf"^{name}\(\) {{\n.*?^}}\n", (HOME / "dyno").read_text(), re.MULTILINE | re.DOTALL
+    )
+    assert found is not None
+    return found[0]
+
+
 GITLAB = yaml.safe_load((HOME / "ci/gitlab.yml").read_text(encoding="utf-8"))
+
+
+def test_a_gitlab_job_says_that_it_has_no_wheel() -> None:
+    installs = next(line for line in GITLAB["webdyno gate"]["script"] if "pip" in line)
+    done = subprocess.run(
+        ["sh", "-c", installs],
+        env={"PATH": os.environ["PATH"], "WEBDYNO_INSTALL": "", "CI_PROJECT_DIR": "/nowhere"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode != 0
+    assert "WEBDYNO_INSTALL: names no wheel" in done.stderr
 
 
 def test_gitlab_is_red_where_github_is() -> None:
