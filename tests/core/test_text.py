@@ -6,7 +6,8 @@ from webdyno.core.text import split_url
 from webdyno.launch.first_try import PageResponse
 from webdyno.systems.kinds import NamedSystem, variant_names
 from webdyno.systems.layouts.app import FoundApp
-from webdyno.systems.layouts.routes import links_of, login_by_form
+from webdyno.systems.layouts.logins import login_by_form
+from webdyno.systems.layouts.routes import links_of
 
 NO_URLS = ("http://[::1", "//[x/", "http://a\u2100b/")
 """The last one has a character that becomes `a/c` when it is normalised."""

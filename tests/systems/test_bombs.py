@@ -13,7 +13,16 @@ from webdyno.core.errors import UserError
 from webdyno.systems import layouts
 from webdyno.systems.conf import nginx_read
 from webdyno.systems.containers.compose_file import read_compose, variables_of
-from webdyno.systems.layouts import php_and_ruby, python, python_tools
+from webdyno.systems.layouts import (
+    dockerfile,
+    jvm,
+    logins,
+    php_and_ruby,
+    python,
+    python_tools,
+    settings,
+    start_scripts,
+)
 from webdyno.systems.layouts.routes import routes_of_openapi
 
 MANY = 200_000
@@ -46,7 +55,8 @@ def test_variables_of_variables(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["\n", " ", "CMD x ", "path(", "@app.cli.command(\n"])
 def test_sources_of_one_thing(text: str) -> None:
     source = text * (MANY // len(text)) + "y"
-    for module in (php_and_ruby, python, layouts, python_tools):
+    read = (dockerfile, jvm, logins, settings, start_scripts)
+    for module in (php_and_ruby, python, layouts, python_tools, *read):
         for pattern in vars(module).values():
             if isinstance(pattern, re.Pattern):
                 for _ in pattern.finditer(source):
@@ -55,7 +65,7 @@ def test_sources_of_one_thing(text: str) -> None:
 
 def test_instructions_are_read_as_ever() -> None:
     text = 'FROM a AS b \n  cmd  ["x"]\t\r\nCMD\nENTRYPOINT y'
-    found = [match.groups() for match in layouts.INSTRUCTION.finditer(text)]
+    found = [match.groups() for match in dockerfile.INSTRUCTION.finditer(text)]
     assert found == [("FROM", "a AS b"), ("cmd", '["x"]'), ("ENTRYPOINT", "y")]
 
 

@@ -1,5 +1,6 @@
 """Builds and starts what `webdyno init` found, once, asks it, and ends it."""
 
+import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,16 +22,20 @@ from webdyno.servers.starting import open_stack
 from webdyno.systems.containers.image import check_containers
 from webdyno.systems.kinds import KIND_OF_APP
 from webdyno.systems.layouts.app import FoundApp, Login, first_of
+from webdyno.systems.layouts.logins import (
+    is_login,
+    login_by_form,
+    login_by_json,
+    login_by_openapi,
+    login_pages,
+)
 from webdyno.systems.layouts.routes import (
     NEEDS_LOGIN,
     SERVED,
     SOURCES,
     Route,
-    is_login,
     known_routes,
     links_of,
-    login_by_form,
-    login_by_json,
     prefixes_of_sources,
     routes_of_openapi,
     routes_of_sources,
@@ -49,6 +54,8 @@ FEW = 2
 """With fewer requests than these, the links of the first page are tried."""
 REDIRECTS = range(300, 400)
 NOT_FOUND = 404
+LONGEST_EMPTY = 1_000
+"""Bytes of a response that may have nothing in it."""
 DENIED = {401, 403, 407}
 OVER_TLS = {"X-Forwarded-Proto": "https"}
 """What a proxy says that speaks TLS: frameworks that want TLS believe it."""
@@ -71,6 +78,22 @@ class PageResponse(NamedTuple):
     @property
     def is_valid(self) -> bool:
         return self.status is not None and OK <= self.status < REDIRECTS.start
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it is a list without an entry, by itself or as all of a page of them."""
+        if "json" not in self.content_type or len(self.body) > LONGEST_EMPTY:
+            return False
+        try:
+            data = json.loads(self.body)
+        except ValueError:
+            return False
+        lists = (
+            [value for value in data.values() if isinstance(value, list)]
+            if data and isinstance(data, dict)
+            else [data]
+        )
+        return bool(lists) and not any(lists) and all(isinstance(value, list) for value in lists)
 
     @property
     def why_not(self) -> str:
@@ -226,6 +249,8 @@ class _Asking:
     """Paths that need a login, each with why."""
     prefix: str = ""
     """The last one below which a path of the sources was found."""
+    document: str = ""
+    """OpenAPI's, as it is served."""
     began: float = field(default_factory=time.monotonic)
 
     def ask(self, paths: Sequence[str]) -> None:
@@ -274,14 +299,25 @@ class _Asking:
 
     def _find_login(self) -> None:
         """See how users get in, where something needs that; else it is excluded."""
-        targets = (
-            response.leads_to for response in list(self.asked.values()) if response.needs_login
+        targets = [
+            _within(response.leads_to)
+            for response in list(self.asked.values())
+            if response.needs_login and response.leads_to
+        ]
+        routes = routes_of_sources(self.files)
+        if self.closed:
+            targets += login_pages(routes, self.prefix)
+        pages = [self._see(target) for target in dict.fromkeys(targets)]
+        forms = (
+            login_by_form(page.body, page.path, self.app, self.files)
+            for page in pages
+            if page.is_valid
         )
-        pages = [self._see(_within(target)) for target in dict.fromkeys(filter(None, targets))]
-        forms = (login_by_form(page.body, page.path, self.app) for page in pages if page.is_valid)
         login = next(filter(None, forms), None)
         if self.closed and login is None:
-            login = login_by_json(routes_of_sources(self.files), self.files, self.prefix)
+            login = login_by_openapi(self.document) or login_by_json(
+                routes, self.files, self.prefix
+            )
         self.trial.login = login if self.closed else None
         for path, why in self.closed.items():
             if login:
@@ -301,7 +337,9 @@ class _Asking:
         by, routes = known_routes(self.app, self.files)
         for path in SERVED if by == SOURCES else ():
             seen = self._see(path)
-            if seen.is_valid and (listed := routes_of_openapi(seen.body.decode(errors="replace"))):
+            text = seen.body.decode(errors="replace")
+            if seen.is_valid and (listed := routes_of_openapi(text)):
+                self.document = text
                 return path, listed
         return by, routes
 

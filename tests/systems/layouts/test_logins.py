@@ -1,5 +1,6 @@
 """How users log in, as pages and sources say."""
 
+import json
 import tomllib
 from pathlib import Path
 
@@ -10,7 +11,8 @@ from hypothesis import strategies as st
 from systems.layouts.laid_out import laid_out
 from webdyno.systems.layouts import find_app
 from webdyno.systems.layouts.app import FoundApp, project_text
-from webdyno.systems.layouts.routes import is_login, login_by_form, login_by_json, routes_of_sources
+from webdyno.systems.layouts.logins import is_login, login_by_form, login_by_json, login_by_openapi
+from webdyno.systems.layouts.routes import routes_of_sources
 
 DJANGO = """
 <form action="/search"><input name="q"></form>
@@ -161,3 +163,86 @@ def test_what_signs_sessions_gets_a_value(tmp_path: Path) -> None:
     assert found
     assert set(found.environment) == {"JWT_SECRET"}
     assert "its sources read JWT_SECRET: a value for measuring is given" in found.notes
+
+
+FORM = b"<form method=post action=/login><input name=user><input type=password name=pw></form>"
+
+
+@pytest.mark.parametrize(
+    ("answer", "status"),
+    [
+        ('return RedirectResponse("/", status_code=303)', 303),
+        ("return RedirectResponse('/', status_code=status.HTTP_302_FOUND)", 302),
+        ("return RedirectResponse('/')", 307),
+        ('return Redirect::to("/")', 303),
+        ('http.Redirect(w, r, "/", http.StatusSeeOther)', 303),
+        ("return redirect('/')", 302),
+    ],
+)
+def test_the_status_behind_a_form_is_that_of_its_sources(
+    tmp_path: Path, answer: str, status: int
+) -> None:
+    folder = laid_out(tmp_path, {"x.py": f'@app.post("/login")\ndef enter():\n    {answer}\n'})
+    found = login_by_form(FORM, "/login", FoundApp("x"), folder)
+    assert found
+    assert found.steps[0]["status"] == status
+
+
+def test_a_route_that_reads_a_form_and_leads_on_is_no_json(tmp_path: Path) -> None:
+    text = (
+        '@app.post("/login")\ndef enter(username: str = Form(), password: str = Form()):\n'
+        '    response = RedirectResponse("/", status_code=303)\n'
+        '    response.set_cookie("sid", sid)\n'
+    )
+    folder = laid_out(tmp_path, {"x.py": text})
+    found = login_by_json(routes_of_sources(folder), folder)
+    assert found
+    (step,) = found.steps
+    assert set(step["form"]) == {"username", "password"}
+    assert step["status"] == 303
+    assert "capture" not in step
+    assert not found.headers
+
+
+OPENAPI = {
+    "openapi": "3.1.0",
+    "paths": {
+        "/users": {"post": {"requestBody": {"content": {}}}},
+        "/auth/login": {
+            "post": {
+                "requestBody": {
+                    "content": {
+                        "application/x-www-form-urlencoded": {
+                            "schema": {"$ref": "#/components/schemas/Body"}
+                        }
+                    }
+                },
+                "responses": {
+                    "200": {
+                        "content": {
+                            "application/json": {
+                                "schema": {"properties": {"access_token": {"type": "string"}}}
+                            }
+                        }
+                    }
+                },
+            }
+        },
+    },
+    "components": {"schemas": {"Body": {"properties": {"username": {}, "password": {}}}}},
+}
+
+
+def test_a_login_is_read_from_openapi() -> None:
+    found = login_by_openapi(json.dumps(OPENAPI))
+    assert found
+    (step,) = found.steps
+    assert (step["path"], set(step["form"])) == ("/auth/login", {"username", "password"})
+    assert step["capture"] == {"token": {"json": "$.access_token"}}
+    assert found.headers == {"Authorization": "Bearer {{token}}"}
+    assert not found.doubt
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", '{"paths": {"/login": {"post": {}}}}'])
+def test_other_documents_have_no_login(text: str) -> None:
+    assert login_by_openapi(text) is None

@@ -2,17 +2,17 @@
 
 from pathlib import Path
 
-from systems.layouts.laid_out import laid_out
+from systems.layouts.laid_out import Files, laid_out
 from webdyno.systems.layouts import find_app
 
-FASTAPI = {
+FASTAPI: Files = {
     "requirements.txt": "fastapi\nuvicorn\nasyncpg\n",
     "main.py": "from fastapi import FastAPI\napp = FastAPI()\nurl = os.environ['DATABASE_URL']\n",
 }
 
 
 def test_a_prestart_script_fills_the_database(tmp_path: Path) -> None:
-    files = {
+    files: Files = {
         **FASTAPI,
         "Dockerfile": 'FROM x\nCMD ["bash", "/app/scripts/start.sh"]\n',
         "scripts/start.sh": "#!/bin/sh\nset -e\nscripts/prestart.sh\nexec uvicorn main:app -w 4 "
@@ -30,7 +30,7 @@ def test_a_prestart_script_fills_the_database(tmp_path: Path) -> None:
 
 
 def test_a_seed_in_the_command_of_a_dockerfile_is_found(tmp_path: Path) -> None:
-    files = {
+    files: Files = {
         "package.json": {"dependencies": {"pg": "8"}, "scripts": {"start": "node s.js"}},
         "s.js": "process.env.DATABASE_URL; app.listen(process.env.PORT)\n",
         "Dockerfile": "FROM x\nCMD npx prisma migrate deploy && node seed.js && node s.js\n",
@@ -42,7 +42,7 @@ def test_a_seed_in_the_command_of_a_dockerfile_is_found(tmp_path: Path) -> None:
 
 
 def test_what_the_layout_knows_by_itself_stays(tmp_path: Path) -> None:
-    files = {
+    files: Files = {
         **FASTAPI,
         "requirements.txt": "fastapi\nuvicorn\nasyncpg\nalembic\n",
         "alembic.ini": "",

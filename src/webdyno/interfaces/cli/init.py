@@ -71,7 +71,8 @@ def init(
     from webdyno.launch.first_try import repository_of, with_env_file
     from webdyno.systems.layouts import find_app
     from webdyno.systems.layouts.app import project_text
-    from webdyno.systems.layouts.routes import NAME, PASSWORD, untried_paths
+    from webdyno.systems.layouts.logins import NAME, PASSWORD
+    from webdyno.systems.layouts.routes import untried_paths
 
     target = folder / FILE
     if not folder.is_dir():
@@ -166,6 +167,11 @@ def _trial_lines(trial: "FirstTry") -> Iterator[str]:
         size, took = count(response.size_bytes, "byte"), latency(response.took_s * 1e6)
         words = [f"{response.path}: {response.status}", size, took, response.content_type]
         yield ", ".join(filter(None, words))
+    if empty := [response.path for response in trial.valid if response.is_empty]:
+        yield (
+            f"check: {listed_to(MOST_SHOWN, empty)}: a list without entries; a command that fills "
+            "the database belongs below [app], as setup"
+        )
     if trial.login:
         check = f": check {trial.login.doubt}" if trial.login.doubt else ""
         yield f"behind a login: {listed_to(MOST_SHOWN, trial.behind)}"

@@ -2,8 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,7 +12,7 @@ import yaml
 
 from webdyno.core.text import split_url
 from webdyno.systems.containers.compose_file import plain_values
-from webdyno.systems.layouts.app import FoundApp, Login, first_of, sources
+from webdyno.systems.layouts.app import FoundApp, first_of, sources
 from webdyno.systems.tables import Table, as_list, as_table, is_table, read_text, table
 
 IN_SOURCES = re.compile(
@@ -167,7 +166,7 @@ def _operation(data: Table, path: str, method: str, operation: Table) -> Route:
     query: dict[str, object] = {}
     lacking = []
     for node in operation["parameters"]:
-        parameter = _follow_reference(data, node)
+        parameter = follow_reference(data, node)
         name, example = str(parameter.get("name")), _example(data, parameter)
         if parameter.get("in") == "path" and example is not None:
             examples[name] = example
@@ -185,7 +184,7 @@ def _operation(data: Table, path: str, method: str, operation: Table) -> Route:
     return route._replace(filled=f"{route.filled}?{'&'.join(pairs)}")
 
 
-def _follow_reference(data: Table, node: object) -> Table:
+def follow_reference(data: Table, node: object) -> Table:
     """Follow one reference, such as `#/components/parameters/id`."""
     target = as_table(node)
     if isinstance(ref := target.get("$ref"), str) and ref.startswith("#/"):
@@ -195,7 +194,7 @@ def _follow_reference(data: Table, node: object) -> Table:
 
 def _example(data: Table, parameter: Table) -> object:
     """Return a value for a parameter: its example, its default, the first that it may be, or 1."""
-    schema = _follow_reference(data, parameter.get("schema")) or parameter
+    schema = follow_reference(data, parameter.get("schema")) or parameter
     for source in (parameter, *table(parameter, "examples").values(), schema):
         for key in ("example", "value", "default"):
             if isinstance(example := as_table(source).get(key), str | int | float):
@@ -233,132 +232,3 @@ class _Links(HTMLParser):
         scripted = {"download", "data-method", "data-turbo-method", "hx-post"} & given.keys()
         if tag == "a" and (target := given.get("href")) and not scripted:
             self.targets.append(target)
-
-
-NAME, PASSWORD = "LOGIN_NAME", "LOGIN_PASSWORD"
-"""Variables of the environment that hold a user's name and password."""
-LOGINS = re.compile(
-    r"(?:^|[/_.-])(?:(?:users?|account|do)?_?log[-_]?(?:in|on)|sign[-_]?in|auth|sessions?|accounts?)"
-    r"(?:[/_.-]|$)",
-    re.IGNORECASE,
-)
-ROUTES = (
-    re.compile(r"log[-_]?in|sign[-_]?in", re.IGNORECASE),
-    re.compile(r"(?:tokens?|sessions?|auth|authenticate)/?$", re.IGNORECASE),
-)
-"""In paths that are posted to: where users log in, the likeliest first."""
-LONGEST_CONSTANT = 15
-"""Letters of a hidden field; a longer one is a token."""
-OF_RUBY = re.compile(r"\b(?:puma|ruby|rails|rackup|thin|unicorn|thrust|falcon)\b")
-"""Its frameworks redirect with 303 after a POST, others with 302."""
-READS = 1_500
-"""Letters behind a route in which its function may be."""
-NEAR = 100
-OF_NAME = re.compile(r"\b(e-?mail|user_?name|userName)\b"), re.compile(r"\b(login|user|name)\b")
-OF_PASSWORD = re.compile(r"\b(password|passwd|pass)\b")
-OAUTH_FORM = re.compile(r"\bOAuth2PasswordRequestForm\b")
-"""FastAPI's form of RFC 6749, section 4.3.2, with names of its own for both."""
-OF_TOKEN = re.compile(r"""\b((?:access|id|auth)_?[tT]oken|jwt|token)\b["']?\s*(?:[:},\]]|=>)""")
-
-
-def is_login(path: str) -> bool:
-    """Whether a page of this path is likely to be for those who haven't logged in."""
-    return LOGINS.search(path) is not None
-
-
-def login_by_form(page: bytes, path: str, app: FoundApp) -> Login | None:
-    """Find the form with one password; None where a page has none."""
-    parser = _Forms()
-    parser.feed(page.decode("utf-8", "replace"))
-    form = next((form for form in parser.forms if form.kinds.count("password") == 1), None)
-    if form is None or "post" not in form.method.lower():
-        return None
-    path = path.partition("?")[0]
-    action = split_url(form.action, f"http://here{path}")
-    target = (action.path or "/") + (f"?{action.query}" if action.query else "")
-    captured: dict[str, Mapping[str, str]] = {}
-    sent: dict[str, str] = {}
-    for kind, name, value in form.fields:
-        if kind == "hidden" and len(value) > LONGEST_CONSTANT:
-            placeholder = re.sub(r"\W+", "_", name).strip("_") or "token"
-            of_name = name if re.fullmatch(r"[\w-]+", name) else f'"{name}"'
-            captured[placeholder] = {"css": f"input[name={of_name}]"}
-            sent[name] = f"{{{{{placeholder}}}}}"
-        elif kind == "password":
-            sent[name] = f"${{env:{PASSWORD}}}"
-        elif kind in {"hidden", "submit"}:
-            sent[name] = value
-        elif kind in {"text", "email", "tel"}:
-            sent[name] = f"${{env:{NAME}}}"
-    posts: dict[str, Any] = {"path": target, "method": "POST", "form": sent}
-    posts["status"] = 303 if OF_RUBY.search(app.start or "") else 302
-    first = [{"path": path, "capture": captured}] if captured else []
-    return Login(f"the form of {path}", path, (*first, posts))
-
-
-def login_by_json(routes: Sequence[Route], folder: Path, prefix: str = "") -> Login | None:
-    """Guess from sources how a token is given for name and password; None where no path is.
-
-    `prefix`: what other paths of the sources are found below.
-    """
-    posted = [route.path for route in routes if route.method == "POST" and route.path.isprintable()]
-    path = next((path for likely in ROUTES for path in posted if likely.search(path)), None)
-    if path is None or not re.fullmatch(r"/[\w./-]*", path):
-        return None
-    route = re.compile(rf"post\W.{{0,40}}?[\"'`]{re.escape(path)}[\"'`]", re.IGNORECASE)
-    places = ((text, route.search(text)) for text in map(read_text, sources(folder)) if text)
-    text = next((text[match.end() :][:READS] for text, match in places if match), "")
-    password = OF_PASSWORD.search(text)
-    begin = max(0, password.start() - NEAR) if password else 0
-    near = text[begin : password.end() + NEAR] if password else text
-    name = next(filter(None, (likely.search(near) for likely in OF_NAME)), None)
-    token = OF_TOKEN.search(text)
-    is_form = OAUTH_FORM.search(text) is not None
-    sent = {
-        name[1] if name and not is_form else "username": f"${{env:{NAME}}}",
-        password[1] if password and not is_form else "password": f"${{env:{PASSWORD}}}",
-    }
-    path = path if path.startswith(f"{prefix}/") else prefix + path
-    captured = {"token": {"json": f"$.{token[1] if token else 'token'}"}}
-    body = "form" if is_form else "json"
-    step = {"path": path, "method": "POST", body: sent, "capture": captured}
-    headers, doubt = {"Authorization": "Bearer {{token}}"}, f"{', '.join(sent)} and token"
-    return Login(f"POST {path} of its sources", path, (step,), headers, doubt)
-
-
-class _Field(NamedTuple):
-    kind: str
-    name: str
-    value: str
-
-
-@dataclass
-class _Form:
-    action: str
-    method: str
-    fields: list[_Field] = field(default_factory=list)
-
-    @property
-    def kinds(self) -> list[str]:
-        return [kind for kind, *_ in self.fields]
-
-
-class _Forms(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__()
-        self.forms: list[_Form] = []
-        self.is_inside = False
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Begin a form, or keep a field of the one that is open."""
-        given = {name: value or "" for name, value in attrs}
-        if tag == "form":
-            self.forms.append(_Form(given.get("action", ""), given.get("method", "")))
-            self.is_inside = True
-        elif tag in {"input", "button"} and self.is_inside and given.get("name"):
-            kind = given.get("type", "text" if tag == "input" else "submit").lower()
-            self.forms[-1].fields.append(_Field(kind, given["name"], given.get("value", "")))
-
-    def handle_endtag(self, tag: str) -> None:
-        """End a form."""
-        self.is_inside = self.is_inside and tag != "form"

@@ -78,7 +78,7 @@ def _fields_of_pydantic(body: str) -> Iterator[str]:
 
 STRUCT_TAG = re.compile(r"""\b(?:env|envconfig):"(?P<name>[A-Z][A-Z0-9_]*)[",]""")
 GO_STRUCT = re.compile(r"^type (?P<name>\w+) struct \{\n(?P<body>.*?)^\}", re.MULTILINE | re.DOTALL)
-GO_FIELD = re.compile(r"^\s+(?P<name>[A-Z]\w*)[ \t]+[\w.]+[ \t]*(?P<tag>`[^`]*`)?", re.MULTILINE)
+GO_FIELD = re.compile(r"^[ \t]+(?P<name>[A-Z]\w*)[ \t]+[\w.]+[ \t]*(?P<tag>`[^`]*`)?", re.MULTILINE)
 PROCESSED = re.compile(r"""envconfig\.(?:Must)?Process\(\s*"(?P<prefix>\w*)",""")
 VIPER = re.compile(
     r"""\b(?:viper|v|vp)\.(?:Get\w*|SetDefault|BindEnv|IsSet)\(\s*"(?P<key>[\w.-]+)"(?:,\s*"(?P<bound>\w+)")?"""
@@ -119,7 +119,7 @@ ENVY = re.compile(r"""envy::(?:prefixed\(\s*"(?P<prefix>\w*)"\s*\)|from_env)""")
 RUST_STRUCT = re.compile(
     r"Deserialize[^\n]*\)\]\s*(?:#\[[^\n]*\]\s*)*(?:pub )?struct \w+\s*\{(?P<body>[^}]*)\}"
 )
-RUST_FIELD = re.compile(r"^\s*(?:pub(?:\([^)]*\))? )?(\w+)\s*:", re.MULTILINE)
+RUST_FIELD = re.compile(r"^[ \t]*(?:pub(?:\([^)]*\))? )?(\w+)\s*:", re.MULTILINE)
 
 
 def _of_rust(text: str) -> Iterator[str]:
@@ -134,12 +134,12 @@ def _of_rust(text: str) -> Iterator[str]:
 
 
 CHECKED = re.compile(
-    r"""^\s*["']?(?P<name>[A-Z][A-Z0-9_]+)["']?\s*:\s*"""
+    r"""^[ \t]*["']?(?P<name>[A-Z][A-Z0-9_]+)["']?\s*:\s*"""
     r"""(?:(?:z|Joi|joi|Type|t|v|yup|s|S|Schema|envalid)\.|(?:str|num|port|url|bool|host|email|makeValidator)\()""",
     re.MULTILINE,
 )
 """Of zod, joi, typebox, valibot, yup and envalid."""
-CONVICT = re.compile(r"""^\s*env:\s*["'](?P<name>[A-Z][A-Z0-9_]+)["']""", re.MULTILINE)
+CONVICT = re.compile(r"""^[ \t]*env:\s*["'](?P<name>[A-Z][A-Z0-9_]+)["']""", re.MULTILINE)
 TAKEN_APART = re.compile(r"\{(?P<names>[^{}]*)\}\s*=\s*(?:process|Bun|import\.meta)\.env\b")
 ASKED = re.compile(r"""\.get(?:OrThrow)?(?:<[\w\[\]]+>)?\(\s*["'`](?P<name>[A-Z][A-Z0-9_]+)["'`]""")
 """Of ConfigService of NestJS, and of Deno.env and its like."""

@@ -36,7 +36,7 @@ SEEDS = re.compile(
 THROUGH = re.compile(r"^(?:exec\s+)?(?:(?:uv|poetry|pipenv|pdm) run\s+(?:--\S+\s+)*)?")
 OF_VENV = re.compile(r"^(?:python3?|alembic|flask|aerich|[\w-]+)(?=\s)")
 PROGRAMS_OF_SYSTEM = re.compile(r"^(?:sh|bash|npm|npx|pnpm|yarn|bun|php|bundle|bin/)\b")
-COMMENT = re.compile(r"^\s*#.*$", re.MULTILINE)
+COMMENT = re.compile(r"^[ \t]*#.*$", re.MULTILINE)
 IS_OF_SHELL = re.compile(
     r"^(?:if|then|else|elif|fi|for|while|do|done|echo|printf|set)\b|[`|<>(){}]|\$"
 )
@@ -49,26 +49,26 @@ TAKES_WORKERS = re.compile(r"/(?:gunicorn|uvicorn|hypercorn|granian) ")
 
 def with_start_scripts(app: FoundApp, folder: Path) -> FoundApp:
     """Take over how a container's command fills databases, and how many workers it starts."""
-    if not app.start:
+    if (start := app.start) is None:
         return app
     by, texts = _read_scripts(folder)
     if not texts:
         return app
     text = "\n".join(texts)
-    known = f"{app.prepare} && {app.setup}"
+    known = f"{app.prepare or ''} && {app.setup or ''}"
     steps = list(dict.fromkeys(_steps(text, app.build or "")))
     migrations = [step for step in steps if MIGRATES.search(step)]
     seeds = [step for step in steps if not MIGRATES.search(step) and SEEDS.search(step)]
     notes = []
-    if migrations and not app.prepare and not (app.setup and MIGRATES.search(app.setup)):
+    if migrations and not app.prepare and not MIGRATES.search(known):
         app = replace(app, prepare=" && ".join(migrations))
         notes.append(f"{by} migrates by {', '.join(migrations)}")
-    if seeds and not (app.setup and SEEDS.search(known)):
+    if seeds and not SEEDS.search(known):
         app = replace(app, setup=" && ".join(filter(None, (app.setup, *seeds))))
         notes.append(f"{by} fills its tables by {', '.join(seeds)}")
     workers = WORKERS.search(text)
-    if workers and TAKES_WORKERS.search(app.start) and "workers" not in app.start:
-        app = replace(app, start=f"{app.start} --workers {workers['number']}")
+    if workers and TAKES_WORKERS.search(start) and "workers" not in start:
+        app = replace(app, start=f"{start} --workers {workers['number']}")
         notes.append(f"{by} starts {workers['number']} workers")
     return replace(app, notes=(*app.notes, *notes))
 
