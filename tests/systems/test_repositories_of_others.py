@@ -139,6 +139,22 @@ def test_containers_of_a_revision_reach_no_further_than_it(tmp_path: Path) -> No
         check_containers("image", tmp_path, tmp_path, his, "here")
 
 
+def test_a_bare_repository_around_a_folder_is_none(tmp_path: Path) -> None:
+    """Anybody could have made /tmp one, whose settings name programs."""
+    subprocess.run(["git", "init", "-q", "--bare", tmp_path], check=True)
+    (tmp_path / "mine").mkdir()
+    with pytest.raises(UserError, match="is in no Git repository"):
+        Repository.around(tmp_path / "mine", "here")
+
+
+def test_a_folder_that_isnt_roots_makes_nothing_roots(repository: Path) -> None:
+    """Whatever a catalogue says whose it is."""
+    give_away(repository)
+    user = programs_user(Path("/usr"), repository, 0)
+    assert user is not None
+    assert user.uid == SOMEBODY
+
+
 def test_his_programs_dont_have_our_terminal(tmp_path: Path) -> None:
     """Into which they could type (TIOCSTI), as we."""
     os.chown(tmp_path, SOMEBODY, SOMEBODY)

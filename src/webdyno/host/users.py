@@ -103,7 +103,7 @@ def caller(folder: Path, owner: int | None = None) -> ServerUser | None:
     if os.geteuid() != 0:
         return None
     said = os.environ.get("SUDO_UID", "")
-    uid = int(said) if said.isdecimal() else folder.stat().st_uid if owner is None else owner
+    uid = int(said) if said.isdecimal() else owner or folder.stat().st_uid
     return _user(uid, folder) if uid else None
 
 

@@ -16,7 +16,7 @@ from webdyno.core.files import RoleName
 from webdyno.core.request import WrittenPath
 from webdyno.core.service import Text, Variable
 from webdyno.host.users import caller, refuse_of_others
-from webdyno.systems.repository import GIT
+from webdyno.systems.repository import top_around
 from webdyno.systems.tables import as_table, is_table
 from webdyno.systems.target import PROJECT_FILE
 
@@ -102,15 +102,16 @@ class Project:
         Raise UserError where it may be somebody else's, and where it names files that root may
         read, but not who its programs run as: they would be sent what is in them.
         """
-        around = (folder, *folder.parents)
-        tops = [number for number, each in enumerate(around) if (each / GIT).exists()]
-        for each in around[: tops[0] + 1 if tops else 1]:
+        top = top_around(folder) or folder
+        for each in (folder, *folder.parents):
             if (file := each / PROJECT_FILE).is_file():
                 for path in (each, file):
-                    refuse_of_others(path, around[tops[0]] if tops else each)
+                    refuse_of_others(path, top)
                 project = cls(TomlFile(file))
                 project._refuse_others()
                 return project
+            if each == top:
+                break
         return None
 
     @property
@@ -120,11 +121,12 @@ class Project:
     def _refuse_others(self) -> None:
         """Refuse systems, which the command line names, and what its author may not do or read."""
         data = {key: value for key, value in self.file.data.items() if key != APP}
-        factors = as_table(data.get(FACTORS))
-        named = [(FACTORS, key) for key in factors if str(key).startswith(f"{VARIANTS}.")]
-        if VARIANTS in data or named:
-            place = self.file.place(named[0] if named else (VARIANTS,))
-            raise UserError(f"{place}: what is compared is named on the command line; leave it out")
+        for key in (VARIANTS, FACTORS):
+            if key in data:
+                raise UserError(
+                    f"{self.file.place((key,))}: what is compared is named on the command line; "
+                    "leave it out"
+                )
         user = caller(self.folder)
         if user is None:
             return

@@ -1,9 +1,9 @@
 """A user's Git repository: what its revisions are, and the working tree as one of them."""
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from subprocess import CompletedProcess
 
@@ -21,7 +21,7 @@ SHOWN_DIGITS = 10
 GIT = ".git"
 GIT_ALONE = (
     *("git", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false"),
-    *("-c", "log.showSignature=false"),
+    *("-c", "log.showSignature=false", "-c", "safe.bareRepository=explicit"),
 )
 """A program that a repository names could do anything, such as asking its user something."""
 NOBODY = {
@@ -37,9 +37,10 @@ WITHOUT_PROJECT_FILE = (
     f":(top,glob)**/{PROJECT_FILE}",
 )
 RECORDS_OF_A_RUN = "slots.jsonl"
-UNREAD = (
-    *("*.md", "*.rst", "*.adoc", "LICENSE*", "LICENCE*", "COPYING*", "AUTHORS*", "CHANGELOG*"),
-    *("CHANGES*", "CONTRIBUTING*", "CODEOWNERS", ".gitignore", ".mailmap"),
+UNREAD = re.compile(
+    r".*\.(?:md|rst|adoc)"
+    r"|(?:LICEN[SC]E|COPYING|AUTHORS|CHANGELOG|CHANGES|CONTRIBUTING)(?:[-.][A-Z0-9-]+)?(?:\.txt)?"
+    r"|CODEOWNERS|\.gitignore|\.mailmap"
 )
 """Names of documentation. Not of folders: what lies in `docs` may well be served. Nor is
 `webdyno.toml` among them: who has just written one wants to see a measurement."""
@@ -70,11 +71,14 @@ def run_as(
 
 def refuse_in_others(folder: Path) -> None:
     """Raise UserError where the repository around a folder may be somebody else's."""
-    for each in (folder, *folder.parents):
-        if (git := each / GIT).exists():
-            refuse_of_others(each, each)
-            refuse_of_others(git, each)
-            return
+    if (top := top_around(folder)) is not None:
+        refuse_of_others(top, top)
+        refuse_of_others(top / GIT, top)
+
+
+def top_around(folder: Path) -> Path | None:
+    """Return the top of the working tree that a folder is in; bare repositories have none."""
+    return next((each for each in (folder, *folder.parents) if (each / GIT).exists()), None)
 
 
 @dataclass(frozen=True)
@@ -141,6 +145,8 @@ class Repository:
         Raise UserError where it is in none, or in somebody else's, who has programs of his choice
         run by what he wrote there.
         """
+        if top_around(folder) is None:
+            raise UserError(f"{place}: {folder} is in no Git repository")
         refuse_in_others(folder)
         user = caller(folder)
         git = run_as(user, [*GIT_ALONE, "-C", folder, "rev-parse", "--show-toplevel"])
@@ -294,6 +300,6 @@ def nothing_to_measure(changed: Sequence[str]) -> str | None:
     if not changed:
         return "nothing changed: both are the same"
     for path in changed:
-        if not any(fnmatchcase(PurePosixPath(path).name, pattern) for pattern in UNREAD):
+        if not UNREAD.fullmatch(PurePosixPath(path).name):
             return None
     return f"only documentation changed ({listed_to(MOST_NAMED, changed)}): nothing to measure"
