@@ -65,14 +65,14 @@ def test_the_same_figures_in_sentence_and_table() -> None:
     reported = printed(comparisons.decided())
     said = re.search(r"FASTER: ([\d.]+×) .*95% CI ([\d.–]+)×", reported)
     assert said
-    assert re.search(rf"{re.escape(said[1])} +{re.escape(said[2])} +▲ faster", reported)
+    assert re.search(rf"{re.escape(said[1])} +{re.escape(said[2])} +▲ better", reported)
 
 
 def test_the_one_interval_is_that_on_which_the_verdict_rests() -> None:
     reported = printed(comparisons.interference())
     said = re.search(r"95% CI ([\d.–]+)×\)", reported)
     assert said
-    assert re.search(rf"× +{re.escape(said[1])} +▲ faster", reported)
+    assert re.search(rf"× +{re.escape(said[1])} +▲ better", reported)
 
 
 def test_failed_requests_are_always_there() -> None:
@@ -115,3 +115,11 @@ def test_a_run_that_is_too_short_names_the_command_that_continues_it() -> None:
     reported = printed(comparisons.one_round())
     assert "few-rounds" not in reported
     assert f"Continue  webdyno resume {RUN}" in reported
+
+
+@pytest.mark.parametrize(
+    "make", [comparisons.decided, comparisons.interference, comparisons.censored, questions.costs]
+)
+def test_the_table_follows_the_verdict_without_warnings_between(make: runs.Make) -> None:
+    before_failures, _, _ = printed(make()).partition("Failed requests")
+    assert "⚠" not in before_failures

@@ -30,6 +30,7 @@ from webdyno.report.show import PointView, RunView, first
 from webdyno.report.tables import (
     by_variant_table,
     failed_requests,
+    has_valid,
     metrics_table,
     not_shown,
     other_metrics_table,
@@ -85,18 +86,26 @@ def _blocks(view: RunView) -> Iterator[doc.Block]:
         yield doc.FactList([("Failed requests", failed_requests(view.points))])
         return
     point = view.points[0]
-    yield from _wrong_responses(point)
-    yield from _callouts(view)
-    invalid = _is_invalid(view)
-    if point.deciding and not invalid:
+    if _is_invalid(view):
+        yield from _wrong_responses(point)
+        yield from _callouts(view)
+        if point.deciding and has_valid(point):
+            yield metrics_table(point, point.deciding)
+        elif not view.warnings:
+            yield from said_of_deciding(view)
+        yield from run_sections(view)
+        return
+    if point.deciding:
         yield metrics_table(point, point.deciding)
         yield from cost_sections([point])
         yield from found_sections(point)
     elif not view.warnings:
         yield from said_of_deciding(view)
     yield from run_sections(view)
-    if not invalid and (facts := point_facts(point)):
+    if facts := point_facts(point):
         yield doc.FactList(facts)
+    yield from _wrong_responses(point)
+    yield from _callouts(view)
 
 
 def _details_of_point(view: RunView) -> Iterator[doc.Block]:

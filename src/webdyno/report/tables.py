@@ -31,6 +31,14 @@ SHOWN = (
     *("statements", "memory_mib"),
 )
 """Metrics that are shown next to the deciding one."""
+IN_A_TABLE = {
+    Verdict.FASTER: "better",
+    Verdict.SLOWER: "worse",
+    Verdict.EQUIVALENT: "same",
+    Verdict.INCONCLUSIVE: "open",
+    Verdict.INVALID: "not valid",
+}
+"""Verdicts where several metrics stand below each other, of which some are better high."""
 MOST_COLUMNS = 2
 """Variants that have columns of their own; more of them have rows."""
 TAILS = {"latency_p50_us": "p95", "latency_p99_us": "p99.9"}
@@ -63,6 +71,12 @@ def not_shown(point: PointView) -> list[MetricTable]:
     if point.deciding and _has_rows(point.deciding):
         return point.alongside
     return [table for table in point.alongside if table.metric.name not in SHOWN]
+
+
+def has_valid(point: PointView) -> bool:
+    """Whether the table has metrics that count where what decides is invalid."""
+    shown = [table for table in point.alongside if table.metric.name in SHOWN]
+    return bool(point.deciding and shown and not _has_rows(point.deciding))
 
 
 def _has_rows(deciding: MetricTable) -> bool:
@@ -167,13 +181,10 @@ def _failures(data: PointData, variant: str) -> int:
 def _ratio_cells(comparison: Comparison | None, *, decides: bool) -> list[Cell | str]:
     if comparison is None:
         return ["", "", Cell("baseline", soft=True)]
-    verdict, ratio = comparison.verdict, comparison.ratio
-    if decides:
-        word = verdict_cell(verdict, verdict_word(verdict, comparison.metric))
-    elif verdict in {Verdict.FASTER, Verdict.SLOWER} and ratio:
-        word = Cell("higher" if ratio.estimate > 1 else "lower", soft=True)
-    else:
-        word = Cell("same" if verdict is Verdict.EQUIVALENT else str(verdict), soft=True)
+    verdict = comparison.verdict
+    word = verdict_cell(verdict, IN_A_TABLE.get(verdict, str(verdict)))
+    if verdict is Verdict.INVALID:
+        return ["", "", word]
     shown, _ = ratio_and_interval(comparison)
     return [Cell(shown, strong=decides), Cell(sure_bounds(comparison), soft=True), word]
 

@@ -88,7 +88,7 @@ class LiveProgress(LineProgress):
     def pilot_begins(self, point: Point, variant: str) -> None:
         """Show that a variant is looked at alone."""
         super().pilot_begins(point, variant)
-        self._show(point, f"{variant} alone: what times it needs")
+        self._show(point, f"warming up {variant}")
 
     def round_begins(self, point: Point, round_number: int, slots: int) -> None:
         """Show the new round."""
@@ -175,7 +175,7 @@ class LiveView:
             self.left = f"of about {foreseen.rounds} · {duration(round(foreseen.left_s))} left"
         interval, wanted = foreseen.estimate, foreseen.wanted
         low, high = interval.low - interval.centre, interval.high - interval.centre
-        self.scale = interval_scale(low, high, wanted)
+        self.scale = interval_scale(low, high, wanted, interval.centre)
         self.scale.append(
             f"  {foreseen.variant}: precision ±{percent(expm1(interval.half_width))}, "
             f"target ±{percent(expm1(wanted))}"
@@ -220,11 +220,11 @@ def _bar(name: str, share: float) -> tuple[Text, ProgressBar, Text]:
     return Text(name), bar, Text(f"{100 * share:3.0f}%")
 
 
-def interval_scale(low: float, high: float, wanted: float) -> Text:
+def interval_scale(low: float, high: float, wanted: float, centre: float = 0.0) -> Text:
     """Draw an interval (ln, about its estimate) next to the width that is requested.
 
     `░` is what it may span for the run to stop. The scale grows with the interval, up to fourfold
-    each way.
+    each way; its ends are ratios, as the interval around `centre` is.
     """
     middle = SCALE // 2
     widest = min(max(-low, high, 3 * wanted), WIDEST)
@@ -238,4 +238,5 @@ def interval_scale(low: float, high: float, wanted: float) -> Text:
     for column in range(place(low), place(high) + 1):
         signs[column] = "━" if signs[column] == "░" else "─"
     signs[place(low)], signs[place(high)], signs[middle] = "├", "┤", "●"
-    return Text(f"{exp(-widest):4.2f}× {''.join(signs)} {exp(widest):.2f}×")
+    low_end, high_end = exp(centre - widest), exp(centre + widest)
+    return Text(f"{low_end:4.2f}× {''.join(signs)} {high_end:.2f}×")
