@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from webdyno.core.errors import UserError
+from webdyno.core.errors import OperationError, UserError
 from webdyno.core.text import split_url
 from webdyno.systems.kinds import NamedSystem, is_own
 from webdyno.systems.repository import WORKING_TREE, Repository
@@ -84,6 +84,6 @@ def _guessed(text: str, stacks: Collection[str]) -> str:
 def _is_revision(text: str) -> bool:
     try:
         Repository.around(Path.cwd(), text).revision(text, text)
-    except UserError:
+    except (UserError, OperationError):  # no repository, or no Git
         return False
     return True
