@@ -92,7 +92,7 @@ def test_a_very_wide_interval_does_not_stretch_the_axis() -> None:
     figure = ratio_figure(type(table)(table.metric, rows))
     assert figure
     assert not re.search(r">(0\.0\d*|\d{2,})×<", figure.panels[0].svg)
-    assert "An arrowhead: it goes on beyond the axis." in figure.caption
+    assert "An arrowhead: it continues beyond the axis." in figure.caption
     reach = [1.0, 2.0]
     heads = arrowheads([ratio_row(wide)], reach)
     assert [head["end"] for head in heads] == reach

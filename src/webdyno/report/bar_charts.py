@@ -46,8 +46,8 @@ def _drawn(point: PointView) -> list[MetricTable]:
         return []
     decides = point.deciding.metric.name
     others = {table.metric.name: table for table in point.alongside}
-    beside = others.get(THROUGHPUT if decides == CPU_TIME else CPU_TIME)
-    return [table for table in (point.deciding, beside) if table and table.informs]
+    further = others.get(THROUGHPUT if decides == CPU_TIME else CPU_TIME)
+    return [table for table in (point.deciding, further) if table and table.informs]
 
 
 def bar_panel(point: PointView, table: MetricTable) -> Panel:
@@ -57,10 +57,10 @@ def bar_panel(point: PointView, table: MetricTable) -> Panel:
         f"{metric_title(metric)} ({'more' if metric.better == 'higher' else 'less'} is better)"
     )
     chart = _chart(rows, list(point.data.experiment.variants))
-    told = "; ".join(row["told"] for row in rows)
+    alt_text = "; ".join(row["told"] for row in rows)
     return panel(
         f"bars-{metric.name}",
-        f"{heading}: {told}.",
+        f"{heading}: {alt_text}.",
         chart,
         heading=heading,
         height=ROW_PX * len(rows),
@@ -85,6 +85,7 @@ def _bar(row: Row, top_px: int) -> dict[str, Any]:
     value = interval.estimate if interval else row.value.by_round[0]
     return {
         "variant": row.variant,
+        "label": f"{row.rank}  {row.variant}" if row.rank else row.variant,
         "shown": shown,
         "told": f"{row.variant}: {shown}" + (f" (95% CI {around})" if around else ""),
         "zero": 0,
@@ -137,7 +138,7 @@ def _chart(rows: Rows, variants: list[str]) -> Layers:
         .mark_point(shape="triangle-right", filled=True, size=60, opacity=1, color=ink, aria=False)
         .encode(x=x("high"), y=y("middle_px")),
         base.mark_text(align="left", aria=False, limit=alt.ExprRef(f"width - {VALUE_PX}")).encode(
-            x=alt.value(0), y=y("label_px"), text="variant:N"
+            x=alt.value(0), y=y("label_px"), text="label:N"
         ),
         base.mark_text(align="right", aria=False, fontWeight=600).encode(
             x=alt.value("width"), y=y("label_px"), text="shown:N"

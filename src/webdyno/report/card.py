@@ -61,8 +61,8 @@ def tiles(view: RunView) -> list[Tile]:
     only = _only_point(view)
     if not only or not only.deciding or view.has_ranks or len(only.deciding.rows) != 2:
         return []
-    beside = {table.metric.name: table for table in only.alongside}
-    tables = [only.deciding, *(beside[name] for name in ON_TILES if name in beside)]
+    by_name = {table.metric.name: table for table in only.alongside}
+    tables = [only.deciding, *(by_name[name] for name in ON_TILES if name in by_name)]
     return [_tile(table, table.comparisons[0]) for table in tables if table.comparisons][
         :MOST_TILES
     ]

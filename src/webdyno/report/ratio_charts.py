@@ -36,7 +36,7 @@ RESULT_PX = 150
 MOST_ROOM = 4.0
 """How far beyond the outermost estimates an axis goes; wider intervals are cut off there."""
 ARROWS = ("M-2.2,0L0,-1V1Z", "M2.2,0L0,-1V1Z")
-"""Heads that point left and right; the interval goes on there."""
+"""Heads that point left and right; the interval continues there."""
 FACTOR = "format(datum.value, '.4~g') + '×'"
 
 
@@ -49,7 +49,7 @@ def ratio_figure(table: MetricTable) -> Figure | None:
     if any(comparison.worst_case for comparison in compared):
         reach = " The thin line is the worst-case CI, which counts all interference; the verdict "
         reach += "rests on it."
-    arrow = " An arrowhead: it goes on beyond the axis." if _is_cut(compared) else ""
+    arrow = " An arrowhead: it continues beyond the axis." if _is_cut(compared) else ""
     return Figure(
         name="ratios",
         title="",
@@ -179,7 +179,7 @@ def _chart(rows: Rows, against: str, height_px: int) -> Layers:
 
 
 def arrowheads(rows: Rows, reach: list[float]) -> Rows:
-    """Return where intervals go on beyond an axis's ends: a mark for each."""
+    """Return where intervals continue beyond an axis's ends: a mark for each."""
     low, high = reach
     left = [row | {"end": low, "shape": ARROWS[0]} for row in rows if row["decisive_low"] < low]
     right = [row | {"end": high, "shape": ARROWS[1]} for row in rows if row["decisive_high"] > high]
