@@ -29,3 +29,21 @@ def test_content_counts_before_the_name(name: str, text: str, server: str) -> No
 def test_what_is_nobodys_is_refused_at_once() -> None:
     with pytest.raises(UserError, match="no known server's"):
         server_of("\n" * 200_000, Path("x.conf"), "x")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "instead"),
+    [
+        ("gunicorn.conf.py", "workers = 4", "gunicorn's.*cmd:gunicorn --config gunicorn.conf.py"),
+        ("config/puma.rb", "threads 5, 5", "Puma's.*cmd:puma -C config/puma.rb -b"),
+        ("uwsgi.ini", "[uwsgi]", "uWSGI's.*cmd:uwsgi uwsgi.ini --http-socket"),
+        ("traefik.yml", "entryPoints:", r"Traefik's.*--entryPoints\.web\.address="),
+        ("envoy.yaml", "static_resources:", "Envoy's.*envoy --config-yaml"),
+        ("php-fpm.conf", "[www]", "PHP-FPM's.*conf:nginx.conf"),
+    ],
+)
+def test_a_server_that_is_not_configured_is_named_with_what_to_type(
+    name: str, text: str, instead: str
+) -> None:
+    with pytest.raises(UserError, match=instead):
+        server_of(text, Path(name), "x")

@@ -75,6 +75,43 @@ NAME_PATTERNS = {
 }
 """By the same: what a file is called."""
 
+STRANGERS = {
+    "gunicorn": (
+        r"gunicorn[\w.-]*\.py$",
+        "'cmd:gunicorn --config {file} --bind 127.0.0.1:$PORT MODULE:APP'",
+    ),
+    "Puma": (r"puma[\w.-]*\.rb$", "'cmd:puma -C {file} -b tcp://127.0.0.1:$PORT config.ru'"),
+    "uWSGI": (
+        r"uwsgi[\w.-]*\.(?:ini|ya?ml|xml)$",
+        (
+            "'cmd:uwsgi {file} --http-socket 127.0.0.1:$PORT', without http, socket and daemonize in "
+            "the file"
+        ),
+    ),
+    "Traefik": (
+        r"traefik[\w.-]*\.(?:ya?ml|toml)$",
+        (
+            "'cmd:traefik --entryPoints.web.address=127.0.0.1:$PORT --providers.file.filename=FILE', "
+            "FILE with its routers: it takes flags or {file}, not both"
+        ),
+    ),
+    "Envoy": (
+        r"envoy[\w.-]*\.(?:ya?ml|json)$",
+        (
+            "'cmd:envoy --config-yaml \"$(sed s/10000/$PORT/ {file})\"', with the port of its listener "
+            "for 10000"
+        ),
+    ),
+    "PHP-FPM": (
+        r"php-fpm[\w.-]*\.conf$|(?:^|/)(?:fpm|pool)\.d/[\w.-]+\.conf$",
+        (
+            "the configuration of the server in front of it, such as conf:nginx.conf: PHP-FPM speaks "
+            "FastCGI, not HTTP"
+        ),
+    ),
+}
+"""By server whose configurations aren't moved: the file's name, and what measures it instead."""
+
 
 def make(spec: TargetSpec) -> GeneratedService:
     """Move a configuration; raise UserError for one that can't be read, or of no known server."""
@@ -236,6 +273,12 @@ def server_of(text: str, file: Path, place: str) -> str:
     for servers in (likely, named):
         if len(servers) == 1:
             return servers[0]
+    for server, (name, instead) in STRANGERS.items():
+        if not likely and re.search(name, str(file).lower()):
+            raise UserError(
+                f"{place}: {file} is {server}'s, which webdyno doesn't configure; name instead "
+                f"{instead.format(file=file)}"
+            )
     what = "looks like more than one server's" if likely else "looks like no known server's"
     example = f"conf:{([*likely, *SERVERS])[0]}:{file.name}"
     raise UserError(
