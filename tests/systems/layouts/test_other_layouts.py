@@ -116,11 +116,11 @@ CASES = {
         },
         "PHP_CLI_SERVER_WORKERS=$(nproc) php artisan serve --no-reload --host=127.0.0.1 "
         "--port=$PORT",
-        "composer install --quiet --no-dev --no-interaction --optimize-autoloader"
+        "composer install --no-progress --no-dev --no-interaction --optimize-autoloader"
         " && cp -n .env.example .env && touch database/database.sqlite",
         says=("in production PHP-FPM is behind nginx",),
         environment={"APP_ENV": "production", "APP_DEBUG": "false"},
-        others={"prepare": "php artisan migrate --force --quiet"},
+        others={"prepare": "php artisan migrate --force"},
     ),
     "Laravel with a database server, whose seeds need what only developers get": Case(
         {
@@ -133,12 +133,12 @@ CASES = {
         "DB_CONNECTION=pgsql DB_DATABASE=$DB_NAME DB_USERNAME=$DB_USER "
         "PHP_CLI_SERVER_WORKERS=$(nproc) php artisan serve --no-reload --host=127.0.0.1 "
         "--port=$PORT",
-        "composer install --quiet --no-dev --no-interaction --optimize-autoloader"
+        "composer install --no-progress --no-dev --no-interaction --optimize-autoloader"
         " && cp -n .env.example .env",
         others={
             "services": {"db": "postgresql"},
             "setup": "export DB_CONNECTION=pgsql DB_DATABASE=$DB_NAME DB_USERNAME=$DB_USER && "
-            "php artisan migrate --force --quiet",
+            "php artisan migrate --force",
         },
     ),
     "PHP without packages, with a database that files of SQL fill": Case(
@@ -165,7 +165,7 @@ CASES = {
             "public/index.php": "",
         },
         "PHP_CLI_SERVER_WORKERS=$(nproc) php -S 127.0.0.1:$PORT -t public public/index.php",
-        "composer install --quiet --no-dev --no-interaction --optimize-autoloader",
+        "composer install --no-progress --no-dev --no-interaction --optimize-autoloader",
         environment={"APP_ENV": "prod"},
     ),
     "Phoenix": Case(

@@ -14,7 +14,7 @@ TOOLS = "python3 -m venv .tools && .tools/bin/pip install --quiet"
 GUNICORN = "--bind 127.0.0.1:$PORT"
 UVICORN = "--host 127.0.0.1 --port $PORT"
 MANAGE = 'os.environ.setdefault("DJANGO_SETTINGS_MODULE", "shop.settings")\n'
-POETRY = "POETRY_VIRTUALENVS_IN_PROJECT=1 poetry install --quiet --no-interaction --no-root"
+POETRY = "POETRY_VIRTUALENVS_IN_PROJECT=1 poetry install --no-interaction --no-root"
 
 REQUIRED = {"requirements.txt": "flask\n", "app.py": FLASK}
 

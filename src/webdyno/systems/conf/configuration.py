@@ -84,29 +84,29 @@ STRANGERS = {
     "uWSGI": (
         r"uwsgi[\w.-]*\.(?:ini|ya?ml|xml)$",
         (
-            "'cmd:uwsgi {file} --http-socket 127.0.0.1:$PORT', without http, socket and daemonize in "
-            "the file"
+            "'cmd:uwsgi {file} --http-socket 127.0.0.1:$PORT', without http, socket and "
+            "daemonize in the file"
         ),
     ),
     "Traefik": (
         r"traefik[\w.-]*\.(?:ya?ml|toml)$",
         (
-            "'cmd:traefik --entryPoints.web.address=127.0.0.1:$PORT --providers.file.filename=FILE', "
-            "FILE with its routers: it takes flags or {file}, not both"
+            "'cmd:traefik --entryPoints.web.address=127.0.0.1:$PORT --providers.file."
+            "filename=FILE', FILE with its routers: it takes flags or {file}, not both"
         ),
     ),
     "Envoy": (
         r"envoy[\w.-]*\.(?:ya?ml|json)$",
         (
-            "'cmd:envoy --config-yaml \"$(sed s/10000/$PORT/ {file})\"', with the port of its listener "
-            "for 10000"
+            "'cmd:envoy --config-yaml \"$(sed s/10000/$PORT/ {file})\"', with the port of "
+            "its listener for 10000"
         ),
     ),
     "PHP-FPM": (
         r"php-fpm[\w.-]*\.conf$|(?:^|/)(?:fpm|pool)\.d/[\w.-]+\.conf$",
         (
-            "the configuration of the server in front of it, such as conf:nginx.conf: PHP-FPM speaks "
-            "FastCGI, not HTTP"
+            "the configuration of the server in front of it, such as conf:nginx.conf: PHP-FPM "
+            "speaks FastCGI, not HTTP"
         ),
     ),
 }

@@ -79,7 +79,7 @@ def rails_doubts(folder: Path) -> Iterator[str]:
         yield "Git ignores config/master.key, which it may need: environment.RAILS_MASTER_KEY"
 
 
-INSTALL = "composer install --quiet --no-dev --no-interaction --optimize-autoloader"
+INSTALL = "composer install --no-progress --no-dev --no-interaction --optimize-autoloader"
 WORKERS = "PHP_CLI_SERVER_WORKERS=$(nproc)"
 OWN_SERVER = (
     "PHP's own server starts it, which has no cache of compiled code: in production PHP-FPM is "
@@ -128,10 +128,10 @@ def _laravel(folder: Path, needs: set[str], build: str | None) -> FoundApp:
         seeder = read_text(folder / "database/seeders/DatabaseSeeder.php") or ""
         can_seed = re.search(r"factory\(|->call\(|insert\(|create\(", seeder)
         seeds = " --seed" if can_seed and ("factory(" not in seeder or FAKER in needs) else ""
-        setup = f"export {exported} && php artisan migrate --force --quiet{seeds}"
+        setup = f"export {exported} && php artisan migrate --force{seeds}"
     elif "DB_CONNECTION=sqlite" in (example or ""):
         build = f"{build} && touch database/database.sqlite"
-        prepare = "php artisan migrate --force --quiet"
+        prepare = "php artisan migrate --force"
     start = f"{WORKERS} php artisan serve --no-reload --host=127.0.0.1 --port=$PORT"
     doubts: tuple[str, ...] = (OWN_SERVER,)
     if "laravel/octane" in needs:

@@ -17,8 +17,8 @@ LOCKS = {"uv.lock": UV, "poetry.lock": POETRY, "Pipfile.lock": PIPENV}
 STEPS = {
     (UV, True): "uv sync --quiet --frozen",
     (UV, False): "uv sync --quiet",
-    (POETRY, True): "poetry install --quiet --no-interaction --no-root",
-    (POETRY, False): "poetry install --quiet --no-interaction --no-root",
+    (POETRY, True): "poetry install --no-interaction --no-root",
+    (POETRY, False): "poetry install --no-interaction --no-root",
     (PIPENV, True): "pipenv sync",
     (PIPENV, False): "pipenv install",
 }
