@@ -66,6 +66,7 @@ class Visit:
             java_script_enabled=scripts,
             offline=True,
         )
+        self.width = width
         self.page: Page = context.new_page()
         self.said: list[str] = []
         self.asked_for: list[str] = []
@@ -73,6 +74,10 @@ class Visit:
         self.page.on("pageerror", lambda error: self.said.append(str(error)))
         self.page.on("request", lambda request: self.asked_for.append(request.url))
         self.page.goto(file.as_uri())
+
+    def open_sections(self) -> None:
+        """Open what a page shows the heading of alone."""
+        self.page.evaluate("document.querySelectorAll('.section').forEach(it => it.open = true)")
 
     def drawn(self) -> set[str]:
         """Names of the charts in which something can be seen."""
@@ -100,13 +105,22 @@ def test_page_is_whole_quiet_and_fits(browser: Browser, pages: Pages, kind: str)
 )
 def test_page_shuts_nobody_out(browser: Browser, pages: Pages, kind: str, scheme: Scheme) -> None:
     visit = Visit(browser, pages[kind], WIDTHS[scheme], scheme)
+    visit.open_sections()
     assert serious_faults(visit.page) == []
     visit.page.context.close()
+
+
+MOST_PX = 3000
+"""Height of a page on a wide screen whose details are closed."""
 
 
 def check_page(visit: Visit, page: Path, kind: str) -> None:
     assert visit.said == []
     assert [url for url in visit.asked_for if not url.startswith("data:")] == [page.as_uri()]
+    assert visit.overflow_px() <= 0
+    if visit.width == WIDTHS["light"]:
+        assert visit.page.evaluate("document.documentElement.scrollHeight") <= MOST_PX
+    visit.open_sections()
     assert visit.overflow_px() <= 0
     expected = {
         "decided": CHARTS,
@@ -185,6 +199,7 @@ def test_a_sweep_shows_every_metric_and_each_point_on_demand(
     browser: Browser, pages: Pages
 ) -> None:
     visit = Visit(browser, pages["two_factors"], 1280, "light")
+    visit.open_sections()
     before = visit.drawn()
     metrics = ("ratios", "throughput_rps", "server_cpu_us", "latency_p50_us", "memory_mib")
     assert {f"{metric}-{panel}" for metric in metrics for panel in (0, 1)} <= before
@@ -197,6 +212,7 @@ def test_a_sweep_shows_every_metric_and_each_point_on_demand(
 
 def test_a_variant_is_picked_out_in_all_panels_of_a_figure(browser: Browser, pages: Pages) -> None:
     visit = Visit(browser, pages["two_factors"], 1280, "light")
+    visit.open_sections()
     figure = visit.page.locator("#figure-throughput_rps")
     figure.get_by_role("button", name="nginx").click()
     for panel in figure.locator("[data-chart]").all():
@@ -206,7 +222,18 @@ def test_a_variant_is_picked_out_in_all_panels_of_a_figure(browser: Browser, pag
 
 def test_charts_are_drawn_without_scripts(browser: Browser, pages: Pages) -> None:
     visit = Visit(browser, pages["decided"], 400, "light", scripts=False)
+    assert visit.drawn() == BARS | {"ratios"}
+    for heading in visit.page.locator(".section > summary").all():
+        heading.click()
     assert visit.drawn() == CHARTS
+    visit.page.context.close()
+
+
+def test_a_link_at_the_top_opens_its_section(browser: Browser, pages: Pages) -> None:
+    visit = Visit(browser, pages["decided"], 1280, "light")
+    assert not visit.page.locator("[data-chart=latency]").is_visible()
+    visit.page.get_by_role("link", name="Latency").click()
+    assert visit.page.locator("[data-chart=latency]").is_visible()
     visit.page.context.close()
 
 
@@ -225,6 +252,7 @@ def test_colours_follow_the_scheme(browser: Browser, pages: Pages) -> None:
 
 def test_a_variant_can_be_picked_out(browser: Browser, pages: Pages) -> None:
     visit = Visit(browser, pages["decided"], 1280, "light")
+    visit.open_sections()
     figure = visit.page.locator("#figure-slots")
     muted = figure.locator(".wide .mark-symbol path.muted")
     assert muted.count() == 0
@@ -277,6 +305,7 @@ def test_a_report_is_printed(tmp_path: Path) -> None:
 
 def test_a_point_shows_its_figures(browser: Browser, pages: Pages) -> None:
     visit = Visit(browser, pages["decided"], 1280, "light")
+    visit.open_sections()
     mark = visit.page.locator("[data-chart=cpu] .mark-symbol path").first
     mark.scroll_into_view_if_needed()
     visit.page.wait_for_function(  # scrolling hides it, a frame later

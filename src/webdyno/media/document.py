@@ -279,6 +279,8 @@ class Section:
     soft: bool = False
     anchor: str = ""
     """Its name among the links at the top of a page; none without."""
+    is_closed: bool = False
+    """Whether a page shows the heading alone until the reader opens it."""
 
 
 @dataclass(frozen=True)

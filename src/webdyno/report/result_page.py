@@ -127,9 +127,14 @@ def _sections(folder: Path, view: RunView) -> Iterator[doc.Block]:
         yield doc.Section("Warnings to keep in mind" if grave else "Warnings", mild)
     yield from run_sections(view, to_paste=True)
     if view.several:
-        yield from map(_alone, figures[1:])
         points = [_fold_point(point) for point in view.points]
         yield doc.Section("Point by point", points, anchor="Points")
+    yield from (replace(section, is_closed=True) for section in _details(folder, view, figures))
+
+
+def _details(folder: Path, view: RunView, figures: Sequence[doc.Figure]) -> Iterator[doc.Section]:
+    if view.several:
+        yield from map(_alone, figures[1:])
     else:
         yield from _point(view.points[0], list(other_figures(view.points[0])))
     for show in view.shows:
