@@ -19,14 +19,13 @@ from webdyno.report.point_facts import (
     worst_interference,
 )
 from webdyno.report.show import MetricTable, PointView, RunView, first
-from webdyno.report.tables import SHOWN, ci_heading
+from webdyno.report.tables import IN_A_TABLE, SHOWN, ci_heading
 from webdyno.report.words import (
     DECIDED,
     LEAST_WORTH_TIMES,
     SIGNS,
     number_word,
     ratio_and_interval,
-    side_word,
     sure_bounds,
 )
 
@@ -71,7 +70,9 @@ def tiles(view: RunView) -> list[Tile]:
 def _tile(table: MetricTable, comparison: Comparison) -> Tile:
     shown, _ = ratio_and_interval(comparison)
     interval = f"{ci_heading(table)} {sure_bounds(comparison)}"
-    word = f"{SIGNS[comparison.verdict]} {side_word(comparison)}"
+    word = (
+        f"{SIGNS[comparison.verdict]} {IN_A_TABLE.get(comparison.verdict, str(comparison.verdict))}"
+    )
     return Tile(comparison.verdict, shown, METRICS[table.metric.name].short, interval, word)
 
 
