@@ -42,10 +42,11 @@ AS_FORM = re.compile(
 )
 """In a function: it reads a form."""
 LEADS = re.compile(r"redirect|SEE_OTHER|Location", re.IGNORECASE)
+SEE_OTHER, TEMPORARY_REDIRECT = 303, 307
 STATUS_OF_REDIRECT = re.compile(
     r"(?<![A-Za-z0-9])(?P<code>30[12378])(?![0-9])|(?P<other>SEE_?OTHER|SeeOther|Redirect::to\()|(?P<found>\bRedirectResponse\()"
 )
-"""By number or by name; Starlette's own goes on with 307 unless it is told."""
+"""By number or by name; Starlette's own is 307 without one."""
 OF_TOKEN = re.compile(r"""\b((?:access|id|auth)_?[tT]oken|jwt|token)\b["']?\s*(?:[:},\]]|=>)""")
 
 
@@ -72,10 +73,10 @@ def _status_of_redirect(text: str) -> int | None:
     if not LEADS.search(text) or (match := STATUS_OF_REDIRECT.search(text)) is None:
         return None
     if match["found"]:
-        told = STATUS_OF_REDIRECT.search(text, match.end())
-        is_told = told and not told["found"]
-        return (int(told["code"] or 303) if told else 307) if is_told else 307
-    return int(match["code"] or 303)
+        given = STATUS_OF_REDIRECT.search(text, match.end())
+        is_given = given and not given["found"]
+        return int(given["code"] or SEE_OTHER) if given and is_given else TEMPORARY_REDIRECT
+    return int(match["code"] or SEE_OTHER)
 
 
 def login_by_form(
@@ -149,7 +150,7 @@ def login_by_json(routes: Sequence[Route], folder: Path, prefix: str = "") -> Lo
 def login_by_openapi(text: str) -> Login | None:
     """Read how an OpenAPI document has users log in; None where nothing in it takes a password."""
     data = json_table(text)
-    found = []
+    candidates = []
     for path, item in table(data, "paths").items():
         post = table(as_table(item), "post")
         for kind, body in table(post, "requestBody", "content").items():
@@ -158,11 +159,11 @@ def login_by_openapi(text: str) -> Login | None:
             likely = [name for of_name in OF_NAME for name in names if of_name.fullmatch(name)]
             is_likely = any(pattern.search(path) for pattern in ROUTES)
             if password and likely and is_likely and re.fullmatch(r"/[\w./-]*", path):
-                found.append((path, kind, likely[0], password, table(post, "responses")))
-    if not found:
+                candidates.append((path, kind, likely[0], password, table(post, "responses")))
+    if not candidates:
         return None
     path, kind, name, password, responses = min(
-        found, key=lambda each: ROUTES[0].search(each[0]) is None
+        candidates, key=lambda each: ROUTES[0].search(each[0]) is None
     )
     sent = {name: f"${{env:{NAME}}}", password: f"${{env:{PASSWORD}}}"}
     if kind == "application/x-www-form-urlencoded":
@@ -177,7 +178,9 @@ def login_by_openapi(text: str) -> Login | None:
     token = next((name for name in names if TOKEN_NAME.fullmatch(name)), None)
     step |= {"status": int(status)} if status != "200" else {}
     if token is None:
-        return Login(by, path, (step,), {}, "how it goes on: no token is in its responses")
+        return Login(
+            by, path, (step,), {}, "no token is in its responses: where it keeps the session"
+        )
     step["capture"] = {"token": {"json": f"$.{token}"}}
     return Login(by, path, (step,), {"Authorization": "Bearer {{token}}"})
 

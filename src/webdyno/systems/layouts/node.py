@@ -67,6 +67,7 @@ class Manager(NamedTuple):
 
     @property
     def install(self) -> str:
+        """The command that installs, as the lock file has it where there is one."""
         by_lock = self.is_locked and self.name == "npm"
         return f"{self.call} {NPM_LOCKED if by_lock else INSTALLS[self.name]}"
 

@@ -78,8 +78,8 @@ def _read_scripts(folder: Path) -> tuple[str, list[str]]:
     name = first_of(folder, "Containerfile", "Dockerfile")
     command = image_command(read_text(folder / name) or "") if name else None
     texts = [command] if command else []
-    found = [match["name"] for match in SCRIPT.finditer(command or "")]
-    names = [*found, *USUAL_SCRIPTS]
+    named = [match["name"] for match in SCRIPT.finditer(command or "")]
+    names = [*named, *USUAL_SCRIPTS]
     seen: list[str] = []
     while names and len(seen) < MOST_SCRIPTS:
         place = first_of(folder, *(f"{where}{names[0]}" for where in FOLDERS))
