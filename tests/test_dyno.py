@@ -78,7 +78,7 @@ def test_one_that_stayed_is_left_as_it_is(checkout: Path) -> None:
 
 
 def test_the_engine_is_built_again_when_other_things_are_in_its_sources(checkout: Path) -> None:
-    """Not when they are only written anew, as by a checkout around an engine from a cache."""
+    """Not when they are only written again, as by a checkout around an engine from a cache."""
     called = for_tests(checkout, installs="true")
     (checkout / ".dyno/engine").unlink()
     run(checkout, "report", PATH=with_cargo(checkout))
