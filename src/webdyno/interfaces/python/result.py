@@ -23,6 +23,7 @@ if TYPE_CHECKING:  # numpy takes a while to import
 
 Cell = str | int | float | bool | None
 Row = dict[str, Any]
+RATIOS = "ratios"
 PICTURE_SCALE = 2.0
 """Pixels of a PNG for each of the SVG's."""
 
@@ -213,7 +214,7 @@ class Result:
             raise UserError(f"there is no chart named {name!r}; there are {', '.join(charts)}")
         if not charts:
             raise UserError(f"{self.path}: there is nothing to draw: {self.headline}")
-        return charts[name] if name else next(iter(charts.values()))
+        return charts[name or (RATIOS if RATIOS in charts else next(iter(charts)))]
 
     def charts(self) -> dict[str, Chart]:
         """Return all charts of the report by name, in its order."""
