@@ -106,7 +106,7 @@ def test_charts_are_the_report_s_and_stand_alone(tmp_path: Path) -> None:
     assert chart.save(tmp_path / "c.png").read_bytes().startswith(b"\x89PNG")
     with pytest.raises(UserError, match=r"written as \.svg or \.png"):
         chart.save(tmp_path / "c.jpg")
-    with pytest.raises(UserError, match="there is no chart named 'x'; there are .*ratios"):
+    with pytest.raises(UserError, match=r"there is no chart named 'x'; there are .*ratios"):
         result.chart("x")
 
 
