@@ -43,7 +43,8 @@ def record(name: str) -> None:
     shown = SHOWN.search(ran.stdout)
     if shown is None:
         raise SystemExit(f"{command}: no verdict was printed")
-    file.write_text(f"{command}\n{shown[0].rstrip()}\n", encoding="utf-8")
+    lines = [line.rstrip() for line in shown[0].rstrip().splitlines()]
+    file.write_text("\n".join([command, *lines, ""]), encoding="utf-8")
 
 
 if __name__ == "__main__":
