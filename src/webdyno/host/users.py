@@ -34,6 +34,10 @@ class ServerUser:
     groups: tuple[int, ...] = ()
     """All his groups; his own alone unless given."""
 
+    @property
+    def called_sudo(self) -> bool:
+        return os.environ.get("SUDO_UID") == str(self.uid)
+
     def may_exchange(self, path: Path) -> Path | None:
         """Return the folder on the way to `path` in which this user could replace what is there."""
         return next((folder for folder in (path, *path.parents) if self._may_write(folder)), None)
@@ -237,6 +241,11 @@ def hand_over(folder: Path, user: ServerUser | None) -> None:
     folder.chmod(OPEN)
 
 
+def log_mode() -> int:
+    """Return the mode of a new log: closed to others while secrets may come into it."""
+    return 0o600 if SECRETS.known else 0o644
+
+
 def open_log(path: Path, user: ServerUser | None) -> BinaryIO:
     """Open a log for appending; raise OperationError when what is there isn't a log of ours.
 
@@ -244,9 +253,8 @@ def open_log(path: Path, user: ServerUser | None) -> BinaryIO:
     can be in it (`measure.redact`).
     """
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
-    mode = 0o600 if SECRETS.known else 0o644
     with writing(path), folder_inside(path.parent) as folder:
-        log = os.fdopen(os.open(path.name, flags, mode, dir_fd=folder), "ab")
+        log = os.fdopen(os.open(path.name, flags, log_mode(), dir_fd=folder), "ab")
     status = os.fstat(log.fileno())
     theirs = status.st_uid == uid_of(user) or not status.st_size
     if not (stat.S_ISREG(status.st_mode) and status.st_nlink == 1 and theirs):

@@ -3,7 +3,6 @@
 Of a load from a log, what isn't answered here as in the log is excluded, which is asked as well.
 """
 
-import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -220,7 +219,7 @@ def agree_to_secrets(
     A repository of his names them, or a run that he may have written (`of_others`). Raise UserError
     where nobody agrees, and of such a run whatever is answered.
     """
-    from webdyno.host.users import programs_user, uid_of
+    from webdyno.host.users import programs_user
 
     asked = [experiment.model_dump_json() for experiment in experiments]
     for service in (role.service for stack in stacks for role in stack.services.values()):
@@ -238,7 +237,7 @@ def agree_to_secrets(
         folder = Path((own and own.folder) or service.folder)
         is_there = own is not None and folder.is_dir()
         other = programs_user(service.folder, folder, own.owner) if own and is_there else None
-        if other is None or os.environ.get("SUDO_UID") == str(uid_of(other)):
+        if other is None or other.called_sudo:
             continue
         lines = f"{service.where} runs as {other.name}, and gets variables of yours: {named}"
         if not caller.yes:

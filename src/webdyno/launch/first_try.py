@@ -42,7 +42,7 @@ from webdyno.systems.layouts.routes import (
 )
 from webdyno.systems.layouts.settings import EXAMPLES
 from webdyno.systems.repository import WORKING_TREE, Repository, refuse_in_others
-from webdyno.systems.revision import Recipe, build_revision
+from webdyno.systems.revision import Recipe, build_revision, folder_inside_of
 from webdyno.systems.target import users_environment
 from webdyno.systems.variants import OWN_SITE
 
@@ -193,9 +193,7 @@ def try_out(
     revision = repository.revision(WORKING_TREE, str(folder))
     recipe = Recipe(app.build, within, environment)
     top = build_revision(repository, revision, recipe, "the working tree", caller.notify).resolve()
-    files = (top / within).resolve()
-    if not files.is_relative_to(top):
-        raise UserError(f"{folder / app.dir}: leads out of the repository, to {files}")
+    files = folder_inside_of(top, within, str(folder / app.dir))
     way, text = next((key, said) for key in KIND_OF_APP if (said := getattr(app, key)) is not None)
     if way == "image":
         check_containers(text, files, top, repository.user, str(folder))

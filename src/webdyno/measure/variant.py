@@ -23,13 +23,12 @@ from webdyno.core.errors import OperationError
 from webdyno.core.experiment import State
 from webdyno.core.files import open_given_inside, open_here, reading, writing
 from webdyno.core.format import duration
-from webdyno.core.hiding import SECRETS
 from webdyno.core.looks import SlotSettings
 from webdyno.core.records import AdjustmentRecord, SlotRecord
 from webdyno.core.request import may_be_compressed
 from webdyno.core.testbed import Ceiling
 from webdyno.host.children import ending_with_us, in_session
-from webdyno.host.users import ServerUser, home_of, programs_user
+from webdyno.host.users import ServerUser, home_of, log_mode, programs_user
 from webdyno.load.interface import GeneratorError, LoadOrder
 from webdyno.measure.backend import LinkCut, StartedVariant, Tracing
 from webdyno.measure.planned import PlannedVariant
@@ -318,9 +317,8 @@ def in_state(state: State, log: Path, user: ServerUser | None) -> Iterator[None]
 def _run(key: str, command: str, within_s: float, log: Path, user: ServerUser | None) -> None:
     with writing(log):
         log.parent.mkdir(parents=True, exist_ok=True)
-        # The folder may be somebody else's, and others may read a log once no secret is in it.
-        mode = 0o600 if SECRETS.known else 0o644
-        opened = open_here(log, os.O_WRONLY | os.O_APPEND, mode=mode)
+        # The folder may be somebody else's.
+        opened = open_here(log, os.O_WRONLY | os.O_APPEND, mode=log_mode())
     with opened as output:
         output.write(f"{key}: {command}\n".encode())
         output.flush()

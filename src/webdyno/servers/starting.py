@@ -4,7 +4,6 @@ What can't be started is one message, with the server's own words.
 """
 
 import errno
-import os
 import shutil
 import tempfile
 import time
@@ -247,7 +246,7 @@ def _refuse_unsafe(folder: Path, user: ServerUser | None) -> None:
 
     Who called sudo may do as root what he wants anyway.
     """
-    trusted = user is not None and str(user.uid) == os.environ.get("SUDO_UID")
+    trusted = user is not None and user.called_sudo
     if user and not trusted and (changeable := user.may_exchange(folder.absolute())):
         raise OperationError(
             f"{folder}: {user.name}, as whom servers run, can change {changeable}; root "

@@ -1,6 +1,5 @@
 """`webdyno.toml` of a repository: how its program is started and measured."""
 
-import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -131,10 +130,8 @@ class Project:
         if user is None:
             return
         files = list(_files_in(data))
-        is_caller = os.environ.get("SUDO_UID") == str(user.uid)
-        if not is_caller and (
-            refused := [(STATE,)] if STATE in data else [where for where, _ in files]
-        ):
+        refused = [(STATE,)] if STATE in data else [where for where, _ in files]
+        if refused and not user.called_sudo:
             raise UserError(
                 f"{self.file.place(refused[0])}: of a file of {user.name} root runs no commands "
                 f"and reads no other files; call webdyno as {user.name}"

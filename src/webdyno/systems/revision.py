@@ -59,12 +59,8 @@ def make(spec: TargetSpec) -> GeneratedService:
     environment = users_environment(repository.top, variables)
     recipe = Recipe(app.build, within, environment, app.build_variables, spec.fresh)
     top = build_revision(repository, revision, recipe, spec.written, spec.notify).resolve()
-    folder = (top / within).resolve()
+    folder = folder_inside_of(top, within, project.file.place((APP, "dir")))
     owner = 0 if repository.user is None else repository.user.uid
-    if not folder.is_relative_to(top):
-        raise UserError(
-            f"{project.file.place((APP, 'dir'))}: leads out of the repository: {folder}"
-        )
     keys = spec.keys.replace(
         environment=variables,
         root=app.root,
@@ -103,6 +99,14 @@ def make(spec: TargetSpec) -> GeneratedService:
     in_revision = replace(spec, text=text, keys=keys, folder=folder, settings=settings, owner=owner)
     made = KINDS[KIND_OF_APP[way]].make(in_revision)
     return replace(made, service={**made.service, "version": revision.text})
+
+
+def folder_inside_of(top: Path, within: Path, place: str) -> Path:
+    """Return a folder of a revision; raise UserError where a link has it lead out of that."""
+    folder = (top / within).resolve()
+    if not folder.is_relative_to(top):
+        raise UserError(f"{place}: leads out of the repository, to {folder}")
+    return folder
 
 
 BUILD_FORMAT = 1
@@ -213,7 +217,7 @@ def _run_build(recipe: Recipe, folder: Path, repository: Repository, kept: Path,
     user = repository.user
     own = {name: with_secrets(text, os.environ) for name, text in recipe.environment.items()}
     inherited = {name: os.environ[name] for name in recipe.inherited if name in os.environ}
-    if inherited and user is not None and os.environ.get("SUDO_UID") != str(user.uid):
+    if inherited and user is not None and not user.called_sudo:
         raise UserError(
             f"build_variables: the build of {name} runs as {user.name}, and would get variables of "
             f"yours: {', '.join(inherited)}; call webdyno as {user.name}"

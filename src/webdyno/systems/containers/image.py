@@ -7,7 +7,6 @@ All of that, and the network, ends with the processes, kill -9 included.
 """
 
 import json
-import os
 import re
 import shlex
 from collections import defaultdict
@@ -159,17 +158,23 @@ def check_containers(
 
     `text` names them, `top` is the revision's folder, and `user` whose its repository is.
     """
-    if user and os.environ.get("SUDO_UID") != str(user.uid):
+    if user and not user.called_sudo:
         raise UserError(
             f"{place}: containers are started as root, and the repository belongs to {user.name}: "
             "measure a copy of it that is yours"
         )
-    name, hash_mark, service = text.partition("#")
+    name, _, service = text.partition("#")
     path = (folder / name).resolve()
     if path.exists() and not path.is_relative_to(top):
         raise UserError(f"{place}: {name} leads out of the revision, to {path}")
-    if hash_mark or (path.is_file() and path.suffix in COMPOSE_ENDINGS):
+    if _is_compose(text, folder):
         compose_services(compose_files(name, folder), service, place, lambda _: None, top)
+
+
+def _is_compose(text: str, folder: Path) -> bool:
+    name, hash_mark, _ = text.partition("#")
+    path = (folder / name).resolve()
+    return bool(hash_mark) or (path.is_file() and path.suffix in COMPOSE_ENDINGS)
 
 
 def make(spec: TargetSpec) -> GeneratedService:
@@ -218,13 +223,12 @@ def make(spec: TargetSpec) -> GeneratedService:
 
 def _containers(spec: TargetSpec, engine: Podman) -> list[Container]:
     """Return the containers of a variant in the order of their starts; clients ask the last."""
-    name, hash_mark, service = spec.text.partition("#")
-    path = (spec.folder / name).resolve()
-    if hash_mark or (path.is_file() and path.suffix in COMPOSE_ENDINGS):
+    name, _, service = spec.text.partition("#")
+    if _is_compose(spec.text, spec.folder):
         files = compose_files(name, spec.folder)
         services = compose_services(files, service, spec.place, spec.notify)
         return [_of_service(service, files[0].name, spec, engine) for service in services]
-    return [Container(WEB, _image(spec, engine, name, path))]
+    return [Container(WEB, _image(spec, engine, name, (spec.folder / name).resolve()))]
 
 
 def _of_service(service: ComposeService, file: str, spec: TargetSpec, engine: Podman) -> Container:
