@@ -296,7 +296,7 @@ def asked_systems(
     written: Sequence[str], known: "Catalogue", asked: AskedFlags
 ) -> tuple[list[str], AskedFlags]:
     """Return systems as webdyno names them, and what is asked of them with the path of URLs."""
-    from webdyno.systems.guess import guess_systems
+    from webdyno.systems.kinds import guess_systems
 
     says = bool(asked.path or asked.flags.setup.traffic.traffic)
     guessed = guess_systems(written, known.stacks, has_path=says)
