@@ -4,7 +4,6 @@ import pytest
 
 from audit.texts import ab, audited, found, outputs, recorded, serious, wrk
 from webdyno.core.errors import UserError
-from webdyno.formats import lines
 
 UNKNOWN = {
     "fortio": (
@@ -135,7 +134,7 @@ def test_an_address_in_a_sentence_is_no_command() -> None:
 
 
 def test_a_text_without_an_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lines, "MOST_CHARACTERS", 100_000)
+    monkeypatch.setattr("webdyno.formats.text.MOST_CHARACTERS", 100_000)
     for text in ("x" * 200_000, "x\n" * 100_000):
         with pytest.raises(UserError, match="give the part that has the outputs"):
             audited(text)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from audit.texts import RECORDED, ab, audited, outputs, recorded
 from variants import further
 from webdyno.audit import MOST_WARNINGS, audit_lines
-from webdyno.formats.lines import LONGEST_LINE, NumberedLine
+from webdyno.formats.text import LONGEST_LINE, NumberedLine
 
 TEXTS = [path.read_text(encoding="utf-8") for path in sorted(RECORDED.iterdir())]
 TABLE = "Transfer rate [KB/s]\n\na\tb\tc\n1\t2.345\t5.678\n2\t3.456\t6.789\n3\t4.567\t7.891\n"

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from webdyno.audit.commands import find_command
-from webdyno.formats.lines import NumberedLine
+from webdyno.formats.text import NumberedLine
 
 WRITTEN: dict[str, dict[str, Any]] = {
     "ab -kc 100 -n 1000 http://web.test/page.html": {

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from webdyno.audit import Audit, AuditWarning, audit_lines
 from webdyno.audit.reader import read_items
-from webdyno.formats.lines import read_lines
 from webdyno.formats.output import Output
+from webdyno.formats.text import read_lines
 
 RECORDED = Path(__file__).with_name("outputs")
 """What the tools printed against a private nginx: ab 2.3, httperf 0.9.0, wrk 4.1.0, wrk2,

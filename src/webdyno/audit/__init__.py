@@ -20,8 +20,8 @@ from webdyno.audit.rules import (
 )
 from webdyno.audit.tables import TextTable
 from webdyno.core.base import Model
-from webdyno.formats.lines import NumberedLine
 from webdyno.formats.output import Command, Output
+from webdyno.formats.text import NumberedLine
 
 TABLE, COMMAND = "table", "command"
 """Kinds of what is read that are no tool's output."""

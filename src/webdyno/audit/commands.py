@@ -6,9 +6,8 @@ from itertools import takewhile
 from typing import Any
 
 from webdyno.formats.facts import in_ms
-from webdyno.formats.lines import NumberedLine
 from webdyno.formats.output import Command, Output
-from webdyno.formats.values import url_figures
+from webdyno.formats.text import NumberedLine, url_figures
 
 _HTTP = {"c": "concurrency", "connections": "concurrency", "concurrency": "concurrency"}
 _LENGTH = {"d": "time_limit_s", "duration": "time_limit_s"}

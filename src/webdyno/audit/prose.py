@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from webdyno.audit.commands import OPTIONS
-from webdyno.formats.lines import NumberedLine
+from webdyno.formats.text import NumberedLine
 
 RAN_OUT = {
     "local ports": re.compile(

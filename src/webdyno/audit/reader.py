@@ -13,9 +13,9 @@ from webdyno.audit.commands import find_command, is_another, prints_for, with_co
 from webdyno.audit.prose import FIGURES, Hint, UnreadFinder, UnreadPart, hints
 from webdyno.audit.tables import TableReader, TextTable
 from webdyno.formats.facts import Facts, Tool
-from webdyno.formats.lines import NumberedLine
 from webdyno.formats.output import Command, Output
 from webdyno.formats.sheets import AnySheet, sheet_headed_by
+from webdyno.formats.text import NumberedLine
 from webdyno.formats.tools import after_all, opened_by, tools
 from webdyno.formats.tools.classics import AB_LABELS, redis_quiet
 

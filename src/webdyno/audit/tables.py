@@ -6,7 +6,7 @@ from functools import cached_property
 from statistics import median
 from typing import Literal
 
-from webdyno.formats.lines import NumberedLine
+from webdyno.formats.text import NumberedLine
 
 Unit = Literal["rps", "kib_s"]
 

@@ -7,9 +7,17 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from webdyno.core.base import TIMES_S
-from webdyno.formats.lines import NumberedLine
 from webdyno.formats.output import Loop, Output
-from webdyno.formats.values import COUNT, NUMBER, Fields, as_count, as_float, known, url_figures
+from webdyno.formats.text import (
+    COUNT,
+    NUMBER,
+    Fields,
+    NumberedLine,
+    as_count,
+    as_float,
+    known,
+    url_figures,
+)
 
 MOST_ROWS = 100
 """Rows of percentiles, statuses or errors that are kept of one output."""

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from webdyno.formats.facts import MOST_ROWS, Figures, non_2xx
-from webdyno.formats.lines import NumberedLine
 from webdyno.formats.output import Output
-from webdyno.formats.values import as_count, as_float, known
+from webdyno.formats.text import NumberedLine, as_count, as_float, known
 
 AUTOBENCH_COLUMNS = {
     "req_rate": "throughput_rps",

@@ -28,8 +28,8 @@ from webdyno.core.request import WrittenRequest
 from webdyno.core.service import Need
 from webdyno.core.text import SECRET
 from webdyno.formats.facts import Facts, Tool
-from webdyno.formats.lines import NumberedLine, plain
 from webdyno.formats.output import Output
+from webdyno.formats.text import NumberedLine, plain
 from webdyno.host.children import ending_with_us, run_program
 from webdyno.load.interface import Generator, GeneratorError, LoadOrder, Request, ServerResponse
 

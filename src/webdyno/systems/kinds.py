@@ -1,4 +1,4 @@
-"""The kinds of users' own systems, such as `cmd:COMMAND` and `url:URL`, and how people write them."""
+"""The kinds of users' own systems, such as `cmd:COMMAND` and `url:URL`, and their names."""
 
 import re
 import shlex
@@ -221,6 +221,7 @@ def guess_systems(
 
     What a stack of the catalog is called stays one; of the rest it is guessed which kind is meant.
     Raise UserError where URLs ask for different paths.
+
     `has_path`: whether what is requested is said elsewhere.
     """
     words = [part for text in written for part in _parts(text, stacks)]

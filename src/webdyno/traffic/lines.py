@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
-from webdyno.formats.values import Fields
+from webdyno.formats.text import Fields
 from webdyno.traffic.access import (
     AT_EDGE,
     CASE_BLIND,

@@ -8,9 +8,8 @@ import re
 from collections.abc import Iterator
 
 from webdyno.formats.facts import Facts, Figures, Tool, in_ms, patterns
-from webdyno.formats.lines import NumberedLine
 from webdyno.formats.output import Output
-from webdyno.formats.values import NUMBER, as_float, known
+from webdyno.formats.text import NUMBER, NumberedLine, as_float, known
 
 AB_LABELS = {
     "Server Software": "text",

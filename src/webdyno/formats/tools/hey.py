@@ -6,7 +6,7 @@ ghz's statuses are names such as `OK` and `Unavailable`.
 import re
 
 from webdyno.formats.facts import Facts, Figures, Tool, in_bytes, non_2xx, patterns
-from webdyno.formats.values import Fields, known
+from webdyno.formats.text import Fields, known
 
 CUT_OFF = "aborted due to deadline"
 """What oha calls the requests under way when the time is up: those are no failures. They are in its

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 
 from webdyno.formats.facts import MOST_ROWS, Facts, Figures, Tool, in_ms, non_2xx, patterns
-from webdyno.formats.values import Fields, as_count, known, url_figures
+from webdyno.formats.text import Fields, as_count, known, url_figures
 
 
 def _bombardier(facts: Facts, _: Figures) -> Figures:

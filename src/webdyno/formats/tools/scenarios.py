@@ -9,7 +9,7 @@ read from 0.2x to 2.x. Locust prints its tables again and again.
 import re
 
 from webdyno.formats.facts import Facts, Figures, Tool, in_ms, non_2xx, patterns
-from webdyno.formats.values import Fields, as_count, as_float
+from webdyno.formats.text import Fields, as_count, as_float
 
 _LENGTH = re.compile(r"(\d{1,6}) (hour|minute|second)")
 _UNITS_S = {"hour": 3600, "minute": 60, "second": 1}

@@ -5,7 +5,7 @@ rate. rewrk doesn't look at statuses, and its "percentiles" are means of what li
 """
 
 from webdyno.formats.facts import Facts, Figures, Tool, in_ms, non_2xx, patterns
-from webdyno.formats.values import Fields, as_count, as_float, url_figures
+from webdyno.formats.text import Fields, as_count, as_float, url_figures
 
 PRECISE_THOUSANDS = 50
 """autocannon rounds counts to thousands: from so many on that is an error of 1% at most."""

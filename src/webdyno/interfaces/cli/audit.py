@@ -59,7 +59,7 @@ def audit(
         webdyno audit article.txt --format json
     """
     from webdyno.audit import audit_lines
-    from webdyno.formats.lines import read_lines
+    from webdyno.formats.text import read_lines
     from webdyno.formats.tools import READABLE
 
     as_json = is_json(format_)
