@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from builders import SimulatedVariant, simulated_run
+from webdyno import studies
 from webdyno.config import Catalogue
 from webdyno.core.study import Claim, Publication
 from webdyno.interfaces.cli.flags import RunFlags
@@ -14,7 +15,6 @@ from webdyno.interfaces.cli.progress import at_terminal
 from webdyno.launch.caller import Caller
 from webdyno.launch.measure import MeasuredRun
 from webdyno.measure.folder import RunFolder
-from webdyno.studies import repeat as studies
 
 CLAIM = Claim(
     says="nginx is faster",

@@ -28,7 +28,7 @@ from webdyno.interfaces.cli.flags import (
 if TYPE_CHECKING:  # pydantic takes a while to import
     from webdyno.core.run import RunHead
     from webdyno.core.study import Publication
-    from webdyno.studies.repeat import Plan
+    from webdyno.studies import Plan
 
 CLAIMS_FILE = "claims.md"
 CLAIMS_PAGE = "claims.html"
@@ -155,7 +155,7 @@ def _repeat(wanted: Sequence["Publication"], budget_s: float, folder: Path, how:
     from webdyno.media.page import make_again
     from webdyno.media.terminal import print_document
     from webdyno.report.claims import claims_digest, claims_markdown, claims_page, outcomes
-    from webdyno.studies.repeat import Repetition, plans_of
+    from webdyno.studies import Repetition, plans_of
 
     catalogue = Catalogue.load()
     for study in wanted:
