@@ -5,7 +5,7 @@ from pathlib import Path
 
 from webdyno.audit import Audit, AuditWarning, audit_lines
 from webdyno.audit.reader import read_items
-from webdyno.formats.output import Output
+from webdyno.formats import Output
 from webdyno.formats.text import read_lines
 
 RECORDED = Path(__file__).with_name("outputs")

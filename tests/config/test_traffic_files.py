@@ -15,10 +15,10 @@ from webdyno.config.requests import open_secrets
 from webdyno.config.traffic import AskedTraffic, read_har, read_request_file, read_workload_file
 from webdyno.core.errors import UserError
 from webdyno.core.request import WrittenRequest
+from webdyno.traffic import Manner, traffic_of
 from webdyno.traffic.log import LogSelection
 from webdyno.traffic.privacy import Privacy
 from webdyno.traffic.read import read_logs
-from webdyno.traffic.traffic import Manner, traffic_of
 
 
 def har(*requests: Mapping[str, object], status: int = 200) -> str:

@@ -20,10 +20,10 @@ from traffic.test_formats import (
     TRAEFIK,
 )
 from webdyno.core.errors import UserError
+from webdyno.traffic import Manner, traffic_of
 from webdyno.traffic.log import LogSelection
 from webdyno.traffic.privacy import Privacy
 from webdyno.traffic.read import read_logs
-from webdyno.traffic.traffic import Manner, traffic_of
 
 LINES = [
     *(COMBINED, f"{COMBINED} {MAIN_EXT}", HAPROXY, ALB, ENVOY, ISTIO, IIS, CLOUDFRONT_FIELDS),

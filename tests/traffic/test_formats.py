@@ -13,12 +13,12 @@ import pytest
 from traffic.made import line
 from webdyno.core.errors import UserError
 from webdyno.formats.har import HarResponse, sent_bytes
+from webdyno.traffic import Manner, facts_of, traffic_of
 from webdyno.traffic.access import NoRequest
 from webdyno.traffic.lines import read_line
 from webdyno.traffic.log import Log, LogSelection
 from webdyno.traffic.privacy import Privacy
 from webdyno.traffic.read import read_logs
-from webdyno.traffic.traffic import Manner, facts_of, traffic_of
 
 AT = "22/Nov/2026:10:15:03 +0000"
 AT_S = 1_795_342_503.0

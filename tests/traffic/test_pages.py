@@ -7,7 +7,7 @@ import pytest
 
 from in_process import webdyno
 from traffic.made import line, read
-from webdyno.traffic.traffic import Manner, Traffic, traffic_of
+from webdyno.traffic import Manner, Traffic, traffic_of
 
 PAGE_MS, ASSET_MS = 40.0, 300.0
 

@@ -13,7 +13,7 @@ from webdyno.config import Catalogue, CommandLine, read_experiment
 from webdyno.core.errors import UserError
 from webdyno.core.experiment import Experiment
 from webdyno.interfaces.cli.experiment_flags import ExperimentFlags, SetupFlags, TrafficFlags
-from webdyno.traffic.traffic import Manner, traffic_of
+from webdyno.traffic import Manner, traffic_of
 from webdyno.traffic.workload import Workload
 
 BARE = {

@@ -8,7 +8,7 @@ import pytest
 
 from traffic.made import BEGIN_S, read, zipf_draws
 from variants import further
-from webdyno.traffic.traffic import Manner, traffic_of
+from webdyno.traffic import Manner, traffic_of
 
 SESSIONS, LENGTH, PAUSE_S, VISITORS_PER_S = 12_000, 5.0, 1.0, 2.0
 PATHS, EXPONENT, HEADS, EACH = 200, 0.8, 0.1, 4

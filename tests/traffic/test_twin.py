@@ -13,9 +13,9 @@ from webdyno.config import Catalogue, CommandLine, read_experiment
 from webdyno.core.errors import UserError
 from webdyno.core.stack import MadeFile, Site
 from webdyno.interfaces.cli.experiment_flags import ExperimentFlags, SetupFlags, TrafficFlags
+from webdyno.traffic import Manner, traffic_of
 from webdyno.traffic.log import Log
 from webdyno.traffic.privacy import Privacy
-from webdyno.traffic.traffic import Manner, traffic_of
 from webdyno.traffic.twin import twin_of
 
 PLAIN = line("/", size=10) + line("/css/a%20b.css", size=20) * 3

@@ -20,7 +20,7 @@ from webdyno.audit.rules import (
 )
 from webdyno.audit.tables import TextTable
 from webdyno.core.base import Model
-from webdyno.formats.output import Command, Output
+from webdyno.formats import Command, Output
 from webdyno.formats.text import NumberedLine
 
 TABLE, COMMAND = "table", "command"

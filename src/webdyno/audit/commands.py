@@ -5,8 +5,8 @@ from dataclasses import replace
 from itertools import takewhile
 from typing import Any
 
+from webdyno.formats import Command, Output
 from webdyno.formats.facts import in_ms
-from webdyno.formats.output import Command, Output
 from webdyno.formats.text import NumberedLine, url_figures
 
 _HTTP = {"c": "concurrency", "connections": "concurrency", "concurrency": "concurrency"}

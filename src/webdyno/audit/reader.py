@@ -12,8 +12,8 @@ from pydantic import TypeAdapter
 from webdyno.audit.commands import find_command, is_another, prints_for, with_command
 from webdyno.audit.prose import FIGURES, Hint, UnreadFinder, UnreadPart, hints
 from webdyno.audit.tables import TableReader, TextTable
+from webdyno.formats import Command, Output
 from webdyno.formats.facts import Facts, Tool
-from webdyno.formats.output import Command, Output
 from webdyno.formats.sheets import AnySheet, sheet_headed_by
 from webdyno.formats.text import NumberedLine
 from webdyno.formats.tools import after_all, opened_by, tools

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from webdyno.core.base import TIMES_S
-from webdyno.formats.output import Loop, Output
+from webdyno.formats import Loop, Output
 from webdyno.formats.text import (
     COUNT,
     NUMBER,

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from webdyno.formats import Output
 from webdyno.formats.facts import MOST_ROWS, Figures, non_2xx
-from webdyno.formats.output import Output
 from webdyno.formats.text import NumberedLine, as_count, as_float, known
 
 AUTOBENCH_COLUMNS = {

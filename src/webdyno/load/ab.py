@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from webdyno.core.load import Load
 from webdyno.core.load_result import Bytes, Failures, KeepAliveResult, LoadResult, Times
 from webdyno.core.request import WrittenRequest, may_be_compressed, with_headers
-from webdyno.formats.output import Output
+from webdyno.formats import Output
 from webdyno.formats.tools.classics import AB
 from webdyno.load.instrument import (
     Done,

@@ -27,8 +27,8 @@ from webdyno.core.load_result import (
 from webdyno.core.request import WrittenRequest
 from webdyno.core.service import Need
 from webdyno.core.text import SECRET
+from webdyno.formats import Output
 from webdyno.formats.facts import Facts, Tool
-from webdyno.formats.output import Output
 from webdyno.formats.text import NumberedLine, plain
 from webdyno.host.children import ending_with_us, run_program
 from webdyno.load.interface import Generator, GeneratorError, LoadOrder, Request, ServerResponse

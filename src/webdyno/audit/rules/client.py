@@ -6,7 +6,7 @@ from webdyno.audit.prose import RAN_OUT, ClientCpu, CountedLoop, PageCache, Pipe
 from webdyno.audit.reader import AuditedText
 from webdyno.audit.rules import AuditRule, Violation, numeral, rule
 from webdyno.audit.rules.under_way import THINKING
-from webdyno.formats.output import Command, Output
+from webdyno.formats import Command, Output
 
 OUTPUT_RULES: list[AuditRule[Output]] = []
 DOCUMENT_RULES: list[AuditRule[AuditedText]] = []

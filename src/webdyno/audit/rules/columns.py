@@ -8,7 +8,7 @@ from statistics import median
 from webdyno.audit.reader import AuditedText
 from webdyno.audit.rules import AuditRule, Violation, numeral, rule
 from webdyno.audit.tables import TextColumn, TextTable, as_number
-from webdyno.formats.output import Output
+from webdyno.formats import Output
 
 RULES: list[AuditRule[AuditedText]] = []
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from webdyno.audit.rules import AuditRule, Violation, numeral, rule
-from webdyno.formats.output import Output
+from webdyno.formats import Output
 
 RULES: list[AuditRule[Output]] = []
 

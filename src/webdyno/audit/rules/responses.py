@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from webdyno.audit.rules import AuditRule, Violation, numeral, rule
 from webdyno.audit.rules.client import ran_out
-from webdyno.formats.output import Output
+from webdyno.formats import Output
 
 RULES: list[AuditRule[Output]] = []
 SAMPLE_RULES: list[AuditRule[Output]] = []

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from webdyno.audit.reader import AuditedText
 from webdyno.audit.rules import AuditRule, Violation, numeral, rule
 from webdyno.audit.tables import TextColumn, TextTable
+from webdyno.formats import Output
 from webdyno.formats.facts import in_ms
-from webdyno.formats.output import Output
 
 OUTPUT_RULES: list[AuditRule[Output]] = []
 DOCUMENT_RULES: list[AuditRule[AuditedText]] = []

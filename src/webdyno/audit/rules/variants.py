@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from webdyno.audit.reader import AuditedText
 from webdyno.audit.rules import AuditRule, Violation, numeral, rule
-from webdyno.formats.output import Command, Output
+from webdyno.formats import Command, Output
 
 RULES: list[AuditRule[AuditedText]] = []
 

@@ -7,8 +7,8 @@ per command of `-q`. siege: its text, and the JSON that it prints since 4.0.5.
 import re
 from collections.abc import Iterator
 
+from webdyno.formats import Output
 from webdyno.formats.facts import Facts, Figures, Tool, in_ms, patterns
-from webdyno.formats.output import Output
 from webdyno.formats.text import NUMBER, NumberedLine, as_float, known
 
 AB_LABELS = {

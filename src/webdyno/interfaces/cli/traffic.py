@@ -97,10 +97,10 @@ def traffic(
     """
     from webdyno.core.files import replacing, write_whole, writing
     from webdyno.media.console import notify
+    from webdyno.traffic import Manner, traffic_of
     from webdyno.traffic.log import LogSelection
     from webdyno.traffic.privacy import Privacy
     from webdyno.traffic.read import check_is_file, read_logs
-    from webdyno.traffic.traffic import Manner, traffic_of
     from webdyno.traffic.twin import NAME, write_twin
 
     for log in logs:
@@ -248,7 +248,7 @@ def _print_log(log: "Workload") -> None:
     from rich.table import Table
 
     from webdyno.media.console import plain_console, print_table
-    from webdyno.traffic.traffic import agreement_words, facts_of
+    from webdyno.traffic import agreement_words, facts_of
 
     facts = Table.grid(padding=(0, 2))
     for name, value in facts_of(log):
