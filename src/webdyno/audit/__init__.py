@@ -1,4 +1,8 @@
-"""From a text's lines to what can't be believed of it, and what was read."""
+"""From a text's lines to what can't be believed of it, and what was read.
+
+How the output of a tool is read is in `formats/tools/`, a file for each family of tools; the rules
+by which figures can't be believed are in `audit/rules/`.
+"""
 
 from collections import Counter
 from collections.abc import Iterable

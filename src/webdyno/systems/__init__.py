@@ -1,4 +1,4 @@
-"""A user's own systems as variants: commands, revisions, configurations, what runs already.
+"""What is compared: stacks of the catalog (`catalog/`: data, no code), and users' own systems.
 
 Whatever a user writes for a variant's `stack`, `cmd:./server` or `rev:main`, is turned into a part
 of a catalogue before anything is measured. What comes after that needn't know of it.

@@ -1,4 +1,8 @@
-"""The validity rules: each one small and pure, each message with cause and fix."""
+"""The validity rules: each one small and pure, each message with cause and fix.
+
+A file a family: `responses`, `connections`, `client`, `servers` (also what others took of their
+CPUs), `preflight`, `over_time`, `state`, and `run` as a whole. A rule's text stands at its name.
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence

@@ -1,6 +1,7 @@
-"""The gate: whether head is worse than the baseline by more than is tolerated, anywhere.
+"""When a gate passes or fails: whether head is worse than the baseline by more than is tolerated.
 
-Its answer is put together from claims (`claims.py`), with what a reader should know next to it.
+The answer (`gate_answer`) is put together from claims (`claims.py`), one for each endpoint and
+metric, with what a reader should know next to it (`notes.py`).
 """
 
 import shlex
