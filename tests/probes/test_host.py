@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from webdyno.core.testbed import CpuSplit
-from webdyno.probes import USUAL_FILE_BYTES, read_quickly
 from webdyno.probes.cpu import Stat, busiest, host_samples
+from webdyno.probes.scene import USUAL_FILE_BYTES, read_quickly
 
 STAT = """\
 cpu  100 10 50 1000 5 1 2 3 0 0

@@ -5,8 +5,8 @@ import subprocess
 
 import pytest
 
-from webdyno.probes import counters, number_after
 from webdyno.probes.network import NetworkReading, drops_by_listener, drops_since
+from webdyno.probes.scene import counters, number_after
 
 SNMP = """\
 Ip: Forwarding DefaultTTL

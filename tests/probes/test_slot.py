@@ -16,8 +16,8 @@ import pytest
 from webdyno.config import Catalogue
 from webdyno.core.readings import Readings, StoppedUse
 from webdyno.host.this_machine import Testbed
-from webdyno.probes import SAMPLE_EVERY_S, Scene
 from webdyno.probes.cpu import interrupts_kept_apart
+from webdyno.probes.scene import SAMPLE_EVERY_S, Scene
 from webdyno.probes.slot import PROBES, SlotProbe
 from webdyno.servers.running import RunningStack
 from webdyno.servers.starting import open_stack

@@ -22,7 +22,7 @@ from webdyno.core.readings import CpuUse, HostSample, HostUse, PressureUse
 from webdyno.core.records import ServerUse
 from webdyno.core.testbed import CpuSplit
 from webdyno.host.server_process import pids_below
-from webdyno.probes import PROC, Sampler, Scene, is_stopped, read_quickly
+from webdyno.probes.scene import PROC, Sampler, Scene, is_stopped, read_quickly
 from webdyno.servers.running import RunningStack
 
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from webdyno.core.readings import NetworkUse
-from webdyno.probes import PROC, Scene, counters
+from webdyno.probes.scene import PROC, Scene, counters
 
 PORT_RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
 RECEIVED_BYTES, RECEIVED_PACKETS, SENT_BYTES, SENT_PACKETS = 0, 1, 8, 9

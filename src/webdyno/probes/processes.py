@@ -18,8 +18,8 @@ from typing import Literal, NamedTuple
 from webdyno.core.readings import BlockedBy, MemoryLimitUse, ServiceUse, StoppedUse
 from webdyno.host.control_group import ControlGroup
 from webdyno.host.server_process import FoundProcess
-from webdyno.probes import Part, Scene, is_stopped, number_after, read_quickly
 from webdyno.probes.cpu import CpuReading, tree_cpu
+from webdyno.probes.scene import Part, Scene, is_stopped, number_after, read_quickly
 from webdyno.servers.running import RunningStack
 
 MINOR_FAULTS, MAJOR_FAULTS = 7, 9

@@ -15,7 +15,14 @@ from webdyno.core.looks import ServerSample
 from webdyno.core.readings import Readings
 from webdyno.core.records import ServerUse
 from webdyno.host.this_machine import Testbed
-from webdyno.probes import (
+from webdyno.probes.cpu import (
+    ClientReading,
+    Stat,
+    interrupts_kept_apart,
+    server_cpu,
+)
+from webdyno.probes.processes import service_pids
+from webdyno.probes.scene import (
     Part,
     Probe,
     Sampler,
@@ -27,13 +34,6 @@ from webdyno.probes import (
     read_quickly,
     status,
 )
-from webdyno.probes.cpu import (
-    ClientReading,
-    Stat,
-    interrupts_kept_apart,
-    server_cpu,
-)
-from webdyno.probes.processes import service_pids
 from webdyno.servers.running import RunningStack
 
 PROBES: dict[str, Probe] = {

@@ -24,7 +24,7 @@ from webdyno.core.service import StatusKind, StatusSource
 from webdyno.host.children import run_program
 from webdyno.load.asking import Conversation, NoResponse
 from webdyno.load.interface import GeneratorError
-from webdyno.probes import Scene
+from webdyno.probes.scene import Scene
 from webdyno.servers.ready import connect
 from webdyno.servers.service import RunningService
 
