@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from waiting import wait_until
-from webdyno.probes.scene import processes as probe
+from webdyno.probes import processes as probe
 
 THREADS = 4
 PROGRAM = """

@@ -14,6 +14,7 @@ from struct import pack
 import pytest
 
 from webdyno.core.errors import UserError
+from webdyno.probes import profile
 from webdyno.probes.profile import (
     NO_COUNTERS,
     NO_PROCESSES,
@@ -24,7 +25,6 @@ from webdyno.probes.profile import (
     check_counted,
     why_uncounted,
 )
-from webdyno.probes.scene import profile
 
 CPU_CLOCK, PAGE_FAULTS = Event(1, 1), Event(1, 2)
 """PERF_TYPE_SOFTWARE: PERF_COUNT_SW_TASK_CLOCK (nanoseconds), PERF_COUNT_SW_PAGE_FAULTS."""

@@ -15,6 +15,7 @@ from webdyno.core.looks import ServerSample
 from webdyno.core.readings import Readings
 from webdyno.core.records import ServerUse
 from webdyno.host.this_machine import Testbed
+from webdyno.probes import cpu, network, processes, status
 from webdyno.probes.cpu import (
     ClientReading,
     Stat,
@@ -22,18 +23,7 @@ from webdyno.probes.cpu import (
     server_cpu,
 )
 from webdyno.probes.processes import service_pids
-from webdyno.probes.scene import (
-    Part,
-    Probe,
-    Sampler,
-    Scene,
-    cpu,
-    is_stopped,
-    network,
-    processes,
-    read_quickly,
-    status,
-)
+from webdyno.probes.scene import Part, Probe, Sampler, Scene, is_stopped, read_quickly
 from webdyno.servers.running import RunningStack
 
 PROBES: dict[str, Probe] = {
