@@ -13,8 +13,8 @@ from webdyno.core.records import SlotRecord
 from webdyno.launch.caller import LineProgress
 from webdyno.measure.folder import RunFolder
 from webdyno.measure.session import begin_run, measure_run, resume_run
+from webdyno.probes import profile
 from webdyno.probes.profile import Event
-from webdyno.probes.scene import profile
 from webdyno.questions.gate.decide import GateQuestion
 
 CPU_CLOCK, NOTHING_LIKE_IT = Event(1, 1), Event(1, 10_000)
