@@ -69,8 +69,8 @@ def test_services_in_the_order_of_their_starts_and_the_asked_one_last(folder: Pa
     assert web.build.options == ("--build-arg=A=1", "--target=final")
     assert web.ports == (3000, 9000)
     assert web.command == ("./server", "--log", "all of it")
+    assert web.entrypoint == ("/init", "-v")
     assert set(web.options) == {
-        '--entrypoint=["/init", "-v"]',
         "--read-only",
         "--user=1000",
         f"--volume={folder}/data:/data:ro",

@@ -13,8 +13,9 @@ import pytest
 from webdyno.config import Catalogue
 from webdyno.core.errors import OperationError, UserError
 from webdyno.core.service import Need
-from webdyno.systems.containers.image import Container, asked_port
-from webdyno.systems.containers.podman import Image, full_name, podman, short_names
+from webdyno.systems.containers.engine import Container, Image
+from webdyno.systems.containers.image import asked_port
+from webdyno.systems.containers.podman import full_name, podman, short_names
 from webdyno.systems.target import OwnKeys, TargetSpec
 
 

@@ -1,6 +1,5 @@
 """Compose files (compose-spec.io): their services, and how each is run as a container."""
 
-import json
 import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -41,7 +40,7 @@ OPTIONS = {
     "stop_signal": "--stop-signal",
     "sysctls": "--sysctl",
 }
-"""Keys whose values `podman run` takes as they are."""
+"""Keys whose values engines take as they are, to run a container."""
 SWITCHES = {"read_only": "--read-only", "init": "--init", "privileged": "--privileged"}
 USUAL_CAPABILITIES = re.compile(
     r"(?:CAP_)?(?:CHOWN|DAC_OVERRIDE|FOWNER|FSETID|IPC_LOCK|KILL|NET_BIND_SERVICE|SETFCAP|SETGID"
@@ -106,7 +105,7 @@ class Build:
     context: Path
     file: Path
     options: tuple[str, ...]
-    """For `podman build`."""
+    """For the engine that builds it."""
 
 
 @dataclass(frozen=True)
@@ -121,11 +120,13 @@ class ComposeService:
     """Instead of an image that is there."""
     environment: dict[str, str]
     options: tuple[str, ...]
-    """For `podman run`."""
+    """For the engine that runs it."""
     command: tuple[str, ...]
     ports: tuple[int, ...]
     awaits: Awaits = ""
     """What is waited for before those behind it are started."""
+    entrypoint: tuple[str, ...] | None = None
+    """In the place of its image's own."""
     health: tuple[str, ...] = ()
     """The command that says whether it is healthy; as its image has it unless given."""
 
@@ -248,8 +249,7 @@ def _service(
         f"--volume={_volume(volume, project.folder, where)}" for volume in keys.get("volumes") or ()
     ]
     options += [f"--volume={mount}:ro" for mount in _mounts_of_files(keys, project, where)]
-    if "entrypoint" in keys:
-        options.append(f"--entrypoint={json.dumps(_words(keys['entrypoint'], where))}")
+    entry = tuple(_words(keys["entrypoint"], where)) if "entrypoint" in keys else None
     return ComposeService(
         name=name,
         names=tuple(_names_of(name, services)),
@@ -260,6 +260,7 @@ def _service(
         command=tuple(_words(keys.get("command") or (), where)),
         ports=tuple(_ports(keys, where)),
         awaits=awaited.get(name, ""),
+        entrypoint=entry,
         health=health_command(keys, where),
     )
 
@@ -320,7 +321,7 @@ def _volume_text(volume: object) -> str:
 
 
 def _volume(volume: object, folder: Path, where: str) -> str:
-    """Return a volume as Podman takes it; named ones are new, and empty, with each start."""
+    """Return a volume as engines take it; named ones are new, and empty, with each start."""
     text = _volume_text(volume)
     source, colon, rest = text.partition(":")
     if not colon or not source.startswith((".", "~")):

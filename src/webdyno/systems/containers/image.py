@@ -6,133 +6,17 @@ proxy. Podman runs in a mount namespace of its own and keeps what it writes in t
 All of that, and the network, ends with the processes, kill -9 included.
 """
 
-import json
-import re
-import shlex
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from pathlib import Path
 
 from webdyno.core.errors import UserError
 from webdyno.core.text import SECRET
-from webdyno.host.children import python_file
 from webdyno.host.users import ServerUser
 from webdyno.systems.command import variables_of_services
-from webdyno.systems.containers import container_names
 from webdyno.systems.containers.compose import ComposeService, compose_files, compose_services
-from webdyno.systems.containers.compose_relations import Awaits
-from webdyno.systems.containers.podman import NEEDS, Image, Podman, podman
+from webdyno.systems.containers.engine import SCRIPT, Container, Engine, Image, variables_file
+from webdyno.systems.containers.podman import podman
 from webdyno.systems.target import GeneratedService, TargetSpec, verbatim
-
-SCRIPT, NAMES, NAME_SERVER = "start.sh", "names.json", "names.py"
-SUBNET, FIRST = "10.89.7", 2
-"""Of the network between containers; the one that is asked has the address before the first."""
-HEAD, SEVERAL = (Path(__file__).with_name(name) for name in ("start.sh", "several.sh"))
-"""What scripts begin with, and what those of several containers have behind that."""
-NAMED_VOLUME = re.compile(r"--volume=([A-Za-z0-9][\w.-]*):")
-
-
-@dataclass(frozen=True)
-class Container:
-    """One container of a variant."""
-
-    name: str
-    image: Image
-    names: Sequence[str] = ()
-    """By which others know it as well."""
-    environment: dict[str, str] = field(default_factory=dict)
-    options: Sequence[str] = ()
-    """For `podman run`."""
-    command: Sequence[str] = ()
-    """In the place of the image's own."""
-    ports: Sequence[int] = ()
-    """Where it says that it listens; as its image says unless given."""
-    awaits: Awaits = ""
-    """What is waited for before those behind it are started."""
-    health: Sequence[str] = ()
-    """The command that says whether it is healthy."""
-
-
-def container_files(
-    written: str, engine: Podman, containers: Sequence[Container]
-) -> dict[str, str]:
-    """Return the script, and what it needs next to the variables of the containers."""
-    texts = {SCRIPT: _script(written, engine, containers)}
-    if len(containers) > 1:
-        texts[NAMES] = json.dumps(_addresses(containers), indent=1)
-        texts[NAME_SERVER] = Path(container_names.__file__).read_text(encoding="utf-8")
-    return texts
-
-
-def variables_file(name: str) -> str:
-    return f"{name}.env"
-
-
-def _script(written: str, engine: Podman, containers: Sequence[Container]) -> str:
-    """Return the script; the last container, which clients ask, becomes the script's process."""
-    parts = [_shell(HEAD, written=written.replace("\n", " "), run=engine.run_words())]
-    *others, front = containers
-    if others:
-        front_address = _address(containers, front)
-        parts.append(_shell(SEVERAL, podman=engine.here_words(), front=front_address))
-        parts += [
-            f"network {number} {other.name} {_address(containers, other)}"
-            for number, other in enumerate(others, 1)
-        ]
-        networks = " ".join(["/proc/self/ns/net", *(f"network-{other.name}" for other in others)])
-        python = shlex.join([*python_file(NAME_SERVER), NAMES])
-        parts.append(f"{python} {networks}\n")
-    # Containers that are started at once would each want to make it.
-    owners: dict[str, set[str]] = defaultdict(set)
-    for container in containers:
-        for named in filter(None, map(NAMED_VOLUME.match, container.options)):
-            owners[named[1]].add(container.name)
-    shared = [name for name, of in owners.items() if len(of) > 1]
-    parts += [f"{engine.here_words()} volume create {name} >&2\n" for name in shared]
-    for other in others:
-        how = "ended" if other.awaits == "ended" else "beside"
-        parts.append(f"{how} {other.name} {_run_words(other, containers)}\n")
-        if other.awaits == "healthy":
-            parts.append(f"healthy {other.name} {shlex.join(other.health)}\n")
-    parts.append(f"podman_run {_run_words(front, containers)}\n")
-    return "\n".join(parts)
-
-
-def _shell(file: Path, **values: str) -> str:
-    """Read a part of scripts, with values in the places of their names, as in `@run@`."""
-    text = file.read_text(encoding="utf-8")
-    return re.sub(r"@(\w+)@", lambda match: values[match[1]], text)
-
-
-def _address(containers: Sequence[Container], container: Container) -> str:
-    *others, front = containers
-    return f"{SUBNET}.{FIRST - 1 if container is front else FIRST + others.index(container)}"
-
-
-def _addresses(containers: Sequence[Container]) -> dict[str, str]:
-    """Return the address of each name; a service's own comes before what else one is called."""
-    own = {container.name.lower(): _address(containers, container) for container in containers}
-    more = {
-        name.lower(): _address(containers, container)
-        for container in containers
-        for name in container.names
-    }
-    return more | own
-
-
-def _run_words(container: Container, containers: Sequence[Container]) -> str:
-    known = _addresses(containers) if len(containers) > 1 else {}
-    hosts = [f"--add-host={name}:{address}" for name, address in known.items()]
-    resolver = [f"--dns={container_names.ADDRESS}", "--dns-search=."] if known else []
-    return shlex.join(
-        [
-            *("--name", container.name, *resolver, *hosts),
-            *("--env-file", variables_file(container.name)),
-            *(*container.options, container.image.id, *container.command),
-        ]
-    )
-
 
 MARKS = ("{{ server.host }}", "{{ server.client }}")
 USUAL_PORTS = (80, 8080)
@@ -188,30 +72,29 @@ def make(spec: TargetSpec) -> GeneratedService:
     containers = _containers(spec, engine)
     *others, front = containers
     port = asked_port(front, spec)
-    texts = container_files(spec.written, engine, containers)
+    inside = bool(spec.keys.services)
+    starts = engine.start_files(spec.written, containers, inside=inside)
+    texts = dict(starts.texts)
     given = spec.keys.environment
-    # No file may show secrets, so Podman is started with them.
+    # No file may show secrets, so the engine is started with them.
     secrets = {name: verbatim(text) for name, text in given.items() if SECRET.search(text)}
     variables = secrets | variables_of_services(spec)
     for other in others:
         texts[variables_file(other.name)] = _variables(other, spec)
     own = {"PORT": str(port), **given}
     texts[variables_file(front.name)] = _variables(front, spec, own, variables)
-    inside = bool(spec.keys.services)
-    joins = ("/usr/bin/nsenter", "--net={{ server.network }}") if inside else ()
     return GeneratedService(
         spec.service(
             (),
             {"container_port": port, **({"services_inside": True} if inside else {})},
-            needs={name: need.model_dump(exclude_defaults=True) for name, need in NEEDS.items()},
+            needs={
+                name: need.model_dump(exclude_defaults=True) for name, need in engine.needs.items()
+            },
             files={name: name for name in texts},
-            start=[
-                *("/usr/bin/unshare", "--mount", *([] if inside else ["--net"]), *joins, "/bin/sh"),
-                f"{{{{ server.folder }}}}/{SCRIPT}",
-            ],
+            start=list(starts.start),
             version=", ".join(f"{each.name} {each.image.id[:12]}" for each in containers),
             environment=variables,
-            facts={"network": "its own, by a pair of virtual Ethernet devices"},
+            facts={"network": engine.network},
         ),
         {
             name: as_template(text) if name == SCRIPT else verbatim(text)
@@ -221,7 +104,7 @@ def make(spec: TargetSpec) -> GeneratedService:
     )
 
 
-def _containers(spec: TargetSpec, engine: Podman) -> list[Container]:
+def _containers(spec: TargetSpec, engine: Engine) -> list[Container]:
     """Return the containers of a variant in the order of their starts; clients ask the last."""
     name, _, service = spec.text.partition("#")
     if _is_compose(spec.text, spec.folder):
@@ -231,7 +114,7 @@ def _containers(spec: TargetSpec, engine: Podman) -> list[Container]:
     return [Container(WEB, _image(spec, engine, name, (spec.folder / name).resolve()))]
 
 
-def _of_service(service: ComposeService, file: str, spec: TargetSpec, engine: Podman) -> Container:
+def _of_service(service: ComposeService, file: str, spec: TargetSpec, engine: Engine) -> Container:
     """Build or find a service's image; raise UserError where its health is awaited but unknown."""
     if build := service.build:
         called = f"{service.name} of {file}"
@@ -250,6 +133,7 @@ def _of_service(service: ComposeService, file: str, spec: TargetSpec, engine: Po
         names=service.names,
         environment=service.environment,
         options=service.options,
+        entrypoint=service.entrypoint,
         command=service.command,
         ports=service.ports,
         awaits=service.awaits,
@@ -257,7 +141,7 @@ def _of_service(service: ComposeService, file: str, spec: TargetSpec, engine: Po
     )
 
 
-def _image(spec: TargetSpec, engine: Podman, name: str, path: Path) -> Image:
+def _image(spec: TargetSpec, engine: Engine, name: str, path: Path) -> Image:
     """Build what is a file or a folder; else it is an image's name."""
     if path.is_dir() and (name.startswith((".", "/")) or "/" in name or _build_file(path)):
         file = _build_file(path)
@@ -298,11 +182,13 @@ def _variables(
     more: Mapping[str, str] = NOTHING,
     extra: Mapping[str, str] = NOTHING,
 ) -> str:
-    """Return a container's variables as Podman reads them; without a value it takes its own."""
+    """Return a container's variables as engines read them; without a value they take their own."""
     variables = {**container.environment, **more}
     for name, value in variables.items():
         if "\n" in value:
-            raise UserError(f"{spec.place}: {name} has several lines, which Podman can't be given")
+            raise UserError(
+                f"{spec.place}: {name} has several lines, which containers can't be given"
+            )
     return "".join(
         f"{name}\n" if name in extra else f"{name}={variables[name]}\n"
         for name in {**variables, **extra}

@@ -13,22 +13,28 @@ import resource
 import shlex
 import shutil
 import tempfile
-import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from subprocess import CompletedProcess
-from typing import Any
 
 from webdyno.core.errors import OperationError
-from webdyno.core.format import duration, indent, last_lines
+from webdyno.core.format import indent
 from webdyno.core.service import Need
-from webdyno.host.children import run_program
+from webdyno.host.children import python_file
 from webdyno.host.control_group import forget_groups
-from webdyno.host.machine import allowed_cpus
-from webdyno.host.this_machine import Testbed
-from webdyno.host.workspace import Workspace
-from webdyno.systems.containers.compose_relations import health_words
+from webdyno.systems.containers import container_names
+from webdyno.systems.containers.engine import (
+    SCRIPT,
+    Container,
+    Engine,
+    Image,
+    StartFiles,
+    end_of,
+    run,
+    shell_part,
+    start_lines,
+    variables_file,
+)
 from webdyno.systems.target import Notify, Provide
 
 NEEDS = {
@@ -55,27 +61,19 @@ NOT_FOUND = 127
 """What `podman run` ends with when all went well but there is no such program in the container."""
 OPEN_FILES, PROCESSES = 65536, 16384
 """At most. Podman would give a container all that root may have, which some sandboxes refuse."""
-WITHIN_S = 600.0
-BUILD_WITHIN_S = 3600.0
-SHOWN_LINES, SHOWN_LETTERS = 25, 200
+SHOWN_LETTERS = 200
+NAMES, NAME_SERVER = "names.json", "names.py"
+SUBNET, FIRST = "10.89.7", 2
+"""Of the network between containers; the one that is asked has the address before the first."""
 
 
 @dataclass(frozen=True)
-class Image:
-    """An image that is there."""
+class Podman(Engine):
+    """Podman with the storage and the runtime that work here."""
 
-    id: str
-    ports: tuple[int, ...]
-    """The TCP ports that it exposes."""
-    environment: dict[str, str]
-    health: tuple[str, ...] = ()
-    """The command that says whether a container of it is healthy."""
-
-
-@dataclass(frozen=True)
-class Podman:
-    """Podman, called so that it works on this machine."""
-
+    title = "Podman"
+    needs = NEEDS
+    network = "its own, by a pair of virtual Ethernet devices"
     forced: tuple[str, ...]
     """Words that choose how its images are stored, where its own choice doesn't work."""
     storage: str
@@ -94,72 +92,61 @@ class Podman:
             return image
         source = full_name(name)
         docker = shutil.which("docker")
-        of_docker = docker and not _run(["docker", "image", "inspect", "--", name]).returncode
+        of_docker = docker and not run(["docker", "image", "inspect", "--", name]).returncode
         if of_docker:
             last = name.rpartition("/")[2]
             source = f"docker-daemon:{name}{'' if ':' in last or '@' in last else ':latest'}"
         registry = full_name(name).partition("/")[0]
         notify(f"fetching {name} from {'Docker' if of_docker else registry} …")
-        done = _run([*self.words(), "pull", "--quiet", "--", source])
+        done = run([*self.words(), "pull", "--quiet", "--", source])
         image_id = (done.stdout.split() or [""])[-1]
         if done.returncode or not (image := self.inspect(image_id)):
             raise OperationError(
                 f"there is no image {name}: neither Podman nor Docker has it as root, and "
                 f"{registry} didn't give it; build it first, or see its name. Podman "
-                f"said:\n{_end(done)}"
+                f"said:\n{end_of(done)}"
             )
         if of_docker:  # so that the next run sees what Docker has by then
-            _run([*self.words(), "untag", image_id])
+            run([*self.words(), "untag", image_id])
         return image
 
-    def inspect(self, name: str) -> Image | None:
-        """Return an image that Podman has; None where it hasn't."""
-        done = _run([*self.words(), "image", "inspect", "--", name])
-        if done.returncode:
-            return None
-        (described, *_) = json.loads(done.stdout)
-        config: dict[str, Any] = described["Config"]
-        ports = [key.partition("/") for key in config.get("ExposedPorts") or {}]
-        pairs = (pair.partition("=") for pair in config.get("Env") or [])
-        return Image(
-            id=described["Id"],
-            ports=tuple(int(port) for port, _, kind in ports if kind != "udp" and port.isdecimal()),
-            environment={variable: value for variable, _, value in pairs},
-            health=health_words((described.get("Healthcheck") or {}).get("Test") or []),
-        )
+    def build_words(self) -> list[str]:
+        # The other format has no health checks.
+        return [*self.words(), "build", "--format", "docker", *_limits()]
 
-    def build(
-        self, name: str, file: Path, context: Path, more: Sequence[str], notify: Notify
-    ) -> Image:
-        """Build an image, as a child of a warden; raise OperationError with its log's end."""
-        notify(f"building {name} …")
-        began = time.monotonic()
-        testbed = Testbed().with_user(None)
-        with Workspace() as workspace:
-            log, made = workspace.path / "build.log", workspace.path / "image"
-            # The other format has no health checks.
-            words = [*self.words(), "build", "--format", "docker", "--file", str(file)]
-            words += ["--iidfile", str(made)]
-            code = testbed.run(
-                [*words, *_limits(), *more, str(context)],
-                cwd=context,
-                env={**os.environ, **short_names(workspace.path)},
-                log=log,
-                workspace=workspace,
-                within_s=BUILD_WITHIN_S,
-                cpus=sorted(allowed_cpus()),
-            )
-            if code != 0:
-                how = f"exit code {code}" if code is not None else "no end in an hour"
-                end = last_lines(log.read_text(errors="replace"), SHOWN_LINES)
-                raise OperationError(
-                    f"building {name} failed with {how}; the end of its log:\n{end}"
-                )
-            image = self.inspect(made.read_text().strip())
-        if image is None:
-            raise OperationError(f"building {name} gave no image that Podman knows")
-        notify(f"built {name} in {duration(time.monotonic() - began)}")
-        return image
+    def build_variables(self, folder: Path) -> Mapping[str, str]:
+        return short_names(folder)
+
+    def start_files(
+        self, written: str, containers: Sequence[Container], *, inside: bool
+    ) -> StartFiles:
+        addresses = addresses_of(containers) if len(containers) > 1 else {}
+        texts = {SCRIPT: self._script(written, containers, addresses)}
+        if addresses:
+            texts[NAMES] = json.dumps(addresses, indent=1)
+            texts[NAME_SERVER] = Path(container_names.__file__).read_text(encoding="utf-8")
+        joins = ["/usr/bin/nsenter", "--net={{ server.network }}"] if inside else []
+        own = [] if inside else ["--net"]
+        shell = ["/bin/sh", f"{{{{ server.folder }}}}/{SCRIPT}"]
+        return StartFiles(texts, ["/usr/bin/unshare", "--mount", *own, *joins, *shell])
+
+    def _script(
+        self, written: str, containers: Sequence[Container], addresses: Mapping[str, str]
+    ) -> str:
+        title = written.replace("\n", " ")
+        podman, run_words = self.here_words(), self.run_words()
+        parts = [shell_part("podman.sh", written=title, run=run_words, podman=podman)]
+        *others, front = containers
+        if others:
+            parts.append(shell_part("podman_bridge.sh", front=_address(containers, front)))
+            parts += [
+                f"network {number} {other.name} {_address(containers, other)}"
+                for number, other in enumerate(others, 1)
+            ]
+            networks = ["/proc/self/ns/net", *(f"network-{other.name}" for other in others)]
+            parts.append(f"{shlex.join([*python_file(NAME_SERVER), NAMES, *networks])}\n")
+        parts.append(start_lines(containers, lambda each: _words(each, addresses)))
+        return "\n".join(parts)
 
     def here_words(self) -> str:
         """Return words of shell before a subcommand about containers kept in the current folder."""
@@ -175,6 +162,37 @@ class Podman:
         """Return the words, for a shell, that run a container of an image in such a place."""
         run = ["run", "--network", "host", "--pull", "never", "--log-driver", "passthrough"]
         return f"{self.here_words()} {shlex.join([*run, *_limits()])}"
+
+
+def _words(container: Container, addresses: Mapping[str, str]) -> str:
+    """Return the words of shell behind those that run a container."""
+    hosts = [f"--add-host={name}:{address}" for name, address in addresses.items()]
+    resolver = [f"--dns={container_names.ADDRESS}", "--dns-search=."] if hosts else []
+    entry = []
+    if container.entrypoint is not None:
+        entry = [f"--entrypoint={json.dumps(list(container.entrypoint))}"]
+    return shlex.join(
+        [
+            *(*resolver, *hosts, "--env-file", variables_file(container.name)),
+            *(*container.options, *entry, container.image.id, *container.command),
+        ]
+    )
+
+
+def _address(containers: Sequence[Container], container: Container) -> str:
+    *others, front = containers
+    return f"{SUBNET}.{FIRST - 1 if container is front else FIRST + others.index(container)}"
+
+
+def addresses_of(containers: Sequence[Container]) -> dict[str, str]:
+    """Return the address of each name; a service's own comes before what else one is called."""
+    own = {container.name.lower(): _address(containers, container) for container in containers}
+    more = {
+        name.lower(): _address(containers, container)
+        for container in containers
+        for name in container.names
+    }
+    return more | own
 
 
 def full_name(name: str) -> str:
@@ -219,11 +237,11 @@ def podman(provide: Provide, notify: Notify) -> Podman:
 def _tried_out(notify: Notify) -> Podman:
     """Find the storage and the runtime that work; done, and reported, once."""
     for forced in ((), ("--storage-driver", "vfs")):
-        answer = _run(["podman", *forced, "info", "--format", "json"])
+        answer = run(["podman", *forced, "info", "--format", "json"])
         if answer.returncode == 0:
             break
     else:
-        raise OperationError(f"Podman doesn't work here; it said:\n{_end(answer)}")
+        raise OperationError(f"Podman doesn't work here; it said:\n{end_of(answer)}")
     info = json.loads(answer.stdout)
     storage, images = info["store"]["graphDriverName"], Path(info["store"]["graphRoot"])
     usual = info["host"]["ociRuntime"]["name"]
@@ -248,7 +266,7 @@ def _fault(candidate: Podman) -> str | None:
     with tempfile.TemporaryDirectory() as empty:
         words = [*candidate.words(), "--cgroup-manager", "cgroupfs"]
         words += ["run", "--rm", "--network", "host", "--cgroup-parent", f"/webdyno-{TRIAL}"]
-        done = _run([*words, *_limits(), "--rootfs", empty, "/nothing"])
+        done = run([*words, *_limits(), "--rootfs", empty, "/nothing"])
     forget_groups(TRIAL)
     if done.returncode == NOT_FOUND:
         return None
@@ -268,11 +286,3 @@ def _limits() -> list[str]:
         count = at_most if hard == resource.RLIM_INFINITY else min(hard, at_most)
         words += ["--ulimit", f"{name}={count}:{count}"]
     return words
-
-
-def _run(words: Sequence[str]) -> CompletedProcess[str]:
-    return run_program(words, within_s=WITHIN_S)
-
-
-def _end(done: CompletedProcess[str]) -> str:
-    return last_lines(done.stderr or done.stdout, SHOWN_LINES)

@@ -1,19 +1,4 @@
-# The container that is asked, and those that have networks of their own, on one bridge.
-ip link add services type bridge
-ip address add @front@/24 dev services
-ip link set services up
-
-# network NUMBER NAME ADDRESS: a network for a container
-network() {
-    touch "network-$2"
-    unshare --net="$here/network-$2" true
-    inside="nsenter --net=network-$2"
-    $inside ip link add eth0 type veth peer name "service-$1" netns $$
-    ip link set "service-$1" master services up
-    $inside ip address add "$3/24" dev eth0
-    $inside ip link set lo up
-    $inside ip link set eth0 up
-}
+# Containers next to the one that is asked, by what `run` and `inside` do.
 
 # run_named NAME WORDS…: a container to its end, its lines with its name before them
 run_named() {
@@ -21,7 +6,7 @@ run_named() {
     shift
     {
         code=0
-        (network=$here/network-$name; podman_run "$@") || code=$?
+        (run "$name" "$@") || code=$?
         echo "$code" >"$here/$name.code"
     } 2>&1 | sed -u "s/^/$name | /"
 }
@@ -51,7 +36,7 @@ healthy() {
     name=$1 before=
     shift
     echo "webdyno: waiting until $name is healthy: $*"
-    until said=$(@podman@ exec "$name" "$@" 2>&1); do
+    until said=$(inside "$name" "$@" 2>&1); do
         [ "$said" = "$before" ] || echo "webdyno: $name isn't healthy: $said"
         before=$said
         sleep 0.2

@@ -1,11 +1,10 @@
-# Starts @written@, in a network of its own that ends with it.
+# Starts @written@ by Podman, in a network of its own that ends with it.
 set -eu
 here=$PWD
 group=/webdyno-$(basename "$(dirname "$here")")/$(basename "$here")
 cpus=$(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/self/status)
 link=$(echo {{ server.host }} | tr . -)
 outside="nsenter --net=/proc/$PPID/ns/net"
-network=/proc/self/ns/net
 
 ip link add eth0 type veth peer name "$link" netns $PPID
 ip address add {{ server.host }} peer {{ server.client }} dev eth0
@@ -15,6 +14,21 @@ $outside ip address add {{ server.client }} peer {{ server.host }} dev "$link"
 $outside ip link set "$link" up
 mount -t tmpfs none /dev/shm    # Podman keeps its locks there, for all containers of the machine
 
-podman_run() {
-    exec nsenter --net="$network" @run@ --cgroup-parent "$group" --cpuset-cpus "$cpus" "$@"
+# run NAME WORDS…: takes the place of the shell
+run() {
+    name=$1
+    shift
+    network=$here/network-$name
+    [ -e "$network" ] || network=/proc/self/ns/net
+    exec nsenter --net="$network" @run@ \
+        --name "$name" --cgroup-parent "$group" --cpuset-cpus "$cpus" "$@"
+}
+
+# inside NAME COMMAND…
+inside() {
+    @podman@ exec "$@"
+}
+
+volume() {
+    @podman@ volume create "$1" >&2
 }

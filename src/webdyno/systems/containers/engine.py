@@ -1,0 +1,201 @@
+"""What a container engine does: have images, and start a variant's containers by a script.
+
+The containers of a variant have a network of their own that leads nowhere else, the CPUs of its
+servers, and the variant's folder; the last one is what clients ask. Scripts of all engines end
+alike: a head of the engine's own says what `run`, `inside` and `volume` are in shell, and lines
+start the containers by these.
+"""
+
+import json
+import os
+import re
+import shlex
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from subprocess import CompletedProcess
+from typing import Any, ClassVar
+
+from webdyno.core.errors import OperationError
+from webdyno.core.format import duration, last_lines
+from webdyno.core.service import Need
+from webdyno.host.children import run_program
+from webdyno.host.machine import allowed_cpus
+from webdyno.host.this_machine import Testbed
+from webdyno.host.workspace import Workspace
+from webdyno.systems.containers.compose_relations import Awaits, health_words
+from webdyno.systems.target import Notify
+
+WITHIN_S, BUILD_WITHIN_S = 600.0, 3600.0
+SHOWN_LINES = 25
+SCRIPT = "start.sh"
+SCRIPTS = Path(__file__).parent
+"""Where the parts of scripts are."""
+NAMED_VOLUME = re.compile(r"--volume=([A-Za-z0-9][\w.-]*):")
+
+
+@dataclass(frozen=True)
+class Image:
+    """An image that is there."""
+
+    id: str
+    ports: tuple[int, ...]
+    """The TCP ports that it exposes."""
+    environment: dict[str, str]
+    health: tuple[str, ...] = ()
+    """The command that says whether a container of it is healthy."""
+
+
+@dataclass(frozen=True)
+class Container:
+    """One container of a variant."""
+
+    name: str
+    image: Image
+    names: Sequence[str] = ()
+    """By which others know it as well."""
+    environment: dict[str, str] = field(default_factory=dict)
+    options: Sequence[str] = ()
+    """For `run`, of which all engines have these."""
+    entrypoint: Sequence[str] | None = None
+    """In the place of the image's own; empty for none."""
+    command: Sequence[str] = ()
+    """In the place of the image's own."""
+    ports: Sequence[int] = ()
+    """Where it says that it listens; as its image says unless given."""
+    awaits: Awaits = ""
+    """What is waited for before those behind it are started."""
+    health: Sequence[str] = ()
+    """The command that says whether it is healthy."""
+
+
+@dataclass(frozen=True)
+class StartFiles:
+    """How containers are started, by files next to those of their variables."""
+
+    texts: Mapping[str, str]
+    """By name; SCRIPT is one of them."""
+    start: Sequence[str]
+    """The command."""
+
+
+class Engine(ABC):
+    """A container engine, called so that it works on this machine."""
+
+    title: ClassVar[str]
+    needs: ClassVar[Mapping[str, Need]]
+    network: ClassVar[str]
+    """How clients reach a container, for the pre-flight check."""
+
+    @abstractmethod
+    def words(self) -> list[str]:
+        """Return the words before a subcommand that has to do with its images."""
+
+    @abstractmethod
+    def find(self, name: str, notify: Notify) -> Image:
+        """Find an image here, or fetch it; raise OperationError where it isn't to be had."""
+
+    @abstractmethod
+    def start_files(
+        self, written: str, containers: Sequence[Container], *, inside: bool
+    ) -> StartFiles:
+        """Return what starts containers; `inside`: in the network of the services behind them."""
+
+    def build_words(self) -> list[str]:
+        """Return the words that build an image."""
+        return [*self.words(), "build"]
+
+    def build_variables(self, folder: Path) -> Mapping[str, str]:  # noqa: ARG002 (files for them)
+        """Return variables for a build, next to those of who calls."""
+        return {}
+
+    def inspect(self, name: str) -> Image | None:
+        """Return an image that it has; None where it hasn't."""
+        done = run([*self.words(), "image", "inspect", "--", name])
+        return None if done.returncode else image_of(done.stdout)
+
+    def build(
+        self, name: str, file: Path, context: Path, more: Sequence[str], notify: Notify
+    ) -> Image:
+        """Build an image, as a child of a warden; raise OperationError with its log's end."""
+        notify(f"building {name} …")
+        began = time.monotonic()
+        testbed = Testbed().with_user(None)
+        with Workspace() as workspace:
+            log, made = workspace.path / "build.log", workspace.path / "image"
+            code = testbed.run(
+                [
+                    *(*self.build_words(), "--file", str(file), "--iidfile", str(made)),
+                    *(*more, str(context)),
+                ],
+                cwd=context,
+                env={**os.environ, **self.build_variables(workspace.path)},
+                log=log,
+                workspace=workspace,
+                within_s=BUILD_WITHIN_S,
+                cpus=sorted(allowed_cpus()),
+            )
+            if code != 0:
+                how = f"exit code {code}" if code is not None else "no end in an hour"
+                end = last_lines(log.read_text(errors="replace"), SHOWN_LINES)
+                raise OperationError(
+                    f"building {name} failed with {how}; the end of its log:\n{end}"
+                )
+            image = self.inspect(made.read_text().strip())
+        if image is None:
+            raise OperationError(f"building {name} gave no image that {self.title} knows")
+        notify(f"built {name} in {duration(time.monotonic() - began)}")
+        return image
+
+
+def image_of(inspected: str) -> Image:
+    """Read what an engine prints of an image; where its health check stands depends on it."""
+    (described, *_) = json.loads(inspected)
+    config: dict[str, Any] = described["Config"]
+    ports = [key.partition("/") for key in config.get("ExposedPorts") or {}]
+    pairs = (pair.partition("=") for pair in config.get("Env") or [])
+    health = described.get("Healthcheck") or config.get("Healthcheck") or {}
+    return Image(
+        id=described["Id"],
+        ports=tuple(int(port) for port, _, kind in ports if kind != "udp" and port.isdecimal()),
+        environment={variable: value for variable, _, value in pairs},
+        health=health_words(health.get("Test") or []),
+    )
+
+
+def start_lines(containers: Sequence[Container], words: Callable[[Container], str]) -> str:
+    """Return the lines of shell that start containers, given the words of shell for each.
+
+    The last one, which clients ask, takes the script's place.
+    """
+    *others, front = containers
+    lines = [shell_part("others.sh")] if others else []
+    volumes = (NAMED_VOLUME.match(option) for each in containers for option in each.options)
+    # Containers that are started at once would each want to make it.
+    lines += [f"volume {name}" for name in dict.fromkeys(named[1] for named in volumes if named)]
+    for other in others:
+        how = "ended" if other.awaits == "ended" else "beside"
+        lines.append(f"{how} {other.name} {words(other)}")
+        if other.awaits == "healthy":
+            lines.append(f"healthy {other.name} {shlex.join(other.health)}")
+    return "\n".join([*lines, f"run {front.name} {words(front)}\n"])
+
+
+def shell_part(file: str, **values: str) -> str:
+    """Read a part of scripts, with values in the places of their names, as in `@run@`."""
+    text = (SCRIPTS / file).read_text(encoding="utf-8")
+    return re.sub(r"@(\w+)@", lambda match: values[match[1]], text)
+
+
+def variables_file(name: str) -> str:
+    return f"{name}.env"
+
+
+def run(words: Sequence[str]) -> CompletedProcess[str]:
+    return run_program(words, within_s=WITHIN_S)
+
+
+def end_of(done: CompletedProcess[str]) -> str:
+    return last_lines(done.stderr or done.stdout, SHOWN_LINES)
