@@ -25,7 +25,12 @@ from webdyno.questions.compare.settings import CompareSettings
 
 SOURCE = Path(__file__).parents[1] / "src/webdyno"
 OWN = (
-    *("questions/", "comparison/__init__.py", "comparison/capacity.py", "comparison/question.py"),
+    *(
+        "questions/",
+        "comparison/__init__.py",
+        "comparison/capacity_rules.py",
+        "comparison/question.py",
+    ),
     *("statistics/verdict.py", "core/experiment.py", "core/question"),
 )
 """Where questions are distinguished, and what they are made of."""

@@ -11,8 +11,8 @@ from simulations.queues import Queue, search
 from webdyno.core.capacity import Level, Trial, capacity_of, is_at_least, objective, trial_of
 from webdyno.core.measure import CapacitySettings
 from webdyno.load.interface import AbortRule
-from webdyno.measure.capacity import abort_rule
 from webdyno.measure.capacity_search import Begin, next_trial
+from webdyno.measure.capacity_trials import abort_rule
 
 SLO = CapacitySettings(slo=["p99<5ms"])
 SERVICE_S = 1e-4

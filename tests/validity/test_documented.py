@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from webdyno.comparison.bias import CAUSES
-from webdyno.comparison.capacity import OWN_RULES
+from webdyno.comparison.capacity_rules import OWN_RULES
 from webdyno.validity import SLOT_RULES, all_rules
 from webdyno.validity.over_time import TRENDS
 

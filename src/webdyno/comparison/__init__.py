@@ -7,7 +7,7 @@ docs/validation/method.md has the formulas and sources.
 
 from collections.abc import Sequence
 
-from webdyno.comparison.capacity import CapacitySearch
+from webdyno.comparison.capacity_rules import CapacitySearch
 from webdyno.comparison.question import Loading, Question
 from webdyno.comparison.stop import Foresight, Stop
 from webdyno.core.experiment import Experiment

@@ -25,7 +25,7 @@ from webdyno.evidence.look_records import length_s, thinned_samples
 from webdyno.evidence.point_data import PointData, look_parts
 from webdyno.load.interface import GeneratorError
 from webdyno.measure.backend import CourseTracing, ServersHost, Slot
-from webdyno.measure.capacity import at_rate, how_it_died, is_client_limited
+from webdyno.measure.capacity_trials import at_rate, how_it_died, is_client_limited
 from webdyno.measure.planned import PlannedVariant
 from webdyno.measure.point import RunningPoint, rng_of
 from webdyno.measure.variant import RunningRound, ceiling_of

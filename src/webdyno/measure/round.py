@@ -17,7 +17,7 @@ from webdyno.core.records import PreflightRecord, RoundRecord
 from webdyno.core.replay import unpack_replay
 from webdyno.load.interface import GeneratorError, LoadOrder, LoginError
 from webdyno.measure.backend import Questions
-from webdyno.measure.capacity import search_capacities
+from webdyno.measure.capacity_trials import search_capacities
 from webdyno.measure.costs import count_instructions, look_at_rest
 from webdyno.measure.planned import PlannedVariant
 from webdyno.measure.point import RunningPoint, rng_of

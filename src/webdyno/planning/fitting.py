@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from webdyno.comparison import question_of
-from webdyno.comparison.capacity import DECIDING_TRIAL, FIRST_NARROWING, NARROWING
+from webdyno.comparison.capacity_rules import DECIDING_TRIAL, FIRST_NARROWING, NARROWING
 from webdyno.core.looks import Pilot, SlotSettings
 from webdyno.core.measure import CapacitySettings
 from webdyno.core.records import IncidentRecord, PilotRecord, RoundRecord, SlotRecord

@@ -4,7 +4,7 @@ from math import log1p
 
 import numpy as np
 
-from webdyno.comparison.capacity import MOST_TAKEN, objective_words
+from webdyno.comparison.capacity_rules import MOST_TAKEN, objective_words
 from webdyno.comparison.comparison import ALPHA, SEQUENTIAL_FACTOR, variant_value
 from webdyno.comparison.question import Question
 from webdyno.comparison.stop import Stop, used_up

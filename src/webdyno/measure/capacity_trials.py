@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from random import Random
 
 from webdyno.comparison import question_of
-from webdyno.comparison.capacity import deciding_trials, has_time_beyond, known_rps
+from webdyno.comparison.capacity_rules import deciding_trials, has_time_beyond, known_rps
 from webdyno.comparison.saturation import settled_s
 from webdyno.core.capacity import Objective, Trial, capacity_of, is_at_least, trial_of
 from webdyno.core.experiment import Experiment

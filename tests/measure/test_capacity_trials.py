@@ -8,7 +8,7 @@ from webdyno.config import Catalogue
 from webdyno.core.experiment import Experiment
 from webdyno.core.sweep import plan_points
 from webdyno.measure.budget import reduce_levels
-from webdyno.measure.capacity import capacity_sweeps, connections_up_to, rates_around
+from webdyno.measure.capacity_trials import capacity_sweeps, connections_up_to, rates_around
 
 
 def experiment(**more: object) -> Experiment:
