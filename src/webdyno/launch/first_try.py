@@ -21,7 +21,7 @@ from webdyno.servers.ready import FirstRequest
 from webdyno.servers.starting import open_stack
 from webdyno.systems.containers.image import check_containers
 from webdyno.systems.kinds import KIND_OF_APP
-from webdyno.systems.layouts.app import FoundApp, Login, first_of
+from webdyno.systems.layouts.app import FoundApp, Login
 from webdyno.systems.layouts.logins import (
     is_login,
     login_by_form,
@@ -40,7 +40,7 @@ from webdyno.systems.layouts.routes import (
     routes_of_openapi,
     routes_of_sources,
 )
-from webdyno.systems.layouts.settings import EXAMPLES
+from webdyno.systems.layouts.settings import example_file, loads_env_file
 from webdyno.systems.repository import WORKING_TREE, Repository, refuse_in_others
 from webdyno.systems.revision import Recipe, build_revision, folder_inside_of
 from webdyno.systems.target import users_environment
@@ -159,24 +159,28 @@ def repository_of(folder: Path) -> Repository | None:
 
 
 def with_env_file(app: FoundApp, folder: Path, repository: Repository) -> FoundApp:
-    """Return a program whose revisions get the example of a `.env` that Git ignores.
+    """Return a program whose revisions get the example of a `.env` that isn't in Git.
 
     The file itself is one person's: neither colleagues nor CI have it.
     """
     inside = folder.resolve() / app.dir
     file = (inside / ENV_FILE).relative_to(repository.top)
-    if not app.start or str(file) not in repository.ignored_files():
+    is_ignored = str(file) in repository.ignored_files()
+    is_there = (inside / ENV_FILE).exists()
+    if not app.start or (is_there and not is_ignored):
         return app
-    if (example := first_of(inside, *EXAMPLES)) is None:
+    if (example := example_file(inside)) is None:
         doubt = (
             f"Git ignores {file}, so revisions don't have it: what the application needs of it "
             "belongs below [app], as environment.NAME"
         )
-        return replace(app, doubts=(*app.doubts, doubt))
+        return replace(app, doubts=(*app.doubts, doubt)) if is_ignored else app
     copies = f"cp -n {example} {ENV_FILE}"
-    if copies in (app.build or ""):
+    if copies in (app.build or "") or not (is_ignored or loads_env_file(inside)):
         return app
     note = f"Git ignores {file}: revisions get {example} in its place"
+    if not is_there:
+        note = f"it reads {file}, which isn't in Git: revisions get {example} in its place"
     build = f"{copies} && {app.build}" if app.build else copies
     return replace(app, build=build, notes=(*app.notes, note))
 

@@ -32,6 +32,43 @@ CASES = {
         f"{PRODUCTION} node s.js",
         "npm ci --no-audit --no-fund --loglevel=error",
     ),
+    "a script that builds at each start": Case(
+        {
+            "package.json": package(
+                "npm run build && node s.js", "express", scripts={"build": "tsc"}
+            ),
+            "s.js": LISTENS,
+        },
+        f"{PRODUCTION} node s.js",
+        f"{NPM} && npm run build",
+    ),
+    "a script that builds before it starts": Case(
+        {
+            "package.json": package("node s.js", "express", scripts={"prestart": "tsc"}),
+            "s.js": LISTENS,
+        },
+        f"{PRODUCTION} node s.js",
+        f"{NPM} && npm run prestart --silent",
+    ),
+    "a build that is made before each start, too": Case(
+        {
+            "package.json": package(
+                "node s.js", "express", scripts={"build": "tsc", "prestart": "npm run build"}
+            ),
+            "s.js": LISTENS,
+        },
+        f"{PRODUCTION} node s.js",
+        f"{NPM} && npm run build",
+    ),
+    "what Express' generator makes": Case(
+        {
+            "package.json": package("node ./bin/www", "express"),
+            "bin/www": "var port = process.env.PORT\n",
+        },
+        f"{PRODUCTION} node ./bin/www",
+        NPM,
+        others={"doubts": ()},
+    ),
     "nodemon": Case(
         {"package.json": package("nodemon src/s.js", "express"), "src/s.js": LISTENS},
         f"{PRODUCTION} node src/s.js",

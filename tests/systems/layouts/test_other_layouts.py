@@ -46,6 +46,38 @@ CASES = {
         "python3 -m venv .venv && .venv/bin/pip install --quiet -r requirements.txt",
         others={"heeds_port": True, "doubts": ()},
     ),
+    "Procfile that fills the database and folders first": Case(
+        {
+            "Procfile": "web: python manage.py migrate && python manage.py collectstatic --no-input"
+            " && gunicorn shop.wsgi\n",
+            "requirements.txt": "gunicorn\n",
+        },
+        ".venv/bin/gunicorn shop.wsgi",
+        "python3 -m venv .venv && .venv/bin/pip install --quiet -r requirements.txt",
+        others={"prepare": ".venv/bin/python manage.py migrate"},
+    ),
+    "Procfile, whose language's layout knows the migration": Case(
+        {
+            "Procfile": "web: gunicorn shop:app -b 0.0.0.0:$PORT\n",
+            "Pipfile": '[packages]\nFlask = "*"\nFlask-Migrate = "*"\ngunicorn = "*"\n',
+            "Pipfile.lock": "{}",
+            "shop.py": "from flask import Flask\napp = Flask()\n",
+            "migrations/env.py": "",
+        },
+        ".venv/bin/gunicorn shop:app -b 0.0.0.0:$PORT",
+        "PIPENV_VENV_IN_PROJECT=1 pipenv sync",
+        others={"prepare": ".venv/bin/flask --app shop:app db upgrade >/dev/null"},
+    ),
+    "Procfile, for which Heroku installs requirements.txt": Case(
+        {
+            "Procfile": "web: gunicorn shop:app\n",
+            "requirements.txt": "flask\n",
+            "requirements/prod.txt": "flask\n",
+        },
+        ".venv/bin/gunicorn shop:app",
+        "python3 -m venv .venv && .venv/bin/pip install --quiet -r requirements.txt"
+        " && .venv/bin/python -m pip install --quiet gunicorn",
+    ),
     "Spring Boot that reads PORT, by a Procfile": Case(
         {
             "Procfile": "web: java -jar target/x.jar\n",

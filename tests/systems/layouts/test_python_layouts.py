@@ -98,8 +98,27 @@ CASES = {
             "backend/app/__init__.py": "",
             "backend/app/main.py": FASTAPI,
         },
-        f".venv/bin/uvicorn --app-dir backend app.main:app {UVICORN}",
-        "uv sync --quiet --frozen --all-packages",
+        f".venv/bin/uvicorn app.main:app {UVICORN}",
+        'UV_PROJECT_ENVIRONMENT="$PWD/.venv" uv sync --quiet --frozen',
+        others={"dir": "backend"},
+    ),
+    "a list at the top that names other things than the application's own": Case(
+        {
+            "requirements.txt": "mkdocs\n",
+            "src/requirements.txt": "fastapi\nuvicorn\n",
+            "src/app/main.py": FASTAPI,
+        },
+        f".venv/bin/uvicorn app.main:app {UVICORN}",
+        f"{VENV} -r requirements.txt",
+        others={"dir": "src"},
+    ),
+    "a package called src": Case(
+        {
+            "requirements.txt": "fastapi\nuvicorn\n",
+            "src/main.py": f"from src.routes import items\n{FASTAPI}",
+        },
+        f".venv/bin/uvicorn src.main:app {UVICORN}",
+        f"{VENV} -r requirements.txt",
     ),
     "a script that listens itself": Case(
         {

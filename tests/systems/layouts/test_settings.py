@@ -28,6 +28,15 @@ SETTINGS: dict[str, tuple[Files, set[str]]] = {
         },
         {"SHOP_DEBUG", "POSTGRES_DSN"},
     ),
+    "pydantic-settings without fields, and one model within another": (
+        {
+            "config.py": "class CustomBaseSettings(BaseSettings):\n    pass\n\n"
+            "class Db(BaseModel):\n    host: str\n    port: int = 5432\n\n"
+            "class Settings(CustomBaseSettings):\n"
+            '    model_config = SettingsConfigDict(env_nested_delimiter="__")\n    db: Db = Db()\n'
+        },
+        {"DB__HOST", "DB__PORT"},
+    ),
     "environs": (
         {"s.py": 'URL = env.dj_db_url("DATABASE_URI")\nKEY = env("SECRET_KEY")\n'},
         {"DATABASE_URI", "SECRET_KEY"},
@@ -35,6 +44,14 @@ SETTINGS: dict[str, tuple[Files, set[str]]] = {
     "caarlos0/env": (
         {"c.go": 'type C struct {\n\tURL string `env:"DATABASE_URL,required"`\n}\n'},
         {"DATABASE_URL"},
+    ),
+    "prefixes of caarlos0/env and cleanenv": (
+        {
+            "c.go": 'type C struct {\n\tKey string `env:"KEY"`\n\tDB DB `envPrefix:"DB_"`\n}\n'
+            'type DB struct {\n\tHost string `env:"HOST,required"`\n}\n'
+            'env.Options{Prefix: "APP_"}\n'
+        },
+        {"APP_KEY", "APP_DB_HOST"},
     ),
     "envconfig": (
         {

@@ -10,12 +10,14 @@ import shlex
 import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import takewhile
 from pathlib import Path
 
 from webdyno.core.errors import UserError
 from webdyno.systems.containers.compose_file import USUAL_FILES, askable, read_compose
 from webdyno.systems.layouts.app import FoundApp, Layout, first_of, is_of_interest, sources
 from webdyno.systems.layouts.compiled import find_dotnet, find_elixir, find_go, find_rust
+from webdyno.systems.layouts.databases import with_services
 from webdyno.systems.layouts.deno import find_deno
 from webdyno.systems.layouts.dockerfile import image_command
 from webdyno.systems.layouts.jvm import find_jvm
@@ -29,12 +31,11 @@ from webdyno.systems.layouts.php_and_ruby import (
 )
 from webdyno.systems.layouts.python import find_python, in_venv
 from webdyno.systems.layouts.python_tools import installing
-from webdyno.systems.layouts.start_scripts import with_start_scripts
+from webdyno.systems.layouts.start_scripts import MIGRATES, with_start_scripts
 from webdyno.systems.layouts.variables import (
     fixed_address,
     given_port,
     with_port,
-    with_services,
     with_values_for_secrets,
 )
 from webdyno.systems.tables import read_text
@@ -44,29 +45,52 @@ THRUSTER = re.compile(r"\bthrust(?:er)?\b")
 THRUSTER_OFFSET = 32_768
 """To a port that nobody has: webdyno's own are below that."""
 HEROKU_PHP = re.compile(r"(?:vendor/bin/)?heroku-(?:php|hhvm)-")
+OF_LANGUAGES = (find_python, find_ruby, find_go, find_jvm, find_php, find_elixir, find_node)
+FILLS = re.compile(rf"{MIGRATES.pattern}|\bcollectstatic\b")
+SERVERS = {"gunicorn", "uvicorn", "hypercorn", "uwsgi"}
 HEEDS = re.compile(r"\bgunicorn\b(?!.*(?:-b|--bind)\b)|\bpuma\b|\brails s|\bnext start\b")
 """Servers that listen on $PORT unless another port is given."""
 
 
 def find_procfile(folder: Path) -> FoundApp | None:
-    """Read the line `web:`; `release:` is run before each start, and no other process is."""
+    """Read the line `web:`; `release:` is run before each start, and no other process is.
+
+    What else belongs to the application is as its language's layout finds it.
+    """
     lines = dict(PROCFILE_LINE.findall(read_text(folder / "Procfile") or ""))
     if "web" not in lines:
         return None
-    start = given_port(lines["web"])
+    before, start = _split_off(given_port(lines["web"]))
     if HEROKU_PHP.match(start) and (php_app := find_php(folder)):
         return php_app
+    found_by = (find(folder) for find in OF_LANGUAGES)
+    own = next((app for app in found_by if app and app.build), FoundApp("Procfile"))
+    if "mix phx.server" in start:
+        return own
     if out := _program_of_go(folder, start):
         start = out + start[len(start.split()[0]) :]
-    build = _procfile_build(folder, start)
+    build = _procfile_build(folder, start, own)
+    migrates = [in_venv(step, build) for step in before if "collectstatic" not in step]
     started = for_production(in_venv(start, build))
-    app = FoundApp("Procfile", started, build, heeds_port=bool(HEEDS.search(start)))
+    if own.services and own.start:  # of Java, whose databases have variables of their own
+        started = own.start.partition("java ")[0] + started
+    app = FoundApp(
+        "Procfile",
+        started,
+        build,
+        prepare=" && ".join(migrates) or own.prepare,
+        setup=own.setup,
+        services=own.services,
+        environment=own.environment,
+        headers=own.headers,
+        heeds_port=bool(HEEDS.search(start)),
+    )
     if is_rails(folder):
         doubts = tuple(rails_doubts(folder))
         app = replace(app, environment=RAILS_ENVIRONMENT, doubts=doubts)
     if "release" in lines:
-        prepare = in_venv(lines["release"], build)
-        app = replace(app, prepare=prepare, notes=("`release` of Procfile runs before it starts",))
+        release = in_venv(lines["release"], build)
+        app = replace(app, prepare=release, notes=("`release` of Procfile runs before it starts",))
     others = [name for name in lines if name not in {"web", "release"}]
     if others:
         unstarted = f"of Procfile only web is started, without {', '.join(others)}"
@@ -86,15 +110,22 @@ def _program_of_go(folder: Path, start: str) -> str | None:
     return program.removeprefix("./") if "/" in program else f"bin/{program}"
 
 
-def _procfile_build(folder: Path, start: str) -> str | None:
+def _split_off(line: str) -> tuple[list[str], str]:
+    """Return the steps that fill databases and folders before the server starts, and its line."""
+    steps = re.split(r"\s*&&\s*", line)
+    before = list(takewhile(FILLS.search, steps[:-1]))
+    return before, " && ".join(steps[len(before) :])
+
+
+def _procfile_build(folder: Path, start: str, own: FoundApp) -> str | None:
     if how := installing(folder):
-        return how.build
+        program, build = start.split()[0], own.build or how.build
+        is_there = program in how.needs or program in build.split()
+        return build if is_there or program not in SERVERS else f"{build} && {how.adds} {program}"
     if (out := _program_of_go(folder, start)) is not None:
-        go_app = find_go(folder)
-        package = ((go_app and go_app.build) or "").rpartition(" ")[2]
+        package = (own.build or "").rpartition(" ")[2]
         return f"go build -o {out} {package or '.'}"
-    found_by = (find(folder) for find in (find_ruby, find_jvm, find_php, find_node))
-    return next((app.build for app in found_by if app and app.build), None)
+    return own.build
 
 
 COMPOSE_NAME = re.compile(r"(?:docker-)?compose[\w.-]*\.ya?ml")
@@ -252,7 +283,10 @@ def find_app(folder: Path) -> FoundApp | None:
         return best
     inside = dict(_whole_below(folder))
     programs = {name: app for name, app in inside.items() if app.start}
-    apps = {name: replace(app, dir=name) for name, app in (programs or inside).items()}
+    apps = {
+        name: replace(app, dir=(Path(name) / app.dir).as_posix())
+        for name, app in (programs or inside).items()
+    }
     if not apps:
         return best
     if len(apps) > 1:
@@ -265,7 +299,7 @@ def _best_in(folder: Path) -> FoundApp | None:
     apps = list(filter(None, (layout.find_in(folder) for layout in LAYOUTS)))
     clear = [app for app in apps if app.is_whole or app.choices]
     first = next(iter(clear or apps), None)
-    return first and _with_variables(first, folder)
+    return first and _with_variables(first, folder / first.dir)
 
 
 def _with_variables(app: FoundApp, folder: Path) -> FoundApp:

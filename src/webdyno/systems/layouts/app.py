@@ -149,6 +149,9 @@ SOURCES = {
     *(".java", ".kt", ".php", ".ex", ".exs", ".cs"),
 }
 
+EXPRESS_STARTS = "bin/www"
+"""The source by which an application of Express' generator starts."""
+
 
 def first_of(folder: Path, *names: str) -> str | None:
     return next((name for name in names if (folder / name).is_file()), None)
@@ -179,6 +182,9 @@ def sources(folder: Path, endings: Collection[str] = SOURCES) -> list[Path]:
         texts += [path for path in inside if path.suffix in endings and path.is_file()]
         others = SAMPLES if current == folder else ()
         folders += [path for path in inside if is_of_interest(path) and path.name not in others]
+    of_express = folder / EXPRESS_STARTS
+    if ".js" in endings and of_express.is_file():
+        texts.insert(0, of_express)
     return texts[:MOST_FILES]
 
 

@@ -130,6 +130,8 @@ def find_rust(folder: Path) -> FoundApp | None:
     apps = {}
     for name in chosen:
         start, build = f"./target/release/{name}", f"cargo build --release{locked} --bin {name}"
+        if (folder / ".sqlx").is_dir() or (folder / "sqlx-data.json").is_file():
+            build = f"SQLX_OFFLINE=true {build}"
         if ROCKET.search(texts[name]):
             start = f"ROCKET_ADDRESS=127.0.0.1 ROCKET_PORT=$PORT ROCKET_LOG_LEVEL=critical {start}"
         apps[name] = FoundApp(CARGO, start, build, doubts=doubts, notes=("built with --release",))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from webdyno.systems.layouts.app import FoundApp, first_of, matching
+from webdyno.systems.layouts.node_fills import fills_of, generates
 from webdyno.systems.layouts.variables import given_port
 from webdyno.systems.tables import is_table, json_table, read_text, table
 
@@ -135,6 +136,8 @@ WATCHERS = {
     re.compile(r"tsx watch (?P<what>[\w./-]+)$"): "node_modules/.bin/tsx",
 }
 """By a command that starts a file again when it changes: what starts that once."""
+BUILDS_FIRST = re.compile(r"^(?:npm|yarn|pnpm|bun) (?:run )?build\s*&&\s*")
+"""In a script that starts: it is built once, not at each start."""
 BUN_SERVES = re.compile(r"^export default\b", re.MULTILINE)
 HAS_PORT = re.compile(r"\bport\b", re.IGNORECASE)
 """In a module that Bun serves: without one it listens on $PORT."""
@@ -200,7 +203,7 @@ class NodeStart:
 def start_of(package: Package) -> NodeStart | None:
     """Find the command of a package: by a script, its framework, or the file that listens."""
     name = next((script for script in SCRIPTS if script in package.scripts), "")
-    says = package.scripts.get(name, "").strip()
+    says = BUILDS_FIRST.sub("", package.scripts.get(name, "").strip())
     by_framework = next(_starts_by_framework(package), None) if name == "preview" else None
     if says and not DEVELOPS.search(says) and not by_framework:
         return _start_by_script(name, says)
@@ -270,12 +273,6 @@ NEXT_IDS = (
     "Next writes an id of the build into its pages, so those of two revisions differ: "
     "give generateBuildId a fixed one, or use --ignore"
 )
-FILLS = (
-    ("migrate:deploy", "db:migrate:deploy", "db:migrate", "migrate", "migrations:run", "db:push"),
-    ("db:seed", "seed"),
-)
-"""Names of scripts that make tables, and of those that fill them; of each the first that is there.
-"""
 MOST_PAGES = 100
 MOST_PATHS = 12
 IS_APART = re.compile(r"\[|(?:^|/)[_@]|^api/|node_modules")
@@ -293,16 +290,25 @@ def find_node(folder: Path) -> FoundApp | None:
     gets = f"{manager.name} isn't installed here: {manager.call.split()[0]} gets it"
     notes = (gets,) if manager.call != manager.name else ()
     builds = [manager.install] if package.needs or members else []
+    builds += generates(package.folder, package.scripts, package.needs)
     builds += [manager.build] if "build" in package.scripts else []
-    scripts = (next((name for name in names if name in package.scripts), None) for names in FILLS)
-    fills = [manager.run(script) for script in scripts if script]
+    fills = fills_of(package.folder, package.data, package.scripts, package.needs)
+    fills = [manager.run(each) if each in package.scripts else each for each in fills]
     build, setup = " && ".join(builds) or None, " && ".join(fills) or None
     app = FoundApp(PACKAGE, build=build, setup=setup, notes=notes)
     if (own := start_of(package)) is None:
         return _of_members(app, folder, members, manager)
+    hook = f"pre{own.script}"
+    if own.command and hook in package.scripts and not _is_built(package.scripts[hook], build):
+        app = replace(app, build=" && ".join(filter(None, (build, manager.run(hook)))))
     command = own.command or for_production(manager.run(own.script), own.says)
     command = re.sub(rf"^((?:\w+=\S+ )*){manager.name} ", rf"\g<1>{manager.call} ", command)
     return _with_pages_of_next(_with_start(app, own, command), [package, *members])
+
+
+def _is_built(hook: str, build: str | None) -> bool:
+    """Whether what npm runs before a script is a build that is made anyway."""
+    return "run build" in (build or "") and re.search(r"\bbuild\b", hook) is not None
 
 
 def _with_start(app: FoundApp, own: NodeStart, command: str) -> FoundApp:

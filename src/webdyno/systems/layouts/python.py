@@ -2,12 +2,19 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 from webdyno.systems.layouts.app import FOR_MEASURING, FoundApp, first_of, sources
-from webdyno.systems.layouts.python_tools import Installing, installing, only
-from webdyno.systems.layouts.variables import NAMED
+from webdyno.systems.layouts.databases import NAMED
+from webdyno.systems.layouts.python_tools import (
+    Installing,
+    installing,
+    is_workspace,
+    makes_venv,
+    only,
+)
 from webdyno.systems.tables import read_text
 
 FLASK_COMMAND = re.compile(
@@ -50,8 +57,10 @@ LOOKS_IN = {"gunicorn": "--chdir", "uvicorn": "--app-dir", "granian": "--working
 FACTORY_FLAG = {"uvicorn": "--factory ", "granian": "--factory ", "waitress": "--call "}
 USUAL = ("wsgi", "asgi", "main", "app", "server", "run", "application", "api", "__init__")
 """Names of modules that hold the application, the likeliest first."""
+IMPORTS_SRC = re.compile(r"^(?:from|import) src\b", re.MULTILINE)
 OF_VENV = re.compile(
-    r"(^|[;&|]\s*)(gunicorn|uvicorn|hypercorn|granian|daphne|waitress-serve|flask|fastapi|python3?)\b"
+    r"(^|[;&|]\s*)(gunicorn|uvicorn|hypercorn|granian|daphne|waitress-serve|uwsgi|flask|fastapi|litestar"
+    r"|alembic|django-admin|python3?)\b"
 )
 WHY = {
     True: "{server} serves it: `flask run` and app.run() are for development",
@@ -72,6 +81,9 @@ def find_python(folder: Path) -> FoundApp | None:
     if how and "django" in how.needs and (django := find_django(folder, how)):
         return django
     made = min(_objects(folder, how), key=_unlikeliness, default=None)
+    if made and (inner := _member_of(folder, made, how)):
+        app = find_python(inner)
+        return app and replace(app, dir=(inner.relative_to(folder) / app.dir).as_posix())
     if made and (how or made.path.parent == folder):
         alone = only(made.path.relative_to(folder).as_posix(), [made.kind])
         return _with_server(folder, made, how or alone)
@@ -82,6 +94,22 @@ def find_python(folder: Path) -> FoundApp | None:
     lacks = how.needs & {"flask", "fastapi", "django", "starlette", "aiohttp", "tornado"}
     doubt = f"it needs {', '.join(sorted(lacks))}, and no application object was found"
     return FoundApp(how.by, build=how.build, doubts=(doubt,)) if lacks else None
+
+
+def _member_of(folder: Path, made: _Object, how: Installing | None) -> Path | None:
+    """Return the folder within which an object has a list of its own, if that is the one to take.
+
+    That is so in a workspace, and where the list at the top doesn't name its framework.
+    """
+    if how is None or (made.kind in how.needs and not is_workspace(folder)):
+        return None
+    for parent in made.path.parents:
+        if parent == folder or not parent.is_relative_to(folder):
+            return None
+        own = installing(parent)
+        if own and made.kind in own.needs:
+            return parent
+    return None
 
 
 def _with_server(folder: Path, made: _Object, how: Installing) -> FoundApp:
@@ -126,7 +154,8 @@ def _module(folder: Path, file: Path) -> tuple[str, str]:
         above = [parent for parent in (root, *root.parents) if parent.is_relative_to(folder)]
         lists = ("pyproject.toml", "requirements.txt")
         root = next((parent for parent in above if first_of(parent, *lists)), folder)
-    if root == folder and (folder / "src") in file.parents:
+    is_below = root == folder and (folder / "src") in file.parents
+    if is_below and not IMPORTS_SRC.search(read_text(file) or ""):
         root = folder / "src"
     name = ".".join(file.relative_to(root).with_suffix("").parts)
     return root.relative_to(folder).as_posix(), name.removesuffix(".__init__")
@@ -166,7 +195,7 @@ def _script(folder: Path) -> str | None:
 
 def in_venv(start: str, build: str | None) -> str:
     """Return a command that calls programs in `.venv`, if that is built."""
-    return OF_VENV.sub(r"\1.venv/bin/\2", start) if build and ".venv" in build else start
+    return OF_VENV.sub(r"\1.venv/bin/\2", start) if makes_venv(build) else start
 
 
 def _seed(folder: Path, target: str) -> str | None:
@@ -193,7 +222,7 @@ DJANGO_PATH = re.compile(
 PRODUCTION = ("production", "prod", "live", "deploy")
 THIS_HOST = re.compile(r"""["'](?:127\.0\.0\.1|\*)["']""")
 ALLOWED_HOSTS = re.compile(
-    r"^[ \t]*ALLOWED_HOSTS\s*\+?=(?P<said>[^\n]*(?:\n\s+[^\n]*)*)", re.MULTILINE
+    r"^[ \t]*ALLOWED_HOSTS\s*\+?=(?P<said>[^\n]*(?:\n[ \t]+[^\n]*)*)", re.MULTILINE
 )
 READ_VARIABLE = r"""(?:config|env\w*(?:\.\w+)?)\s*[(\[]\s*["'](\w+)["']"""
 """A variable that settings read, by os.environ, django-environ or python-decouple."""
@@ -207,7 +236,10 @@ OF_SECRET = re.compile(r"SECRET|_KEY$|TOKEN|PASSWORD")
 DEBUG_VARIABLE = re.compile(rf"^[ \t]*DEBUG\s*=.*?{READ_VARIABLE}", re.MULTILINE)
 DEBUG_IS_ON = re.compile(r"^[ \t]*DEBUG\s*=\s*True\b", re.MULTILINE)
 ANY_NAME = re.compile(r"""["']\.?([\w-]+(?:\.[\w-]+)+)["']""")
-SEEDS = ("seed", "seed_db", "seed_data", "populate", "populate_db", "load_demo", "demo_data")
+SEEDS = (
+    *("seed", "seed_db", "seed_data", "populate", "populate_db", "load_demo", "demo_data"),
+    *("load_initial_data", "initial_data", "create_demo_data", "create_db", "init_db"),
+)
 MOST_PATHS = 12
 
 
@@ -238,7 +270,8 @@ def find_django(folder: Path, how: Installing) -> FoundApp | None:
     build = how.build
     if "STATIC_ROOT" in settings.text:
         build += f" && {program} collectstatic --noinput {QUIETLY}"
-    own = {path.stem for path in top.glob("*/management/commands/*.py")}
+    commands = ("*/management/commands/*.py", "*/*/management/commands/*.py")
+    own = {path.stem for pattern in commands for path in top.glob(pattern)}
     seed = next((name for name in SEEDS if name in own), None)
     urls = sorted((top / settings.module.partition(".")[0]).glob("**/urls.py"))[:1]
     names = DJANGO_PATH.findall(read_text(urls[0]) or "") if urls else []
@@ -289,12 +322,14 @@ def _wsgi(top: Path, settings: _DjangoSettings) -> str:
 def _django_environment(text: str) -> Iterator[tuple[str, str]]:
     """Return the variables that have it serve as in production, at this address."""
     hosts = ALLOWED_HOSTS.search(text)
-    if (match := DEBUG_VARIABLE.search(text)) and not _answers_nobody(hosts):
-        yield match[1], "False"
+    debug = DEBUG_VARIABLE.search(text)
+    if debug and "DEBUG" in debug[1].upper() and not _answers_nobody(hosts):
+        yield debug[1], "False"
     if hosts and (match := re.search(READ_VARIABLE, hosts["said"])):
         yield match[1], "127.0.0.1,localhost"
     for match in WANTED_VARIABLE.finditer(text):
-        if OF_SECRET.search(match["name"]):
+        is_looked_for = re.search(rf"[\"']{match['name']}[\"'] in ", text)
+        if OF_SECRET.search(match["name"]) and not is_looked_for:
             yield match["name"], FOR_MEASURING
 
 

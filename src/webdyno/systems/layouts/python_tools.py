@@ -23,6 +23,9 @@ STEPS = {
     (PIPENV, False): "pipenv install",
 }
 """By tool, and by whether there is a lock file: what installs."""
+ENVIRONMENT_HERE = 'UV_PROJECT_ENVIRONMENT="$PWD/.venv" '
+"""A member of a workspace would have its environment at the top."""
+DEEPEST_MEMBER = 2
 IN_PROJECT = {POETRY: "POETRY_VIRTUALENVS_IN_PROJECT=1 ", PIPENV: "PIPENV_VENV_IN_PROJECT=1 "}
 ADDS = {UV: "uv pip install --quiet"}
 """By tool: how something is added to its `.venv`, where pip isn't in there."""
@@ -35,6 +38,12 @@ WITH_SERVER = re.compile(r"fastapi(?:-slim)?\s*\[[^\]]*(?:standard|all)", re.IGN
 NAME = re.compile(r"\s*([A-Za-z0-9][\w.-]*)")
 LOCKED = re.compile(r'^name = "([\w.-]+)"', re.MULTILINE)
 MOST_INCLUDED = 10
+MAKES_VENV = re.compile(r"\.venv|\buv sync|(?:_VENV_|_VIRTUALENVS_)IN_PROJECT")
+
+
+def makes_venv(build: str | None) -> bool:
+    """Whether a command makes a `.venv`."""
+    return build is not None and MAKES_VENV.search(build) is not None
 
 
 class Installing(NamedTuple):
@@ -61,21 +70,30 @@ class Installing(NamedTuple):
         )
 
 
+def is_workspace(folder: Path) -> bool:
+    """Whether uv keeps several packages in a folder."""
+    return bool(table(read_toml(folder / "pyproject.toml") or {}, "tool", "uv", "workspace"))
+
+
 def installing(folder: Path) -> Installing | None:
     """Return how a Python application is installed; None where no file lists what it needs."""
     needs = frozenset(_needs(folder))
     project = read_toml(folder / "pyproject.toml")
     if (lock := first_of(folder, *LOCKS)) is not None:
         how = _by_tool(lock, LOCKS[lock], True, needs)
-        has_members = project is not None and table(project, "tool", "uv", "workspace")
-        return how._replace(build=f"{how.build} --all-packages") if has_members else how
+        return how._replace(build=f"{how.build} --all-packages") if is_workspace(folder) else how
+    above = (parent for parent in list(folder.parents)[:DEEPEST_MEMBER] if is_workspace(parent))
+    if project and (top := next(above, None)) and (top / "uv.lock").is_file():
+        locked = {name.lower() for name in LOCKED.findall(read_text(top / "uv.lock") or "")}
+        return _by_tool("pyproject.toml", UV, True, needs | locked, ENVIRONMENT_HERE)
     if (folder / "Pipfile").is_file():
         return _by_tool("Pipfile", PIPENV, False, needs)
     if project and table(project, "tool", "poetry"):
         return _by_tool("pyproject.toml", POETRY, False, needs)
     if project and "build-system" not in project and table(project, "project"):
         return _by_tool("pyproject.toml", UV, False, needs)
-    if name := first_of(folder, *REQUIREMENTS):
+    names = ("requirements.txt",) if (folder / "Procfile").is_file() else ()  # as Heroku installs
+    if name := first_of(folder, *names, *REQUIREMENTS):
         return Installing(name, f"{IN_VENV} -r {name}", PIP, needs)
     if name := first_of(folder, "pyproject.toml", "setup.py", "setup.cfg"):
         return Installing(name, f"{IN_VENV} .", PIP, needs)
@@ -86,14 +104,16 @@ def only(name: str, packages: list[str]) -> Installing:
     return Installing(name, f"{IN_VENV} {' '.join(packages)}", PIP, frozenset(packages))
 
 
-def _by_tool(by: str, tool: str, locked: bool, needs: frozenset[str]) -> Installing:
+def _by_tool(
+    by: str, tool: str, locked: bool, needs: frozenset[str], variables: str = ""
+) -> Installing:
     """Have a tool install; where it isn't on this machine, pip gets it into a folder of its own."""
-    step = STEPS[tool, locked]
+    step, variables = STEPS[tool, locked], variables or IN_PROJECT.get(tool, "")
     adds = ADDS.get(tool, PIP)
     if shutil.which(tool):
-        return Installing(by, f"{IN_PROJECT.get(tool, '')}{step}", adds, needs)
+        return Installing(by, f"{variables}{step}", adds, needs)
     first = f"python3 -m venv .tools && .tools/bin/pip install --quiet {tool}"
-    build = f"{first} && {IN_PROJECT.get(tool, '')}.tools/bin/{step}"
+    build = f"{first} && {variables}.tools/bin/{step}"
     adds = f".tools/bin/{adds}" if tool in ADDS else adds
     return Installing(by, build, adds, needs, (f"{tool} isn't installed here: pip gets it",))
 

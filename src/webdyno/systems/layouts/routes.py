@@ -37,6 +37,7 @@ PARAMETER = re.compile(
 A_NUMBER = re.compile(r"(?:^|_)(?:id|pk|page|number|num|no|n|year)$|Id$|ID$")
 STAYS_AT_HOME = re.compile(
     r"log[-_]?out|sign[-_]?out|delete|remove|destroy|unsubscribe|restore|reset|revoke|shutdown"
+    r"|toggle|clear(?:[/_-]|$)"
     r"|snapshot|debug|livereload",
     re.IGNORECASE,
 )
@@ -48,8 +49,11 @@ FOLDERS = ("", "docs/", "api/", "public/", "static/", "src/main/resources/static
 SERVED = (
     *("/openapi.json", "/v3/api-docs", "/swagger/v1/swagger.json", "/swagger.json"),
     *("/api/openapi.json", "/api/schema/?format=json", "/q/openapi?format=json"),
+    *("/api/v1/openapi.json", "/documentation/json", "/docs/json", "/api-json", "/docs-json"),
+    *("/api/docs-json", "/swagger/doc.json", "/doc"),
 )
-"""Where FastAPI, Spring, ASP.NET, Flask, Django's and Quarkus' extensions serve the document."""
+"""Where FastAPI, Spring, ASP.NET, Flask, Django's and Quarkus' extensions serve the document, and
+those of Fastify, NestJS, Gin and Hono."""
 WITHOUT_VALUE = "no example for {names}"
 NEEDS_LOGIN = "needs a login"
 IT_WRITES = "writes"

@@ -7,23 +7,40 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from webdyno.systems.layouts.app import first_of, sources
+from webdyno.systems.layouts.app import sources
 from webdyno.systems.tables import read_text
 
-EXAMPLES = (
-    *(".env.example", ".env.sample", ".env.template", ".env.dist", "env.example", "example.env"),
+EXAMPLE = re.compile(
+    r"\.?env[._-](?:\w+[._-])?(?:example|sample|template|dist)(?:-\w+)*|\.?(?:example|sample)[._-]env"
 )
-"""Files that show which variables there are."""
+"""The name of a file that shows which variables there are."""
+LOADS_ENV_FILE = re.compile(
+    r"dotenv|env-file|env_file|read_env|decouple|environs|@nestjs/config|@prisma/client|cleanenv"
+    r"|[\"'/]\.env[\"'\s]"
+)
+NAMES_LOADERS = ("package.json", "requirements.txt", "pyproject.toml", "Gemfile", "Cargo.toml")
 ASSIGNED = re.compile(r"^[ \t]*(?:export[ \t]+)?(?P<name>[A-Z][A-Z0-9_]*)=", re.MULTILINE)
 PLACEHOLDER = re.compile(r"\$\{([A-Z][A-Z0-9_]*)(?::[^}]*)?\}")
 """Of Spring's, Quarkus' and Micronaut's configurations, with a default or without."""
 CONFIGURATIONS = {".properties", ".yml", ".yaml"}
 
 
+def example_file(folder: Path) -> str | None:
+    """Return the name of the file that shows variables; of several the shortest."""
+    names = [path.name for path in folder.iterdir() if EXAMPLE.fullmatch(path.name)]
+    return min(names, key=lambda name: (len(name), name), default=None)
+
+
 def example_of(folder: Path) -> str:
     """Return the text of the file that shows variables, empty where there is none."""
-    name = first_of(folder, *EXAMPLES)
+    name = example_file(folder)
     return (read_text(folder / name) or "") if name else ""
+
+
+def loads_env_file(folder: Path) -> bool:
+    """Whether sources, or packages that they need, read a file `.env`."""
+    files = [*sources(folder), *(folder / name for name in NAMES_LOADERS)]
+    return any(LOADS_ENV_FILE.search(read_text(path) or "") for path in files)
 
 
 def settings_of(folder: Path) -> set[str]:
@@ -43,6 +60,7 @@ CLASS = re.compile(
     re.MULTILINE,
 )
 ENV_PREFIX = re.compile(r"""env_prefix["']?\s*[=:]\s*["'](\w*)["']""")
+NESTED_DELIMITER = re.compile(r"""env_nested_delimiter["']?\s*[=:]\s*["'](\W+|_+)["']""")
 FIELD = re.compile(r"^(?P<margin>[ \t]+)(?P<name>[A-Za-z]\w*)[ \t]*:(?P<rest>[^\n]*)", re.MULTILINE)
 ALIAS = re.compile(
     r"""\b(?:validation_alias|alias|env)\s*=\s*(?:AliasChoices\(\s*|\[\s*)?["'](\w+)["']"""
@@ -56,29 +74,41 @@ OF_CONFIG = re.compile(r"""\bconfig\(\s*["'](?P<name>[A-Z][A-Z0-9_]*)["']""")
 def _of_python(text: str) -> Iterator[str]:
     yield from ENVIRONS.findall(text)
     yield from OF_CONFIG.findall(text)
-    known = {"BaseSettings"}
+    known, bodies = {"BaseSettings"}, {}
     for match in CLASS.finditer(text):
         bases = {base.strip().rpartition(".")[2] for base in match["bases"].split(",")}
-        if bases & known:
+        bodies[match["name"]] = match["body"]
+        if bases & known or any(base.endswith("BaseSettings") for base in bases):
             known.add(match["name"])
-            yield from _fields_of_pydantic(match["body"])
+            yield from _fields_of_pydantic(match["body"], bodies)
 
 
-def _fields_of_pydantic(body: str) -> Iterator[str]:
-    prefixed = ENV_PREFIX.search(body)
+def _fields_of_pydantic(body: str, models: Mapping[str, str]) -> Iterator[str]:
+    """Return the variables of a class of settings; `models`: bodies of classes that it may use."""
+    prefixed, nested = ENV_PREFIX.search(body), NESTED_DELIMITER.search(body)
     prefix = prefixed[1] if prefixed else ""
     fields = list(FIELD.finditer(body))
     outer = min((len(field["margin"]) for field in fields), default=0)
-    for field, following in zip(fields, [*fields[1:], None], strict=True):
-        if len(field["margin"]) == outer and field["name"] not in NO_FIELDS:
-            said = body[field.start("rest") : following.start() if following else len(body)]
-            alias = ALIAS.search(said.partition("\n\n")[0])
-            yield (alias[1] if alias else prefix + field["name"]).upper()
+    ends = [*(field.start() for field in fields[1:]), len(body)]
+    for field, end in zip(fields, ends, strict=False):
+        if len(field["margin"]) != outer or field["name"] in NO_FIELDS:
+            continue
+        alias = ALIAS.search(body[field.start("rest") : end].partition("\n\n")[0])
+        name = (alias[1] if alias else prefix + field["name"]).upper()
+        inner = models.get(re.split(r"\W", field["rest"].strip(), maxsplit=1)[0])
+        if nested and inner:
+            yield from (f"{name}{nested[1]}{part}" for part in _fields_of_pydantic(inner, {}))
+        else:
+            yield name
 
 
 STRUCT_TAG = re.compile(r"""\b(?:env|envconfig):"(?P<name>[A-Z][A-Z0-9_]*)[",]""")
 GO_STRUCT = re.compile(r"^type (?P<name>\w+) struct \{\n(?P<body>.*?)^\}", re.MULTILINE | re.DOTALL)
 GO_FIELD = re.compile(r"^[ \t]+(?P<name>[A-Z]\w*)[ \t]+[\w.]+[ \t]*(?P<tag>`[^`]*`)?", re.MULTILINE)
+GO_PREFIX = re.compile(r"""(?:\benv\.New\(|\b(?:Env)?Prefix:)\s*"(?P<prefix>\w+)\"""")
+PREFIXED = re.compile(
+    r"""\s\*?(?P<type>\w+)\s+`[^`\n]*\b(?:envPrefix|env-prefix):"(?P<prefix>\w*)\""""
+)
 PROCESSED = re.compile(r"""envconfig\.(?:Must)?Process\(\s*"(?P<prefix>\w*)",""")
 VIPER = re.compile(
     r"""\b(?:viper|v|vp)\.(?:Get\w*|SetDefault|BindEnv|IsSet)\(\s*"(?P<key>[\w.-]+)"(?:,\s*"(?P<bound>\w+)")?"""
@@ -87,9 +117,19 @@ VIPER_PREFIX = re.compile(r"""\.SetEnvPrefix\(\s*"(\w+)"\)""")
 WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
+def _tags_of_go(text: str) -> Iterator[str]:
+    """Return names in tags, behind the prefix of a struct and that of all."""
+    first = GO_PREFIX.search(text)
+    prefixes = {match["type"]: match["prefix"] for match in PREFIXED.finditer(text)}
+    begins = [(0, ""), *((match.start(), match["name"]) for match in GO_STRUCT.finditer(text))]
+    for match in STRUCT_TAG.finditer(text):
+        struct = next(name for begin, name in reversed(begins) if begin <= match.start())
+        yield (first["prefix"] if first else "") + prefixes.get(struct, "") + match["name"]
+
+
 def _of_go(text: str) -> Iterator[str]:
-    """Read the tags of caarlos0/env and envconfig, and the keys of viper."""
-    yield from STRUCT_TAG.findall(text)
+    """Read the tags of caarlos0/env, cleanenv and envconfig, and the keys of viper."""
+    yield from _tags_of_go(text)
     if processed := PROCESSED.search(text):
         prefix = f"{processed['prefix']}_" if processed["prefix"] else ""
         for struct in GO_STRUCT.finditer(text):
@@ -117,20 +157,49 @@ CLAP = re.compile(
 CLAP_ENV = re.compile(r"""\benv\s*=\s*"(\w+)\"""")
 ENVY = re.compile(r"""envy::(?:prefixed\(\s*"(?P<prefix>\w*)"\s*\)|from_env)""")
 RUST_STRUCT = re.compile(
-    r"Deserialize[^\n]*\)\]\s*(?:#\[[^\n]*\]\s*)*(?:pub )?struct \w+\s*\{(?P<body>[^}]*)\}"
+    r"Deserialize[^\n]*\)\]\s*(?:#\[[^\n]*\]\s*)*(?:pub )?struct (?P<name>\w+)\s*"
+    r"\{(?P<body>[^}]*)\}"
 )
-RUST_FIELD = re.compile(r"^[ \t]*(?:pub(?:\([^)]*\))? )?(\w+)\s*:", re.MULTILINE)
+RUST_FIELD = re.compile(
+    r"^[ \t]*(?:pub(?:\([^)]*\))? )?(?P<name>\w+)\s*:\s*(?P<type>\w+)", re.MULTILINE
+)
+CONFIG_RS = re.compile(
+    r"""\bEnvironment::(?:default\(\)|with_prefix\(\s*"(?P<prefix>\w+)"\s*\))(?P<rest>[^;]*)"""
+)
+SEPARATED = re.compile(r"""\.(?P<what>prefix_separator|separator)\(\s*"(?P<by>[^"]*)"\s*\)""")
+DEEPEST = 3
 
 
 def _of_rust(text: str) -> Iterator[str]:
-    """Read the arguments of clap that are variables as well, and what envy reads."""
+    """Read the arguments of clap that are variables as well, and what envy and config read."""
     for match in CLAP.finditer(text):
         named = CLAP_ENV.search(match["says"])
         yield named[1] if named else match["name"].upper()
     if envy := ENVY.search(text):
         for struct in RUST_STRUCT.finditer(text):
-            for name in RUST_FIELD.findall(struct["body"]):
-                yield ((envy["prefix"] or "") + name).upper()
+            for field in RUST_FIELD.finditer(struct["body"]):
+                yield ((envy["prefix"] or "") + field["name"]).upper()
+    if by_config := CONFIG_RS.search(text):
+        structs = {match["name"]: match["body"] for match in RUST_STRUCT.finditer(text)}
+        parts = {field["type"] for body in structs.values() for field in RUST_FIELD.finditer(body)}
+        by = {match["what"]: match["by"] for match in SEPARATED.finditer(by_config["rest"])}
+        separator = by.get("separator", "")
+        first = by.get("prefix_separator") or separator or "_"
+        prefix = f"{by_config['prefix']}{first}" if by_config["prefix"] else ""
+        for name in structs.keys() - parts:
+            yield from (f"{prefix}{key}".upper() for key in _keys_of(name, structs, separator))
+
+
+def _keys_of(
+    name: str, structs: Mapping[str, str], separator: str, depth: int = 0
+) -> Iterator[str]:
+    """Return the keys of a struct; those of structs within it where a separator leads there."""
+    for field in RUST_FIELD.finditer(structs[name]):
+        if field["type"] not in structs:
+            yield field["name"]
+        elif separator and depth < DEEPEST:
+            inner = _keys_of(field["type"], structs, separator, depth + 1)
+            yield from (f"{field['name']}{separator}{key}" for key in inner)
 
 
 CHECKED = re.compile(

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from webdyno.systems.layouts.app import FoundApp, first_of
 from webdyno.systems.layouts.dockerfile import image_command
+from webdyno.systems.layouts.python_tools import makes_venv
 from webdyno.systems.tables import read_text
 
 FOLDERS = ("", "scripts/", "docker/", "bin/", "deploy/", "compose/")
@@ -97,5 +98,5 @@ def _steps(text: str, build: str) -> Iterator[str]:
         step = THROUGH.sub("", part.strip())
         fills = MIGRATES.search(step) or SEEDS.search(step)
         if fills and not IS_OF_SHELL.search(step) and not SCRIPT.search(step) and " /" not in step:
-            is_of_venv = ".venv" in build and not PROGRAMS_OF_SYSTEM.match(step)
+            is_of_venv = makes_venv(build) and not PROGRAMS_OF_SYSTEM.match(step)
             yield OF_VENV.sub(r".venv/bin/\g<0>", step) if is_of_venv else step

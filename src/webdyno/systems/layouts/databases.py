@@ -1,0 +1,309 @@
+"""The databases behind an application, and how it finds them."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from webdyno.systems.layouts.app import SOURCES, FoundApp, sources
+from webdyno.systems.layouts.settings import example_of
+from webdyno.systems.layouts.sql_files import filled_by_files
+from webdyno.systems.layouts.variables import variables_read
+from webdyno.systems.tables import read_text
+
+MANIFESTS = (
+    *("requirements.txt", "requirements/base.txt", "requirements/production.txt", "pyproject.toml"),
+    *("Pipfile", "package.json", "prisma/schema.prisma", "go.mod", "Cargo.toml", "Gemfile"),
+    *("mix.exs", "deno.json", "pom.xml", "build.gradle", "build.gradle.kts"),
+)
+INDIRECT = re.compile(r"^.*// indirect$", re.MULTILINE)
+"""In go.mod: what others need."""
+UNBUILT = re.compile(r"^//go:build (?!.*(?:linux|unix|!))", re.MULTILINE)
+"""In a source of Go's that is compiled on request alone."""
+DRIVERS = {
+    "postgresql": re.compile(
+        r"psycopg|asyncpg|['\"](?:pg|postgres)['\"]|lib/pq|jackc/pgx|tokio-postgres|:postgrex"
+        r"|sqlx[^\n]*postgres|sqlx[^\]]*\"postgres\"|diesel[^\n]*postgres|\"postgresql\""
+        r"|postgresql</artifactId>|org\.postgresql:|gorm\.io/driver/postgres"
+    ),
+    "mariadb": re.compile(
+        r"mysqlclient|pymysql|aiomysql|['\"](?:mysql2?|trilogy)['\"]|go-sql-driver"
+        r"|gorm\.io/driver/mysql"
+    ),
+    "redis": re.compile(r"(?<![\w-])(?:io)?redis(?![\w-])|go-redis|redigo"),
+}
+"""By service: what a list of packages names for it."""
+GO_OPENS = r"\b(?:sql|sqlx|gorm|dbx)\.(?:Must)?(?:Open|Connect)(?:Context)?\((?:ctx, )?\s*"
+CONNECTS = {
+    "postgresql": re.compile(rf'\bpgsql:|\bpg_p?connect\(|{GO_OPENS}(?:"postgres|"pgx)'),
+    "mariadb": re.compile(rf'\bmysql:|\bmysqli\b|{GO_OPENS}"mysql"'),
+}
+"""By service: what sources say that need no package for it, as those of PHP."""
+OF_ANY = r"DATABASE_URL\b|DB_HOST\b|env\.db\(|dj_database_url\.config\("
+URLS = {
+    "postgresql": re.compile(
+        r"(?:(?!TEST)[A-Z0-9]+_)*(?:DATABASE|DB|POSTGRES(?:QL)?|PG)_(?:URL|URI|DSN)|(?:APP_)?DSN"
+    ),
+    "mariadb": re.compile(
+        r"(?:(?!TEST)[A-Z0-9]+_)*(?:DATABASE|DB|MYSQL|MARIADB)_(?:URL|URI|DSN)|(?:APP_)?DSN"
+    ),
+    "redis": re.compile(r"(?:(?!TEST)[A-Z0-9]+_)*REDIS_(?:URL|URI|DSN)"),
+}
+"""By service: an application's own variables for its whole address."""
+ADDRESS = re.compile(
+    r"""\b(?P<name>[A-Za-z]\w*)["']?\s*(?::\s*\w+\s*)?(?:=|,|\|\||\?\?|:)?\s*["'`]?"""
+    r"""(?P<scheme>(?P<kind>postgres(?:ql)?|mysql|mariadb|redis)(?:\+\w+)?)://"""
+)
+"""A variable with an address as its example, or as what it is unless it is set."""
+KINDS = {"postgres": "postgresql", "mysql": "mariadb"}
+USUAL_URLS = {"postgresql": "DATABASE_URL", "mariadb": "DATABASE_URL", "redis": "REDIS_URL"}
+OF_GO_MYSQL = '"$DB_USER:$DB_PASSWORD@tcp($DB_HOST:$DB_PORT)/$DB_NAME?parseTime=true"'
+"""No URL: what Go's driver of MySQL wants."""
+OF_JDBC = '"jdbc:{service}://$DB_HOST:$DB_PORT/$DB_NAME?user=$DB_USER&password=$DB_PASSWORD"'
+READ = {
+    "postgresql": re.compile(rf"\b(?:PGHOST|{OF_ANY})"),
+    "mariadb": re.compile(rf"\b(?:MYSQL_HOST|{OF_ANY})"),
+    "redis": re.compile(r"\bREDIS_URL\b"),
+}
+"""By service: how an application finds it."""
+CONFIGURATIONS = ("config/runtime.exs", "prisma/schema.prisma", "config/cable.yml")
+SQLITE = re.compile(r"sqlite", re.IGNORECASE)
+"""Of an application that has its database in a file, unless it is said of another one."""
+BY_URL = re.compile(r"\bDATABASE_URL\b|env\.db\(|dj_database_url\.config\(")
+DIALECTS = {
+    "postgresql": {
+        "asyncpg": "postgresql+asyncpg",
+        "psycopg2": "postgresql+psycopg2",
+        r"psycopg(?!2)": "postgresql+psycopg",
+    },
+    "mariadb": {
+        "aiomysql": "mysql+aiomysql",
+        "mysqlclient": "mysql+mysqldb",
+        "pymysql": "mysql+pymysql",
+    },
+}
+"""By service and driver: what SQLAlchemy wants in the URL. It takes psycopg2 without up to 2.0, and
+psycopg from 2.1 on."""
+WITH_DIALECT = re.compile(r"sqlalchemy|sqlmodel", re.IGNORECASE)
+NAMED = re.compile(
+    r"\b(?:(?!TEST)[A-Z0-9]+_{1,2}){0,2}?"
+    r"(?:POSTGRES(?:QL)?|PG|SQL|DATABASE|MYSQL|MARIADB|RDS|DB)_{1,2}(?:DATABASE_|DB_)?"
+    r"(?P<part>HOST(?:NAME)?|SERVER|PORT|USER(?:NAME)?|PASS(?:WORD)?|DB|NAME|DATABASE)\b"
+)
+"""Variables of an application's own for the parts of a database's address."""
+PARTS = {
+    **dict.fromkeys(("HOST", "HOSTNAME", "SERVER"), "$DB_HOST"),
+    "PORT": "$DB_PORT",
+    **dict.fromkeys(("USER", "USERNAME"), "$DB_USER"),
+    **dict.fromkeys(("PASS", "PASSWORD"), "$DB_PASSWORD"),
+    **dict.fromkeys(("DB", "NAME", "DATABASE"), "$DB_NAME"),
+}
+OF_MARIADB = {f"$MYSQL_{part}" for part in ("HOST", "PORT", "USER", "PASSWORD", "DATABASE")}
+ROLES = {"postgresql": "db", "mariadb": "db", "redis": "cache"}
+ELSEWHERE = (
+    "it needs {service}, and no variable for its address was found: "
+    'services.db = "{service}" below [app] starts one, and NAME=$DATABASE_URL before start passes '
+    "its address by the name that the application reads"
+)
+FIXED = (
+    "it needs {service}, and its address stands in {place}: have it read $DB_HOST, $DB_PORT, "
+    '$DB_USER, $DB_PASSWORD and $DB_NAME there, with services.db = "{service}" below [app]'
+)
+HOST = re.compile(
+    r"""^[ \t]*["']?(?:db_?)?(?:host|server)["']?\s*[:=]\s*["']?"""
+    r"""(?:localhost|127\.0\.0\.1|db|postgres|mysql)\b""",
+    re.IGNORECASE | re.MULTILINE,
+)
+CONFIGURED = {".json", ".ini", ".yml", ".yaml", ".toml"}
+IN_A_FILE = (
+    'its database is a file unless DATABASE_URL is set: services.db = "{service}" below [app] puts '
+    "a server behind it"
+)
+NOT_IN_A_FILE = "DATABASE_URL is set, so its database is {service} and no file"
+OTHERS = {
+    "MongoDB": re.compile(
+        r"mongoose|['\"]mongodb['\"]|pymongo|\bmotor\b|beanie|mongoid|mongo-driver|data-mongodb"
+        r"|mongoengine"
+    ),
+    "RabbitMQ": re.compile(
+        r"amqplib|amqp091|streadway/amqp|aio[-_]pika|\bpika\b|\bbunny\b|lapin|starter-amqp"
+    ),
+    "Kafka": re.compile(
+        r"kafkajs|kafka-python|aiokafka|confluent-kafka|sarama|kafka-go|spring-kafka|rdkafka"
+    ),
+    "NATS": re.compile(r"nats\.go|['\"]nats['\"]|nats-py|async-nats"),
+    "SQL Server": re.compile(r"['\"]mssql['\"]|tedious|pyodbc|SqlServer|go-mssqldb"),
+}
+"""What no service of the catalog is, by what a list of packages names for it."""
+DATABASES = {"MongoDB", "SQL Server"}
+OF_OTHERS = {
+    "MongoDB": re.compile(r"\w*MONGO\w*"),
+    "RabbitMQ": re.compile(r"\w*(?:RMQ|AMQP|RABBIT)\w*(?:URL|URI|HOST|SERVER)"),
+    "Kafka": re.compile(r"\w*KAFKA\w*"),
+    "NATS": re.compile(r"\w*NATS\w*(?:URL|HOST|SERVER)"),
+    "SQL Server": re.compile(r"\w*(?:MSSQL|SQLSERVER)\w*"),
+}
+NOT_PROVIDED = (
+    "it needs {service}, which webdyno doesn't start: have one run on this machine, which both "
+    "variants then share{how}"
+)
+
+
+def with_services(app: FoundApp, folder: Path) -> FoundApp:
+    """Put services behind an application that needs them; migrations and seeds fill them once."""
+    if not app.start:
+        return replace(app, services={}, setup=None)
+    files = [*sources(folder), *(folder / name for name in CONFIGURATIONS)]
+    texts = [text for text in map(read_text, files) if text and not UNBUILT.search(text)]
+    names = variables_read(folder)
+    packages = _packages(folder) or "\n".join(texts)
+    app = replace(app, doubts=(*app.doubts, *_not_provided(packages, names)))
+    if app.services:  # by the layout's own way
+        return app
+    schemes = dict(_schemes("\n".join([example_of(folder), *texts]), names))
+    texts.append("\n".join(sorted(names)))
+    if of_rails := read_text(folder / "config/database.yml"):  # Rails reads DATABASE_URL by itself
+        texts += [of_rails.partition("\nproduction:")[2], "DATABASE_URL"]
+    text = "\n".join(texts)
+    needed = _needed(packages, text, names, schemes)
+    urls = {service: sorted(_urls_of(service, names, schemes)) for service in needed}
+    databases = {
+        ROLES[name]: name for name in reversed(needed) if urls[name] or READ[name].search(text)
+    }
+    if SQLITE.search(text):
+        if "db" not in databases or not (urls[databases["db"]] or BY_URL.search(text)):
+            notes = (IN_A_FILE.format(service=databases["db"]),) if "db" in databases else ()
+            return _filled_by_build(replace(app, notes=(*app.notes, *notes)))
+        app = replace(app, notes=(*app.notes, NOT_IN_A_FILE.format(service=databases["db"])))
+    own = _own_variables(text)
+    relational = [name for name in needed if ROLES[name] == "db"]
+    if "db" not in databases and own and relational:
+        databases["db"] = relational[0]
+    if "db" not in databases:
+        doubts = [_not_found(name, folder) for name in relational[:1]]
+        return replace(app, services=databases, setup=None, doubts=(*app.doubts, *doubts))
+    steps = " && ".join(filter(None, (app.prepare, app.setup)))
+    setup = steps or filled_by_files(folder, databases["db"], text)
+    services = dict(sorted(databases.items(), reverse=True))
+    app = replace(app, services=services, setup=setup, prepare=None)
+    exported = own | _url_with_driver(services["db"], packages)
+    for service in services.values():
+        usual = USUAL_URLS[service]
+        value = exported.get(usual, f"${usual}")
+        if service == "mariadb" and "go-sql-driver" in packages:
+            value = OF_GO_MYSQL
+        for name in urls[service]:
+            address = _address(name, schemes.get(name, ""), service) or value
+            exported |= {name: address} if address != f"${name}" else {}
+    return _with_exports(app, exported)
+
+
+def _filled_by_build(app: FoundApp) -> FoundApp:
+    """Have a database that is a file filled once: seeds may not run before each start."""
+    if app.setup is None:
+        return app
+    build = " && ".join(filter(None, (app.build, app.prepare, app.setup)))
+    note = "its database is a file: build fills it"
+    return replace(app, build=build, setup=None, notes=(*app.notes, note))
+
+
+def _not_found(service: str, folder: Path) -> str:
+    """Return what to do about a database whose address no variable holds."""
+    for path in sources(folder, SOURCES | CONFIGURED):
+        text = read_text(path) or ""
+        if (host := HOST.search(text)) and "compose" not in path.name:
+            line = text.count("\n", 0, host.start()) + 1
+            return FIXED.format(service=service, place=f"{path.relative_to(folder)}:{line}")
+    return ELSEWHERE.format(service=service)
+
+
+def _packages(folder: Path) -> str:
+    """Return the lists of what is needed, without what others need in their turn."""
+    texts = (INDIRECT.sub("", read_text(folder / name) or "") for name in MANIFESTS)
+    return "".join(texts)
+
+
+def _not_provided(packages: str, names: set[str]) -> Iterator[str]:
+    has_database = any(DRIVERS[name].search(packages) for name in ("postgresql", "mariadb"))
+    for service, pattern in OTHERS.items():
+        is_one_of_two = has_database and service in DATABASES
+        if pattern.search(packages) and not is_one_of_two:
+            fitting = filter(OF_OTHERS[service].fullmatch, names)
+            likely = sorted(fitting, key=lambda name: (not name.endswith(("URL", "URI")), name))
+            how = f": environment.{likely[0]} below [app] says where" if likely else ""
+            yield NOT_PROVIDED.format(service=service, how=how)
+
+
+def _schemes(text: str, names: set[str]) -> Iterator[tuple[str, str]]:
+    """Return variables with the scheme of an address that they have as an example."""
+    for match in ADDRESS.finditer(text):
+        if (name := match["name"].upper()) in names:
+            yield name, match["scheme"]
+
+
+def _service_of(scheme: str) -> str:
+    kind = scheme.partition("+")[0]
+    return KINDS.get(kind, kind)
+
+
+def _needed(packages: str, text: str, names: set[str], schemes: Mapping[str, str]) -> list[str]:
+    """Return the services that are needed; those first that examples name, or sources connect."""
+    connected = {name for name, pattern in CONNECTS.items() if pattern.search(text)}
+    if not text.strip():
+        return []
+    named = set(map(_service_of, schemes.values()))
+    needed = [
+        name for name, driver in DRIVERS.items() if name in connected or driver.search(packages)
+    ]
+    if "redis" not in needed and any(map(URLS["redis"].fullmatch, names)):
+        needed.append("redis")
+    return sorted(needed, key=lambda name: (name not in named, name not in connected))
+
+
+def _urls_of(service: str, names: set[str], schemes: Mapping[str, str]) -> Iterator[str]:
+    for name in names:
+        if name in schemes:
+            if _service_of(schemes[name]) == service:
+                yield name
+        elif URLS[service].fullmatch(name):
+            yield name
+
+
+def _address(name: str, scheme: str, service: str) -> str | None:
+    """Return what a variable for a whole address gets that isn't the usual one."""
+    if name.startswith("JDBC_"):
+        return OF_JDBC.format(service=service)
+    return f"{scheme}:${{{USUAL_URLS[service]}#*:}}" if "+" in scheme else None
+
+
+def _own_variables(text: str) -> dict[str, str]:
+    """Return an application's own variables for a database, each with the value it gets.
+
+    Without one for the host there are none: the others may be of something else.
+    """
+    variables = {match[0]: PARTS[match["part"]] for match in NAMED.finditer(text)}
+    if PARTS["HOST"] not in variables.values():
+        return {}
+    known = {*PARTS.values(), *OF_MARIADB}
+    return {name: value for name, value in sorted(variables.items()) if f"${name}" not in known}
+
+
+def _with_exports(app: FoundApp, variables: Mapping[str, str]) -> FoundApp:
+    if not variables or not app.start:
+        return app
+    pairs = " ".join(f"{name}={value}" for name, value in variables.items())
+    exported = f"export {pairs} && "
+    is_plain = not re.search(r"[&|;]", app.start)
+    start = f"{pairs} {app.start}" if is_plain else exported + app.start
+    return replace(app, start=start, setup=app.setup and exported + app.setup)
+
+
+def _url_with_driver(service: str, packages: str) -> dict[str, str]:
+    """Return the URL with the driver that SQLAlchemy is to take, where it can be one only."""
+    dialects = DIALECTS.get(service, {}) if WITH_DIALECT.search(packages) else {}
+    fitting = [
+        dialect
+        for driver, dialect in dialects.items()
+        if re.search(driver, packages, re.IGNORECASE)
+    ]
+    return {"DATABASE_URL": f"{fitting[0]}:${{DATABASE_URL#*:}}"} if len(fitting) == 1 else {}

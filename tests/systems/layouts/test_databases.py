@@ -1,0 +1,240 @@
+"""Databases: by which variables applications find them, and what fills them once."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from systems.layouts.laid_out import Files, laid_out
+from webdyno.systems.layouts import find_app
+
+GO_MAIN = 'package main\nfunc main() { os.Getenv("PORT"); http.ListenAndServe() }\n'
+PSQL = "psql -qX -v ON_ERROR_STOP=1 >/dev/null"
+TABLE = "CREATE TABLE item (id int);\n"
+GO_POSTGRESQL: Files = {
+    "go.mod": "module m\nrequire github.com/lib/pq v1\n",
+    "main.go": GO_MAIN + 'os.Getenv("DATABASE_URL")\n',
+}
+PYTHON: Files = {
+    "requirements.txt": "fastapi\nuvicorn\n",
+    "main.py": "from fastapi import FastAPI\napp = FastAPI()\n",
+}
+FOUND: dict[str, tuple[Files, dict[str, str], str | None, str]] = {
+    "settings with whole addresses as defaults": (
+        {
+            **PYTHON,
+            "requirements.txt": "fastapi\nuvicorn\nsqlalchemy\naiomysql\n",
+            "config.py": "class Config(BaseSettings):\n"
+            '    WRITER_DB_URL: str = "mysql+aiomysql://a:b@localhost/c"\n',
+        },
+        {"db": "mariadb"},
+        None,
+        (
+            "DATABASE_URL=mysql+aiomysql:${DATABASE_URL#*:} "
+            "WRITER_DB_URL=mysql+aiomysql:${DATABASE_URL#*:} "
+        ),
+    ),
+    "two drivers, of which the example names one": (
+        {
+            **PYTHON,
+            "requirements.txt": "fastapi\nuvicorn\npsycopg\npymysql\n",
+            ".env.example": "SHOP_DSN=mysql://a:b@localhost/c\n",
+        },
+        {"db": "mariadb"},
+        None,
+        "SHOP_DSN=$DATABASE_URL ",
+    ),
+    "keys of Rust's config, one within another": (
+        {
+            "Cargo.toml": '[package]\nname = "shop"\n[dependencies]\nsqlx = { features = [\n'
+            '    "postgres",\n] }\n',
+            "Cargo.lock": "",
+            ".sqlx/query-1.json": "{}",
+            "src/main.rs": "axum::serve(l, app)\n#[derive(Deserialize)]\npub struct Settings {\n"
+            "    pub database: Database,\n    pub application: Application,\n"
+            "    pub redis_uri: Secret<String>,\n}\n"
+            "#[derive(serde::Deserialize, Clone)]\npub struct Database {\n    pub host: String,\n"
+            "    pub database_name: String,\n}\n"
+            "#[derive(Deserialize)]\nstruct Application {\n    port: u16,\n}\n"
+            'Environment::with_prefix("APP").prefix_separator("_").separator("__")\n',
+            "migrations/1_items.sql": TABLE,
+        },
+        {"db": "postgresql", "cache": "redis"},
+        f"awk 1 migrations/*.sql | {PSQL}",
+        (
+            "APP_DATABASE__DATABASE_NAME=$DB_NAME APP_DATABASE__HOST=$DB_HOST "
+            "APP_REDIS_URI=$REDIS_URL APP_APPLICATION__PORT=$PORT "
+        ),
+    ),
+    "Go's driver of MySQL": (
+        {
+            "go.mod": "module m\nrequire (\n\tgithub.com/go-sql-driver/mysql v1\n"
+            "\tgithub.com/lib/pq v1 // indirect\n)\n",
+            "main.go": GO_MAIN + 'os.Getenv("DB_DSN")\n',
+            "shop.sql": f"CREATE DATABASE shop;\nUSE `shop`;\n{TABLE}",
+        },
+        {"db": "mariadb"},
+        (
+            r"sed -E '/^[ \t]*((CREATE|DROP) DATABASE|USE)\b/Id' shop.sql | "
+            "mariadb --user=$MYSQL_USER $MYSQL_DATABASE"
+        ),
+        'DB_DSN="$DB_USER:$DB_PASSWORD@tcp($DB_HOST:$DB_PORT)/$DB_NAME?parseTime=true" ',
+    ),
+    "migrations of golang-migrate, run by a file that is compiled on request": (
+        {
+            **GO_POSTGRESQL,
+            "migrate.go": "//go:build migrate\n\npackage main\nmigrate.New(url)\n",
+            "db/migrations/1_a.up.sql": TABLE,
+            "db/migrations/1_a.down.sql": "DROP TABLE item;",
+        },
+        {"db": "postgresql"},
+        f"awk 1 db/migrations/*.up.sql | {PSQL}",
+        "",
+    ),
+    "migrations that the program runs itself": (
+        {**GO_POSTGRESQL, "m.go": "package main\nmigrate.New(u)\n", "migrations/1.up.sql": TABLE},
+        {"db": "postgresql"},
+        None,
+        "",
+    ),
+    "migrations of goose, and rows": (
+        {
+            **GO_POSTGRESQL,
+            "migrations/001_a.sql": f"-- +goose Up\n{TABLE}-- +goose Down\nDROP TABLE item;\n",
+            "db/seed.sql": "INSERT …",
+        },
+        {"db": "postgresql"},
+        (
+            f"sed -s '/+goose Down/,$d' migrations/*.sql | {PSQL} && "
+            "psql -qX -v ON_ERROR_STOP=1 -f db/seed.sql >/dev/null"
+        ),
+        "",
+    ),
+    "migrations of Diesel": (
+        {**GO_POSTGRESQL, "migrations/2024-01-01_items/up.sql": TABLE},
+        {"db": "postgresql"},
+        f"awk 1 migrations/*/up.sql | {PSQL}",
+        "",
+    ),
+    "Heroku's address for Java": (
+        {
+            "Procfile": "web: java -jar target/x.jar --server.port=$PORT\n",
+            "pom.xml": "<groupId>org.springframework.boot</groupId>"
+            "<artifactId>postgresql</artifactId>",
+            "A.java": 'System.getenv("JDBC_DATABASE_URL")\n',
+        },
+        {"db": "postgresql"},
+        None,
+        (
+            'JDBC_DATABASE_URL="jdbc:postgresql://$DB_HOST:$DB_PORT/$DB_NAME?user=$DB_USER'
+            '&password=$DB_PASSWORD" '
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_databases_are_found_and_filled(tmp_path: Path, name: str) -> None:
+    files, services, setup, exported = FOUND[name]
+    found = find_app(laid_out(tmp_path, files))
+    assert found
+    assert found.start
+    assert dict(found.services) == services
+    assert (found.setup is None) == (setup is None)
+    assert setup is None or (found.setup or "").endswith(setup)
+    assert found.start.startswith(exported)
+    assert not found.doubts
+
+
+def test_goose_files_are_cut_off_where_they_are_undone(tmp_path: Path) -> None:
+    files, _, setup, _ = FOUND["migrations of goose, and rows"]
+    (tmp_path / "psql").write_text("#!/bin/sh\ncat >&2\n")
+    (tmp_path / "psql").chmod(0o755)
+    laid_out(tmp_path, files)
+    assert setup
+    command = setup.partition(" && ")[0].replace("psql", "./psql")
+    run = subprocess.run(["sh", "-c", command], cwd=tmp_path, capture_output=True, text=True)
+    assert run.stderr == f"-- +goose Up\n{TABLE}"
+
+
+SAID: dict[str, tuple[Files, str]] = {
+    "no service of the catalog": (
+        {
+            "package.json": {
+                "dependencies": {"mongoose": "8"},
+                "scripts": {"start": "node s.js"},
+            },
+            "s.js": "app.listen(process.env.PORT); connect(process.env.MONGODB_URL)\n",
+        },
+        (
+            "it needs MongoDB, which webdyno doesn't start: have one run on this "
+            "machine, which both "
+            "variants then share: environment.MONGODB_URL below [app] says where"
+        ),
+    ),
+    "an address in a file": (
+        {
+            "package.json": {"dependencies": {"pg": "8"}, "scripts": {"start": "node s.js"}},
+            "s.js": "app.listen(process.env.PORT)\n",
+            "config/db.js": 'module.exports = {\n  HOST: "localhost",\n}\n',
+        },
+        (
+            "it needs postgresql, and its address stands in config/db.js:2: have it read $DB_HOST, "
+            "$DB_PORT, $DB_USER, $DB_PASSWORD and $DB_NAME there, with services.db = "
+            '"postgresql" below [app]'
+        ),
+    ),
+    "a port in a file": (
+        {
+            "go.mod": "module m\n",
+            "main.go": "package main\nfunc main() { http.ListenAndServe(cfg.Address) }\n",
+            "conf/app.ini": "[server]\nHttpPort = 8000\n",
+        },
+        (
+            "nothing here mentions PORT, the variable with the port that it has to "
+            "listen on; it binds "
+            "port 8000 in conf/app.ini:2: both variants are up at the same time, and "
+            "need a port each"
+        ),
+    ),
+    "a port in a constant": (
+        {
+            "Cargo.toml": '[package]\nname = "shop"\n',
+            "Cargo.lock": "",
+            "src/main.rs": 'const BIND: &str = "0.0.0.0:8080";\nHttpServer::new().bind(BIND)\n',
+        },
+        (
+            "nothing here mentions PORT, the variable with the port that it has to "
+            "listen on; it binds "
+            "0.0.0.0:8080 in src/main.rs:1: both variants are up at the same time, and need a port "
+            "each"
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_what_stands_in_the_way_is_said_with_its_place(tmp_path: Path, name: str) -> None:
+    files, doubt = SAID[name]
+    found = find_app(laid_out(tmp_path, files))
+    assert found
+    assert doubt in found.doubts
+
+
+def test_a_database_that_is_a_file_is_filled_by_the_build(tmp_path: Path) -> None:
+    files: Files = {
+        "package.json": {
+            "dependencies": {"@prisma/client": "5", "prisma": "5"},
+            "scripts": {"start": "node s.js"},
+            "prisma": {"seed": "node seed.js"},
+        },
+        "s.js": "app.listen(process.env.PORT)\n",
+        "prisma/schema.prisma": 'provider = "sqlite"\n',
+        "prisma/migrations/1/migration.sql": TABLE,
+    }
+    found = find_app(laid_out(tmp_path, files))
+    assert found
+    assert (found.services, found.setup, found.prepare) == ({}, None, None)
+    assert (found.build or "").endswith(
+        " && npx prisma generate && npx prisma migrate deploy && npx prisma db seed"
+    )
