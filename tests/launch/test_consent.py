@@ -12,7 +12,7 @@ import pytest
 from builders import SimulatedVariant, simulated_run
 from e2e.commands import webdyno_here
 from webdyno.config import Catalogue, Draft
-from webdyno.config.catalogue import BUILT_IN, commands_around_rounds
+from webdyno.config.catalogue import BUILT_IN, commands_around_rounds, foreign_parts
 from webdyno.config.reading import TomlFile
 from webdyno.core.errors import Exit, OperationError, UserError
 from webdyno.core.experiment import State
@@ -308,14 +308,31 @@ def test_another_one_s_program_gets_variables_of_root_s_by_a_yes(
         os.chown(mine.folder, 0, 0)
 
 
-def test_a_run_of_somebody_else_is_sent_no_variable_of_yours(tmp_path: Path) -> None:
-    """Whatever is loaded, such as a server of his that runs already; a yes changes nothing."""
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, as whom others would run")
+def test_a_yes_holds_for_the_user_who_was_named(
+    tmp_path: Path, answers: pytest.MonkeyPatch
+) -> None:
+    """The same content in a folder of root's would run as root."""
+    answers.delenv("SUDO_UID", raising=False)
     its = own(tmp_path).stack("mine")
-    experiment = simulated_run({"a": SimulatedVariant(), "b": SimulatedVariant()}, rounds=1).head
-    asking = experiment.experiment.replace(title="${env:MY_TOKEN}")
-    with pytest.raises(UserError, match=r"the run is somebody else's, .* MY_TOKEN"):
-        agree_to_secrets([its], [asking], caller(yes=True), of_others=True)
-    agree_to_secrets([its], [asking], caller())
+    mine = its.services["m"].service
+    (theirs := tmp_path / "theirs").mkdir()
+    os.chown(theirs, 12345, 12345)
+
+    def part(owner: int) -> Any:  # noqa: ANN401
+        owned = Own(written="cmd:x", folder=str(theirs), owner=owner)
+        service = mine.replace(own=owned)
+        its_part = its.replace(services={"m": its.services["m"].replace(service=service)})
+        return foreign_parts([its_part], [])[0]
+
+    agree_to_foreign([part(12345)], caller(yes=True))
+    agree_to_foreign([part(12345)], caller())
+    os.chown(theirs, 0, 0)
+    with pytest.raises(UserError, match=r"\(as root\)"):
+        agree_to_foreign([part(0)], caller())
+    os.chown(theirs, 12346, 12346)
+    with pytest.raises(OperationError, match="belongs to user 12346, and belonged to user 12345"):
+        agree_to_foreign([part(12345)], caller())
 
 
 @pytest.mark.parametrize(

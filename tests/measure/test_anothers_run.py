@@ -1,4 +1,4 @@
-"""Runs of somebody else: what was agreed to runs, as he, and nothing is written elsewhere.
+"""Runs of somebody else are refused; where he may write what was agreed to runs, and stays.
 
 He can exchange whatever lies in his folders, at any moment.
 """
@@ -16,13 +16,10 @@ from webdyno.config import Catalogue, CommandLine, read_experiment
 from webdyno.config.catalogue import foreign_parts
 from webdyno.core.errors import OperationError, UserError
 from webdyno.core.experiment import Experiment
-from webdyno.core.session import Values
-from webdyno.host.users import others_may_change, owner_of
-from webdyno.launch.consent import refuse_files_for_others
+from webdyno.host.users import others_may_change
 from webdyno.launch.dispatch import begun_in
 from webdyno.measure.folder import RunFolder
 from webdyno.measure.repeat import keep_for_repeating, kept_catalogue
-from webdyno.measure.variant import commands_user
 
 HE = 12345
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give files to others")
@@ -67,80 +64,84 @@ def service_file(run: Path) -> Path:
     return run / "catalog/services/nginx/service.toml"
 
 
-def test_what_was_agreed_to_is_what_runs(his: Path) -> None:
+def test_it_is_not_gone_on_with(his: Path) -> None:
+    """Whatever it says is his: commands, files, variables, whom its programs run as."""
+    with pytest.raises(UserError, match=r"somebody else's run, .* copy it"):
+        kept_catalogue(his)
+    os.chown(his, 0, 0)
+    with pytest.raises(UserError, match="somebody else's run"):
+        kept_catalogue(his)
+    give(his)
+    with pytest.raises(UserError, match="somebody else's run"):
+        begun_in(his)
+    shutil.rmtree(his / "catalog")
+    with pytest.raises(UserError, match="somebody else's run"):
+        kept_catalogue(his)
+
+
+@pytest.fixture
+def open_to_him(tmp_path: Path) -> Path:
+    """What a run of ours has kept, and where he may write."""
+    run = tmp_path / "ours"
+    run.mkdir()
+    keep_for_repeating(run, duel(Catalogue.load()), Catalogue.load())
+    for path in (run, *run.rglob("*")):
+        path.chmod(0o777 if path.is_dir() else 0o666)
+    return run
+
+
+def test_what_was_agreed_to_is_what_runs(open_to_him: Path) -> None:
     """He adds a command once that was looked at."""
-    agreed_to = kept_catalogue(his)
+    agreed_to = kept_catalogue(open_to_him)
     template = agreed_to.services["nginx"].folder / "nginx.conf.j2"
     before = template.read_text()
-    text = service_file(his).read_text()
-    service_file(his).write_text(f'before_start = [["/bin/sh", "-c", "id"]]\n{text}')
-    (his / "catalog/services/nginx/nginx.conf.j2").write_text("load_module his.so;\n")
-    assert kept_catalogue(his) == agreed_to
+    text = service_file(open_to_him).read_text()
+    service_file(open_to_him).write_text(f'before_start = [["/bin/sh", "-c", "id"]]\n{text}')
+    (open_to_him / "catalog/services/nginx/nginx.conf.j2").write_text("load_module his.so;\n")
+    assert kept_catalogue(open_to_him) == agreed_to
     assert template.read_text() == before
     assert not foreign_parts([agreed_to.stack("nginx")], [agreed_to.site("static")])
 
 
-def test_he_gets_at_nothing_that_was_agreed_to(his: Path) -> None:
-    folder = kept_catalogue(his).services["nginx"].folder
-    assert folder.lstat().st_uid == HE, "programs that it names run as he"
-    private = next(path for path in folder.parents if path.lstat().st_uid == 0)
-    assert private.lstat().st_mode & 0o777 == 0o700
+def test_he_gets_at_nothing_that_was_agreed_to(open_to_him: Path) -> None:
+    folder = kept_catalogue(open_to_him).services["nginx"].folder
+    private = next(path for path in folder.parents if path.lstat().st_mode & 0o777 == 0o700)
+    assert private.lstat().st_uid == 0
 
 
-def test_links_of_his_lead_to_nothing_of_root_s(his: Path, tmp_path: Path) -> None:
+def test_links_of_his_lead_to_nothing_of_root_s(open_to_him: Path, tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("a secret")
-    template = his / "catalog/services/nginx/nginx.conf.j2"
+    template = open_to_him / "catalog/services/nginx/nginx.conf.j2"
     template.unlink()
     template.symlink_to(tmp_path / "secret")
     with pytest.raises(UserError, match="leads out of"):
-        kept_catalogue(his)
-    shutil.move(his / "catalog", tmp_path / "elsewhere")
-    (his / "catalog").symlink_to(tmp_path / "elsewhere")
+        kept_catalogue(open_to_him)
+    shutil.move(open_to_him / "catalog", tmp_path / "elsewhere")
+    (open_to_him / "catalog").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(UserError):
-        kept_catalogue(his)
+        kept_catalogue(open_to_him)
 
 
-def test_what_comes_from_his_run_runs_as_he_wherever_it_is_measured(
-    his: Path, tmp_path: Path
+def test_a_folder_that_becomes_a_link_has_nothing_written_elsewhere(
+    open_to_him: Path, victim: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Root explains it: that is measured in a folder of root's."""
-    text = service_file(his).read_text()
-    service_file(his).write_text(f'{text}\n[own]\nwritten = "cmd:./server"\nfolder = "/"\n')
-    catalogue = kept_catalogue(his)
-    experiment = duel(catalogue)
-    (mine := tmp_path / "mine").mkdir()
-    keep_for_repeating(mine, experiment, catalogue)
-    again = kept_catalogue(mine)
-    for each in (catalogue, again):
-        owner = owner_of(each.services["nginx"].folder)
-        assert owner is not None
-        assert owner.uid == HE
-        user = commands_user(each, mine)
-        assert user is not None
-        assert user.uid == HE
-    assert commands_user(Catalogue.load(), mine) is None
-
-
-def test_a_folder_of_his_that_becomes_a_link_has_nothing_written_elsewhere(
-    his: Path, victim: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Root explains his run in it, and he swaps folders between two files."""
-    experiment = duel(catalogue := kept_catalogue(his))
-    (his / "explain").mkdir()
+    """Root explains a run where he may write, and he swaps folders between two files."""
+    experiment = duel(catalogue := kept_catalogue(open_to_him))
+    (explain := open_to_him / "explain").mkdir()
 
     copy = shutil.copyfileobj
 
     def swapping(source: IO[bytes], target: IO[bytes]) -> None:
-        if not (his / "explain").is_symlink():
-            (his / "explain").rename(his / "was")
-            (his / "explain").symlink_to(victim)
-            os.chown(his / "explain", HE, HE, follow_symlinks=False)
+        if not explain.is_symlink():
+            explain.rename(open_to_him / "was")
+            explain.symlink_to(victim)
+            os.chown(explain, HE, HE, follow_symlinks=False)
         copy(source, target)
 
     monkeypatch.setattr(shutil, "copyfileobj", swapping)
     with pytest.raises(OperationError, match="can't be written: a link of user 12345's"):
-        keep_for_repeating(his / "explain", experiment, catalogue)
-    assert (his / "was/catalog/services/nginx/service.toml").is_file()
+        keep_for_repeating(explain, experiment, catalogue)
+    assert (open_to_him / "was/catalog/services/nginx/service.toml").is_file()
 
 
 def test_records_go_nowhere_else(tmp_path: Path, victim: Path) -> None:
@@ -164,29 +165,3 @@ def test_what_only_we_may_change_is_not_copied(tmp_path: Path) -> None:
         changed.chmod(mode)
         assert others_may_change(tmp_path / "run")
         changed.chmod(before)
-
-
-def test_it_reads_no_file_of_root_s(his: Path, tmp_path: Path) -> None:
-    """He names it in [values], and a server of his is sent what is in it."""
-    values = {"u": Values(file=str(tmp_path / "credentials"))}
-    asking = duel(Catalogue.load()).replace(values=values)
-    refuse_files_for_others(Catalogue.load(), [asking])
-    (mine := tmp_path / "mine").mkdir()
-    keep_for_repeating(mine, duel(Catalogue.load()), Catalogue.load())
-    refuse_files_for_others(kept_catalogue(mine), [asking])
-    with pytest.raises(UserError, match=r"values\.u: the run is somebody else's, and reads .*cred"):
-        refuse_files_for_others(kept_catalogue(his), [asking])
-    keep_for_repeating(again := tmp_path / "again", duel(kept_catalogue(his)), kept_catalogue(his))
-    assert kept_catalogue(again).of_others, "as where root explains it"
-
-
-def test_without_what_it_was_made_of_his_run_is_refused(his: Path) -> None:
-    shutil.rmtree(his / "catalog")
-    with pytest.raises(UserError, match="somebody else's run, without its part"):
-        kept_catalogue(his)
-
-
-def test_his_fleets_are_not_gone_on_with(his: Path) -> None:
-    """An experiment of his names files of root's, and hosts are sent what is in them."""
-    with pytest.raises(UserError, match="belongs to somebody else"):
-        begun_in(his)

@@ -8,12 +8,12 @@ from unittest.mock import Mock
 import pytest
 
 from builders import SimulatedVariant, point_data, simulated_run
-from webdyno.config import Catalogue
 from webdyno.core.errors import OperationError, UserError
 from webdyno.core.experiment import State
+from webdyno.host.users import caller
 from webdyno.measure.folder import RunFolder
 from webdyno.measure.point import RunningPoint
-from webdyno.measure.variant import RunningRound, commands_user, in_state
+from webdyno.measure.variant import RunningRound, in_state
 
 
 def test_commands_run_in_order_around_the_round_and_are_logged(tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ def test_in_another_one_s_folder_root_runs_them_as_that_one(
             calibrations={},
             folder=folder,
             progress=Mock(),
-            commands_user=commands_user(Catalogue.load(), folder.path),
+            commands_user=caller(folder.path),
         )
         with RunningRound(point, 1):
             said = folder.round_log(point.number, 1, "state.log").read_text()

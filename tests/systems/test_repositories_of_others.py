@@ -160,3 +160,17 @@ def test_his_programs_dont_have_our_terminal(tmp_path: Path) -> None:
     os.chown(tmp_path, SOMEBODY, SOMEBODY)
     done = run_program(["sh", "-c", "ps -o sid= -p $$"], within_s=10, user=owner_of(tmp_path))
     assert int(done.stdout) != os.getsid(0)
+
+
+def test_a_folder_of_root_s_inside_is_still_his_repository(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """He may have moved one that root made, such as runs/, to where root goes next."""
+    give_away(repository)
+    (repository / "runs").mkdir()
+    subprocess.run(["git", "config", "--global", "safe.directory", "*"], check=True)
+    its = Repository.around(repository / "runs", "here")
+    assert its.user is not None
+    assert its.user.uid == SOMEBODY
+    monkeypatch.setenv("SUDO_UID", "0")
+    assert Repository.around(repository, "here").user == its.user, "root called sudo"

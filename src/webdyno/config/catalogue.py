@@ -44,10 +44,6 @@ class Catalogue:
     sites: Mapping[str, Site]
     experiments: Mapping[str, Path]
     """Files; an experiment is read when it is asked for."""
-    kept_in: Path | None = None
-    """The folder of it that a run kept, whose owner wrote it; None where no run did."""
-    of_others: bool = False
-    """Whether that run belongs to somebody else."""
 
     @classmethod
     def load(cls, extra_dirs: Iterable[Path] = ()) -> "Catalogue":
@@ -244,8 +240,8 @@ class ForeignPart:
     """The folder as whose user it runs; None: as the servers' user."""
     in_container: bool = False
     """Whether it starts containers."""
-    kept_in: Path | None = None
-    """Belongs to whom it runs as, where that isn't the owner of `folder`."""
+    owner: int | None = None
+    """The id of whose `in_folder` was known to be, as of `webdyno.core.service.Own.owner`."""
 
 
 def foreign_parts(stacks: Iterable[Stack], sites: Iterable[Site]) -> list[ForeignPart]:
@@ -287,6 +283,7 @@ def _service_part(service: Service) -> ForeignPart:
         packages=_packages(service.needs.values()),
         in_folder=Path(service.own.folder or service.folder) if service.own else None,
         in_container=service.own is not None and service.own.container_port is not None,
+        owner=service.own.owner if service.own else None,
     )
 
 
@@ -313,13 +310,10 @@ def _site_part(site: Site) -> ForeignPart:
     )
 
 
-def commands_around_rounds(
-    states: Iterable[State], folder: Path, kept_in: Path | None = None
-) -> list[ForeignPart]:
+def commands_around_rounds(states: Iterable[State], folder: Path) -> list[ForeignPart]:
     """Return what experiments run before and after their rounds, as the user of a run's folder.
 
-    Or of that which `kept_in` names, whose experiment it is. They run in the current folder, and
-    are others in another one: `./reset.sh` is what lies there.
+    They run in the current folder, and are others in another one: `./reset.sh` is what lies there.
     """
     parts: dict[str, ForeignPart] = {}
     for state in states:
@@ -335,7 +329,6 @@ def commands_around_rounds(
                 packages=(),
                 is_ours=False,
                 in_folder=folder,
-                kept_in=kept_in,
             )
     return list(parts.values())
 

@@ -124,10 +124,16 @@ def folder_inside(folder: Path, below: Path | None = None, *, makes: bool = True
         os.close(there)
 
 
+def sudo_caller() -> int | None:
+    """Return the id of who became root by sudo; None where nobody did, or root itself called it."""
+    said = os.environ.get("SUDO_UID", "") if os.geteuid() == 0 else ""
+    return int(said) or None if said.isascii() and said.isdecimal() else None
+
+
 def _opened_folder(place: Path) -> int:
     if os.geteuid() != 0:
         return os.open(place, FOLDER)
-    trusted = {0, int(sudo) if (sudo := os.environ.get("SUDO_UID", "")).isdecimal() else 0}
+    trusted = {0, sudo_caller() or 0}
     there, links = os.open("/", FOLDER), 0
     ahead = [*reversed(place.absolute().parts[1:])]
     try:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from webdyno.core.errors import OperationError, UserError
-from webdyno.core.files import everything_below, folder_inside, writing
+from webdyno.core.files import everything_below, folder_inside, sudo_caller, writing
 from webdyno.core.hiding import SECRETS
 
 CANDIDATES = ("www-data", "nobody")
@@ -36,7 +36,7 @@ class ServerUser:
 
     @property
     def called_sudo(self) -> bool:
-        return os.environ.get("SUDO_UID") == str(self.uid)
+        return self.uid == sudo_caller()
 
     def may_exchange(self, path: Path) -> Path | None:
         """Return the folder on the way to `path` in which this user could replace what is there."""
@@ -103,11 +103,19 @@ def caller(folder: Path, owner: int | None = None) -> ServerUser | None:
     """Return who called sudo, else the owner of a folder; None when that is ourselves.
 
     `owner` is the id of who it was known to be, who may have put another folder in its place.
+    Raise OperationError where that is a third one's: then nobody agreed to whom it runs as.
     """
     if os.geteuid() != 0:
         return None
-    said = os.environ.get("SUDO_UID", "")
-    uid = int(said) if said.isdecimal() else owner or folder.stat().st_uid
+    if (uid := sudo_caller()) is not None:
+        return _user(uid, folder)
+    there = folder.stat().st_uid
+    if owner and there not in {owner, 0}:
+        raise OperationError(
+            f"{folder} belongs to {_user(there, folder).name}, and belonged to "
+            f"{_user(owner, folder).name} when it was named; begin the run again"
+        )
+    uid = owner or there
     return _user(uid, folder) if uid else None
 
 
@@ -124,10 +132,7 @@ def programs_user(run: Path, folder: Path, owner: int | None = None) -> ServerUs
     says, which may be anybody's. So, but for sudo, the owner of the one goes before that of the
     other. `owner` is as `caller` takes it.
     """
-    by_sudo = os.environ.get("SUDO_UID", "").isdecimal()
-    called = caller(folder, owner)
-    first, then = (called, owner_of(run)) if by_sudo else (owner_of(run), called)
-    return first or then
+    return (owner_of(run) if sudo_caller() is None else None) or caller(folder, owner)
 
 
 def others_may_change(folder: Path) -> bool:
@@ -139,8 +144,7 @@ def others_may_change(folder: Path) -> bool:
 
 def trusted_users() -> set[int]:
     """Return the ids of those who may do what we may."""
-    sudo = os.environ.get("SUDO_UID", "") if os.geteuid() == 0 else ""
-    return {0, os.geteuid(), *([int(sudo)] if sudo.isdecimal() else [])}
+    return {0, os.geteuid(), sudo_caller() or 0}
 
 
 def refuse_of_others(path: Path, folder: Path) -> None:

@@ -70,7 +70,8 @@ def agree_to_catalogues(stacks: Sequence[Stack], sites: Sequence[Site], caller: 
 def agree_to_own(stacks: Sequence[Stack], states: Sequence[State], caller: Caller) -> None:
     """Remember that you requested these yourself: a resumed run asks no more."""
     own = [part for part in foreign_parts(stacks, []) if part.in_folder]
-    own += commands_around_rounds(states, Path.cwd())
+    # The folder of a new run, whose owner they run as, will be ours.
+    own += commands_around_rounds(states, Path("/"))
     if new := _not_agreed_to(own):
         _remember(new, caller)
 
@@ -208,16 +209,11 @@ def vouched_targets(
 
 
 def agree_to_secrets(
-    stacks: Sequence[Stack],
-    experiments: Iterable[Experiment],
-    caller: Caller,
-    *,
-    of_others: bool = False,
+    stacks: Sequence[Stack], experiments: Iterable[Experiment], caller: Caller
 ) -> None:
     """Ask before programs that run as another user get variables of root's.
 
-    A repository of his names them, or a run that he may have written (`of_others`). Raise UserError
-    where nobody agrees, and of such a run whatever is answered.
+    A repository of his names them. Raise UserError where nobody agrees.
     """
     from webdyno.host.users import programs_user
 
@@ -228,11 +224,6 @@ def agree_to_secrets(
         if not variables:
             continue
         named = ", ".join(f"{name} (${{env:{name}}})" for name in variables)
-        if of_others:
-            raise UserError(
-                f"the run is somebody else's, and sends variables of yours to {service.where}: "
-                f"{named}; copy the run, which makes it yours"
-            )
         own = service.own
         folder = Path((own and own.folder) or service.folder)
         is_there = own is not None and folder.is_dir()
@@ -243,22 +234,6 @@ def agree_to_secrets(
         if not caller.yes:
             or_add = f"; run webdyno as {other.name}, or add {caller.spelled('--yes')} to agree"
             _agree(lines, "send them?", or_add, "nothing was run", caller)
-
-
-def refuse_files_for_others(catalogue: Catalogue, experiments: Iterable[Experiment]) -> None:
-    """Raise UserError where users' values are read from files, and the run is somebody else's.
-
-    He chose the names of files that he may not read, and the servers that are sent what is in them.
-    """
-    if not catalogue.of_others:
-        return
-    for experiment in experiments:
-        for name, values in experiment.values.items():
-            if values.file is not None:
-                raise UserError(
-                    f"values.{name}: the run is somebody else's, and reads {values.file}, which "
-                    "you may read: run webdyno as he, or copy the run"
-                )
 
 
 def provide(
@@ -317,16 +292,20 @@ def _as_whom(part: ForeignPart) -> str:
     if part.in_folder is None:
         return name_of(server_user())
     # A folder that isn't there yet will be ours.
-    author = part.kept_in or part.folder
-    run, folder = (path if path.exists() else Path("/") for path in (author, part.in_folder))
-    return name_of(programs_user(run, folder))
+    run, folder = (path if path.exists() else Path("/") for path in (part.folder, part.in_folder))
+    return name_of(programs_user(run, folder, part.owner))
 
 
 def _not_agreed_to(parts: Sequence[ForeignPart]) -> list[ForeignPart]:
     known = set(_UNKEPT)
     with suppress(OSError, RuntimeError):  # RuntimeError: there is no home folder
-        known.update((state_folder() / AGREED_FILE).read_text().split())
-    return [part for part in parts if part.fingerprint not in known]
+        known.update((state_folder() / AGREED_FILE).read_text().splitlines())
+    return [part for part in parts if _agreement(part) not in known]
+
+
+def _agreement(part: ForeignPart) -> str:
+    """Return what a yes is kept as: the same content as another user is something else."""
+    return f"{part.fingerprint}:{_as_whom(part)}"
 
 
 def _remember(parts: Sequence[ForeignPart], caller: Caller) -> None:
@@ -334,9 +313,9 @@ def _remember(parts: Sequence[ForeignPart], caller: Caller) -> None:
     try:
         agreed = state_folder() / AGREED_FILE
         agreed.parent.mkdir(parents=True, exist_ok=True)
-        append_text(agreed, "".join(f"{part.fingerprint}\n" for part in parts))
+        append_text(agreed, "".join(f"{_agreement(part)}\n" for part in parts))
     except (OSError, OperationError, RuntimeError) as error:
-        _UNKEPT.update(part.fingerprint for part in parts)
+        _UNKEPT.update(map(_agreement, parts))
         caller.notify(f"what you agreed to can't be kept, and will be asked again: {error}")
 
 

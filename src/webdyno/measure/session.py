@@ -22,6 +22,7 @@ from webdyno.core.sweep import PointPlan
 from webdyno.core.testbed import Calibration
 from webdyno.evidence.differences import surroundings
 from webdyno.evidence.point_data import PointData, RunData
+from webdyno.host.users import caller
 from webdyno.load.interface import GeneratorError
 from webdyno.measure.backend import Backend, HostLost, LinkCut
 from webdyno.measure.budget import overrun_warning
@@ -43,7 +44,6 @@ from webdyno.measure.point import Progress, RunningPoint, Stopwatch
 from webdyno.measure.redact import hide_in_files
 from webdyno.measure.repeat import keep_for_repeating, kept_catalogue
 from webdyno.measure.round import run_round
-from webdyno.measure.variant import commands_user
 from webdyno.validity import used_s
 
 logger = logging.getLogger(__name__)
@@ -192,7 +192,7 @@ def _open_points(
                 calibrations=_calibrations(folder.head, data.experiment),
                 folder=folder,
                 progress=progress,
-                commands_user=commands_user(catalogue, folder.path),
+                commands_user=caller(folder.path),
                 watch=Stopwatch(used_s(data), whole),
                 started=started,
                 has_stopped=_has_stopped(data),

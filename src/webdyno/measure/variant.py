@@ -18,7 +18,6 @@ from typing import Literal, Self
 from uuid import uuid4
 
 from webdyno.comparison import question_of
-from webdyno.config import Catalogue
 from webdyno.core.errors import OperationError
 from webdyno.core.experiment import State
 from webdyno.core.files import open_given_inside, open_here, reading, writing
@@ -28,7 +27,7 @@ from webdyno.core.records import AdjustmentRecord, SlotRecord
 from webdyno.core.request import may_be_compressed
 from webdyno.core.testbed import Ceiling
 from webdyno.host.children import ending_with_us, in_session
-from webdyno.host.users import ServerUser, home_of, log_mode, programs_user
+from webdyno.host.users import ServerUser, home_of, log_mode
 from webdyno.load.interface import GeneratorError, LoadOrder
 from webdyno.measure.backend import LinkCut, StartedVariant, Tracing
 from webdyno.measure.planned import PlannedVariant
@@ -283,14 +282,6 @@ def ceiling_of(point: RunningPoint, variant: PlannedVariant) -> Ceiling | None:
         return None
     body_bytes = fmean(known, variant.shares)
     return calibration.ceiling(body_bytes, load.connections, load.keepalive)
-
-
-def commands_user(catalogue: Catalogue, folder: Path) -> ServerUser | None:
-    """Return as whom an experiment's own commands run, in a run's folder; None: ourselves.
-
-    Of a run of somebody else they are his.
-    """
-    return programs_user(catalogue.kept_in or folder, folder)
 
 
 @contextmanager

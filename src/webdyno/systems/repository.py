@@ -39,11 +39,14 @@ WITHOUT_PROJECT_FILE = (
 RECORDS_OF_A_RUN = "slots.jsonl"
 UNREAD = re.compile(
     r".*\.(?:md|rst|adoc)"
-    r"|(?:LICEN[SC]E|COPYING|AUTHORS|CHANGELOG|CHANGES|CONTRIBUTING)(?:[-.][A-Z0-9-]+)?(?:\.txt)?"
+    r"|(?:LICEN[SC]E(?:-[A-Z0-9-]+)?|COPYING(?:\.LESSER)?|AUTHORS|CHANGELOG|CHANGES|CONTRIBUTING)"
+    r"(?:\.txt)?"
     r"|CODEOWNERS|\.gitignore|\.mailmap"
 )
 """Names of documentation. Not of folders: what lies in `docs` may well be served. Nor is
 `webdyno.toml` among them: who has just written one wants to see a measurement."""
+OF_A_REF = re.compile(r"[~^@].*")
+"""What may stand behind the name of a branch or tag, as in `main~2`."""
 MOST_NAMED = 3
 MOST_LETTERS, DIGITS = 60, 7
 """Of the commits between two revisions: letters of what their authors called them, of hashes."""
@@ -145,10 +148,10 @@ class Repository:
         Raise UserError where it is in none, or in somebody else's, who has programs of his choice
         run by what he wrote there.
         """
-        if top_around(folder) is None:
+        if (top := top_around(folder)) is None:
             raise UserError(f"{place}: {folder} is in no Git repository")
         refuse_in_others(folder)
-        user = caller(folder)
+        user = caller(folder) or caller(top) or caller(top / GIT)
         git = run_as(user, [*GIT_ALONE, "-C", folder, "rev-parse", "--show-toplevel"])
         if git.returncode:
             why = git.stderr.strip().removeprefix("fatal: ")
@@ -165,8 +168,20 @@ class Repository:
         if parsed.returncode or not commit:
             names = self._git("for-each-ref", "--format=%(refname:short)").stdout.split()
             raise UserError(f"{place}: {self.top} has no revision {name!r}; {nearest(name, names)}")
+        self._refuse_ambiguous(name, place)
         tree = self._text_of("rev-parse", f"{commit}^{{tree}}")
         return Revision(commit, tree, tree)
+
+    def _refuse_ambiguous(self, name: str, place: str) -> None:
+        """Raise UserError for a name of two commits: who may push tags could name one origin/main.
+
+        https://git-scm.com/docs/gitrevisions has the order in which Git would take them.
+        """
+        refs = [f"refs/{kind}/{OF_A_REF.sub('', name)}" for kind in ("tags", "heads", "remotes")]
+        listed = self._git("for-each-ref", "--format=%(refname)", *refs).stdout.split("\n")
+        there = [ref for ref in refs if ref in listed]
+        if len({self._text_of("rev-parse", f"{ref}^{{commit}}") for ref in there}) > 1:
+            raise UserError(f"{place}: {name!r} names two commits: say {' or '.join(there)}")
 
     def branches(self) -> list[str]:
         return self._git("for-each-ref", "--format=%(refname:short)", "refs/heads").stdout.split()
@@ -215,7 +230,8 @@ class Repository:
 
     def changed_files(self, before: Revision, after: Revision) -> list[str]:
         """List the files that are other, new or gone; of one that was moved both names."""
-        words = ("diff", "--name-only", "--no-renames", "-z", before.commit, after.commit, "--")
+        words = ("diff", "--name-only", "--no-renames", "--ignore-submodules=none", "-z")
+        words = (*words, before.commit, after.commit, "--")
         return sorted(filter(None, self._text_of(*words).split("\0")))
 
     def submodules(self, commit: str) -> list[Submodule]:

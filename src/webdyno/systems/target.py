@@ -102,7 +102,7 @@ class TargetSpec:
     fresh: bool = False
     """Whether revisions are built again."""
     owner: int | None = None
-    """Of a revision: the id of whose its repository is; else the folder says."""
+    """The id of whose the folder was when it was named; of a revision, of whose repository."""
 
     @property
     def user(self) -> ServerUser | None:

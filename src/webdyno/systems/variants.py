@@ -220,6 +220,7 @@ class _Resolver:
             text=text.strip(),
             keys=keys,
             folder=folder,
+            owner=folder.stat().st_uid,
             place=place,
             protocol=_protocol_in(variant) or self.of_all.protocol,
             host=_host_in(variant) or self.of_all.host,

@@ -90,7 +90,14 @@ def test_documentation_is_known_by_name() -> None:
     assert nothing_to_measure(["README.md", "requirements.txt"]) is None
     assert nothing_to_measure(["docs/index.html"]) is None
     assert nothing_to_measure(["LICENSE-MIT", "COPYING.LESSER", "CHANGES.txt"])
-    for code in ("CHANGES.rb", "AUTHORS.php", "COPYING.so", "LICENSES/server.py"):
+    for code in (
+        "CHANGES.rb",
+        "AUTHORS.php",
+        "CHANGES.PHP",
+        "AUTHORS-CGI",
+        "COPYING.so",
+        "LICENSES/server.py",
+    ):
         assert nothing_to_measure([code]) is None
     assert nothing_to_measure(["webdyno.toml"]) is None, "init has just written it"
 

@@ -3,7 +3,10 @@
 import os
 from pathlib import Path
 
+import pytest
+
 from e2e.own import commit, git
+from webdyno.core.errors import UserError
 from webdyno.host.this_machine import DONE
 from webdyno.systems.repository import Repository, Revision
 from webdyno.systems.revision import _newer_files
@@ -53,3 +56,21 @@ def test_files_that_a_server_wrote_are_named_whatever_they_are_called(tmp_path: 
     for name in ("a\nb", "c d", "x.log"):
         (tmp_path / "files" / name).write_text("")
     assert _newer_files(None, tmp_path) == r"'a\nb', c d"
+
+
+def test_a_tag_called_like_a_branch_is_taken_for_neither(tmp_path: Path) -> None:
+    """Who may push tags to a protected repository would choose what a gate compares with."""
+    git(tmp_path, "init", "--quiet", "--initial-branch=main", ".")
+    (tmp_path / "server.py").write_text("1\n")
+    commit(tmp_path)
+    repository = Repository.around(tmp_path, "here")
+    git(tmp_path, "update-ref", "refs/remotes/origin/main", "HEAD")
+    git(tmp_path, "tag", "origin/main")
+    assert repository.revision("origin/main", "here") == repository.revision("HEAD", "here")
+    (tmp_path / "server.py").write_text("2\n")
+    commit(tmp_path)
+    git(tmp_path, "tag", "--force", "origin/main")
+    for name in ("origin/main", "origin/main^0"):
+        with pytest.raises(UserError, match=r"names two commits: say refs/tags/origin/main or"):
+            repository.revision(name, "here")
+    assert repository.revision("refs/remotes/origin/main", "here")

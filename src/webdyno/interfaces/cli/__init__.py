@@ -13,7 +13,12 @@ from cyclopts import App, CycloptsError, Parameter
 from webdyno.core.debug_log import debug_log
 from webdyno.core.errors import Exit, UserError
 from webdyno.core.registry import DEBUG, commands
-from webdyno.launch.ending import end_by_signals, leave_matrices_one_thread, reported_end
+from webdyno.launch.ending import (
+    end_by_signals,
+    leave_matrices_one_thread,
+    leave_session_keyring,
+    reported_end,
+)
 
 STDOUT, STANDARD_STREAMS = 1, 3
 HELP = ("--help", "-h", "--help-all")
@@ -27,6 +32,7 @@ def main() -> None:
     end_by_signals()
     _prepare_output()
     leave_matrices_one_thread()
+    leave_session_keyring()
     sys.exit(run_command_line(sys.argv[1:]))
 
 
