@@ -16,9 +16,11 @@ from webdyno.host.this_machine import Testbed
 from webdyno.host.workspace import Workspace
 from webdyno.launch.arrangement import one_system
 from webdyno.launch.caller import Caller
+from webdyno.launch.consent import provide
 from webdyno.load.asking import Conversation, NoResponse
 from webdyno.servers.ready import FirstRequest
 from webdyno.servers.starting import open_stack
+from webdyno.systems.command import needs_of_services
 from webdyno.systems.containers.image import check_containers
 from webdyno.systems.kinds import KIND_OF_APP
 from webdyno.systems.layouts.app import FoundApp, Login
@@ -201,6 +203,8 @@ def try_out(
     within = folder.resolve().relative_to(repository.top) / app.dir
     environment = users_environment(repository.top, app.environment)
     revision = repository.revision(WORKING_TREE, str(folder))
+    catalogue = Catalogue.load()
+    provide([], [], needs_of_services(app.services.values(), catalogue.services), caller)
     recipe = Recipe(app.build, within, environment)
     top = build_revision(repository, revision, recipe, "the working tree", caller.notify).resolve()
     files = folder_inside_of(top, within, str(folder / app.dir))
@@ -217,7 +221,7 @@ def try_out(
         "ready_within": app.ready_within_s,
     }
     own = {key: value for key, value in own.items() if value}
-    system = one_system(f"{KIND_OF_APP[way]}:{text}", own, Catalogue.load(), {}, [], caller)
+    system = one_system(f"{KIND_OF_APP[way]}:{text}", own, catalogue, {}, [], caller)
     site, testbed = system.catalogue.site(OWN_SITE), Testbed()
     # Whatever is answered: to see that is what it was started for.
     first = FirstRequest(

@@ -1,10 +1,10 @@
 """`cmd:COMMAND`: a command that serves HTTP on `$PORT`, and services of the catalogue behind it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from webdyno.config.reading import PlaceOf, nearest
 from webdyno.core.errors import UserError
-from webdyno.core.service import PERF_NAMES, Service
+from webdyno.core.service import PERF_NAMES, Need, Service
 from webdyno.systems.target import (
     PROGRAM,
     GeneratedService,
@@ -114,6 +114,12 @@ def _of_role(role: str, texts: Mapping[str, str]) -> dict[str, str]:
     """Return templates of a service's own, to be filled in by another one."""
     of_role = f"{{% set server = services['{role}'] %}}"
     return {key: of_role + text for key, text in texts.items()}
+
+
+def needs_of_services(named: Iterable[str], services: Mapping[str, Service]) -> list[Need]:
+    """Return the programs without which services don't start, whatever their settings are."""
+    needs = (need for name in named for need in services[name].needs.values())
+    return [need for need in needs if not need.optional and not need.when]
 
 
 def check_services(

@@ -20,7 +20,7 @@ from webdyno.host.server_process import PLAIN_ENVIRONMENT
 from webdyno.host.this_machine import DONE, KEPT_FOR_S, Testbed, run_build
 from webdyno.host.users import ServerUser, home_of, server_user
 from webdyno.host.workspace import home_folder, open_folder, open_lock
-from webdyno.systems.command import check_services
+from webdyno.systems.command import check_services, needs_of_services
 from webdyno.systems.containers.image import check_containers
 from webdyno.systems.kinds import KIND_OF_APP, KINDS
 from webdyno.systems.project import APP, LEAST, Project
@@ -50,6 +50,8 @@ def make(spec: TargetSpec) -> GeneratedService:
     check_services(
         app.services, spec.services, lambda where: project.file.place(("app", "services", *where))
     )
+    behind = {**app.services, **spec.keys.services}
+    spec.provide(needs_of_services(behind.values(), spec.services))
     revision = repository.revision(spec.text, spec.place)
     if lacking := repository.excluded_from(spec.text):
         spec.notify(f"{spec.written} {lacking}")
@@ -65,7 +67,7 @@ def make(spec: TargetSpec) -> GeneratedService:
         environment=variables,
         root=app.root,
         backends={**app.backends, **spec.keys.backends},
-        services={**app.services, **spec.keys.services},
+        services=behind,
         setup=spec.keys.setup or app.setup,
         prepare=spec.keys.prepare or app.prepare,
         ready=spec.keys.ready or app.ready,

@@ -1,15 +1,19 @@
 """The working tree as a revision: what has it built again, and what doesn't."""
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
-from e2e.own import commit, git
-from webdyno.core.errors import UserError
+from e2e.own import commit, git, make_repository
+from webdyno.config import Catalogue
+from webdyno.core.errors import OperationError, UserError
+from webdyno.core.service import Need
 from webdyno.host.this_machine import DONE
 from webdyno.systems.repository import Repository, Revision
-from webdyno.systems.revision import _newer_files
+from webdyno.systems.revision import _newer_files, make
+from webdyno.systems.target import OwnKeys, TargetSpec
 
 
 def working_tree(folder: Path) -> Revision:
@@ -74,3 +78,20 @@ def test_a_tag_called_like_a_branch_is_taken_for_neither(tmp_path: Path) -> None
         with pytest.raises(UserError, match=r"names two commits: say refs/tags/origin/main or"):
             repository.revision(name, "here")
     assert repository.revision("refs/remotes/origin/main", "here")
+
+
+def test_what_services_lack_is_told_before_anything_is_built(tmp_path: Path) -> None:
+    app = '[app]\nbuild = "touch x"\nstart = "./x"\nservices.db = "postgresql"\n'
+    make_repository(tmp_path, {"webdyno.toml": app})
+    said: list[str] = []
+
+    def provide(needs: Iterable[Need]) -> None:
+        raise OperationError(f"missing: {' '.join(sorted({need.apt for need in needs}))}")
+
+    services = Catalogue.load().services
+    spec = TargetSpec(
+        "rev:.", ".", OwnKeys(), tmp_path, "rev:.", said.append, services, None, provide
+    )
+    with pytest.raises(OperationError, match="missing: postgresql"):
+        make(spec)
+    assert said == []

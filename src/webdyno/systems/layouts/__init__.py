@@ -265,6 +265,7 @@ IDIOMS = {
 """By what sources of a framework name: such a line of its own."""
 ELSEWHERE = "listens on "
 BETWEEN = re.compile(r"&&|\|\||[;|]")
+QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
 ASSIGNMENT = re.compile(r"\w+=(?:\$\(\([^)]*\)\)|\$\([^)]*\)|\S*)\s+")
 LEADING = {"exec", "env"}
 """Words before the program."""
@@ -358,7 +359,7 @@ def missing_tools(app: FoundApp) -> list[str]:
 
 
 def _programs(line: str) -> Iterator[str]:
-    for part in BETWEEN.split(line):
+    for part in BETWEEN.split(QUOTED.sub("''", line)):
         words = ASSIGNMENT.sub("", part.strip()).split()
         while words and words[0] in LEADING:
             words = ASSIGNMENT.sub("", " ".join(words[1:])).split()

@@ -99,8 +99,8 @@ def fixed_address(folder: Path) -> str | None:
     for path in sources(folder, CONFIGURES | {".ini"}):
         text = read_text(path) or "" if "compose" not in path.name else ""
         if match := PORT_IN_FILE.search(text):
-            line = text.count("\n", 0, match.start("port")) + 1
-            return f"port {match['port']} in {path.relative_to(folder)}:{line}"
+            number = text.count("\n", 0, match.start("port")) + 1
+            return f"port {match['port']} in {path.relative_to(folder)}:{number}"
     return None
 
 
