@@ -1,6 +1,7 @@
 """Whether the servers had what they need, and the CPUs to themselves.
 
-Work of others is measured as if servers did it. A server that is cheap at a given arrival rate may
+Work of others is measured as if servers did it (`other-work`), and what a hypervisor takes as if
+they had been slow (`steal`). A server that is cheap at a given arrival rate may
 let requests wait for it.
 """
 
