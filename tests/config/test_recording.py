@@ -248,6 +248,15 @@ def test_a_secret_is_found_where_no_header_names_the_kind_and_in_parameters(tmp_
 
 
 @pytest.mark.parametrize(
+    "body", ["x=${env:HOME}", "x=%24%7Benv%3AHOME%7D", r"x=%22%5Cu0024{env:HOME}%22"]
+)
+def test_who_recorded_names_no_variable_of_yours(tmp_path: Path, body: str) -> None:
+    entries = entry("GET", "/"), entry("POST", "/x", sent=AS_FORM, body=body)
+    with pytest.raises(UserError, match=r"\$\{env:HOME\} would be filled in by yours"):
+        read_recording(written(tmp_path, *entries))
+
+
+@pytest.mark.parametrize(
     ("entries", "says"),
     [
         ([entry("GET", "/a.css", kind="text/css")], "no pages"),

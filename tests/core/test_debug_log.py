@@ -78,6 +78,8 @@ def test_neither_secrets_nor_lines_of_others_come_into_it(
         (["cmd:API_KEY=abcdef ./server --port $PORT"], f"API_KEY={HIDDEN} ./server --port"),
         (["url:http://me:abcdef@127.0.0.1/"], f"http://{HIDDEN}@127.0.0.1/"),
         (["url:http://127.0.0.1:80/?token=abcdef"], HIDDEN),
+        (["--set", "load.headers.X-Shop=abc"], "load.headers.X-Shop="),
+        (["--traffic", "curl http://127.0.0.1/ -b 'sessionid=abc' -u shop:abc"], "--traffic curl"),
     ],
 )
 def test_values_that_may_be_secrets_are_not_among_the_words(words: list[str], shown: str) -> None:

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
+from webdyno.core.hiding import HIDDEN, SECRETS, keep_secret
 from webdyno.core.records import Response
 from webdyno.core.request import Ignored
 from webdyno.measure.preflight import with_differences, without_ignored
@@ -36,6 +37,17 @@ def test_what_is_no_text_stays_as_it_is(body: bytes) -> None:
 def test_what_cannot_be_ignored_is_reported(wrong: str) -> None:
     with pytest.raises(ValidationError):
         TypeAdapter(Ignored).validate_python(wrong)
+
+
+def test_a_secret_is_hidden_before_a_line_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else the end of one that the line begins with would be shown."""
+    monkeypatch.setattr(SECRETS, "known", set())
+    keep_secret([token := "sk_live_4f9a7c2e81b35d60aa17e3c95b2d48f6073e1cbd92"])
+    one = f"A request with the header {'x' * 60} Authorization: Bearer {token} on node 1"
+    bodies = {name: [response(text.encode())] for name, text in (("a", one), ("b", f"{one}2"))}
+    for line in with_differences(bodies)["b"][0].unlike:
+        assert HIDDEN in line
+        assert token[-8:] not in line
 
 
 def response(body: bytes) -> Response:

@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,8 @@ from webdyno.formats.har import HarEntry, body_of, har_entries, own_requests
 
 SHORTEST_TOKEN = 6
 """Shorter values stand in too many places: where one comes from is known by names alone."""
+MOST_PARSED = 10_000
+"""Responses that are kept as they were parsed."""
 LONGEST_BEFORE = 24
 """Characters of a page before a value by which it is found again."""
 IDS = frozenset("id uuid guid slug key code number ref reference token sku".split())  # noqa: SIM905
@@ -64,7 +67,7 @@ def source_of(value: str, name: str, earlier: HarEntry, before: str = "") -> Cap
     if is_token(value) and (in_head := _in_head(value, earlier)):
         return in_head
     text = earlier.response.content.text
-    if (whole := parsed_json(text)) is not None:
+    if (whole := _json_of(text)) is not None:
         return _in_json(value, name, whole, earlier)
     return _in_page(value, name, text, before)
 
@@ -120,10 +123,21 @@ def _singular(word: str) -> str:
     return word[:-3] + "y" if word.endswith("ies") else word.removesuffix("s")
 
 
-def _in_page(value: str, name: str, text: str, before: str) -> Capture | None:
+# Each field of each request is looked for in each response before it, which is parsed once.
+@lru_cache(MOST_PARSED)
+def _json_of(text: str) -> Any:  # noqa: ANN401
+    return parsed_json(text)
+
+
+@lru_cache(MOST_PARSED)
+def _tokens_of(text: str) -> Sequence[tuple[str, str, str]]:
     page = _Tokens()
     page.feed(text)
-    for selector, own_name, given in page.values:
+    return page.values
+
+
+def _in_page(value: str, name: str, text: str, before: str) -> Capture | None:
+    for selector, own_name, given in _tokens_of(text):
         is_its = own_name == name and field_words(name)[-1:] and field_words(name)[-1] in IDS
         if given == value and (is_token(value) or is_its):
             return {"css": selector}

@@ -33,6 +33,9 @@ _NAMED_SECRET = re.compile(
     r"(?:\"[^\"]*\"|'[^']*'|(?:bearer|basic)\s+\S+|\S+)",
     re.IGNORECASE,
 )
+_SENT = re.compile(r"(?:load\.headers|requests|login|values)\b[\w.*-]*=")
+"""Keys of `--set` whose values are sent."""
+_CURL = re.compile(r"\s*curl\s")
 _ACCOUNT = re.compile(r"(?<=://)[^/@\s]+(?=@)")
 
 logger = logging.getLogger(__name__)
@@ -117,6 +120,10 @@ def words_without_secrets(words: Sequence[object]) -> str:
             word = _name_alone(word)
         elif equals and flag in MAY_BE_SECRET:
             word = f"{flag}={_name_alone(value)}"
+        elif sent := _SENT.match(word):
+            word = f"{sent[0]}{HIDDEN}"
+        elif _CURL.match(word):  # with cookies and passwords, as browsers copy it
+            word = f"curl {HIDDEN}"
         shown.append(_NAMED_SECRET.sub(rf"\1{HIDDEN}", _ACCOUNT.sub(HIDDEN, word)))
     return shlex.join(shown)
 

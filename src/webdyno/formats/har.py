@@ -2,18 +2,23 @@
 
 import base64
 import binascii
+import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import unquote_plus, urlsplit
 
 from pydantic import Field, ValidationError
 
 from webdyno.core.base import Foreign
 from webdyno.core.errors import UserError
 from webdyno.core.format import count
+from webdyno.core.text import SECRET
 
 SWITCHING = 101
+ESCAPED_TIMES = 4
+"""How many times over a text may be escaped, as JSON in a field of a form is."""
+_ESCAPE = re.compile(r"\\+u([0-9A-Fa-f]{4})")
 _NOT_FETCHED = ("Memory Cache", "Disk Cache", "Service Worker", "Inspector Override")
 """What Safari calls the ways that lead to no server."""
 
@@ -125,6 +130,7 @@ def own_requests(entries: Sequence[HarEntry], place: str) -> OwnRequests:
         if why is None and _origin(entry) != origin:
             why = f"to others than {origin}"
         if why is None:
+            _refuse_variables(entry, place)
             kept.append((number, entry))
         else:
             excluded[why] += 1
@@ -137,6 +143,18 @@ def own_requests(entries: Sequence[HarEntry], place: str) -> OwnRequests:
             "page loads"
         )
     return OwnRequests(kept, note if excluded else None)
+
+
+def _refuse_variables(entry: HarEntry, place: str) -> None:
+    """Raise UserError for `${env:NAME}` in a request, however written: yours would fill it in."""
+    body = body_of(entry, place).decode(errors="replace")
+    text = f"{entry.request.model_dump_json()}\n{body}"
+    for _ in range(ESCAPED_TIMES):
+        if (secret := SECRET.search(text)) is not None:
+            raise UserError(
+                f"{place}: {secret[0]} would be filled in by yours; change that recording"
+            )
+        text = _ESCAPE.sub(lambda escape: chr(int(escape[1], 16)), unquote_plus(text))
 
 
 def _why_excluded(entry: HarEntry) -> str | None:

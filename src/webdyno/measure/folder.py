@@ -158,6 +158,10 @@ class RunFolder:
     def _names(self) -> frozenset[str]:
         return names_in(self.head)
 
+    def cleaned(self, record: R) -> R:
+        """Return a record without secrets: before texts of others in it are cut or gone on with."""
+        return without_secrets(record, self._names)
+
     def append(self, record: R) -> R:
         """Add a record as one line, handed to the kernel before this returns; return what is kept.
 
@@ -166,7 +170,7 @@ class RunFolder:
         """
         self.hold()
         assert self._file is not None  # noqa: S101 (hold took it)
-        record = without_secrets(record, self._names)
+        record = self.cleaned(record)
         line = line_of(record)
         size = os.fstat(self._file).st_size
         if size + len(line) > MOST_RECORDS_BYTES:

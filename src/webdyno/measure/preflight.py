@@ -19,7 +19,7 @@ import regex
 
 from webdyno.core.errors import UserError
 from webdyno.core.format import size
-from webdyno.core.hiding import HIDDEN
+from webdyno.core.hiding import HIDDEN, hidden
 from webdyno.core.load import Load
 from webdyno.core.records import Response
 from webdyno.core.request import JSON_TOP, accepted_encodings, header, steps
@@ -142,7 +142,7 @@ def _lacking(headers: Sequence[tuple[str, str]], wanted: Mapping[str, str]) -> s
         if value is None:
             return f"{name}: there is none, but it should match {pattern!r}"
         if not regex.search(pattern, value, timeout=WITHIN_S):
-            return f"{name}: it should match {pattern!r}, not be {value!r:.80}"
+            return f"{name}: it should match {pattern!r}, not be {hidden(value)!r:.80}"
     return None
 
 
@@ -247,10 +247,12 @@ def _difference(one: bytes, other: bytes) -> list[str]:
 
 
 def _lines(body: bytes) -> list[str]:
+    """Return a body's lines without secrets, of which a line that is cut could show the end."""
     try:
-        return json.dumps(json.loads(body), indent=1, ensure_ascii=False).splitlines()
+        text = json.dumps(json.loads(body), indent=1, ensure_ascii=False)
     except (ValueError, RecursionError):
-        return body.decode("utf-8", "replace").splitlines()
+        text = body.decode("utf-8", "replace")
+    return hidden(text).splitlines()
 
 
 def _first_difference(before: Sequence[str], after: Sequence[str]) -> int:
@@ -268,7 +270,7 @@ def _first_difference(before: Sequence[str], after: Sequence[str]) -> int:
 
 def _cut(line: str, place: int) -> str:
     """Show a long line around a place, and nothing that a terminal would obey."""
-    line = "".join(letter if letter.isprintable() else INSTEAD for letter in line)
+    line = "".join(letter if letter.isprintable() else INSTEAD for letter in hidden(line))
     if len(line) <= MOST_LETTERS:
         return line
     begin = max(0, place - CUT_LETTERS)
@@ -325,10 +327,10 @@ def ask_as_user(
             return [blank.replace(error=_without_address(said.failure, url), is_login=True)]
     captured = {value for said in traced for value in said.captured.values()}
     longest_first = sorted(captured, key=len, reverse=True)
-    hidden = [regex.escape(value) for value in longest_first if len(value) >= SHORTEST_HIDDEN]
+    personal = [regex.escape(value) for value in longest_first if len(value) >= SHORTEST_HIDDEN]
     answers = {said.number: said for said in traced if not said.is_login}
     return [
-        _response(url, asked, answers.get(number), (*ignored, *hidden))
+        _response(url, asked, answers.get(number), (*ignored, *personal))
         for number, asked in enumerate(requests)
     ]
 
@@ -353,7 +355,7 @@ def _response(
         return blank.replace(error="a request before it in its flow failed")
     if not said.status:
         return blank.replace(error=_without_address(said.failure or "there was no response", url))
-    hidden = [
+    headers = [
         (name, f"{value.partition('=')[0]}={HIDDEN}" if name.lower() == "set-cookie" else value)
         for name, value in said.headers
     ]
@@ -361,7 +363,7 @@ def _response(
     if expect.contains and PLACE.search(expect.contains):  # the load generator has looked for it
         asked = replace(asked, expect=replace(expect, contains=None))
     try:
-        response = describe_response(blank, replace(said, headers=hidden), asked, ignored)
+        response = describe_response(blank, replace(said, headers=headers), asked, ignored)
     except (zlib.error, Undecodable) as error:
         return blank.replace(error=str(error))
     is_capture = said.failure is not None and response.has_right_status and response.lacks is None

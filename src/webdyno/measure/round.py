@@ -177,7 +177,7 @@ def run_preflight(
         for variant in variants
         if variant.stack.protocol == "http"
     }
-    return PreflightRecord(
+    preflight = PreflightRecord(
         round=running.number,
         responses=with_differences(responses),
         facts={variant.name: dict(up[variant.name].facts) for variant in variants},
@@ -189,6 +189,7 @@ def run_preflight(
         },
         broken_rules=broken,
     )
+    return point.folder.cleaned(preflight)
 
 
 def _measure(
@@ -280,5 +281,6 @@ def refuse_login(point: RunningPoint, number: int, failed: LoginError) -> None:
     assert variant.users is not None  # noqa: S101 (they logged in)
     responses = {variant.name: [login_refused(variant.users, failed)]}
     refused = PreflightRecord(round=number, responses=responses, facts={}, ran_before=[])
+    refused = point.folder.cleaned(refused)
     point.keep(refused)
     give_up(point, number, response_differences(refused, point.experiment))

@@ -63,7 +63,7 @@ def print_notice(console: Console, text: str) -> None:
     Paths and commands that are longer than a line stay whole, and elsewhere so do all lines.
     """
     logger.debug("says: %s", text)
-    lines = text.split("\n")
+    lines = printable(text).split("\n")  # before a line's end stands in the middle of a secret
     if console.is_terminal:
         lines = [_filled(line, console.width) for line in lines]
     console.print("\n".join(lines), soft_wrap=True)

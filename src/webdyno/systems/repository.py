@@ -230,8 +230,8 @@ class Repository:
 
     def changed_files(self, before: Revision, after: Revision) -> list[str]:
         """List the files that are other, new or gone; of one that was moved both names."""
-        words = ("diff", "--name-only", "--no-renames", "--ignore-submodules=none", "-z")
-        words = (*words, before.commit, after.commit, "--")
+        options = ("--name-only", "--no-renames", "--ignore-submodules=none", "-z")
+        words = ("diff", *options, before.commit, after.commit, "--")
         return sorted(filter(None, self._text_of(*words).split("\0")))
 
     def submodules(self, commit: str) -> list[Submodule]:
