@@ -55,41 +55,35 @@ class Load(Model):
     zipf: Annotated[float, Field(ge=0, le=10)] | None = None
     """Request the paths by Zipf's law with this exponent, the first most often."""
     headers: Headers = {}
-    """Sent with each request; `${env:NAME}` is a secret. With `Accept-Encoding` bodies are checked
+    """Sent with each request; `${env:NAME}` is a secret. `Accept-Encoding`: bodies are checked
     before the load only."""
     loop: Literal["closed", "open"] = "closed"
-    """closed: a connection sends its next request after the last response. open: requests are
-    scheduled at a rate."""
+    """closed: the next request after the last response. open: requests are scheduled at a rate."""
     rate_per_s: Rate | None = None
-    """Open loop: the arrival rate, in units of `arrival_unit`."""
+    """Open loop: the arrival rate."""
     rate_per_connection: Rate | None = None
-    """Open loop: in the place of `rate_per_s`, the arrival rate per second of each connection,
-    which sends only what is due on it."""
+    """Open loop: instead, the rate of each connection, which sends only its own."""
     arrival_unit: Literal["request", "connection"] = "request"
-    """Open loop: what is scheduled. A connection is a new one, with `keepalive` requests."""
+    """Open loop: what is scheduled; new connections have `keepalive` requests each."""
     arrivals: Literal["poisson", "constant", "replay"] = "poisson"
-    """Open loop: random, evenly, or at the times of `replay_file` (pilot runs and warm-ups have
-    its rate only)."""
+    """Open loop: random, evenly, or at the times of `replay_file`."""
     replay_file: str | None = None
     """What `webdyno traffic --replay` wrote, played at a speed that gives `rate_per_s`."""
     replay: Annotated[str, AfterValidator(_replay)] | None = None
     """Its content, as a run keeps it."""
     burst: Annotated[int, Field(ge=1, le=MOST_AT_ONCE)] = 1
-    """Open loop: so many requests are due at once, as much less often (pilot runs and long looks
-    have the rate only)."""
+    """Open loop: so many requests at once, as much less often."""
     send_delay_budget_s: Delay = 0.0
     """Open loop: requests may be sent so much later, several at a time, which costs the client
-    less. 0 is exact."""
+    less."""
     kernel_times: bool = False
-    """Time responses by when the kernel got them, as with a budget. The client reads them a wake-up
-    later."""
+    """Time responses by when the kernel got them, as with a budget."""
     think_s: Pause = 0.0
     """Closed loop: mean pause before a connection's next request."""
     connections: Connections = 64
     """Over all client threads; in an open loop the most in use."""
     connection_ramp_s: Pause = 0.0
-    """Closed loop: connections begin one after the other over this time, before the ramp-up of each
-    slot."""
+    """Closed loop: connections begin one by one over this time, before each ramp-up."""
     keepalive: KeepAlive = "always"
     """Whether connections are reused; a number closes each after that many requests."""
     protocol: HttpProtocol = "http"
@@ -99,12 +93,11 @@ class Load(Model):
     tls_resumption: bool = True
     """Whether new connections resume earlier TLS sessions."""
     tls_verify: bool | None = None
-    """Whether a certificate has to be valid; unless given, that of another machine has to."""
+    """Whether a certificate has to be valid; by default that of another machine."""
     timeout_s: Seconds = 5.0
     """A request without a response by then is a failure."""
     count: Requests | None = None
-    """Closed loop: a slot ends after so many responses, as with `ab -n`, or after `measure.slot_s`
-    (60 s)."""
+    """Closed loop: a slot ends after so many responses, or after `measure.slot_s` (60 s)."""
     idle_connections: Annotated[int, Field(ge=0, le=MOST_CONNECTIONS)] = 0
     """Connections held open in addition, without a request."""
     slow_readers: SlowReaders | None = None

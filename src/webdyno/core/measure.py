@@ -34,47 +34,43 @@ class Measure(Model):
     decide_on: DecidingMetric = "throughput_rps"
     """The metric that the verdict is about."""
     slot_s: Seconds | None = None
-    """The part of a slot that counts. By default from a pilot run; 0.5 s with other generators."""
+    """The part of a slot that counts. By default from a pilot run, with other generators 0.5 s."""
     ramp_up_s: Pause | None = None
-    """Discarded load at the beginning of each slot. By default from a pilot run; none with other
-    generators, or where slots and warm-up are given."""
+    """Discarded load at the beginning of each slot. By default from a pilot run."""
     slots_per_variant: Annotated[int, Field(ge=2, le=1_000, multiple_of=2)] | None = None
     """Slots of each variant in a round, even for ABBA. By default 2 in the first six rounds (4
-    without a pilot run), then chosen, up to 8."""
+    without a pilot run), then up to 8."""
     warmup_s: Pause | None = None
-    """Load after each start before anything counts. By default from a pilot run; 1 s with other
-    generators."""
+    """Load after each start before anything counts. By default from a pilot run, with other
+    generators 1 s."""
     warmup_bursts: Literal["auto", "on", "off"] = "auto"
-    """0.5 s of load, 0.5 s of pause, and so on, which leaves CPU time to a JIT compiler. auto:
-    where servers work on after the load and it makes them faster."""
+    """0.5 s of load, 0.5 s of pause, and so on, for JIT compilers. auto: where it makes servers
+    faster."""
     precision: Annotated[float, Quantity(SHARE, 0.0001, 0.99)] = 0.02
     """Stop at this half-width of the ratio's 95% CI."""
     budget_s: Budget = 90.0
     """Total measuring time; `min_rounds` are measured in any case."""
     budget_is_limit: bool = False
-    """Never measure for longer than `budget_s`, as `--time` asks for: counted from when servers are
-    up for the first time. Rounds are shortened to fit; the result is what is known by then."""
+    """Never measure for longer than `budget_s`, as `--time` asks for. Rounds are shortened to
+    fit."""
     min_rounds: Annotated[int, Field(ge=6, le=10_000)] = 6
     """Six are the fewest for which an exact test can reach p < 0.05."""
     max_rounds: Annotated[int, Field(ge=6, le=10_000)] = 30
     """Stop after as many rounds, however wide the CI is."""
     patience: Annotated[float, Field(ge=1, le=100)] = 4.0
     """Extend `budget_s` and `max_rounds` to so many times, while a ratio is not known to 2.5% or a
-    quarter of the difference. 1 where either is given, or factors."""
+    quarter. 1 where either is given, or factors."""
     answer_within_s: Pause = 25.0
     """A large difference of two variants (beyond 1.5×, known to a quarter) ends by then; half as
-    much for each further variant. Not where `budget_s`, `max_rounds` or factors are given. 0:
-    never."""
+    much for each further one. 0: never."""
     count_instructions: bool = False
-    """Count in each slot what servers execute in user space, which takes hardware counters. Always
-    where a verdict, or a gate's limit, is about `instructions`."""
+    """Count what servers execute in user space, which takes hardware counters."""
     soak_s: Soak | None = None
     """Uninterrupted load on each variant after the rounds. By default 10 s, or a quarter of the
-    total time for all together where that is 5 s at least; none in gates, rankings, searches. A
-    given one may end early where nothing was found."""
+    total time for all; none in gates, rankings, searches."""
     rest_s: Seconds | None = None
-    """After the slots of each round: each variant is left alone for so long, then holds 256 open
-    connections for as long. By default not."""
+    """After each round: leave each variant alone for so long, then with 256 open connections for as
+    long."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] | None = None
     """Seed of all random orders; drawn and recorded by default."""
 
