@@ -1,4 +1,4 @@
-"""Writes the tables of docs/reference/experiment-file.md: what the models say of each key.
+"""Writes the lists of docs/reference/experiment-file.md: what the models say of each key.
 
     .venv/bin/python docs/make_experiment.py
 
@@ -75,14 +75,14 @@ DEFAULTS = {("load", "paths"): "the site's first"}
 
 
 def keys() -> Iterator[str]:
-    """Give every dotted key that people write."""
+    """Yield every dotted key that people write."""
     yield from QUESTIONS
     for table, model in TABLES.items():
         yield from (_dotted(table, name, field) for name, field in fields(table, model))
 
 
 def fields(table: str, model: type[BaseModel]) -> Iterator[tuple[str, FieldInfo]]:
-    """Give the fields of a table that people write."""
+    """Yield the fields of a table that people write."""
     for name, field in model.model_fields.items():
         if _dotted(table, name, field) not in {*WRITTEN, "asks"}:
             yield name, field
@@ -98,7 +98,7 @@ def _dotted(table: str, name: str, field: FieldInfo) -> str:
 
 
 def written(text: str) -> str:
-    """Give the document with each of its tables made again."""
+    """Return the document with each of its lists made again."""
     for table, model in TABLES.items():
         begins, ends = f"<!-- keys of {table or 'the file'} -->", "<!-- end -->"
         made = "\n".join([begins, *_rows(table, model), ends])
@@ -111,8 +111,7 @@ def written(text: str) -> str:
 
 
 def _rows(table: str, model: type[BaseModel]) -> Iterator[str]:
-    yield "| key | default; type | meaning |"
-    yield "| --- | --- | --- |"
+    """Yield a line for each key: its default and type, and what it means."""
     said, hints = sentences(model), get_type_hints(model, include_extras=True)
     for name, field in fields(table, model):
         if _has_a_table(_dotted(table, name, field)):
@@ -121,8 +120,7 @@ def _rows(table: str, model: type[BaseModel]) -> Iterator[str]:
         kind = _type(hints[name])
         if default and not kind.startswith(default):
             kind = f"{default}; {kind}"
-        cells = (f"`{field.alias or name}`", kind, said[name])
-        yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+        yield f"- `{field.alias or name}` ({kind}): {said[name]}"
 
 
 def _default(field: FieldInfo) -> str:
@@ -137,7 +135,7 @@ def _default(field: FieldInfo) -> str:
 
 
 def _type(hint: Any) -> str:  # noqa: ANN401
-    """Say in words what a field may be."""
+    """Return in words what a field may be."""
     if hint == DecidingMetric:
         return ", ".join(f'`"{name}"`' for name, rule in METRICS.items() if rule.decides)
     if hint == JsonValue:
