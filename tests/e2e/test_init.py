@@ -133,7 +133,7 @@ def test_what_init_writes_for_a_tool_builds_and_starts(
     repository(tmp_path, {**files, "server.py": SERVER})
     made = webdyno("init", folder=tmp_path)
     assert made.returncode == Exit.OK, made.stderr
-    run_rounds(1, "compare", "rev:.", "rev:HEAD", *FEW, folder=tmp_path)
+    run_rounds(1, "compare", "rev:.", "rev:.", *FEW, folder=tmp_path)
     assert statuses(tmp_path) == {"200"}
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from e2e.commands import FEW, QUICK, environment, run_rounds, scratch, webdyno, webdyno_here
 from e2e.own import CMD, SERVER, check_refusal, commit, git, make_repository
+from webdyno.core.errors import Exit
 from webdyno.measure.folder import RunFolder
 
 
@@ -18,12 +19,23 @@ def test_the_file_of_a_project_says_how_it_is_measured(repository: Path) -> None
         file.write('[load]\npaths = ["/a", "/b"]\nconnections = 3\n')
     inside = repository / "inside"
     inside.mkdir()
-    run_rounds(1, "compare", "rev:.", "rev:main", *QUICK, folder=inside)
+    run_rounds(1, "compare", "rev:.", "rev:.", *QUICK, folder=inside)
     load = RunFolder.open(inside / "run").head.experiment.load
     assert (load.paths, load.connections) == (["/a", "/b"], 3)
     (repository / "webdyno.toml").write_text('[app]\nstart = "x"\n[load]\nconections = 3\n')
     done = webdyno_here("compare", "rev:main", "rev:main", folder=inside)
     assert re.search(r"webdyno\.toml:4: unknown key load\.conections", done.stderr), done.stderr
+
+
+def test_what_no_request_can_notice_is_not_compared(repository: Path) -> None:
+    done = webdyno_here("compare", "rev:.", "rev:main", folder=repository)
+    assert done.returncode == Exit.OK, done.stderr
+    assert "nothing changed: both are the same" in done.stdout
+    (repository / "README.md").write_text("new")
+    done = webdyno_here("compare", "rev:.", "rev:main", folder=repository)
+    assert "only documentation changed (README.md): nothing to measure" in done.stdout
+    assert "compare rev:. rev:. compares one with itself" in " ".join(done.stdout.split())
+    assert not (repository / "runs").exists()
 
 
 def test_revisions_are_built_once_and_the_working_tree_is_one(repository: Path) -> None:

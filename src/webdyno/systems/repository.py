@@ -4,12 +4,12 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from subprocess import CompletedProcess
 
 from webdyno.config.reading import nearest
 from webdyno.core.errors import OperationError, UserError
-from webdyno.core.format import count, listed_to
+from webdyno.core.format import count
 from webdyno.core.text import printable
 from webdyno.host.children import must, run_program
 from webdyno.host.users import ServerUser, caller, home_of, refuse_of_others
@@ -37,14 +37,6 @@ WITHOUT_PROJECT_FILE = (
     f":(top,glob)**/{PROJECT_FILE}",
 )
 RECORDS_OF_A_RUN = "slots.jsonl"
-UNREAD = re.compile(
-    r".*\.(?:md|rst|adoc)"
-    r"|(?:LICEN[SC]E(?:-[A-Z0-9-]+)?|COPYING(?:\.LESSER)?|AUTHORS|CHANGELOG|CHANGES|CONTRIBUTING)"
-    r"(?:\.txt)?"
-    r"|CODEOWNERS|\.gitignore|\.mailmap"
-)
-"""Names of documentation. Not of folders: what lies in `docs` may well be served. Nor is
-`webdyno.toml` among them: who has just written one wants to see a measurement."""
 OF_A_REF = re.compile(r"[~^@].*")
 """What may stand behind the name of a branch or tag, as in `main~2`."""
 MOST_NAMED = 3
@@ -309,13 +301,3 @@ class Repository:
     def _text_of(self, *words: str, environment: dict[str, str] | None = None) -> str:
         done = self._git(*words, environment=environment)
         return must(done, f"git {words[0]} in {self.top} failed")
-
-
-def nothing_to_measure(changed: Sequence[str]) -> str | None:
-    """Return why two revisions needn't be measured; None if they must be."""
-    if not changed:
-        return "nothing changed: both are the same"
-    for path in changed:
-        if not UNREAD.fullmatch(PurePosixPath(path).name):
-            return None
-    return f"only documentation changed ({listed_to(MOST_NAMED, changed)}): nothing to measure"

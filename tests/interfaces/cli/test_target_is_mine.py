@@ -82,7 +82,7 @@ def test_a_foreign_webdyno_toml_cannot_vouch(folder: Path) -> None:
         '[app]\nconf = "nginx.conf"\nbackends.app = "198.51.100.1:8001"\n'
     )
     make_repository(folder)
-    done = webdyno_here("compare", "rev:.", "rev:main", "--yes", folder=folder)
+    done = webdyno_here("compare", "rev:.", "rev:.", "--yes", folder=folder)
     assert done.returncode == Exit.USER_ERROR, done.stderr
     assert "  url:http://198.51.100.1:8001 (198.51.100.1:8001)\n" in done.stderr
 

@@ -17,7 +17,8 @@ from webdyno.interfaces.cli.flags import RunFlags
 from webdyno.interfaces.cli.progress import at_terminal
 from webdyno.questions.gate.experiment import tolerances
 from webdyno.questions.gate.settings import GateSettings
-from webdyno.systems.repository import Repository, nothing_to_measure
+from webdyno.systems.changes import nothing_to_measure
+from webdyno.systems.repository import Repository
 
 CALLER = at_terminal(RunFlags())
 
@@ -99,7 +100,25 @@ def test_documentation_is_known_by_name() -> None:
         "LICENSES/server.py",
     ):
         assert nothing_to_measure([code]) is None
-    assert nothing_to_measure(["webdyno.toml"]) is None, "init has just written it"
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        (["webdyno.toml"], "only webdyno.toml changed: nothing to measure"),
+        (["tests/test_a.py", "web/a.spec.ts", "a_test.go"], "only tests changed (tests/test_a.py,"),
+        ([".github/workflows/gate.yml"], "only CI's files changed (.github/workflows/gate.yml)"),
+        (["README.md", "webdyno.toml"], "only documentation and webdyno.toml changed (README.md,"),
+        (["tests/server.so"], None),
+        (["latest.py"], None),
+        (["attest/a.py"], None),
+        (["a.github/x"], None),
+        (["public/test/index.html"], None),
+    ],
+)
+def test_what_no_request_can_notice_is_known_by_name(changed: list[str], said: str | None) -> None:
+    found = nothing_to_measure(changed)
+    assert found == said if said is None else found is not None and found.startswith(said)
 
 
 def test_nothing_changed_needs_no_measurement(

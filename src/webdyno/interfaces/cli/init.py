@@ -103,11 +103,22 @@ def init(
     notify(f"{target} written")
     if login:
         notify(f"    export {NAME}=… {PASSWORD}=…, or write them into [[login]]")
+    _show_next(folder, repository)
+    return Exit.OK
+
+
+def _show_next(folder: Path, repository: "Repository | None") -> None:
+    """Show the command that compares; before a change there is nothing to compare."""
+    from webdyno.systems.changes import nothing_between
+
     branches = repository.branches() if repository else BRANCHES
     against = next((branch for branch in BRANCHES if branch in branches), "HEAD")
     there = "" if folder.resolve() == Path.cwd() else f"cd {shlex.quote(str(folder))} && "
-    notify(f"    {there}{command('compare', 'rev:.', f'rev:{against}')}")
-    return Exit.OK
+    systems = ("rev:.", f"rev:{against}")
+    if repository and nothing_between(systems, folder.resolve()):
+        notify(f"    {there}{command('capacity', 'rev:.')}")
+        notify(f"    after a change of what {against} has:")
+    notify(f"    {there}{command('compare', *systems)}")
 
 
 def _show(app: "FoundApp") -> None:

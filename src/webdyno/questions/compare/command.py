@@ -163,6 +163,7 @@ def compare(
     from webdyno.interfaces.cli.progress import at_terminal
     from webdyno.interfaces.cli.result import measure_and_show
     from webdyno.launch.arrangement import arrange, race_of
+    from webdyno.media.console import plain_console, print_notice
 
     if len(runs := runs_of(systems)) == 2 == len(systems):
         return _show_difference(runs)
@@ -177,6 +178,9 @@ def compare(
     _refuse_too_few(named)
     if run.how.target_is_mine and costs != NO_COSTS:
         raise UserError("--rate… and --idle are about servers here: others' CPU can't be read")
+    if why := _nothing_between(named, asked, at_terminal(run.how)):
+        print_notice(plain_console(), why)
+        return Exit.OK
     more = race_of(named)
     if more.data and explain:
         raise UserError("--explain asks two systems; run `webdyno explain RUN` afterwards for more")
@@ -191,6 +195,18 @@ def compare(
     return measure_and_show(
         name, experiment, catalogue, output, run.how, fail_if=run.fail_if, afterwards=afterwards
     )
+
+
+def _nothing_between(named: Sequence[str], asked: AskedFlags, caller: "Caller") -> str | None:
+    """Return why revisions needn't be measured, and how they are all the same."""
+    from webdyno.launch.consent import refuse_own_systems
+    from webdyno.systems.changes import nothing_between
+
+    refuse_own_systems({"variants": {"stack": named[0]}}, caller)
+    why = None if asked.flags.vary else nothing_between(named, asked.own.dir or Path.cwd())
+    if why is None:
+        return None
+    return f"{why}\n→ {command('compare', named[0], named[0])} compares one with itself"
 
 
 def _all_built(known: "Catalogue", served: "Site", caller: "Caller") -> list[str]:

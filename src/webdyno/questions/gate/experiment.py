@@ -76,8 +76,8 @@ def asked_gate(
     asked: AskedGate, catalogue: Catalogue, caller: Caller
 ) -> Arrangement | GateJudgement:
     """Make the experiment of a gate; or its answer where no change is left to be measured."""
+    from webdyno.systems.changes import nothing_to_measure
     from webdyno.systems.project import ProjectSource
-    from webdyno.systems.repository import nothing_to_measure
 
     if asked.paths and asked.traffic:
         raise UserError(

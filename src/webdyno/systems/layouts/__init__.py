@@ -227,6 +227,7 @@ VARIABLE = "[A-Z][A-Z0-9]*_[A-Z0-9_]+"
 WANTED = "it wants a variable: --env {what}=VALUE"
 LACKED = "required|missing|not set|not found|undefined|must be set"
 BY_WORDS = {
+    rf"\b[Ss]et [`'\"]?(?P<what>{VARIABLE}=\w+)\b": "it wants a variable: --env {what}",
     r"No module named ['\"](?P<what>[\w.]+)": "{what} is in no file of requirements: add it there",
     r"Cannot find (?:module|package) ['\"](?P<what>[^'\"]+)": (
         "{what} isn't there: build has to install it, or to make it"
@@ -234,6 +235,10 @@ BY_WORDS = {
     r"KeyError: ['\"](?P<what>[A-Z][A-Z0-9_]+)['\"]": WANTED,
     rf"(?:Set the|{LACKED})\W[^\n]{{0,40}}?\b(?P<what>{VARIABLE})\b": WANTED,
     rf"\b(?P<what>{VARIABLE})\b[^\n]{{0,30}}?(?:{LACKED})": WANTED,
+    r"(?i)does not support SSL|SSL is not enabled": (
+        "its database speaks no TLS here: turn that off by the variable that the application reads "
+        "for it, with --env"
+    ),
     r"(?i)connection refused|could not connect to server|ECONNREFUSED|can't connect to .*mysql": (
         "what it needs isn't up, a database perhaps: services and prepare start one with it "
         "(docs/how-to/compare-my-app.md#databases)"

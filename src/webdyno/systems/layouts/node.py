@@ -28,6 +28,8 @@ LOCK_FILES = {
     "bun.lockb": "bun",
     "package-lock.json": "npm",
 }
+LOCKED_BY = re.compile(r"^lockfileVersion:\s*['\"]?(\d+)", re.MULTILINE)
+PNPM_OF_LOCK = {"5": "7", "6": "8", "9": "9"}
 MEMBER = {
     "npm": "run --silent {script} --workspace {name}",
     "pnpm": "--filter {name} run {script}",
@@ -99,11 +101,19 @@ def manager_of(folder: Path, package: Package) -> Manager:
     is_locked = lock is not None and LOCK_FILES[lock] == name
     if shutil.which(name):
         return Manager(name, name, is_locked)
-    versioned = f"{name}@{match['version']}" if match and match["name"] == name else name
+    by_word = match["version"] if match and match["name"] == name else None
+    version = by_word or (_version_of_pnpm(folder) if name == "pnpm" else None)
+    versioned = f"{name}@{version}" if version else name
     # The registry's "yarn" is the first generation of it alone.
     is_later_yarn = name == "yarn" and (folder / ".yarnrc.yml").is_file()
     call = "corepack yarn" if is_later_yarn else f"npx --yes {versioned}"
     return Manager(name, call, is_locked)
+
+
+def _version_of_pnpm(folder: Path) -> str | None:
+    """Return the version that wrote a lock file, since later ones refuse what it allowed."""
+    written = LOCKED_BY.search(read_text(folder / "pnpm-lock.yaml") or "")
+    return PNPM_OF_LOCK.get(written[1]) if written else None
 
 
 def members_of(folder: Path, package: Package) -> Iterator[Package]:
