@@ -19,8 +19,8 @@ from webdyno.interfaces.cli.help import WIDTH, help_page
 DOCUMENT = Path(__file__).parent / "reference/cli.md"
 BEGINNING = """# Command line
 
-What `webdyno COMMAND --help-all` prints. Flags that mean the same as in `compare` are only named
-again. Exit codes: [one table](exit-codes.md). (`docs/make_cli.py` makes this page.)
+What `webdyno COMMAND --help-all` prints; `…`: may be given again. Flags that mean the same as in
+`compare` are only named again. Exit codes: [one table](exit-codes.md).
 
 All commands take `--debug FILE`: what happens is added to FILE, line by line, each with time,
 process and module: [when nothing happens](../how-to/troubleshoot.md#nothing-happens).
@@ -45,7 +45,8 @@ def written() -> str:
 
 
 def _help(name: str) -> str:
-    return help_page(app(), name, everything=True).strip("\n")
+    page = help_page(app(), name, everything=True).strip("\n")
+    return page.replace("   (…: may be given again)", "")
 
 
 def _without(first: str, text: str) -> str:
