@@ -55,16 +55,15 @@ class State(Model):
     """Commands that put back what a round's requests have changed, so that rounds begin alike."""
 
     before_round: list[OneLine] = []
-    """Run by a shell, as you, before each start of the variants, pilot runs included. Output is
-    kept; a failing one ends the run."""
+    """Run by a shell, as you, before each start of the variants; a failing one ends the run."""
     after_round: list[OneLine] = []
     """The same after the variants were stopped, whatever happened."""
     within_s: Seconds = 60.0
     """Time limit of each."""
     reset: Literal["round", "slot"] = "round"
-    """When data of services behind the variants is put back: each round starts them with the same,
-    and "slot" restores it before each slot as well, while apps stay connected (PostgreSQL, MariaDB,
-    Redis; tables and keys that are there once a variant has started)."""
+    """When data of services behind the variants is put back: each round starts with the same;
+    "slot" restores it before each slot as well, while apps stay connected (PostgreSQL, MariaDB,
+    Redis)."""
 
 
 GeneratorName = str
@@ -166,7 +165,7 @@ class Experiment(Model):
     requests: WrittenRequests = []
     """The requests, in the place of `load.paths`."""
     login: WrittenRequests = []
-    """What each user (connection) requests once, unmeasured, before it is measured."""
+    """What each user (connection) requests once, unmeasured."""
     values: dict[ValueName, Values] = {}
     """By name: what `{{NAME}}` stands for in requests."""
     endpoint: Name | None = None
@@ -176,7 +175,7 @@ class Experiment(Model):
     """
     same_bodies: bool = True
     """Refuse other bodies where the site defines none, instead of reporting them. False by default
-    with revisions (`rev:`)."""
+    with `rev:`."""
     load_with: dict[GeneratorName, Changes] = {}
     """By load generator: keys of `[load]` that differ with it."""
     measure: Measure = Measure()
@@ -191,8 +190,7 @@ class Experiment(Model):
         dict[str, Annotated[list[Level], Field(min_length=1, max_length=MOST_POINTS)]],
         AfterValidator(_few_points),
     ] = {}
-    """A dotted key, and its levels. Variants are compared at every combination; these share the
-    time."""
+    """Dotted keys and their levels. Variants are compared at every combination."""
     workload: dict[str, JsonValue] = {}
     """What `webdyno traffic` found in the log that load and requests are made of. It is only kept
     with the run."""

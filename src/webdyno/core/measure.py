@@ -141,20 +141,17 @@ class CapacitySettings(Model):
     send_delay_budget_s: Delay = 0.0
     """See `load.send_delay_budget_s`."""
     width: Annotated[float, Field(ge=0.002, le=0.5)] = 0.05
-    """How close a rate that passes and one that fails have to be before the deciding trials."""
+    """How close a rate that passes and one that fails have to be."""
     overloads: Annotated[list[Annotated[float, Field(ge=1.05, le=10)]], Field(max_length=8)] = [
         1.2,
         2.0,
     ]
-    """Multiples of the capacity that are tried after the search, in turns, a round each, where the
-    time is long enough."""
+    """Multiples of the capacity that are tried after the search, in turns."""
     longest_trial_s: Seconds | None = None
-    """Length of the deciding trials, others take a quarter. By default 4 s or 50 times the longest
-    latency allowed."""
+    """Length of the deciding trials. By default 4 s or 50 times the longest latency allowed."""
 
     sweep_s: Budget | None = None
-    """Afterwards, half of it each: latency at arrival rates around the capacities, and throughput
-    at numbers of connections."""
+    """Afterwards, half of it each: latency by arrival rate, and throughput by connections."""
 
     @property
     def objectives(self) -> list[Objective]:

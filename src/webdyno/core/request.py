@@ -183,7 +183,7 @@ class WrittenRequest(Model):
     body: str | None = None
     """Sent as text; `${env:NAME}` stands for a secret."""
     body_file: str | None = None
-    """A file, relative to the experiment's. Its content is kept with the run."""
+    """A file, relative to the experiment's; kept with the run."""
     body_base64: Annotated[str, AfterValidator(_base64)] | None = None
     """Base64, for bytes that are no text."""
     json_: JsonValue = Field(default=None, alias="json")
@@ -196,19 +196,17 @@ class WrittenRequest(Model):
     """The valid one; by default that of the site's page for a GET, else 200–299."""
     contains: str | None = None
     """Text of the valid response, looked for before the load; with `[[login]]` or flows in each
-    response, a user's values such as `{{user.name}}` filled in."""
+    response."""
     sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | None = None
     """Of the valid body, checked under load as well."""
     flow: Name | None = None
-    """Requests of one flow that stand together follow each other, by one user. The first one's
-    weight is the flow's; the flow is measured as a whole, too."""
+    """Requests of one flow follow each other, by one user. The first one's weight is the flow's."""
     capture: dict[ValueName, Capture] = {}
     """By name: what of its response `{{NAME}}` stands for in the user's later requests."""
     think_s: Pause | None = None
     """In a flow: mean pause before the next request; that of the load by default."""
     events: EventFormat | None = None
-    """Its response is a stream of events, which are timed each: server-sent events (`sse`), or
-    one a line (`lines`)."""
+    """Its response is a stream of events, each of them timed: server-sent events, or lines."""
 
     @model_validator(mode="after")
     def _one_body(self) -> Self:

@@ -55,8 +55,8 @@ class TestbedSettings(Model):
     client_cpus: Annotated[float, Field(ge=0.05, le=4096)] | None = None
     """How many of its CPUs the client gets, all by default; 0.8 is 80% of one."""
     keep_awake: bool = False
-    """Keep CPUs out of deep idle, for all variants: in virtual machines a sleep costs an open loop
-    less then, and ends on time."""
+    """Keep CPUs out of deep idle: in virtual machines open loops cost less then, and are more
+    exact."""
     link: Annotated[float, Quantity(RATE, 1_000, 1e12)] | None = None
     """What the link carries each way; Ethernet headers count. Unlimited by default."""
     delay: Annotated[float, Quantity(TIME, 0, 10)] = 0.0

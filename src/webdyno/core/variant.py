@@ -80,8 +80,7 @@ class Variant(Model):
     """A stack of the catalog, or one of your own (`cmd:…`, `rev:…`, `conf:…`, `image:…`, `url:…`)
     with the keys `dir`, `environment`, `services`, `setup`, `prepare`, `ready`, `ready_within`."""
     site: str | None = None
-    """The experiment's by default; another one is requested at its first path, unless paths are
-    given."""
+    """The experiment's by default; another one is requested at its first path."""
     paths: WrittenPaths | None = None
     """Short for `load.paths`."""
     load: Changes = {}

@@ -30,18 +30,18 @@ class GateSettings(QuestionSettings):
     goes_with_search: ClassVar[bool] = False
 
     worse_than: Annotated[dict[DecidingMetric, Tolerance], Field(min_length=1)] = DEFAULT_TOLERANCES
-    """By metric: the limit by which head may be worse. Other metrics have none. In an open loop
-    `server_cpu_us` alone, unless given."""
+    """By metric: the limit by which head may be worse. In an open loop `server_cpu_us` alone,
+    unless given."""
     baseline: OneLine = BASELINE
     """The baseline's name in the answer."""
     head: OneLine = HEAD
     """Head's name in the answer."""
     confirm: bool = False
-    """Whether what fails has to fail once more, from fresh builds, as `--confirm` has it."""
+    """Whether what fails has to fail once more, from fresh builds."""
     commits: OneLine = ""
-    """The commits between both. It is only kept with the run."""
+    """The commits between both; only kept with the run."""
     repeat: OneLine = ""
-    """What was typed to ask for it, but for endpoints. It is only kept with the run."""
+    """What was typed; only kept with the run."""
     endpoints: Annotated[int, Field(ge=1, le=1_000)] = 1
     """How many test points share the error rate; webdyno counts them."""
 
