@@ -62,7 +62,7 @@ class Measure(Model):
     quarter. 1 where either is given, or factors."""
     answer_within_s: Pause = 25.0
     """A large difference of two variants (beyond 1.5×, known to a quarter) ends by then; half as
-    much for each further one. 0: never."""
+    much for each further one. 0: never, as where `budget_s`, `max_rounds` or factors are given."""
     count_instructions: bool = False
     """Count what servers execute in user space, which takes hardware counters."""
     soak_s: Soak | None = None
