@@ -1,10 +1,12 @@
-"""Puts recorded output of commands into the README and the tutorials, each in one wording.
+"""Puts output of commands into the README and the pages of docs, each in one wording.
 
-    .venv/bin/python docs/make_outputs.py              # pages from docs/outputs/
+    .venv/bin/python docs/make_outputs.py              # pages from what is recorded
     .venv/bin/python docs/make_outputs.py compare      # runs the command again (minutes) first
 
-A file of docs/outputs/ is a command, and the part of what it printed that pages show. A test finds
-nothing to change. `app` runs in the folder that `examples/flask.sh` makes, after `webdyno init`.
+A place in a page, `<!-- output NAME 2-4 -->`, names a recording and its paragraphs (else all). A
+file of docs/outputs/ is a command, and the part of what it printed that pages show; `app` runs in
+the folder that `examples/flask.sh` makes, after `webdyno init`. Other names are snapshots of
+simulated runs in tests/report/snapshots/. A test finds nothing to change.
 """
 
 import re
@@ -14,8 +16,12 @@ import sys
 from pathlib import Path
 
 DOCS = Path(__file__).parent
-PAGES = [DOCS.parent / "README.md", *sorted((DOCS / "tutorials").glob("*.md"))]
-PLACE = re.compile(r"<!-- output (?P<name>app|compare) -->\n.*?<!-- end -->", re.DOTALL)
+SNAPSHOTS = DOCS.parent / "tests/report/snapshots"
+PAGES = [DOCS.parent / "README.md", *sorted(DOCS.rglob("*.md"))]
+PLACE = re.compile(
+    r"<!-- output (?P<name>[\w-]+)(?: (?P<first>\d+)-(?P<last>\d+))? -->\n.*?<!-- end -->",
+    re.DOTALL,
+)
 SHOWN = re.compile(r"^[▲▼=?✕] .*?(?=\n\n(?:Report|Next) |\Z)", re.MULTILINE | re.DOTALL)
 
 
@@ -24,13 +30,23 @@ def recorded(name: str) -> Path:
     return DOCS / f"outputs/{name}.txt"
 
 
+def output(name: str) -> str:
+    """What is recorded by this name, without its command."""
+    if recorded(name).exists():
+        return recorded(name).read_text(encoding="utf-8").partition("\n")[2]
+    return (SNAPSHOTS / f"{name}.txt").read_text(encoding="utf-8")
+
+
 def with_outputs(page: str) -> str:
     """Return a page with each of its outputs as it is recorded."""
 
     def fenced(place: re.Match[str]) -> str:
-        _, _, output = recorded(place["name"]).read_text(encoding="utf-8").partition("\n")
-        name = place["name"]
-        return f"<!-- output {name} -->\n```\n{output.strip()}\n```\n<!-- end -->"
+        begin = place[0].partition("\n")[0]
+        shown = output(place["name"]).strip("\n").split("\n\n")
+        if place["first"]:
+            shown = shown[int(place["first"]) - 1 : int(place["last"])]
+        text = "\n".join(line.rstrip() for line in "\n\n".join(shown).splitlines())
+        return f"{begin}\n```\n{text}\n```\n<!-- end -->"
 
     return PLACE.sub(fenced, page)
 
