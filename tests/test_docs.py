@@ -198,7 +198,7 @@ def test_outputs_in_pages_are_those_that_are_recorded(monkeypatch: pytest.Monkey
     monkeypatch.syspath_prepend(HOME / "docs")
     maker = importlib.import_module("make_outputs")
     pages = {page: page.read_text(encoding="utf-8") for page in maker.PAGES}
-    assert sum(len(maker.PLACE.findall(text)) for text in pages.values()) >= 10
+    assert sum(len(maker.PLACE.findall(text)) for text in pages.values()) >= 9
     for page, text in pages.items():
         assert maker.with_outputs(text) == text, f"{page}: .venv/bin/python docs/make_outputs.py"
 
