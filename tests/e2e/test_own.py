@@ -89,7 +89,13 @@ def test_two_commands_are_measured_like_stacks_killed_and_go_on_as_they_were(hom
 @pytest.mark.parametrize(
     ("stack", "says"),
     [
-        ("cmd:sleep 100", r"has not answered .* in time \(run in .* as \w+\)"),
+        (
+            "cmd:sleep 100",
+            (
+                r"has not answered .* within 5 s; where it takes longer, give --ready-within 15s "
+                r"\(run in .* as \w+\)"
+            ),
+        ),
         ("cmd:echo oops; exit 3", r"ended by itself with exit code 3 \(run in .*\n +oops"),
         (f"cmd:{sys.executable} server.py 18123", r"listens on 127\.0\.0\.1:18123 and not on"),
         (f"cmd:STATUS=500 {sys.executable} server.py $PORT", "answers http.* with status 500"),

@@ -329,9 +329,19 @@ def listed_to(most: int, words: Sequence[str]) -> str:
     return ", ".join(words[:most]) + more
 
 
+LONGEST_LINE = 500
+"""Letters of a line of a log."""
+COLORS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+
+
 def indent(lines: Iterable[str]) -> str:
-    """Return indented lines, as they stand below a message; `(nothing)` where there are none."""
-    return "\n".join(f"    {line}" for line in lines) or "    (nothing)"
+    """Return indented lines, as they stand below a message; `(nothing)` where there are none.
+
+    Colors are dropped, and the ends of lines that nobody would read.
+    """
+    plain = (COLORS.sub("", line) for line in lines)
+    shown = (line[:LONGEST_LINE] + "…" * (len(line) > LONGEST_LINE) for line in plain)
+    return "\n".join(f"    {line}" for line in shown) or "    (nothing)"
 
 
 def last_lines(said: str, most: int) -> str:

@@ -293,7 +293,7 @@ class RunningStack:
                 f'asks for: give load.protocol = "{spoken}", or have it speak that'
             )
         if answered is None:
-            late = f"has not answered {where} in time"
+            late = f"has not answered {where} {front.late}"
             if why := why_silent(front.address, request, client_entry):
                 late = f"{late}: {why}"
             elif front.role.service.runs_already:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from webdyno.core.errors import OperationError, UserError
 from webdyno.core.files import write_whole
-from webdyno.core.format import indent
+from webdyno.core.format import duration, indent
 from webdyno.host.server_process import FoundProcess, ServerProcess, addresses
 from webdyno.host.this_machine import Testbed
 from webdyno.host.users import name_of
@@ -189,10 +189,18 @@ class RunningService:
         ):
             self._wait_until_it_is_ready()
             return
-        late = "has not accepted connections in time"
+        late = f"has not accepted connections {self.late}"
         if self.role.service.runs_already:
             late = f"doesn't accept connections at {self.address.text}: start it first"
         raise self.death(self.elsewhere() or late)
+
+    @property
+    def late(self) -> str:
+        """How long it had to start, and how it gets longer where that is its user's business."""
+        service = self.role.service
+        within = f"within {duration(service.starts_within_s)}"
+        longer = f"; where it takes longer, give --ready-within {3 * service.starts_within_s:g}s"
+        return within + (longer if service.own else "")
 
     def _wait_until_it_is_ready(self) -> None:
         """Wait until it says so itself, where it can; raise StackDied if it doesn't in time."""

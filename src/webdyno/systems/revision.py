@@ -118,10 +118,17 @@ CACHES = ("/__pycache__/", "/.cache/", "/cache/", ".log", ".pid")
 """Parts of names of files that no response should depend on."""
 OF_TOOLS = {
     *("RUSTUP_HOME", "CARGO_HOME", "GOPATH", "GOROOT", "JAVA_HOME", "GEM_HOME", "DOTNET_ROOT"),
-    *("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy", "SSL_CERT_FILE", "PIP_INDEX_URL"),
-    *("NODE_EXTRA_CA_CERTS", "NPM_CONFIG_REGISTRY", "GOPROXY", "SSH_AUTH_SOCK"),
+    "SSH_AUTH_SOCK",
 }
-"""Without these, tools may not find themselves, or the network."""
+"""Without these, tools may not find themselves."""
+OF_NETWORK = {
+    *("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy", "SSL_CERT_FILE", "PIP_INDEX_URL"),
+    *("NODE_EXTRA_CA_CERTS", "NPM_CONFIG_REGISTRY", "GOPROXY"),
+}
+"""Without these, tools may not find the network."""
+LACKS_NETWORK = re.compile(
+    r"(?i)certificate|\bssl\b|\btls\b|ENOTFOUND|EAI_AGAIN|resolve|connect|proxy|timed out|network"
+)
 REPOSITORY = "REPOSITORY"
 """The variable that reports a build where the user's own working tree is."""
 
@@ -254,10 +261,11 @@ def _hint_at_ignored_files(repository: Repository) -> str:
 def _hint_at_variables(recipe: Recipe, said: str) -> str:
     """Return a hint at variables of the caller that a failed build, or its tools, look for."""
     given = {*recipe.environment, *recipe.inherited}
+    usual = OF_TOOLS | (OF_NETWORK if LACKS_NETWORK.search(said) else set())
     lacking = sorted(
         name
         for name in set(os.environ) - given
-        if name in OF_TOOLS or ("_" in name and re.search(rf"\b{re.escape(name)}\b", said))
+        if name in usual or ("_" in name and re.search(rf"\b{re.escape(name)}\b", said))
     )
     if not lacking:
         return ""

@@ -32,6 +32,11 @@ CASES = {
         f"{PRODUCTION} node s.js",
         "npm ci --no-audit --no-fund --loglevel=error",
     ),
+    "tests by a browser, which nobody needs here": Case(
+        {"package.json": package("node s.js", "express", "cypress"), "s.js": LISTENS},
+        f"{PRODUCTION} node s.js",
+        f"CYPRESS_INSTALL_BINARY=0 {NPM}",
+    ),
     "a script that builds at each start": Case(
         {
             "package.json": package(

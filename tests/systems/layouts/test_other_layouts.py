@@ -68,6 +68,16 @@ CASES = {
         "PIPENV_VENV_IN_PROJECT=1 pipenv sync",
         others={"prepare": ".venv/bin/flask --app shop:app db upgrade >/dev/null"},
     ),
+    "Procfile, whose Gunicorn has a file of its own": Case(
+        {
+            "Procfile": "web: gunicorn -c conf/gunicorn.py shop:app\n",
+            "requirements.txt": "gunicorn\n",
+            "conf/gunicorn.py": 'bind = ["0.0.0.0:8000"]\ndaemon = True\n',
+        },
+        ".venv/bin/gunicorn -c conf/gunicorn.py shop:app --bind 127.0.0.1:$PORT",
+        "python3 -m venv .venv && .venv/bin/pip install --quiet -r requirements.txt",
+        says=("conf/gunicorn.py has daemon = True, which no flag undoes",),
+    ),
     "Procfile, for which Heroku installs requirements.txt": Case(
         {
             "Procfile": "web: gunicorn shop:app\n",

@@ -6,6 +6,8 @@ import pytest
 
 from systems.layouts.laid_out import Case, check, choices
 from webdyno.systems.layouts import find_app
+from webdyno.systems.layouts.app import FoundApp
+from webdyno.systems.layouts.python_tools import with_its_python
 
 FLASK = "from flask import Flask\nshop = Flask(__name__)\n@shop.get('/items')\ndef f(): pass\n"
 FASTAPI = 'from fastapi import FastAPI\napp = FastAPI()\n@app.get("/")\nasync def f(): ...\n'
@@ -119,6 +121,21 @@ CASES = {
         },
         f".venv/bin/uvicorn src.main:app {UVICORN}",
         f"{VENV} -r requirements.txt",
+    ),
+    "Gunicorn's own file, which leads elsewhere": Case(
+        {
+            "requirements.txt": "flask\ngunicorn\n",
+            "app.py": FLASK,
+            "gunicorn.conf.py": 'bind = "unix:/run/shop.sock"\nworkers = 3\n'
+            'accesslog = "/var/log/shop/access.log"\nerrorlog = "-"\n'
+            "pidfile = '/run/shop.pid'\nuser = \"www-data\"\n",
+        },
+        (
+            f".venv/bin/gunicorn app:shop {GUNICORN} --access-logfile access.log "
+            "--pid gunicorn.pid --user $(id -u)"
+        ),
+        f"{VENV} -r requirements.txt",
+        says=("gunicorn.conf.py: accesslog, pidfile, user would lead out of here",),
     ),
     "a script that listens itself": Case(
         {
@@ -303,3 +320,26 @@ def test_a_framework_without_an_application_is_said(tmp_path: Path) -> None:
     assert found
     assert not found.is_whole
     assert "it needs flask, and no application object was found" in found.doubts[0]
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        (".python-version", "3.99\n"),
+        ("runtime.txt", "python-3.99.1\n"),
+        ("pyproject.toml", '[project]\nrequires-python = ">=3.99"\n'),
+        ("Pipfile", '[requires]\npython_version = "3.99"\n'),
+    ],
+)
+def test_the_python_that_is_wanted_makes_the_environment_or_is_named(
+    tmp_path: Path, file: str, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / file).write_text(text)
+    app = FoundApp("x", build=f"{VENV} -r requirements.txt")
+    built = "python3.99 -m venv .venv && .venv/bin/pip install --quiet -r requirements.txt"
+    assert with_its_python(app, tmp_path).build == built
+    monkeypatch.setattr("shutil.which", lambda _: None)
+    (doubt,) = with_its_python(app, tmp_path).doubts
+    assert doubt.startswith(f"{file} wants Python 3.99, and python3 is 3.")
+    (tmp_path / file).write_text(text.replace("3.99", "3.6"))
+    assert with_its_python(app, tmp_path) == app

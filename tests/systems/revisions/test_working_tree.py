@@ -80,7 +80,7 @@ def test_a_tag_called_like_a_branch_is_taken_for_neither(tmp_path: Path) -> None
     assert repository.revision("refs/remotes/origin/main", "here")
 
 
-def test_what_services_lack_is_told_before_anything_is_built(tmp_path: Path) -> None:
+def test_what_services_lack_is_reported_before_anything_is_built(tmp_path: Path) -> None:
     app = '[app]\nbuild = "touch x"\nstart = "./x"\nservices.db = "postgresql"\n'
     make_repository(tmp_path, {"webdyno.toml": app})
     said: list[str] = []

@@ -14,6 +14,7 @@ from itertools import takewhile
 from pathlib import Path
 
 from webdyno.core.errors import UserError
+from webdyno.core.registry import command
 from webdyno.systems.containers.compose_file import USUAL_FILES, askable, read_compose
 from webdyno.systems.layouts.app import FoundApp, Layout, first_of, is_of_interest, sources
 from webdyno.systems.layouts.compiled import find_dotnet, find_elixir, find_go, find_rust
@@ -30,7 +31,8 @@ from webdyno.systems.layouts.php_and_ruby import (
     rails_doubts,
 )
 from webdyno.systems.layouts.python import find_python, in_venv
-from webdyno.systems.layouts.python_tools import installing
+from webdyno.systems.layouts.python_tools import installing, with_its_python
+from webdyno.systems.layouts.server_files import with_own_files
 from webdyno.systems.layouts.start_scripts import MIGRATES, with_start_scripts
 from webdyno.systems.layouts.variables import (
     fixed_address,
@@ -269,6 +271,7 @@ IDIOMS = {
 }
 """By what sources of a framework name: such a line of its own."""
 ELSEWHERE = "listens on "
+LATE = "give --ready-within"
 BETWEEN = re.compile(r"&&|\|\||[;|]")
 QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
 ASSIGNMENT = re.compile(r"\w+=(?:\$\(\([^)]*\)\)|\$\([^)]*\)|\S*)\s+")
@@ -311,7 +314,8 @@ def _best_in(folder: Path) -> FoundApp | None:
 def _with_variables(app: FoundApp, folder: Path) -> FoundApp:
     """Add what holds for every layout: its port, the databases behind it, and its secrets."""
     choices = {name: _with_variables(choice, folder) for name, choice in app.choices.items()}
-    started = with_start_scripts(with_port(app, folder), folder)
+    started = with_start_scripts(with_port(with_own_files(app, folder), folder), folder)
+    started = with_its_python(started, folder)
     whole = with_values_for_secrets(with_services(started, folder), folder)
     return replace(whole, choices=choices)
 
@@ -336,6 +340,11 @@ def remedies(output: str, app: FoundApp, folder: Path) -> Iterator[str]:
         if match := re.search(pattern, output):
             yield fix.format(what=match.groupdict().get("what"))
     inside = folder / app.dir
+    if LATE in output and ELSEWHERE not in output:
+        yield (
+            "ready_within = 60 below [app] gives it a minute; "
+            f"{command('init', '--no-try')} writes the file"
+        )
     if ELSEWHERE in output and app.start:
         address = fixed_address(inside)
         if line := _listening_line(inside):

@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from webdyno.systems.layouts.app import SOURCES, FoundApp, sources
+from webdyno.systems.layouts.fills import filled_by_files
 from webdyno.systems.layouts.settings import example_of
-from webdyno.systems.layouts.sql_files import filled_by_files
 from webdyno.systems.layouts.variables import variables_read
 from webdyno.systems.tables import read_text
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from webdyno.systems.layouts.app import FoundApp, first_of, matching
-from webdyno.systems.layouts.node_fills import fills_of, generates
+from webdyno.systems.layouts.fills import filled_by_node, prisma_generates
 from webdyno.systems.layouts.variables import given_port
 from webdyno.systems.tables import is_table, json_table, read_text, table
 
@@ -28,6 +28,11 @@ LOCK_FILES = {
     "bun.lockb": "bun",
     "package-lock.json": "npm",
 }
+BROWSERS = {
+    "cypress": "CYPRESS_INSTALL_BINARY=0",
+    "@playwright/test": "PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1",
+}
+"""By a package for tests: what has it download no browser."""
 LOCKED_BY = re.compile(r"^lockfileVersion:\s*['\"]?(\d+)", re.MULTILINE)
 PNPM_OF_LOCK = {"5": "7", "6": "8", "9": "9"}
 MEMBER = {
@@ -299,10 +304,11 @@ def find_node(folder: Path) -> FoundApp | None:
     members = list(members_of(folder, package))
     gets = f"{manager.name} isn't installed here: {manager.call.split()[0]} gets it"
     notes = (gets,) if manager.call != manager.name else ()
-    builds = [manager.install] if package.needs or members else []
-    builds += generates(package.folder, package.scripts, package.needs)
+    skipped = [variable for name, variable in BROWSERS.items() if name in package.needs]
+    builds = [" ".join([*skipped, manager.install])] if package.needs or members else []
+    builds += prisma_generates(package.folder, package.scripts, package.needs)
     builds += [manager.build] if "build" in package.scripts else []
-    fills = fills_of(package.folder, package.data, package.scripts, package.needs)
+    fills = filled_by_node(package.folder, package.data, package.scripts, package.needs)
     fills = [manager.run(each) if each in package.scripts else each for each in fills]
     build, setup = " && ".join(builds) or None, " && ".join(fills) or None
     app = FoundApp(PACKAGE, build=build, setup=setup, notes=notes)

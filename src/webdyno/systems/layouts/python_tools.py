@@ -3,10 +3,13 @@
 import re
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from webdyno.systems.layouts.app import first_of
+from webdyno.core.errors import OperationError
+from webdyno.host.children import run_program
+from webdyno.systems.layouts.app import FoundApp, first_of
 from webdyno.systems.tables import as_list, as_table, json_table, read_text, read_toml, table
 
 VENV = "python3 -m venv .venv"
@@ -98,6 +101,46 @@ def installing(folder: Path) -> Installing | None:
     if name := first_of(folder, "pyproject.toml", "setup.py", "setup.cfg"):
         return Installing(name, f"{IN_VENV} .", PIP, needs)
     return None
+
+
+WANTED_PYTHON = re.compile(
+    r"""(?:^|requires-python\s*=\s*["'][>=~^ ]*|^python_(?:full_)?version\s*=\s*["']"""
+    r"""|^python\s*=\s*["'][>=~^ ]*|^python-)3\.(?P<minor>\d+)""",
+    re.MULTILINE,
+)
+SAYS_PYTHON = (".python-version", "runtime.txt", "pyproject.toml", "Pipfile")
+TOO_OLD = (
+    "{file} wants Python 3.{minor}, and python3 is {here} here: install python3.{minor}, which "
+    "build then has to name"
+)
+
+
+def wanted_python(folder: Path) -> tuple[str, int] | None:
+    """Return the file that says which Python an application needs, and which 3.x that is."""
+    for name in SAYS_PYTHON:
+        if match := WANTED_PYTHON.search(read_text(folder / name) or ""):
+            return name, int(match["minor"])
+    return None
+
+
+def with_its_python(app: FoundApp, folder: Path) -> FoundApp:
+    """Return an application whose environment is made by the Python it wants, if that is here."""
+    wanted = wanted_python(folder)
+    if wanted is None or VENV not in (app.build or ""):
+        return app
+    file, minor = wanted
+    try:
+        said = run_program(["python3", "--version"], within_s=10).stdout
+    except OperationError:  # there is none
+        return app
+    here = re.search(r"3\.(\d+)", said)
+    if here is None or int(here[1]) >= minor:
+        return app
+    if shutil.which(f"python3.{minor}"):
+        build = (app.build or "").replace(VENV, VENV.replace("python3", f"python3.{minor}"))
+        return replace(app, build=build)
+    doubt = TOO_OLD.format(file=file, minor=minor, here=here[0])
+    return replace(app, doubts=(*app.doubts, doubt))
 
 
 def only(name: str, packages: list[str]) -> Installing:
