@@ -286,6 +286,17 @@ def limits_in(experiment: Experiment) -> dict[str, float]:
     return {**experiment.asks_as(GateSettings).worse_than}
 
 
+def test_limits_in_webdyno_toml_hold_unless_flags_name_others(
+    repository: Path, wanted: list[Experiment]
+) -> None:
+    (repository / "webdyno.toml").write_text('[gate.worse_than]\nserver_cpu_us = "20%"\n')
+    run_command_line([*ASKED])
+    run_command_line([*ASKED, "--fail-if=p99 > +10%"])
+    by_file, by_flag = map(limits_in, wanted)
+    assert by_file == {"server_cpu_us": 0.2}
+    assert by_flag == pytest.approx({"latency_p99_us": 0.1})
+
+
 @pytest.mark.usefixtures("repository")
 def test_at_a_rate_a_gate_is_about_cpu_per_request(wanted: list[Experiment]) -> None:
     run_command_line([*ASKED])
