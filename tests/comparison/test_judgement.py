@@ -77,7 +77,7 @@ def test_where_the_rate_is_inconclusive_and_another_metric_is_clear_both_are_sai
     found = judged(variants, rounds=8, noise=0.05)
     assert found.verdict is Verdict.INCONCLUSIVE
     assert re.search(
-        r"^b needs more server CPU per request: \+2\d% \(95% CI \+1\d to \+3\d%\), "
+        r"^b needs more CPU per request: \+2\d% \(95% CI \+1\d to \+3\d%\), "
         r"compared with a; inconclusive for throughput: b has .*; known: the difference is between",
         found.headline,
     )

@@ -212,7 +212,7 @@ def test_a_function_of_a_compiled_program_is_named_and_a_failure_confirmed(tmp_p
     repository(tmp_path, "server.c", NATIVE, revisions, app)
     code, reported, answer = gate(tmp_path, "start", "slower", "--path=/", "--confirm")
     assert code == Exit.WORSE, reported
-    assert "measured again from fresh builds: / server CPU per request " in reported
+    assert "measured again from fresh builds: / CPU per request " in reported
     most = max(answer["grew"][0]["sampled"]["parts"], key=lambda it: it["more_us"]["estimate"])
     assert most["what"] == "rank_items (server)"
     assert len(list((tmp_path / "run").glob("confirmation/slots.jsonl"))) == 1

@@ -30,7 +30,7 @@ def test_a_change_is_said_with_its_day_commit_and_what_finds_it() -> None:
 
 def test_less_cpu_time_is_better_and_needs_no_search() -> None:
     said = said_of(history_of({("/", "server_cpu_us"): [1 / it for it in RISEN]}))
-    assert "▲ 1 CHANGE: / server CPU per request 0.83" in said
+    assert "▲ 1 CHANGE: / CPU per request 0.83" in said
     assert "▲ better, 0.83" in said
     assert "--bisect" not in said
 

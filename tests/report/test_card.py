@@ -112,7 +112,7 @@ def test_the_scope_names_load_loop_network_and_cpus() -> None:
 
 def test_the_three_figures_that_matter_most_have_tiles() -> None:
     shown = tiles(runs.seen(comparisons.decided()))
-    assert [tile.about for tile in shown] == ["throughput", "server CPU per request", "p99 latency"]
+    assert [tile.about for tile in shown] == ["throughput", "CPU per request", "p99 latency"]
     assert {tile.word for tile in shown} == {"▲ better"}
 
 
@@ -126,5 +126,5 @@ def test_tiles_are_about_two_variants_at_one_point(make: runs.Make) -> None:
 
 def test_a_metric_that_is_open_is_said_to_be() -> None:
     (said,) = not_certain(point_of(comparisons.inconclusive))
-    assert said.startswith("Whether the variants differ in server CPU per request (0.")
+    assert said.startswith("Whether the variants differ in CPU per request (0.")
     assert not [*not_certain(point_of(comparisons.decided))]

@@ -240,7 +240,7 @@ def test_bars_begin_at_zero_and_show_the_figures_of_the_table() -> None:
     assert figure
     throughput, cpu = figure.panels
     assert throughput.heading == "Throughput, req/s (more is better)"
-    assert cpu.heading == "Server CPU per request (less is better)"
+    assert cpu.heading == "CPU per request (less is better)"
     assert point.deciding
     rows = bar_rows(point.deciding)
     assert [row["variant"] for row in rows] == ["nginx", "apache-event"]

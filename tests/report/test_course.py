@@ -52,7 +52,7 @@ def test_without_parts_there_is_no_chart() -> None:
 def test_slopes_are_reported_for_each_variant() -> None:
     reported = how_it_changes(runs.seen(soaked()).points[0].judgement.looks)
     assert [line.partition(",")[0] for line in reported] == ["nginx", "apache-event"]
-    assert all("server CPU per request" in line and "memory" in line for line in reported)
+    assert all("CPU per request" in line and "memory" in line for line in reported)
 
 
 def test_the_table_has_a_line_for_each_part_and_quantity() -> None:

@@ -159,7 +159,7 @@ def _by_cpu_time(comparison: Comparison, all_of_them: Sequence[Comparison]) -> C
         return comparison
     by = " and ".join(dict.fromkeys(f"{limit}-limited" for limit in comparison.limited_by.values()))
     both = f"both {comparison.a} and {comparison.b} were {by}"
-    by_cpu = f"{both}, so that neither could show its throughput; judged by server CPU per request"
+    by_cpu = f"{both}, so that neither could show its throughput; judged by CPU per request"
     beyond = f"{both}: each can take at least what was found"
     for other in all_of_them:
         if (other.metric, other.a, other.b) == (CPU_TIME, comparison.a, comparison.b):

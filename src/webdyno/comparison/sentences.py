@@ -118,7 +118,7 @@ def _for_metric(comparison: Comparison) -> str:
 
 
 def clear_title(comparison: Comparison, clear: ClearFact) -> str:
-    """Name in large letters what another metric says: `slow needs MORE server CPU per request`."""
+    """Name in large letters what another metric says: `slow needs MORE CPU per request`."""
     subject, word, metric = _clear_words(comparison, clear)
     return f"{subject} {word.upper()} {metric}"
 
@@ -135,7 +135,7 @@ def clear_change(comparison: Comparison, clear: ClearFact) -> str:
 
 
 def _clear_words(comparison: Comparison, clear: ClearFact) -> tuple[str, str, str]:
-    """Return `slow needs`, `more`, `server CPU per request`."""
+    """Return `slow needs`, `more`, `CPU per request`."""
     rule = METRICS[clear.metric]
     verb = "needs" if rule.metric.better == "lower" and rule.kind != "latency" else "has"
     more, less = ("longer", "shorter") if rule.kind == "latency" else ("more", "less")

@@ -87,7 +87,7 @@ class CpuPart(Model):
 
 
 class Explanation(Model):
-    """The difference of two variants' server CPU per request, taken apart."""
+    """The difference of two variants' CPU per request, taken apart."""
 
     a: str
     b: str
@@ -225,7 +225,7 @@ class CostAtRate(Model):
     variant: str
     rate_rps: Amount
     cores_per_1000_rps: Interval
-    """CPUs that they keep busy for each 1,000 requests per second: server CPU per request, in
+    """CPUs that they keep busy for each 1,000 requests per second: CPU per request, in
     milliseconds."""
     instructions: OverRounds | None = None
     """That CPUs execute for a request in user space; None where nobody counted."""

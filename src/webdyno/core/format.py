@@ -313,8 +313,8 @@ def upper_first(said: str) -> str:
 
 
 def lower_first(said: str) -> str:
-    """Return a sentence as it goes on within another one."""
-    return said[:1].lower() + said[1:]
+    """Return a sentence as it goes on within another one; an abbreviation stays as it is."""
+    return said if said[1:2].isupper() else said[:1].lower() + said[1:]
 
 
 def listed(words: Iterable[str], joined_by: str = "and") -> str:

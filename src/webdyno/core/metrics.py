@@ -235,14 +235,14 @@ METRICS: dict[str, MetricRule] = {
         MetricRule(
             Metric(
                 name=CPU_TIME,
-                label="server CPU per request",
+                label="CPU per request",
                 unit="µs",
                 better="lower",
                 floor=0.05,  # what a probe at a slot's edge costs, over the responses of a slot
             ),
             kind="work",
             round_value=server_cpu_us,
-            short="server CPU per request",
+            short="CPU per request",
         ),
         MetricRule(
             Metric(
@@ -313,7 +313,7 @@ METRICS: dict[str, MetricRule] = {
         MetricRule(
             Metric(
                 name="memory_mib",
-                label="server memory",
+                label="memory",
                 unit="MiB",
                 better="lower",
                 floor=0.5,  # what allocators and page tables differ by from start to start

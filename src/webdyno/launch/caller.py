@@ -174,7 +174,7 @@ def slot_words(record: SlotRecord) -> str:
     cpu_us = record.servers.cpu_s / max(load.all_of_it.completed, 1) * 1e6
     words = (
         f"{record.variant}, {record.phase}: {number(load.throughput_rps)} req/s, "
-        f"{latency(cpu_us)} server CPU per request, client {percent(load.client.busy)} busy"
+        f"{latency(cpu_us)} CPU per request, client {percent(load.client.busy)} busy"
     )
     if failed:
         words += f", {count(failed, 'failed request')}"

@@ -88,7 +88,7 @@ def _without_interference(data: PointData) -> PointData:
 def _no_responses(data: PointData, now: SlotSettings) -> Iterator[AdjustmentRecord]:
     """Find variants that are only slow: no responses, but no failures either.
 
-    Responses may come in the drain, whence server CPU per request is known, but no throughput.
+    Responses may come in the drain, whence CPU per request is known, but no throughput.
     """
     for variant in data.experiment.variants:
         slots = data.of_variant(variant)

@@ -194,7 +194,7 @@ _WRONG: dict[str, Callable[[Response], bool]] = {
 
 WHAT = {
     "throughput_rps": "throughput",
-    "server_cpu_us": "server CPU per request",
+    "server_cpu_us": "CPU per request",
     "memory_bytes": "memory",
 }
 SHARE_DIGITS = 5

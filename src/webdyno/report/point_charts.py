@@ -237,7 +237,7 @@ def _highest_ceiling_rps(data: PointData) -> float | None:
 
 
 def cpu_figure(point: PointView) -> Figure | None:
-    """Server CPU per request of each round."""
+    """CPU per request of each round."""
     rows = [
         {
             "variant": value.variant,
@@ -254,7 +254,7 @@ def cpu_figure(point: PointView) -> Figure | None:
     color, shape, dash = variant_encodings(point.data.experiment.variants)
     base = alt.Chart(values(rows)).encode(
         x=alt.X("round:O", title="Round").axis(labelAngle=0, labelOverlap=True),
-        y=alt.Y("value:Q", title="Server CPU per request, µs")
+        y=alt.Y("value:Q", title="CPU per request, µs")
         .scale(zero=True)
         .axis(labelExpr=GROUPED, tickCount=6),
         color=color,
@@ -263,10 +263,10 @@ def cpu_figure(point: PointView) -> Figure | None:
         base.mark_line(strokeWidth=1.5, aria=False).encode(strokeDash=dash),
         base.mark_point(filled=True, size=60, opacity=1).encode(shape=shape, description=TOOLTIP),
     )
-    about = "Server CPU per request by round for each variant."
+    about = "CPU per request by round for each variant."
     return Figure(
         name="cpu",
-        title="Server CPU per request, round by round",
+        title="CPU per request, round by round",
         caption="User and system time of all of a variant's server processes, divided by its "
         "responses. Lower is better.",
         note="Unlike throughput it isn't limited by the client.",

@@ -52,7 +52,7 @@ FEWEST_WINDOWS = 3
 STALL_RESPONSE_TIMES = 5
 """Latencies that a stalled window must last: responses may come in bursts that far apart."""
 MORE_CLIENT_CPUS = (
-    "Give the client more CPUs (--server-cores 1), or decide on server CPU per request "
+    "Give the client more CPUs (--server-cores 1), or decide on CPU per request "
     "(--set measure.decide_on=server_cpu_us)."
 )
 

@@ -18,7 +18,7 @@ INTERFERENCE_TOLERATED = 0.5
 """The same for what comes from outside: the other slots are as good as ever."""
 LATENCY: tuple[Kind, ...] = ("latency",)
 TIMING: tuple[Kind, ...] = ("throughput", "latency")
-"""Metrics that the client's speed and the link's enter; server CPU per request isn't one."""
+"""Metrics that the client's speed and the link's enter; CPU per request isn't one."""
 WORK: tuple[Kind, ...] = ("throughput", "latency", "work")
 """What depends on who had the CPUs, and when; what a server keeps in memory doesn't."""
 

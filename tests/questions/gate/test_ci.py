@@ -62,11 +62,11 @@ OPEN = gate(claim("inconclusive"), claim())
 def test_the_comment_says_it_in_its_first_line() -> None:
     first = gate_markdown(PASS).splitlines()[0]
     assert first == (
-        "### ✓ PASS: 2 checks within limits; closest: / server CPU per request "
+        "### ✓ PASS: 2 checks within limits; closest: / CPU per request "
         "−1.8 to +2.1% (limit +5%)"
     )
     assert gate_markdown(FAIL).startswith(
-        "### ✗ FAIL: 1 of 2 checks worse: /b\\_c server CPU per request +28 to +32%"
+        "### ✗ FAIL: 1 of 2 checks worse: /b\\_c CPU per request +28 to +32%"
     )
     assert "| 130 µs | +28 to +32% | +5% | ✗ worse |" in gate_markdown(FAIL)
     assert gate_markdown(OPEN).startswith("### ? INCONCLUSIVE: ")

@@ -24,7 +24,7 @@ def test_what_fails_twice_fails_and_says_so() -> None:
     found = confirming(SLOWER, SLOWER)
     assert found.answer is GateAnswer.FAIL
     assert found.notes[0].startswith(
-        "measured again from fresh builds: /hello.txt server CPU per request +"
+        "measured again from fresh builds: /hello.txt CPU per request +"
     )
     assert found.took_s == pytest.approx(2 * judged_whole(gate_run(SLOWER).whole).took_s)
 

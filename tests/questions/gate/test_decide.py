@@ -72,7 +72,7 @@ def test_more_cpu_time_fails_and_names_the_endpoint() -> None:
     run = gate_run(SimulatedVariant(server_cpu_us=24.0))
     found = judged(run)
     assert found.answer is GateAnswer.FAIL
-    assert "1 of 3 checks worse: /hello.txt server CPU per request +" in found.headline
+    assert "1 of 3 checks worse: /hello.txt CPU per request +" in found.headline
     (worse,) = found.of("worse")
     assert worse.metric == "server_cpu_us"
     assert worse.worse
@@ -83,7 +83,7 @@ def test_more_cpu_time_fails_and_names_the_endpoint() -> None:
 def test_many_times_worse_is_reported_as_a_factor_and_one_tolerance_once() -> None:
     found = judged(gate_run(SimulatedVariant(server_cpu_us=300.0, throughput_rps=5_000)))
     assert re.match(
-        r"2 of 3 checks worse: /hello.txt server CPU per request 1\d–1\d× "
+        r"2 of 3 checks worse: /hello.txt CPU per request 1\d–1\d× "
         r"\(limit \+5%\); /hello.txt throughput ",
         found.headline,
     ), found.headline

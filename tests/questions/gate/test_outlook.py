@@ -74,7 +74,7 @@ def test_what_time_there_is_for_is_said_in_one_sentence() -> None:
     assert said.startswith("this machine is noisy: ±5% would take about "), said
     assert "here, CPU per request alone about " in said
     assert "; 30 rounds (3 minutes) show ±" in said
-    assert "in server CPU per request and ±" in said
+    assert "in CPU per request and ±" in said
 
 
 def test_however_short_the_time_the_fewest_rounds_are_measured() -> None:

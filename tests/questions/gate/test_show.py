@@ -26,7 +26,7 @@ def printed(found: GateJudgement, width: int = 100) -> str:
 
 def test_the_answer_comes_first_and_claims_below() -> None:
     text = printed(FAIL)
-    assert text.startswith("✗ FAIL: 1 of 2 checks worse: /b_c server CPU per request")
+    assert text.startswith("✗ FAIL: 1 of 2 checks worse: /b_c CPU per request")
     row = next(line for line in text.splitlines() if "130 µs" in line)
     assert "+28 to +32%" in row
     assert row.rstrip().endswith("worse")
@@ -35,7 +35,7 @@ def test_the_answer_comes_first_and_claims_below() -> None:
 
 def test_a_narrow_terminal_gets_a_list_in_the_place_of_the_table() -> None:
     text = printed(FAIL, width=60)
-    assert "  Server CPU per request: ✗ worse" in text
+    assert "  CPU per request: ✗ worse" in text
     assert "    baseline: 100 µs; head: 130 µs; change (95% CI): +28 to" in text
 
 

@@ -149,7 +149,7 @@ def _show_calibration(out: "Console", calibration: "Calibration") -> None:
     print_table(("late by, µs", *percentiles), late, percentiles)
     out.print()
     lengths = list(calibration.noise[0].visible)
-    labels = {"throughput_rps": "requests per second", "server_cpu_us": "server CPU per request"}
+    labels = {"throughput_rps": "requests per second", "server_cpu_us": "CPU per request"}
     noise = [
         (labels[noise.metric], *(f"{noise.visible[length]:.1%}" for length in lengths))
         for noise in calibration.noise
