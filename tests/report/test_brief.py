@@ -55,10 +55,9 @@ def test_what_is_printed_reads_as_it_was_last_approved(make: runs.Make, width: i
     assert_as_approved(f"brief-{make.__name__}-{width}", printed(make(), width=width))
 
 
-def test_a_comparison_takes_twenty_lines_and_begins_with_the_verdict() -> None:
+def test_a_comparison_begins_with_the_verdict() -> None:
     lines = printed(comparisons.decided()).splitlines()
-    assert len(lines) <= 20
-    assert lines[2].startswith("▲ nginx is FASTER: 1.91× the throughput of apache-event (95% CI ")
+    assert lines[0].startswith("▲ nginx is FASTER: 1.91× the throughput of apache-event (95% CI ")
 
 
 def test_the_same_figures_in_sentence_and_table() -> None:
@@ -87,13 +86,13 @@ def test_what_has_no_meaning_has_no_figures() -> None:
     reported = printed(comparisons.invalid())
     assert "INVALID" in reported
     assert "404" in reported
-    assert "Fix" in reported
+    assert "\nDo " in reported
     assert "×" not in reported
 
 
 def test_inconclusive_says_what_would_decide() -> None:
     reported = printed(comparisons.inconclusive())
-    assert "Known: the difference is between" in reported
+    assert "Known  The difference is between" in reported
     assert "should decide" in reported
 
 
@@ -108,13 +107,13 @@ def test_what_holds_of_several_variants_is_said_once() -> None:
     records = [pressed(it) if isinstance(it, SlotRecord) else it for it in run.records]
     reported = " ".join(printed(SimulatedRun(run.head, records)).split())
     assert reported.count("programs waited for memory") == 1
-    assert "; nginx likewise" in reported
+    assert "apache-event and nginx: programs waited for memory" in reported
 
 
 def test_a_run_that_is_too_short_names_the_command_that_continues_it() -> None:
     reported = printed(comparisons.one_round())
     assert "few-rounds" not in reported
-    assert f"Continue  webdyno resume {RUN}" in reported
+    assert f"Next    webdyno resume {RUN}" in reported
 
 
 @pytest.mark.parametrize(

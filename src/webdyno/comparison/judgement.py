@@ -178,6 +178,11 @@ def _with_clear_one(
     inconclusive = comparison.verdict is Verdict.INCONCLUSIVE and comparison.ratio is not None
     if comparison.metric != decide_on or not inconclusive:
         return comparison
+    return comparison.replace(clear=surest_work(comparison, all_of_them))
+
+
+def surest_work(comparison: Comparison, all_of_them: Sequence[Comparison]) -> ClearFact | None:
+    """Return what is most certain of what a request of the same variants takes."""
     clear = [
         other
         for other in all_of_them
@@ -188,9 +193,8 @@ def _with_clear_one(
     ]
     surest = min(clear, key=lambda other: CLEAR.index(other.verdict), default=None)
     if surest is None or surest.decisive is None:
-        return comparison
-    fact = ClearFact(metric=surest.metric, verdict=surest.verdict, ratio=surest.decisive)
-    return comparison.replace(clear=fact)
+        return None
+    return ClearFact(metric=surest.metric, verdict=surest.verdict, ratio=surest.decisive)
 
 
 def ratios_so_far(data: PointData) -> list[Comparison]:

@@ -142,23 +142,30 @@ def _use(
 
 
 def what_was_full(saturations: Sequence[Saturation]) -> Iterator[str]:
-    """Describe what of each variant was full, or else what was closest to it."""
+    """Describe what of each variant was full, or what was closest to it; alike ones together."""
+    alike: dict[str, list[str]] = {}
     for each in saturations:
-        if each.limits:
-            used_up = " and ".join(WORDS[use.resource](use) for use in each.limits)
-            bound = ""
-            if each.is_lower_bound:  # only the load was used up
-                limits = {use.resource: use for use in each.limits}
-                at_once = limits["connections"].whole if "connections" in limits else None
-                more = f"; try -c {2 * at_once:.0f}" if at_once else ""
-                bound = f", so its capacity is a lower bound{more}"
-            yield f"{each.variant}: {used_up}{bound}."
-        elif each.uses:
-            nearest = WORDS[each.nearest.resource](each.nearest)
-            yield (
-                f"{each.variant}: no resource (closest: {nearest}). Random arrivals queue, and "
-                "late responses break the objective, before a resource is full."
-            )
+        if said := _full_words(each):
+            alike.setdefault(said, []).append(each.variant)
+    yield from (f"{text.listed(variants)}: {said}" for said, variants in alike.items())
+
+
+def _full_words(each: Saturation) -> str:
+    if each.limits:
+        used_up = " and ".join(WORDS[use.resource](use) for use in each.limits)
+        if not each.is_lower_bound:
+            return f"{used_up}."
+        limits = {use.resource: use for use in each.limits}  # only the load was used up
+        at_once = limits["connections"].whole if "connections" in limits else None
+        more = f"; try -c {2 * at_once:.0f}" if at_once else ""
+        return f"{used_up}, so its capacity is a lower bound{more}."
+    if not each.uses:
+        return ""
+    nearest = WORDS[each.nearest.resource](each.nearest)
+    return (
+        f"no resource (closest: {nearest}). Random arrivals queue, and late responses break the "
+        "objective, before a resource is full."
+    )
 
 
 def _percent(use: ResourceUse) -> str:

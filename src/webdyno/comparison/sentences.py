@@ -200,10 +200,23 @@ def _interval(comparison: Comparison) -> str:
 
 def further(comparison: Comparison) -> Iterator[str]:
     """Describe what verdict and ratio leave open: how equal, at least how much, what is needed."""
+    yield from further_of_verdict(comparison)
+    yield from (f"{label}: {lower_first(said)}" for label, said in known_and_needed(comparison))
+
+
+def further_of_verdict(comparison: Comparison) -> Iterator[str]:
+    """Yield the same without what is known and needed where it is inconclusive."""
+    parts = [*_certainty(comparison), _answer(comparison), comparison.reason, comparison.later]
+    yield from map(as_sentence, filter(None, parts))
+
+
+def as_sentence(said: str) -> str:
+    return f"{upper_first(said).rstrip('.')}."
+
+
+def _answer(comparison: Comparison) -> str | None:
     asked = comparison.one_sided
-    answer = f"{asked.question}? {asked.answer}: {asked.why.rstrip('.')}" if asked else None
-    parts = [*_certainty(comparison), answer, comparison.reason, comparison.later]
-    yield from (f"{upper_first(part).rstrip('.')}." for part in filter(None, parts))
+    return asked and f"{asked.question}? {asked.answer}: {asked.why.rstrip('.')}"
 
 
 def _certainty(comparison: Comparison) -> Iterator[str | None]:
@@ -216,37 +229,46 @@ def _certainty(comparison: Comparison) -> Iterator[str | None]:
         better = comparison.a if comparison.verdict is Verdict.FASTER else comparison.b
         limit = comparison.limited_by.get(better)
         yield limit and f"the {limit} limited {better}, which may {what_may_be(comparison)}"
-    elif comparison.verdict is Verdict.INCONCLUSIVE and comparison.ratio is not None:
-        if comparison.delta > MOST_EQUAL:
-            most = percent(comparison.delta)
-            yield f"too noisy to say: copies of {comparison.b} differ by up to {most}"
-            return
-        yield comparison.rules_out and f"known: {comparison.rules_out}"
-        if not comparison.is_beyond_client:
-            yield from _what_is_needed(comparison)
+
+
+def known_and_needed(comparison: Comparison) -> Iterator[tuple[str, str]]:
+    """Yield of an inconclusive comparison what is known, why it is open, and what to do."""
+    if comparison.verdict is not Verdict.INCONCLUSIVE or comparison.ratio is None:
+        return
+    if comparison.delta > MOST_EQUAL:
+        most = percent(comparison.delta)
+        yield "Why", f"Too noisy to say: copies of {comparison.b} differ by up to {most}."
+        return
+    if comparison.rules_out:
+        yield "Known", as_sentence(comparison.rules_out)
+    if not comparison.is_beyond_client:
+        yield from ((label, as_sentence(said)) for label, said in _what_is_needed(comparison))
 
 
 def what_may_be(comparison: Comparison) -> str:
     return "take more than found" if comparison.metric == CAPACITY else "be faster than measured"
 
 
-def _what_is_needed(comparison: Comparison) -> Iterator[str]:
+def _what_is_needed(comparison: Comparison) -> Iterator[tuple[str, str]]:
     """Describe what keeps the answer away and would bring it: more rounds help against chance."""
     if comparison.worst_case and comparison.sampling_verdict is not Verdict.INCONCLUSIVE:
         word = verdict_word(comparison.sampling_verdict or comparison.verdict, comparison.metric)
         limits = comparison.limited_by.items()
         limited = [f"{name} was {by}-limited" for name, by in limits if by != "link"]
         may = f"{listed(limited)}, and may {what_may_be(comparison)}"
-        yield f"why: looks {word}, but {may if limited else 'interference could explain all of it'}"
+        yield (
+            "Why",
+            f"looks {word}, but {may if limited else 'interference could explain all of it'}",
+        )
         if comparison.more_rounds is None:
-            yield "do: change what interferes; more time on this machine would not help"
+            yield "Do", "change what interferes; more time on this machine would not help"
             return
     elif comparison.more_rounds is None or (comparison.more_minutes or 0.0) > MOST_MINUTES:
-        yield "why: too close to call in reasonable time"
+        yield "Why", "too close to call in reasonable time"
         return
     if comparison.more_rounds is not None and comparison.more_minutes is not None:
         took = minutes(comparison.more_minutes * 60)
-        yield f"do: about {count(comparison.more_rounds, 'more round')} ({took}) should decide"
+        yield "Do", f"about {count(comparison.more_rounds, 'more round')} ({took}) should decide"
 
 
 def ratio_words(compared: Sequence[Comparison]) -> list[str]:

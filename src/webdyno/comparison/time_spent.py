@@ -210,10 +210,9 @@ def explanation_in_short(explanation: Explanation) -> str | None:
         f"{text.significant(part.more_us.estimate * np.sign(whole), 2)} µs {in_short(part.what)}"
         for part in _large_parts(explanation)
     ]
-    verb = "costs" if whole > 0 else "saves"
-    more = "more " if whole > 0 else ""
-    saving = f"{explanation.a} {verb} {text.significant(abs(whole), 2)} µs {more}CPU per request"
-    return f"{saving} ({', '.join(parts)})." if parts else f"{saving}."
+    more = f"{text.significant(abs(whole), 2)} µs {'more' if whole > 0 else 'less'}"
+    takes = f"{explanation.a} takes {more} CPU per request"
+    return f"{takes}: {', '.join(parts)}" if parts else takes
 
 
 def _large_parts(explanation: Explanation) -> list[CpuPart]:
@@ -351,8 +350,23 @@ def where_time_goes(waitings: Sequence[Waiting]) -> Iterator[str]:
         )
 
 
-def what_waits(judged: Judgement) -> Iterator[str]:
-    """Describe differences of throughput that are of waiting, not of work on the servers' CPUs."""
+class _Wait(NamedTuple):
+    """Two variants of which one waits longer for each response, and not for work on CPUs."""
+
+    slow: Waiting
+    fast: Waiting
+
+    @property
+    def longer_us(self) -> float:
+        return self.slow.rest_us.estimate - self.fast.rest_us.estimate
+
+    @property
+    def is_nagle(self) -> bool:
+        return DELAYED_ACK_US[0] <= self.longer_us <= DELAYED_ACK_US[1]
+
+
+def _waits(judged: Judgement) -> Iterator[_Wait]:
+    """Yield differences of throughput that are of waiting, not of work on the servers' CPUs."""
     by_variant = {part.variant: part for part in judged.waiting}
     for comparison in judged.comparisons:
         differs = comparison.verdict in {Verdict.FASTER, Verdict.SLOWER}
@@ -361,19 +375,33 @@ def what_waits(judged: Judgement) -> Iterator[str]:
         if not {comparison.a, comparison.b} <= by_variant.keys():
             continue
         both = (by_variant[comparison.a], by_variant[comparison.b])
-        slow, fast = sorted(both, key=lambda part: -part.whole_us.estimate)
-        longer_us = slow.rest_us.estimate - fast.rest_us.estimate
-        work_us = abs(slow.work_us.estimate - fast.work_us.estimate)
+        wait = _Wait(*sorted(both, key=lambda part: -part.whole_us.estimate))
+        slow, work_us = wait.slow, abs(wait.slow.work_us.estimate - wait.fast.work_us.estimate)
         # Requests under way times the share of work.
         busy_cpus = slow.connections * slow.work_us.estimate / slow.whole_us.estimate
-        if busy_cpus > IDLE_BELOW or work_us > MOST_OF_IT * longer_us:
-            continue
-        nagle = NAGLE if DELAYED_ACK_US[0] <= longer_us <= DELAYED_ACK_US[1] else ""
+        if busy_cpus <= IDLE_BELOW and work_us <= MOST_OF_IT * wait.longer_us:
+            yield wait
+
+
+def what_waits(judged: Judgement) -> Iterator[str]:
+    """Describe such differences, with how long a response of each takes."""
+    for wait in _waits(judged):
+        slow, fast = wait
         yield (
             f"{slow.variant} waits: of the {_time(slow.whole_us)} that its response takes, "
             f"{_time(slow.work_us)} are work on the servers' CPUs ({fast.variant}: "
-            f"{_time(fast.work_us)} of {_time(fast.whole_us)}).{nagle}"
+            f"{_time(fast.work_us)} of {_time(fast.whole_us)}).{NAGLE if wait.is_nagle else ''}"
         )
+
+
+def waits_in_short(judged: Judgement, *, known_alone: bool) -> Iterator[str]:
+    """Describe such differences in a line; with `known_alone` those whose cause is known."""
+    for wait in _waits(judged):
+        longer = f"{wait.slow.variant} waits {text.latency(wait.longer_us)} longer for a response"
+        if wait.is_nagle:
+            yield f"{longer}, as Nagle's algorithm does: set TCP_NODELAY"
+        elif not known_alone:
+            yield longer
 
 
 def _time(us: Interval) -> str:

@@ -247,6 +247,10 @@ def look_in_short(look: LongLook) -> str:
     return f"{', '.join(_found(look)) or nothing} in {looked} of load{interrupted}"
 
 
+def has_found(look: LongLook) -> bool:
+    return bool(_found(look))
+
+
 def _nothing(look: LongLook, words: Mapping[Unseen, str]) -> str:
     *others, last = [words[what] for what in words if what not in look.unseen] or ["warning"]
     return f"no {', '.join(others)} or {last}" if others else f"no {last}"

@@ -21,7 +21,9 @@ class Headline(NamedTuple):
     """With a sign: nothing is known by colour alone."""
     sentence: str
     further: Sequence[str] = ()
-    """What the sentence leaves open, such as what would decide."""
+    """What else is to be said at once, such as what limited a variant."""
+    facts: Sequence[tuple[str, str]] = ()
+    """Where it is open or invalid: what is known, why, and what to do."""
 
 
 class Tile(NamedTuple):

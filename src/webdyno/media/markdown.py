@@ -42,7 +42,7 @@ def markdown(document: doc.Document) -> str:
         lines = [f"### {within(document.title)}", "", without_markup(document.about)]
     elif isinstance(first, doc.Headlines):
         said = (within(f"{each.words}: {each.sentence}") for each in first.headlines)
-        lines = [f"### {' '.join(said)}"]
+        lines = [f"### {' '.join(said)}", *_below_headlines(first)]
     else:
         lines = list(_lines(first))
     before: doc.Block | None = None
@@ -59,8 +59,8 @@ def _lines(block: doc.Block, corner: str = "") -> Iterator[str]:
         case doc.Headlines():
             for number, each in enumerate(block.headlines):
                 yield from [""] * bool(number)
-                said = " ".join([each.sentence, *each.further])
-                yield f"**{within(each.words)}**: {within(said)}"
+                yield f"**{within(each.words)}**: {within(each.sentence)}"
+            yield from _below_headlines(block)
         case doc.Counts():
             yield " · ".join(f"**{within(words)}**" for _, words in block.counts)
             yield from ("", *(f"- {without_markup(sentence)}" for sentence in block.sentences))
@@ -75,6 +75,14 @@ def _lines(block: doc.Block, corner: str = "") -> Iterator[str]:
             yield from _table(block, corner)
         case doc.Section():
             yield from _section(block)
+
+
+def _below_headlines(block: doc.Headlines) -> Iterator[str]:
+    """Write what the verdicts leave open, a line each."""
+    further = [line for each in block.headlines for line in each.further]
+    facts = [f"{term}: {said}" for each in block.headlines for term, said in each.facts]
+    for line in (*further, *facts):
+        yield from ("", within(line))
 
 
 def _section(section: doc.Section) -> Iterator[str]:

@@ -4,6 +4,7 @@ What is folded and what is drawn is left to the page.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 from textwrap import wrap
 from typing import NamedTuple
@@ -27,6 +28,10 @@ NO_BREAK = "\xa0"
 """Where lines are broken by textwrap, which heeds it; rich doesn't."""
 FEWEST_OF_NAMES = 20
 """Columns that are left to the names of rows, for these to be in a table."""
+NARROWEST_TERMS = 7
+"""Columns of facts' terms at least, so that lists of them line up."""
+LONGEST_HEADING = 18
+"""Columns of a heading above figures that is broken where there is too little room."""
 FEWEST_OF_WORDS = 9
 """Columns that are left to words before figures, however little room there is."""
 
@@ -54,10 +59,17 @@ def print_document(
             parts += [Text.assemble(title, " " * GAP, about), Text()]
         else:
             parts += [title, about, Text()]
-    parts += _blocks(document.blocks, width)
-    if below:
-        parts += [Text(), _facts(doc.FactList(list(below)), width)]
+    parts += _blocks(_with_facts(document.blocks, below), width)
     console.print(Group(*parts), width=width, highlight=False)
+
+
+def _with_facts(blocks: Sequence[doc.Block], facts: Sequence[tuple[str, str]]) -> list[doc.Block]:
+    """Add facts below blocks, to those that stand last."""
+    if not facts:
+        return list(blocks)
+    if blocks and isinstance(last := blocks[-1], doc.FactList):
+        return [*blocks[:-1], replace(last, facts=[*last.facts, *facts])]
+    return [*blocks, doc.FactList(list(facts))]
 
 
 def document_text(document: doc.Document) -> str:
@@ -136,10 +148,13 @@ def _headlines(block: doc.Headlines, width: int) -> Iterator[RenderableType]:
         said.stylize(STYLES[headline.tone], 0, len(headline.words))
         yield said
         yield from (wrap_text(line, width) for line in headline.further)
+    if facts := [fact for headline in block.headlines for fact in headline.facts]:
+        yield from (Text(), _facts(doc.FactList(facts), width))
 
 
 def _facts(block: doc.FactList, width: int) -> Grid:
-    longest = min(max(len(term) for term, _ in block.facts), width // 2)
+    longest = max(len(term) for term, _ in block.facts)
+    longest = min(max(longest, NARROWEST_TERMS), width // 2)
     grid = Grid.grid(padding=(0, GAP, 0, 0), pad_edge=False)
     for number, (term, said) in enumerate(block.facts):
         style = STYLES[block.tone] if block.tone and number == 0 else "dim"
@@ -233,13 +248,20 @@ def _style(cell: doc.Cell) -> str:
 
 
 def _fitting(columns: Sequence[_Drawn], width: int) -> list[int]:
-    """Return the columns' widths; where that is too much heads are folded, then the words."""
+    """Return the columns' widths; where that is too much heads are folded, then names broken."""
     widths = [column.width() for column in columns]
     if _together(widths) > width:
         widths = [column.width(folded=True) for column in columns]
     words = [
         place for place, column in enumerate(columns) if column.column.kind in {"words", "name"}
     ]
+    if _together(widths) > width:
+        widths = [
+            max(min(wide, LONGEST_HEADING), *(cell.cell_len for cell in column.cells))
+            if column.column.is_figures
+            else wide
+            for column, wide in zip(columns, widths, strict=True)
+        ]
     while _together(widths) > width and words:
         widest = max(words, key=lambda place: widths[place])
         if widths[widest] <= FEWEST_OF_WORDS:

@@ -1,6 +1,6 @@
 """An answer in some twenty lines, for terminal and Markdown; and all there is to it in words.
 
-The verdict first, then one table with names in columns, and a line each for why, limit and trust.
+The verdict first, then one table with names in columns, and a line each for why, load and noise.
 The parts of it are made once, for the page as well (`result_page`).
 """
 
@@ -24,8 +24,9 @@ from webdyno.report.around_rounds import (
     pilot_sections,
     preflight_of,
 )
+from webdyno.report.card import sureness
 from webdyno.report.costs import cost_sections
-from webdyno.report.point_facts import point_facts, scope
+from webdyno.report.point_facts import ALONE, point_facts, scope
 from webdyno.report.show import PointView, RunView, first
 from webdyno.report.tables import (
     by_variant_table,
@@ -46,66 +47,98 @@ NOISE_RULES = {"other-work", "steal", "client-cpu-starved", "client-stalled", "e
 VARIANT = re.compile(r"variant (.+?): ")
 """How a warning begins that is about one."""
 MOST_DIFFERENCES = 8
+MOST_NOTES = 3
+LINE, LONGEST_NAMES = 90, 40
+"""Columns of a line next to its term, and of the names in it."""
 
 
 def brief(view: RunView) -> doc.Document:
     """Return the answer."""
     if view.whole:
         return doc.Document("", "", [outcome(view), *view.whole.blocks()])
-    experiment = view.head.experiment
-    return doc.Document(experiment.title, scope(experiment), list(_blocks(view)), in_one_line=True)
+    if view.several:
+        experiment = view.head.experiment
+        blocks = [outcome(view), *_of_points(view), *_notes(view)]
+        return doc.Document(experiment.title, scope(experiment), blocks, in_one_line=True)
+    return doc.Document("", "", [_in_short(view), *_of_point(view)])
 
 
 def in_full(view: RunView) -> doc.Document:
     """Return the answer, and all else that there is in words."""
-    answer = brief(view)
     if view.whole:
-        return answer
-    blocks = list(answer.blocks)
-    if not view.several:
+        return brief(view)
+    experiment = view.head.experiment
+    blocks: list[doc.Block] = [outcome(view)]
+    if view.several:
+        blocks += _of_points(view)
+    else:
+        blocks += [*_figures(view), *_facts(view), *_wrong_responses(view.points[0])]
         blocks += _details_of_point(view)
-    blocks += [*adjustment_sections(view.points), *difference_sections(view.points)]
-    return replace(answer, blocks=[*blocks, doc.FactList(view.how)])
+    blocks += [*view.warnings, *adjustment_sections(view.points), *difference_sections(view.points)]
+    blocks.append(doc.FactList(view.how))
+    return doc.Document(experiment.title, scope(experiment), blocks, in_one_line=True)
 
 
 def summary(view: RunView) -> str:
     """Return the answer, and how it was measured, as Markdown."""
-    answer = brief(view)
-    return markdown(replace(answer, blocks=[*answer.blocks, doc.FactList(view.how)]))
-
-
-def _blocks(view: RunView) -> Iterator[doc.Block]:
-    yield outcome(view)
+    if view.whole:
+        answer = brief(view)
+        return markdown(replace(answer, blocks=[*answer.blocks, doc.FactList(view.how)]))
+    experiment = view.head.experiment
     if view.several:
-        yield from view.warnings
-        if not view.deciding:
-            yield from said_of_deciding(view)
-            return
-        yield deciding_section(view)
-        yield from cost_sections(view.points, view.factors)
-        yield doc.FactList([("Failed requests", failed_requests(view.points))])
+        blocks = [outcome(view), *_of_points(view)]
+    else:
+        blocks = [_in_short(view), *_figures(view), *_facts(view)]
+    blocks += [*view.warnings, doc.FactList(view.how)]
+    return markdown(doc.Document(experiment.title, scope(experiment), blocks))
+
+
+def _in_short(view: RunView) -> doc.Headlines:
+    """Return the verdicts, and how sure they are."""
+    (point,) = view.points
+    *others, last = view.answers
+    further = " ".join([*last.further, *([] if view.has_ranks else sureness(point))])
+    return doc.Headlines([*others, last._replace(further=[further] if further else [])])
+
+
+def _of_points(view: RunView) -> Iterator[doc.Block]:
+    if not view.deciding:
+        yield from said_of_deciding(view)
         return
-    point = view.points[0]
-    if _is_invalid(view):
-        yield from _wrong_responses(point)
-        yield from _callouts(view)
-        if point.deciding and has_valid(point):
-            yield metrics_table(point, point.deciding)
-        elif not view.warnings:
-            yield from said_of_deciding(view)
-        yield from run_sections(view)
-        return
-    if point.deciding:
+    yield deciding_section(view)
+    yield from cost_sections(view.points, view.factors)
+    yield doc.FactList([("Failed requests", failed_requests(view.points))])
+
+
+def _of_point(view: RunView) -> Iterator[doc.Block]:
+    yield from _figures(view)
+    facts = [fact for block in _facts(view) for fact in block.facts if fact[0] != ALONE]
+    facts += [fact for block in _notes(view, facts) for fact in block.facts]
+    if facts:
+        yield doc.FactList(facts)
+
+
+def _figures(view: RunView) -> Iterator[doc.Block]:
+    (point,) = view.points
+    if point.deciding and _has_figures(view):
         yield metrics_table(point, point.deciding)
-        yield from cost_sections([point])
-        yield from found_sections(point)
+        if not _is_invalid(view):
+            yield from cost_sections([point])
+            yield from found_sections(point)
     elif not view.warnings:
         yield from said_of_deciding(view)
     yield from run_sections(view)
-    if facts := point_facts(point):
-        yield doc.FactList(facts)
-    yield from _wrong_responses(point)
-    yield from _callouts(view)
+
+
+def _has_figures(view: RunView) -> bool:
+    (point,) = view.points
+    return bool(point.deciding) and (has_valid(point) or not _is_invalid(view))
+
+
+def _facts(view: RunView) -> Iterator[doc.FactList]:
+    (point,) = view.points
+    if _has_figures(view):
+        yield doc.FactList(point_facts(point))
 
 
 def _details_of_point(view: RunView) -> Iterator[doc.Block]:
@@ -127,14 +160,14 @@ def next_steps(view: RunView, run: Path) -> doc.Facts:
     if incomplete or any(warning.name == SHORT_RUN for warning in view.warnings):
         measure = view.head.experiment.measure
         more = ["--time", typed_duration(measure.budget_s)] if measure.budget_is_limit else []
-        return [("Continue", command("resume", run, *more))]
+        return [("Next", command("resume", run, *more))]
     asked = asked_about([comparison for table in view.deciding for comparison in table.comparisons])
     if view.several or not asked or _is_invalid(view):
         return []
     lacking = [comparison.more_minutes for comparison in asked if comparison.more_minutes]
     if lacking and max(lacking) <= MOST_MINUTES:
         return [("Next", command("resume", run, "--time", f"{ceil(max(lacking))}m"))]
-    return [("Next", command("explain", run)), ("Details", command("report", run, "--verbose"))]
+    return [("Next", f"{command('explain', run)}     what limits each of them")]
 
 
 def _is_invalid(view: RunView) -> bool:
@@ -149,30 +182,44 @@ def _wrong_responses(point: PointView) -> Iterator[doc.Section]:
         yield doc.Section(wrong[0].about, [table])
 
 
-def _callouts(view: RunView) -> Iterator[doc.Block]:
-    """Yield the warnings once for variants that are alike.
+def _notes(view: RunView, facts: Sequence[tuple[str, str]] = ()) -> Iterator[doc.FactList]:
+    """Yield the warnings in a line each, but those that the headline or a fact says.
 
-    Of one that the headline has said there is only what to do; of a run that is too short what to
-    do is the next step. Interference is in the line about noise.
+    What to do about a run that is too short is the next step, and interference is in the line about
+    noise.
     """
-    said = " ".join(answer.sentence for answer in view.answers).casefold()
+    answers = [answer.sentence for answer in view.answers]
+    said = " ".join([*answers, *(fact for _, fact in facts)]).casefold()
+    lines = []
     for warning in view.warnings:
-        if warning.name == SHORT_RUN or warning.name in NOISE_RULES:
+        noise = warning.name in NOISE_RULES and not view.several
+        if warning.name == SHORT_RUN or noise or not warning.lines:
             continue
-        lines = [line for line in warning.lines if not _is_in(said, line.casefold().rstrip("."))]
-        if not lines:
-            yield doc.FactList([("Fix", warning.fix)])
-            continue
-        yield replace(warning, lines=_of_variants_together(lines))
+        who, what = _who_and_what(warning.lines)
+        if not _is_in(said, what.casefold().partition("; ")[0].rstrip(".")):
+            lines.append(_in_a_line(f"{who}: {what}" if who else what))
+    if len(lines) > MOST_NOTES:
+        lines[MOST_NOTES - 1 :] = [f"{len(lines) - MOST_NOTES + 1} more, by --verbose"]
+    if lines:
+        terms = ["Note", *[""] * (len(lines) - 1)]
+        yield doc.FactList(list(zip(terms, lines, strict=True)))
 
 
-def _of_variants_together(lines: Sequence[str]) -> list[str]:
-    """Return what was found of several variants once: the first one's figures, and who is alike."""
-    about = [VARIANT.match(line) for line in lines]
-    if len(lines) < 2 or not all(about) or any("\n" in line for line in lines):
-        return list(lines)
-    names = [match[1] for match in about if match]
-    return [f"{lines[0]}; {listed(names[1:])} likewise"]
+def _who_and_what(lines: Sequence[str]) -> tuple[str, str]:
+    """Return of which variants something was found, where these have names, and the last of it."""
+    what = lines[-1].removeprefix("for example: ").splitlines()[0]
+    about = list(filter(None, map(VARIANT.match, lines)))
+    if not about or about[-1].string != lines[-1]:
+        return "", VARIANT.sub("", what, count=1)
+    names = listed(match[1] for match in about)
+    if len(names) > LONGEST_NAMES:
+        names = "both" if len(about) == 2 else f"{len(about)} variants"
+    return names, what[about[-1].end() :]
+
+
+def _in_a_line(said: str) -> str:
+    """Return so much of a sentence as a line has room for."""
+    return said if len(said) <= LINE else f"{said[: said.rindex(' ', 0, LINE - 2)].rstrip(';,:')} …"
 
 
 def _is_in(said: str, line: str) -> bool:

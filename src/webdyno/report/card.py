@@ -135,6 +135,18 @@ def confidence(point: PointView) -> Iterator[str]:
     yield f"{_levels(asked, point)}: {'; '.join(said)}."
 
 
+def sureness(point: PointView) -> Iterator[str]:
+    """Yield how sure a decided difference of two variants is, in a word, and why."""
+    asked = [each for each in point.decisive if each.ratio and each.verdict in DECIDED]
+    if len(asked) != 1 or len(point.data.experiment.variants) != len(point.decisive) + 1:
+        return
+    (only,) = asked
+    agreeing, restarts = _agreeing(only), len(only.by_round)
+    whose = f"all {restarts}" if agreeing == restarts else f"{agreeing} of {restarts}"
+    doubts = f" ({', '.join(found)})" if (found := _doubts(only, point)) else ""
+    yield f"Confidence: {_level(only, point)}{doubts}, {whose} restarts agree."
+
+
 def _levels(asked: Sequence[Comparison], point: PointView) -> str:
     own = first(show.confidence(point.judgement) for show in point.shows)
     if own is not None:
@@ -152,13 +164,18 @@ LEVELS = ("high", "moderate", "low")
 
 
 def _level(comparison: Comparison, point: PointView) -> str:
-    doubts = [
-        _agreeing(comparison) < LEAST_AGREEING * len(comparison.by_round),
-        worst_interference([comparison]) > MOST_INTERFERENCE,
-        point.judgement.excluded_count > MOST_EXCLUDED * len(point.data.slots),
-        point.data.head.machine.split.shared,
-    ]
-    return LEVELS[min(sum(doubts), 2)] if comparison.verdict in DECIDED else "low"
+    doubts = len(_doubts(comparison, point))
+    return LEVELS[min(doubts, 2)] if comparison.verdict in DECIDED else "low"
+
+
+def _doubts(comparison: Comparison, point: PointView) -> list[str]:
+    doubts = {
+        "restarts disagree": _agreeing(comparison) < LEAST_AGREEING * len(comparison.by_round),
+        "noise": worst_interference([comparison]) > MOST_INTERFERENCE,
+        "slots excluded": point.judgement.excluded_count > MOST_EXCLUDED * len(point.data.slots),
+        "client and servers share CPUs": point.data.head.machine.split.shared,
+    }
+    return [doubt for doubt, holds in doubts.items() if holds]
 
 
 def _agreeing(comparison: Comparison) -> int:

@@ -1,4 +1,4 @@
-"""What is said of a point in a line each: what was asked, why it came out so, what limits it.
+"""What is said of a point in a line each: why it came out so, under which load, in what noise.
 
 Terminal and page say it in the same words.
 """
@@ -9,36 +9,32 @@ from math import inf
 from statistics import fmean, median
 
 from webdyno.comparison import question_of
-from webdyno.comparison.time_spent import explanation_in_short, what_waits
+from webdyno.comparison.time_spent import explanation_in_short, waits_in_short
 from webdyno.core import format as text
 from webdyno.core.experiment import Experiment
 from webdyno.core.judgement import Comparison, Verdict
 from webdyno.core.load import Load
-from webdyno.core.metrics import METRICS, THROUGHPUT
+from webdyno.core.metrics import THROUGHPUT
 from webdyno.core.records import SlotRecord
 from webdyno.evidence.cost import cpu_apart, other_statements
-from webdyno.evidence.long_look import look_in_short
+from webdyno.evidence.long_look import has_found, look_in_short
 from webdyno.evidence.noise import at_equal_cpu
 from webdyno.evidence.point_data import PointData
 from webdyno.media.document import Facts
 from webdyno.report.show import PointView
-from webdyno.report.tables import SHOWN
 from webdyno.report.words import SIGNS
 from webdyno.validity import excluded_words, valid_for
 from webdyno.validity.servers import foreign_share, stolen_share
 
-NOISE = "Noise"
+LOAD, ALONE = "Load", "Alone"
+NO_INTERFERENCE = "no interference seen"
+TWO = 2
 LEAST_TAKEN = 0.005
 """Share of the servers' CPUs, on average, from which on it is worth a word."""
-TRUST = "Trust"
 BUSY = 0.9
 """Share of its CPUs' time from which a server or a client counts as saturated."""
 MOST_NAMED = 2
 """Variants whose CPUs are reported one by one."""
-LEAST_WORTH_SAYING = 0.02
-"""Shift of a metric next to the deciding one that is reported."""
-MOST_WORTH_SAYING = 2.0
-"""Shift beyond which its size says nothing any more."""
 MOST_ENDPOINTS = 4
 
 
@@ -76,7 +72,7 @@ def _load(load: Load) -> Iterator[str]:
 
 
 def point_facts(point: PointView) -> Facts:
-    """Return what was found of causes and limits, and what speaks for the figures: a line each."""
+    """Return why it came out so, under which load and in what noise: a line each."""
     return list(chain.from_iterable(fact(point) for fact in FACTS))
 
 
@@ -97,10 +93,15 @@ def _endpoints(point: PointView) -> Iterator[tuple[str, str]]:
 
 
 def _why(point: PointView) -> Iterator[tuple[str, str]]:
+    """Yield what a difference is made of; of many variants the table shows CPU per request."""
     judged = point.judgement
-    whys = [*filter(None, map(explanation_in_short, judged.explanations)), *what_waits(judged)]
+    if len(point.data.experiment.variants) > TWO:
+        return
+    whys = list(filter(None, map(explanation_in_short, judged.explanations)))
+    whys += waits_in_short(judged, known_alone=bool(whys))
     if whys:
-        yield "Why", " ".join(whys)
+        is_open = any(each.verdict is Verdict.INCONCLUSIVE for each in point.decisive)
+        yield "Cause" if is_open else "Why", "; ".join(whys)
 
 
 def _database(point: PointView) -> Iterator[tuple[str, str]]:
@@ -108,81 +109,102 @@ def _database(point: PointView) -> Iterator[tuple[str, str]]:
         yield "Database", ". ".join(databases)
 
 
-def _limit(point: PointView) -> Iterator[tuple[str, str]]:
-    if not (point.judgement.rounds and point.has_one_load):  # a search goes up to the limit
-        return
+def _load_and_limits(point: PointView) -> Iterator[tuple[str, str]]:
+    """Yield what was asked of the servers, what that filled, and how often they were started."""
+    said = scope(point.data.experiment).replace(" · ", ", ").replace("keep-alive ", "")
+    if point.judgement.rounds:
+        said = f"{said}{_limits(point)}; {_starts_words(point.data, point.judgement.rounds)}"
+    yield LOAD, said
+
+
+def _limits(point: PointView) -> str:
     slots = [slot for slot in point.data.slots if slot.phase == "measure"]
-    client = max((slot.load.client.busy for slot in slots), default=0.0)
-    of_client = f"client {text.percent(client)} busy"
-    if client >= BUSY:
-        of_client = f"client saturated ({text.percent(client)} busy)"
+    if not slots or not point.has_one_load:  # a search goes up to the limit
+        return ""
+    if max(slot.load.client.busy for slot in slots) >= BUSY:
+        return ": the client was saturated"
     busy = _busy_by_variant(point.data)
-    saturated = any(share is not None and share >= BUSY for share in busy.values())
-    closed = all(slot.load.loop == "closed" for slot in slots)
-    queueing = "; latency includes queueing" if closed and saturated else ""
-    yield "Limit", f"{_busy_words(busy)}; {of_client}{queueing}"
+    saturated = [variant for variant, share in busy.items() if share is not None and share >= BUSY]
+    if saturated and all(slot.load.loop == "closed" for slot in slots):
+        whose = (
+            "" if len(saturated) == len(busy) else f" of {text.listed_to(MOST_NAMED, saturated)}"
+        )
+        return f": latency{whose} is mostly queueing"
+    known = [share for share in busy.values() if share is not None]
+    return f"; servers {_range_of(known)} busy" if known else ""
 
 
-def _trust(point: PointView) -> Iterator[tuple[str, str]]:
-    if not point.judgement.rounds:
-        return
-    shown = [table for table in point.alongside if table.metric.name in SHOWN]
-    further = [comparison for table in shown for comparison in table.comparisons]
-    said = [
-        _starts_words(point.data, point.judgement.rounds),
-        interference_words(point.decisive, further) if point.decisive else "",
-        "other work on other machines is unknown" if point.data.round_trips_s else "",
-        slots_excluded(point) if point.judgement.excluded else "",
-    ]
-    yield TRUST, "; ".join(filter(None, said))
+def _range_of(shares: Sequence[float]) -> str:
+    least, most = (text.percent(end(shares)) for end in (min, max))
+    return most if least == most else f"{least} to {most}"
 
 
 def _noise(point: PointView) -> Iterator[tuple[str, str]]:
-    data = point.data
-    taken = list(_taken_by_others(data))
-    if not taken or not point.judgement.rounds:
+    """Yield what else ran, what was excluded for it, and by how much it widens the interval."""
+    if not point.judgement.rounds:
         return
-    said = [f"{text.listed(taken)} of the servers' CPUs"]
+    data, taken = point.data, taken_by_others(point.data)
     by_throughput = any(comparison.metric == THROUGHPUT for comparison in point.decisive)
-    if by_throughput and at_equal_cpu(valid_for(data, THROUGHPUT)):
-        said.append("throughput is compared at equal CPU time")
-    said += [
-        f"alone on a machine, {comparison.a} would have {text.between(comparison.alone)}"
-        for comparison in point.decisive
-        if comparison.alone
+    excluded = point.judgement.excluded_count
+    said = [
+        taken,
+        f"{excluded} of {text.count(len(data.slots), 'slot')} excluded" if excluded else "",
+        "other work on other machines is unknown" if data.round_trips_s else "",
     ]
-    yield NOISE, "; ".join(said)
+    if taken and by_throughput and at_equal_cpu(valid_for(data, THROUGHPUT)):
+        said.append("compared at equal CPU")
+    if any(comparison.worst_case for comparison in point.decisive):
+        said.append(_allowed_for(point.decisive))
+    yield "Noise", "; ".join(filter(None, said)) or NO_INTERFERENCE
 
 
-def _taken_by_others(data: PointData) -> Iterator[str]:
+def _allowed_for(asked: Sequence[Comparison]) -> str:
+    most = worst_interference(asked)
+    if most <= 1:
+        return f"CI allows for {text.percent(most)}"
+    limited = any(comparison.limited_by for comparison in asked)
+    return "the ratio is only a bound" if limited else "its effect has no tight bound"
+
+
+def _alone(point: PointView) -> Iterator[tuple[str, str]]:
+    known = [
+        f"{each.a} {text.between(each.alone)}"
+        for each in point.decisive
+        if each.alone and text.is_useful(each.alone)
+    ]
+    if known:
+        yield ALONE, f"on a machine without other work: {', '.join(known)}"
+
+
+def taken_by_others(data: PointData) -> str:
+    """Return how much of the servers' CPUs others took; empty where that isn't worth a word."""
     slots = [slot for slot in data.slots if slot.readings]
-    kinds = {"other programs": foreign_share, "other virtual machines": stolen_share}
+    kinds = {"other programs": foreign_share, "other VMs": stolen_share}
+    took = []
     for who, share in kinds.items():
         shares = [share(slot) for slot in slots]
         if shares and fmean(shares) >= LEAST_TAKEN:
-            most = text.percent(max(shares))
-            yield f"{who} took {text.percent(fmean(shares))} (up to {most})"
+            took.append(f"{who} {text.percent(fmean(shares))} (up to {text.percent(max(shares))})")
+    return f"{', '.join(took)} of the CPU" if took else ""
 
 
 def _over_time(point: PointView) -> Iterator[tuple[str, str]]:
     alike: dict[str, list[str]] = {}
-    for look in point.judgement.looks:
+    for look in filter(has_found, point.judgement.looks):
         alike.setdefault(look_in_short(look), []).append(look.variant)
-    if len(alike) == 1:
-        yield "Over time", next(iter(alike))
-    elif alike:
+    if alike:
         said = (f"{text.listed(variants)}: {change}" for change, variants in alike.items())
-        yield "Over time", "; ".join(said)
+        yield "Soak", "; ".join(said)
 
 
 FACTS: list[Callable[[PointView], Iterable[tuple[str, str]]]] = [
-    _endpoints,
     _why,
     _database,
-    _limit,
-    _noise,
-    _trust,
+    _endpoints,
     _over_time,
+    _load_and_limits,
+    _noise,
+    _alone,
 ]
 
 
@@ -233,7 +255,7 @@ def _used_share(slot: SlotRecord, cpus: float) -> float:
 
 def _starts_words(data: PointData, rounds: int) -> str:
     ran_before, variants = data.ran_before, data.experiment.variants
-    each = " each, interleaved" if len(variants) > 1 else ""
+    each = " each" if len(variants) > 1 else ""
     if ran_before and len(ran_before) == len(variants):
         return f"{text.count(rounds, 'round')}{each}, no restarts"
     but = f", but {text.listed(ran_before)} not restarted" if ran_before else ""
@@ -258,26 +280,13 @@ def worst_interference(asked: Sequence[Comparison]) -> float:
     return most
 
 
-def interference_words(asked: Sequence[Comparison], alongside: Sequence[Comparison] = ()) -> str:
-    """Say the same in words; of metrics `alongside` those that it shifted much further."""
+def interference_words(asked: Sequence[Comparison]) -> str:
+    """Say the same in words."""
     if not any(comparison.worst_case for comparison in asked):
-        return "no interference seen"
+        return NO_INTERFERENCE
     most = worst_interference(asked)
     if most > 1 and any(comparison.limited_by for comparison in asked):
         return "the ratio is only a bound"
     if most > 1:
         return "interference can't be bounded tightly"
-    further = ", ".join(_shifted_further(alongside, max(2 * most, LEAST_WORTH_SAYING)))
-    if further:
-        return f"interference at most {text.percent(most)} ({further}), included in the CIs"
     return f"interference at most {text.percent(most)}, included in the CI"
-
-
-def _shifted_further(alongside: Sequence[Comparison], least: float) -> Iterator[str]:
-    by_metric: dict[str, list[Comparison]] = {}
-    for comparison in alongside:
-        by_metric.setdefault(comparison.metric, []).append(comparison)
-    for metric, compared in by_metric.items():
-        if (most := worst_interference(compared)) > least:
-            bounded = text.percent(most) if most <= MOST_WORTH_SAYING else "too wide"
-            yield f"{METRICS[metric].metric.label} {bounded}"

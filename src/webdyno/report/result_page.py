@@ -44,7 +44,7 @@ from webdyno.report.method_sections import (
     repeat_section,
 )
 from webdyno.report.point_charts import other_figures, point_figures, result_figures
-from webdyno.report.point_facts import TRUST, point_facts
+from webdyno.report.point_facts import LOAD, point_facts
 from webdyno.report.ratio_charts import ratio_figure
 from webdyno.report.show import PointView, RunView
 from webdyno.report.tables import ALL_SLOTS, by_variant_table, latency_table, metrics_table
@@ -175,8 +175,8 @@ def _deciding(view: RunView, figures: Sequence[doc.Figure]) -> doc.Section:
 def _table_and_facts(point: PointView) -> Iterator[doc.Block]:
     if point.deciding:
         yield metrics_table(point, point.deciding, tails=True)
-    if facts := [fact for fact in point_facts(point) if fact[0] != TRUST]:
-        yield doc.FactList(facts)  # the card says what to trust
+    if facts := [fact for fact in point_facts(point) if fact[0] != LOAD]:
+        yield doc.FactList(facts)  # the card says under which load
 
 
 def _fold_point(point: PointView) -> doc.Folded:

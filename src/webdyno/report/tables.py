@@ -8,6 +8,7 @@ from webdyno.comparison.sentences import verdict_word
 from webdyno.core import format as text
 from webdyno.core.histogram import Histogram, merge_encoded
 from webdyno.core.judgement import Comparison, Metric, VariantValue, Verdict
+from webdyno.core.metrics import CPU_TIME
 from webdyno.evidence.point_data import PointData
 from webdyno.media.document import Cell, Column, Kind, RowGroup, Table, simple_table
 from webdyno.report.show import MetricTable, PointView, Row
@@ -118,13 +119,14 @@ def _columns_of_variants(
             rows.append([name, *(percentile(all_, tail) for all_ in merged), *blank])
     if point.has_one_load:  # the trials of a search fail by intent
         failed = (text.number(_failures(point.data, variant)) for variant in variants)
-        rows.insert(1, ["Failed requests", *failed, *blank])
+        rows.append(["Failed requests", *failed, *blank])
     return Table(columns, [RowGroup(rows)], style="brief")
 
 
 def _rows_of_variants(
     point: PointView, deciding: MetricTable, alongside: Sequence[MetricTable]
 ) -> Table:
+    failed = {row.variant: _failures(point.data, row.variant) for row in deciding.rows}
     columns = [
         *([Column("rank", "rank")] if deciding.has_ranks else []),
         Column("variant", "name", obvious=True),
@@ -132,8 +134,11 @@ def _rows_of_variants(
         Column("ratio", "ratio"),
         Column(ci_heading(deciding), "range"),
         Column("verdict", "verdict", obvious=True),
-        *(Column(metric_title(table.metric), "value", spare=True) for table in alongside),
-        Column("Failed", "value"),
+        *(
+            Column(metric_title(table.metric), "value", spare=table.metric.name != CPU_TIME)
+            for table in alongside
+        ),
+        *([Column("Failed", "value")] if any(failed.values()) else []),
     ]
     values = [{row.variant: row.value for row in table.rows} for table in alongside]
     rows: list[list[Cell | str]] = []
@@ -150,7 +155,7 @@ def _rows_of_variants(
                     _value(table.metric, known.get(row.variant))
                     for table, known in zip(alongside, values, strict=True)
                 ),
-                text.number(_failures(point.data, row.variant)),
+                *([text.number(failed[row.variant])] if any(failed.values()) else []),
             ]
         )
     return Table(columns, [RowGroup(rows)], style="brief")

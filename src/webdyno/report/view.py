@@ -6,7 +6,6 @@ said of several points only is excluded where there is one.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
 from typing import NamedTuple
 
 from webdyno.comparison import judge_sweep, question_of
@@ -17,10 +16,10 @@ from webdyno.core.registry import as_called, import_part, question_parts
 from webdyno.core.run import RunHead
 from webdyno.core.sweep import PointJudgement, SweepJudgement
 from webdyno.evidence.point_data import PointData, RunData
-from webdyno.media.document import Callout, Headline
+from webdyno.media.document import Callout
 from webdyno.report.conditions import factor_facts, how_measured
+from webdyno.report.headlines import answers
 from webdyno.report.show import MetricTable, PointView, Row, RunView, Show, WholeAnswer, first
-from webdyno.report.words import as_headline, comparison_headlines
 
 SHOWS: list[Show] = [import_part(part)() for part in SHOWN_BY]
 """All of them, in the order in which they are read."""
@@ -63,7 +62,7 @@ def run_view(run: RunData, judged: SweepJudgement) -> RunView:
     return RunView(
         head=head,
         points=points,
-        answers=[] if several or whole else list(_answers(points[0])),
+        answers=[] if several or whole else answers(points[0]),
         counts=dict(Counter(verdicts).most_common()),
         sentences=judged.sentences if several and not whole else [],
         warnings=group_warnings(judged.points),
@@ -136,19 +135,6 @@ def _rows(
         Row(variant, value_of.get(variant), comparison_of.get(variant), rank if decides else "")
         for variant, rank in ranks.items()
     ]
-
-
-def _answers(point: PointView) -> Iterator[Headline]:
-    """Yield an answer for each variant that was asked about; one where they are invalid alike."""
-    own = first(show.answers(point) for show in SHOWS)
-    if own is not None:
-        yield from own
-        return
-    judged = point.judgement
-    if not judged.comparisons:
-        yield as_headline(judged.verdict, f"{judged.headline}.".replace("..", "."))
-        return
-    yield from dict.fromkeys(chain.from_iterable(map(comparison_headlines, point.decisive)))
 
 
 NAMED_POINTS = 4

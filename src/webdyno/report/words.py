@@ -5,11 +5,6 @@ from statistics import median
 
 from webdyno.comparison.sentences import (
     bound_of,
-    clear_change,
-    clear_title,
-    further,
-    sentence,
-    verdict_title,
     verdict_word,
     what_may_be,
 )
@@ -145,15 +140,6 @@ def verdict_counts(counts: Mapping[Verdict, int], sentences: Sequence[str], metr
 
 def as_headline(verdict: Verdict, sentence: str) -> Headline:
     return Headline(verdict, f"{SIGNS[verdict]} {str(verdict).upper()}", sentence)
-
-
-def comparison_headlines(comparison: Comparison) -> Iterator[Headline]:
-    """Yield what a comparison comes to: what is certain first, where the verdict is open."""
-    if clear := comparison.clear:
-        title = f"{SIGNS[clear.verdict]} {clear_title(comparison, clear)}"
-        yield Headline(clear.verdict, title, clear_change(comparison, clear))
-    title = f"{SIGNS[comparison.verdict]} {verdict_title(comparison)}"
-    yield Headline(comparison.verdict, title, sentence(comparison), tuple(further(comparison)))
 
 
 def change_headline(change: Change) -> Headline:

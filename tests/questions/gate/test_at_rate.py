@@ -44,7 +44,7 @@ def test_more_cpu_fails_whether_or_not_requests_wait() -> None:
     for latency_us in (300.0, 9_000.0):
         found = judged(gate_run(replace(PLAIN, server_cpu_us=120, latency_p50_us=latency_us)))
         assert found.answer is GateAnswer.FAIL
-        assert "1 of 1 check worse: /hello.txt CPU per request +" in found.headline
+        assert found.headline.startswith("/hello.txt needs ")
 
 
 @pytest.mark.parametrize("cpu_us", [60.0, 100.0], ids=["cheaper", "as dear"])

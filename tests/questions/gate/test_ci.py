@@ -16,9 +16,9 @@ from webdyno.questions.gate.ci import (
     gitlab_load_performance,
     junit,
 )
-from webdyno.questions.gate.claims import gate_headline
 from webdyno.questions.gate.comment import gate_markdown
 from webdyno.questions.gate.decide import gate_answer
+from webdyno.questions.gate.words import gate_headline
 
 
 def claim(
@@ -60,26 +60,57 @@ OPEN = gate(claim("inconclusive"), claim())
 
 
 def test_the_comment_says_it_in_its_first_line() -> None:
-    first = gate_markdown(PASS).splitlines()[0]
-    assert first == (
-        "### ✓ PASS: 2 checks within limits; closest: / CPU per request "
-        "−1.8 to +2.1% (limit +5%)"
-    )
+    assert gate_markdown(PASS).splitlines()[:3] == [
+        "### ✅ webdyno: no endpoint got slower",
+        "",
+        "2 checks within limits; closest: / CPU per request −1.8 to +2.1% (limit +5%)",
+    ]
     assert gate_markdown(FAIL).startswith(
-        "### ✗ FAIL: 1 of 2 checks worse: /b\\_c CPU per request +28 to +32%"
+        "### ❌ webdyno: /b\\_c needs 30% more CPU per request\n\n"
+        "the working tree against main (1a2b3c4)\n"
     )
-    assert "| 130 µs | +28 to +32% | +5% | ✗ worse |" in gate_markdown(FAIL)
-    assert gate_markdown(OPEN).startswith("### ? INCONCLUSIVE: ")
+    assert "| 100 µs | 130 µs | **+30%** (+28 to +32%) | +5% | ❌ worse |" in gate_markdown(FAIL)
+    assert gate_markdown(OPEN).startswith("### ⚪ webdyno: can't say on this runner: ")
 
 
-def test_one_table_names_each_endpoint_once() -> None:
-    rows = [line for line in gate_markdown(FAIL).splitlines() if line.startswith("|")]
-    assert [row.split("|")[1].strip() for row in rows] == ["", "---", "/a", "/b\\_c"]
+def test_a_gate_that_passes_is_a_line_and_the_rest_is_folded() -> None:
+    before, _, folded = gate_markdown(PASS).partition("<details>")
+    assert "|" not in before
+    assert folded.count("✅ |") == 2
+
+
+def test_the_comment_of_a_failure_shows_what_is_worse_and_folds_the_rest() -> None:
+    before, _, folded = gate_markdown(FAIL.replace(repeat="webdyno gate --path=/b_c")).partition(
+        "<details>"
+    )
+    rows = [line for line in before.splitlines() if line.startswith("|")]
+    assert [row.split("|")[1].strip() for row in rows] == ["endpoint", "---", "/b\\_c"]
     assert len({row.count("|") for row in rows}) == 1
+    assert "**Reproduce:** `webdyno gate --path=/b_c`" in before
+    assert "**Was it meant?** Raise the limit" in before
+    assert "1 check within the limit, noise" in folded
+    assert "| /a |" in folded
+
+
+def test_the_comment_links_the_report_of_its_job() -> None:
+    assert " · [full report](https://ci/7)\n" in gate_markdown(FAIL, "api", "https://ci/7")
+    assert gate_markdown(FAIL, "api").startswith("### ❌ webdyno api: ")
+
+
+def test_a_large_change_has_its_limit_in_the_same_unit() -> None:
+    wide = Interval(low=4.7, estimate=7.5, high=12.0)
+    large = gate(claim("worse").model_copy(update={"worse": wide, "head": 750.0}))
+    assert large.headline == "/ needs 7.5× the CPU per request (95% CI 4.7–12×; limit 1.05×)"
+    assert "| **7.5×** (4.7–12×) | 1.05× | ❌ worse |" in gate_markdown(large)
+
+
+def test_too_few_responses_are_not_evaluated() -> None:
+    few = claim("not asked", "latency_p99_us").model_copy(update={"because": "few-samples"})
+    assert "| – | +5% | – too few responses |" in gate_markdown(gate(claim("worse"), few))
 
 
 def test_the_comment_says_how_noisy_equal_code_is() -> None:
-    assert "A/A check: two copies of baseline differ by at most 1.6% in" in gate_markdown(PASS)
+    assert "**Noise:** two copies of main differ by 1.6% in" in gate_markdown(PASS)
 
 
 def test_at_a_rate_all_formats_for_people_say_what_it_costs() -> None:
@@ -88,14 +119,14 @@ def test_at_a_rate_all_formats_for_people_say_what_it_costs() -> None:
     for medium in (gate_markdown, annotations, junit):
         assert "at 2,000 requests/s" in medium(at_rate)
         assert costs in medium(at_rate).replace("\\", "")
-        assert "cores" not in medium(FAIL)
+        assert "cores per" not in medium(FAIL)
     none = gate(claim("invalid")).replace(rate_rps=2_000.0)
-    assert "cores" not in gate_markdown(none), "what doesn't keep the rate has no cost there"
+    assert "cores per" not in gate_markdown(none), "what doesn't keep the rate has no cost there"
 
 
 def test_annotations_are_commands_of_one_line() -> None:
     lines = annotations(FAIL).splitlines()
-    assert lines[0].startswith("::error title=webdyno gate%3A fail::1 of 2 checks worse")
+    assert lines[0].startswith("::error title=webdyno gate%3A fail::/b_c needs 30%25 more")
     assert lines[1].startswith("::error title=/b_c is worse::")
     assert annotations(OPEN).startswith("::warning ")
     assert annotations(PASS).startswith("::notice ")
@@ -105,7 +136,10 @@ def test_junit_is_red_for_what_is_worse_alone() -> None:
     (suite,) = Xml.fromstring(junit(FAIL))  # noqa: S314 (our own)
     assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("2", "1", "0")
     red = [case.get("classname") for case in suite if case.find("failure") is not None]
-    assert red == ["/b_c"]
+    assert red == ["webdyno./b_c"]
+    (failure,) = suite.iter("failure")
+    assert failure.get("message") == "100 µs → 130 µs, +30% (95% CI +28 to +32%), limit +5%"
+    assert sum(float(case.get("time", "")) for case in suite.iter("testcase")) == 61.0
     (suite,) = Xml.fromstring(junit(OPEN))  # noqa: S314 (our own)
     assert (suite.get("failures"), suite.get("skipped")) == ("0", "1")
 
@@ -114,8 +148,10 @@ def test_what_cannot_be_believed_has_no_figures() -> None:
     invalidated = gate(
         claim("invalid").model_copy(update={"why": "variant head: it ended:\n+ log"})
     )
-    assert gate_markdown(invalidated).startswith("### ✕ INVALID: /: variant head: it ended\n")
-    assert "| invalid | +5% | ✕ invalid |" in gate_markdown(invalidated)
+    assert gate_markdown(invalidated).startswith(
+        "### ⚠️ webdyno: not measured: /: variant head: it ended\n"
+    )
+    assert "| – | +5% | ⚠️ not valid |" in gate_markdown(invalidated)
     (suite,) = Xml.fromstring(junit(invalidated))  # noqa: S314 (our own)
     (error,) = suite.iter("error")
     assert error.get("message", "").startswith("variant head: it ended")

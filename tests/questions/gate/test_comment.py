@@ -27,7 +27,7 @@ REPEAT = "webdyno gate --base 1a2b3c4 --head 5d6e7f8 --path=/search"
 
 
 def gate(
-    tmp_path: Path, endpoints: int = 1, headline: str = "/ got slower", repeat: str = REPEAT
+    tmp_path: Path, endpoints: int = 1, note: str = "/ got slower", repeat: str = REPEAT
 ) -> Path:
     """A folder with the answer of a gate."""
     claims = [
@@ -48,7 +48,8 @@ def gate(
     ]
     answer = GateJudgement(
         answer=GateAnswer.FAIL,
-        headline=headline,
+        headline="/0 is worse",
+        notes=[note],
         baseline="origin/main (1a2b3c4)",
         head="the working tree",
         claims=claims,
@@ -97,13 +98,14 @@ def test_a_pull_request_gets_one_comment_that_later_gates_rewrite(
     job = github(forge, tmp_path, events.pull_request())
     first = post_comment(gate(tmp_path / "one"), NAME, job)
     assert first == "commented: https://forge/comment/1"
-    again = post_comment(gate(tmp_path / "two", headline="/ got slower again"), NAME, job)
+    again = post_comment(gate(tmp_path / "two", note="/ got slower again"), NAME, job)
     assert again == "comment updated: https://forge/comment/1"
     (only,) = forge.comments
-    assert "✗ FAIL: / got slower again" in only["body"]
+    assert "### ❌ webdyno performance: /0 needs 20% more CPU per request" in only["body"]
+    assert "/ got slower again" in only["body"]
     assert "performance" in only["body"]
     assert "actions/runs/99" in only["body"]
-    assert f"Repeat: {REPEAT}" in only["body"]
+    assert f"**Reproduce:** `{REPEAT}`" in only["body"]
     other = post_comment(gate(tmp_path / "three"), "shop", job)
     assert other == "commented: https://forge/comment/2"
 
@@ -165,7 +167,7 @@ def test_what_a_fork_measured_mentions_nobody_and_marks_nothing_up(
 ) -> None:
     hostile = "@everyone <img src=x onerror=alert(1)> [click](http://evil) </details> --> `rm`"
     job = github(forge, tmp_path, events.pull_request())
-    post_comment(gate(tmp_path / "run", headline=hostile), NAME, job)
+    post_comment(gate(tmp_path / "run", note=hostile), NAME, job)
     body = forge.comments[0]["body"]
     assert "@everyone" not in body
     assert "<img" not in body.replace("\\<img", "")

@@ -31,7 +31,7 @@ REFERENCE = re.compile(
     r"@[\w.-]|[#!$%~&][\w\"']|\^alert#|G[HL]-\d|\[\w+:\d|\*iteration:|://|www\.", re.IGNORECASE
 )
 TAGS = {"table", "thead", "tbody", "tr", "th", "td", "h3", "p", "ul", "li", "strong", "br"}
-OURS = {"details", "summary", "hr"}
+OURS = {"details", "summary", "hr", "code"}
 
 
 class Page(HTMLParser):

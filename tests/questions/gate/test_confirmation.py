@@ -32,7 +32,7 @@ def test_what_fails_twice_fails_and_says_so() -> None:
 def test_what_fails_once_is_inconclusive_and_no_claim_is_worse() -> None:
     found = confirming(SLOWER, EQUAL)
     assert found.answer is GateAnswer.INCONCLUSIVE
-    assert found.headline.startswith("not confirmed: 1 of 3 checks worse: ")
+    assert found.headline.startswith("not confirmed: /hello.txt ")
     assert found.of("worse") == []
     (open_,) = found.of("inconclusive")
     assert open_.why.startswith("worse at first, ")

@@ -16,8 +16,9 @@ from webdyno.core.records import SlotRecord
 from webdyno.core.sweep import plan_points
 from webdyno.evidence.point_data import PointData, RunData
 from webdyno.questions.compare.settings import CompareSettings
-from webdyno.questions.gate.claims import change_range, claims_of, limit_words
+from webdyno.questions.gate.claims import claims_of
 from webdyno.questions.gate.settings import GateSettings
+from webdyno.questions.gate.words import change_range, limit_words
 
 ROUNDS = 10
 
@@ -72,7 +73,7 @@ def test_more_cpu_time_fails_and_names_the_endpoint() -> None:
     run = gate_run(SimulatedVariant(server_cpu_us=24.0))
     found = judged(run)
     assert found.answer is GateAnswer.FAIL
-    assert "1 of 3 checks worse: /hello.txt CPU per request +" in found.headline
+    assert re.match(r"/hello.txt needs \d+% more CPU per request \(95% CI \+", found.headline)
     (worse,) = found.of("worse")
     assert worse.metric == "server_cpu_us"
     assert worse.worse
@@ -82,9 +83,9 @@ def test_more_cpu_time_fails_and_names_the_endpoint() -> None:
 
 def test_many_times_worse_is_reported_as_a_factor_and_one_tolerance_once() -> None:
     found = judged(gate_run(SimulatedVariant(server_cpu_us=300.0, throughput_rps=5_000)))
-    assert re.match(
-        r"2 of 3 checks worse: /hello.txt CPU per request 1\d–1\d× "
-        r"\(limit \+5%\); /hello.txt throughput ",
+    assert re.fullmatch(
+        r"/hello.txt needs 1\d× the CPU per request \(95% CI 1\d–1\d×; limit 1.05×\); "
+        "1 more check is worse",
         found.headline,
     ), found.headline
 

@@ -42,7 +42,7 @@ def test_head_that_executes_more_fails_and_an_equal_one_passes() -> None:
     run = gate_run(SimulatedVariant())
     more = judged(counted(run, HEAD_MORE))
     assert more.answer is GateAnswer.FAIL
-    assert "/hello.txt instructions per request +" in more.headline
+    assert "/hello.txt needs 6% more instructions per request (" in more.headline
     (claim,) = more.claims
     assert claim.worse
     assert claim.worse.low < 1.06 < claim.worse.high

@@ -26,17 +26,17 @@ def printed(found: GateJudgement, width: int = 100) -> str:
 
 def test_the_answer_comes_first_and_claims_below() -> None:
     text = printed(FAIL)
-    assert text.startswith("✗ FAIL: 1 of 2 checks worse: /b_c CPU per request")
+    assert text.startswith("✗ FAIL: /b_c needs 30% more CPU per request (95% CI +28 to +32%; ")
     row = next(line for line in text.splitlines() if "130 µs" in line)
     assert "+28 to +32%" in row
     assert row.rstrip().endswith("worse")
-    assert "the working tree vs main (1a2b3c4)" in text
+    assert "the working tree with main (1a2b3c4)" in text
 
 
 def test_a_narrow_terminal_gets_a_list_in_the_place_of_the_table() -> None:
     text = printed(FAIL, width=60)
     assert "  CPU per request: ✗ worse" in text
-    assert "    baseline: 100 µs; head: 130 µs; change (95% CI): +28 to" in text
+    assert "    main: 100 µs; working tree: 130 µs; change: +30%; 95%" in text
 
 
 def test_the_other_answers_have_words_of_their_own() -> None:
@@ -49,13 +49,13 @@ def test_the_page_of_a_gate_begins_with_its_one_answer(tmp_path: Path) -> None:
     reported = re.sub(
         r"\s+", " ", re.sub(r"<[^>]*>", " ", page.partition('<main id="summary">')[2])
     )
-    assert reported.startswith(" ✗ FAIL 3 of 3 checks worse: /hello.txt throughput −")
-    assert "Compared head vs baseline; " in reported
+    assert reported.startswith(" ✗ FAIL /hello.txt has 48% less throughput (95% CI −")
+    assert "Compared head with baseline" in reported
     assert "<title>The working tree against main · fail</title>" in page
 
 
 def test_the_summary_of_a_gate_has_its_answer() -> None:
-    assert "### ✗ FAIL: 3 of 3 checks worse: /hello.txt " in summary(runs.seen(questions.gated()))
+    assert "### ✗ FAIL: /hello.txt has " in summary(runs.seen(questions.gated()))
 
 
 def test_what_grew_stands_in_the_answer_the_page_and_the_comment_s_details(tmp_path: Path) -> None:
@@ -63,7 +63,7 @@ def test_what_grew_stands_in_the_answer_the_page_and_the_comment_s_details(tmp_p
     profiles = {0: profiled(BEFORE, AFTER | {"<b>x</b> (app.js)": 2.0}).whole}
     view = see(RunData(run.head, run.records, profiles)).view
     assert isinstance(view.whole, GateWhole)
-    assert "Grew       /hello.txt +" in printed(view.whole.gate)
+    assert "Cause     /hello.txt +" in printed(view.whole.gate)
     page = html_page(tmp_path, view)
     assert "What grew at /hello.txt, by 6 profile rounds" in page
     assert "search (app.js)" in page

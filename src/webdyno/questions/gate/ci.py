@@ -11,11 +11,13 @@ import re
 from collections.abc import Callable, Iterator
 from xml.etree import ElementTree as Xml
 
+from webdyno.core.format import latency, significant
 from webdyno.core.limits import GATE_FILE, GateAnswer, GateClaim, GateJudgement
 from webdyno.core.metrics import METRICS
-from webdyno.questions.gate.claims import change_range
 from webdyno.questions.gate.comment import gate_markdown
 from webdyno.questions.gate.show import gate_facts
+from webdyno.questions.gate.words import change_estimate, change_range, limit_words
+from webdyno.report.words import MICROSECONDS
 
 LEVELS = {
     GateAnswer.PASS: "notice",
@@ -67,11 +69,16 @@ def junit(gate: GateJudgement) -> str:
         skipped=str(untold),
         time=f"{gate.took_s:.1f}",
     )
+    each_s = gate.took_s / max(len(gate.claims), 1)
     for claim in gate.claims:
         case = Xml.SubElement(
-            suite, "testcase", classname=_xml(claim.endpoint), name=label(claim), time="0"
+            suite,
+            "testcase",
+            classname=_xml(f"webdyno.{claim.endpoint}"),
+            name=label(claim),
+            time=f"{each_s:.1f}",
         )
-        message = _xml(f"{claim.why} ({change_range(claim)})")
+        message = _xml(_message(claim))
         match claim.answer:
             case "worse":
                 Xml.SubElement(case, "failure", message=message)
@@ -84,6 +91,16 @@ def junit(gate: GateJudgement) -> str:
     suites.append(suite)
     Xml.indent(suites)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + Xml.tostring(suites, "unicode") + "\n"
+
+
+def _message(claim: GateClaim) -> str:
+    """Return a claim's figures: `422 µs → 3.15 ms, 7.5× (95% CI 4.7–12×), limit 1.05×`."""
+    if claim.answer != "worse" or not (claim.baseline and claim.head):
+        return f"{claim.why} ({change_range(claim)})"
+    is_time = METRICS[claim.metric].metric.unit == MICROSECONDS
+    baseline, head = map(latency if is_time else significant, (claim.baseline, claim.head))
+    change = f"{change_estimate(claim)} (95% CI {change_range(claim)})"
+    return f"{baseline} → {head}, {change}, limit {limit_words(claim)}"
 
 
 def _xml(text: str) -> str:

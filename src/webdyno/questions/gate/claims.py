@@ -22,7 +22,7 @@ import numpy as np
 
 from webdyno.comparison.bias import evidence_of, limited_by
 from webdyno.comparison.comparison import floor_share
-from webdyno.core.format import DASH, count, latency, listed, percent, significant
+from webdyno.core.format import latency, listed
 from webdyno.core.judgement import OneSidedAnswer, ValidityWarning
 from webdyno.core.limits import ClaimAnswer, GateAnswer, GateClaim, GateJudgement
 from webdyno.core.measure import Measure
@@ -31,6 +31,7 @@ from webdyno.evidence.log_ratios import log_ratios
 from webdyno.evidence.noise import judged_values
 from webdyno.evidence.point_data import PointData
 from webdyno.questions.gate.settings import GateSettings
+from webdyno.questions.gate.words import change_range
 from webdyno.statistics.bounds import UNBIASED, Bound
 from webdyno.statistics.interval import Estimate, Logs, estimate
 from webdyno.statistics.verdict import RISK, OneSided, ask_within
@@ -38,12 +39,6 @@ from webdyno.validity import excluded_slots, rule_of_most, valid_for
 from webdyno.validity.rule import uncomparable
 from webdyno.validity.servers import LONGER, LONGER_US, WAITING, Wait, longer_waits
 
-MOST_NAMED = 2
-"""Open claims in a headline."""
-FACTORS_ABOVE = 2.0
-"""A change beyond this, or its inverse, is written as a factor: nobody reads 1,200%."""
-KNOWN_WITHIN = 1000.0
-"""Bounds further off than so many times say nothing."""
 DUE = "it isn't measured again yet"
 LIMITED_KINDS = {"throughput", "latency"}
 """Metrics that say of the client or the link where those are the limit of all variants."""
@@ -201,77 +196,6 @@ def _claim(
 
 def _mean(values: dict[int, float]) -> float | None:
     return float(np.exp(np.mean(np.log(list(values.values()))))) if values else None
-
-
-def first_line(what: str) -> str:
-    """Return what is wrong in one line, without the diff that may follow."""
-    return what.partition("\n")[0].rstrip(":")
-
-
-def gate_headline(answer: GateAnswer, claims: Sequence[GateClaim]) -> str:
-    """Say the answer in one sentence, with the claim that matters most."""
-    if answer is GateAnswer.INVALID:
-        invalidated = next(claim for claim in claims if claim.answer == "invalid")
-        return f"{invalidated.endpoint}: {first_line(invalidated.why)}"
-    counted = [claim for claim in claims if claim.answer != "not asked"]
-    if answer is GateAnswer.FAIL:
-        worse = [claim for claim in counted if claim.answer == "worse"]
-        worse.sort(key=lambda claim: claim.worse.low if claim.worse else 0.0, reverse=True)
-        return f"{len(worse)} of {count(len(counted), 'check')} worse: {_list_claims(worse)}"
-    known = [claim for claim in counted if claim.worse]
-    if not known:
-        return "not enough valid data for an answer"
-    if answer is GateAnswer.INCONCLUSIVE:
-        open_ = [claim for claim in counted if claim.answer == "inconclusive"]
-        return f"{len(open_)} of {count(len(counted), 'check')} inconclusive: {_list_claims(open_)}"
-    tightest = min(claim.tolerance for claim in known)
-    nearest = max(
-        (claim for claim in known if claim.tolerance == tightest),
-        key=lambda claim: claim.worse.high if claim.worse else 0.0,
-    )
-    return f"{count(len(known), 'check')} within limits; closest: {_said(nearest)}"
-
-
-def _list_claims(claims: Sequence[GateClaim]) -> str:
-    more = f"; and {len(claims) - MOST_NAMED} more" if len(claims) > MOST_NAMED else ""
-    return "; ".join(map(_said, claims[:MOST_NAMED])) + more
-
-
-def _said(claim: GateClaim) -> str:
-    named = f"{claim.endpoint} {METRICS[claim.metric].short}"
-    if claim.worse is None:
-        return f"{named}, {claim.why}"
-    because = f", {claim.why}" if claim.answer == "inconclusive" else ""
-    return f"{named} {change_range(claim)} (limit {limit_words(claim)}){because}"
-
-
-def limit_words(claim: GateClaim) -> str:
-    """Return the limit as it is asked for: `+5%`, of a throughput `−5%`."""
-    sign = "−" if METRICS[claim.metric].metric.better == "higher" else "+"
-    return f"{sign}{percent(claim.tolerance)}"
-
-
-def change_range(claim: GateClaim) -> str:
-    """Return by how much head's value differs from baseline's: `−1.8 to +2.1%`, or `6.5–14×`."""
-    if claim.answer == "invalid":
-        return "invalid"
-    if claim.worse is None:
-        return "too few rounds"
-    rises = METRICS[claim.metric].metric.better == "lower"
-    low, high = claim.worse.low, claim.worse.high
-    if low < 1 / KNOWN_WITHIN or high > KNOWN_WITHIN:
-        if low <= 1:
-            return "unknown"
-        return f"{significant(low, 2)}× or more" if rises else f"{significant(1 / low, 2)}× or less"
-    low, high = (low, high) if rises else (1 / high, 1 / low)
-    if high > FACTORS_ABOVE or low < 1 / FACTORS_ABOVE:
-        return f"{significant(low, 2)}{DASH}{significant(high, 2)}×"
-    return f"{_signed_percent(low - 1)} to {_signed_percent(high - 1)}%"
-
-
-def _signed_percent(share: float) -> str:
-    digits = 1 if abs(share) < 0.1 else 0
-    return f"{share * 100:+.{digits}f}".replace("-", "−")
 
 
 def with_confirmation(first: GateJudgement, second: GateJudgement | None) -> GateJudgement:

@@ -5,7 +5,7 @@ that file.
 """
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,19 +14,43 @@ from pydantic import ValidationError
 from webdyno.config.reading import first_fault
 from webdyno.core.errors import UserError
 from webdyno.core.files import read_given, unreadable
-from webdyno.core.limits import GATE_FILE, GateJudgement
+from webdyno.core.format import DASH, MISSING, count, latency, significant
+from webdyno.core.limits import GATE_FILE, GateAnswer, GateClaim, GateJudgement
+from webdyno.core.metrics import METRICS
 from webdyno.media import document as doc
 from webdyno.media.markdown import markdown, within
 from webdyno.questions.gate.growth import growth_tables
-from webdyno.questions.gate.show import claim_blocks, gate_outcome
+from webdyno.questions.gate.show import answer_words, changes, gate_facts, short_names
+from webdyno.questions.gate.words import change_words, limit_words
 from webdyno.report.conditions import machine_facts
+from webdyno.report.words import MICROSECONDS, metric_title
 
 MOST_GATE_BYTES = 4 * 2**20
 
 
+SIGNS = {
+    GateAnswer.PASS: "✅",
+    GateAnswer.FAIL: "❌",
+    GateAnswer.INCONCLUSIVE: "⚪",
+    GateAnswer.INVALID: "⚠️",
+}
+"""What forges show in colours, by the answer."""
+ROW_SIGNS = {
+    "worse": "❌ worse",
+    "not worse": "✅",
+    "inconclusive": "⚪ open",
+    "invalid": "⚠️ not valid",
+}
+OPEN_FACTS = {"Cause", "Note", "Costs", ""}
+"""Those that aren't folded."""
+MEANT = (
+    "Raise the limit (fail-if) for this one: once it is merged, it is part of the next baseline."
+)
+
+
 @dataclass(frozen=True)
 class GateComment:
-    """What a reviewer reads: the answer and a table, the rest folded."""
+    """What a reviewer reads: the answer and what is worse or open, the rest folded."""
 
     gate: GateJudgement
 
@@ -35,22 +59,106 @@ class GateComment:
 
     def body(self, name: str, job_page: str) -> str:
         """Return the rest of it; `name` distinguishes several gates of one pull request."""
-        return "\n".join(self._parts(name, job_page)) + "\n"
-
-    def _parts(self, name: str, job_page: str) -> Iterator[str]:
-        yield gate_markdown(self.gate, name)
-        yield "<details><summary>Details</summary>\n"
-        yield details_markdown(self.gate)
-        yield "</details>\n"
-        if job_page:
-            yield f"[Job with the report as artifact]({job_page})"
+        return gate_markdown(self.gate, name, job_page)
 
 
-def gate_markdown(gate: GateJudgement, name: str = "") -> str:
-    """Return a comment for a pull request; `name` distinguishes several gates of one."""
-    answer = gate_outcome(gate)
-    named = answer._replace(words=f"{name} {answer.words}".strip())
-    return markdown(doc.Document("", "", [doc.Headlines([named]), *claim_blocks(gate)]))
+def gate_markdown(gate: GateJudgement, name: str = "", job_page: str = "") -> str:
+    """Return the answer in the first line, then what is worse or open; all else is folded."""
+    return "\n".join(_parts(gate, name, job_page)) + "\n"
+
+
+def _parts(gate: GateJudgement, name: str, job_page: str) -> Iterator[str]:
+    title = " ".join(filter(None, ["webdyno", name]))
+    yield f"### {SIGNS[gate.answer]} {within(title)}: {_answer(gate)}"
+    report = f" · [full report]({job_page})" if job_page else ""
+    yield f"\n{within(_about(gate))}{report}\n"
+    shown = [claim for claim in gate.claims if claim.answer != "not worse"]
+    if gate.answer is GateAnswer.PASS:
+        shown = []
+    if shown:
+        yield from _table(gate, shown)
+    facts = gate_facts(gate)
+    yield from _facts(fact for fact in facts if fact[0] in OPEN_FACTS)
+    if gate.answer is GateAnswer.FAIL:
+        if gate.repeat:
+            yield f"**Reproduce:** {_code(gate.repeat)}  "
+        yield f"**Was it meant?** {MEANT}\n"
+    rest = [claim for claim in gate.claims if claim not in shown]
+    about = "noise, machine, method"
+    if rest and shown:
+        about = f"{count(len(rest), 'check')} within the limit, {about}"
+    yield f"<details><summary>{'All checks, ' if rest and not shown else ''}{about}</summary>\n"
+    if rest:
+        yield from _table(gate, rest)
+    yield from _facts(fact for fact in facts if fact[0] not in {*OPEN_FACTS, "Repeat"})
+    yield details_markdown(gate)
+    yield "</details>"
+
+
+def _answer(gate: GateJudgement) -> str:
+    """Return the answer in a line, without what the table has."""
+    if gate.answer is GateAnswer.PASS:
+        return "no endpoint got slower"
+    if gate.answer is GateAnswer.INVALID:
+        return within(f"not measured: {gate.headline}")
+    worse = gate.of("worse")
+    if gate.answer is GateAnswer.FAIL and worse:
+        worst = max(worse, key=lambda claim: claim.worse.low if claim.worse else 0.0)
+        more = f", and {count(len(worse) - 1, 'more check')}" if len(worse) > 1 else ""
+        return within(f"{worst.endpoint} {change_words(worst)}{more}")
+    if gate.answer is GateAnswer.INCONCLUSIVE:
+        return within(f"can't say on this runner: {gate.headline}")
+    return within(gate.headline)
+
+
+def _about(gate: GateJudgement) -> str:
+    """Return what was compared; of a gate that passes what changed most."""
+    if gate.answer is not GateAnswer.PASS:
+        return f"{gate.head} against {gate.baseline}"
+    return gate.headline
+
+
+def _table(gate: GateJudgement, claims: Sequence[GateClaim]) -> Iterator[str]:
+    """Write claims as a table; the change of what fails stands out."""
+    headings = ["endpoint", "metric", *short_names(gate), "change (95% CI)", "limit", ""]
+    yield f"| {' | '.join(map(within, headings))} |"
+    yield "| --- | --- | ---: | ---: | ---: | ---: | --- |"
+    for claim in claims:
+        yield f"| {' | '.join(_cells(claim))} |"
+    yield ""
+
+
+def _cells(claim: GateClaim) -> Iterator[str]:
+    metric = METRICS[claim.metric].metric
+    written: Callable[[float], str] = latency if metric.unit == MICROSECONDS else significant
+    strong = "**" if claim.answer == "worse" else ""
+    estimate, around = changes(claim)
+    change = f"{strong}{estimate}{strong} ({around})" if estimate else around
+    yield within(claim.endpoint)
+    yield f"{strong}{within(metric_title(metric))}{strong}"
+    yield from (written(value) if value else MISSING for value in (claim.baseline, claim.head))
+    yield change or DASH
+    yield limit_words(claim)
+    yield ROW_SIGNS.get(claim.answer, answer_words(claim))
+
+
+def _facts(facts: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Write facts a line each, with an empty line after them."""
+    lines = [
+        f"**{term}:** {within(said)}  " if term else f"{within(said)}  " for term, said in facts
+    ]
+    yield from lines
+    if lines:
+        yield ""
+
+
+def _term(term: str) -> str:
+    return f"**{term}{'' if term.endswith('?') else ':'}** " if term else ""
+
+
+def _code(command: str) -> str:
+    """Return a command to be copied; as text where it would end the code that it stands in."""
+    return within(command) if "`" in command or not command.isprintable() else f"`{command}`"
 
 
 def details_markdown(gate: GateJudgement) -> str:
@@ -58,7 +166,7 @@ def details_markdown(gate: GateJudgement) -> str:
     lines = []
     if gate.machine:
         facts = (f"{term}: {said}" for term, said in machine_facts(gate.machine))
-        lines += [f"Machine: {within('; '.join(facts))}", ""]
+        lines += [f"**Machine:** {within('; '.join(facts))}", ""]
     tables = [*growth_tables(gate.grew)]
     return "\n".join([*lines, markdown(doc.Document("", "", tables)) if tables else ""])
 

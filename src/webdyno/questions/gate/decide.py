@@ -35,7 +35,6 @@ from webdyno.questions.gate.claims import (
     MeasuredClaim,
     answer_claims,
     claims_of,
-    gate_headline,
     made_to_wait,
     with_confirmation,
 )
@@ -56,6 +55,7 @@ from webdyno.questions.gate.notes import (
     statement_notes,
 )
 from webdyno.questions.gate.settings import GateSettings
+from webdyno.questions.gate.words import gate_headline
 from webdyno.statistics.interval import exceeded_by_largest
 from webdyno.statistics.verdict import RISK
 from webdyno.validity import used_s

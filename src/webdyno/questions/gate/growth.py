@@ -13,6 +13,7 @@ from math import log1p
 from statistics import fmean
 
 from webdyno.comparison.time_spent import (
+    OWN_CODE,
     SMALL,
     Both,
     counted_parts,
@@ -29,6 +30,7 @@ from webdyno.core.format import (
     latency,
     latency_and_bounds,
     latency_unit,
+    percent,
     significant,
 )
 from webdyno.core.limits import BASELINE, BASELINE_AGAIN, HEAD, CostGrowth, OtherCount
@@ -67,6 +69,8 @@ NO_NAMES = (
 
 MOST_IN_LINE, MOST_IN_TABLE = 3, 12
 """Functions that are shown, those first that grew most."""
+IN_WORDS = {OWN_CODE: "the app's own code", "in the kernel": "the kernel"}
+MOST_OTHERS = 1
 REPORTING = 0.01
 """Share of the whole difference that a row needs."""
 
@@ -182,6 +186,23 @@ def growth_line(growth: CostGrowth, *, waits: bool = True) -> str:
     )
     whys = f"functions unknown: {growth.lacking}" if growth.lacking else ""
     return printable(as_called("; ".join(filter(None, [said, others, whys]))))
+
+
+def growth_in_short(growth: CostGrowth, *, waits: bool = True) -> str:
+    """Return the same in a line, without intervals: by how much, and what most of it is."""
+    whole = growth.counted or growth.sampled
+    if whole is None or whole.whole.more_us.low <= 0:
+        return growth_line(growth, waits=waits)
+    said = f"{growth.endpoint} +{latency(whole.whole.more_us.estimate)} per request"
+    if parts := _named_parts(growth):
+        apart = growth.sampled if growth.sampled and parts[0] in growth.sampled.parts else whole
+        share = min(parts[0].more_us.estimate / apart.whole.more_us.estimate, 1.0)
+        said += f", {percent(share)} of it in {IN_WORDS.get(parts[0].what, parts[0].what)}"
+    for other in growth.others[:MOST_OTHERS]:
+        said += f"; {other.what} {significant(other.baseline, 3)} → {significant(other.head, 3)}"
+    if growth.lacking and growth.lacking != NOT_MEASURED:
+        said += f"; functions unknown: {growth.lacking}"
+    return as_called(said)
 
 
 def _named_parts(growth: CostGrowth) -> list[CpuPart]:

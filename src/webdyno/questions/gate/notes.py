@@ -16,7 +16,8 @@ from webdyno.core.metrics import CPU_TIME, METRICS
 from webdyno.core.records import PreflightRecord, Response
 from webdyno.evidence.cost import other_statements
 from webdyno.evidence.point_data import PointData, RunData
-from webdyno.questions.gate.claims import MeasuredClaim, first_line
+from webdyno.questions.gate.claims import MeasuredClaim
+from webdyno.questions.gate.words import first_line
 from webdyno.statistics.verdict import RISK, look_level
 from webdyno.validity.run import START_RULES
 

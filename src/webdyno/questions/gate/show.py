@@ -1,5 +1,6 @@
 """A gate's answer: its claims with their figures, and what it rests on."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
@@ -15,8 +16,8 @@ from webdyno.core.registry import as_called, command
 from webdyno.core.run import PAGE_FILE, profile_run
 from webdyno.core.text import printable
 from webdyno.media import document as doc
-from webdyno.questions.gate.claims import change_range, limit_words
-from webdyno.questions.gate.growth import growth_line, growth_tables
+from webdyno.questions.gate.growth import growth_in_short, growth_line, growth_tables
+from webdyno.questions.gate.words import change_estimate, change_range, limit_words
 from webdyno.report.show import RunView
 from webdyno.report.words import MICROSECONDS, metric_title
 
@@ -30,9 +31,9 @@ HEADLINES = {
 ANSWERS = {
     "not worse": "✓",
     "worse": "✗ worse",
-    "inconclusive": "? inconclusive",
+    "inconclusive": "? open",
     "not asked": "– not evaluated",
-    "invalid": "✕ invalid",
+    "invalid": "✕ not valid",
 }
 TONES = {
     "not worse": Verdict.FASTER,
@@ -48,14 +49,11 @@ EXITS = {
 }
 US_PER_MS = 1e3
 """A millisecond of CPU time for each request is a core for each 1,000 requests per second."""
-COLUMNS: dict[str, doc.Kind] = {
-    "what": "name",
-    "baseline": "value",
-    "head": "value",
-    "change (95% CI)": "range",
-    "limit": "range",
-    "": "verdict",
-}
+LONGEST_NAME = 16
+"""Of a revision, above a column."""
+JUST_ONE = re.compile(r"^(?:\w+\.\.\w+, )?1 commit: (?P<commit>.*)$", re.DOTALL)
+MOST_GROWN = 2
+"""Endpoints whose growth is a line each; the page has all."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +81,8 @@ class GateWhole:
     def sections(self, folder: Path, view: RunView) -> Iterator[doc.Block]:
         """Yield the claims, what grew, and the profile rounds' pages, those that are there."""
         yield doc.Section("Checks", list(self.blocks()))
+        if grown := [(growth.endpoint, growth_line(growth)) for growth in self.gate.grew]:
+            yield doc.Section("What grew", [doc.FactList(grown)])
         yield from growth_tables(self.gate.grew)
         links = []
         for point in view.points:
@@ -97,7 +97,7 @@ class GateWhole:
         """Return what finds the cause of a failure, or what may still bring an answer."""
         gate = self.gate
         if gate.answer is GateAnswer.FAIL and not any(growth.sampled for growth in gate.grew):
-            return [("Next", command("explain", run, "--profile"))]
+            return [("Next", f"{command('explain', run, '--profile')}     which function it is")]
         open_ = [claim for claim in gate.of("inconclusive") if claim.rounds < self.most_rounds]
         if gate.answer is GateAnswer.INCONCLUSIVE and open_:
             as_long = f"{max(ceil(gate.took_s / 60), 1)}m"
@@ -115,27 +115,57 @@ def gate_document(gate: GateJudgement) -> doc.Document:
 
 
 def claim_blocks(gate: GateJudgement) -> Iterator[doc.Block]:
-    """Yield each claim with its figures, the notes, and what it rests on."""
-    rows: dict[str, list[list[doc.Cell | str]]] = {}
-    for claim in gate.claims:
-        rows.setdefault(claim.endpoint, []).append(_row(claim))
-    if rows:
-        columns = [
-            doc.Column(heading, kind, obvious=heading == "what")
-            for heading, kind in COLUMNS.items()
-        ]
-        groups = [doc.RowGroup(its_rows, endpoint) for endpoint, its_rows in rows.items()]
-        yield doc.Table(columns, groups, style="listed")
-    yield from (doc.Paragraph(as_called(note)) for note in gate.notes)
+    """Yield each claim with its figures, and what else is to be known."""
+    if gate.claims:
+        yield claims_table(gate, gate.claims)
     yield doc.FactList(gate_facts(gate))
+
+
+def claims_table(gate: GateJudgement, claims: Iterable[GateClaim]) -> doc.Table:
+    """Return claims with their figures, by endpoint."""
+    rows: dict[str, list[list[doc.Cell | str]]] = {}
+    for claim in claims:
+        rows.setdefault(claim.endpoint, []).append(_row(claim))
+    columns = [
+        doc.Column("what", "name", obvious=True),
+        *(doc.Column(name, "value") for name in short_names(gate)),
+        doc.Column("change", "value"),
+        doc.Column("95% CI", "range"),
+        doc.Column("limit", "range"),
+        doc.Column("", "verdict"),
+    ]
+    groups = [doc.RowGroup(its_rows, endpoint) for endpoint, its_rows in rows.items()]
+    return doc.Table(columns, groups, style="listed")
+
+
+def short_names(gate: GateJudgement) -> tuple[str, str]:
+    """Return both revisions' names without hashes, where these fit above columns and differ."""
+    baseline, head = (
+        revision.partition(" (")[0].removeprefix("the ") for revision in (gate.baseline, gate.head)
+    )
+    if baseline == head or max(len(baseline), len(head)) > LONGEST_NAME:
+        return "baseline", "head"
+    return baseline, head
 
 
 def _row(claim: GateClaim) -> list[doc.Cell | str]:
     metric = METRICS[claim.metric].metric
     written: Callable[[float], str] = latency if metric.unit == MICROSECONDS else significant
     values = (written(value) if value else MISSING for value in (claim.baseline, claim.head))
-    answer = doc.Cell(ANSWERS[claim.answer], TONES.get(claim.answer))
-    return [metric_title(metric), *values, change_range(claim), limit_words(claim), answer]
+    answer = doc.Cell(answer_words(claim), TONES.get(claim.answer))
+    return [metric_title(metric), *values, *changes(claim), limit_words(claim), answer]
+
+
+def changes(claim: GateClaim) -> tuple[str, str]:
+    """Return a claim's change and its interval; of what isn't evaluated neither."""
+    if claim.answer in {"invalid", "not asked"}:
+        return "", ""
+    return change_estimate(claim), change_range(claim)
+
+
+def answer_words(claim: GateClaim) -> str:
+    """Return a claim's answer for a table: its sign and a word or two."""
+    return "– too few responses" if claim.because == "few-samples" else ANSWERS[claim.answer]
 
 
 def gate_facts(gate: GateJudgement) -> doc.Facts:
@@ -143,16 +173,36 @@ def gate_facts(gate: GateJudgement) -> doc.Facts:
     return list(chain.from_iterable(fact(gate) for fact in FACTS))
 
 
-def _sides_and_effort(gate: GateJudgement) -> Iterator[tuple[str, str]]:
+def _cause(gate: GateJudgement) -> Iterator[tuple[str, str]]:
+    """Yield, where a gate fails, between which commits it became worse, and what of it grew."""
+    if gate.answer is not GateAnswer.FAIL:
+        return
+    said = []
+    if gate.commits:
+        only = JUST_ONE.match(gate.commits)
+        said.append(f"{only['commit']} (the only commit between both)" if only else gate.commits)
+    waits = {
+        claim.endpoint
+        for claim in gate.of("worse")
+        if METRICS[claim.metric].kind in {"throughput", "latency"}
+    }
+    said += [
+        growth_in_short(growth, waits=growth.endpoint in waits) for growth in gate.grew[:MOST_GROWN]
+    ]
+    if said:
+        yield "Cause", printable(said[0])
+        yield from (("", printable(line)) for line in said[1:])
+
+
+def _notes(gate: GateJudgement) -> Iterator[tuple[str, str]]:
+    for number, note in enumerate(gate.notes):
+        yield "" if number else "Note", as_called(note)
+
+
+def _sides(gate: GateJudgement) -> Iterator[tuple[str, str]]:
     named = gate.baseline if "baseline" in gate.baseline else f"{gate.baseline} (baseline)"
-    said = f"{gate.head} vs {named}"
-    if gate.rate_rps is not None:
-        said += f", at {gate.rate_rps:,g} requests/s"
-    if gate.claims:
-        rounds = max(claim.rounds for claim in gate.claims)
-        starts = f"{count(rounds, 'restart')} of each, interleaved" if rounds else "no valid round"
-        said += f"; {starts}; {duration(gate.took_s)}; wrong in at most 5% of gates"
-    yield "Compared", said
+    rate = "" if gate.rate_rps is None else f", at {gate.rate_rps:,g} requests/s"
+    yield "Compared", f"{gate.head} with {named}{rate}"
 
 
 def _costs(gate: GateJudgement) -> Iterator[tuple[str, str]]:
@@ -166,35 +216,32 @@ def _costs(gate: GateJudgement) -> Iterator[tuple[str, str]]:
         yield "Costs", f"{listed(costs)} cores per 1,000 requests/s"
 
 
-def _noise(gate: GateJudgement) -> Iterator[tuple[str, str]]:
+def _repeat(gate: GateJudgement) -> Iterator[tuple[str, str]]:
+    if gate.repeat and gate.answer is GateAnswer.FAIL:
+        yield "Repeat", printable(as_called(gate.repeat))
+
+
+def _sureness(gate: GateJudgement) -> Iterator[tuple[str, str]]:
+    """Yield how often a gate is wrong, how long it took, and how far equal copies differed."""
+    if not gate.claims:
+        return
+    rounds = max(claim.rounds for claim in gate.claims)
+    starts = f"{count(rounds, 'restart')} of each, interleaved" if rounds else "no valid round"
+    yield "Sure?", f"wrong in at most 5% of gates; {starts}; {duration(gate.took_s)}"
     most: dict[str, float] = {}
     for claim in gate.claims:
         if claim.noise is not None:
             most[claim.metric] = max(claim.noise, most.get(claim.metric, 0.0))
     if most:
         said = (f"{percent(noise)} in {METRICS[name].short}" for name, noise in most.items())
-        yield "A/A check", f"two copies of baseline differ by at most {listed(said)}"
-
-
-def _why_it_fails(gate: GateJudgement) -> Iterator[tuple[str, str]]:
-    if gate.answer is not GateAnswer.FAIL:
-        return
-    waits = {
-        claim.endpoint
-        for claim in gate.of("worse")
-        if METRICS[claim.metric].kind in {"throughput", "latency"}
-    }
-    for growth in gate.grew:
-        yield "Grew", growth_line(growth, waits=growth.endpoint in waits)
-    if gate.commits:
-        yield "Commits", printable(gate.commits)
-    if gate.repeat:
-        yield "Repeat", printable(as_called(gate.repeat))
+        yield "Noise", f"two copies of {short_names(gate)[0]} differ by {listed(said)}"
 
 
 FACTS: list[Callable[[GateJudgement], Iterable[tuple[str, str]]]] = [
-    _sides_and_effort,
+    _cause,
+    _notes,
+    _sides,
     _costs,
-    _noise,
-    _why_it_fails,
+    _repeat,
+    _sureness,
 ]

@@ -21,6 +21,8 @@ UNCONFIRMED = (
 MOST_STEPS = 12
 """Batches that are shown of those in which a better setting was found."""
 LONGEST_BAR = 30
+JUST_TUNED = 2
+"""Variants of which the verdict says what tuning was worth: a default and what it became."""
 
 
 class TuningShow(Show):
@@ -39,7 +41,7 @@ class TuningShow(Show):
     def about_run(self, view: RunView, *, to_paste: bool) -> Iterator[doc.Section]:
         """Yield what tuning was worth, and what was done for it."""
         tuning = view.head.experiment.tuning
-        if tuning:
+        if tuning and (view.several or len(view.head.experiment.variants) > JUST_TUNED):
             gains = (line for point in view.points for line in tuning_gains(point))
             yield from doc.said_section("What tuning was worth", gains)
         for tuned in tuning:

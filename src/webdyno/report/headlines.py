@@ -1,0 +1,123 @@
+"""What a point comes to, in large letters: the strongest thing that is certain comes first."""
+
+from collections.abc import Iterator, Sequence
+from itertools import chain
+
+from webdyno.comparison.judgement import surest_work
+from webdyno.comparison.sentences import (
+    clear_change,
+    clear_title,
+    further_of_verdict,
+    known_and_needed,
+    sentence,
+    verdict_title,
+    verdict_word,
+)
+from webdyno.core import format as text
+from webdyno.core.judgement import ClearFact, Comparison, Verdict
+from webdyno.core.metrics import METRICS
+from webdyno.core.registry import as_called
+from webdyno.media.document import Headline
+from webdyno.report.point_facts import taken_by_others
+from webdyno.report.show import PointView, first
+from webdyno.report.words import SIGNS, as_headline, ratio_and_interval
+
+MOST_HEADLINES = 2
+"""Variants with a headline each; more of them share one by their verdict."""
+MOST_NAMED = 4
+COMPARED = {
+    Verdict.FASTER: "than",
+    Verdict.SLOWER: "than",
+    Verdict.EQUIVALENT: "to",
+    Verdict.INCONCLUSIVE: "compared with",
+}
+
+
+def answers(point: PointView) -> list[Headline]:
+    """Return an answer for each variant that was asked about, one where they are alike."""
+    own = first(show.answers(point) for show in point.shows)
+    if own is not None:
+        return list(own)
+    judged, asked = point.judgement, point.decisive
+    if not judged.comparisons:
+        return [as_headline(judged.verdict, f"{judged.headline}.".replace("..", "."))]
+    if all(comparison.verdict is Verdict.INVALID for comparison in asked):
+        return list(dict.fromkeys(chain.from_iterable(_invalid(each, point) for each in asked)))
+    if len(asked) > MOST_HEADLINES:
+        return list(_by_verdict(asked))
+    return list(dict.fromkeys(chain.from_iterable(_comparison(each, point) for each in asked)))
+
+
+def _comparison(comparison: Comparison, point: PointView) -> Iterator[Headline]:
+    clear = comparison.clear
+    if clear:
+        yield _of_clear(comparison, clear, "")
+    title = f"{SIGNS[comparison.verdict]} {verdict_title(comparison)}"
+    said, facts = sentence(comparison), list(known_and_needed(comparison))
+    if _is_beyond_judging(comparison):
+        said = "it can't be judged on this machine"
+        if taken := taken_by_others(point.data):
+            said += f" ({taken})"
+        stop = "Stop what else runs here (`top` shows it), then run the same command again."
+        facts = [("Do", stop)]
+    if clear and facts:
+        work = METRICS[clear.metric].short
+        facts.append(("Or", f"Is {work} all that you need? Then you have the answer."))
+    further = tuple(further_of_verdict(comparison))
+    yield Headline(comparison.verdict, title, said, further, tuple(facts))
+
+
+def _is_beyond_judging(comparison: Comparison) -> bool:
+    wide = comparison.worst_case
+    return comparison.verdict is Verdict.INCONCLUSIVE and bool(wide and not text.is_useful(wide))
+
+
+def _of_clear(comparison: Comparison, clear: ClearFact, before: str) -> Headline:
+    title = f"{SIGNS[clear.verdict]} {before}{clear_title(comparison, clear)}"
+    return Headline(clear.verdict, title, clear_change(comparison, clear))
+
+
+def _invalid(comparison: Comparison, point: PointView) -> Iterator[Headline]:
+    """Yield what is invalid and what to do, and what is still valid."""
+    warnings = [
+        each
+        for each in point.judgement.warnings
+        if each.invalidates(comparison.metric, (comparison.a, comparison.b))
+    ]
+    fix = as_called(warnings[0].fix) if warnings else ""
+    valid = surest_work(comparison, point.judgement.comparisons)
+    spoilt = [
+        METRICS[each.metric].kind
+        for each in point.judgement.comparisons
+        if each.verdict is Verdict.INVALID and (each.a, each.b) == (comparison.a, comparison.b)
+    ]
+    about = f" for {text.listed(dict.fromkeys(spoilt))}" if valid else ""
+    title = f"{SIGNS[Verdict.INVALID]} INVALID{about}"
+    yield Headline(Verdict.INVALID, title, comparison.why, facts=(("Do", fix),) if fix else ())
+    if valid:
+        yield _of_clear(comparison, valid, "Still valid: ")
+
+
+def _by_verdict(asked: Sequence[Comparison]) -> Iterator[Headline]:
+    """Yield what several variants come to, those of one verdict together."""
+    alike: dict[Verdict, list[Comparison]] = {}
+    for comparison in asked:
+        alike.setdefault(comparison.verdict, []).append(comparison)
+    for verdict, those in alike.items():
+        if verdict is Verdict.INVALID:
+            yield from dict.fromkeys(as_headline(verdict, each.why) for each in those)
+            continue
+        word = verdict_word(verdict, those[0].metric)
+        title = f"{SIGNS[verdict]} {word.upper()} {COMPARED.get(verdict, 'for')} {those[0].b}"
+        named = [f"{each.a} {ratio_and_interval(each)[0]}" for each in those if each.ratio]
+        others = [each.a for each in those if not each.ratio]
+        said = text.listed_to(MOST_NAMED, named)
+        without = f"{text.listed(others)}: no ratio yet" if others else ""
+        needed = max(those, key=lambda each: each.more_minutes or 0.0)
+        facts = [fact for fact in known_and_needed(needed) if fact[0] == "Do"]
+        yield Headline(
+            verdict,
+            title,
+            "; ".join(filter(None, [said, without])),
+            facts=tuple(facts),
+        )
