@@ -22,7 +22,7 @@ PLACE = re.compile(
     r"<!-- output (?P<name>[\w-]+)(?: (?P<first>\d+)-(?P<last>\d+))? -->\n.*?<!-- end -->",
     re.DOTALL,
 )
-SHOWN = re.compile(r"^[▲▼=?✕] .*?(?=\n\n(?:Report|Next) |\Z)", re.MULTILINE | re.DOTALL)
+SHOWN = re.compile(r"^[▲▼=?✕] .*?(?=\n+(?:Report|Next) |\Z)", re.MULTILINE | re.DOTALL)
 
 
 def recorded(name: str) -> Path:
