@@ -12,7 +12,7 @@ from e2e.browser import NEEDS_BROWSER, serious_faults
 from e2e.commands import webdyno_here
 from fleet.test_show import RUN as FLEETS_RUN
 from fleet.test_show import fleet_of
-from report import comparisons, runs, sweeps
+from report import comparisons, questions, runs, sweeps
 from report.test_claims import page_of_claims
 from variants import further
 from webdyno.fleet.show import fleet_page
@@ -21,7 +21,7 @@ from webdyno.report.result_page import write_report
 Scheme = Literal["light", "dark"]
 WIDTHS: dict[Scheme, int] = {"light": 1280, "dark": 400}
 
-KINDS = {make.__name__: make for make in (*runs.ALL, *sweeps.SWEEPS)}
+KINDS = {make.__name__: make for make in (*runs.ALL, *sweeps.SWEEPS, questions.many)}
 UNLIKE = {"capacities", "decided", "gated", "hostile"}
 """Kinds whose pages have little in common; the others' are made of the same parts."""
 EXAMINED = {("decided", "light"), ("gated", "dark")}
@@ -126,6 +126,7 @@ def check_page(visit: Visit, page: Path, kind: str) -> None:
         "decided": CHARTS,
         "probed": CHARTS | {"host-servers", "host-client"},
         "several_variants": CHARTS,
+        "ranking": CHARTS - BARS | {"ranking", "cpu-parts"},
         "inconclusive": CHARTS,
         "no_round": set(),
     }
@@ -174,7 +175,7 @@ def test_the_keyboard_reaches_everything_of_a_study(browser: Browser, tmp_path: 
 
 
 def check_keyboard(visit: Visit) -> None:
-    usable = "a[href], button, summary, [tabindex='0']"
+    usable = "a[href], button, input, summary, [tabindex='0']"
     wanted = visit.page.locator(usable).locator("visible=true").count()
     assert wanted > 0
     reached = set()
@@ -217,6 +218,49 @@ def test_a_variant_is_picked_out_in_all_panels_of_a_figure(browser: Browser, pag
     figure.get_by_role("button", name="nginx").click()
     for panel in figure.locator("[data-chart]").all():
         assert panel.locator(".mark-symbol path.muted").count() == 3
+    visit.page.context.close()
+
+
+FIRST_CELLS = (
+    "[...document.querySelectorAll('[data-sortable] tbody tr')].map(it => it.cells[%d].innerText)"
+)
+
+
+def test_a_ranking_is_sorted_by_any_column_with_mouse_and_keyboard(
+    browser: Browser, pages: Pages
+) -> None:
+    visit = Visit(browser, pages["ranking"], 1280, "light")
+    by_rank = visit.page.evaluate(FIRST_CELLS % 1)
+    heading = visit.page.locator("[data-sortable] th", has_text="Throughput")
+    heading.get_by_role("button").click()
+    assert heading.get_attribute("aria-sort") == "ascending"
+    backwards = visit.page.evaluate(FIRST_CELLS % 1)
+    assert backwards[:4] == by_rank[3::-1]
+    assert backwards[4] == by_rank[4]  # without a value
+    visit.page.keyboard.press("Enter")
+    assert heading.get_attribute("aria-sort") == "descending"
+    name = visit.page.locator("[data-sortable] th button", has_text="variant")
+    name.focus()
+    visit.page.keyboard.press("Space")
+    assert visit.page.evaluate(FIRST_CELLS % 1) == sorted(by_rank)
+    assert visit.page.locator("[aria-sort]").count() == 1
+    visit.page.context.close()
+
+
+def test_of_many_variants_those_are_drawn_that_are_ticked(browser: Browser, pages: Pages) -> None:
+    visit = Visit(browser, pages["many"], 1280, "light")
+    visit.open_sections()
+    figure = visit.page.locator("#figure-latency")
+    boxes = figure.get_by_role("checkbox")
+    curves = figure.locator(".wide .mark-line path:not(.unticked)")
+    assert boxes.count() == 7
+    assert curves.count() == 5
+    boxes.last.focus()
+    visit.page.keyboard.press("Space")
+    assert curves.count() == 6
+    boxes.first.uncheck()
+    assert curves.count() == 5
+    assert serious_faults(visit.page) == []
     visit.page.context.close()
 
 

@@ -46,6 +46,16 @@ def ranking() -> SimulatedRun:
 
 
 @cache
+def many() -> SimulatedRun:
+    """More variants than there are colors."""
+    variants = {
+        f"server-{n}": SimulatedVariant(stack=f"server-{n}", throughput_rps=9_000 + 4_000 * (n % 5))
+        for n in range(7)
+    }
+    return _racing(*_parts(simulated_run(variants, rounds=8, title="A ranking of 7")))
+
+
+@cache
 def tuned() -> SimulatedRun:
     """Two stacks as they are and tuned; of one nothing better was found."""
     rates = {"nginx (default)": 50_000, "nginx (tuned)": 60_000, "node (default)": 9_000}

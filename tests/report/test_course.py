@@ -5,11 +5,12 @@ from functools import cache
 from builders import SimulatedRun
 from evidence.stretches import Truth, stretch
 from report import comparisons, runs
+from webdyno.core.load_result import Failures
 from webdyno.core.looks import LookEnd
 from webdyno.core.records import LongLookRecord
 from webdyno.report.around_rounds import how_it_changes
 from webdyno.report.exports import summary_csv
-from webdyno.report.long_charts import course_figure, course_rows
+from webdyno.report.long_charts import course_figure, course_rows, failure_rows
 
 PARTS = 8
 
@@ -32,17 +33,39 @@ def _part(
     return stretch(truth, variant=variant, seed=number).model_copy(update=update)
 
 
-def test_the_chart_has_a_panel_for_each_quantity_and_marks_stalls() -> None:
+QUANTITIES = ["Throughput, req/s", "Latency p99, ms", "CPU per request, µs", "Memory, MiB"]
+FAILED = "Failed requests a second"
+
+
+def test_the_chart_has_all_quantities_above_each_other_and_marks_stalls() -> None:
     point = runs.seen(soaked()).points[0]
     figure = course_figure(point)
     assert figure is not None
-    names = [panel.name for panel in figure.panels]
-    assert names == [f"course-{it}" for it in ("throughput", "p50", "p99", "cpu", "memory")]
     assert "in an hour: throughput" in figure.note
-    assert all("nginx: " in panel.alt for panel in figure.panels)
+    assert "A cross: a part with stalls" in figure.caption
+    assert "No request failed" in figure.caption
+    (only,) = figure.panels
+    assert [it for it in (*QUANTITIES, FAILED) if f">{it}</text>" in only.svg] == QUANTITIES
+    assert only.svg.count("Seconds under load") == 1
+    assert "Throughput, req/s: nginx " in only.alt
     rows = course_rows(point.judgement.looks, lambda part: part.throughput_rps)
     assert {row["variant"] for row in rows if row["stalled"]} == {"apache-event"}
     assert {row["line"] for row in rows} == {"nginx 0", "apache-event 0", "apache-event 1"}
+
+
+def test_requests_that_failed_are_drawn_between_latency_and_cpu() -> None:
+    run = soaked()
+    failures = Failures(timeout=3)
+    last = run.records[-1]
+    assert isinstance(last, LongLookRecord)
+    failed = last.replace(load=last.load.replace(failures=failures))
+    point = runs.seen(SimulatedRun(run.head, [*run.records[:-1], failed])).points[0]
+    rates = [row["value"] for row in failure_rows(point.data.records)]
+    assert [rate for rate in rates if rate] == [0.75]  # three in four seconds
+    figure = course_figure(point)
+    assert figure is not None
+    assert f">{FAILED}</text>" in figure.panels[0].svg
+    assert "No request failed" not in figure.caption
 
 
 def test_without_parts_there_is_no_chart() -> None:

@@ -161,6 +161,8 @@ class Table:
     """Whether it must not be louder than the answer."""
     style: str = ""
     """The page's own for this kind of table."""
+    is_sortable: bool = False
+    """Whether a reader may put its rows in another order, by a column."""
 
     def apart(self) -> "Table":
         """Return it with second lines in columns of their own: a cell holds one figure."""

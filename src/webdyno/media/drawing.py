@@ -18,7 +18,7 @@ from webdyno.core.errors import OperationError
 from webdyno.media.document import Panel
 
 Rows = list[dict[str, Any]]
-Layers = alt.LayerChart | alt.FacetChart
+Layers = alt.LayerChart | alt.VConcatChart
 
 VEGA_LITE = "6.4"
 ADDRESSES_BYTES = 64 * 2**30
@@ -113,6 +113,7 @@ CONFIG: dict[str, Any] = {
         "labelSeparation": 6,
     },
     "axisY": {"domain": False, "ticks": False},
+    "title": {"color": css_variable("ink"), "fontWeight": 600},
 }
 
 
@@ -179,10 +180,12 @@ def demand_addresses() -> None:
 
 
 def drawn(chart: Layers, *, height: int = HEIGHT_PX, width: int = WIDTH_PX) -> str:
-    """Draw a chart."""
+    """Draw a chart, or charts below each other that are as large each."""
     demand_addresses()
     # A chart that isn't right fails below all the same; looking at its schema takes as long again.
-    spec = chart.to_dict(validate=False) | {"width": width, "height": height, "config": CONFIG}
+    spec = chart.to_dict(validate=False) | {"config": CONFIG}
+    for each in spec.get("vconcat", [spec]):
+        each |= {"width": width, "height": height}
     return _lean(vl_convert.vegalite_to_svg(spec, vl_version=VEGA_LITE))
 
 

@@ -20,6 +20,8 @@ CODE = re.compile(r"`(?P<command>[^`]*)`|(?<![\w-])(?P<flag>--[a-z][\w-]*(?: [\w
 NARROW_SPACE = "\u202f"
 MOST_ROWS = 60
 """In a notebook."""
+MOST_AT_ONCE = 5
+"""Variants whose curves can be told apart; of more of them a page shows those that are ticked."""
 
 
 def html(
@@ -94,6 +96,7 @@ def templates_of(package: str) -> Environment:
 def _templates() -> Environment:
     environment = templates_of("webdyno.media")
     environment.globals |= {"light": LIGHT, "dark": DARK, "font": FONT}
+    environment.globals["most_at_once"] = MOST_AT_ONCE
     environment.filters["prose"] = prose
     return environment
 

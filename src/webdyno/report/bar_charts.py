@@ -28,7 +28,12 @@ VALUE_PX = 175
 
 
 def bar_figure(point: PointView) -> Figure | None:
-    """Draw what decides and CPU per request; of a point without two variants to compare none."""
+    """Draw what decides and CPU per request; of a point without two variants to compare none.
+
+    Ranks are drawn by their own question.
+    """
+    if point.deciding and point.deciding.has_ranks:
+        return None
     panels = tuple(bar_panel(point, table) for table in _drawn(point) if len(bar_rows(table)) > 1)
     if not panels:
         return None
@@ -56,7 +61,7 @@ def bar_panel(point: PointView, table: MetricTable) -> Panel:
     heading = (
         f"{metric_title(metric)} ({'more' if metric.better == 'higher' else 'less'} is better)"
     )
-    chart = _chart(rows, list(point.data.experiment.variants))
+    chart = _chart(rows, point.variants)
     alt_text = "; ".join(row["told"] for row in rows)
     return panel(
         f"bars-{metric.name}",
@@ -85,7 +90,7 @@ def _bar(row: Row, top_px: int) -> dict[str, Any]:
     value = interval.estimate if interval else row.value.by_round[0]
     return {
         "variant": row.variant,
-        "label": f"{row.rank}  {row.variant}" if row.rank else row.variant,
+        "label": row.variant,
         "shown": shown,
         "told": f"{row.variant}: {shown}" + (f" (95% CI {around})" if around else ""),
         "zero": 0,

@@ -5,16 +5,15 @@ The parts of it are made once, for the page as well (`result_page`).
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import ceil
 from pathlib import Path
 
 from webdyno.comparison.comparison import asked_about
 from webdyno.comparison.sentences import MOST_MINUTES
-from webdyno.comparison.time_spent import explanation_sentence, what_waits
 from webdyno.core.format import listed, typed_duration
-from webdyno.core.judgement import Judgement, Verdict
+from webdyno.core.judgement import Verdict
 from webdyno.core.registry import command
 from webdyno.media import document as doc
 from webdyno.media.markdown import markdown
@@ -39,6 +38,7 @@ from webdyno.report.tables import (
     reasons,
     variant_rows,
 )
+from webdyno.report.time_spent import time_sections
 from webdyno.report.words import verdict_counts
 from webdyno.validity import SHORT_RUN
 
@@ -146,6 +146,9 @@ def _details_of_point(view: RunView) -> Iterator[doc.Block]:
     if view.deciding:
         yield deciding_section(view)
         yield from said_of_deciding(view)
+    yield from doc.said_section(
+        "Under load for longer: how things change", how_it_changes(point.judgement.looks)
+    )
     yield from time_sections(point.judgement)
     yield from each_request(point)
     yield from other_metrics(replace(point, alongside=not_shown(point)))
@@ -298,23 +301,6 @@ def run_sections(view: RunView, *, to_paste: bool = False) -> Iterator[doc.Secti
     """Yield what was done before the rounds; `to_paste` also as lines for a file."""
     for show in view.shows:
         yield from show.about_run(view, to_paste=to_paste)
-
-
-def time_sections(judged: Judgement, waits: Iterable[str] = ()) -> Iterator[doc.Section]:
-    """Yield where time goes; `waits` are further sentences on a response's time."""
-    yield from doc.said_section(
-        "Under load for longer: how things change", how_it_changes(judged.looks)
-    )
-    yield from doc.said_section(
-        "Where a response's time goes",
-        [*what_waits(judged), *waits],
-        note="Means: connections over throughput is the whole (Little's law); the parts add up.",
-    )
-    yield from doc.said_section(
-        "Why: where the servers' CPU time goes",
-        filter(None, map(explanation_sentence, judged.explanations)),
-        note="What the kernel counted of it, for each response. The parts add up.",
-    )
 
 
 def each_request(point: PointView) -> Iterator[doc.Section]:

@@ -360,4 +360,4 @@ def _in_order(point: PointView) -> list[str]:
     """Return the variants in the order of the table of results."""
     if point.deciding:
         return [row.variant for row in point.deciding.rows]
-    return list(point.data.experiment.variants)
+    return point.variants

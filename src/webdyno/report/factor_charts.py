@@ -219,7 +219,7 @@ def _panels(
     name: str, view: RunView, rows: Rows, axis: Axis, upright: _Upright
 ) -> tuple[Panel, ...]:
     facets = dict.fromkeys(row["facet"] for row in rows)
-    variants = list(view.head.experiment.variants)
+    variants = view.variants
     panels = []
     for number, heading in enumerate(facets):
         shown = [row for row in rows if row["facet"] == heading]

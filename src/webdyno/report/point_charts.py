@@ -47,7 +47,7 @@ def latency_figure(point: PointView) -> Figure | None:
     """Percentile curves of the latency, all slots of a variant merged; not of a search."""
     if not point.has_one_load:
         return None
-    variants = list(point.data.experiment.variants)
+    variants = point.variants
     rows = latency_rows(point.data, variants)
     if not rows:
         return None
@@ -124,6 +124,8 @@ def result_figures(point: PointView) -> Iterator[Figure]:
     """Draw what came out at a point, besides ratios."""
     for show in point.shows:
         yield from show.results(point)
+    if course := course_figure(point):
+        yield course
 
 
 def other_figures(point: PointView) -> Iterator[Figure]:
@@ -139,7 +141,7 @@ def slots_figure(point: PointView) -> Figure | None:
     if not rows:
         return None
     bad = sum(bool(row["trouble"]) for row in rows)
-    color, shape, _ = variant_encodings(point.data.experiment.variants)
+    color, shape, _ = variant_encodings(point.variants)
     base = alt.Chart(values(rows)).encode(
         x=alt.X("s:Q", title="Time since the first slot, s").axis(labelExpr=GROUPED, grid=False),
         y=alt.Y("throughput:Q", title="Throughput, req/s")
@@ -251,7 +253,7 @@ def cpu_figure(point: PointView) -> Figure | None:
     ]
     if not rows:
         return None
-    color, shape, dash = variant_encodings(point.data.experiment.variants)
+    color, shape, dash = variant_encodings(point.variants)
     base = alt.Chart(values(rows)).encode(
         x=alt.X("round:O", title="Round").axis(labelAngle=0, labelOverlap=True),
         y=alt.Y("value:Q", title="CPU per request, µs")
@@ -280,7 +282,7 @@ def host_figure(point: PointView) -> Figure | None:
     rows = host_rows(point.data)
     if not rows:
         return None
-    color, shape, _ = variant_encodings(point.data.experiment.variants)
+    color, shape, _ = variant_encodings(point.variants)
     base = alt.Chart(values(rows)).encode(
         x=alt.X("s:Q", title="Time since the first slot, s").axis(labelExpr=GROUPED, grid=False),
         color=color,
@@ -340,6 +342,5 @@ FIGURES: tuple[Callable[[PointView], Figure | None], ...] = (
     latency_figure,
     slots_figure,
     cpu_figure,
-    course_figure,
     host_figure,
 )

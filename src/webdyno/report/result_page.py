@@ -20,6 +20,7 @@ from webdyno.media.page import html, make_again
 from webdyno.report.around_rounds import pilot_sections, preflight_of
 from webdyno.report.bar_charts import bar_figure
 from webdyno.report.brief import (
+    NOISE_RULES,
     about_verdicts,
     adjustment_sections,
     deciding_section,
@@ -28,7 +29,6 @@ from webdyno.report.brief import (
     outcome,
     run_sections,
     said_of_deciding,
-    time_sections,
 )
 from webdyno.report.card import card, tiles
 from webdyno.report.conditions import when
@@ -48,6 +48,7 @@ from webdyno.report.point_facts import LOAD, point_facts
 from webdyno.report.ratio_charts import ratio_figure
 from webdyno.report.show import PointView, RunView
 from webdyno.report.tables import ALL_SLOTS, by_variant_table, latency_table, metrics_table
+from webdyno.report.time_spent import time_sections, waiting_section
 from webdyno.report.words import metric_label, verdict_cell
 from webdyno.validity import used_s
 
@@ -94,7 +95,7 @@ def html_page(folder: Path, view: RunView) -> str:
         made=" · ".join(_made(view)),
         made_from=f"made from `{folder}`, where every slot is kept in `slots.jsonl` and the "
         f"figures in `{SUMMARY_FILE}`",
-        variants=experiment.variants,
+        variants=view.variants,
         ends_with="glossary.html",
     )
 
@@ -121,21 +122,25 @@ def _sections(folder: Path, view: RunView) -> Iterator[doc.Block]:
         yield doc.Section("Warnings", grave)
     figures = _result_figures(view)
     results = [] if view.several else result_figures(view.points[0])
-    shown = figures[:1] if view.several else figures
-    yield _deciding(view, [*shown, *results])
-    if mild := [warning for warning in view.warnings if warning not in grave]:
-        yield doc.Section("Warnings to keep in mind" if grave else "Warnings", mild)
+    first = 1 if view.several else 0 if view.has_ranks else len(figures)
+    yield _deciding(view, [*figures[:first], *results])
+    mild = [warning for warning in view.warnings if warning not in grave]
+    noise = [warning for warning in mild if warning.name in NOISE_RULES]
+    if further := [warning for warning in mild if warning not in noise]:
+        yield doc.Section("Notes" if grave else "Warnings", further)
     yield from run_sections(view, to_paste=True)
     if view.several:
         points = [_fold_point(point) for point in view.points]
         yield doc.Section("Point by point", points, anchor="Points")
-    yield from (replace(section, is_closed=True) for section in _details(folder, view, figures))
+    details = list(_details(folder, view, figures[first:]))
+    if noise:
+        details.insert(0, doc.Section("Noise: what others did on this machine", noise))
+    yield from (replace(section, is_closed=True) for section in details)
 
 
 def _details(folder: Path, view: RunView, figures: Sequence[doc.Figure]) -> Iterator[doc.Section]:
-    if view.several:
-        yield from map(_alone, figures[1:])
-    else:
+    yield from map(_alone, figures)
+    if not view.several:
         yield from _point(view.points[0], list(other_figures(view.points[0])))
     for show in view.shows:
         yield from show.pages(folder)
@@ -151,6 +156,8 @@ def _result_figures(view: RunView) -> list[doc.Figure]:
     if view.several:
         return factor_figures(view)
     ratios = ratio_figure(view.deciding[0]) if view.deciding else None
+    if ratios and view.has_ranks:
+        ratios = replace(ratios, title=f"Ratios to {view.variants[0]}")
     return [figure for figure in (bar_figure(view.points[0]), ratios) if figure]
 
 
@@ -163,7 +170,9 @@ def _deciding(view: RunView, figures: Sequence[doc.Figure]) -> doc.Section:
         said: list[doc.Block] = [*deciding_section(view).blocks, *said_of_deciding(view)]
     else:
         heading = metric_label(table.metric)
-        if table.comparisons:
+        if view.has_ranks:
+            heading = f"Ranked by {table.metric.label}"
+        elif table.comparisons:
             heading += f" compared with {table.comparisons[0].b}"
         said = list(_table_and_facts(view.points[0]))
     said += about_verdicts(view) or []
@@ -198,12 +207,15 @@ def _point(
         yield doc.Section("For statisticians", folded)
     yield from cost_sections([point])
     yield from found_sections(point)
-    yield from time_sections(point.judgement, where_time_goes(point.judgement.waiting))
+    if point.judgement.ranking:
+        yield from waiting_section(point)
+    else:
+        yield from time_sections(point.judgement, where_time_goes(point.judgement.waiting))
     yield from each_request(point)
     if endpoints := of_endpoints(point.judgement):
         yield doc.Section(
             "What came of each request",
-            [by_variant_table(point.data.experiment.variants, endpoints, "costs")],
+            [by_variant_table(point.variants, endpoints, "costs")],
         )
     yield from _chart_sections(point, figures, prefix)
     yield from pilot_sections(point.data)
@@ -223,7 +235,7 @@ def _chart_sections(
             about[ABOUT[figure.name]].append(figure.with_prefix(prefix))
     if groups := costs(point.data, point.judgement.facts):
         note = doc.Paragraph(COSTS, look="soft")
-        table = by_variant_table(point.data.experiment.variants, groups, "costs")
+        table = by_variant_table(point.variants, groups, "costs")
         about["Resources"].append(doc.Folded(COSTS_IN_SHORT, [note, table]))
     for heading, blocks in about.items():
         if blocks:
@@ -259,7 +271,7 @@ def write_charts(folder: Path, view: RunView) -> list[Path]:
 
 def charts(view: RunView) -> Iterator[tuple[doc.Figure, doc.Panel, str]]:
     """Yield each chart of the page with what it is part of, and as SVG that stands alone."""
-    known = marks(view.head.experiment.variants)
+    known = marks(view.variants)
     for figure in all_figures(view):
         for panel in figure.panels:
             yield figure, panel, _standalone(panel.svg, known)

@@ -70,6 +70,8 @@ class PointView:
     number: int
     levels: dict[str, Level]
     """By factor; empty in a run without factors."""
+    variants: list[str]
+    """In the order in which they are shown: of a ranking that of the ranks."""
     data: PointData
     judgement: Judgement
     deciding: MetricTable | None
@@ -128,6 +130,11 @@ class RunView:
     @property
     def several(self) -> bool:
         return len(self.points) > 1
+
+    @property
+    def variants(self) -> list[str]:
+        """The variants in the order in which they are shown."""
+        return self.points[0].variants
 
     @property
     def has_ranks(self) -> bool:

@@ -158,7 +158,7 @@ def _rows_of_variants(
                 *([text.number(failed[row.variant])] if any(failed.values()) else []),
             ]
         )
-    return Table(columns, [RowGroup(rows)], style="brief")
+    return Table(columns, [RowGroup(rows)], style="brief", is_sortable=True)
 
 
 def _bound(point: PointView, table: MetricTable, row: Row) -> str:
@@ -216,7 +216,7 @@ def latency_table(point: PointView) -> Table | None:
     tables = [*point.alongside, *([point.deciding] if point.deciding else [])]
     valued = {table.metric.name for table in tables}
     names = [name for name in BEYOND if f"latency_{name}_us" not in valued]
-    merged = {variant: merged_latency(data, variant) for variant in data.experiment.variants}
+    merged = {variant: merged_latency(data, variant) for variant in point.variants}
     rows = [
         [variant, *(percentile(times, name) for name in names)]
         for variant, times in merged.items()

@@ -77,11 +77,15 @@ def run_view(run: RunData, judged: SweepJudgement) -> RunView:
 def _point(judged: PointJudgement, data: PointData) -> PointView:
     head = data.head
     ranks = first(show.ranks(judged.judgement) for show in SHOWS)
+    # The ranks of several points differ, and variants look alike at all of them.
+    by_rank = ranks or {} if not judged.point.levels else {}
+    variants = list(dict.fromkeys([*by_rank, *head.experiment.variants]))
     tables = _tables(head, judged.judgement, ranks)
     decide_on = data.measure.decide_on
     return PointView(
         number=judged.point.number,
         levels=judged.point.levels,
+        variants=variants,
         data=data,
         judgement=judged.judgement,
         deciding=next((table for table in tables if table.metric.name == decide_on), None),

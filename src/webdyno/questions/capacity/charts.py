@@ -49,7 +49,7 @@ def capacity_figure(point: PointView) -> Figure | None:
         trials = trial_rows(point.data, number, objective)
         rows = [row for row in trials if lowest <= row["rate"] <= highest]
         if rows:
-            chart = _capacity_chart(list(point.data.experiment.variants), rows, spans, objective)
+            chart = _capacity_chart(point.variants, rows, spans, objective)
             heading = objective.text if several else ""
             panels.append(
                 panel(f"capacity-{number}", about, chart, heading=heading, is_half=several)
@@ -150,7 +150,7 @@ def overload_figure(point: PointView) -> Figure | None:
     rows = overload_rows(point.judgement.overloads)
     if not rows:
         return None
-    color, shape, dash = variant_encodings(list(point.data.experiment.variants))
+    color, shape, dash = variant_encodings(point.variants)
     base = alt.Chart(values(rows)).encode(
         x=alt.X("offered:Q", title="Offered load, % of the capacity")
         .scale(zero=False, nice=True)

@@ -1,11 +1,11 @@
 """A ranking: who comes first, and the rank that each variant has or may have."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from webdyno.comparison.sentences import rank_words
 from webdyno.core import format as text
 from webdyno.core.judgement import Judgement
-from webdyno.media.document import Headline, Paragraph
+from webdyno.media.document import Figure, Headline, Paragraph
 from webdyno.report.show import PointView, RunView, Show
 from webdyno.report.words import as_headline
 
@@ -48,3 +48,17 @@ class RankingShow(Show):
 
     def confidence(self, judged: Judgement) -> str | None:
         return "All ranks hold together with 95% confidence" if judged.ranking else None
+
+    def results(self, point: PointView) -> Iterator[Figure]:
+        """Draw the ranks."""
+        from webdyno.questions.ranking.charts import ranking_figure
+
+        if point.judgement.ranking and (figure := ranking_figure(point)):
+            yield figure
+
+    def figures(self, point: PointView) -> Iterator[Figure]:
+        """Draw what the servers' CPU time is."""
+        from webdyno.questions.ranking.charts import cpu_parts_figure
+
+        if point.judgement.ranking and (figure := cpu_parts_figure(point)):
+            yield figure

@@ -147,7 +147,7 @@ def tuning_figure(point: PointView) -> doc.Figure | None:
     ]
     if not rows:
         return None
-    color, shape, dash = variant_encodings(point.data.experiment.variants)
+    color, shape, dash = variant_encodings(point.variants)
     base = alt.Chart(values(rows)).encode(
         x=alt.X("minutes:Q", title="Measuring time used, minutes").axis(
             labelExpr=GROUPED, grid=False

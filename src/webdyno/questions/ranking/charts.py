@@ -1,0 +1,232 @@
+"""The charts of a ranking: sorted bars with their ranks, and what each variant's CPU time is."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import altair as alt
+
+from webdyno.core import format as text
+from webdyno.core.judgement import Rank
+from webdyno.core.metrics import CPU_TIME
+from webdyno.media.document import Figure
+from webdyno.media.drawing import (
+    TOOLTIP,
+    Layers,
+    Rows,
+    css_variable,
+    panel,
+    values,
+    variant_encodings,
+)
+from webdyno.report.bar_charts import MOST_ROOM, bar_rows
+from webdyno.report.show import PointView
+from webdyno.report.words import metric_title
+
+HEAD_PX, ROW_PX = 22, 40
+LABEL_PX, BAR_PX, END_PX = 10, 20, 36
+"""Where in a row its label is, and its bar from top to end."""
+COLUMNS_PX = {"rank": 0, "cpu": 56, "shown": 132}
+"""How far from the right edge the columns next to the bars end."""
+BESIDE_PX = 200
+PARTS = {"own code": 1.0, "kernel": 0.45}
+"""Of CPU time, each with the opacity in which it is drawn."""
+SHARES_PX = 26
+
+
+def tied(ranks: Sequence[Rank]) -> list[list[str]]:
+    """Return variants in the order of their ranks, those together whose order isn't known."""
+    groups: list[list[str]] = []
+    worst = 0
+    for rank in ranks:
+        if rank.best > worst:
+            groups.append([])
+        groups[-1].append(rank.variant)
+        worst = max(worst, rank.worst)
+    return groups
+
+
+def ranking_figure(point: PointView) -> Figure | None:
+    """Draw what decides as bars in the order of ranks; ties are shaded."""
+    table, ranking = point.deciding, point.judgement.ranking
+    if table is None or ranking is None:
+        return None
+    cpu = _cpu_words(point)
+    rows = [
+        row
+        | {
+            "rank": table_row.rank,
+            "cpu": cpu.get(table_row.variant, ""),
+            "told": f"{table_row.rank}: {row['told']}",
+        }
+        for row in bar_rows(table)
+        for table_row in table.rows
+        if table_row.variant == row["variant"]
+    ]
+    if not rows:
+        return None
+    for number, row in enumerate(rows):
+        row |= _places(HEAD_PX + number * ROW_PX)
+    place = {row["variant"]: row["top_px"] for row in rows}
+    groups = [[place[name] for name in group if name in place] for group in tied(ranking.ranks)]
+    ties: Rows = [
+        {"top_px": min(group), "bottom_px": max(group) + ROW_PX}
+        for group in groups
+        if len(group) > 1
+    ]
+    height = HEAD_PX + ROW_PX * len(rows)
+    better = "more" if table.metric.better == "higher" else "less"
+    heading = f"{metric_title(table.metric)} ({better} is better)"
+    shaded = " Shaded: their order is open." if ties else ""
+    return Figure(
+        name="ranking",
+        title=heading,
+        caption=f"Bars with the 95% CI of each value by itself.{shaded}",
+        panels=(
+            panel(
+                "ranking",
+                f"{heading}: {'; '.join(row['told'] for row in rows)}.",
+                _chart(rows, ties, point.variants, height),
+                height=height,
+            ),
+        ),
+        by_variant=False,
+    )
+
+
+def _cpu_words(point: PointView) -> dict[str, str]:
+    known = (value for value in point.judgement.variants if value.metric == CPU_TIME)
+    return {
+        value.variant: text.latency(value.interval.estimate) for value in known if value.interval
+    }
+
+
+def _places(top_px: float) -> dict[str, float]:
+    return {
+        "top_px": top_px,
+        "label_px": top_px + LABEL_PX,
+        "bar_px": top_px + BAR_PX,
+        "middle_px": top_px + (BAR_PX + END_PX) / 2,
+        "end_px": top_px + END_PX,
+    }
+
+
+def _chart(rows: Rows, ties: Rows, variants: Sequence[str], height_px: int) -> Layers:
+    longest = max(row["value"] for row in rows)
+    reach = min(max(row["high"] for row in rows), MOST_ROOM * longest) or 1.0
+    for row in rows:
+        row["is_cut"] = row["high"] > reach
+    base = alt.Chart(values(rows))
+    room = [0, {"expr": f"width - {BESIDE_PX}"}]
+    across = alt.Scale(domain=[0, reach], range=room, nice=False, clamp=True)
+    color, _, _ = variant_encodings(variants)
+
+    def x(field: str) -> alt.X:
+        return alt.X(f"{field}:Q", axis=None, scale=across)
+
+    def y(field: str) -> alt.Y:
+        return alt.Y(
+            f"{field}:Q", axis=None, scale=alt.Scale(domain=[height_px, 0], nice=False, zero=False)
+        )
+
+    ink = css_variable("ink")
+    return alt.layer(
+        alt.Chart(values(ties))
+        .mark_rect(color=css_variable("band"), aria=False)
+        .encode(x=alt.value(-2), x2=alt.value("width"), y=y("top_px"), y2="bottom_px:Q"),
+        base.mark_rect().encode(
+            x=x("zero"),
+            x2="value:Q",
+            y=y("bar_px"),
+            y2="end_px:Q",
+            color=color,
+            description=TOOLTIP,
+        ),
+        base.mark_rule(strokeWidth=1.5, color=ink, aria=False).encode(
+            x=x("low"), x2="high:Q", y=y("middle_px")
+        ),
+        *(
+            base.mark_tick(thickness=1.5, size=9, color=ink, aria=False, orient="vertical")
+            .transform_filter("!datum.is_cut" if end == "high" else "true")
+            .encode(x=x(end), y=y("middle_px"))
+            for end in ("low", "high")
+        ),
+        base.transform_filter("datum.is_cut")
+        .mark_point(shape="triangle-right", filled=True, size=60, opacity=1, color=ink, aria=False)
+        .encode(x=x("high"), y=y("middle_px")),
+        base.mark_text(align="left", aria=False, limit=alt.ExprRef("width")).encode(
+            x=alt.value(0), y=y("label_px"), text="variant:N"
+        ),
+        *_columns(base, y("middle_px"), rows),
+    )
+
+
+def _columns(base: alt.Chart, middle: alt.Y, rows: Rows) -> Iterator[alt.Chart]:
+    headings = {"rank": "rank", "cpu": "CPU each", "shown": "value"}
+    for field, away_px in COLUMNS_PX.items():
+        if not any(row[field] for row in rows):
+            continue
+        at = alt.ExprRef(f"width - {away_px}")
+        weight = 600 if field == "shown" else 400
+        yield base.mark_text(align="right", aria=False, fontWeight=weight, x=at).encode(
+            y=middle, text=f"{field}:N"
+        )
+        yield (
+            alt.Chart(values([{}]))
+            .mark_text(align="right", aria=False, fontSize=11, color=css_variable("ink-soft"), x=at)
+            .encode(y=alt.value(HEAD_PX / 2), text=alt.value(headings[field]))
+        )
+
+
+def cpu_parts_figure(point: PointView) -> Figure | None:
+    """Draw each variant's CPU time per request in its parts, in the order of ranks."""
+    rows = cpu_parts(point)
+    if not rows:
+        return None
+    height = SHARES_PX * len({row["variant"] for row in rows})
+    about = "; ".join(dict.fromkeys(str(row["told"]) for row in rows))
+    order = [
+        variant for variant in point.variants if any(row["variant"] == variant for row in rows)
+    ]
+    chart = alt.layer(
+        alt.Chart(values(rows))
+        .mark_bar(height=16)
+        .encode(
+            x=alt.X("from:Q", title="CPU per request, µs").axis(tickCount=5),
+            x2="to:Q",
+            y=alt.Y("variant:N", sort=order, title=None).axis(labelLimit=140, ticks=False),
+            color=variant_encodings(point.variants)[0],
+            opacity=alt.Opacity("part:N", legend=None).scale(
+                domain=list(PARTS), range=list(PARTS.values())
+            ),
+            description=TOOLTIP,
+        )
+    )
+    return Figure(
+        name="cpu-parts",
+        title="What the servers' CPU time is",
+        caption="Per request. Full colour: the servers' own code; pale: the kernel.",
+        panels=(panel("cpu-parts", f"CPU time per request: {about}.", chart, height=height),),
+        by_variant=False,
+    )
+
+
+def cpu_parts(point: PointView) -> Rows:
+    """Return a row for each part of each variant's CPU time; the parts add up to what it costs."""
+    rows: list[dict[str, Any]] = []
+    costs = {value.variant: value for value in point.judgement.variants if value.metric == CPU_TIME}
+    for variant in point.variants:
+        slots = point.data.of_variant(variant)
+        own_s = sum(slot.servers.cpu_user_s for slot in slots)
+        kernel_s = sum(slot.servers.cpu_sys_s for slot in slots)
+        cost = costs.get(variant)
+        if cost is None or cost.interval is None or not own_s + kernel_s:
+            continue
+        us = cost.interval.estimate
+        own_us = us * own_s / (own_s + kernel_s)
+        told = (
+            f"{variant}: {text.latency(own_us)} own code, {text.latency(us - own_us)} in the kernel"
+        )
+        for part, begin_us, end_us in (("own code", 0.0, own_us), ("kernel", own_us, us)):
+            ends = {"from": float(f"{begin_us:.5g}"), "to": float(f"{end_us:.5g}")}
+            rows.append({"variant": variant, "part": part, "told": told} | ends)
+    return rows
