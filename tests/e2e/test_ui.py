@@ -31,7 +31,7 @@ def address(tmp_path: Path) -> Iterator[str]:
 def test_runs_are_listed_compared_and_read(browser: Browser, address: str) -> None:
     said: list[str] = []
     page = _opened(browser, address, said)
-    expect(page.locator("[data-verdict]").last).to_contain_text("faster", timeout=30_000)
+    expect(page.locator("[data-verdict]").last).to_contain_text("FASTER", timeout=30_000)
     assert serious_faults(page) == []
     page.get_by_label("Filter").fill("after")
     assert page.locator("#runs tbody tr:visible").count() == 1
@@ -53,18 +53,42 @@ def test_a_duel_is_begun_watched_and_ended(browser: Browser, address: str) -> No
     page = _opened(browser, address, said)
     page.get_by_role("link", name="Start a comparison").first.click()
     assert serious_faults(page) == []
-    page.get_by_label("System").fill("nginx")
-    page.get_by_label("Baseline").fill("apache-event")
-    page.get_by_label("Total time").fill("60s")
+    page.get_by_label("System", exact=True).select_option("nginx")
+    page.get_by_label("Baseline", exact=True).select_option("apache-event")
+    page.get_by_label("Connections").select_option("8")
+    page.get_by_label("Time").select_option("1m")
     page.get_by_role("button", name="Start", exact=True).click()
     page.locator("#live .part").first.wait_for(timeout=60_000)
-    expect(page.get_by_text(re.compile("precision ±")).first).to_be_visible(timeout=60_000)
+    expect(page.locator("#points svg circle").first).to_be_visible(timeout=60_000)
+    expect(page.locator("#points")).to_contain_text("Throughput, req/s: ratio so far")
+    expect(page.locator("#points")).to_contain_text(re.compile("(about|at most) .* left"))
     expect(page.locator("#points")).not_to_contain_text("faster")
     assert serious_faults(page) == []
     page.get_by_role("button", name="Stop now").click()
     page.wait_for_load_state()
     assert "Runs" in page.inner_text("h1")
     assert page.locator("#runs tbody tr").count() == 3
+    assert said == []
+
+
+def test_a_system_of_ones_own_has_its_field_and_a_phone_its_room(
+    browser: Browser, address: str
+) -> None:
+    said: list[str] = []
+    page = _opened(browser, address, said)
+    page.set_viewport_size({"width": 390, "height": 800})
+    overflow = "document.documentElement.scrollWidth - window.innerWidth"
+    expect(page.locator("[data-verdict]").last).to_contain_text("FASTER", timeout=30_000)
+    assert page.locator(".mark").count() == 2  # one verdict in each row
+    assert page.evaluate(overflow) <= 0
+    page.get_by_role("link", name="Start a comparison").first.click()
+    field = page.get_by_label("System of your own")
+    assert not field.is_visible()
+    page.get_by_label("System", exact=True).select_option("one of your own …")
+    field.fill("url:http://127.0.0.1:1")
+    assert page.evaluate(overflow) <= 0
+    page.get_by_label("System", exact=True).select_option(index=0)
+    assert not field.is_visible()
     assert said == []
 
 

@@ -42,12 +42,14 @@ def rates() -> SimulatedRun:
     return SimulatedRun(run.head.replace(experiment=experiment), records)
 
 
-def sweep(factors: dict[str, list[Level]], *, probes: bool = True) -> SimulatedRun:
+def sweep(
+    factors: dict[str, list[Level]], *, probes: bool = True, restart_sd: float = 0.02
+) -> SimulatedRun:
     """Variants that react to their point: nginx gains most at many connections."""
     records: list[Record] = []
     combinations = list(product(*factors.values()))
     for number, levels in enumerate(combinations):
-        run = simulated_run(_variants_at(levels), rounds=6, seed=number)
+        run = simulated_run(_variants_at(levels), rounds=6, restart_sd=restart_sd, seed=number)
         for record in run.records:
             there = record.model_copy(update={"point": number})
             records.append(with_readings(there) if probes else there)

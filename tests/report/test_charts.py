@@ -11,6 +11,7 @@ from validity.broken import readings_with
 from webdyno.comparison import judge
 from webdyno.core.base import Interval
 from webdyno.core.capacity import objective
+from webdyno.core.experiment import Level
 from webdyno.core.records import SlotRecord
 from webdyno.core.testbed import Ceiling
 from webdyno.evidence.point_data import PointData
@@ -186,6 +187,16 @@ def test_a_panel_for_each_level_of_the_second_factor() -> None:
     }
     assert {"ratios-0", "ratios-1", "throughput_rps-1", "memory_mib-0"} <= drawn
     assert "ratios-2" not in drawn
+
+
+def test_an_interval_that_is_cut_has_an_arrowhead() -> None:
+    levels: dict[str, list[Level]] = {"load.connections": [1, 64]}
+    noisy, quiet = (
+        factor_figures(runs.seen(sweeps.sweep(levels, probes=False, restart_sd=noise)))
+        for noise in (0.6, 0.002)
+    )
+    assert any("An arrowhead" in figure.caption for figure in noisy)
+    assert not any("An arrowhead" in figure.caption for figure in quiet)
 
 
 def test_a_search_has_a_panel_for_each_objective() -> None:

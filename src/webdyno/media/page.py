@@ -21,7 +21,7 @@ NARROW_SPACE = "\u202f"
 MOST_ROWS = 60
 """In a notebook."""
 MOST_AT_ONCE = 5
-"""Variants whose curves can be told apart; of more of them a page shows those that are ticked."""
+"""Variants whose curves differ enough; of more of them a page shows those that are ticked."""
 
 
 def html(

@@ -225,6 +225,12 @@ def _in_a_line(said: str) -> str:
     return said if len(said) <= LINE else f"{said[: said.rindex(' ', 0, LINE - 2)].rstrip(';,:')} …"
 
 
+def lines_unsaid(view: RunView, warning: doc.Callout) -> list[str]:
+    """Return what of a warning the headlines haven't said."""
+    said = " ".join(answer.sentence for answer in view.answers).casefold()
+    return [line for line in warning.lines if not _is_in(said, line.casefold().rstrip("."))]
+
+
 def _is_in(said: str, line: str) -> bool:
     """Whether a line was said, with or without whom it is about before it."""
     _, _, what = line.partition(": ")

@@ -40,6 +40,8 @@ FEWEST_FOR_LOG = 4.0
 """How many times the smallest level the largest one is, at least, on a logarithmic axis."""
 ROOM = 1.25
 """How far beyond the outermost estimate an axis goes; wider intervals are cut off there."""
+ARROWS = {"up": "M0,0L1,2.2H-1Z", "down": "M0,0L1,-2.2H-1Z"}
+"""Heads with their tips at an axis's end; the interval continues there."""
 WIDE = 20
 """From this quotient of largest and smallest time on, times are drawn on a logarithmic axis."""
 
@@ -123,6 +125,16 @@ class _Upright:
         axis = alt.Axis(labelExpr=self.labels, tickCount=6, labelOverlap="greedy")
         return alt.Y(f"{field}:Q", title=self.title, scale=scale, axis=axis)
 
+    def cut(self, rows: Rows) -> Rows:
+        """Return where intervals continue beyond the axis's ends: a mark for each."""
+        low, high = self.domain
+        above = [row | {"end": high, "arrow": "up"} for row in rows if row["high"] > high]
+        below = [row | {"end": low, "arrow": "down"} for row in rows if row["low"] < low]
+        return above + below
+
+
+CUT = " An arrowhead: it continues beyond the axis."
+
 
 def _metric_along(view: RunView, axis: Axis, metric: Metric) -> Figure | None:
     rows = value_rows(view.points, axis, metric.name)
@@ -138,7 +150,8 @@ def _metric_along(view: RunView, axis: Axis, metric: Metric) -> Figure | None:
     return Figure(
         name=metric.name,
         title=metric_label(metric),
-        caption=f"{metric.better.capitalize()} is better. {axis.intervals}: 95% CIs.",
+        caption=f"{metric.better.capitalize()} is better. {axis.intervals}: 95% CIs."
+        f"{CUT if upright.cut(rows) else ''}",
         panels=_panels(metric.name, view, rows, axis, upright),
         by_variant=True,
     )
@@ -179,7 +192,8 @@ def _ratios_along(view: RunView, axis: Axis) -> Figure | None:
         name="ratios",
         title="",
         caption=f"Each variant ÷ {against}; {metric.better} is better. "
-        f"{axis.intervals}: the {confidence_words(view.deciding)} CIs that verdicts rest on.",
+        f"{axis.intervals}: the {confidence_words(view.deciding)} CIs that verdicts rest on."
+        f"{CUT if upright.cut(rows) else ''}",
         note=band_words(comparison.delta for comparison in compared),
         panels=_panels("ratios", view, rows, axis, upright),
         by_variant=True,
@@ -252,6 +266,15 @@ def _along(variants: Sequence[str], rows: Rows, axis: Axis, upright: _Upright) -
             line.encode(y=upright.encode("value"), strokeDash=dash),
         ]
     points = base.mark_point(filled=True, size=75, opacity=1)
+    arrows = base.properties(data=values(upright.cut(rows)))
+    layers.append(
+        arrows.mark_point(filled=True, size=70, opacity=1, aria=False).encode(
+            y=upright.encode("end"),
+            shape=alt.Shape("arrow:N", legend=None).scale(
+                domain=list(ARROWS), range=list(ARROWS.values())
+            ),
+        )
+    )
     layers.append(points.encode(y=upright.encode("value"), shape=shape, description=TOOLTIP))
     return alt.layer(*layers)
 

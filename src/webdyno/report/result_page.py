@@ -26,11 +26,12 @@ from webdyno.report.brief import (
     deciding_section,
     each_request,
     found_sections,
+    lines_unsaid,
     outcome,
     run_sections,
     said_of_deciding,
 )
-from webdyno.report.card import card, tiles
+from webdyno.report.card import card, tiles, without_advice
 from webdyno.report.conditions import when
 from webdyno.report.costs import cost_sections, costs, of_endpoints
 from webdyno.report.exports import summary_csv
@@ -113,29 +114,36 @@ def _made(view: RunView) -> Iterator[str]:
 def _sections(folder: Path, view: RunView) -> Iterator[doc.Block]:
     came_out = outcome(view)
     if isinstance(came_out, doc.Headlines):
-        came_out = replace(came_out, tiles=tiles(view))
-    yield replace(came_out, card=card(view))
+        answers = without_advice(came_out.headlines)
+        came_out = replace(came_out, headlines=answers, tiles=tiles(view))
+    yield replace(came_out, card=card(view, folder))
     if view.whole:
         yield from view.whole.sections(folder, view)
-    grave = [warning for warning in view.warnings if warning.tone is Verdict.INVALID]
+    in_full = [warning for warning in view.warnings if _is_said_elsewhere(view, warning)]
+    warnings = [warning for warning in view.warnings if warning not in in_full]
+    grave = [warning for warning in warnings if warning.tone is Verdict.INVALID]
     if grave:
         yield doc.Section("Warnings", grave)
     figures = _result_figures(view)
     results = [] if view.several else result_figures(view.points[0])
     first = 1 if view.several else 0 if view.has_ranks else len(figures)
     yield _deciding(view, [*figures[:first], *results])
-    mild = [warning for warning in view.warnings if warning not in grave]
-    noise = [warning for warning in mild if warning.name in NOISE_RULES]
-    if further := [warning for warning in mild if warning not in noise]:
-        yield doc.Section("Notes" if grave else "Warnings", further)
+    if mild := [warning for warning in warnings if warning not in grave]:
+        yield doc.Section("Notes" if grave else "Warnings", mild)
     yield from run_sections(view, to_paste=True)
     if view.several:
         points = [_fold_point(point) for point in view.points]
         yield doc.Section("Point by point", points, anchor="Points")
     details = list(_details(folder, view, figures[first:]))
-    if noise:
-        details.insert(0, doc.Section("Noise: what others did on this machine", noise))
+    if in_full:
+        details.insert(0, doc.Section("Warnings in full", in_full))
     yield from (replace(section, is_closed=True) for section in details)
+
+
+def _is_said_elsewhere(view: RunView, warning: doc.Callout) -> bool:
+    """Whether headline, card and the line about noise say what a reader needs of it."""
+    is_noise = warning.name in NOISE_RULES and warning.tone is not Verdict.INVALID
+    return is_noise or not lines_unsaid(view, warning)
 
 
 def _details(folder: Path, view: RunView, figures: Sequence[doc.Figure]) -> Iterator[doc.Section]:

@@ -17,8 +17,9 @@ from report import comparisons, sweeps
 from webdyno.config import Catalogue
 from webdyno.core.errors import OperationError, UserError
 from webdyno.core.run import FORMAT
-from webdyno.interfaces.ui.app import make_app, snapshot
+from webdyno.interfaces.ui.app import make_app
 from webdyno.interfaces.ui.guard import Addresses
+from webdyno.interfaces.ui.live import snapshot
 from webdyno.interfaces.ui.runs import Begun, Runs, Starter, state_of
 from webdyno.measure.folder import RunFolder
 
@@ -110,8 +111,8 @@ def test_all_runs_are_listed_and_names_are_no_markup(client: TestClient) -> None
 
 def test_a_run_s_verdict_report_and_files_are_given(client: TestClient, root: Path) -> None:
     reported = client.get("/verdict/before").json()
-    assert reported["verdicts"] == [{"sign": "▲", "word": "faster"}]
-    assert "nginx" in reported["headline"]
+    assert reported["tone"] == "faster"
+    assert reported["said"].startswith("▲ nginx is FASTER: 1.91× the throughput of apache-event (")
     report = report_of(client, "before")
     assert "<!DOCTYPE html>" in report.text
     assert "unsafe-inline" in report.headers["content-security-policy"]
@@ -182,7 +183,11 @@ def test_a_run_that_goes_on_is_shown_live_and_without_a_verdict(
         assert "in progress" in client.get("/").text
         (point,) = snapshot(folder)["points"]
         assert point["expected"] >= point["rounds"]
-        assert point["interval"]["low"] < point["interval"]["high"]
+        assert point["metric"] == "Throughput, req/s"
+        assert point["left"]
+        (curve,) = point["curves"]
+        assert curve["low"] < curve["high"]
+        assert len(curve["rounds"]) == point["rounds"]
         assert "verdict" not in str(point)
     assert state_of(folder.path) == "ended"
     with client.stream("GET", "/events/going") as events:
@@ -299,6 +304,39 @@ def test_a_configuration_below_the_folder_may_be_begun(
     client.post("/begin", headers={"origin": ORIGIN}, data=asked)
     systems = {"system": f"conf:nginx:{root}/new.conf#81", "baseline": f"conf:{root}/old.conf"}
     assert begun == [("compare", systems, [*systems.values()])]
+
+
+def test_connections_rate_and_time_are_chosen(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[Mapping[str, object]] = []
+
+    def begin(*asked: Mapping[str, object]) -> Begun:
+        begun.append(asked[2])
+        raise UserError("enough")
+
+    monkeypatch.setattr(Starter, "begin", begin)
+    asked = {"stack": "nginx", "baseline": "caddy", "connections": "8", "rate": "500", "time": "2m"}
+    client.post("/begin", headers={"origin": ORIGIN}, data=asked)
+    load = {"load.connections": 8, "load.loop": "open", "load.rate_per_s": 500}
+    systems = {"system": "nginx", "baseline": "caddy"}
+    assert begun == [{**systems, "settings": load, "time": "2m"}]
+    for field, wrong in (("connections", "0"), ("connections", "many"), ("rate", "9" * 12)):
+        answer = client.post("/begin", headers={"origin": ORIGIN}, data=asked | {field: wrong})
+        assert answer.status_code == 400
+        assert "should be a number from 1 to" in answer.text
+    assert len(begun) == 1
+
+
+def test_the_form_offers_what_is_installed(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "webdyno.interfaces.ui.app.is_installed", lambda stack: stack.name == "caddy"
+    )
+    page = client.get("/new").text
+    assert "<option selected>caddy</option>" in page
+    assert "<option disabled>nginx</option>" in page
 
 
 @pytest.mark.parametrize("terminal", [None, lambda _: False])

@@ -1,11 +1,6 @@
 """The pages and what they ask for."""
 
-import asyncio
-import json
-import re
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from math import exp, expm1
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -27,16 +22,14 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ExceptionHandler
 
-from webdyno.comparison import question_of
 from webdyno.comparison.runs import compare_sweeps
-from webdyno.comparison.sentences import ratio_words
 from webdyno.config import Catalogue
 from webdyno.core.errors import OperationError, UserError
-from webdyno.core.format import duration, percent
-from webdyno.core.records import SlotRecord
-from webdyno.evidence.point_data import PointData
+from webdyno.interfaces.cli.machine_checks import is_installed
+from webdyno.interfaces.ui.asked import FIELDS, OWN, comparison_asked
 from webdyno.interfaces.ui.guard import REPORT, REPORTS, Addresses, Defect, Guard
-from webdyno.interfaces.ui.runs import Runs, Starter, Version, page_of, seen, state_of, version_of
+from webdyno.interfaces.ui.live import events
+from webdyno.interfaces.ui.runs import Runs, Starter, in_one_line, page_of, seen, state_of
 from webdyno.measure.folder import RunFolder
 from webdyno.media.document import Document
 from webdyno.media.page import draw_blocks, style_sheet, templates_of
@@ -44,72 +37,6 @@ from webdyno.report.brief import summary
 from webdyno.report.conditions import when
 from webdyno.report.exports import summary_csv
 from webdyno.report.run_comparison import comparison_document
-from webdyno.report.words import SIGNS
-from webdyno.validity import excluded_words
-
-LOOKED_AT_S = 1.0
-
-
-async def events(folder: RunFolder) -> AsyncIterator[str]:
-    """Return server-sent events: what is known now, after each change, until the run has ended."""
-    sent: Version | None = None
-    while True:
-        running = state_of(folder.path) == "running"
-        version = version_of(folder.path)
-        if version != sent or not running:
-            sent = version
-            state = await run_in_threadpool(snapshot, folder)
-            yield f"data: {json.dumps(state | {'running': running})}\n\n"
-        if not running:
-            return
-        await asyncio.sleep(LOOKED_AT_S)
-
-
-def snapshot(folder: RunFolder) -> dict[str, Any]:
-    """Return where a run is, and how narrow its intervals are; no verdict."""
-    run = folder.data()
-    slots = [record for record in run.records if isinstance(record, SlotRecord)]
-    doing = "each variant alone, before the rounds"
-    if slots:
-        doing = f"round {slots[-1].round}, {slots[-1].variant}"
-    return {"points": [_point(data) for data in run.points], "doing": doing}
-
-
-def _point(data: PointData) -> dict[str, Any]:
-    question = question_of(data.experiment)
-    known: dict[str, Any] = {
-        "label": data.point.label,
-        "rounds": len(data.rounds),
-        "excluded": excluded_words(data),
-        "ratios": ratio_words(question.ratios_so_far(data)),
-    }
-    foreseen = question.foresee(data)
-    if foreseen is None:
-        return known
-    estimate = foreseen.estimate
-    if foreseen.can_be_kept(data):
-        known |= {"expected": foreseen.rounds, "left": duration(round(foreseen.left_s))}
-    return known | {
-        "known": percent(expm1(estimate.half_width)),
-        "wanted": percent(expm1(foreseen.wanted)),
-        "interval": {
-            "low": exp(estimate.low),
-            "centre": exp(estimate.centre),
-            "high": exp(estimate.high),
-        },
-        "half_width": estimate.half_width,
-        "wanted_half_width": foreseen.wanted,
-    }
-
-
-ASKED = ("stack", "baseline", "site", "path", "time")
-SYSTEMS = {"system": "stack", "baseline": "baseline"}
-"""By the API's name of it: the field of the page."""
-RUNS_ALREADY = "url:"
-OWN = ("rev:", "conf:", RUNS_ALREADY)
-"""Systems of the user's own that may be named on a page; commands and images may not."""
-
-CONFIGURATION = re.compile(r"conf:(?P<server>(?:[a-z]+:)?)(?P<file>.*?)(?P<port>(?:#[0-9]+)?)")
 
 
 def make_app(
@@ -207,57 +134,26 @@ class _Pages:
 
     async def new(self, _: Request) -> Response:
         """Ask what is to be compared."""
+        stacks = self._catalogue.stacks
+        here = await run_in_threadpool(
+            lambda: [name for name, stack in stacks.items() if is_installed(stack)]
+        )
         return self._page(
             "new.html",
-            stacks=list(self._catalogue.stacks),
+            installed=here,
+            others=[name for name in stacks if name not in here],
             sites=list(self._catalogue.sites),
+            own=OWN,
             starter=self._starter,
         )
 
     async def begin(self, request: Request) -> Response:
         """Start a comparison."""
         async with request.form() as form:
-            given = {key: str(form.get(key, "")).strip() for key in ASKED}
-        asked = self._comparison(given)
-        own = [  # what runs more than webdyno has, and doesn't run already
-            asked[key]
-            for key in SYSTEMS
-            if asked[key] not in self._catalogue.stacks
-            and not str(asked[key]).startswith(RUNS_ALREADY)
-        ]
-        begun = await run_in_threadpool(self._starter.begin, "compare", asked, own)
+            given = {key: str(form.get(key, "")).strip() for key in FIELDS}
+        asked = comparison_asked(given, self._catalogue, self._runs.root)
+        begun = await run_in_threadpool(self._starter.begin, "compare", asked.arguments, asked.own)
         return RedirectResponse(self._addresses.page("live", begun.name), 303)
-
-    def _comparison(self, given: dict[str, str]) -> Mapping[str, object]:
-        if not all(map(str.isprintable, given.values())):
-            raise UserError("these fields take no control characters: type them again")
-        for key in ("stack", "baseline"):
-            name = given[key]
-            if name not in self._catalogue.stacks and not name.startswith(OWN):
-                raise UserError(
-                    f"{name!r:.60}: the catalog has no such stack; of your own a page may name "
-                    f"{', '.join(OWN)}, whatever else `webdyno compare` can"
-                )
-        if given["path"] and not given["path"].startswith("/"):
-            raise UserError(f"the path {given['path']!r:.60} should begin with /")
-        systems = {key: self._checked_system(given[name]) for key, name in SYSTEMS.items()}
-        paths = {"paths": [given["path"]]} if given["path"] else {}
-        return {**systems, **paths, **{key: given[key] for key in ("site", "time") if given[key]}}
-
-    def _checked_system(self, system: str) -> str:
-        """Return a system as it was asked for; raise UserError for a configuration from elsewhere.
-
-        A configuration can name programs that its server runs.
-        """
-        if not (asked := CONFIGURATION.fullmatch(system)):
-            return system
-        file = Path(asked["file"]).resolve()
-        if not file.is_relative_to(self._runs.root):
-            raise UserError(
-                f"{system!r:.200}: lies outside of {self._runs.root}; put it there, or start the "
-                "comparison in a terminal"
-            )
-        return f"conf:{asked['server']}{file}{asked['port']}"
 
     async def stop(self, _: Request) -> Response:
         """End the run that was begun here with what there is."""
@@ -281,13 +177,8 @@ class _Pages:
     async def verdict(self, request: Request) -> Response:
         """Send a run's verdict and headline."""
         folder = self._runs.open(request.path_params["name"])
-        judged, _ = await run_in_threadpool(seen, folder)
-        verdicts = dict.fromkeys(point.judgement.verdict for point in judged.points)
-        headline = judged.points[0].judgement.headline
-        if len(judged.points) > 1:
-            headline = next(iter(judged.sentences), "")
-        words = [{"sign": SIGNS[verdict], "word": verdict.value} for verdict in verdicts]
-        return JSONResponse({"verdicts": words, "headline": headline})
+        _, view = await run_in_threadpool(seen, folder)
+        return JSONResponse(in_one_line(view)._asdict())
 
     async def live(self, request: Request) -> Response:
         """Show a run under way; one that has ended shows its report."""

@@ -17,7 +17,10 @@ from webdyno.core.errors import OperationError, UserError
 from webdyno.host.children import ending_with_us, interrupt, words_of
 from webdyno.measure.folder import HEAD_FILE, RunFolder, is_held
 from webdyno.measure.records_file import RECORDS_FILE
+from webdyno.media.document import Headlines
+from webdyno.report.brief import outcome
 from webdyno.report.result_page import html_page
+from webdyno.report.show import RunView
 from webdyno.report.view import JudgedRun, see
 
 logger = logging.getLogger(__name__)
@@ -38,6 +41,12 @@ class RunRow:
     variants: list[str]
     started_at: datetime
     state: State
+
+    @property
+    def variants_unsaid(self) -> list[str]:
+        """The variants, unless the title names all of them."""
+        is_said = all(variant in self.title for variant in self.variants)
+        return [] if is_said else self.variants
 
 
 class RunList(NamedTuple):
@@ -120,6 +129,24 @@ def version_of(path: Path) -> Version:
 @lru_cache(maxsize=64)
 def _seen(path: Path, _: Version) -> JudgedRun:
     return see(RunFolder.open(path).data())
+
+
+class OneLine(NamedTuple):
+    """What a run comes to, for a row of the list."""
+
+    tone: str
+    said: str
+
+
+def in_one_line(view: RunView) -> OneLine:
+    """Return the first of what a run comes to, with its sign."""
+    came_out = outcome(view)
+    if isinstance(came_out, Headlines):
+        first, *others = came_out.headlines
+        more = f" (and {len(others)} more)" if others else ""
+        return OneLine(first.tone.value, f"{first.words}: {first.sentence.rstrip('.')}{more}")
+    counted = ", ".join(words for _, words in came_out.counts)
+    return OneLine(came_out.counts[0][0].value, ". ".join([counted, *came_out.sentences[:1]]))
 
 
 def page_of(folder: RunFolder) -> str:

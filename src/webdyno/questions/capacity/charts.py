@@ -1,14 +1,15 @@
 """The charts of a search for the capacity: its trials, and what came of asking for more."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import altair as alt
 
 from webdyno.core import format as text
-from webdyno.core.base import Interval
 from webdyno.core.capacity import Objective
 from webdyno.core.explain import Overload
 from webdyno.core.histogram import Histogram
+from webdyno.core.judgement import VariantValue
 from webdyno.core.metrics import CAPACITY
 from webdyno.core.records import SlotRecord
 from webdyno.evidence.point_data import PointData
@@ -24,6 +25,7 @@ from webdyno.media.drawing import (
     variant_encodings,
 )
 from webdyno.report.show import PointView
+from webdyno.report.words import value_and_interval
 
 SHOWN_BELOW = 0.4
 """Trials at lower rates, of the lowest capacity, would only squeeze the others."""
@@ -34,20 +36,21 @@ def capacity_figure(point: PointView) -> Figure | None:
     """What has to hold in each trial, by rate, with the capacities: a panel for each objective."""
     objectives = point.data.objectives
     capacities = {
-        variant.variant: variant.interval
+        variant.variant: variant
         for variant in point.judgement.variants
         if variant.metric == CAPACITY and variant.interval
     }
     if not objectives or not capacities:
         return None
-    spans = [_span(variant, value) for variant, value in capacities.items()]
-    lowest = min(interval.low for interval in capacities.values()) * SHOWN_BELOW
-    highest = max(interval.high for interval in capacities.values()) * SHOWN_ABOVE
+    spans = [_span(value) for value in capacities.values()]
+    lowest = min(span["low"] for span in spans) * SHOWN_BELOW
+    highest = max(span["high"] for span in spans) * SHOWN_ABOVE
     about, several = f"{'; '.join(str(span['told']) for span in spans)}.", len(objectives) > 1
-    panels = []
+    panels, not_drawn = [], 0
     for number, objective in enumerate(objectives):
         trials = trial_rows(point.data, number, objective)
         rows = [row for row in trials if lowest <= row["rate"] <= highest]
+        not_drawn = max(not_drawn, len(trials) - len(rows))
         if rows:
             chart = _capacity_chart(point.variants, rows, spans, objective)
             heading = objective.text if several else ""
@@ -56,30 +59,33 @@ def capacity_figure(point: PointView) -> Figure | None:
             )
     if not panels:
         return None
+    beyond = f" {text.count(not_drawn, 'trial')} at rates far from these not drawn."
     return Figure(
         name="capacity",
         title="Trials by arrival rate",
         caption="A mark for each trial; those below the dashed line keep "
         f"{' and '.join(objective.text for objective in objectives)}. Upright lines: the "
-        "capacities with their 95% CIs.",
+        f"capacities with their 95% CIs.{beyond if not_drawn else ''}",
         panels=tuple(panels),
         by_variant=True,
     )
 
 
-def _span(variant: str, capacity: Interval) -> dict[str, object]:
-    bounds = text.quantity_bounds(capacity)
+def _span(capacity: VariantValue) -> dict[str, Any]:
+    assert capacity.interval is not None  # noqa: S101 (only these are drawn)
+    shown, around = value_and_interval(capacity)
+    ends = f" ({around})" if around else ""
     return {
-        "variant": variant,
-        "low": capacity.low,
-        "high": capacity.high,
-        "middle": capacity.estimate,
-        "told": f"{variant}: capacity {text.number(capacity.estimate)} ({bounds}) per second",
+        "variant": capacity.variant,
+        "low": capacity.interval.low,
+        "high": capacity.interval.high,
+        "middle": capacity.interval.estimate,
+        "told": f"{capacity.variant}: capacity {shown}{ends} per second",
     }
 
 
 def _capacity_chart(
-    variants: Sequence[str], rows: Rows, spans: list[dict[str, object]], objective: Objective
+    variants: Sequence[str], rows: Rows, spans: Rows, objective: Objective
 ) -> Layers:
     color, shape, _ = variant_encodings(variants)
     capacities = alt.Chart(values(spans)).encode(color=color)

@@ -165,14 +165,16 @@ def _columns(base: alt.Chart, middle: alt.Y, rows: Rows) -> Iterator[alt.Chart]:
     for field, away_px in COLUMNS_PX.items():
         if not any(row[field] for row in rows):
             continue
-        at = alt.ExprRef(f"width - {away_px}")
+        edge = alt.ExprRef(f"width - {away_px}")
         weight = 600 if field == "shown" else 400
-        yield base.mark_text(align="right", aria=False, fontWeight=weight, x=at).encode(
+        yield base.mark_text(align="right", aria=False, fontWeight=weight, x=edge).encode(
             y=middle, text=f"{field}:N"
         )
         yield (
             alt.Chart(values([{}]))
-            .mark_text(align="right", aria=False, fontSize=11, color=css_variable("ink-soft"), x=at)
+            .mark_text(
+                align="right", aria=False, fontSize=11, color=css_variable("ink-soft"), x=edge
+            )
             .encode(y=alt.value(HEAD_PX / 2), text=alt.value(headings[field]))
         )
 
@@ -204,7 +206,7 @@ def cpu_parts_figure(point: PointView) -> Figure | None:
     return Figure(
         name="cpu-parts",
         title="What the servers' CPU time is",
-        caption="Per request. Full colour: the servers' own code; pale: the kernel.",
+        caption="Per request. Full color: the servers' own code; pale: the kernel.",
         panels=(panel("cpu-parts", f"CPU time per request: {about}.", chart, height=height),),
         by_variant=False,
     )
@@ -223,10 +225,10 @@ def cpu_parts(point: PointView) -> Rows:
             continue
         us = cost.interval.estimate
         own_us = us * own_s / (own_s + kernel_s)
-        told = (
+        said = (
             f"{variant}: {text.latency(own_us)} own code, {text.latency(us - own_us)} in the kernel"
         )
         for part, begin_us, end_us in (("own code", 0.0, own_us), ("kernel", own_us, us)):
             ends = {"from": float(f"{begin_us:.5g}"), "to": float(f"{end_us:.5g}")}
-            rows.append({"variant": variant, "part": part, "told": told} | ends)
+            rows.append({"variant": variant, "part": part, "told": said} | ends)
     return rows
