@@ -14,20 +14,21 @@ CHROMIUM = "/usr/bin/chromium"
 WIDTH_PX = 840
 """As wide as a README is shown; twice the pixels are sharp there, and few bytes."""
 MARGIN_PX = 12
-SHOWN = "section.verdict"
+SHOWN_FROM, SHOWN_TO = "section.verdict", "#figure-bars"
 
 
 def make_picture(page_file: Path, picture: Path) -> None:
-    """Photograph the verdict of a report, at twice the pixels."""
+    """Photograph a report's verdict and its bars, at twice the pixels."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         page = browser.new_page(
             viewport={"width": WIDTH_PX, "height": 900}, device_scale_factor=2, offline=True
         )
         page.goto(page_file.resolve().as_uri())
-        card = page.locator(SHOWN).first.bounding_box()
-        if card is None:
-            sys.exit(f"{page_file}: no verdict is shown")
+        card = page.locator(SHOWN_FROM).first.bounding_box()
+        bars = page.locator(SHOWN_TO).bounding_box()
+        if card is None or bars is None:
+            sys.exit(f"{page_file}: no verdict with bars is shown")
         page.screenshot(
             path=picture,
             full_page=True,
@@ -35,7 +36,7 @@ def make_picture(page_file: Path, picture: Path) -> None:
                 "x": 0,
                 "y": card["y"] - MARGIN_PX,
                 "width": WIDTH_PX,
-                "height": card["height"] + 2 * MARGIN_PX,
+                "height": bars["y"] + bars["height"] - card["y"] + 2 * MARGIN_PX,
             },
         )
         browser.close()

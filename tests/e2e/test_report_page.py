@@ -136,6 +136,8 @@ def check_page(visit: Visit, page: Path, kind: str) -> None:
     visit.page.context.close()
 
 
+MOST_PHONE_PX = 5000
+"""The same on a phone."""
 SCROLLS = """() => [...document.querySelectorAll(".scroll, .chart, pre")]
     .filter(it => it.checkVisibility() && it.scrollWidth > it.clientWidth + 1)
     .map(it => it.outerHTML.slice(0, 200))"""
@@ -146,6 +148,8 @@ def test_nothing_has_to_be_scrolled_sideways_on_a_phone(
     browser: Browser, pages: Pages, kind: str
 ) -> None:
     visit = Visit(browser, pages[kind], 390, "light")
+    assert visit.page.evaluate("document.documentElement.scrollHeight") <= MOST_PHONE_PX
+    assert visit.overflow_px() <= 0
     visit.page.evaluate("document.querySelectorAll('details').forEach(it => it.open = true)")
     assert visit.page.evaluate(SCROLLS) == []
     visit.page.context.close()

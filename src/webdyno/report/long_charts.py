@@ -66,7 +66,7 @@ def course_figure(point: PointView) -> Figure | None:
         *((f"{shown.heading}, {shown.unit}", _scaled(looks, shown)) for shown in BELOW_FAILURES),
     ]
     quantities = [(heading, rows) for heading, rows in quantities if rows]
-    breaks = [{"at_s": pause.at_s} for look in looks for pause in look.breaks]
+    breaks: Rows = [{"at_s": pause.at_s} for look in looks for pause in look.breaks]
     unit, lasts_s = _unit_of_time(looks)
     for row in chain(breaks, *(rows for _, rows in quantities)):
         row["time"] = round(row["at_s"] / lasts_s, 4)

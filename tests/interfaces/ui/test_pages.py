@@ -332,11 +332,12 @@ def test_the_form_offers_what_is_installed(
     client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "webdyno.interfaces.ui.app.is_installed", lambda stack: stack.name == "caddy"
+        "webdyno.interfaces.ui.app.is_installed", lambda stack: stack.name in {"caddy", "nginx"}
     )
     page = client.get("/new").text
+    assert "<option selected>nginx</option>" in page
     assert "<option selected>caddy</option>" in page
-    assert "<option disabled>nginx</option>" in page
+    assert "<option disabled>apache-event</option>" in page
 
 
 @pytest.mark.parametrize("terminal", [None, lambda _: False])

@@ -38,6 +38,9 @@ from webdyno.report.conditions import when
 from webdyno.report.exports import summary_csv
 from webdyno.report.run_comparison import comparison_document
 
+USUAL = ("nginx", "apache-event")
+"""What the form compares unless somebody chooses, where it is installed."""
+
 
 def make_app(
     runs: Runs, catalogue: Catalogue, starter: Starter, token: str, port: int, defect: Defect
@@ -141,6 +144,7 @@ class _Pages:
         return self._page(
             "new.html",
             installed=here,
+            chosen=list(dict.fromkeys([*(name for name in USUAL if name in here), *here])),
             others=[name for name in stacks if name not in here],
             sites=list(self._catalogue.sites),
             own=OWN,

@@ -116,7 +116,7 @@ def _chart(rows: Rows, ties: Rows, variants: Sequence[str], height_px: int) -> L
     for row in rows:
         row["is_cut"] = row["high"] > reach
     base = alt.Chart(values(rows))
-    room = [0, {"expr": f"width - {BESIDE_PX}"}]
+    room: list[Any] = [0, {"expr": f"width - {BESIDE_PX}"}]
     across = alt.Scale(domain=[0, reach], range=room, nice=False, clamp=True)
     color, _, _ = variant_encodings(variants)
 
