@@ -216,6 +216,11 @@ def unbuilt(stacks: Iterable[Stack]) -> list[Service]:
     return [service for service in services.values() if not _is_built(service)]
 
 
+def is_installed(stack: Stack) -> bool:
+    """Whether a stack could start as it is."""
+    return not missing_packages([stack]) and not unbuilt([stack])
+
+
 def build_program(service: Service, notify: Callable[[str], None]) -> None:
     """Build a program unless another run just did; raise OperationError where that fails."""
     kept = _kept(service)

@@ -64,7 +64,7 @@ def _rows(what: str, catalogue: "Catalogue") -> Iterator[tuple[str, ...]]:
 
     stacks = catalogue.stacks.values()
     if what == "stacks":
-        from webdyno.interfaces.cli.machine_checks import is_installed
+        from webdyno.servers.needs import is_installed
 
         for stack in stacks:
             here = "yes" if is_installed(stack) else ""

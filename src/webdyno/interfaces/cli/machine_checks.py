@@ -148,6 +148,8 @@ def _check_tools(user: str | None) -> Iterator[Check]:
 
 def check_catalogue(catalogue: "Catalogue") -> Check:
     """Count the servers of the catalog that are installed; the others are offered when used."""
+    from webdyno.servers.needs import is_installed
+
     stacks = catalogue.stacks.values()
     installed = [stack.name for stack in stacks if is_installed(stack)]
     return Check(
@@ -155,10 +157,3 @@ def check_catalogue(catalogue: "Catalogue") -> Check:
         f"{len(installed)} of {len(stacks)} servers are installed",
         f"others are offered when you use them ({command('list')})",
     )
-
-
-def is_installed(stack: "Stack") -> bool:
-    """Whether a stack could start as it is."""
-    from webdyno.servers.needs import missing_packages, unbuilt
-
-    return not missing_packages([stack]) and not unbuilt([stack])

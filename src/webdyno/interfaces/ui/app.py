@@ -25,7 +25,6 @@ from starlette.types import ExceptionHandler
 from webdyno.comparison.runs import compare_sweeps
 from webdyno.config import Catalogue
 from webdyno.core.errors import OperationError, UserError
-from webdyno.interfaces.cli.machine_checks import is_installed
 from webdyno.interfaces.ui.asked import FIELDS, OWN, comparison_asked
 from webdyno.interfaces.ui.guard import REPORT, REPORTS, Addresses, Defect, Guard
 from webdyno.interfaces.ui.live import events
@@ -37,6 +36,7 @@ from webdyno.report.brief import summary
 from webdyno.report.conditions import when
 from webdyno.report.exports import summary_csv
 from webdyno.report.run_comparison import comparison_document
+from webdyno.servers.needs import is_installed
 
 USUAL = ("nginx", "apache-event")
 """What the form compares unless somebody chooses, where it is installed."""
