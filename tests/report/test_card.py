@@ -1,7 +1,6 @@
 """The card of a page's headline: what it means, how sure it is, how far it reaches; its tiles."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -14,12 +13,8 @@ from webdyno.report.card import (
     in_practice,
     not_certain,
     tiles,
-    what_to_do,
-    without_advice,
 )
 from webdyno.report.show import PointView
-
-RUN = Path("/runs/a-run")
 
 
 def point_of(make: runs.Make) -> PointView:
@@ -105,34 +100,16 @@ def test_without_figures_there_is_nothing_to_be_sure_of(make: runs.Make) -> None
 @pytest.mark.parametrize("make", [*runs.ALL, *sweeps.SWEEPS], ids=lambda make: make.__name__)
 def test_every_run_says_how_far_it_reaches(make: runs.Make) -> None:
     view = runs.seen(make())
-    facts = dict(card(view, RUN))
+    facts = dict(card(view))
     assert facts["What it holds for"].endswith(
         "Says nothing about other loads, applications or machines."
     )
     if view.answers and all(it.tone is Verdict.INVALID for it in view.answers):
-        assert [*facts] == ["What to do", "What it holds for"]
-
-
-def test_an_open_answer_says_what_would_decide_and_types_it() -> None:
-    view = runs.seen(comparisons.inconclusive())
-    (said,) = what_to_do(view, RUN)
-    assert said.startswith("About 29 more rounds (4 minutes) should decide")
-    assert f"resume {RUN} --time 4m`" in said
-    assert not [line for it in without_advice(view.answers) for line in it.further if "Do" in line]
-
-
-def test_an_invalid_answer_says_what_to_change() -> None:
-    (said,) = what_to_do(runs.seen(comparisons.invalid()), RUN)
-    assert said.startswith("Name a page that all variants have, by --path or --site")
-
-
-@pytest.mark.parametrize("make", [comparisons.decided, comparisons.interference])
-def test_an_answer_leaves_nothing_to_do(make: runs.Make) -> None:
-    assert not [*what_to_do(runs.seen(make()), RUN)]
+        assert [*facts] == ["What it holds for"]
 
 
 def test_the_scope_names_load_loop_network_and_cpus() -> None:
-    said = dict(card(runs.seen(comparisons.decided()), RUN))["What it holds for"]
+    said = dict(card(runs.seen(comparisons.decided())))["What it holds for"]
     assert said.startswith(
         "GET /hello.txt · 64 keep-alive connections · full speed (closed loop) · loopback · "
         "2 server CPUs · servers not saturated ("

@@ -4,16 +4,13 @@ It is for people who read nothing else, so it says nothing that the figures belo
 """
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from webdyno.core import format as text
 from webdyno.core.experiment import Experiment
 from webdyno.core.judgement import Comparison, Verdict
 from webdyno.core.metrics import CPU_TIME, METRICS, THROUGHPUT
-from webdyno.core.registry import command
 from webdyno.evidence.point_data import PointData
-from webdyno.media.document import Facts, Headline, Tile
-from webdyno.report.brief import NOISE_RULES, next_steps
+from webdyno.media.document import Facts, Tile
 from webdyno.report.point_facts import (
     interference_words,
     scope,
@@ -41,16 +38,13 @@ shared CPUs. High is a decided verdict without doubts, moderate one with one dou
 several, or none that is decided."""
 
 
-UNANSWERED = {Verdict.INCONCLUSIVE, Verdict.INVALID, Verdict.INCOMPLETE}
-DO = "Do: "
-"""How a headline's advice begins."""
 ON_TILES, MOST_TILES = (CPU_TIME, "latency_p99_us", THROUGHPUT, "latency_p50_us"), 3
 """Metrics with a tile next to the deciding one, the most important first, and tiles in all."""
 
 
-def card(view: RunView, folder: Path) -> Facts:
+def card(view: RunView) -> Facts:
     """Return what a run's card says; of several points together only how far they reach."""
-    facts: Facts = [("What to do", said) for said in what_to_do(view, folder)]
+    facts: Facts = []
     only = _only_point(view)
     if only and only.deciding:
         facts += [("What it means", said) for said in in_practice(only)]
@@ -59,39 +53,6 @@ def card(view: RunView, folder: Path) -> Facts:
     if only:
         facts += [("Not certain", said) for said in not_certain(only)]
     return facts
-
-
-def what_to_do(view: RunView, folder: Path) -> Iterator[str]:
-    """Yield what helps where the answer is open or invalid, in one paragraph."""
-    answers = [view.whole.headline] if view.whole else view.answers
-    tones = {answer.tone for answer in answers}
-    if not tones & UNANSWERED:
-        return
-    advice = [
-        line.removeprefix(DO)
-        for answer in answers
-        for line in answer.further
-        if line.startswith(DO)
-    ]
-    matters = tones & {Verdict.INCONCLUSIVE, Verdict.INCOMPLETE}
-    said = [text.upper_first(line) for line in dict.fromkeys(advice)]
-    said += [
-        warning.fix
-        for warning in view.warnings
-        if warning.tone is Verdict.INVALID or (matters and warning.name in NOISE_RULES)
-    ]
-    go_on = command("resume")
-    said += [f"`{typed}`" for _, typed in next_steps(view, folder) if typed.startswith(go_on)]
-    if said:
-        yield " ".join(said)
-
-
-def without_advice(answers: Sequence[Headline]) -> list[Headline]:
-    """Return headlines without what the card says to do."""
-    return [
-        answer._replace(further=[line for line in answer.further if not line.startswith(DO)])
-        for answer in answers
-    ]
 
 
 def tiles(view: RunView) -> list[Tile]:

@@ -17,6 +17,7 @@ from webdyno.core.run import PAGE_FILE, SUMMARY_FILE
 from webdyno.media import document as doc
 from webdyno.media.drawing import FONT, LIGHT, Mark, marks
 from webdyno.media.page import html, make_again
+from webdyno.report.advice import what_to_do, without_advice
 from webdyno.report.around_rounds import pilot_sections, preflight_of
 from webdyno.report.bar_charts import bar_figure
 from webdyno.report.brief import (
@@ -31,7 +32,7 @@ from webdyno.report.brief import (
     run_sections,
     said_of_deciding,
 )
-from webdyno.report.card import card, tiles, without_advice
+from webdyno.report.card import card, tiles
 from webdyno.report.conditions import when
 from webdyno.report.costs import cost_sections, costs, of_endpoints
 from webdyno.report.exports import summary_csv
@@ -116,7 +117,7 @@ def _sections(folder: Path, view: RunView) -> Iterator[doc.Block]:
     if isinstance(came_out, doc.Headlines):
         answers = without_advice(came_out.headlines)
         came_out = replace(came_out, headlines=answers, tiles=tiles(view))
-    yield replace(came_out, card=card(view, folder))
+    yield replace(came_out, card=[*what_to_do(view, folder), *card(view)])
     if view.whole:
         yield from view.whole.sections(folder, view)
     in_full = [warning for warning in view.warnings if _is_said_elsewhere(view, warning)]

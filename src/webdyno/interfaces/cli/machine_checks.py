@@ -9,7 +9,6 @@ from webdyno.core.registry import command
 
 if TYPE_CHECKING:  # pydantic takes a while to import
     from webdyno.config import Catalogue
-    from webdyno.core.stack import Stack
     from webdyno.core.testbed import Machine
 
 THIS_MACHINE, ENGINE = "this machine", "load engine"
