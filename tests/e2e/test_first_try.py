@@ -199,3 +199,65 @@ def test_what_a_real_tool_builds_is_asked(tmp_path: Path, name: str) -> None:
     assert done.returncode == Exit.OK, done.stderr
     assert f"{path}: 200" in done.stderr
     assert left_behind(tmp_path) == []
+
+
+LETS_IN = """
+import http.server, json, os
+
+class Shop(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def answer(self, status, data):
+        body = json.dumps(data).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_GET(self):
+        let_in = self.headers.get("Authorization") == "Bearer t0k3n"
+        if self.path == "/":
+            self.answer(200, "shop")
+        elif not let_in:
+            self.answer(401, "who?")
+        else:
+            self.answer(404 if self.path == "/gone" else 200, self.path)
+
+    # app.post("/login"): username, password, { token: … }
+    # app.get("/orders"); app.get("/gone")
+    def do_POST(self):
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        is_right = asked == {"username": "ann", "password": "pw"}
+        self.answer(200 if is_right else 403, {"token": "t0k3n"} if is_right else "no")
+
+    def log_message(self, *_): pass
+
+http.server.ThreadingHTTPServer(("127.0.0.1", int(os.environ["PORT"])), Shop).serve_forever()
+"""
+
+
+def test_users_log_in_where_their_names_are_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_repository(tmp_path, {"Procfile": "web: python3 shop.py\n", "shop.py": LETS_IN})
+    done = webdyno("init", folder=tmp_path)
+    assert "behind a login: /orders, /gone" in done.stderr, done.stderr
+    assert "export LOGIN_NAME=… LOGIN_PASSWORD=…" in done.stderr
+    monkeypatch.setenv("LOGIN_NAME", "ann")
+    monkeypatch.setenv("LOGIN_PASSWORD", "wrong")
+    done = webdyno("init", "--force", folder=tmp_path)
+    assert "/login isn't accepted: " in " ".join(done.stderr.split()), done.stderr
+    monkeypatch.setenv("LOGIN_PASSWORD", "pw")
+    done = webdyno("init", "--force", folder=tmp_path)
+    assert "users get in by POST /login of its sources, as one did now" in done.stderr
+    assert "excluded (answers 404): /gone" in done.stderr
+    written = tomllib.loads((tmp_path / "webdyno.toml").read_text())
+    assert written["requests"] == [{"path": "/orders"}, {"path": "/"}]
+    with started_webdyno("up", "rev:.", folder=tmp_path) as process:
+        lines = iter(process.stdout.readline, "")
+        said = [next(line for line in lines if part in line) for part in ("logged in", "/orders")]
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=PATIENCE_S)
+    assert said == ["  logged in by POST /login\n", "  /orders: 200, 9 bytes\n"]
+    assert left_behind(tmp_path) == []

@@ -9,10 +9,9 @@ import pytest
 from webdyno.core.errors import UserError
 from webdyno.host.children import run_program
 from webdyno.host.users import ServerUser, owner_of, programs_user
-from webdyno.launch.first_try import repository_of
 from webdyno.systems.containers.image import check_containers
 from webdyno.systems.project import Project
-from webdyno.systems.repository import Repository
+from webdyno.systems.repository import Repository, repository_of
 from webdyno.systems.target import OwnKeys, TargetSpec
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="root alone can give files away")

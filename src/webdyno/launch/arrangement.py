@@ -15,11 +15,12 @@ from webdyno.config.experiment import TIME, TIME_IS_LIMIT
 from webdyno.config.reading import KeyPath, build
 from webdyno.core.errors import UserError
 from webdyno.core.experiment import Experiment
-from webdyno.core.load import Load
+from webdyno.core.load import Load, has_users
 from webdyno.core.metrics import INSTRUCTIONS
 from webdyno.core.question import FEWEST_IN_RACE, RANKING
 from webdyno.core.registry import question_keys
 from webdyno.core.request import WrittenRequest
+from webdyno.core.session import Values
 from webdyno.core.stack import Site, Stack
 from webdyno.core.sweep import plan_points
 from webdyno.launch.caller import Caller
@@ -31,6 +32,7 @@ from webdyno.launch.consent import (
     refuse_own_systems,
 )
 from webdyno.systems.kinds import LONGEST_NAME, NamedSystem, variant_names
+from webdyno.systems.tables import as_list, table
 
 USUAL_OBJECTIVES = ("p99<50ms",)
 """Of a search for a capacity."""
@@ -146,6 +148,13 @@ class OneSystem:
     load: Load
     requests: Sequence[WrittenRequest]
     """None where nothing is known of what it serves."""
+    login: Sequence[WrittenRequest] = ()
+    values: Mapping[str, Values] = field(default_factory=dict)
+
+    @property
+    def has_users(self) -> bool:
+        """Whether who asks logs in, or has values."""
+        return has_users(self.login, self.requests, self.values)
 
 
 def one_system(
@@ -167,7 +176,9 @@ def one_system(
     stack = joined.stack(resolved.data["variants"][name]["stack"])
     agree_to_own([stack], [], caller)
     made = build(Load, resolved.data.get("load", {}), lambda where: draft.place(("load", *where)))
-    return OneSystem(stack, joined, made, _requests(resolved, made, said="paths" in load))
+    requests = _requests(resolved, made, said="paths" in load)
+    login = _written(resolved, "login")
+    return OneSystem(stack, joined, made, requests, login, _values(resolved))
 
 
 def _draft(
@@ -188,13 +199,25 @@ def _draft(
 
 def _requests(draft: Draft, load: Load, *, said: bool) -> list[WrittenRequest]:
     """The paths that were said, else requests, else all paths."""
-    written = draft.data.get("requests")
-    if said or not isinstance(written, list) or not written:
-        return [WrittenRequest(path=path) for path in load.paths]
+    written = [] if said else _written(draft, "requests")
+    return written or [WrittenRequest(path=path) for path in load.paths]
+
+
+def _written(draft: Draft, key: str) -> list[WrittenRequest]:
     return [
-        build(WrittenRequest, table, lambda where, n=number: draft.place(("requests", n, *where)))  # type: ignore[misc]
-        for number, table in enumerate(written)
+        build(WrittenRequest, table, lambda where, n=number: draft.place((key, n, *where)))  # type: ignore[misc]
+        for number, table in enumerate(as_list(draft.data.get(key)))
     ]
+
+
+def _values(draft: Draft) -> dict[str, Values]:
+    """Where values come from; their files are named from where the project's file lies."""
+    values = {}
+    for name, keys in table(draft.data, "values").items():
+        made = build(Values, keys, lambda where, n=name: draft.place(("values", n, *where)))  # type: ignore[misc]
+        file = made.file and str(draft.folder / made.file)
+        values[name] = made.replace(file=file) if file else made
+    return values
 
 
 def flag_of(key: str) -> str:

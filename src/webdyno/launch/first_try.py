@@ -1,6 +1,7 @@
 """Builds and starts what `webdyno init` found, once, asks it, and ends it."""
 
 import json
+import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,14 +11,18 @@ from typing import NamedTuple
 from webdyno.config import Catalogue, read_settings
 from webdyno.core.errors import UserError
 from webdyno.core.load import Load
+from webdyno.core.request import WrittenRequest
 from webdyno.core.service import OK
 from webdyno.core.text import split_url
 from webdyno.host.this_machine import Testbed
 from webdyno.host.workspace import Workspace
-from webdyno.launch.arrangement import one_system
+from webdyno.launch.arrangement import OneSystem, one_system
 from webdyno.launch.caller import Caller
 from webdyno.launch.consent import provide
 from webdyno.load.asking import Conversation, NoResponse
+from webdyno.load.loadgen import Loadgen
+from webdyno.measure.planned import planned_requests, planned_users
+from webdyno.measure.preflight import ask_as_user
 from webdyno.servers.ready import FirstRequest
 from webdyno.servers.starting import open_stack
 from webdyno.systems.command import needs_of_services
@@ -25,6 +30,8 @@ from webdyno.systems.containers.image import check_containers
 from webdyno.systems.kinds import KIND_OF_APP
 from webdyno.systems.layouts.app import FoundApp, Login
 from webdyno.systems.layouts.logins import (
+    NAME,
+    PASSWORD,
     is_login,
     login_by_form,
     login_by_json,
@@ -42,13 +49,11 @@ from webdyno.systems.layouts.routes import (
     routes_of_openapi,
     routes_of_sources,
 )
-from webdyno.systems.layouts.settings import example_file, loads_env_file
-from webdyno.systems.repository import WORKING_TREE, Repository, refuse_in_others
+from webdyno.systems.repository import WORKING_TREE, Repository
 from webdyno.systems.revision import Recipe, build_revision, folder_inside_of
 from webdyno.systems.target import users_environment
 from webdyno.systems.variants import OWN_SITE
 
-ENV_FILE = ".env"
 ANSWERS_WITHIN_S, ASKS_FOR_S = 5.0, 60.0
 MOST_REQUESTS = 6
 MOST_ASKED = 40
@@ -131,6 +136,8 @@ class FirstTry:
     """How users get in, where that was found."""
     behind: list[str] = field(default_factory=list)
     """Paths that need it."""
+    has_logged_in: bool | None = None
+    """Whether a user got in so; None where nobody tried."""
 
     @property
     def requests(self) -> dict[str, int | None]:
@@ -144,47 +151,6 @@ class FirstTry:
         page = self.login.page
         others = {path: value for path, value in valid.items() if path.partition("?")[0] != page}
         return dict.fromkeys(self.behind[:MOST_REQUESTS]) | others
-
-
-def repository_of(folder: Path) -> Repository | None:
-    """Return the repository with a commit that a folder is in; None where it is in none.
-
-    Raise UserError where it may be somebody else's.
-    """
-    refuse_in_others(folder.resolve())
-    try:
-        repository = Repository.around(folder.resolve(), str(folder))
-        repository.revision("HEAD", str(folder))
-    except UserError:
-        return None
-    return repository
-
-
-def with_env_file(app: FoundApp, folder: Path, repository: Repository) -> FoundApp:
-    """Return a program whose revisions get the example of a `.env` that isn't in Git.
-
-    The file itself is one person's: neither colleagues nor CI have it.
-    """
-    inside = folder.resolve() / app.dir
-    file = (inside / ENV_FILE).relative_to(repository.top)
-    is_ignored = str(file) in repository.ignored_files()
-    is_there = (inside / ENV_FILE).exists()
-    if not app.start or (is_there and not is_ignored):
-        return app
-    if (example := example_file(inside)) is None:
-        doubt = (
-            f"Git ignores {file}, so revisions don't have it: what the application needs of it "
-            "belongs below [app], as environment.NAME"
-        )
-        return replace(app, doubts=(*app.doubts, doubt)) if is_ignored else app
-    copies = f"cp -n {example} {ENV_FILE}"
-    if copies in (app.build or "") or not (is_ignored or loads_env_file(inside)):
-        return app
-    note = f"Git ignores {file}: revisions get {example} in its place"
-    if not is_there:
-        note = f"it reads {file}, which isn't in Git: revisions get {example} in its place"
-    build = f"{copies} && {app.build}" if app.build else copies
-    return replace(app, build=build, notes=(*app.notes, note))
 
 
 def try_out(
@@ -243,7 +209,35 @@ def try_out(
     ):
         trial = FirstTry(running.ready_s)
         _Asking(conversation, app, files, trial).ask(paths)
+        if trial.login and {NAME, PASSWORD} <= os.environ.keys():
+            _log_in(trial, trial.login, app, system, running.url)
     return trial
+
+
+def _log_in(trial: FirstTry, login: Login, app: FoundApp, system: OneSystem, url: str) -> None:
+    """Have one user log in, and see what is answered behind that."""
+    load = Load(
+        timeout_s=ANSWERS_WITHIN_S, headers={**app.headers, **trial.headers, **login.headers}
+    )
+    steps = [WrittenRequest.model_validate(step) for step in login.steps]
+    asked = [WrittenRequest(path=path) for path in trial.behind]
+    as_user = replace(system, load=load, requests=asked, login=steps)
+    users = planned_users(as_user, asked, load, os.environ)
+    requests = planned_requests(asked, load, system.catalogue.site(OWN_SITE), os.environ)
+    if users is None:
+        return
+    with Loadgen((), Testbed().client_entry()) as engine:
+        responses = ask_as_user(url, requests, load, users, engine)
+    if refused := next((its for its in responses if its.is_login), None):
+        trial.login = login._replace(doubt=f"{refused.path} isn't accepted: {refused.error}")
+        trial.has_logged_in = False
+        return
+    trial.has_logged_in = True
+    for response in responses:
+        if response.status is None or not OK <= response.status < REDIRECTS.start:
+            trial.behind.remove(response.path)
+            why = f"answers {response.status}" if response.status else response.error
+            trial.excluded.setdefault(why or NEEDS_LOGIN, []).append(response.path)
 
 
 @dataclass

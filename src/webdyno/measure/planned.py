@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from webdyno.config import Catalogue
 from webdyno.config.requests import read_rows
@@ -162,8 +162,21 @@ def _resets(name: str, experiment: Experiment, served: Stack) -> bool:
     return True
 
 
+class AskedByUsers(Protocol):
+    """An experiment, or one system, that may have users."""
+
+    @property
+    def login(self) -> Sequence[WrittenRequest]: ...
+
+    @property
+    def values(self) -> Mapping[str, Values]: ...
+
+    @property
+    def has_users(self) -> bool: ...
+
+
 def planned_users(
-    experiment: Experiment,
+    experiment: AskedByUsers,
     requests: Sequence[WrittenRequest],
     load: Load,
     environment: Mapping[str, str],

@@ -301,3 +301,17 @@ class Repository:
     def _text_of(self, *words: str, environment: dict[str, str] | None = None) -> str:
         done = self._git(*words, environment=environment)
         return must(done, f"git {words[0]} in {self.top} failed")
+
+
+def repository_of(folder: Path) -> Repository | None:
+    """Return the repository with a commit that a folder is in; None where it is in none.
+
+    Raise UserError where it may be somebody else's.
+    """
+    refuse_in_others(folder.resolve())
+    try:
+        repository = Repository.around(folder.resolve(), str(folder))
+        repository.revision("HEAD", str(folder))
+    except UserError:
+        return None
+    return repository

@@ -68,11 +68,12 @@ def init(
         webdyno init --image compose.yaml#web --path /items
     """
     from webdyno.core.files import write_whole
-    from webdyno.launch.first_try import repository_of, with_env_file
     from webdyno.systems.layouts import find_app
     from webdyno.systems.layouts.app import project_text
     from webdyno.systems.layouts.logins import NAME, PASSWORD
     from webdyno.systems.layouts.routes import untried_paths
+    from webdyno.systems.layouts.settings import with_env_file
+    from webdyno.systems.repository import repository_of
 
     target = folder / FILE
     if not folder.is_dir():
@@ -101,8 +102,9 @@ def init(
     login = trial.login if trial else None
     write_whole(target, project_text(app, requests, login))
     notify(f"{target} written")
-    if login:
+    if login and not (trial and trial.has_logged_in):
         notify(f"    export {NAME}=… {PASSWORD}=…, or write them into [[login]]")
+        notify(f"    {command('up', 'rev:.')} logs in to check")
     _show_next(folder, repository)
     return Exit.OK
 
@@ -185,8 +187,9 @@ def _trial_lines(trial: "FirstTry") -> Iterator[str]:
         )
     if trial.login:
         check = f": check {trial.login.doubt}" if trial.login.doubt else ""
+        done = ", as one did now" if trial.has_logged_in else check
         yield f"behind a login: {listed_to(MOST_SHOWN, trial.behind)}"
-        yield f"users get in by {trial.login.by}{check}"
+        yield f"users get in by {trial.login.by}{done}"
     for why, what in trial.excluded.items():
         yield f"excluded ({why}): {listed_to(MOST_SHOWN, what)}"
 

@@ -27,8 +27,11 @@ from webdyno.interfaces.cli.flags import (
 
 if TYPE_CHECKING:  # pydantic takes a while to import
     from webdyno.config import Catalogue
+    from webdyno.core.load import Load
     from webdyno.core.records import Response
     from webdyno.core.stack import Site, Stack
+    from webdyno.launch.arrangement import OneSystem
+    from webdyno.load.interface import Users
 
 GLANCE_S = 0.5
 """How often to look whether the servers still live."""
@@ -80,8 +83,9 @@ def up(
         refuse_other_machines,
         vouched_targets,
     )
+    from webdyno.load.loadgen import Loadgen
     from webdyno.measure.planned import first_request, load_on, planned_requests
-    from webdyno.measure.preflight import ask_all
+    from webdyno.measure.preflight import ask_all, ask_as_user
     from webdyno.media.console import plain_console
     from webdyno.servers.starting import open_stack
     from webdyno.systems.kinds import NamedSystem
@@ -107,7 +111,8 @@ def up(
     clients = load_on(wanted, resolved.load)
     asked = planned_requests(resolved.requests, clients, served, os.environ)
     check_fit(wanted, served, catalogue.stacks.values(), f"--site {served.name}")
-    first = first_request(asked, clients)
+    users = _users_of(resolved, clients)
+    first = first_request((*(users.login if users else ()), *asked), clients)
     spoken = clients.protocol
     if spoken != "http" and not any(text.startswith(PROTOCOL) for text in of_stack):
         of_stack.append(f"{PROTOCOL}{spoken}")
@@ -143,7 +148,15 @@ def up(
                     )
             if wanted.protocol == "http" and (wanted.is_own or path):
                 gets = [request for request in asked if request.method == "GET"][:MOST_ASKED]
-                for response in ask_all(running.url, gets, clients, testbed.client_entry()):
+                entry = testbed.client_entry()
+                if users and gets:
+                    with Loadgen((), entry) as engine:
+                        responses = ask_as_user(running.url, gets, clients, users, engine)
+                else:
+                    responses = ask_all(running.url, gets, clients, entry)
+                if users and users.login and not any(its.is_login for its in responses):
+                    show(f"  logged in by {users.login[-1].method} {users.login[-1].path}")
+                for response in responses:
                     show(f"  {_response_words(response)}")
             kept = f"configuration and logs: {scratch.path}/kept (removed at the end)"
             console.print(f"{kept}\nCtrl-C ends it.", style="dim")
@@ -153,6 +166,18 @@ def up(
         except KeyboardInterrupt:
             console.print("\nstopped")
     return Exit.OK
+
+
+def _users_of(system: "OneSystem", load: "Load") -> "Users | None":
+    """Return who logs in; None, said why, where a name or password isn't known here."""
+    from webdyno.measure.planned import planned_users
+    from webdyno.media.console import notify
+
+    try:
+        return planned_users(system, system.requests, load, os.environ)
+    except UserError as error:
+        notify(f"nobody logs in: {error}")
+        return None
 
 
 def _response_words(response: "Response") -> str:

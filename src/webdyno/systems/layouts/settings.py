@@ -5,11 +5,14 @@ Libraries of settings make a variable's name of a field's, so no source has it a
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
-from webdyno.systems.layouts.app import sources
+from webdyno.systems.layouts.app import FoundApp, sources
+from webdyno.systems.repository import Repository
 from webdyno.systems.tables import read_text
 
+ENV_FILE = ".env"
 EXAMPLE = re.compile(
     r"\.?env[._-](?:\w+[._-])?(?:example|sample|template|dist)(?:-\w+)*|\.?(?:example|sample)[._-]env"
 )
@@ -53,6 +56,33 @@ def settings_of(folder: Path) -> set[str]:
         if path.name.startswith("application"):
             names.update(PLACEHOLDER.findall(read_text(path) or ""))
     return names
+
+
+def with_env_file(app: FoundApp, folder: Path, repository: Repository) -> FoundApp:
+    """Return a program whose revisions get the example of a `.env` that isn't in Git.
+
+    The file itself is one person's: neither colleagues nor CI have it.
+    """
+    inside = folder.resolve() / app.dir
+    file = (inside / ENV_FILE).relative_to(repository.top)
+    is_ignored = str(file) in repository.ignored_files()
+    is_there = (inside / ENV_FILE).exists()
+    if not app.start or (is_there and not is_ignored):
+        return app
+    if (example := example_file(inside)) is None:
+        doubt = (
+            f"Git ignores {file}, so revisions don't have it: what the application needs of it "
+            "belongs below [app], as environment.NAME"
+        )
+        return replace(app, doubts=(*app.doubts, doubt)) if is_ignored else app
+    copies = f"cp -n {example} {ENV_FILE}"
+    if copies in (app.build or "") or not (is_ignored or loads_env_file(inside)):
+        return app
+    note = f"Git ignores {file}: revisions get {example} in its place"
+    if not is_there:
+        note = f"it reads {file}, which isn't in Git: revisions get {example} in its place"
+    build = f"{copies} && {app.build}" if app.build else copies
+    return replace(app, build=build, notes=(*app.notes, note))
 
 
 CLASS = re.compile(
