@@ -25,6 +25,7 @@ TOOLS = {
     "/usr/sbin/sshd": "openssh-server",
     "podman": "podman",
     "runc": "runc",
+    "dockerd": "docker.io",
     "gcc": "gcc",
     "/usr/bin/python3": "python3",
     "puma": "puma",
@@ -33,7 +34,7 @@ TOOLS = {
     "/usr/lib/ruby/vendor_ruby/pg.rb": "ruby-pg",
 }
 """Program or file, and the package that has it. The Python is for servers, which may not use
-root's; runc is for machines on which Podman's usual runtime refuses to work."""
+root's; runc is for machines on which Podman's usual runtime refuses to work, and for Docker."""
 NOT_EVERYWHERE = {"valkey-server", "valkey-tools"}
 """Debian has them from 13 on; without them no test starts that service."""
 

@@ -156,9 +156,14 @@ def scratch(folder: Path) -> Path:
 def left_behind(folder: Path) -> list[str]:
     """Name the processes that belong to a test's folder, after giving them time to end."""
     deadline = time.monotonic() + 20
-    while (found := list(_processes_of(folder))) and time.monotonic() < deadline:
+    while (found := left_now(folder)) and time.monotonic() < deadline:
         time.sleep(0.05)
     return found
+
+
+def left_now(folder: Path) -> list[str]:
+    """Name the processes that belong to a test's folder: `PID: COMMAND in FOLDER`."""
+    return list(_processes_of(folder))
 
 
 def _processes_of(folder: Path) -> Iterator[str]:

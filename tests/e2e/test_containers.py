@@ -1,4 +1,4 @@
-"""Containers as variants, with Podman itself: measured, stopped, and what is said when they fail.
+"""Containers as variants, with Podman and Docker: measured, stopped, and what failures are told by.
 
 Base images can't be had everywhere, so the image is nothing but a static program.
 """
@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import signal
+import site
 import subprocess
 import time
 from collections.abc import Iterator
@@ -14,10 +15,13 @@ from pathlib import Path
 
 import pytest
 
+import webdyno as webdyno_package
 from e2e.commands import (
     PATIENCE_S,
     QUICK,
+    environment,
     left_behind,
+    left_now,
     run_rounds,
     scratch,
     started_webdyno,
@@ -25,12 +29,13 @@ from e2e.commands import (
     webdyno,
     webdyno_here,
 )
+from e2e.engines import docker, docker_daemon, kept_by_docker, why_no_podman
 from e2e.own import make_repository
+from ordinary_user import NOBODY, SYSTEM_PYTHON, needs_ordinary_user
 from variants import further
-from webdyno.core.errors import OperationError
 from webdyno.core.records import PreflightRecord, SlotRecord
+from webdyno.host.this_machine import Testbed
 from webdyno.measure.folder import RunFolder
-from webdyno.systems.containers.podman import podman
 
 SERVER = """
 #include <arpa/inet.h>
@@ -102,28 +107,16 @@ int main(int argc, char **argv) {
 }
 """
 DOCKERFILE = 'FROM scratch\nCOPY server /server\nEXPOSE {port}\nCMD ["/server"{more}]\n'
+PODMAN, DOCKER = "podman", "docker"
 FEW = ("--set=load.connections=1", "--set=load.keepalive=never", *QUICK)
 GROUPS = Path("/sys/fs/cgroup")
-
-
-def _why_not() -> str | None:
-    """Say why there are no containers here, for the report of the tests."""
-    if shutil.which("podman") is None:
-        return "Podman isn't installed (scripts/test_packages.py does that)"
-    if shutil.which("gcc") is None:
-        return "there is no gcc for the container's program"
-    try:
-        podman(lambda _: None, lambda _: None)
-    except OperationError as error:
-        return str(error)
-    return None
 
 
 @pytest.fixture(scope="session")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The static program that all images here are made of."""
-    if why := _why_not():
-        pytest.skip(f"no containers: {why}")
+    if shutil.which("gcc") is None:
+        pytest.skip("there is no gcc for the container's program")
     folder = tmp_path_factory.mktemp("program")
     (folder / "server.c").write_text(SERVER)
     words = ["gcc", "-O1", "-static", "-o", "server", "server.c"]
@@ -131,9 +124,39 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "server"
 
 
+@pytest.fixture(scope="session")
+def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a daemon of Docker's, or why there is none."""
+    with docker_daemon(tmp_path_factory.mktemp("docker")) as address:
+        yield address
+
+
+@pytest.fixture(params=[PODMAN, further(DOCKER)])
+def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """What runs the containers of a test."""
+    chosen: str = request.param
+    monkeypatch.setenv("WEBDYNO_CONTAINERS", chosen)
+    if chosen == DOCKER:
+        monkeypatch.setenv("DOCKER_HOST", address_of(request.getfixturevalue("daemon")))
+    elif why := why_no_podman():
+        pytest.skip(f"no containers: {why}")
+    return chosen
+
+
+def address_of(daemon: str) -> str:
+    """Skip a test without a daemon."""
+    if not daemon.startswith("unix:"):
+        pytest.skip(f"no containers: {daemon}")
+    return daemon
+
+
+both_engines = pytest.mark.parametrize("engine", [PODMAN, DOCKER], indirect=True)
+"""Of tests that show what engines do, each in its way."""
+
+
 @pytest.fixture
-def home(tmp_path: Path, program: Path) -> Path:
-    """A folder with a Dockerfile, whose image is built once: Podman knows its layers again."""
+def home(tmp_path: Path, program: Path, engine: str) -> Path:  # noqa: ARG001 (it is set up)
+    """A folder with a Dockerfile, whose image is built once: engines know its layers again."""
     shutil.copy2(program, tmp_path / "server")
     write_dockerfile(tmp_path, DOCKERFILE.format(port=81, more=""))
     return tmp_path
@@ -174,7 +197,8 @@ def test_a_secret_reaches_a_container_and_no_file(
     assert not [it for it in files if b"s3cr3t" in it.read_bytes()]
 
 
-def test_a_container_is_measured_next_to_a_process(home: Path) -> None:
+@both_engines
+def test_a_container_is_measured_next_to_a_process(home: Path, engine: str) -> None:
     (home / "two.toml").write_text(
         'title = "t"\nquestion = "q?"\n'
         '[variants.image]\nstack = "image:."\nmemory = "64MB"\nenvironment.PORT = "81"\n'
@@ -188,11 +212,13 @@ def test_a_container_is_measured_next_to_a_process(home: Path) -> None:
     assert contained
     assert all(it.load.requests.completed and it.servers.cpu_s > 0 for it in contained)
     readings = [it.readings for it in contained if it.readings]
-    assert all(it.services["web"].processes == 1 for it in readings), "Podman's own don't count"
+    assert all(it.services["web"].processes == 1 for it in readings), "the engine's own don't count"
     assert all(it.memory and it.memory.limit_bytes <= 64_000_000 for it in readings)
     assert all(it.network.own_namespace for it in readings)
     (preflight, *_) = (it for it in records if isinstance(it, PreflightRecord))
-    assert "Ethernet" in str(preflight.model_dump()), "how it is reached is told"
+    said = str(preflight.model_dump())
+    assert ("Docker 2" if engine == DOCKER else "Podman ") in said, "by whom it is run"
+    assert ("bridge of Docker" if engine == DOCKER else "Ethernet") in said, "how it is reached"
 
 
 @pytest.mark.long
@@ -208,6 +234,7 @@ def test_each_revision_of_a_dockerfile_is_an_image_of_its_own(home: Path) -> Non
     assert run.head.versions["working tree"]["web"].endswith(" with changes")
 
 
+@both_engines
 def test_services_find_each_other_by_name_and_may_listen_on_the_same_port(home: Path) -> None:
     """As on Docker, with a name server at 127.0.0.11; next to a container alone."""
     (home / "compose.yaml").write_text(
@@ -228,6 +255,7 @@ def test_services_find_each_other_by_name_and_may_listen_on_the_same_port(home: 
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("engine", [PODMAN], indirect=True)
 @pytest.mark.skipif(shutil.which("memcached") is None, reason="memcached isn't installed")
 def test_a_service_of_the_catalog_stands_behind_what_is_asked(home: Path) -> None:
     (home / "compose.yaml").write_text(
@@ -311,8 +339,11 @@ def test_what_goes_wrong_among_services_is_reported(
     assert left_behind(home) == []
 
 
+@both_engines
 @pytest.mark.parametrize("ends_by", [signal.SIGKILL, further(signal.SIGINT)])
-def test_nothing_is_left_however_webdyno_ends(home: Path, ends_by: signal.Signals) -> None:
+def test_nothing_is_left_however_webdyno_ends(
+    home: Path, engine: str, ends_by: signal.Signals
+) -> None:
     with started_webdyno("up", "image:.", "--env=PORT=81", folder=home) as process:
         assert process.stdout
         line = next((it for it in process.stdout if "http://" in it), "")
@@ -323,9 +354,67 @@ def test_nothing_is_left_however_webdyno_ends(home: Path, ends_by: signal.Signal
         process.send_signal(ends_by)
         process.wait(PATIENCE_S)
     assert left_behind(home) == []
+    if engine == DOCKER:
+        assert kept_by_docker(os.environ["DOCKER_HOST"]) == []
     links = subprocess.run(["ip", "link"], check=True, capture_output=True, text=True).stdout
     assert host[1].replace(".", "-") not in links
     assert _groups(names) == []
+
+
+@pytest.mark.parametrize("engine", [DOCKER], indirect=True)
+def test_a_container_of_docker_leads_nowhere_and_has_the_servers_cpus(home: Path) -> None:
+    """What is left where all that looked after it is killed at once, the next run removes."""
+    address = os.environ["DOCKER_HOST"]
+    with started_webdyno("up", "image:.", "--env=PORT=81", folder=home) as process:
+        assert process.stdout
+        assert any("http://" in line for line in process.stdout)
+        (listed,) = scratch(home).glob("webdyno-*/live/*/web/containers")
+        root = Path("/proc", listed.read_text().strip())
+        routes = [line.split() for line in (root / "net/route").read_text().splitlines()[1:]]
+        assert [route for route in routes if route[7] == "00000000"] == [], "no way to others"
+        allowed = (root / "status").read_text().partition("Cpus_allowed_list:\t")[2].split()[0]
+        assert allowed == ",".join(map(str, Testbed().split.servers))
+        process.send_signal(signal.SIGSTOP)
+        wardens = [line.split(":")[0] for line in left_now(home) if "warden.py" in line]
+        for pid in (*wardens, str(process.pid)):
+            os.kill(int(pid), signal.SIGKILL)
+        process.wait(PATIENCE_S)
+    assert len(kept_by_docker(address)) == 2
+    done = webdyno("up", "image:none-like-that", folder=home)
+    assert "there is no image none-like-that: Docker hasn't got it" in done.stderr
+    assert kept_by_docker(address) == []
+    assert left_behind(home) == []
+
+
+@needs_ordinary_user
+@pytest.mark.parametrize("engine", [DOCKER], indirect=True)
+def test_who_is_in_dockers_group_needs_no_root(home: Path, engine: str) -> None:
+    assert engine == DOCKER
+    docker(os.environ["DOCKER_HOST"], "build", "--quiet", "--tag=webdyno-test", str(home))
+    (home / "mine").mkdir()
+    for folder in (home / "mine", scratch(home)):
+        os.chown(folder, NOBODY, NOBODY)
+    words = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--groups=0", SYSTEM_PYTHON]
+    words += [
+        "-P",
+        "-m",
+        "webdyno.interfaces.cli",
+        "compare",
+        "image:webdyno-test",
+        "--env=PORT=81",
+    ]
+    words += ["image:webdyno-test", "--output=run", "--no-report", *FEW]
+    packages = f"{Path(webdyno_package.__file__).parents[1]}:{site.getsitepackages()[0]}"
+    mine = {**environment(home), "HOME": str(home / "mine"), "PYTHONPATH": packages}
+    done = subprocess.run(
+        words, cwd=home / "mine", env=mine, capture_output=True, text=True, check=False
+    )
+    records = RunFolder.open(home / "mine/run").records()
+    slots = [it for it in records if isinstance(it, SlotRecord)]
+    assert slots, done.stderr
+    assert {it.servers.means for it in slots} == {"cgroup-v2"}
+    assert all(it.servers.cpu_s > 0 for it in slots)
+    assert kept_by_docker(os.environ["DOCKER_HOST"]) == []
 
 
 def _groups(names: list[str]) -> list[Path]:

@@ -48,7 +48,7 @@ def test_what_another_one_s_run_names_runs_as_that_one(
     ours = service(tmp_path / "ours", 0, folder=str(elsewhere))
     assert (user := testbed_of(ours, testbed).user)
     assert user.uid == 23456
-    with pytest.raises(OperationError, match=r"containers are started as root, and .* user 12345"):
+    with pytest.raises(OperationError, match=r"can do what root can, and .* user 12345"):
         testbed_of(service(tmp_path / "theirs", 12345, container_port=80), testbed)
     testbed_of(service(tmp_path / "ours", 0, container_port=80), testbed)
     catalogue = SimpleNamespace(folder=tmp_path / "theirs", own=None)

@@ -8,7 +8,7 @@ import pytest
 
 from webdyno.core.errors import UserError
 from webdyno.host.children import run_program
-from webdyno.host.users import ServerUser, owner_of, programs_user
+from webdyno.host.users import owner_of, programs_user
 from webdyno.systems.containers.image import check_containers
 from webdyno.systems.project import Project
 from webdyno.systems.repository import Repository, repository_of
@@ -130,12 +130,23 @@ def test_containers_of_a_revision_reach_no_further_than_it(tmp_path: Path) -> No
             "services: {web: {image: x, volumes: ['/:/host']}}\n"
         )
         with pytest.raises(UserError, match="wants rights on this machine"):
-            check_containers(text, tmp_path, tmp_path, None, "here")
+            check_containers(text, tmp_path, tmp_path, tmp_path, "here")
     with pytest.raises(UserError, match="leads out of the revision"):
-        check_containers("..", tmp_path, tmp_path, None, "here")
-    his = ServerUser("him", SOMEBODY, SOMEBODY)
-    with pytest.raises(UserError, match="the repository belongs to him"):
-        check_containers("image", tmp_path, tmp_path, his, "here")
+        check_containers("..", tmp_path, tmp_path, tmp_path, "here")
+    (tmp_path / "Dockerfile").symlink_to("/etc/shadow")
+    with pytest.raises(UserError, match="leads out of the revision, to /etc/shadow"):
+        check_containers(".", tmp_path, tmp_path, tmp_path, "here")
+
+
+def test_a_repository_of_another_user_has_no_containers(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever vouches for it: who starts containers can do what root can."""
+    check_containers("image", repository, repository, repository, "here")
+    give_away(repository)
+    monkeypatch.setattr(os, "geteuid", lambda: 23456)
+    with pytest.raises(UserError, match=f"the repository belongs to user {SOMEBODY}"):
+        check_containers("image", repository, repository, repository, "here")
 
 
 def test_a_bare_repository_around_a_folder_is_none(tmp_path: Path) -> None:

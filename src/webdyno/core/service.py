@@ -157,8 +157,13 @@ class Own(Model):
     when_sampled: dict[Variable, Text] = {}
     """Added to its variables where the setting `perf_names` is on, as in profile rounds."""
     container_port: Annotated[int, Field(ge=1, le=65535)] | None = None
-    """Where containers listen that its command starts as root, in a network of their own and in the
-    control groups of the service, which that command itself stays out of."""
+    """Where containers listen that its command starts, in a network of their own and in the control
+    groups of the service, which that command itself stays out of."""
+    removed_by: Arguments = []
+    """Where a daemon runs those containers for its command, which then lists their processes in a
+    file: the command that removes what the daemon has of them, run when they are to end."""
+    groups_elsewhere: bool = False
+    """Whether they are in control groups of that daemon's instead."""
     services_inside: bool = False
     """Whether services behind it are in the network of those containers, on its loopback
     interface."""

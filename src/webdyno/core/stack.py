@@ -103,6 +103,12 @@ class Stack(Model):
         return any(own is not None and own.container_port is not None for own in owns)
 
     @property
+    def has_groups_elsewhere(self) -> bool:
+        """Whether these are in groups that are no part of the stack's."""
+        owns = (part.service.own for part in self.services.values())
+        return any(own is not None and own.groups_elsewhere for own in owns)
+
+    @property
     def is_own(self) -> bool:
         """Whether it is a user's own system, of which nobody has said that it works."""
         return self.services[self.front].service.own is not None

@@ -14,6 +14,8 @@ from webdyno.core.base import RATE, SHARE, TIME, Amount, Count, Model, Quantity
 
 OWN_NETWORKS = ip_network("198.18.0.0/15")
 """Where the addresses in networks of ours are from: RFC 2544 sets them aside for benchmarks."""
+ADDRESSES_EACH = 32
+"""So many of these has a variant with a network of its own."""
 
 
 def is_in_own_network(url: str) -> bool:

@@ -81,6 +81,14 @@ def addresses(pids: Collection[int]) -> list[str]:
     return sorted(texts)
 
 
+def listening_at(pid: int) -> list[str]:
+    """Return the TCP addresses that are listened at in the network of a process."""
+    try:
+        return sorted({_written(local) for local, _ in _listening(pid)})
+    except OSError:
+        return []
+
+
 def _written(local: str) -> str:
     """The kernel writes addresses as words of four bytes in the machine's order.
 
@@ -199,6 +207,8 @@ class Circumstances(TypedDict):
     """Control groups that it may make by itself."""
     stop_signal: NotRequired[Literal["TERM", "QUIT", "INT"]]
     stop_within_s: NotRequired[float]
+    afterwards: NotRequired[Sequence[str]]
+    """A command that removes what a daemon has for it, run when all of it has ended."""
 
 
 class ServerProcess:
@@ -218,6 +228,7 @@ class ServerProcess:
         groups_to_remove: Sequence[Path] = (),
         stop_signal: Literal["TERM", "QUIT", "INT"] = "TERM",
         stop_within_s: float = 5.0,
+        afterwards: Sequence[str] = (),
         warden_cpus: Sequence[int] = (),
         entry: Sequence[str] = (),
     ) -> None:
@@ -229,7 +240,9 @@ class ServerProcess:
         self.log = log
         self.left_running = 0
         """Processes that the first one left behind when it ended by itself; they were killed."""
-        self._stop_within_s = stop_within_s
+        self._ends_within_s = stop_within_s + warden.KILL_WITHIN_S + 2
+        if afterwards:
+            self._ends_within_s += warden.AFTERWARDS_WITHIN_S
         # Whoever may run it: its warden says why it can't be run.
         name, path = self.argv[0], env.get("PATH")
         program = shutil.which(name, path=path) or shutil.which(name, os.F_OK, path) or name
@@ -246,6 +259,7 @@ class ServerProcess:
             "groups_to_remove": [str(path) for path in groups_to_remove],
             "stop_signal": int(signal.Signals[f"SIG{stop_signal}"]),
             "stop_within_s": stop_within_s,
+            "afterwards": list(afterwards),
             "workspace": {"path": str(workspace.path), "lock": str(workspace.lock_path)},
         }
         with open_log(log, user) as output:
@@ -358,7 +372,7 @@ class ServerProcess:
         self.ask_to_stop()
         output = self._warden.stdout
         try:
-            self._warden.wait(self._stop_within_s + warden.KILL_WITHIN_S + 2)
+            self._warden.wait(self._ends_within_s)
         except subprocess.TimeoutExpired:
             self._kill_everything()
         logger.debug("warden %d ended with exit code %s", self._warden.pid, self._warden.poll())

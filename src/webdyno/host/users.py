@@ -125,6 +125,12 @@ def owner_of(folder: Path) -> ServerUser | None:
     return _user(uid, folder) if os.geteuid() == 0 and uid != 0 else None
 
 
+def stranger_of(folder: Path) -> str | None:
+    """Return the name of whose a folder is, unless it is ours, root's, or whose who called sudo."""
+    uid = folder.stat().st_uid
+    return None if uid in trusted_users() else _user(uid, folder).name
+
+
 def programs_user(run: Path, folder: Path, owner: int | None = None) -> ServerUser | None:
     """Return whom a user's own program runs as that a run may name; None when that is ourselves.
 

@@ -10,8 +10,9 @@ from the kernel.
 The order is its length in eight digits, then JSON: program (its path), argv, environment (of the
 server alone: a catalogue has no say in what we run with, as we may be root), user, uid, gid, groups
 (null: stay who we are), cpus, groups_to_join (paths of `cgroup.procs`), groups_to_remove (folders
-of those that the server makes itself), stop_signal, stop_within_s, workspace {path, lock} (removed
-if webdyno is gone).
+of those that the server makes itself), stop_signal, stop_within_s, afterwards (a command that
+removes what a daemon has for the server, run once all has ended; empty for none), workspace {path,
+lock} (removed if webdyno is gone).
 Its standard error is the server's log, which it keeps from growing beyond MOST_LOG_BYTES a start.
 Prints the server's process id on one line and, when that process has ended by itself, how many
 others it left running on the next; exits with the server's exit code, 128 + N after signal N.
@@ -39,6 +40,7 @@ SIBLINGS_WITHIN_S = 0.2
 LOCK_WITHIN_S = 2.0
 SHARED_AT_ONCE = fcntl.LOCK_SH | fcntl.LOCK_NB
 LOOKED_AT_S = 0.5
+AFTERWARDS_WITHIN_S = 20.0
 MOST_LOG_BYTES = 16 << 20
 LOG_BEGIN_BYTES, LOG_END_BYTES = 4 << 20, 64 << 10
 """What stays of a log that became larger."""
@@ -158,6 +160,7 @@ class Warden:
             with contextlib.suppress(BrokenPipeError):
                 os.write(1, b"%d\n" % len(descendants(os.getpid())))
         self._kill_all()
+        self._do_afterwards()
         self._limit_log()
         self._clean_up_if_alone(LOCK_WITHIN_S if died else 0.0)
         return self.exit_code if self.exit_code is not None else 1
@@ -263,6 +266,20 @@ class Warden:
                     os.kill(pid, signal.SIGKILL)
             readable, _, _ = select.select([self.wake_read], [], [], 0.02)
             self._reap(readable)
+
+    def _do_afterwards(self) -> None:
+        if words := self.order["afterwards"]:
+            import subprocess  # few need it
+
+            with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+                subprocess.run(
+                    words,
+                    env=self.order["environment"],
+                    stdin=subprocess.DEVNULL,
+                    stdout=2,
+                    check=False,
+                    timeout=AFTERWARDS_WITHIN_S,
+                )
 
     def _clean_up_if_alone(self, patience_s: float) -> None:
         """Remove control groups and files when webdyno is gone and can't do it any more."""

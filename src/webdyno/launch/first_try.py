@@ -176,7 +176,7 @@ def try_out(
     files = folder_inside_of(top, within, str(folder / app.dir))
     way, text = next((key, said) for key in KIND_OF_APP if (said := getattr(app, key)) is not None)
     if way == "image":
-        check_containers(text, files, top, repository.user, str(folder))
+        check_containers(text, files, top, repository.top, str(folder))
     own = {
         "dir": str(files),
         "environment": dict(app.environment),

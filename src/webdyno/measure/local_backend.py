@@ -118,7 +118,7 @@ class Agent(ServersHost, ClientsHost):
             url=stack.url,
             ready_s=stack.ready_s,
             cpu_s=server_cpu(stack).cpu_s,
-            is_counted=stack.group is not None,
+            is_counted=stack.has_counting_groups,
             facts=stack.facts(),
             round_trip_s=stack.round_trip_s,
         )

@@ -21,6 +21,8 @@ from typing import Literal, Self
 from webdyno.core.readings import CpuUse, HostSample, HostUse, PressureUse
 from webdyno.core.records import ServerUse
 from webdyno.core.testbed import CpuSplit
+from webdyno.host.contained import ContainedProcess
+from webdyno.host.control_group import ControlGroup
 from webdyno.host.server_process import pids_below
 from webdyno.probes.scene import PROC, Sampler, Scene, is_stopped, read_quickly
 from webdyno.servers.running import RunningStack
@@ -70,7 +72,25 @@ def _started_cpu(running: RunningStack) -> CpuReading:
         with suppress(OSError):
             user_s, sys_s = running.group.cpu()
             return CpuReading(user_s, sys_s, "cgroup-v2")
-    return tree_cpu(running.wardens())
+    contained, wardens = running.contained(), running.wardens()
+    readings = [contained_cpu(process) for process in contained]
+    if wardens or not readings:
+        readings.append(tree_cpu(wardens))
+    return CpuReading(
+        sum(reading.user_s for reading in readings),
+        sum(reading.sys_s for reading in readings),
+        readings[-1].means,
+    )
+
+
+def contained_cpu(process: ContainedProcess) -> CpuReading:
+    """Read the CPU time of containers that a daemon runs."""
+    if groups := process.groups():
+        with suppress(OSError):
+            times = [ControlGroup(group).cpu() for group in groups]
+            user_s, sys_s = (sum(kind) for kind in zip(*times, strict=True))
+            return CpuReading(user_s, sys_s, "cgroup-v2")
+    return tree_cpu([], process.roots())
 
 
 def _idle_cpu(running: RunningStack) -> CpuReading:

@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from webdyno.core.readings import BlockedBy, MemoryLimitUse, ServiceUse, StoppedUse
+from webdyno.host.contained import ContainedProcess
 from webdyno.host.control_group import ControlGroup
 from webdyno.host.server_process import FoundProcess
-from webdyno.probes.cpu import CpuReading, tree_cpu
+from webdyno.probes.cpu import CpuReading, contained_cpu, tree_cpu
 from webdyno.probes.scene import Part, Scene, is_stopped, number_after, read_quickly
 from webdyno.servers.running import RunningStack
 
@@ -100,6 +101,8 @@ def _service_cpu(stack: RunningStack, role: str) -> CpuReading:
     if group is not None:
         with suppress(OSError):
             return CpuReading(*ControlGroup(group.path / role).cpu(), means="cgroup-v2")
+    if isinstance(process, ContainedProcess):
+        return contained_cpu(process)
     return tree_cpu([process.warden_pid] if process else [])
 
 

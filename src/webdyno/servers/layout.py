@@ -20,8 +20,8 @@ from webdyno.host.users import (
     ServerUser,
     hand_over,
     make_private,
-    owner_of,
     programs_user,
+    stranger_of,
     uid_of,
 )
 from webdyno.host.workspace import Workspace, copy_own
@@ -171,14 +171,13 @@ def testbed_of(service: Service, testbed: Testbed) -> Testbed:
     says.
     """
     own = service.own
-    stranger = owner_of(service.folder) if own else None
     if own and own.container_port:
-        if stranger:
+        if stranger := stranger_of(service.folder):
             raise OperationError(
-                f"{own.written}: containers are started as root, and {service.folder} belongs to "
-                f"{stranger.name}; run webdyno as {stranger.name}, or copy the run"
+                f"{own.written}: who starts containers can do what root can, and {service.folder} "
+                f"belongs to {stranger}; run webdyno as {stranger}, or copy the run"
             )
-        return testbed.with_user(None)  # as root, see webdyno.systems.containers.podman
+        return testbed.with_user(None)
     if own is None or not own.folder:
         return testbed
     folder = Path(own.folder)

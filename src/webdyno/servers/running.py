@@ -10,6 +10,7 @@ from typing import NamedTuple
 from webdyno.core.base import memory_words
 from webdyno.core.service import BAD_REQUEST, OK, SERVER_ERROR
 from webdyno.core.stack import Site, Stack
+from webdyno.host.contained import ContainedProcess
 from webdyno.host.control_group import ControlGroup, CpuLimit, MemoryLimit, MemoryReading, trees
 from webdyno.host.server_process import FoundProcess, ServerProcess
 from webdyno.host.this_machine import Testbed
@@ -222,9 +223,21 @@ class RunningStack:
         ]
 
     @property
+    def has_counting_groups(self) -> bool:
+        """Whether control groups count its CPU time."""
+        return self.group is not None or any(each.groups() for each in self.contained())
+
+    def contained(self) -> list[ContainedProcess]:
+        """Return what a daemon runs for this stack."""
+        processes = [service.process for service in self._started]
+        return [process for process in processes if isinstance(process, ContainedProcess)]
+
+    @property
     def network_pid(self) -> int | None:
         """A process in the network namespace that the front has to itself; None where it hasn't."""
         process = self._front.process if self._front.is_container else None
+        if isinstance(process, ContainedProcess):
+            return process.network_pid
         return process.pid if isinstance(process, ServerProcess) else None
 
     def ask_to_stop(self) -> None:

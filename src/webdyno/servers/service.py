@@ -11,6 +11,7 @@ from pathlib import Path
 from webdyno.core.errors import OperationError, UserError
 from webdyno.core.files import write_whole
 from webdyno.core.format import duration, indent
+from webdyno.host.contained import ContainedProcess
 from webdyno.host.server_process import FoundProcess, ServerProcess, addresses
 from webdyno.host.this_machine import Testbed
 from webdyno.host.users import name_of
@@ -37,6 +38,8 @@ LATE_PORT_S = 5.0
 """Some servers open a debugger's or compiler's port first, and theirs within this time."""
 SET_UP_WITHIN_S = 3600.0
 """As long as a build may take: some load a large dump."""
+CONTAINERS = "containers"
+"""The file in which a start command lists what a daemon runs for it."""
 ANY = ("0.0.0.0", "[::]")  # noqa: S104 (that is what others listen at)
 IN_THE_BACKGROUND = (
     "went into the background: its start command ended while {left} of its processes ran on, which "
@@ -81,7 +84,9 @@ class RunningService:
     environment: Mapping[str, str]
     testbed: Testbed
     workspace: Workspace
-    process: ServerProcess | FoundProcess | None = field(default=None, init=False)
+    process: ServerProcess | FoundProcess | ContainedProcess | None = field(
+        default=None, init=False
+    )
     initialised_in_s: float = field(default=0.0, init=False)
     """So long took what came before its start."""
     _network: int | None = field(default=None, init=False)
@@ -115,7 +120,8 @@ class RunningService:
         if not words:
             empty = "every word of `start` came out empty, so nothing can be run"
             raise UserError(f"{service.where}: {empty}")
-        self.process = self.testbed.spawn(
+        removed_by = filled.words("removed_by")
+        process = self.testbed.spawn(
             words,
             cwd=self.cwd,
             env=self.environment,
@@ -125,7 +131,12 @@ class RunningService:
             groups_to_remove=groups_to_remove,
             stop_signal=service.stop_signal,
             stop_within_s=service.stop_within_s,
+            afterwards=removed_by,
         )
+        if removed_by:
+            self.process = ContainedProcess(process, self.home / CONTAINERS)
+        else:
+            self.process = process
 
     def initialise(self) -> None:
         """Run what comes before the start; what makes data only where there is none yet."""
@@ -269,16 +280,22 @@ class RunningService:
 
     def elsewhere(self) -> str | None:
         """Return where it listens instead of its own address; None where it doesn't."""
-        pids, process, port = self.pids(), self.process, self.address.port
-        if self.is_container and isinstance(process, ServerProcess):  # others have other networks
-            pids = [pid for pid in pids if _network(pid) == _network(process.pid)]
-        listeners = addresses(pids)
+        port, listeners = self.address.port, self._listeners()
         if not listeners or self._is_among(listeners):
             return None
         where, fix = " and ".join(listeners), self._where_to_listen(listeners)
         if self.is_container:
             return f"listens on {where} and not on port {port}; --env PORT=N says where it is asked"
         return f"listens on {where} and not on {self.address.text}: {fix}"
+
+    def _listeners(self) -> Sequence[str]:
+        """Return where it listens, in the network where it is asked."""
+        pids, process = self.pids(), self.process
+        if isinstance(process, ContainedProcess):
+            return process.listeners()
+        if self.is_container and isinstance(process, ServerProcess):  # others have other networks
+            pids = [pid for pid in pids if _network(pid) == _network(process.pid)]
+        return addresses(pids)
 
     def listens_as_well(self) -> list[str]:
         """Return the addresses next to its own where it listens, which nobody asks."""
@@ -320,7 +337,10 @@ class RunningService:
         )
 
     def hold_network(self) -> None:
-        """Keep the network of containers until we stop, lest requests leave this machine."""
+        """Keep the network of containers until we stop, lest requests leave this machine.
+
+        A daemon keeps it by itself until it is told to remove it.
+        """
         if self.is_container and isinstance(self.process, ServerProcess):
             self._network = os.open(f"/proc/{self.process.pid}/ns/net", os.O_RDONLY)
 

@@ -3,11 +3,14 @@
 import errno
 import random
 import socket
+import sys
 import tempfile
 from collections.abc import Callable, Container, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
+from ipaddress import IPv4Network, ip_network
 from pathlib import Path
 from typing import NamedTuple, cast
 
@@ -18,7 +21,7 @@ from webdyno.core.load import HttpProtocol
 from webdyno.core.service import Service
 from webdyno.core.setting import Setting, SettingValue, in_figures
 from webdyno.core.stack import RoleDefinition, Site, Stack
-from webdyno.core.testbed import OWN_NETWORKS
+from webdyno.core.testbed import ADDRESSES_EACH, OWN_NETWORKS
 from webdyno.host.children import must, run_program
 
 WITHOUT_PASSWORD = {"fastcgi": "run PHP"}
@@ -39,8 +42,6 @@ LOWEST_PORT = 10_240
 MOST_PORTS = 1000
 """Ports are drawn from at least so many, even where outgoing connections leave fewer."""
 PORT_TRIES = 200
-NETWORK_FROM = 16
-"""Addresses before this one belong to the testbed that has a network of its own."""
 NewSocket = Callable[[], socket.socket]
 """Makes a TCP socket; on some testbeds in another network namespace than ours."""
 
@@ -261,9 +262,29 @@ def tcp(host: str, new_socket: NewSocket = socket.socket) -> socket.socket:
 
 
 def own_network_host() -> str:
-    """Draw an address, not the client's, for servers that have a network of their own."""
-    offset = random.SystemRandom().randrange(NETWORK_FROM, OWN_NETWORKS.num_addresses - 1)
-    return str(OWN_NETWORKS[offset])
+    """Draw an address, not the client's, for servers that have a network of their own.
+
+    It is the third of as many as that network has, of which no route of this machine knows.
+    """
+    draw, taken = random.SystemRandom(), _routes()
+    while True:
+        block = draw.randrange(1, OWN_NETWORKS.num_addresses // ADDRESSES_EACH)
+        first = OWN_NETWORKS[block * ADDRESSES_EACH]
+        network = ip_network(f"{first}/{32 - (ADDRESSES_EACH - 1).bit_length()}")
+        if not any(network.overlaps(route) for route in taken):
+            return str(first + 2)
+
+
+def _routes() -> list[IPv4Network]:
+    """Return the networks that routes of this machine lead to, without that to all others."""
+    routes = []
+    with suppress(OSError):
+        for line in Path("/proc/net/route").read_text().splitlines()[1:]:
+            _, goal, _, _, _, _, _, mask, *_ = line.split()
+            packed, ones = int(goal, 16).to_bytes(4, sys.byteorder), int(mask, 16).bit_count()
+            if ones:
+                routes.append(IPv4Network((packed, ones)))
+    return routes
 
 
 def demand_port(port: int) -> int:

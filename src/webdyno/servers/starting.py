@@ -200,10 +200,16 @@ def _bounds(
             f"{stack.name}: a share of a CPU can't be kept for containers, nor for what runs "
             "already; give whole CPUs"
         )
+    if stack.has_groups_elsewhere and memory_bytes is not None:
+        raise OperationError(
+            f"{stack.name}: a memory limit can't be kept for these containers, which their engine "
+            "has in control groups of its own: exclude the limit, or have Podman run them, as root"
+        )
     name = workspace.name
     with ExitStack() as exits:
         exits.callback(forget_groups, name)
-        group = None if stack.runs_already else ControlGroup.create(name)
+        none = stack.runs_already or stack.has_groups_elsewhere
+        group = None if none else ControlGroup.create(name)
         if group is not None:
             exits.callback(group.end)
         cpu = testbed.cpu_limit(workspace, group)

@@ -55,6 +55,7 @@ def service_job(service: Service, context: Context) -> Job:
         texts={key: getattr(service, key) for key in AS_WRITTEN}
         | {
             "setup": service.own.setup if service.own else [],
+            "removed_by": service.own.removed_by if service.own else [],
             "variables": {} if service.own else service.variables,
             "version": service.version.command if isinstance(service.version, Version) else [],
             "modules": {name: version.command for name, version in service.modules.items()},

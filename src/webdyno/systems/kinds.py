@@ -32,6 +32,8 @@ class OwnKind:
     """A line of shell starts it, and others can fill the services behind it."""
     has_services: bool = False
     """It finds services behind it in its environment."""
+    has_containers: bool = False
+    """Containers run it, or may do so."""
     has_root: bool = False
     """Its document root can be exchanged."""
     has_backends: bool = False
@@ -57,12 +59,13 @@ KINDS: dict[str, OwnKind] = {
         takes_settings=True,
         by_line=True,
         has_services=True,
+        has_containers=True,
         has_backends=True,
     ),
     "conf": OwnKind(
         _make_of("conf.configuration"), takes_settings=True, has_root=True, has_backends=True
     ),
-    "image": OwnKind(_make_of("containers.image"), has_services=True),
+    "image": OwnKind(_make_of("containers.image"), has_services=True, has_containers=True),
     "url": OwnKind(_make_of("url"), runs_already=True),
 }
 """By the word before the colon."""

@@ -80,7 +80,7 @@ def make(spec: TargetSpec) -> GeneratedService:
     place = project.file.place(("app",))
     user = repository.user
     if way == "image":
-        check_containers(text, folder, top, user, place)
+        check_containers(text, folder, top, repository.top, place)
     if way == "conf" and keys.services:
         raise UserError(f"{place}: services are for an app that `start` or `image` starts")
     if way != "start" and (keys.setup or keys.prepare):

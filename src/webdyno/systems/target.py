@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, get_args
 
 import tomli_w
 from pydantic import Field
@@ -46,6 +46,11 @@ OWN = {"HOST", "PORT", "SOCKET", "PROTOCOL", "CERT", "KEY", "PATH", "HOME", "USE
 """Variables that a command has anyway."""
 
 
+Engines = Literal["docker", "podman"]
+CONTAINERS: tuple[str, ...] = get_args(Engines)
+"""What runs containers."""
+
+
 class OwnKeys(Model):
     """Keys of a variant that only a user's own systems have."""
 
@@ -66,6 +71,9 @@ class OwnKeys(Model):
     response to the load's first GET will do that isn't a failure of the server (5xx)."""
     ready_within: Seconds | None = None
     """It has so long to become ready; 20 s unless given."""
+    containers: Engines | None = None
+    """`image:` and `rev:`: what runs containers; unless given, Docker where it can be used, else
+    Podman, and of images the one that has them."""
     root: Text | None = None
     """`conf:` only: the document root, in the place of what the configuration names."""
     backends: dict[Text, Text] = {}

@@ -134,6 +134,9 @@ def _refuse_misplaced(stack: str, kind: OwnKind, keys: OwnKeys, declares: bool, 
         f"{key} is for what stands behind a command or a revision (cmd:, rev:)": (
             (keys.setup or keys.prepare) and not kind.by_line
         ),
+        "containers says what runs a container (image:, rev:)": (
+            keys.containers and not kind.has_containers
+        ),
         "backends are for a configuration, conf:FILE": keys.backends and not kind.has_backends,
         f"settings can be declared for a command or a configuration ({able})": (
             declares and not kind.takes_settings

@@ -177,6 +177,9 @@ class OwnFlags:
     ready_within: Annotated[str | None, flag("DURATION: how long that may take [default: 20s]")] = (
         None
     )
+    containers: Annotated[
+        str | None, flag("docker or podman: what runs image: [default: Docker if it answers].")
+    ] = None
     root: Annotated[Path | None, flag("DIR: document root of conf:, instead of the file's.")] = None
 
     backend: Annotated[
@@ -198,6 +201,7 @@ class OwnFlags:
             "prepare": self.prepare,
             "ready": self.ready,
             "ready_within": self.ready_within,
+            "containers": self.containers,
             "root": self.root and str(self.root),
             "backends": dict(_pair("--backend", "HOST=SYSTEM", text) for text in self.backend),
         }

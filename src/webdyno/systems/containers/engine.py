@@ -79,6 +79,8 @@ class StartFiles:
     """By name; SCRIPT is one of them."""
     start: Sequence[str]
     """The command."""
+    own: Mapping[str, Any] = field(default_factory=dict)
+    """Keys that say how it is watched and ended, where it isn't as any server."""
 
 
 class Engine(ABC):
@@ -88,6 +90,7 @@ class Engine(ABC):
     needs: ClassVar[Mapping[str, Need]]
     network: ClassVar[str]
     """How clients reach a container, for the pre-flight check."""
+    version: str
 
     @abstractmethod
     def words(self) -> list[str]:
@@ -165,22 +168,26 @@ def image_of(inspected: str) -> Image:
     )
 
 
-def start_lines(containers: Sequence[Container], words: Callable[[Container], str]) -> str:
-    """Return the lines of shell that start containers, given the words of shell for each.
+def start_lines(containers: Sequence[Container], words: Callable[[Container], str]) -> list[str]:
+    """Return what starts containers in shell, given the words of shell for each.
 
     The last one, which clients ask, takes the script's place.
     """
     *others, front = containers
     lines = [shell_part("others.sh")] if others else []
-    volumes = (NAMED_VOLUME.match(option) for each in containers for option in each.options)
     # Containers that are started at once would each want to make it.
-    lines += [f"volume {name}" for name in dict.fromkeys(named[1] for named in volumes if named)]
+    lines += [f"volume {name}" for name in named_volumes(containers)]
     for other in others:
         how = "ended" if other.awaits == "ended" else "beside"
         lines.append(f"{how} {other.name} {words(other)}")
         if other.awaits == "healthy":
             lines.append(f"healthy {other.name} {shlex.join(other.health)}")
-    return "\n".join([*lines, f"run {front.name} {words(front)}\n"])
+    return [*lines, f"run {front.name} {words(front)}\n"]
+
+
+def named_volumes(containers: Sequence[Container]) -> list[str]:
+    found = (NAMED_VOLUME.match(option) for each in containers for option in each.options)
+    return list(dict.fromkeys(named[1] for named in found if named))
 
 
 def shell_part(file: str, **values: str) -> str:

@@ -1,9 +1,8 @@
 """`image:NAME`, `image:DIR`, `image:compose.yaml#SERVICE`: containers that serve HTTP.
 
-The containers of a variant share a network namespace of their own, so that each variant has the
-port that its image listens on to itself; a pair of virtual Ethernet devices leads there, and no
-proxy. Podman runs in a mount namespace of its own and keeps what it writes in the variant's folder.
-All of that, and the network, ends with the processes, kill -9 included.
+The containers of a variant have a network of their own, which leads nowhere else, so that each
+variant has the port that its image listens on to itself; no proxy leads there. All of that ends
+with the variant, kill -9 included.
 """
 
 from collections.abc import Mapping
@@ -11,11 +10,11 @@ from pathlib import Path
 
 from webdyno.core.errors import UserError
 from webdyno.core.text import SECRET
-from webdyno.host.users import ServerUser
+from webdyno.host.users import stranger_of
 from webdyno.systems.command import variables_of_services
+from webdyno.systems.containers.choice import engine_for
 from webdyno.systems.containers.compose import ComposeService, compose_files, compose_services
-from webdyno.systems.containers.engine import SCRIPT, Container, Engine, Image, variables_file
-from webdyno.systems.containers.podman import podman
+from webdyno.systems.containers.engine import SCRIPT, Container, Engine, variables_file
 from webdyno.systems.target import GeneratedService, TargetSpec, verbatim
 
 MARKS = ("{{ server.host }}", "{{ server.client }}")
@@ -35,22 +34,21 @@ def as_template(text: str) -> str:
     return verbatim(text)
 
 
-def check_containers(
-    text: str, folder: Path, top: Path, user: ServerUser | None, place: str
-) -> None:
+def check_containers(text: str, folder: Path, top: Path, repository: Path, place: str) -> None:
     """Raise UserError where containers of a revision would have more of this machine than it.
 
-    `text` names them, `top` is the revision's folder, and `user` whose its repository is.
+    `text` names them, `top` is the revision's folder, and `repository` that of its repository.
     """
-    if user and not user.called_sudo:
+    if stranger := stranger_of(repository):
         raise UserError(
-            f"{place}: containers are started as root, and the repository belongs to {user.name}: "
-            "measure a copy of it that is yours"
+            f"{place}: who starts containers can do what root can, and the repository belongs to "
+            f"{stranger}: measure a copy of it that is yours"
         )
     name, _, service = text.partition("#")
     path = (folder / name).resolve()
-    if path.exists() and not path.is_relative_to(top):
-        raise UserError(f"{place}: {name} leads out of the revision, to {path}")
+    for each in (path, ((path.is_dir() and _build_file(path)) or path).resolve()):
+        if each.exists() and not each.is_relative_to(top):
+            raise UserError(f"{place}: {name} leads out of the revision, to {each}")
     if _is_compose(text, folder):
         compose_services(compose_files(name, folder), service, place, lambda _: None, top)
 
@@ -68,8 +66,7 @@ def make(spec: TargetSpec) -> GeneratedService:
             f"{spec.place}: containers have a network of their own and can't be in that of "
             "--testbed netns; leave that out"
         )
-    engine = podman(spec.provide, spec.notify)
-    containers = _containers(spec, engine)
+    engine, containers = _containers(spec)
     *others, front = containers
     port = asked_port(front, spec)
     inside = bool(spec.keys.services)
@@ -86,7 +83,11 @@ def make(spec: TargetSpec) -> GeneratedService:
     return GeneratedService(
         spec.service(
             (),
-            {"container_port": port, **({"services_inside": True} if inside else {})},
+            {
+                "container_port": port,
+                **({"services_inside": True} if inside else {}),
+                **starts.own,
+            },
             needs={
                 name: need.model_dump(exclude_defaults=True) for name, need in engine.needs.items()
             },
@@ -94,7 +95,10 @@ def make(spec: TargetSpec) -> GeneratedService:
             start=list(starts.start),
             version=", ".join(f"{each.name} {each.image.id[:12]}" for each in containers),
             environment=variables,
-            facts={"network": engine.network},
+            facts={
+                "containers": f"{engine.title} {engine.version}",
+                "network": engine.network,
+            },
         ),
         {
             name: as_template(text) if name == SCRIPT else verbatim(text)
@@ -104,14 +108,19 @@ def make(spec: TargetSpec) -> GeneratedService:
     )
 
 
-def _containers(spec: TargetSpec, engine: Engine) -> list[Container]:
+def _containers(spec: TargetSpec) -> tuple[Engine, list[Container]]:
     """Return the containers of a variant in the order of their starts; clients ask the last."""
-    name, _, service = spec.text.partition("#")
     if _is_compose(spec.text, spec.folder):
+        name, _, service = spec.text.partition("#")
         files = compose_files(name, spec.folder)
         services = compose_services(files, service, spec.place, spec.notify)
-        return [_of_service(service, files[0].name, spec, engine) for service in services]
-    return [Container(WEB, _image(spec, engine, name, (spec.folder / name).resolve()))]
+        engine = engine_for(spec)
+        return engine, [_of_service(service, files[0].name, spec, engine) for service in services]
+    source = _build_source(spec)
+    engine = engine_for(spec, image=None if source else spec.text)
+    if source is None:
+        return engine, [Container(WEB, engine.find(spec.text, spec.notify))]
+    return engine, [Container(WEB, engine.build(spec.written, *source, (), spec.notify))]
 
 
 def _of_service(service: ComposeService, file: str, spec: TargetSpec, engine: Engine) -> Container:
@@ -141,18 +150,20 @@ def _of_service(service: ComposeService, file: str, spec: TargetSpec, engine: En
     )
 
 
-def _image(spec: TargetSpec, engine: Engine, name: str, path: Path) -> Image:
-    """Build what is a file or a folder; else it is an image's name."""
+def _build_source(spec: TargetSpec) -> tuple[Path, Path] | None:
+    """Return the file that an image is built by, and its folder; None for an image's name."""
+    name = spec.text
+    path = (spec.folder / name).resolve()
     if path.is_dir() and (name.startswith((".", "/")) or "/" in name or _build_file(path)):
         file = _build_file(path)
         if file is None:
             raise UserError(f"{spec.place}: there is no {' and no '.join(BUILD_FILES)} in {path}")
-        return engine.build(spec.written, file, path, (), spec.notify)
+        return file, path
     if path.is_file():
-        return engine.build(spec.written, path, path.parent, (), spec.notify)
+        return path, path.parent
     if name.startswith((".", "/")):
         raise UserError(f"{spec.place}: there is no file or folder {path}")
-    return engine.find(name, spec.notify)
+    return None
 
 
 def _build_file(folder: Path) -> Path | None:

@@ -74,6 +74,7 @@ class Podman(Engine):
     title = "Podman"
     needs = NEEDS
     network = "its own, by a pair of virtual Ethernet devices"
+    version: str
     forced: tuple[str, ...]
     """Words that choose how its images are stored, where its own choice doesn't work."""
     storage: str
@@ -145,7 +146,7 @@ class Podman(Engine):
             ]
             networks = ["/proc/self/ns/net", *(f"network-{other.name}" for other in others)]
             parts.append(f"{shlex.join([*python_file(NAME_SERVER), NAMES, *networks])}\n")
-        parts.append(start_lines(containers, lambda each: _words(each, addresses)))
+        parts += start_lines(containers, lambda each: _words(each, addresses))
         return "\n".join(parts)
 
     def here_words(self) -> str:
@@ -247,7 +248,7 @@ def _tried_out(notify: Notify) -> Podman:
     usual = info["host"]["ociRuntime"]["name"]
     refused: dict[str, str] = {}
     for runtime in dict.fromkeys(filter(None, (usual, *RUNTIMES))):
-        candidate = Podman(forced, storage, images, runtime)
+        candidate = Podman(info["version"]["Version"], forced, storage, images, runtime)
         fault = _fault(candidate) if shutil.which(runtime) else "it isn't installed"
         if fault is None:
             if forced:

@@ -30,5 +30,5 @@ inside() {
 }
 
 volume() {
-    @podman@ volume create "$1" >&2
+    @podman@ volume create "$1" >/dev/null
 }

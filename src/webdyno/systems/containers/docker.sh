@@ -1,0 +1,57 @@
+# Starts @written@ by Docker, in a network of its own that leads nowhere else.
+set -eu
+here=$PWD
+workspace=$(dirname "$here")
+start=webdyno-$(basename "$workspace")-$(basename "$here")
+cpus=$(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/self/status)
+label="--label=@label@=$workspace"
+host={{ server.host }}
+network=${host%.*}
+first=$((${host##*.} / @addresses@ * @addresses@))
+
+# ask WORDS…: without the settings that its user may have for other containers
+ask() {
+    @docker@ "$@"
+}
+
+ask network create "$label" --driver bridge --internal \
+    --subnet "$network.$first/@prefix@" --gateway "$network.$((first + 1))" "$start" >/dev/null
+
+# run NAME WORDS…: takes the place of the shell. Docker's name server knows the names of the network;
+# all others it would ask of the machine's own servers, were it not to ask one that nobody can reach.
+run() {
+    name=$1
+    shift
+    exec @docker@ run --pull never --log-driver none --no-healthcheck "$label" \
+        --name "$start-$name" --network "$start" --network-alias "$name" \
+        --dns 192.0.2.1 --dns-search . \
+        --cpuset-cpus "$cpus" @group@ "$@"
+}
+
+# inside NAME COMMAND…
+inside() {
+    name=$1
+    shift
+    ask exec "$start-$name" "$@"
+}
+
+volume() {
+    ask volume create "$label" "$start-$1" >/dev/null
+}
+
+# list NAME…: writes the first process of each container into a file, once all are up
+list() {
+    for name; do
+        until said=$(ask inspect --format '{{.State.Pid}} {{.Id}}' "$start-$name" 2>/dev/null) &&
+            [ "${said% *}" != 0 ]; do
+            sleep 0.05
+        done
+        grep -q "${said#* }" "/proc/${said% *}/cgroup" || {
+            echo "webdyno: Docker's containers are no processes of this machine, but of a virtual"
+            echo "webdyno: one or of another container's: call webdyno where Docker's daemon runs"
+            kill -TERM $$
+        }
+        echo "${said% *}" >>"$here/containers.new"
+    done
+    mv "$here/containers.new" "$here/containers"
+}

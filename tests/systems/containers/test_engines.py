@@ -1,0 +1,139 @@
+"""Which engine runs containers, and what is said where none can; how Docker is called."""
+
+import json
+import os
+import shlex
+from pathlib import Path
+
+import pytest
+
+from webdyno.core.errors import OperationError, UserError
+from webdyno.systems.containers import choice
+from webdyno.systems.containers.docker import Docker, NoDockerError, docker
+from webdyno.systems.containers.engine import Container, Image, image_of
+from webdyno.systems.target import OwnKeys, TargetSpec
+
+WORKS = {"ServerVersion": "28.2", "CPUSet": True, "CgroupDriver": "systemd"}
+SOCKET = "unix:///run/docker.sock"
+
+
+@pytest.fixture
+def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder for a program that answers as Docker's client does."""
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.delenv("WEBDYNO_CONTAINERS", raising=False)
+    return tmp_path
+
+
+def answer(client: Path, endpoint: str = SOCKET, info: object = WORKS, fault: str = "") -> None:
+    """Have it say where its daemon is, and what that says of itself."""
+    said = json.dumps(info)
+    program = client / "docker"
+    program.write_text(
+        f"#!/bin/sh\ncase $* in context*) echo {shlex.quote(f'{endpoint}#{client.name}')};;\n"
+        f"*info*) echo {shlex.quote(said)}; echo {shlex.quote(fault)} >&2;;\n"
+        "*'image inspect'*) exit 1;; esac\n"
+    )
+    program.chmod(0o755)
+
+
+def spec(containers: str | None = None, services: dict[str, str] | None = None) -> TargetSpec:
+    keys = OwnKeys.model_validate({"containers": containers, "services": services or {}})
+    return TargetSpec(
+        "image:x", "x", keys, Path("/"), "here", lambda _: None, {}, None, lambda _: None
+    )
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "info", "fault", "says"),
+    [
+        ("tcp://elsewhere:2375", WORKS, "", "Docker's daemon is at tcp://elsewhere.*DOCKER_HOST="),
+        (SOCKET, {}, "permission denied", r"may not use Docker's socket.*usermod -aG docker"),
+        (
+            SOCKET,
+            {},
+            "Cannot connect",
+            "doesn't answer at /run/docker.sock.*systemctl start docker",
+        ),
+        (SOCKET, {**WORKS, "OperatingSystem": "Docker Desktop"}, "", "in a virtual machine"),
+        (SOCKET, {**WORKS, "CPUSet": False}, "", "lacks the controller cpuset"),
+    ],
+)
+def test_why_docker_cannot_be_used_is_said(
+    client: Path, endpoint: str, info: object, fault: str, says: str
+) -> None:
+    answer(client, endpoint, info, fault)
+    with pytest.raises(NoDockerError, match=says):
+        docker()
+
+
+def test_without_a_client_or_with_podmans_there_is_no_docker(
+    client: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (client / "docker").write_text("#!/bin/sh\necho 'unknown command' >&2; exit 125\n")
+    (client / "docker").chmod(0o755)
+    with pytest.raises(NoDockerError, match="isn't Docker's own"):
+        docker()
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(NoDockerError, match="isn't installed"):
+        docker()
+
+
+def test_docker_comes_first_and_podman_takes_root(
+    client: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    podman = object()
+    monkeypatch.setattr(choice, "podman", lambda *_: podman)
+    answer(client)
+    assert isinstance(choice.engine_for(spec()), Docker)
+    assert choice.engine_for(spec("podman")) is podman
+    monkeypatch.setenv("WEBDYNO_CONTAINERS", "podman")
+    assert choice.engine_for(spec()) is podman
+    assert isinstance(choice.engine_for(spec("docker")), Docker), "the nearer one counts"
+    monkeypatch.setenv("WEBDYNO_CONTAINERS", "dokcer")
+    with pytest.raises(UserError, match=r"WEBDYNO_CONTAINERS=dokcer.*docker and podman"):
+        choice.engine_for(spec())
+    monkeypatch.delenv("WEBDYNO_CONTAINERS")
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    assert choice.engine_for(spec(services={"db": "postgresql"})) is podman, "Docker can't do that"
+    answer(client, f"{SOCKET}.other", info={}, fault="Cannot connect")
+    assert choice.engine_for(spec()) is podman
+    with pytest.raises(NoDockerError):
+        choice.engine_for(spec("docker"))
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    with pytest.raises(OperationError, match=r"systemctl start docker; or call webdyno by sudo"):
+        choice.engine_for(spec())
+
+
+def test_what_docker_is_told_of_containers() -> None:
+    """Named volumes have another name with each start: others of that name stay out of it."""
+    image = Image("sha256:0", (), {})
+    options = ["--volume=data:/var", "--volume=/etc/x:/x:ro", "--user=1 2"]
+    db = Container("db", image, names=["base"], options=options, awaits="healthy", health=["is up"])
+    web = Container("web", image, entrypoint=["/init", "-v"], command=["run", "$HOME\nnow"])
+    engine = Docker(SOCKET, "28", takes_groups=False)
+    files = engine.start_files("image:x\nrm -rf", [db, web], inside=False)
+    script = files.texts["start.sh"]
+    assert "\nrm" not in script
+    assert "\nvolume data\nbeside db " in script
+    assert """ --volume="$start"-data:/var --volume=/etc/x:/x:ro '--user=1 2' """ in script
+    assert "--network-alias=base --env-file db.env sha256:0\n" in script
+    assert "\nhealthy db 'is up'\nlist db web &\nrun web " in script
+    assert "--entrypoint=/init sha256:0 -v run '$HOME\nnow'\n" in script
+    assert "--cgroup-parent" not in script
+    assert "-db -web" in files.texts["end.sh"]
+    assert files.own["removed_by"] == ["/bin/sh", "{{ server.folder }}/end.sh"]
+    assert files.own["groups_elsewhere"]
+    with pytest.raises(UserError, match="can't stand behind containers of Docker"):
+        engine.start_files("image:x", [web], inside=True)
+    with pytest.raises(UserError, match="more than 29 containers"):
+        engine.start_files("image:x", [web] * 30, inside=False)
+
+
+def test_what_an_image_says_of_itself_is_read_of_both() -> None:
+    config = {"Env": ["A=b=c"], "ExposedPorts": {"80/tcp": {}, "53/udp": {}}}
+    check = {"Test": ["CMD", "/up"]}
+    ours = {"Id": "1", "Config": config, "Healthcheck": check}
+    dockers = {"Id": "1", "Config": {**config, "Healthcheck": check}}
+    assert image_of(json.dumps([ours])) == image_of(json.dumps([dockers]))
+    assert image_of(json.dumps([ours])) == Image("1", (80,), {"A": "b=c"}, ("/up",))
