@@ -1,7 +1,7 @@
 #!/bin/sh
 # What a container costs: one static Go program in a container against the same as a plain process.
 #     bench/container.sh FOLDER [flags of webdyno compare]
-# FOLDER gets the program, its Dockerfile and the run. Takes root, Go and Podman.
+# FOLDER gets the program, its Dockerfile and the run. Takes Go, and Docker or, as root, Podman.
 set -eu
 webdyno=$(cd "$(dirname -- "$0")/.." && pwd)/dyno
 mkdir -p "$1"

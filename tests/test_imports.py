@@ -11,7 +11,10 @@ import grimp
 
 ROOT = Path(__file__).parents[1]
 PERIPHERY = ("audit", "cluster", "interfaces", "questions", "studies", "traffic")
-ENTRIES = ("audit.rules.", "formats.", "probes.status", "questions.")
+ENTRIES = (
+    *("audit.rules.", "formats.", "probes.status", "questions."),
+    *("systems.containers.docker", "systems.containers.podman"),
+)
 """One file for each kind of thing, wherever they are listed."""
 PROGRAMS = {"cluster.node", "host.netns_agent", "host.warden", "systems.containers.container_names"}
 """Each runs in a process of its own."""

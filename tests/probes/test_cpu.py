@@ -35,6 +35,10 @@ class Burner:
         """Nothing ran before."""
         return []
 
+    def contained(self) -> list[ServerProcess]:
+        """No daemon runs it."""
+        return []
+
 
 @pytest.fixture
 def burner(tmp_path: Path) -> Iterator[Burner]:

@@ -40,8 +40,8 @@ class ContainedProcess:
     def groups(self) -> list[Path]:
         """The control group of each container; none where one can't be read."""
         if not self._groups:
-            found = [_group_of(pid) for pid in self.roots()]
-            self._groups = [group for group in found if group] if all(found) else []
+            groups = [_group_of(pid) for pid in self.roots()]
+            self._groups = [group for group in groups if group] if all(groups) else []
         return self._groups
 
     def pids(self) -> list[int]:
@@ -61,8 +61,8 @@ class ContainedProcess:
         """Return the TCP addresses at which that container is listened at, by whomever in it."""
         if self.network_pid is None:
             return []
-        found = listening_at(self.network_pid)
-        return [address for address in found if not address.startswith(RESOLVER)]
+        addresses = listening_at(self.network_pid)
+        return [address for address in addresses if not address.startswith(RESOLVER)]
 
     def listens(self, port: int, path: Path | None) -> bool:  # noqa: ARG002 (no container has one)
         """Whether anybody listens on a port there: nobody else can."""

@@ -339,7 +339,7 @@ class RunningService:
     def hold_network(self) -> None:
         """Keep the network of containers until we stop, lest requests leave this machine.
 
-        A daemon keeps it by itself until it is told to remove it.
+        A daemon keeps it by itself until it has to remove it.
         """
         if self.is_container and isinstance(self.process, ServerProcess):
             self._network = os.open(f"/proc/{self.process.pid}/ns/net", os.O_RDONLY)

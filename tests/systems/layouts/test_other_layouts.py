@@ -399,6 +399,22 @@ CASES = {
         says=("--start 'exec ./server'",),
         others={"image": "."},
     ),
+    "Dockerfile that a Compose file builds as what is asked": Case(
+        {
+            "app.dockerfile": "",
+            "Dockerfile": "FROM x\nCMD sh start.sh\n",
+            "start.sh": "flask db upgrade\nexec gunicorn app\n",
+            "compose.yaml": "services: {db: {image: x}, worker: {build: .}, "
+            'web: {build: {context: ., dockerfile: Dockerfile}, ports: ["80:80"]}}',
+        },
+        others={"image": "compose.yaml#web"},
+        says=("what runs next to the image of Dockerfile", "at each start: flask db upgrade"),
+    ),
+    "Dockerfile that a Compose file doesn't build": Case(
+        {"Dockerfile": "FROM x\n", "compose.yaml": 'services: {web: {image: x, ports: ["80"]}}'},
+        says=("compose.yaml aren't read",),
+        others={"image": "."},
+    ),
     "Compose files next to a Dockerfile": Case(
         {"Dockerfile": "FROM x\n", "compose.prod.yaml": "services: {}", "compose.yaml": ""},
         says=("compose.prod.yaml, compose.yaml aren't read",),

@@ -178,7 +178,8 @@ class OwnFlags:
         None
     )
     containers: Annotated[
-        str | None, flag("docker or podman: what runs image: [default: Docker if it answers].")
+        str | None,
+        flag("ENGINE: docker or podman, which runs image: [default: Docker if it answers]"),
     ] = None
     root: Annotated[Path | None, flag("DIR: document root of conf:, instead of the file's.")] = None
 

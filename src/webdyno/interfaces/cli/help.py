@@ -35,8 +35,8 @@ ALL = "--help-all"
 OPTIONS = "Options"
 GROUPS = {
     OPTIONS: "",
-    "Systems": "--site --set --catalog --dir --env --backend --service --setup --prepare --ready "
-    "--ready-within --root --vary",
+    "Systems": "--site --set --catalog --dir --env --backend --containers --service --setup "
+    "--prepare --ready --ready-within --root --vary",
     "Traffic": "--path --method --header --data --traffic --connections --host --generator "
     "--ignore --same-bodies",
     "Precision and time": "--time --precision --question --soak --explain --fail-if",

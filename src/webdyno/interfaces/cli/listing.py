@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
-from webdyno.core.errors import UserError
+from webdyno.core.errors import OperationError, UserError
 from webdyno.core.registry import command
 from webdyno.interfaces.cli.flags import CatalogDirs, flag
 
@@ -48,7 +48,7 @@ def list_known(
         print_table(HEADINGS[what], _rows(what, catalogue))
         hint = ""
         if what == "stacks":
-            hint = f"\n'{command('list', 'NAME')}' shows a stack's settings."
+            hint = f"\n'{command('list', 'NAME')}' shows a stack's settings.{_by_whom()}"
         elif what == "studies":
             hint = f"\n'{command('run', 'study:NAME')}' repeats one."
         if hint:
@@ -57,6 +57,16 @@ def list_known(
         raise UserError(f"{what} is a site; {command('list', 'sites')} shows who serves it")
     else:
         _show_stack(catalogue, catalogue.stack(what), plain_console())
+
+
+def _by_whom() -> str:
+    """Say what runs containers, which can be compared with stacks."""
+    from webdyno.systems.containers.choice import engine_here
+
+    try:
+        return f"\nContainers of your own (image:NAME, image:compose.yaml) run by {engine_here()}."
+    except (OperationError, UserError):
+        return f"\n'{command('doctor')}' says what containers of your own (image:NAME) need."
 
 
 def _rows(what: str, catalogue: "Catalogue") -> Iterator[tuple[str, ...]]:

@@ -42,6 +42,7 @@ def check_machine() -> list[Check]:
         *_check_limits(machine),
         _check_sleep(machine.split.client[-1]),
         *tools,
+        _check_containers(),
     ]
 
 
@@ -143,6 +144,16 @@ def _check_tools(user: str | None) -> Iterator[Check]:
         yield Check(ENGINE, "built", str(find_loadgen()))
     except UserError as error:
         yield Check(ENGINE, "missing", str(error), good=False)
+
+
+def _check_containers() -> Check:
+    from webdyno.systems.containers.choice import engine_here
+
+    try:
+        meaning = "runs image:NAME, Dockerfiles and Compose files"
+        return Check("containers", f"by {engine_here()}", meaning)
+    except (OperationError, UserError) as error:
+        return Check("containers", "can't be run yet", str(error), good=False)
 
 
 def check_catalogue(catalogue: "Catalogue") -> Check:

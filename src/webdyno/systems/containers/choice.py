@@ -1,5 +1,6 @@
 """Which engine runs containers: the one that was named, or has the image, or can be used here."""
 
+import functools
 import os
 import shutil
 
@@ -7,7 +8,7 @@ from webdyno.core.errors import OperationError, UserError
 from webdyno.systems.containers.docker import Docker, NoDockerError, docker
 from webdyno.systems.containers.engine import Engine, run
 from webdyno.systems.containers.podman import podman
-from webdyno.systems.target import CONTAINERS, TargetSpec
+from webdyno.systems.target import CONTAINERS, Notify, TargetSpec
 
 OF_CALLER = "WEBDYNO_CONTAINERS"
 """The variable that names an engine where nothing else does."""
@@ -19,32 +20,52 @@ def engine_for(spec: TargetSpec, image: str | None = None) -> Engine:
     Docker comes before Podman, which takes root. Raise OperationError where neither can be used,
     UserError for one that isn't known.
     """
-    wanted = spec.keys.containers or os.environ.get(OF_CALLER)
-    if wanted not in {None, "", *CONTAINERS}:
+    wanted = spec.keys.containers or _named_by_variable()
+    daemon = None if wanted == "podman" else _docker_or_none(wanted, spec.notify)
+    if daemon and (wanted or not _is_for_podman(spec, image, daemon)):
+        return daemon
+    return podman(spec.provide, spec.notify)
+
+
+def engine_here() -> str:
+    """Return what runs containers here, for people; raise OperationError where nothing can."""
+    wanted = _named_by_variable()
+    daemon = None if wanted == "podman" else _docker_or_none(wanted, lambda _: None)
+    return f"{daemon.title} {daemon.version}" if daemon else "Podman"
+
+
+def _named_by_variable() -> str | None:
+    wanted = os.environ.get(OF_CALLER) or None
+    if wanted not in {None, *CONTAINERS}:
         raise UserError(f"{OF_CALLER}={wanted} is no engine; there are {' and '.join(CONTAINERS)}")
-    if wanted == "podman":
-        return podman(spec.provide, spec.notify)
+    return wanted
+
+
+def _docker_or_none(wanted: str | None, notify: Notify) -> Docker | None:
+    """Return Docker; None where it can't be used and Podman may be; else raise OperationError."""
     try:
-        found = docker()
+        return docker()
     except NoDockerError as fault:
-        if wanted == "docker":
-            raise
-        if os.geteuid() == 0:
-            return podman(spec.provide, spec.notify)
-        raise OperationError(
-            f"{fault}; or call webdyno by sudo, so that Podman can be used"
-        ) from None
-    if wanted != "docker" and _is_for_podman(spec, image, found):
-        return podman(spec.provide, spec.notify)
-    return found
+        if os.geteuid() == 0 and not wanted:
+            if shutil.which("docker"):
+                _report(notify, f"containers are run by Podman: {fault}")
+            return None
+        more = "" if wanted else "; or call webdyno by sudo, so that Podman can run containers"
+        raise OperationError(f"{fault}{more}") from None
 
 
-def _is_for_podman(spec: TargetSpec, image: str | None, found: Docker) -> bool:
+@functools.cache
+def _report(notify: Notify, text: str) -> None:
+    """Say it once, however many variants it holds for."""
+    notify(text)
+
+
+def _is_for_podman(spec: TargetSpec, image: str | None, daemon: Docker) -> bool:
     """Whether Podman can do what Docker can't, or has an image that Docker hasn't."""
-    if os.geteuid() != 0 or spec.testbed == "netns":
+    if os.geteuid() != 0:
         return False
     if spec.keys.services:
         return True
-    if image is None or found.inspect(image) is not None or shutil.which("podman") is None:
+    if image is None or daemon.inspect(image) or shutil.which("podman") is None:
         return False
-    return run(["podman", "image", "exists", "--", image]).returncode == 0
+    return run(["podman", "image", "exists", image]).returncode == 0

@@ -40,8 +40,10 @@ from webdyno.systems.target import Notify
 LOCAL = "unix://"
 END_SCRIPT = "end.sh"
 SERVER = "{{ server.folder }}"
-MOST_CONTAINERS = ADDRESSES_EACH - 3
-"""The first, the second and the last address are the network's, its bridge's and everybody's."""
+FRONT = 2
+"""Of the addresses of a variant that of the container that is asked."""
+MOST_CONTAINERS = ADDRESSES_EACH - 4
+"""The other addresses are the network's, its bridge's, that of nobody, and everybody's."""
 KINDS = ("container", "network", "volume")
 """What the daemon keeps for us, in the order in which it can be removed."""
 USUAL = "/var/run/docker.sock"
@@ -68,6 +70,7 @@ class Docker(Engine):
         return ["docker", "--host", self.endpoint]
 
     def find(self, name: str, notify: Notify) -> Image:
+        """Find an image at Docker or a registry; raise OperationError without."""
         if image := self.inspect(name):
             return image
         notify(f"fetching {name} …")
@@ -83,6 +86,7 @@ class Docker(Engine):
     def start_files(
         self, written: str, containers: Sequence[Container], *, inside: bool
     ) -> StartFiles:
+        """Return what has the daemon start containers, and what removes them."""
         if inside:
             raise UserError(
                 f"{written}: services of the catalog can't stand behind containers of Docker: name "
@@ -100,12 +104,11 @@ class Docker(Engine):
             "docker.sh",
             written=written.replace("\n", " "),
             docker=docker,
-            label=place_label(),
             addresses=str(ADDRESSES_EACH),
             prefix=str(32 - (ADDRESSES_EACH - 1).bit_length()),
             group=group if self.takes_groups else "",
         )
-        *before, front = start_lines(containers, lambda each: _words(each, each is containers[-1]))
+        *before, front = start_lines(containers, lambda each: _words(each, containers))
         script = "\n".join([head, *before, f"list {shlex.join(lasting)} &", front])
         end = shell_part(
             "docker_end.sh",
@@ -124,18 +127,21 @@ class Docker(Engine):
         )
 
 
-def _words(container: Container, is_asked: bool) -> str:
+def _words(container: Container, containers: Sequence[Container]) -> str:
     """Return the words of shell behind those that run a container."""
+    *others, front = containers
+    # Docker gives addresses from the lowest on, and that of the front has been promised.
+    number = 0 if container is front else others.index(container) + 1
     entry, rest = [], []
     if container.entrypoint is not None:
-        first, *rest = [*container.entrypoint, ""][: len(container.entrypoint) or 1]
+        first, *rest = container.entrypoint or ("",)
         entry = [f"--entrypoint={first}"]
     options = [_option(option) for option in container.options]
     known = [f"--network-alias={name}" for name in container.names]
-    address = ['--ip="$host"'] if is_asked else []
     plain = [*known, "--env-file", variables_file(container.name), *entry]
     behind = [container.image.id, *rest, *container.command]
-    return " ".join([*address, *options, shlex.join(plain), shlex.join(behind)])
+    address = f'--ip "$network.$((first + {FRONT + number}))"'
+    return " ".join([address, *options, shlex.join(plain), shlex.join(behind)])
 
 
 def _option(option: str) -> str:
@@ -145,19 +151,14 @@ def _option(option: str) -> str:
     return shlex.quote(option)
 
 
-def place_label() -> str:
-    """Return the label of what is ours: this user's, where temporary folders are the same."""
-    return f"webdyno.{os.geteuid()}.{Path('/proc/self/ns/mnt').stat().st_ino}"
-
-
 def docker() -> Docker:
     """Return Docker as it works here; raise NoDockerError where it doesn't."""
     if shutil.which("docker") is None:
         raise NoDockerError("Docker isn't installed")
-    found = run(["docker", "context", "inspect", "--format", "{{.Endpoints.docker.Host}}"])
-    if found.returncode:
+    context = run(["docker", "context", "inspect", "--format", "{{.Endpoints.docker.Host}}"])
+    if context.returncode:
         raise NoDockerError("the program docker here isn't Docker's own, or too old")
-    endpoint = found.stdout.strip()
+    endpoint = context.stdout.strip()
     if not endpoint.startswith(LOCAL):
         raise NoDockerError(
             f"Docker's daemon is at {endpoint}, and containers are measured on their own machine: "
@@ -201,6 +202,11 @@ def _fault(info: Mapping[str, Any]) -> str | None:
             "Docker Desktop has its containers in a virtual machine, where their CPU time can't be "
             "seen: call webdyno in there, or install Docker Engine"
         )
+    if any("rootless" in str(option) for option in info.get("SecurityOptions") or ()):
+        return (
+            "rootless Docker has its containers in a network that only a proxy of its own leads "
+            f"to: use Docker's usual daemon, by export DOCKER_HOST={LOCAL}{USUAL}"
+        )
     if not info.get("CPUSet"):
         return "Docker can't keep containers on CPUs here: its daemon lacks the controller cpuset"
     return None
@@ -209,14 +215,15 @@ def _fault(info: Mapping[str, Any]) -> str | None:
 def _sweep(engine: Docker) -> None:
     """Remove what is there of runs that were killed together with who looked after them."""
     sweep()
-    label = place_label()
+    # This user's, where temporary folders are the same: as the start script has it.
+    label = f"webdyno.{os.geteuid()}.{Path('/proc/self/ns/mnt').stat().st_ino}"
     for kind in KINDS:
         every = ["--all"] if kind == "container" else []
         each = "{{.Name}}" if kind == "volume" else "{{.ID}}"
         form = f'{each} {{{{.Label "{label}"}}}}'
         words = [*engine.words(), kind, "ls", *every, "--filter", f"label={label}"]
-        found = run([*words, "--format", form]).stdout.splitlines()
-        left = [line.split(" ", 1) for line in found]
+        lines = run([*words, "--format", form]).stdout.splitlines()
+        left = [line.split(" ", 1) for line in lines]
         gone = [name for name, place in left if not Path(place).is_dir()]
         force = ["--force", "--volumes"] if kind == "container" else []
         if gone:

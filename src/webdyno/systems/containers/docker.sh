@@ -4,7 +4,7 @@ here=$PWD
 workspace=$(dirname "$here")
 start=webdyno-$(basename "$workspace")-$(basename "$here")
 cpus=$(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/self/status)
-label="--label=@label@=$workspace"
+label=--label=webdyno.$(id -u).$(stat --dereference --format %i /proc/self/ns/mnt)=$workspace
 host={{ server.host }}
 network=${host%.*}
 first=$((${host##*.} / @addresses@ * @addresses@))
@@ -14,8 +14,11 @@ ask() {
     @docker@ "$@"
 }
 
-ask network create "$label" --driver bridge --internal \
-    --subnet "$network.$first/@prefix@" --gateway "$network.$((first + 1))" "$start" >/dev/null
+# Docker's firewall closes an internal network, where it has one; a gateway that isn't there does so
+# anyway.
+ask network create "$label" --driver bridge --internal --subnet "$network.$first/@prefix@" \
+    --gateway "$network.$((first + 1))" \
+    --aux-address "DefaultGatewayIPv4=$network.$((first + @addresses@ - 2))" "$start" >/dev/null
 
 # run NAME WORDS…: takes the place of the shell. Docker's name server knows the names of the network;
 # all others it would ask of the machine's own servers, were it not to ask one that nobody can reach.

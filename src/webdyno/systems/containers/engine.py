@@ -156,7 +156,7 @@ class Engine(ABC):
 def image_of(inspected: str) -> Image:
     """Read what an engine prints of an image; where its health check stands depends on it."""
     (described, *_) = json.loads(inspected)
-    config: dict[str, Any] = described["Config"]
+    config: dict[str, Any] = described.get("Config") or {}
     ports = [key.partition("/") for key in config.get("ExposedPorts") or {}]
     pairs = (pair.partition("=") for pair in config.get("Env") or [])
     health = described.get("Healthcheck") or config.get("Healthcheck") or {}
@@ -186,8 +186,9 @@ def start_lines(containers: Sequence[Container], words: Callable[[Container], st
 
 
 def named_volumes(containers: Sequence[Container]) -> list[str]:
-    found = (NAMED_VOLUME.match(option) for each in containers for option in each.options)
-    return list(dict.fromkeys(named[1] for named in found if named))
+    """Return the names of volumes that are shared, or last longer than a container."""
+    named = (NAMED_VOLUME.match(option) for each in containers for option in each.options)
+    return list(dict.fromkeys(name[1] for name in named if name))
 
 
 def shell_part(file: str, **values: str) -> str:

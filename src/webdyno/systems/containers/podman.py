@@ -121,6 +121,7 @@ class Podman(Engine):
     def start_files(
         self, written: str, containers: Sequence[Container], *, inside: bool
     ) -> StartFiles:
+        """Return what starts containers as children of it, in a network that it makes."""
         addresses = addresses_of(containers) if len(containers) > 1 else {}
         texts = {SCRIPT: self._script(written, containers, addresses)}
         if addresses:

@@ -2,25 +2,22 @@
 
 It says what an application lacks on this machine, too, and what to change where it doesn't start.
 Each way in which people lay one out has a function that reads its files, and a line of LAYOUTS.
-What isn't one language's is here: Procfiles, Dockerfiles, Compose files, nginx.conf, and pages.
+What isn't one language's is here: Procfiles, nginx.conf, and pages.
 """
 
 import re
-import shlex
 import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
 
-from webdyno.core.errors import UserError
 from webdyno.core.registry import command
-from webdyno.systems.containers.compose_file import USUAL_FILES, askable, read_compose
-from webdyno.systems.layouts.app import FoundApp, Layout, first_of, is_of_interest, sources
+from webdyno.systems.layouts.app import FoundApp, Layout, is_of_interest, sources
 from webdyno.systems.layouts.compiled import find_dotnet, find_elixir, find_go, find_rust
 from webdyno.systems.layouts.databases import with_services
 from webdyno.systems.layouts.deno import find_deno
-from webdyno.systems.layouts.dockerfile import image_command
+from webdyno.systems.layouts.dockerfile import find_compose, find_dockerfile
 from webdyno.systems.layouts.jvm import find_jvm
 from webdyno.systems.layouts.node import find_node, for_production
 from webdyno.systems.layouts.php_and_ruby import (
@@ -128,45 +125,6 @@ def _procfile_build(folder: Path, start: str, own: FoundApp) -> str | None:
         package = (own.build or "").rpartition(" ")[2]
         return f"go build -o {out} {package or '.'}"
     return own.build
-
-
-COMPOSE_NAME = re.compile(r"(?:docker-)?compose[\w.-]*\.ya?ml")
-
-
-def find_dockerfile(folder: Path) -> FoundApp | None:
-    """Take the image, whose building says what the application needs."""
-    name = first_of(folder, "Containerfile", "Dockerfile")
-    if name is None:
-        return None
-    command = given_port(image_command(read_text(folder / name) or "") or "")
-    alone = f"without a container, where all that it needs is here: --start {shlex.quote(command)}"
-    app = FoundApp(name, image=".", notes=(alone,) if command else ())
-    files = sorted(path.name for path in folder.iterdir() if COMPOSE_NAME.fullmatch(path.name))
-    if not files:
-        return app
-    doubt = (
-        f"taken is the image of {name} alone; services and variables of {', '.join(files)} "
-        f'aren\'t read: image = "{files[0]}#SERVICE" takes them (between several files a comma)'
-    )
-    return replace(app, doubts=(doubt,))
-
-
-def find_compose(folder: Path) -> FoundApp | None:
-    """Take the service that clients ask, where there is only one that it can be."""
-    name = first_of(folder, *USUAL_FILES)
-    if name is None:
-        return None
-    try:
-        project = read_compose([folder / name], name)
-    except UserError as error:
-        return FoundApp(name, doubts=(str(error),))
-    app = FoundApp(name, doubts=tuple(project.notes))
-    services = askable(project.services())
-    choices = {service: replace(app, image=f"{name}#{service}") for service in services}
-    if len(choices) == 1:
-        return next(iter(choices.values()))
-    several = f"{name} has several services that could be asked" if choices else ""
-    return FoundApp(name, several=several, choices=choices)
 
 
 PYTHON_QUEUE = 4
@@ -367,7 +325,7 @@ def missing_tools(app: FoundApp) -> list[str]:
     """Return the programs that are not here, but for those that its own build makes."""
     lines = filter(None, (app.build, app.setup, app.prepare, app.start))
     named = dict.fromkeys(program for line in lines for program in _programs(line))
-    if app.image:
+    if app.image and not shutil.which("docker"):
         named["podman"] = None
     return [program for program in named if "/" not in program and not shutil.which(program)]
 

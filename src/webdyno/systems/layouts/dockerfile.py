@@ -1,7 +1,16 @@
-"""The command that a Dockerfile's image starts."""
+"""Applications that containers run: Compose files, and Dockerfiles with the command they start."""
 
 import json
 import re
+import shlex
+from dataclasses import replace
+from pathlib import Path
+
+from webdyno.core.errors import UserError
+from webdyno.systems.containers.compose_file import USUAL_FILES, askable, read_compose
+from webdyno.systems.layouts.app import FoundApp, first_of
+from webdyno.systems.layouts.variables import given_port
+from webdyno.systems.tables import as_table, long_form, read_text
 
 INSTRUCTION = re.compile(
     r"^[ \t]*(FROM|ENTRYPOINT|CMD)[ \t]+(\S(?:.*\S)?)[^\S\n]*$", re.MULTILINE | re.IGNORECASE
@@ -29,3 +38,63 @@ def _command_words(command: str) -> str | list[str]:
     except ValueError:
         return command
     return list(map(str, words)) if isinstance(words, list) else command
+
+
+COMPOSE_NAME = re.compile(r"(?:docker-)?compose[\w.-]*\.ya?ml")
+
+
+def find_dockerfile(folder: Path) -> FoundApp | None:
+    """Take the image, whose building says what the application needs.
+
+    Where a Compose file builds it as one of its services, that says what runs next to it.
+    """
+    name = first_of(folder, "Containerfile", "Dockerfile")
+    if name is None:
+        return None
+    command = given_port(image_command(read_text(folder / name) or "") or "")
+    alone = f"without a container, where all that it needs is here: --start {shlex.quote(command)}"
+    app = FoundApp(name, image=".", notes=(alone,) if command else ())
+    if (composed := find_compose(folder)) and (image := _built_by(composed, folder / name)):
+        of_name = f"{composed.by} says what runs next to the image of {name}: --image . is without"
+        return replace(app, image=image, doubts=composed.doubts, notes=(of_name, *app.notes))
+    files = sorted(path.name for path in folder.iterdir() if COMPOSE_NAME.fullmatch(path.name))
+    if not files:
+        return app
+    doubt = (
+        f"taken is the image of {name} alone; services and variables of {', '.join(files)} "
+        f'aren\'t read: image = "{files[0]}#SERVICE" takes them (between several files a comma)'
+    )
+    return replace(app, doubts=(doubt,))
+
+
+def find_compose(folder: Path) -> FoundApp | None:
+    """Take the service that clients ask, where there is only one that it can be."""
+    name = first_of(folder, *USUAL_FILES)
+    if name is None:
+        return None
+    try:
+        project = read_compose([folder / name], name)
+    except UserError as error:
+        return FoundApp(name, doubts=(str(error),))
+    app = FoundApp(name, doubts=tuple(project.notes))
+    services = askable(project.services())
+    choices = {service: replace(app, image=f"{name}#{service}") for service in services}
+    if len(choices) == 1:
+        return next(iter(choices.values()))
+    several = f"{name} has several services that could be asked" if choices else ""
+    return FoundApp(name, several=several, choices=choices)
+
+
+def _built_by(composed: FoundApp, file: Path) -> str | None:
+    """Return the service that a Dockerfile makes of those that could be asked, if it is one."""
+    images = [app.image for app in (composed, *composed.choices.values()) if app.image]
+    built = [image for image in images if _builds(image.partition("#")[2], composed.by, file)]
+    return built[0] if len(built) == 1 else None
+
+
+def _builds(service: str, compose: str, file: Path) -> bool:
+    project = read_compose([file.parent / compose], compose)
+    keys = as_table(project.services(service)[service]).get("build")
+    form = long_form(keys, "context")
+    context = (file.parent / str(form.get("context") or ".")).resolve()
+    return bool(keys) and context / str(form.get("dockerfile", "Dockerfile")) == file.resolve()

@@ -50,11 +50,13 @@ TAKES_WORKERS = re.compile(r"/(?:gunicorn|uvicorn|hypercorn|granian) ")
 
 def with_start_scripts(app: FoundApp, folder: Path) -> FoundApp:
     """Take over how a container's command fills databases, and how many workers it starts."""
-    if (start := app.start) is None:
-        return app
     by, texts = _read_scripts(folder)
     if not texts:
         return app
+    if (start := app.start) is None:
+        fills = ", ".join(dict.fromkeys(_steps("\n".join(texts), "")))
+        note = f"{by} runs in its container at each start: {fills}"
+        return replace(app, notes=(*app.notes, note)) if app.image and fills else app
     text = "\n".join(texts)
     known = f"{app.prepare or ''} && {app.setup or ''}"
     steps = list(dict.fromkeys(_steps(text, app.build or "")))
