@@ -243,6 +243,7 @@ def test_a_ranking_is_sorted_by_any_column_with_mouse_and_keyboard(
     assert backwards[4] == by_rank[4]  # without a value
     visit.page.keyboard.press("Enter")
     assert heading.get_attribute("aria-sort") == "descending"
+    assert visit.page.evaluate(FIRST_CELLS % 1) == by_rank
     name = visit.page.locator("[data-sortable] th button", has_text="variant")
     name.focus()
     visit.page.keyboard.press("Space")

@@ -88,9 +88,10 @@ def ratio_row(comparison: Comparison) -> dict[str, Any]:
     decisive, wide = comparison.decisive or comparison.ratio, worst_case_words(comparison)
     bounds = f", worst case {wide}" if wide else ""
     label, verdict = f"{comparison.a} ÷ {comparison.b}", comparison.verdict
+    came_out = f"{SIGNS[verdict]} {verdict_word(verdict, comparison.metric)}"
     return {
         "label": label,
-        "result": f"{ratio}  {SIGNS[verdict]} {verdict_word(verdict, comparison.metric)}",
+        "result": came_out if verdict is Verdict.INVALID else f"{ratio}  {came_out}",
         "told": f"{label}: {ratio} ({interval}{bounds}), {verdict}",
         "tone": str(verdict),
         "ratio": comparison.ratio.estimate,

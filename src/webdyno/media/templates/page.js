@@ -49,11 +49,12 @@ function sortKey(cell) {
   return found ? Number(found[1]) * (unitsInSeconds[found[2]] ?? 1) : null;
 }
 
-function compareCells(a, b, isText) {
-  if (isText) return a.textContent.localeCompare(b.textContent);
+// Cells without a figure come last, whichever way the others are sorted.
+function compareCells(a, b, isText, way) {
+  if (isText) return way * a.textContent.localeCompare(b.textContent);
   const [first, second] = [sortKey(a), sortKey(b)];
   if (first === null || second === null) return (first === null) - (second === null);
-  return first - second;
+  return way * (first - second);
 }
 
 for (const table of document.querySelectorAll("[data-sortable]")) {
@@ -70,7 +71,8 @@ for (const table of document.querySelectorAll("[data-sortable]")) {
       for (const body of table.tBodies) {
         const rows = [...body.rows];
         const isText = !rows.some((row) => sortKey(row.cells[column]) !== null && !row.cells[column].matches("th"));
-        rows.sort((a, b) => (backwards ? -1 : 1) * compareCells(a.cells[column], b.cells[column], isText));
+        const way = backwards ? -1 : 1;
+        rows.sort((a, b) => compareCells(a.cells[column], b.cells[column], isText, way));
         body.append(...rows);
       }
     });
