@@ -23,7 +23,8 @@ from webdyno.config import Catalogue
 from webdyno.interfaces.ui import app
 from webdyno.interfaces.ui.app import make_app
 from webdyno.interfaces.ui.guard import Addresses, ImpatientProtocol
-from webdyno.interfaces.ui.runs import Begun, Runs, Starter
+from webdyno.interfaces.ui.runs import Runs
+from webdyno.interfaces.ui.starting import Begun, Starter
 
 pytestmark = NEEDS_BROWSER
 

@@ -1,14 +1,18 @@
-"""What to do where a run has no answer yet, or none that counts: for the card of its page."""
+"""What to do after an answer, and where there is none yet, or none that counts."""
 
 from collections.abc import Iterator, Sequence
+from math import ceil
 from pathlib import Path
 
+from webdyno.comparison.comparison import asked_about
+from webdyno.comparison.sentences import MOST_MINUTES
 from webdyno.core import format as text
 from webdyno.core.judgement import Verdict
 from webdyno.core.registry import command
-from webdyno.media.document import Headline
-from webdyno.report.brief import NOISE_RULES, next_steps
+from webdyno.media.document import Facts, Headline
+from webdyno.report.brief import NOISE_RULES, is_invalid
 from webdyno.report.show import RunView
+from webdyno.validity import SHORT_RUN
 
 UNANSWERED = {Verdict.INCONCLUSIVE, Verdict.INVALID, Verdict.INCOMPLETE}
 ADVICE = {"Do", "Or"}
@@ -41,3 +45,21 @@ def without_advice(answers: Sequence[Headline]) -> list[Headline]:
         answer._replace(facts=[fact for fact in answer.facts if fact[0] not in ADVICE])
         for answer in answers
     ]
+
+
+def next_steps(view: RunView, run: Path) -> Facts:
+    """Return the commands that are worth a thought after this answer."""
+    if view.whole:
+        return view.whole.next_steps(run)
+    incomplete = Verdict.INCOMPLETE in {*view.counts, *(answer.tone for answer in view.answers)}
+    if incomplete or any(warning.name == SHORT_RUN for warning in view.warnings):
+        measure = view.head.experiment.measure
+        more = ["--time", text.typed_duration(measure.budget_s)] if measure.budget_is_limit else []
+        return [("Next", command("resume", run, *more))]
+    asked = asked_about([comparison for table in view.deciding for comparison in table.comparisons])
+    if view.several or not asked or is_invalid(view):
+        return []
+    lacking = [comparison.more_minutes for comparison in asked if comparison.more_minutes]
+    if lacking and max(lacking) <= MOST_MINUTES:
+        return [("Next", command("resume", run, "--time", f"{ceil(max(lacking))}m"))]
+    return [("Next", f"{command('explain', run)}     what limits each of them")]

@@ -7,14 +7,9 @@ The parts of it are made once, for the page as well (`result_page`).
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from math import ceil
-from pathlib import Path
 
-from webdyno.comparison.comparison import asked_about
-from webdyno.comparison.sentences import MOST_MINUTES
-from webdyno.core.format import listed, typed_duration
+from webdyno.core.format import listed
 from webdyno.core.judgement import Verdict
-from webdyno.core.registry import command
 from webdyno.media import document as doc
 from webdyno.media.markdown import markdown
 from webdyno.report.around_rounds import (
@@ -122,7 +117,7 @@ def _figures(view: RunView) -> Iterator[doc.Block]:
     (point,) = view.points
     if point.deciding and _has_figures(view):
         yield metrics_table(point, point.deciding)
-        if not _is_invalid(view):
+        if not is_invalid(view):
             yield from cost_sections([point])
             yield from found_sections(point)
     elif not view.warnings:
@@ -132,7 +127,7 @@ def _figures(view: RunView) -> Iterator[doc.Block]:
 
 def _has_figures(view: RunView) -> bool:
     (point,) = view.points
-    return bool(point.deciding) and (has_valid(point) or not _is_invalid(view))
+    return bool(point.deciding) and (has_valid(point) or not is_invalid(view))
 
 
 def _facts(view: RunView) -> Iterator[doc.FactList]:
@@ -155,25 +150,7 @@ def _details_of_point(view: RunView) -> Iterator[doc.Block]:
     yield from pilot_sections(point.data)
 
 
-def next_steps(view: RunView, run: Path) -> doc.Facts:
-    """Return the commands that are worth a thought after this answer."""
-    if view.whole:
-        return view.whole.next_steps(run)
-    incomplete = Verdict.INCOMPLETE in {*view.counts, *(answer.tone for answer in view.answers)}
-    if incomplete or any(warning.name == SHORT_RUN for warning in view.warnings):
-        measure = view.head.experiment.measure
-        more = ["--time", typed_duration(measure.budget_s)] if measure.budget_is_limit else []
-        return [("Next", command("resume", run, *more))]
-    asked = asked_about([comparison for table in view.deciding for comparison in table.comparisons])
-    if view.several or not asked or _is_invalid(view):
-        return []
-    lacking = [comparison.more_minutes for comparison in asked if comparison.more_minutes]
-    if lacking and max(lacking) <= MOST_MINUTES:
-        return [("Next", command("resume", run, "--time", f"{ceil(max(lacking))}m"))]
-    return [("Next", f"{command('explain', run)}     what limits each of them")]
-
-
-def _is_invalid(view: RunView) -> bool:
+def is_invalid(view: RunView) -> bool:
     return all(answer.tone is Verdict.INVALID for answer in view.answers)
 
 

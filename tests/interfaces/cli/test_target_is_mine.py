@@ -18,7 +18,8 @@ from webdyno.host.this_machine import Testbed
 from webdyno.interfaces.cli.flags import RunFlags
 from webdyno.interfaces.cli.progress import at_terminal
 from webdyno.interfaces.ui.app import make_app
-from webdyno.interfaces.ui.runs import Runs, Starter
+from webdyno.interfaces.ui.runs import Runs
+from webdyno.interfaces.ui.starting import Starter
 from webdyno.launch.dispatch import begin_folder
 from webdyno.servers.starting import open_stack
 

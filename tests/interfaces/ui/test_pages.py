@@ -17,10 +17,10 @@ from report import comparisons, sweeps
 from webdyno.config import Catalogue
 from webdyno.core.errors import OperationError, UserError
 from webdyno.core.run import FORMAT
-from webdyno.interfaces.ui.app import make_app
+from webdyno.interfaces.ui.app import make_app, snapshot
 from webdyno.interfaces.ui.guard import Addresses
-from webdyno.interfaces.ui.live import snapshot
-from webdyno.interfaces.ui.runs import Begun, Runs, Starter, state_of
+from webdyno.interfaces.ui.runs import Runs, state_of
+from webdyno.interfaces.ui.starting import Begun, Starter
 from webdyno.measure.folder import RunFolder
 
 TOKEN, PORT = "right", 8080
@@ -393,7 +393,7 @@ def test_a_log_is_never_written_into_what_lies_there(tmp_path: Path) -> None:
             return cls(2026, 1, 1, tzinfo=UTC)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("webdyno.interfaces.ui.runs.datetime", Always)
+        patch.setattr("webdyno.interfaces.ui.starting.datetime", Always)
         moment = f"{Always.now().astimezone():%Y-%m-%d-%H%M%S}"
         (tmp_path / f".{moment}-compare.log").symlink_to(theirs)
         with pytest.raises(OperationError, match="can't begin a run: File exists"):

@@ -175,7 +175,8 @@ def show_result(
     for the exit code to say so; then comes what the user wants to fail on.
     """
     from webdyno.media.terminal import print_document
-    from webdyno.report.brief import brief, in_full, next_steps
+    from webdyno.report.advice import next_steps
+    from webdyno.report.brief import brief, in_full
 
     judged, view = seen or judged_run(folder)
     page = str(folder.path / PAGE_FILE) if report else command("report", folder.path)

@@ -233,7 +233,8 @@ def ui(
     from webdyno.interfaces.cli.progress import ask_person
     from webdyno.interfaces.ui.app import make_app
     from webdyno.interfaces.ui.guard import ImpatientProtocol
-    from webdyno.interfaces.ui.runs import Runs, Starter
+    from webdyno.interfaces.ui.runs import Runs
+    from webdyno.interfaces.ui.starting import Starter
     from webdyno.media.console import plain_console
 
     runs, token = Runs(folder), token_urlsafe(24)

@@ -1,6 +1,9 @@
 """The pages and what they ask for."""
 
-from collections.abc import Callable, Mapping, Sequence
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from math import exp, inf
 from typing import Any
 from urllib.parse import quote
 
@@ -22,13 +25,27 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ExceptionHandler
 
+from webdyno.comparison import question_of
 from webdyno.comparison.runs import compare_sweeps
+from webdyno.comparison.sentences import ratio_words
 from webdyno.config import Catalogue
 from webdyno.core.errors import OperationError, UserError
-from webdyno.interfaces.ui.asked import FIELDS, OWN, comparison_asked
+from webdyno.core.format import DASH, duration, percent, significant
+from webdyno.core.judgement import Comparison
+from webdyno.core.metrics import METRICS
+from webdyno.core.records import SlotRecord
+from webdyno.evidence.point_data import PointData
 from webdyno.interfaces.ui.guard import REPORT, REPORTS, Addresses, Defect, Guard
-from webdyno.interfaces.ui.live import events
-from webdyno.interfaces.ui.runs import Runs, Starter, in_one_line, page_of, seen, state_of
+from webdyno.interfaces.ui.runs import (
+    Runs,
+    Version,
+    in_one_line,
+    page_of,
+    seen,
+    state_of,
+    version_of,
+)
+from webdyno.interfaces.ui.starting import FIELDS, OWN, Starter, comparison_asked
 from webdyno.measure.folder import RunFolder
 from webdyno.media.document import Document
 from webdyno.media.page import draw_blocks, style_sheet, templates_of
@@ -36,8 +53,11 @@ from webdyno.report.brief import summary
 from webdyno.report.conditions import when
 from webdyno.report.exports import summary_csv
 from webdyno.report.run_comparison import comparison_document
+from webdyno.report.words import metric_title
 from webdyno.servers.needs import is_installed
+from webdyno.validity import excluded_words, used_s
 
+LOOKED_AT_S = 1.0
 USUAL = ("nginx", "apache-event")
 """What the form compares unless somebody chooses, where it is installed."""
 
@@ -227,3 +247,70 @@ class _Pages:
 def _compare(folders: Sequence[RunFolder]) -> Document:
     compared = compare_sweeps(*(folder.data() for folder in folders))
     return comparison_document(folders[1].head, compared)
+
+
+async def events(folder: RunFolder) -> AsyncIterator[str]:
+    """Return server-sent events: what is known now, after each change, until the run has ended."""
+    sent: Version | None = None
+    while True:
+        running = state_of(folder.path) == "running"
+        version = version_of(folder.path)
+        if version != sent or not running:
+            sent = version
+            state = await run_in_threadpool(snapshot, folder)
+            yield f"data: {json.dumps(state | {'running': running})}\n\n"
+        if not running:
+            return
+        await asyncio.sleep(LOOKED_AT_S)
+
+
+def snapshot(folder: RunFolder) -> dict[str, Any]:
+    """Return where a run is, and what its rounds gave so far; no verdict."""
+    run = folder.data()
+    slots = [record for record in run.records if isinstance(record, SlotRecord)]
+    doing = "each variant alone, before the rounds"
+    if slots:
+        doing = f"round {slots[-1].round}, {slots[-1].variant}"
+    return {"points": [_point(data) for data in run.points], "doing": doing}
+
+
+def _point(data: PointData) -> dict[str, Any]:
+    question = question_of(data.experiment)
+    metric = METRICS[data.measure.decide_on].metric
+    compared = question.ratios_so_far(data)
+    measure = data.measure
+    known: dict[str, Any] = {
+        "label": data.point.label,
+        "metric": metric_title(metric),
+        "better": "more" if metric.better == "higher" else "less",
+        "rounds": len(data.rounds),
+        "excluded": excluded_words(data),
+        "ratios": ratio_words(compared),
+        "curves": _curves(compared),
+        "took": duration(round(used_s(data))),
+    }
+    if measure.limit_s < inf:
+        known["left_at_most"] = duration(max(round(measure.limit_s - used_s(data)), 0))
+    foreseen = question.foresee(data)
+    if foreseen is None:
+        return known
+    if foreseen.can_be_kept(data):
+        known |= {"expected": foreseen.rounds, "left": duration(round(foreseen.left_s))}
+    half = exp(foreseen.wanted)
+    return known | {"wanted": percent(half - 1)}
+
+
+def _curves(compared: Sequence[Comparison]) -> list[dict[str, Any]]:
+    """Return for each ratio that of each round, and its CI so far."""
+    return [
+        {
+            "name": f"{comparison.a} \u00f7 {comparison.b}",
+            "rounds": comparison.by_round,
+            "low": comparison.decisive.low,
+            "high": comparison.decisive.high,
+            "told": f"CI so far {significant(comparison.decisive.low, 3)}{DASH}"
+            f"{significant(comparison.decisive.high, 3)}",
+        }
+        for comparison in compared
+        if comparison.ratio and comparison.decisive
+    ]
