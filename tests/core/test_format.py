@@ -109,6 +109,8 @@ def test_a_rounded_estimate_is_near_the_exact_one(value: float, spread: float) -
 def test_counts_agree_with_their_noun() -> None:
     assert text.count(1, "round") == "1 round"
     assert text.count(1200, "round") == "1,200 rounds"
+    assert text.count(97, "request without a response") == "97 requests without a response"
+    assert text.count(2, "connection reset by the server") == "2 connections reset by the server"
 
 
 def test_times_shares_and_sizes() -> None:

@@ -114,7 +114,7 @@ def test_a_command_that_does_not_work_is_reported_before_anything_is_measured(
 @pytest.mark.parametrize(
     ("stack", "says"),
     [
-        ("cmd:", "nothing stands behind cmd:"),
+        ("cmd:", r"nothing stands behind cmd:, such as cmd:'./server --port \$PORT'"),
         ("url:http://127.0.0.1:1", "doesn't answer http://127.0.0.1:1/: start it first"),
         ("url:ftp://127.0.0.1:1", "begins with http:// or https://"),
         ("url:https://127.0.0.1:1", "can't be asked over http but over https, h2"),

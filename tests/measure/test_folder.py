@@ -306,3 +306,13 @@ def test_a_file_that_has_another_name_is_not_written_to(folder: RunFolder, tmp_p
     with pytest.raises(OperationError, match="hard link"):
         RunFolder.open(folder.path).hold()
     assert theirs.read_text() == "no record"
+
+
+def test_git_ignores_the_runs_of_a_folder_that_a_run_has_made(tmp_path: Path) -> None:
+    RunFolder.create(tmp_path / "runs/one", RUN.head).close()
+    assert (tmp_path / "runs/.gitignore").read_text() == "*\n"
+    (tmp_path / "runs/.gitignore").unlink()
+    RunFolder.create(tmp_path / "runs/two", RUN.head).close()
+    assert not (tmp_path / "runs/.gitignore").exists(), "its user has removed it"
+    RunFolder.create(tmp_path / "results/one", RUN.head).close()
+    assert not (tmp_path / "results/.gitignore").exists()

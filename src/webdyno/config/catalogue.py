@@ -117,8 +117,8 @@ def _demand_catalogue(folder: Path, place: str) -> None:
         raise UserError(f"{place}: there is no such folder")
     if not any((folder / kind).is_dir() for kind in KINDS):
         raise UserError(
-            f"{place}: no catalog, which has one of the folders {', '.join(KINDS)}; "
-            "docs/reference/catalog.md shows one"
+            f"{place}: no catalog, which has one of the folders {', '.join(KINDS)}, such as "
+            "stacks/NAME/stack.toml"
         )
 
 

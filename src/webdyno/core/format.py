@@ -54,9 +54,14 @@ def significant(value: float, digits: int = DIGITS) -> str:
     return number(value, min(digits - 1 - _magnitude(value), MOST_DECIMALS))
 
 
+BEHIND_A_NOUN = re.compile(r" (?:with|without|that|reset|in)\b")
+
+
 def count(n: int, noun: str) -> str:
-    """Return a number with its noun: `1 round`, `12 rounds`."""
-    return f"{number(n)} {noun}" + ("" if n == 1 else "s")
+    """Return a number with its noun: `1 round`, `12 rounds`, `2 requests without a response`."""
+    more = BEHIND_A_NOUN.search(noun)
+    end = more.start() if more else len(noun)
+    return f"{number(n)} {noun[:end]}{'' if n == 1 else 's'}{noun[end:]}"
 
 
 def decimals_for(half_width: float) -> int:

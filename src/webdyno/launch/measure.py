@@ -204,7 +204,7 @@ def state_that_stays(experiment: Experiment, catalogue: Catalogue) -> str | None
     return (
         f"{writing[0]} may write, and nothing puts that back: later rounds find more than earlier "
         f"ones, and variants in one folder ({', '.join(lasting)}) write into the same files. "
-        '[state] before_round = ["…"] or prepare in [app] resets it (docs/how-to/compare-my-app.md)'
+        '[state] before_round = ["…"] or prepare in [app] resets it'
     )
 
 

@@ -39,6 +39,7 @@ from webdyno.core.run import (
     FORMAT,
     MOST_DIGITS,
     MOST_STACKS_BYTES,
+    RUNS_FOLDER,
     RunHead,
     profile_run,
     read_stacks,
@@ -90,8 +91,11 @@ class RunFolder:
     @classmethod
     def create(cls, path: Path, head: RunHead) -> Self:
         """Begin a run in a new or empty folder, and hold it; raise UserError, OperationError."""
+        is_first = path.parent.name == RUNS_FOLDER.name and not path.parent.exists()
         try:
             path.mkdir(parents=True, exist_ok=True)
+            if is_first:  # what is measured is no change of the working tree
+                write_whole(path.parent / ".gitignore", "*\n")
             if any(path.iterdir()):
                 raise UserError(
                     f"{path} is not empty: a run needs a folder of its own. "

@@ -30,6 +30,14 @@ from webdyno.systems.target import (
 
 OWN_SITE = "own"
 """The site of variants of which nobody knows what they serve."""
+EXAMPLES = {
+    "cmd": "cmd:'./server --port $PORT'",
+    "rev": "rev:main",
+    "conf": "conf:nginx.conf",
+    "image": "image:compose.yaml#web",
+    "url": "url:http://127.0.0.1:8080",
+}
+"""By kind: an own system."""
 
 
 def understood(
@@ -201,8 +209,7 @@ class _Resolver:
             raise UserError(f"{place.rstrip(':')}: {stack!r:.{LONGEST_SHOWN}} has a NUL in it")
         if not text.strip():
             raise UserError(
-                f"{place.rstrip(':')}: nothing stands behind {word}:, "
-                f"docs/how-to/compare-my-app.md shows what can"
+                f"{place.rstrip(':')}: nothing stands behind {word}:, such as {EXAMPLES[word]}"
             )
         if kind.runs_already and (fixed := {"memory", "cpus"}.intersection(variant)):
             raise UserError(

@@ -19,7 +19,7 @@ CORRECT = (
 NO_RESPONSE = "See what it does with `webdyno up` and `curl -v`; its log is in the run's folder."
 SET_UP_PHP = "Have the server run such files: set up PHP for it (its module, or PHP-FPM)."
 LET_IN = (
-    "Correct [[login]] or its [values]: docs/how-to/logins-and-flows.md has what each answer means."
+    "Correct [[login]] or its [values]; `webdyno up VARIANT` shows at once whether users get in."
 )
 DIFFERENT = (
     "Correct it, or say by --ignore what may differ, as a regular expression or a place in JSON: "

@@ -25,8 +25,7 @@ SEE = "See what it sends with `webdyno up` and curl"
 LOGS = "its log is in the run's folder"
 
 KEEP_RULES = (
-    "Correct the program: docs/reference/catalog.md has the rules of sites, which make what "
-    "answers them comparable."
+    "Correct the program: who serves a site does what its rules say, which make servers comparable."
 )
 ENOUGH = 0.9
 """Share of the rows that have to be read: counters and responses don't begin at one moment."""
@@ -123,7 +122,7 @@ TRUNCATED = _failure_rule(
 MALFORMED = _failure_rule(
     "malformed",
     "malformed",
-    "response that is not HTTP",
+    "response that can't be read as HTTP",
     "Look at the raw response with `webdyno up` and `curl -i --raw`.",
 )
 

@@ -206,7 +206,8 @@ def _nothing_between(named: Sequence[str], asked: AskedFlags, caller: "Caller") 
     why = None if asked.flags.vary else nothing_between(named, asked.own.dir or Path.cwd())
     if why is None:
         return None
-    return f"{why}\n→ {command('compare', named[0], named[0])} compares one with itself"
+    with_itself = command("compare", named[0], named[0])
+    return f"{' '.join(named)}: {why}\n→ {with_itself} compares one with itself"
 
 
 def _all_built(known: "Catalogue", served: "Site", caller: "Caller") -> list[str]:

@@ -61,13 +61,12 @@ ROUND_BUDGET_S = 600.0
 FINAL_ROUNDS = 400
 
 SHOWN = (
-    "`webdyno list stacks {stack}` shows those of a stack, docs/how-to/tune.md how a setting says "
-    "that it may be tuned"
+    "`webdyno list stacks {stack}` shows those of a stack; `tune` in a service's file says that a "
+    "setting may be tuned"
 )
 DECLARED = (
     "of a system of your own you say what may be changed, such as settings.workers = "
-    '{ type = "whole", min = 1, max = 16 } below [app] in webdyno.toml, for `webdyno tune rev:.` '
-    "(docs/how-to/tune.md)"
+    '{ type = "whole", min = 1, max = 16 } below [app] in webdyno.toml, for `webdyno tune rev:.`'
 )
 """Where settings are, of a stack of the catalogue and of a user's own system."""
 

@@ -200,8 +200,8 @@ BY_WORDS = {
         "for it, with --env"
     ),
     r"(?i)connection refused|could not connect to server|ECONNREFUSED|can't connect to .*mysql": (
-        "what it needs isn't up, a database perhaps: services and prepare start one with it "
-        "(docs/how-to/compare-my-app.md#databases)"
+        "what it needs isn't up, a database perhaps: services.db = 'postgresql' below [app] starts "
+        "one with it, and setup = COMMAND there fills it; it stands in $DATABASE_URL"
     ),
     r"(?:sh|env): (?:\d+: )?(?P<what>[\w./-]+): not found": "{what} isn't installed here",
 }
