@@ -18,7 +18,7 @@ from webdyno.core.errors import OperationError
 from webdyno.media.document import Panel
 
 Rows = list[dict[str, Any]]
-Layers = alt.LayerChart | alt.VConcatChart
+Layers = alt.LayerChart | alt.FacetChart | alt.VConcatChart
 
 VEGA_LITE = "6.4"
 ADDRESSES_BYTES = 64 * 2**30

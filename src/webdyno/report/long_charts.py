@@ -171,7 +171,7 @@ def _ranges(rows: Rows) -> Iterator[str]:
 
 def _row(
     heading: str, rows: Rows, breaks: Rows, variants: Sequence[str], title: str
-) -> alt.LayerChart:
+) -> alt.LayerChart | alt.FacetChart:
     """Draw a quantity; with a title of the time's axis where that is to be seen below it."""
     color, shape, dash = variant_encodings(variants)
     seen = bool(title)

@@ -1,7 +1,7 @@
 """The charts of a ranking: sorted bars with their ranks, and what each variant's CPU time is."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import altair as alt
 
@@ -166,7 +166,7 @@ def _columns(base: alt.Chart, middle: alt.Y, rows: Rows) -> Iterator[alt.Chart]:
         if not any(row[field] for row in rows):
             continue
         edge = alt.ExprRef(f"width - {away_px}")
-        weight = 600 if field == "shown" else 400
+        weight: Literal[400, 600] = 600 if field == "shown" else 400
         yield base.mark_text(align="right", aria=False, fontWeight=weight, x=edge).encode(
             y=middle, text=f"{field}:N"
         )
