@@ -53,3 +53,17 @@ def test_fields_are_reported_of_those_that_differ() -> None:
 def test_any_json_has_fields_or_none(value: Any) -> None:  # noqa: ANN401
     places = fields_in(json.dumps(value).encode())
     assert bool(places) <= isinstance(value, dict | list)
+
+
+def test_fields_whose_values_differ_are_reported_and_whether_they_are_times() -> None:
+    bodies = {
+        "baseline": b'{"at": "2026-11-29T00:00:00Z", "items": [{"id": 1}, {"id": 2}]}',
+        "later": b'{"at": "2026-11-29T00:00:07Z", "items": [{"id": 1}, {"id": 2}]}',
+        "other": b'{"at": "2026-11-29T00:00:07Z", "items": [{"id": 1}, {"id": 3}]}',
+        "same": b'{"items": [{"id": 1}, {"id": 2}], "at": "2026-11-29T00:00:00Z"}',
+    }
+    found = with_differences({name: [answered(body)] for name, body in bodies.items()})
+    assert (found["later"][0].fields_other, found["later"][0].others_are_times) == (["at"], True)
+    other = found["other"][0]
+    assert (other.fields_other, other.others_are_times) == (["at", "items.*.id"], False)
+    assert found["same"][0].fields_other == []

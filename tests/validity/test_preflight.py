@@ -98,6 +98,10 @@ def test_bodies_that_differ_from_variant_to_variant_where_they_may_are_reported(
     (warning,) = found(pair, pair, pair)
     assert (warning.rule, warning.severity, warning.variant) == ("unlike-bodies", "note", "apache")
     assert "/hello.txt with another body than nginx (785 and 784 bytes)" in warning.what
+    timed = pair[1].replace(fields_other=["items.*.at"], others_are_times=True)
+    (warning,) = found((pair[0], timed), (pair[0], timed), (pair[0], timed))
+    assert "items.*.at alone differ, which are times that set-up made," in warning.what
+    assert "--ignore '$.items[*].at' lets them" in warning.what
 
 
 def test_bodies_that_differ_from_answer_to_answer_are_not() -> None:

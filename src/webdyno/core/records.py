@@ -137,6 +137,10 @@ class Response(Model):
     """Of JSON: fields that the baseline's body lacks, by their places, such as `items.*.price`."""
     fields_less: list[str] = []
     """Fields that the baseline's body has, and this one lacks."""
+    fields_other: list[str] = []
+    """Fields with another value than in the baseline's body."""
+    others_are_times: bool = False
+    """Whether those are dates and times, all of them."""
     lacks: str | None = None
     """Text that the valid response contains and this one doesn't."""
     lacks_header: str | None = None

@@ -9,7 +9,7 @@ import hashlib
 import json
 import re
 import zlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -190,6 +190,10 @@ def without_ignored(body: bytes, ignored: Sequence[str]) -> bytes:
     return body
 
 
+A_TIME = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:|$)|1[6-9]\d{8}(?:\d{3})?(?:\.\d+)?$")
+"""A date, with a time or without, or the seconds or milliseconds since 1970."""
+
+
 def with_differences(responses: Mapping[str, list[Response]]) -> dict[str, list[Response]]:
     """Report what is other in bodies than in the baseline's, and drop the bodies."""
     first, *_ = responses.values() or [[]]
@@ -208,12 +212,33 @@ def _compare_body(baseline: bytes | None, response: Response) -> Response:
         return response.replace(body=b"")
     before, after = fields_in(baseline), fields_in(body)
     both = before and after  # else it isn't JSON
+    others: dict[str, bool] = {}
+    for place, are_times in _other_values(*map(json.loads, (baseline, body))) if both else ():
+        others[place] = others.get(place, True) and are_times
     return response.replace(
         body=b"",
         unlike=_difference(baseline, body),
         fields_more=sorted(after - before)[:MOST_FIELDS] if both else [],
         fields_less=sorted(before - after)[:MOST_FIELDS] if both else [],
+        fields_other=sorted(others)[:MOST_FIELDS],
+        others_are_times=bool(others) and all(others.values()),
     )
+
+
+def _other_values(one: object, other: object) -> Iterator[tuple[str, bool]]:
+    """Return the places of values of JSON that differ, and whether both are times."""
+    left: list[tuple[str, Any, Any]] = [("", one, other)]
+    while left:
+        outer, mine, theirs = left.pop()
+        match mine, theirs:
+            case dict(), dict():
+                names = mine.keys() & theirs.keys()
+                left += [(f"{outer}{_cut(name, 0)}.", mine[name], theirs[name]) for name in names]
+            case list(), list():
+                left += [(f"{outer}*.", *pair) for pair in zip(mine, theirs, strict=False)]
+            case _ if mine != theirs:
+                are_times = all(A_TIME.match(str(value)) for value in (mine, theirs))
+                yield outer.removesuffix("."), are_times
 
 
 def fields_in(body: bytes) -> set[str]:

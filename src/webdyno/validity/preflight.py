@@ -26,6 +26,8 @@ DIFFERENT = (
     "--ignore '$.items[*].id'."
 )
 
+PLAIN_PLACE = re.compile(r"(?:\*|\w+)(?:\.(?:\*|\w+))*")
+MOST_PLACES = 3
 MARKUP = re.compile(r"<(script|style)\b.*?(</\1>|$)|<[^>]*(>|$)", re.DOTALL | re.IGNORECASE)
 SOURCE = ("<?php", "<?=")
 """How files begin that a server should run, not send."""
@@ -258,7 +260,8 @@ def _unlike_but_allowed(
                 free = free and not theirs.has_rules
                 comparable = _may_be_compared(ours, theirs, same_bodies=experiment.same_bodies)
                 if free and ours.body_sha256 != theirs.body_sha256 and comparable:
-                    unlike.setdefault(paths, _sizes(baseline, ours, variant, theirs))
+                    sizes = _sizes(baseline, ours, variant, theirs)
+                    unlike.setdefault(paths, sizes + _what_to_ignore(theirs))
                 for name, response in ((baseline, ours), (variant, theirs)):
                     if sums.setdefault((name, index), response.body_sha256) != response.body_sha256:
                         varying.add(paths)
@@ -273,6 +276,21 @@ def _unlike_but_allowed(
                 "doesn't say which is right, so both count",
                 SEE_BODIES if experiment.same_bodies else OTHER_BODIES,
             )
+
+
+def _what_to_ignore(response: Response) -> str:
+    """Return where values of JSON differ alone, as the flag that excludes them."""
+    places = [place for place in response.fields_other if PLAIN_PLACE.fullmatch(place)]
+    is_all = not (response.fields_more or response.fields_less)
+    if not places or not is_all or len(places) > MOST_PLACES:
+        return ""
+    flags = " ".join(f"--ignore '{_path_of(place)}'" for place in places)
+    times = ", which are times that set-up made," if response.others_are_times else ""
+    return f"; {', '.join(places)} alone differ{times} and {flags} lets them"
+
+
+def _path_of(place: str) -> str:
+    return "$" + "".join("[*]" if step == "*" else f".{step}" for step in place.split("."))
 
 
 def _as_expected(response: Response) -> bool:
