@@ -94,7 +94,7 @@ def test_ranks_are_reported_with_their_rate() -> None:
     experiment = run.head.experiment.replace(asks=RankingSettings())
     judged = judge(SimulatedRun(run.head.replace(experiment=experiment), run.records).data)
     assert judged.headline == (
-        "bun leads by CPU per request at 500 requests/s; then granian 2nd, uvicorn 3rd"
+        "1. bun · 2. granian · 3. uvicorn, by CPU per request at 500 requests/s"
     )
     assert {cost.variant for cost in judged.costs} == {"uvicorn", "granian", "bun"}
 

@@ -22,8 +22,8 @@ from webdyno.core.judgement import ClearFact, Comparison, Rank, Ranking, Verdict
 from webdyno.core.metrics import CAPACITY, METRICS
 from webdyno.statistics.verdict import MOST_EQUAL, ruled_out
 
-MOST_RANKS_SAID = 4
-"""After the first ones; the table has them all."""
+MOST_PLACES_SAID = 5
+"""The table has them all."""
 MOST_MINUTES = 60.0
 """So long it may take to decide, for anybody to be asked to."""
 CORE_DIGITS = 3
@@ -38,43 +38,42 @@ def headline(deciding: Sequence[Comparison]) -> str:
 
 
 def ranking_headline(ranking: Ranking, metric: str, costs: Sequence[CostAtRate] = ()) -> str:
-    """Describe who leads or shares the lead, the ranks after that, and what is open."""
+    """Describe the ranks, the best first: `1. nginx · 2–3. caddy, node (order open), by …`."""
     by = f"by {METRICS[metric].metric.label}"
     if costs:
         by += f" {rate_words(costs)}"
-    first = [rank.variant for rank in ranking.ranks if rank.best == 1]
-    if not first or ranking.is_unmeasured:
+    if not ranking.ranks or ranking.is_unmeasured:
         return f"no variant has a rank {by}"
-    leads = f"{first[0]} leads {by}"
-    if len(first) > 1:
-        leads = _shared_lead(ranking, first, by)
-    after = [rank for rank in ranking.ranks if rank.best != 1]
-    then = [f"{rank.variant} {_place(rank)}" for rank in after[:MOST_RANKS_SAID]]
-    if left := len(after) - len(then):
-        then.append(f"{left} more")
-    said = f"{leads}; then {', '.join(then)}" if then else leads
+    places = list(_places(ranking))
+    said = [_place(ranking, place) for place in places[:MOST_PLACES_SAID]]
+    if left := sum(map(len, places[MOST_PLACES_SAID:])):
+        said.append(f"{left} more")
     # Figures may distinguish pairs, and the exact test need more rounds.
     whys = {pair.why for pair in ranking.pairs if pair.needs_rounds}
-    return "; ".join([said, *map(_inside, sorted(whys))])
+    return "; ".join([f"{' · '.join(said)}, {by}", *map(_inside, sorted(whys))])
 
 
-def _shared_lead(ranking: Ranking, first: Sequence[str], by: str) -> str:
-    """Describe those that lead: equal, or in an open order, which is no tie."""
-    pairs = [pair for pair in ranking.pairs if pair.a in first and pair.b in first]
-    if pairs and all(pair.verdict is Verdict.EQUIVALENT for pair in pairs):
-        return f"{listed(first)} share the lead {by} (equivalent)"
-    return f"{listed(first, 'or')} leads {by} (their order is open)"
+def _places(ranking: Ranking) -> Iterator[list[Rank]]:
+    """Yield ranks, those together that may be each other's."""
+    place: list[Rank] = []
+    for rank in ranking.ranks:
+        if place and rank.best > max(each.worst for each in place):
+            yield place
+            place = []
+        place.append(rank)
+    yield place
 
 
-def _place(rank: Rank) -> str:
-    if rank.best == rank.worst:
-        return _ordinal(rank.best)
-    return f"{_ordinal(rank.best)} to {_ordinal(rank.worst)} (open)"
-
-
-def _ordinal(n: int) -> str:
-    ends = {1: "st", 2: "nd", 3: "rd"}
-    return f"{n}th" if n % 100 in {11, 12, 13} else f"{n}{ends.get(n % 10, 'th')}"
+def _place(ranking: Ranking, place: Sequence[Rank]) -> str:
+    """Describe a place: of several variants equal ones, or an open order, which is no tie."""
+    names = [rank.variant for rank in place]
+    best, worst = min(rank.best for rank in place), max(rank.worst for rank in place)
+    numbers = str(best) if best == worst else f"{best}{DASH}{worst}"
+    if len(place) == 1:
+        return f"{numbers}. {names[0]}"
+    pairs = [pair for pair in ranking.pairs if pair.a in names and pair.b in names]
+    equal = pairs and all(pair.verdict is Verdict.EQUIVALENT for pair in pairs)
+    return f"{numbers}. {', '.join(names)} ({'equal' if equal else 'order open'})"
 
 
 def rank_words(rank: Rank) -> str:

@@ -150,7 +150,7 @@ def _rows_of_variants(
                 *([row.rank] if deciding.has_ranks else []),
                 row.variant,
                 _bound(point, deciding, row) + value,
-                *_ratio_cells(row.comparison, decides=True),
+                *_ratio_cells(row.comparison, decides=True, divisor="first" if row.rank else ""),
                 *(
                     _value(table.metric, known.get(row.variant))
                     for table, known in zip(alongside, values, strict=True)
@@ -183,9 +183,11 @@ def _failures(data: PointData, variant: str) -> int:
     return sum(slot.load.failures.total for slot in data.of_variant(variant))
 
 
-def _ratio_cells(comparison: Comparison | None, *, decides: bool) -> list[Cell | str]:
+def _ratio_cells(
+    comparison: Comparison | None, *, decides: bool, divisor: str = ""
+) -> list[Cell | str]:
     if comparison is None:
-        return ["", "", Cell("baseline", soft=True)]
+        return ["", "", Cell(divisor or "baseline", soft=True)]
     verdict = comparison.verdict
     word = verdict_cell(verdict, IN_A_TABLE.get(verdict, str(verdict)))
     if verdict is Verdict.INVALID:

@@ -1,5 +1,6 @@
 """Ranks, and who leaves the race."""
 
+import re
 from math import sqrt
 
 import numpy as np
@@ -9,6 +10,7 @@ from builders import SimulatedRun, SimulatedVariant, point_data, simulated_run
 from simulations.ranking import WORLDS, play
 from variants import further
 from webdyno.comparison import decide, judge
+from webdyno.comparison.sentences import ranking_headline
 from webdyno.core.judgement import Ranking, Verdict
 from webdyno.core.records import IncidentRecord, SlotRecord
 from webdyno.core.run import RunHead
@@ -42,8 +44,17 @@ def test_places_are_ranges_where_variants_cannot_be_reported_apart() -> None:
         "apache": (4, 4),
     }
     assert found.verdict is Verdict.INCONCLUSIVE
-    assert " leads by throughput (their order is open); " in found.headline
-    assert found.headline.endswith("; then caddy 3rd, apache 4th")
+    assert re.fullmatch(
+        r"1–2\. \w+, \w+ \(order open\) · 3\. caddy · 4\. apache, by throughput", found.headline
+    )
+
+
+def test_equal_ones_share_a_rank() -> None:
+    found = judge(ranking_of({"nginx": 60_000.0, "lighttpd": 60_000.0}).data).ranking
+    assert found
+    alike = [pair.replace(verdict=Verdict.EQUIVALENT) for pair in found.pairs]
+    said = ranking_headline(found.replace(pairs=alike), "throughput_rps")
+    assert re.fullmatch(r"1–2\. \w+, \w+ \(equal\), by throughput", said)
 
 
 def test_the_first_is_what_the_others_are_compared_with() -> None:
