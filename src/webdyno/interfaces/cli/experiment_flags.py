@@ -295,11 +295,17 @@ NOTHING_SAID = AskedFlags()
 def asked_systems(
     written: Sequence[str], known: "Catalogue", asked: AskedFlags
 ) -> tuple[list[str], AskedFlags]:
-    """Return systems as webdyno names them, and what is asked of them with the path of URLs."""
-    from webdyno.systems.kinds import guess_systems
+    """Return systems as webdyno names them, and what is asked of them with the path of URLs.
+
+    Raise UserError for what is none.
+    """
+    from webdyno.systems.kinds import NamedSystem, guess_systems, is_own
 
     says = bool(asked.path or asked.flags.setup.traffic.traffic)
     guessed = guess_systems(written, known.stacks, has_path=says)
+    for system in (NamedSystem.of(name).system for name in guessed.systems):
+        if not is_own(system):
+            known.stack(system)
     asked = replace(asked, path=[guessed.path]) if guessed.path else asked
     return list(guessed.systems), asked
 

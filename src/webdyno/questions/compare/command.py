@@ -159,16 +159,19 @@ def compare(
         webdyno compare nginx caddy --rate 2000 --burst 50     # 50 at once, 40 times a second
     """
     from webdyno.config import Catalogue
+
+    if len(runs := runs_of(systems)) == 2 == len(systems):
+        return _show_difference(runs)
+    known = Catalogue.load(run.catalog)
+    named, asked = asked_systems(systems, known, asked)
+
+    # After the names were looked at: these take a while to import.
     from webdyno.core.registry import EXPLAIN_AFTERWARDS, import_part
     from webdyno.interfaces.cli.progress import at_terminal
     from webdyno.interfaces.cli.result import measure_and_show
     from webdyno.launch.arrangement import arrange, race_of
     from webdyno.media.console import plain_console, print_notice
 
-    if len(runs := runs_of(systems)) == 2 == len(systems):
-        return _show_difference(runs)
-    known = Catalogue.load(run.catalog)
-    named, asked = asked_systems(systems, known, asked)
     if all_:
         if named:
             raise UserError(f"--all: names every stack; omit {', '.join(named)}")
@@ -227,10 +230,12 @@ def _all_built(known: "Catalogue", served: "Site", caller: "Caller") -> list[str
 
 def runs_of(systems: Sequence[str]) -> list[Path]:
     """Return the folders of runs among systems, `last` included."""
-    from webdyno.measure.folder import HEAD_FILE
-
     paths = [Path(system) for system in systems]
     folders = [run_folder(path) if path == LAST else path for path in paths]
+    if not any(folder.is_dir() for folder in folders):
+        return []  # without an import that takes a while
+    from webdyno.measure.folder import HEAD_FILE
+
     return [folder for folder in folders if (folder / HEAD_FILE).is_file()]
 
 
