@@ -5,12 +5,10 @@ half. So a search that was interrupted goes on from its folders.
 """
 
 import re
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
-from importlib.util import find_spec
 from math import exp
 from pathlib import Path
 from typing import NamedTuple
@@ -28,6 +26,7 @@ from webdyno.core.setting import Setting, SettingValue, TunedVariant, TuningStep
 from webdyno.core.variant import Variant
 from webdyno.launch.arrangement import AskedSystems, arrange
 from webdyno.launch.caller import Caller
+from webdyno.launch.extras import provide_extra
 from webdyno.launch.measure import measure_again, measure_on
 from webdyno.measure.folder import HEAD_FILE, RunFolder
 from webdyno.measure.point import rng_of
@@ -278,14 +277,10 @@ class Tuning:
     ) -> "Tuning":
         """Arrange it; what is in the folder already is gone on with.
 
-        Raise UserError where there is nothing to tune, OperationError where the extra isn't
-        installed.
+        Raise UserError where there is nothing to tune, OperationError where the extra is neither
+        there nor wanted.
         """
-        if find_spec("optuna") is None:
-            raise OperationError(
-                "tuning takes Optuna, an extra of webdyno: install 'webdyno[tune]', or in a "
-                f"checkout run .dyno/uv/bin/uv pip install --python {sys.executable} optuna"
-            )
+        provide_extra("tune", "tuning", caller)
         search = {"capacity": {"slo": list(slo)}} if slo else {}
         more = CommandLine(search, {("capacity",): caller.named("--slo")})
         named = [NamedSystem.of(name) for name in ([system, baseline] if baseline else [system])]

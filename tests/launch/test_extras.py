@@ -1,0 +1,89 @@
+"""Extras are offered where they are asked for, as packages of the distribution are."""
+
+from collections.abc import Sequence
+from contextlib import nullcontext
+from subprocess import CompletedProcess
+
+import pytest
+
+from webdyno.core.errors import OperationError
+from webdyno.launch import extras
+from webdyno.launch.caller import Caller
+from webdyno.launch.extras import provide_extra
+
+WRITTEN = ["scipy>=1.16", 'optuna>=4.5; extra == "tune"', 'duckdb>=2.0; extra == "parquet"']
+
+
+class Machine:
+    """What is installed on it, and what was run there."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *, installs: bool = True) -> None:
+        self.ran: list[Sequence[str]] = []
+        self.questions: list[str] = []
+        self.installed = False
+        self.installs = installs
+        monkeypatch.setattr(extras, "requires", lambda _: WRITTEN)
+        monkeypatch.setattr(extras, "distribution", self.distribution)
+        monkeypatch.setattr(extras, "run_program", self.run)
+        monkeypatch.setattr(extras, "find_spec", lambda _: None)
+
+    def distribution(self, name: str) -> None:
+        if name == "optuna" and not self.installed:
+            raise extras.PackageNotFoundError(name)
+
+    def run(self, words: Sequence[str], *, within_s: float | None) -> CompletedProcess[str]:
+        assert within_s is None
+        self.ran.append(words)
+        self.installed = self.installs
+        return CompletedProcess(words, 0 if self.installs else 1, "", "no network")
+
+    def asked_by(self, answer: bool | None, *, yes: bool = False) -> Caller:
+        def asks(question: str, *, usual: bool) -> bool:
+            assert usual
+            self.questions.append(question)
+            return bool(answer)
+
+        asking = None if answer is None else asks
+        return Caller(self.questions.append, lambda _: nullcontext(), asks=asking, yes=yes)  # type: ignore[arg-type, return-value]
+
+
+@pytest.fixture(autouse=True)
+def uv(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(extras, "UV_OF_CHECKOUT", extras.Path("nowhere"))
+    monkeypatch.setattr(extras.shutil, "which", lambda name: f"/usr/bin/{name}")
+
+
+def test_what_is_there_is_not_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = Machine(monkeypatch)
+    machine.installed = True
+    provide_extra("tune", "tuning", machine.asked_by(True))
+    assert (machine.ran, machine.questions) == ([], [])
+
+
+def test_a_yes_installs_what_is_lacking(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = Machine(monkeypatch)
+    provide_extra("tune", "tuning", machine.asked_by(True))
+    assert machine.questions == ["tuning takes optuna: install by uv?"]
+    ((program, *_, last),) = machine.ran
+    assert (program, last) == ("/usr/bin/uv", "optuna>=4.5")
+
+
+def test_who_agreed_beforehand_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = Machine(monkeypatch)
+    provide_extra("tune", "tuning", machine.asked_by(None, yes=True))
+    assert len(machine.ran) == 1
+    assert "--yes agreed to that" in machine.questions[0]
+
+
+@pytest.mark.parametrize("answer", [False, None])
+def test_a_no_names_the_command(monkeypatch: pytest.MonkeyPatch, answer: bool | None) -> None:
+    machine = Machine(monkeypatch)
+    with pytest.raises(OperationError, match=r"nothing was installed. Add --yes .*\n.*uv pip inst"):
+        provide_extra("tune", "tuning", machine.asked_by(answer))
+    assert machine.ran == []
+
+
+def test_what_fails_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = Machine(monkeypatch, installs=False)
+    with pytest.raises(OperationError, match=r"optuna could not be installed:\n +no network"):
+        provide_extra("tune", "tuning", machine.asked_by(True))
