@@ -1,12 +1,13 @@
 """A result in some twenty lines: what a terminal shows."""
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
 
-from builders import SimulatedRun
+from builders import SimulatedRun, SimulatedVariant, simulated_run
 from report import comparisons, questions, runs, sweeps
 from report.approved import assert_as_approved
 from report.in_terminal import in_terminal
@@ -123,3 +124,31 @@ def test_a_run_that_is_too_short_names_the_command_that_continues_it() -> None:
 def test_the_table_follows_the_verdict_without_warnings_between(make: runs.Make) -> None:
     before_failures, _, _ = printed(make()).partition("Failed requests")
     assert "⚠" not in before_failures
+
+
+def test_what_is_still_valid_has_a_headline_and_a_table() -> None:
+    full = readings_with(network={"dropped": 50, "listen_drops": 70})
+    reported = printed(two_of_which_one_needs_more(full))
+    first, second = (line for line in reported.splitlines() if line.startswith(("✕", "▼")))
+    assert first.startswith("✕ INVALID for throughput and latency: old and new: 1,600 connections")
+    assert second.startswith("▼ Still valid: new needs MORE CPU per request: 3.01× (95% CI ")
+    assert "\nDo  Raise the server's listen backlog" in reported
+    assert re.search(r"CPU per request +60\.9 µs +20\.2 µs +3\.01× .*▼ worse", reported)
+    assert re.search(r"Throughput, latency +✕ not valid", reported)
+
+
+def test_a_machine_that_is_too_noisy_is_said_with_what_is_certain_first() -> None:
+    noisy = readings_with(host={"servers": {"busy_s": 1.9, "idle_s": 0.0, "steal_s": 0.95}})
+    reported = printed(two_of_which_one_needs_more(noisy))
+    assert reported.startswith("▼ new needs MORE CPU per request: 3.01× (95% CI from 2.92×), ")
+    assert "? INCONCLUSIVE for throughput: it can't be judged on this machine: other " in reported
+    assert "\nDo  Stop what else runs here" in reported
+    assert "\nOr  Is CPU per request all that you need?" in reported
+    assert "Next" not in reported
+
+
+def two_of_which_one_needs_more(change: Callable[[SlotRecord], SlotRecord]) -> SimulatedRun:
+    variants = {"old": SimulatedVariant(), "new": SimulatedVariant(server_cpu_us=60)}
+    run = simulated_run(variants, rounds=8)
+    records = [change(it) if isinstance(it, SlotRecord) else it for it in run.records]
+    return SimulatedRun(run.head, records)

@@ -215,7 +215,9 @@ def as_sentence(said: str) -> str:
 
 def _answer(comparison: Comparison) -> str | None:
     asked = comparison.one_sided
-    return asked and f"{asked.question}? {asked.answer}: {asked.why.rstrip('.')}"
+    if asked is None:
+        return None
+    return f"{asked.question}? {asked.answer}: {asked.why.rstrip('.')}"
 
 
 def _certainty(comparison: Comparison) -> Iterator[str | None]:

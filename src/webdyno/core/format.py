@@ -186,7 +186,8 @@ FACTOR_ABOVE = 2.0
 def change(ratio: Interval) -> str:
     """Return a ratio as a change: `+4.3% (95% CI +2.4 to +6.1%)`, a large one as a factor."""
     if max(ratio.high, 1 / ratio.low) > FACTOR_ABOVE:
-        return f"{times(ratio)} ({ratio_range(ratio)})"
+        one_end = ratio.low > 1 or ratio.high < 1  # which `between` names
+        return f"{times(ratio)} ({ci(ratio) if one_end else ratio_range(ratio)})"
     low, high = signed_percent(ratio.low - 1), signed_percent(ratio.high - 1)
     level = ci_level(ratio.confidence)
     return f"{signed_percent(ratio.estimate - 1)} ({level} {low.rstrip('%')} to {high})"

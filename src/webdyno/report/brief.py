@@ -115,7 +115,7 @@ def _of_point(view: RunView) -> Iterator[doc.Block]:
 
 def _figures(view: RunView) -> Iterator[doc.Block]:
     (point,) = view.points
-    if point.deciding and _has_figures(view):
+    if _has_figures(view):
         yield metrics_table(point, point.deciding)
         if not is_invalid(view):
             yield from cost_sections([point])
@@ -127,7 +127,7 @@ def _figures(view: RunView) -> Iterator[doc.Block]:
 
 def _has_figures(view: RunView) -> bool:
     (point,) = view.points
-    return bool(point.deciding) and (has_valid(point) or not is_invalid(view))
+    return has_valid(point) if is_invalid(view) else bool(point.deciding)
 
 
 def _facts(view: RunView) -> Iterator[doc.FactList]:
@@ -151,7 +151,9 @@ def _details_of_point(view: RunView) -> Iterator[doc.Block]:
 
 
 def is_invalid(view: RunView) -> bool:
-    return all(answer.tone is Verdict.INVALID for answer in view.answers)
+    verdicts = [each.verdict for point in view.points for each in point.decisive]
+    tones = verdicts or [answer.tone for answer in view.answers]
+    return all(tone is Verdict.INVALID for tone in tones)
 
 
 def _wrong_responses(point: PointView) -> Iterator[doc.Section]:
@@ -170,10 +172,11 @@ def _notes(view: RunView, facts: Sequence[tuple[str, str]] = ()) -> Iterator[doc
     """
     answers = [answer.sentence for answer in view.answers]
     said = " ".join([*answers, *(fact for _, fact in facts)]).casefold()
+    fixes = {fact for answer in view.answers for _, fact in answer.facts}
     lines = []
     for warning in view.warnings:
         noise = warning.name in NOISE_RULES and not view.several
-        if warning.name == SHORT_RUN or noise or not warning.lines:
+        if warning.name == SHORT_RUN or noise or not warning.lines or warning.fix in fixes:
             continue
         who, what = _who_and_what(warning.lines)
         if not _is_in(said, what.casefold().partition("; ")[0].rstrip(".")):

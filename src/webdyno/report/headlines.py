@@ -14,7 +14,7 @@ from webdyno.comparison.sentences import (
     verdict_word,
 )
 from webdyno.core import format as text
-from webdyno.core.judgement import ClearFact, Comparison, Verdict
+from webdyno.core.judgement import ClearFact, Comparison, ValidityWarning, Verdict
 from webdyno.core.metrics import METRICS
 from webdyno.core.registry import as_called
 from webdyno.media.document import Headline
@@ -54,10 +54,10 @@ def _comparison(comparison: Comparison, point: PointView) -> Iterator[Headline]:
         yield _of_clear(comparison, clear, "")
     title = f"{SIGNS[comparison.verdict]} {verdict_title(comparison)}"
     said, facts = sentence(comparison), list(known_and_needed(comparison))
-    if _is_beyond_judging(comparison):
+    if is_beyond_judging(comparison):
         said = "it can't be judged on this machine"
         if taken := taken_by_others(point.data):
-            said += f" ({taken})"
+            said += f": {taken}"
         stop = "Stop what else runs here (`top` shows it), then run the same command again."
         facts = [("Do", stop)]
     if clear and facts:
@@ -67,7 +67,8 @@ def _comparison(comparison: Comparison, point: PointView) -> Iterator[Headline]:
     yield Headline(comparison.verdict, title, said, further, tuple(facts))
 
 
-def _is_beyond_judging(comparison: Comparison) -> bool:
+def is_beyond_judging(comparison: Comparison) -> bool:
+    """Whether interference can have done anything, so that a quieter machine is all that helps."""
     wide = comparison.worst_case
     return comparison.verdict is Verdict.INCONCLUSIVE and bool(wide and not text.is_useful(wide))
 
@@ -84,7 +85,9 @@ def _invalid(comparison: Comparison, point: PointView) -> Iterator[Headline]:
         for each in point.judgement.warnings
         if each.invalidates(comparison.metric, (comparison.a, comparison.b))
     ]
-    fix = as_called(warnings[0].fix) if warnings else ""
+    why, fix = comparison.why, ""
+    if warnings:
+        why, fix = _of_all(warnings), as_called(warnings[0].fix)
     valid = surest_work(comparison, point.judgement.comparisons)
     spoilt = [
         METRICS[each.metric].kind
@@ -93,9 +96,18 @@ def _invalid(comparison: Comparison, point: PointView) -> Iterator[Headline]:
     ]
     about = f" for {text.listed(dict.fromkeys(spoilt))}" if valid else ""
     title = f"{SIGNS[Verdict.INVALID]} INVALID{about}"
-    yield Headline(Verdict.INVALID, title, comparison.why, facts=(("Do", fix),) if fix else ())
+    yield Headline(Verdict.INVALID, title, why, facts=(("Do", fix),) if fix else ())
     if valid:
         yield _of_clear(comparison, valid, "Still valid: ")
+
+
+def _of_all(warnings: Sequence[ValidityWarning]) -> str:
+    """Return what the first of them says, of all variants of which its rule says it."""
+    worst = warnings[0]
+    names = [each.variant for each in warnings if each.rule == worst.rule and each.variant]
+    what = as_called(worst.what).removeprefix(f"variant {worst.variant}")
+    said = f"{text.listed(dict.fromkeys(names))}{what}" if names else text.upper_first(what)
+    return f"{said.rstrip('.')}."
 
 
 def _by_verdict(asked: Sequence[Comparison]) -> Iterator[Headline]:

@@ -8,7 +8,7 @@ from webdyno.comparison.sentences import verdict_word
 from webdyno.core import format as text
 from webdyno.core.histogram import Histogram, merge_encoded
 from webdyno.core.judgement import Comparison, Metric, VariantValue, Verdict
-from webdyno.core.metrics import CPU_TIME
+from webdyno.core.metrics import CPU_TIME, METRICS
 from webdyno.evidence.point_data import PointData
 from webdyno.media.document import Cell, Column, Kind, RowGroup, Table, simple_table
 from webdyno.report.show import MetricTable, PointView, Row
@@ -59,9 +59,14 @@ OF_TIMES = (
 WORST_CASE = "Worst case: all interference is counted against the verdict. Verdicts rest on it."
 
 
-def metrics_table(point: PointView, deciding: MetricTable, *, tails: bool = False) -> Table:
-    """Return what decides and the metrics next to it; `tails`: also percentiles of all slots."""
-    alongside = [table for table in point.alongside if table.metric.name in SHOWN]
+def metrics_table(point: PointView, deciding: MetricTable | None, *, tails: bool = False) -> Table:
+    """Return what decides and the metrics next to it; `tails`: also percentiles of all slots.
+
+    Where nothing of what decides counts, the metrics that do are all.
+    """
+    alongside = _shown_alongside(point)
+    if deciding is None:
+        return _columns_of_variants(point, alongside, {})
     if _has_rows(deciding):
         return _rows_of_variants(point, deciding, alongside)
     return _columns_of_variants(point, [deciding, *alongside], TAILS if tails else {})
@@ -75,9 +80,13 @@ def not_shown(point: PointView) -> list[MetricTable]:
 
 
 def has_valid(point: PointView) -> bool:
-    """Whether the table has metrics that count where what decides is invalid."""
-    shown = [table for table in point.alongside if table.metric.name in SHOWN]
-    return bool(point.deciding and shown and not _has_rows(point.deciding))
+    """Whether there are metrics that count where what decides is invalid; of two variants only."""
+    shown = _shown_alongside(point)
+    return bool(shown) and not _has_rows(point.deciding or shown[0])
+
+
+def _shown_alongside(point: PointView) -> list[MetricTable]:
+    return [table for table in point.alongside if table.metric.name in SHOWN]
 
 
 def _has_rows(deciding: MetricTable) -> bool:
@@ -108,10 +117,14 @@ def _columns_of_variants(
         ]
     blank = [""] * 3 if compared else []
     rows: list[list[Cell | str]] = []
-    for number, table in enumerate(tables):
-        name = Cell(metric_title(table.metric), strong=number == 0)
+    for table in tables:
+        name = Cell(metric_title(table.metric), strong=table is point.deciding)
         values = (_bound(point, table, row) + _value(table.metric, row.value) for row in table.rows)
-        ratio = _ratio_cells(table.rows[0].comparison, decides=number == 0) if compared else []
+        ratio = (
+            _ratio_cells(table.rows[0].comparison, decides=table is point.deciding)
+            if compared
+            else []
+        )
         rows.append([name, *values, *ratio])
         if tail := tails.get(table.metric.name):
             merged = (merged_latency(point.data, variant) for variant in variants)
@@ -120,7 +133,20 @@ def _columns_of_variants(
     if point.has_one_load:  # the trials of a search fail by intent
         failed = (text.number(_failures(point.data, variant)) for variant in variants)
         rows.append(["Failed requests", *failed, *blank])
+    if compared and (lacking := _not_valid(point, tables)):
+        blanks = [""] * (len(columns) - 2)
+        rows.append([lacking, *blanks, _verdict_cell(Verdict.INVALID)])
     return Table(columns, [RowGroup(rows)], style="brief")
+
+
+def _not_valid(point: PointView, shown: Sequence[MetricTable]) -> str:
+    """Return the metrics that a table lacks because none of their figures counts."""
+    names = {table.metric.name for table in shown}
+    invalid = [
+        each.metric for each in point.judgement.comparisons if each.verdict is Verdict.INVALID
+    ]
+    kinds = (METRICS[name].kind for name in invalid if name in SHOWN and name not in names)
+    return text.upper_first(", ".join(dict.fromkeys(kinds)))
 
 
 def _rows_of_variants(
@@ -189,11 +215,15 @@ def _ratio_cells(
     if comparison is None:
         return ["", "", Cell(divisor or "baseline", soft=True)]
     verdict = comparison.verdict
-    word = verdict_cell(verdict, IN_A_TABLE.get(verdict, str(verdict)))
+    word = _verdict_cell(verdict)
     if verdict is Verdict.INVALID:
         return ["", "", word]
     shown, _ = ratio_and_interval(comparison)
     return [Cell(shown, strong=decides), Cell(sure_bounds(comparison), soft=True), word]
+
+
+def _verdict_cell(verdict: Verdict) -> Cell:
+    return verdict_cell(verdict, IN_A_TABLE.get(verdict, str(verdict)))
 
 
 def merged_latency(data: PointData, variant: str) -> Histogram:

@@ -191,9 +191,12 @@ def worst_case_words(comparison: Comparison) -> str:
     if wide is None:
         return ""
     low, high = (text.significant(end, 3) for end in (wide.low, wide.high))
-    if wide.low < 1 / ENDLESS:
+    endless = not text.is_useful(wide)
+    if wide.low < 1 / ENDLESS or (endless and wide.high < 1):
         return "any" if wide.high > ENDLESS else f"≤ {high}"
-    return f"≥ {low}" if wide.high > ENDLESS else text.ratio_bounds(wide)
+    return (
+        f"≥ {low}" if wide.high > ENDLESS or (endless and wide.low > 1) else text.ratio_bounds(wide)
+    )
 
 
 def _worst(bias: Bias) -> float:
