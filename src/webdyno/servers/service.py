@@ -209,9 +209,9 @@ class RunningService:
     def late(self) -> str:
         """How long it had to start, and how it gets longer where that is its user's business."""
         service = self.role.service
-        within = f"within {duration(service.starts_within_s)}"
-        longer = f"; where it takes longer, give --ready-within {3 * service.starts_within_s:g}s"
-        return within + (longer if service.own else "")
+        within_s = service.starts_within_s or START_WITHIN_S
+        longer = f"; where it takes longer, give --ready-within {3 * within_s:g}s"
+        return f"within {duration(within_s)}{longer if service.own else ''}"
 
     def _wait_until_it_is_ready(self) -> None:
         """Wait until it says so itself, where it can; raise StackDied if it doesn't in time."""

@@ -34,6 +34,9 @@ SAID = {
     ),
     "You can't seed. Set `CAN_SEED_DATABASE=1` to allow that": "--env CAN_SEED_DATABASE=1",
     "Error: The server does not support SSL connections": "its database speaks no TLS here",
+    '{\n  "DATABASE_AUTH_TOKEN": [\n    "Must be set when NODE_ENV is production"\n': (
+        "--env DATABASE_AUTH_TOKEN=VALUE"
+    ),
     "panic: JWT_SECRET is not set": "--env JWT_SECRET=VALUE",
     "dial tcp 127.0.0.1:5432: connect: connection refused": "a database perhaps",
     "/bin/sh: 1: tsc: not found": "tsc isn't installed here",

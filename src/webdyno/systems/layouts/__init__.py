@@ -195,6 +195,7 @@ BY_WORDS = {
     r"KeyError: ['\"](?P<what>[A-Z][A-Z0-9_]+)['\"]": WANTED,
     rf"(?:Set the|{LACKED})\W[^\n]{{0,40}}?\b(?P<what>{VARIABLE})\b": WANTED,
     rf"\b(?P<what>{VARIABLE})\b[^\n]{{0,30}}?(?:{LACKED})": WANTED,
+    rf"[\"']?\b(?P<what>{VARIABLE})\b[\"']?: \[\s*[\"'](?:Required|Must be|Invalid)": WANTED,
     r"(?i)does not support SSL|SSL is not enabled": (
         "its database speaks no TLS here: turn that off by the variable that the application reads "
         "for it, with --env"
