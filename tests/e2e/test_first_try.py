@@ -260,4 +260,14 @@ def test_users_log_in_where_their_names_are_known(
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=PATIENCE_S)
     assert said == ["  logged in by POST /login\n", "  /orders: 200, 9 bytes\n"]
+
+    (tmp_path / "users.csv").write_text("name,password\nann,no\n")
+    text = (tmp_path / "webdyno.toml").read_text().replace("${env:LOGIN_NAME}", "{{user.name}}")
+    text = text.replace("${env:LOGIN_PASSWORD}", "{{user.password}}")
+    (tmp_path / "webdyno.toml").write_text(f'{text}\n[values.user]\nfile = "users.csv"\n')
+    with started_webdyno("up", "rev:.", folder=tmp_path) as process:
+        line = next(line for line in iter(process.stdout.readline, "") if "/login" in line)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=PATIENCE_S)
+    assert "403" in line
     assert left_behind(tmp_path) == []

@@ -211,13 +211,10 @@ def _written(draft: Draft, key: str) -> list[WrittenRequest]:
 
 
 def _values(draft: Draft) -> dict[str, Values]:
-    """Where values come from; their files are named from where the project's file lies."""
-    values = {}
-    for name, keys in table(draft.data, "values").items():
-        made = build(Values, keys, lambda where, n=name: draft.place(("values", n, *where)))  # type: ignore[misc]
-        file = made.file and str(draft.folder / made.file)
-        values[name] = made.replace(file=file) if file else made
-    return values
+    return {
+        name: build(Values, keys, lambda where, n=name: draft.place(("values", n, *where)))  # type: ignore[misc]
+        for name, keys in table(draft.data, "values").items()
+    }
 
 
 def flag_of(key: str) -> str:
