@@ -5,6 +5,7 @@ made for it a moment ago, which nobody else may enter, or among the kernel's own
 """
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -83,3 +84,12 @@ def _mode_writes(call: ast.Call) -> bool:
     texts = [it.value for it in given if isinstance(it, ast.Constant) and isinstance(it.value, str)]
     modes = [text for text in texts if text and set(text) <= set("rwxabt+")]
     return any(set(mode) & set("wa+") and "x" not in mode for mode in modes)
+
+
+def test_the_engine_writes_by_name_in_one_place() -> None:
+    """`named.rs` has the same rule; tests write what they like."""
+    engine = SOURCES.parent.parent / "loadgen/src"
+    for path in engine.rglob("*.rs"):
+        code = path.read_text().partition("#[cfg(test)]")[0]
+        if path.name not in {"named.rs", "tests.rs"}:
+            assert not re.search(r"\bFile::create|fs::write|OpenOptions.*write", code), path

@@ -37,6 +37,7 @@ mod given;
 mod grpc;
 pub mod http1;
 pub mod http2;
+mod named;
 pub mod order;
 pub mod output;
 pub mod record;

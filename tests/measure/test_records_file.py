@@ -76,7 +76,7 @@ def test_two_threads_don_t_count_each_other_s_memory(
 ) -> None:
     reading: list[Path] = []
 
-    def slowly(file: Path) -> Iterator[Record]:
+    def slowly(file: Path, _below: Path | None) -> Iterator[Record]:
         reading.append(file)
         sleep(0.05)
         assert reading == [file]

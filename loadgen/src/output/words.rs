@@ -47,6 +47,20 @@ pub fn thousands(value: f64) -> String {
     parts.join(",")
 }
 
+/// A text that others may have sent, as it may be shown: characters that control a terminal become
+/// pictures, `␛` for escape, or `�`. Lines and tabs stay.
+pub fn printable(text: &str) -> String {
+    let shown = |letter: char| match letter {
+        '\n' | '\t' => letter,
+        '\0'..='\x1f' => char::from_u32(0x2400 + letter as u32).unwrap_or('\u{fffd}'),
+        '\x7f' => '␡',
+        // Further controls, and those that turn the direction of what follows.
+        '\u{80}'..='\u{9f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => '\u{fffd}',
+        _ => letter,
+    };
+    text.replace("\r\n", "\n").chars().map(shown).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -59,6 +73,12 @@ mod tests {
         assert_eq!([9.99, 99.94, 999.4].map(time), ["9.99 µs", "99.9 µs", "999 µs"]);
         assert_eq!(time(2_500_000.0), "2.50 s");
         assert_eq!((bytes(12), bytes(12_345_678)), ("12 B".into(), "12.3 MB".into()));
+    }
+
+    #[test]
+    fn what_others_sent_controls_no_terminal() {
+        let shown = printable("a\r\n\tb\x1b]52;c;eA==\x07\u{9b}2J\u{202e}c");
+        assert_eq!(shown, "a\n\tb␛]52;c;eA==␇�2J�c");
     }
 
     #[test]

@@ -32,7 +32,7 @@ from pydantic import ValidationError
 from webdyno.cluster.host import AgentExit, Piece, Runner
 from webdyno.core.errors import OperationError
 from webdyno.core.experiment import Experiment
-from webdyno.core.files import open_here
+from webdyno.core.files import open_given, open_here
 from webdyno.core.records import RECORD
 from webdyno.core.sweep import only_at, plan_points
 from webdyno.evidence.point_data import RunData
@@ -40,7 +40,7 @@ from webdyno.fleet import JudgedMachine, judge_machine
 from webdyno.host.children import end_with_parent, from_no_folder
 from webdyno.measure.backend import HostLost
 from webdyno.measure.folder import HEAD_FILE, RunFolder
-from webdyno.measure.records_file import RECORDS_FILE
+from webdyno.measure.records_file import RECORDS_FILE, whole_lines
 from webdyno.measure.session import is_finished
 
 News = Callable[[str, Path], None]
@@ -103,8 +103,10 @@ def _surely_ended(run: RunFolder) -> bool:
     """
     if run.head.experiment.capacity is not None:
         return False
-    with suppress(FileNotFoundError, ValidationError), (run.path / RECORDS_FILE).open("rb") as file:
-        ends = [RECORD.validate_json(line) for line in file if line.startswith(ENDS)]
+    file = run.path / RECORDS_FILE
+    with suppress(FileNotFoundError, ValidationError), open_given(file) as given:
+        lines = (line.text for line in whole_lines(given, file))
+        ends = [RECORD.validate_json(line) for line in lines if line.startswith(ENDS)]
         data = RunData(run.head, ends)
         return all(point.stop for point in data.points) and is_finished(data)
     return False

@@ -6,6 +6,7 @@ What isn't webdyno's own is known by what it runs, and by the sum of its files.
 import hashlib
 import logging
 import shlex
+import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -19,7 +20,13 @@ from webdyno.config.experiment import Draft, Override
 from webdyno.config.reading import TomlFile, build, nearest
 from webdyno.core.errors import UserError
 from webdyno.core.experiment import Experiment, Level, State
-from webdyno.core.files import checked_files, digest_of
+from webdyno.core.files import (
+    checked_files,
+    digest_of,
+    everything_below,
+    is_others_to_change,
+    trusted_users,
+)
 from webdyno.core.registry import STACKS, load_extensions
 from webdyno.core.run import EXPERIMENT_FILE
 from webdyno.core.service import Arguments, Need, Service, Version
@@ -80,10 +87,15 @@ class Catalogue:
 
     def experiment_file(self, name_or_file: str) -> Path:
         """Return an experiment's file; raise UserError when there is none of that name."""
-        is_file = name_or_file.endswith(".toml") or "/" in name_or_file
-        return (
-            Path(name_or_file) if is_file else _choose(self.experiments, "experiment", name_or_file)
-        )
+        if not (name_or_file.endswith(".toml") or "/" in name_or_file):
+            return _choose(self.experiments, "experiment", name_or_file)
+        file = Path(name_or_file)
+        if file.exists() and file.stat().st_uid not in trusted_users():
+            raise UserError(
+                f"{file} is somebody else's, and says what is run and read: copy it, which makes "
+                "it yours"
+            )
+        return file
 
     def joined_by(self, folders: Sequence[Path]) -> "Catalogue":
         """Return it with what lies in some folders, whose names win."""
@@ -120,6 +132,16 @@ def _demand_catalogue(folder: Path, place: str) -> None:
             f"{place}: no catalog, which has one of the folders {', '.join(KINDS)}, such as "
             "stacks/NAME/stack.toml"
         )
+    for path in {folder.absolute(), folder.resolve()}:
+        for part in (*reversed(path.parents), path, *everything_below(path)):
+            # Of many users the group is their own alone.
+            if is_others_to_change(part, groups=False):
+                raise UserError(
+                    f"{place}: others may change {part}, so what runs while you are asked: copy "
+                    "the catalog to where only you can write"
+                )
+            if not stat.S_IMODE(part.lstat().st_mode) & 0o077:  # nobody else gets further
+                break
 
 
 @cache

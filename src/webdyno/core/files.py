@@ -130,10 +130,31 @@ def sudo_caller() -> int | None:
     return int(said) or None if said.isascii() and said.isdecimal() else None
 
 
+def trusted_users() -> set[int]:
+    """Return the ids of those who may do what we may."""
+    return {0, os.geteuid(), sudo_caller() or 0}
+
+
+def is_others_to_change(path: Path, *, groups: bool = True) -> bool:
+    """Whether somebody else may change a file, link or folder; by its group, if `groups` count."""
+    try:
+        status = path.lstat()
+    except FileNotFoundError:
+        return False
+    writable = status.st_mode & (stat.S_IWOTH | (stat.S_IWGRP if groups else 0))
+    protected = status.st_mode & stat.S_ISVTX or stat.S_ISLNK(status.st_mode)
+    return status.st_uid not in trusted_users() or bool(writable and not protected)
+
+
+def refuse_links_of_others(path: Path) -> None:
+    """As root raise OSError where a link of another user's is on the way to a folder, or is it."""
+    os.close(_opened_folder(path))
+
+
 def _opened_folder(place: Path) -> int:
     if os.geteuid() != 0:
         return os.open(place, FOLDER)
-    trusted = {0, sudo_caller() or 0}
+    trusted = trusted_users()
     there, links = os.open("/", FOLDER), 0
     ahead = [*reversed(place.absolute().parts[1:])]
     try:

@@ -17,7 +17,14 @@ from pathlib import Path
 from typing import BinaryIO
 
 from webdyno.core.errors import OperationError, UserError
-from webdyno.core.files import everything_below, folder_inside, sudo_caller, writing
+from webdyno.core.files import (
+    everything_below,
+    folder_inside,
+    is_others_to_change,
+    sudo_caller,
+    trusted_users,
+    writing,
+)
 from webdyno.core.hiding import SECRETS
 
 CANDIDATES = ("www-data", "nobody")
@@ -145,12 +152,7 @@ def others_may_change(folder: Path) -> bool:
     """Whether somebody else may exchange a folder, or what is in it; not who called sudo."""
     ways = {folder.absolute(), folder.resolve()}
     above = {path for way in ways for path in way.parents}
-    return any(map(_is_others_to_change, (*above, *ways, *everything_below(folder))))
-
-
-def trusted_users() -> set[int]:
-    """Return the ids of those who may do what we may."""
-    return {0, os.geteuid(), sudo_caller() or 0}
+    return any(map(is_others_to_change, (*above, *ways, *everything_below(folder))))
 
 
 def refuse_of_others(path: Path, folder: Path) -> None:
@@ -183,16 +185,6 @@ def _is_vouched(folder: Path) -> bool:
         vouched = vouched[len(vouched) - vouched[::-1].index("") :]
     above = {f"{each}/*" for each in folder.parents}
     return any(each in {"*", str(folder)} or each in above for each in vouched)
-
-
-def _is_others_to_change(path: Path) -> bool:
-    try:
-        status = path.lstat()
-    except FileNotFoundError:
-        return False
-    writable = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-    protected = status.st_mode & stat.S_ISVTX or stat.S_ISLNK(status.st_mode)
-    return status.st_uid not in trusted_users() or bool(writable and not protected)
 
 
 def _user(uid: int, folder: Path) -> ServerUser:

@@ -85,8 +85,8 @@ def checked_with_own(
     """Return an experiment, checked, and the catalogue that all of its variants are in.
 
     `folder` is where relative paths begin; `fresh` has revisions built again. What you wrote
-    yourself needs no other yes. What has to be installed for it does, and so does what a run kept,
-    which may be somebody else's.
+    yourself needs no other yes. What has to be installed for it does, and so does what a run kept
+    or a catalogue has, which may be somebody else's.
     """
     from webdyno.measure.repeat import is_kept
 
@@ -95,7 +95,8 @@ def checked_with_own(
     experiment = resolved.check(joined)
     states = [point.experiment.state for point in plan_points(experiment)]
     refuse_commands_of(states, caller)
-    if not is_kept(folder):
+    in_catalogue = any(file.parent == folder for file in catalogue.experiments.values())
+    if not is_kept(folder) and not in_catalogue:
         new = joined.stacks.keys() - catalogue.stacks.keys()
         agree_to_own([joined.stacks[name] for name in new], states, caller)
     return experiment, joined

@@ -24,7 +24,7 @@ from webdyno.config.reading import TomlFile, first_fault
 from webdyno.core.base import Model
 from webdyno.core.errors import OperationError, UserError
 from webdyno.core.experiment import Experiment
-from webdyno.core.files import cause_of, read_given, reading, write_whole
+from webdyno.core.files import cause_of, open_given, read_given, reading, write_whole
 from webdyno.core.format import count
 from webdyno.core.registry import command
 from webdyno.core.run import EXPERIMENT_FILE
@@ -272,7 +272,7 @@ class RoundNews:
                 self._notify(f"{count(self._all_rounds, 'round')} on {hosts}, {spread} on each")
 
     def _new_rounds(self, host: str, run: Path) -> int:
-        with (run / RECORDS_FILE).open("rb") as file:
+        with open_given(run / RECORDS_FILE) as file:
             file.seek(self._read_bytes.get(host, 0))
             whole, _, _ = file.read().rpartition(b"\n")
             self._read_bytes[host] = self._read_bytes.get(host, 0) + len(whole)

@@ -81,8 +81,11 @@ def newest_run(below: Path) -> Path | None:
 class RunFolder:
     """A run on disk, which one process at a time may append to until it leaves the context."""
 
-    def __init__(self, path: Path, head: RunHead, write: Write = os.write) -> None:
+    def __init__(
+        self, path: Path, head: RunHead, write: Write = os.write, below: Path | None = None
+    ) -> None:
         self.path = path
+        self._below = below
         self.head = head
         self._write = write
         self._file: int | None = None
@@ -110,11 +113,14 @@ class RunFolder:
         return folder
 
     @classmethod
-    def open(cls, path: Path) -> Self:
-        """Read the head of a run that exists. Raises UserError when the folder holds none."""
+    def open(cls, path: Path, below: Path | None = None) -> Self:
+        """Read the head of a run that exists. Raises UserError when the folder holds none.
+
+        Of one within another run's folder, `below`, no folder on the way there may be a link.
+        """
         file = path / HEAD_FILE
         try:
-            text = read_given(file, MOST_HEAD_BYTES).decode()
+            text = read_given(file, MOST_HEAD_BYTES, below=below).decode()
         except (FileNotFoundError, NotADirectoryError):
             raise UserError(
                 f"{path} holds no run: there is no {HEAD_FILE} in it. "
@@ -122,7 +128,7 @@ class RunFolder:
             ) from None
         except (OSError, ValueError) as error:  # ValueError: not UTF-8, or a NUL in the path
             raise unreadable(file, error) from error
-        return cls(path, _parse_head(file, text))
+        return cls(path, _parse_head(file, text), below=below)
 
     def __enter__(self) -> Self:
         return self
@@ -199,7 +205,7 @@ class RunFolder:
         from webdyno.evidence.point_data import RunData
 
         again = self.path / CONFIRMATION_FOLDER
-        second = RunFolder.open(again) if (again / HEAD_FILE).exists() else None
+        second = RunFolder.open(again, self.path) if (again / HEAD_FILE).exists() else None
         return RunData(
             self.head,
             self.records(),
@@ -221,7 +227,7 @@ class RunFolder:
                     why = read_given(path, MOST_WORDS_BYTES, below=self.path)
                     yield int(number), why.decode(errors="replace").strip()
             elif (path / HEAD_FILE).exists():
-                profile = RunFolder.open(path)
+                profile = RunFolder.open(path, self.path)
                 yield int(number), RunData(profile.head, profile.records())
 
     def keep_without_profile(self, point: int, why: str) -> None:
@@ -234,7 +240,7 @@ class RunFolder:
         file = self.path / RECORDS_FILE
         with _ONE_READS, reading(file):
             try:
-                return list(records_of(file))
+                return list(records_of(file, self._below))
             except FileNotFoundError:
                 return []
 

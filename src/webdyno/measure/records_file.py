@@ -11,7 +11,7 @@ from pydantic_core import from_json
 
 from webdyno.config.reading import first_fault
 from webdyno.core.errors import UserError
-from webdyno.core.files import MIB, given_lines, open_given
+from webdyno.core.files import MIB, given_lines, open_given, open_given_inside
 from webdyno.core.migration import migrated_record
 from webdyno.core.records import RECORD, Record
 
@@ -37,14 +37,16 @@ class RecordLine(NamedTuple):
     text: bytes
 
 
-def records_of(file: Path) -> Iterator[Record]:
+def records_of(file: Path, below: Path | None = None) -> Iterator[Record]:
     """Return the records in a file, one after the other; raise UserError at a line that is none.
 
+    None of the folders `below` which it lies may be a link: raise OSError for one.
     Blank lines are passed over, and a last line that was torn by a kill or a power cut is excluded.
     """
     known: Known = {}
     before = _memory_bytes()
-    for line in whole_lines(open_given(file), file):
+    opened = open_given_inside(file, below) if below else open_given(file)
+    for line in whole_lines(opened, file):
         place = f"{file}:{line.number}"
         if len(line.text) > MOST_LINE_BYTES or line.text.count(b"{") > MOST_OBJECTS:
             raise UserError(f"{place}: no record of a run: none of webdyno's has so much in it")

@@ -20,6 +20,7 @@ from webdyno.core.files import (
     folder_inside,
     open_given,
     reading,
+    trusted_users,
     write_whole,
 )
 from webdyno.core.run import CATALOGUE_FOLDER, EXPERIMENT_FILE
@@ -29,7 +30,6 @@ from webdyno.host.users import (
     make_private,
     others_may_change,
     owner_of,
-    trusted_users,
 )
 from webdyno.host.workspace import Workspace, copy_opened
 from webdyno.measure.planned import PlannedVariant, variants_of_all_points

@@ -9,6 +9,7 @@ from typing import Any
 from webdyno.config import Catalogue, Draft
 from webdyno.config.reading import LONGEST_SHOWN, PlaceOf, build
 from webdyno.core.errors import UserError
+from webdyno.core.files import reading, refuse_links_of_others
 from webdyno.core.format import listed
 from webdyno.core.request import header
 from webdyno.core.text import SECRET, secret_values
@@ -221,9 +222,14 @@ class _Resolver:
         declared, _ = split_settings(variant.get("settings"))
         _refuse_misplaced(stack, kind, keys, bool(declared), place)
         secret_values(keys.environment.values(), os.environ)
-        folder = (self.of_all.folder / (keys.dir or ".")).resolve()
+        folder = self.of_all.folder / (keys.dir or ".")
         if not folder.is_dir():
-            raise UserError(f"{place}: there is no folder {folder}, in which it is to run")
+            raise UserError(
+                f"{place}: there is no folder {folder.resolve()}, in which it is to run"
+            )
+        with reading(folder):  # whose owner it runs as
+            refuse_links_of_others(folder)
+        folder = folder.resolve()
         spec = replace(
             self.of_all,
             written=stack,

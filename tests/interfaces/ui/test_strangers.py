@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-import psutil
 import pytest
 
 from e2e.commands import WEBDYNO, environment
@@ -52,11 +51,8 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
         [WEBDYNO, "ui"], cwd=folder, env=environment(folder), stdout=subprocess.PIPE, text=True
     ) as process:
         assert process.stdout is not None
-        *_, token, _ = process.stdout.readline().strip().split("/")
-        port = next(
-            connection.laddr.port for connection in psutil.Process(process.pid).net_connections()
-        )
-        yield Page(f"http://127.0.0.1:{port}", token, folder)
+        origin, token, _ = process.stdout.readline().strip().rsplit("/", 2)
+        yield Page(origin, token, folder)
         process.terminate()
 
 

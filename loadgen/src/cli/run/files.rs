@@ -1,7 +1,6 @@
 //! Files that a run writes. They are opened before anything is sent: a file that can't be written
 //! must not cost the figures.
 
-use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -9,6 +8,7 @@ use std::sync::Arc;
 
 use crate::cli::exit::{Stop, unwritten};
 use crate::engine::{Logged, Measured, Plan, Progress};
+use crate::named;
 use crate::output::prometheus::Metrics;
 use crate::output::request_log;
 
@@ -18,8 +18,8 @@ pub struct Sink(Option<(String, File)>);
 impl Sink {
     pub fn create(flag: &str, path: Option<&Path>) -> Result<Sink, Stop> {
         let Some(path) = path else { return Ok(Sink(None)) };
-        let name = named(flag, path);
-        match File::create(path) {
+        let name = name_of(flag, path);
+        match named::create(path) {
             Ok(file) => Ok(Sink(Some((name, file)))),
             Err(error) => Err(format!("{name}: {error}").into()),
         }
@@ -35,7 +35,7 @@ impl Sink {
     }
 }
 
-fn named(flag: &str, path: &Path) -> String {
+fn name_of(flag: &str, path: &Path) -> String {
     format!("{flag} {}", path.display())
 }
 
@@ -44,7 +44,6 @@ fn named(flag: &str, path: &Path) -> String {
 #[derive(Debug)]
 pub struct MetricsFile {
     path: PathBuf,
-    next: PathBuf,
     metrics: Metrics,
     trouble: Option<io::Error>,
 }
@@ -53,15 +52,13 @@ impl MetricsFile {
     pub const FLAG: &str = "--prometheus";
 
     pub fn create(path: &Path, plan: &Plan) -> Result<MetricsFile, Stop> {
-        let name = named(Self::FLAG, path);
+        let name = name_of(Self::FLAG, path);
         // A device would be replaced as well.
         if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
             return Err(format!("{name}: is no regular file, and would be replaced").into());
         }
-        let mut next = OsString::from(path);
-        next.push(".tmp");
-        let (path, next) = (path.to_owned(), next.into());
-        let mut file = MetricsFile { path, next, metrics: Metrics::new(plan), trouble: None };
+        let metrics = Metrics::new(plan);
+        let mut file = MetricsFile { path: path.to_owned(), metrics, trouble: None };
         file.replace();
         match file.trouble.take() {
             Some(error) => Err(format!("{name}: {error}").into()),
@@ -77,15 +74,12 @@ impl MetricsFile {
     pub fn end(mut self, measured: &Measured) -> Result<(), Stop> {
         self.metrics.end(&measured.sum.whole);
         self.replace();
-        let name = named(Self::FLAG, &self.path);
+        let name = name_of(Self::FLAG, &self.path);
         self.trouble.map_or(Ok(()), |error| Err(unwritten(&name, &error)))
     }
 
     fn replace(&mut self) {
-        let written = fs::write(&self.next, self.metrics.render());
-        let replaced = written.and_then(|()| fs::rename(&self.next, &self.path));
-        if let Err(error) = replaced {
-            let _ = fs::remove_file(&self.next);
+        if let Err(error) = named::replace(&self.path, self.metrics.render().as_bytes()) {
             self.trouble.get_or_insert(error);
         }
     }
@@ -101,8 +95,8 @@ pub struct RequestLogFile {
 
 impl RequestLogFile {
     pub fn create(path: &Path, plan: &Arc<Plan>) -> Result<RequestLogFile, Stop> {
-        let name = named("--log-requests", path);
-        let file = File::create(path).map_err(|error| format!("{name}: {error}"))?;
+        let name = name_of("--log-requests", path);
+        let file = named::create(path).map_err(|error| format!("{name}: {error}"))?;
         let (file, plan) = (BufWriter::new(file), Arc::clone(plan));
         Ok(RequestLogFile { name, file, plan, trouble: None })
     }

@@ -18,7 +18,7 @@ use crate::engine::{EndedBy, Measured, Plan};
 use crate::order::validate::validate;
 use crate::output::live::LiveView;
 use crate::output::result::SlotResult;
-use crate::output::{csv, hdr, table};
+use crate::output::{csv, hdr, table, words};
 use files::{MetricsFile, RequestLogFile, Sink};
 use watch::Watch;
 
@@ -49,7 +49,7 @@ pub fn main(args: &Args) -> Result<u8, Stop> {
     let result = SlotResult::new(&plan, &measured);
     let text = match args.output.json {
         true => serde_json::to_string(&result).map_err(|error| error.to_string())? + "\n",
-        false => table::render(&result),
+        false => words::printable(&table::render(&result)),
     };
     let printed = print(&text);
     csv.write(|| csv::render(&measured.sum.windows))?;

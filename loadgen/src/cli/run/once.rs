@@ -9,6 +9,7 @@ use crate::engine::http2::dialog::Kept;
 use crate::engine::plan::Ready;
 use crate::engine::reasons;
 use crate::http2::hpack::Decoder;
+use crate::output::words::printable;
 
 /// More of a body is of no use on a terminal.
 const ROOM: Room = Room { kept_bytes: 64 * 1024, most_bytes: u64::MAX, hashes: true };
@@ -36,7 +37,7 @@ pub fn show(plan: &Plan) -> Result<(String, bool), String> {
         None => writeln!(text, "valid"),
         Some(why) => writeln!(text, "not valid: {why}"),
     };
-    Ok((text, wrong.is_none()))
+    Ok((printable(&text), wrong.is_none()))
 }
 
 /// What a connection of the load would send; of HTTP/2 its fields, one a line.

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from os.path import relpath
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
+from urllib.parse import quote
 
 from webdyno.core.errors import Exit, OperationError, UserError
 from webdyno.core.registry import command
@@ -235,7 +236,7 @@ def _show_fleet(
         print_document(console, fleet_document(head, fleet))
     if page is not None:
         reports = {
-            name: relpath(run / PAGE_FILE, page.parent)
+            name: f"./{quote(relpath(run / PAGE_FILE, page.parent))}"
             for name, run in runs.items()
             if (run / PAGE_FILE).exists()
         }

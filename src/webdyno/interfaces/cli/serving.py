@@ -213,9 +213,9 @@ def ui(
     """Show the runs of a folder on a local web page.
 
     Runs are shown live, compared and exported, and comparisons can be started; what would build or
-    run code of yours (rev:, conf:) is asked here, on the terminal. It listens on 127.0.0.1 alone;
-    the address that it prints has a token in it. Ctrl-C ends it, and a run that was started from
-    it.
+    run code of yours (rev:, conf:) is asked here, on the terminal. It listens on this
+    machine alone; the address that it prints has a token in it. Ctrl-C ends it, and a run that was
+    started from it.
 
     For example
 
@@ -232,7 +232,7 @@ def ui(
     from webdyno.config import Catalogue
     from webdyno.interfaces.cli.progress import ask_person
     from webdyno.interfaces.ui.app import make_app
-    from webdyno.interfaces.ui.guard import ImpatientProtocol
+    from webdyno.interfaces.ui.guard import ImpatientProtocol, fresh_address
     from webdyno.interfaces.ui.runs import Runs
     from webdyno.interfaces.ui.starting import Starter
     from webdyno.media.console import plain_console
@@ -243,13 +243,13 @@ def ui(
     with socket.socket() as listening:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            listening.bind(("127.0.0.1", port))
+            listening.bind((address := fresh_address(), port))
             listening.listen()  # who reads the address may ask at once
         except OSError as error:
             raise OperationError(f"--port {port}: can't be listened on: {error.strerror}") from None
         port = listening.getsockname()[1]
-        app = make_app(runs, Catalogue.load(catalog), starter, token, port, _defect)
-        plain_console().print(f"http://127.0.0.1:{port}/{token}/", soft_wrap=True)
+        app = make_app(runs, Catalogue.load(catalog), starter, token, port, _defect, address)
+        plain_console().print(f"http://{address}:{port}/{token}/", soft_wrap=True)
         config = uvicorn.Config(
             app,
             log_level="critical",

@@ -35,7 +35,7 @@ from webdyno.core.judgement import Comparison
 from webdyno.core.metrics import METRICS
 from webdyno.core.records import SlotRecord
 from webdyno.evidence.point_data import PointData
-from webdyno.interfaces.ui.guard import REPORT, REPORTS, Addresses, Defect, Guard
+from webdyno.interfaces.ui.guard import LOOPBACK, REPORT, REPORTS, Addresses, Defect, Guard
 from webdyno.interfaces.ui.runs import (
     Runs,
     Version,
@@ -63,9 +63,15 @@ USUAL = ("nginx", "apache-event")
 
 
 def make_app(
-    runs: Runs, catalogue: Catalogue, starter: Starter, token: str, port: int, defect: Defect
+    runs: Runs,
+    catalogue: Catalogue,
+    starter: Starter,
+    token: str,
+    port: int,
+    defect: Defect,
+    address: str = LOOPBACK,
 ) -> Starlette:
-    """Make the application that serves the runs of a folder at a port of this machine.
+    """Make the application that serves the runs of a folder at an address and port of ours.
 
     `defect` is given the exceptions that nobody foresaw.
     """
@@ -91,7 +97,9 @@ def make_app(
             Mount(addresses.page(), routes=with_token, middleware=refusing),
             Route(f"/{REPORT}/{{seal}}/{{name:path}}", reports.report),
         ],
-        middleware=[Middleware(Guard, addresses=addresses, port=port, defect=defect)],
+        middleware=[
+            Middleware(Guard, addresses=addresses, port=port, defect=defect, address=address)
+        ],
         exception_handlers=_refusals(reports.message),
     )
 

@@ -17,6 +17,7 @@ import asyncio
 import hashlib
 import hmac
 from collections.abc import Callable
+from secrets import randbelow
 from urllib.parse import quote
 
 import h11
@@ -43,6 +44,16 @@ REPORTS = (
 """Reports hold their style and script, and ask nobody for anything."""
 
 REQUEST_WITHIN_S = 20.0
+LOOPBACK = "127.0.0.1"
+
+
+def fresh_address() -> str:
+    """Return an address of the loopback interface that no page of this browser had before.
+
+    A browser keeps what an address and port had registered with it, such as a service worker, which
+    sees the token of whatever is served there next.
+    """
+    return f"127.{randbelow(254) + 1}.{randbelow(256)}.{randbelow(254) + 1}"
 
 
 class Addresses:
@@ -76,12 +87,21 @@ def _same(given: str, right: str) -> bool:
 class Guard:
     """Stands before an application."""
 
-    def __init__(self, app: ASGIApp, addresses: Addresses, port: int, defect: Defect) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        addresses: Addresses,
+        port: int,
+        defect: Defect,
+        address: str = LOOPBACK,
+    ) -> None:
         """Let in who asks this port for a path that holds the token, or for a report."""
         self._app = app
         self._defect = defect
         self._addresses = addresses
-        self._hosts = {f"127.0.0.1:{port}", f"localhost:{port}"}
+        self._address = f"{address}:{port}"
+        # The others are those of a tunnel that leads here, such as SSH's.
+        self._hosts = {self._address, f"{LOOPBACK}:{port}", f"localhost:{port}"}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -97,7 +117,7 @@ class Guard:
 
     def _refusal(self, request: Request) -> Response | None:
         if request.headers.get("host") not in self._hosts:
-            return PlainTextResponse("ask for http://127.0.0.1 and the port\n", 400)
+            return PlainTextResponse(f"ask for http://{self._address}\n", 400)
         path = request.scope["path"]
         is_page = self._addresses.holds_token(path)
         if not is_page and not path.startswith(f"/{REPORT}/"):
