@@ -15,8 +15,8 @@ from webdyno.core.judgement import Judgement, Verdict
 from webdyno.core.limits import Limit, limit_answers, read_limits
 from webdyno.core.metrics import INSTRUCTIONS
 from webdyno.core.registry import command
-from webdyno.core.run import PAGE_FILE
-from webdyno.interfaces.cli.flags import RunFlags
+from webdyno.core.run import PAGE_FILE, RUNS_FOLDER
+from webdyno.interfaces.cli.flags import LAST, RunFlags
 from webdyno.interfaces.cli.progress import at_terminal
 from webdyno.launch.measure import (
     MeasuredRun,
@@ -26,7 +26,7 @@ from webdyno.launch.measure import (
     measure_sweeps,
     what_is_kept,
 )
-from webdyno.measure.folder import RunFolder
+from webdyno.measure.folder import RunFolder, newest_run
 from webdyno.measure.records_file import RECORDS_FILE
 from webdyno.media.console import notify, plain_console
 from webdyno.probes.profile import check_counted
@@ -180,7 +180,7 @@ def show_result(
 
     judged, view = seen or judged_run(folder)
     page = str(folder.path / PAGE_FILE) if report else command("report", folder.path)
-    below = [("Report", page), *next_steps(view, folder.path)]
+    below = [("Report", page), *next_steps(view, _as_typed(folder.path))]
     judgements = [point.judgement for point in judged.points]
     code = view.whole.exit_code if view.whole else _exit_code(fail_if, judgements)
     if view.whole or code:
@@ -192,6 +192,12 @@ def show_result(
         with working_on("drawing", folder):
             write_report(folder.path, view)
     return code
+
+
+def _as_typed(run: Path) -> Path:
+    """Return a run's folder as commands take it in the fewest letters: the newest is the last."""
+    newest = newest_run(RUNS_FOLDER)
+    return LAST if newest and newest.resolve() == run.resolve() else run
 
 
 def _exit_code(fail_if: Sequence[Limit], judged: Sequence[Judgement]) -> Exit:
