@@ -40,7 +40,7 @@ REMARKABLE = 0.5
 """Share of the rounds in which something has to be seen, to be a property of the variant."""
 CLIENT_LATE = ", where the load generator itself was still too late: its threads get a CPU late"
 FIX_OF_LATE = (
-    "Ask for longer times (--slo 'p99<50ms'): `webdyno doctor --calibrate` shows how late the load "
+    "Set an objective with more time (--slo): `webdyno doctor --calibrate` shows how late the load "
     "generator is here."
 )
 FIX_OF_NONE = "Ask for what it can do without load: `webdyno load` shows its latency."

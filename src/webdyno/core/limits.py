@@ -197,7 +197,8 @@ def read_limit(text: str) -> Limit:
     variant, _, name = ("", "", about) if _metric(about) else about.rpartition(".")
     metric = _metric(name.strip())
     if metric is None:
-        raise ValueError(f"there is no metric {name!r}; there are {', '.join([*SHORT, *METRICS])}")
+        known = f"{', '.join(SHORT)}, and others by their names, such as first_event_p50_us"
+        raise ValueError(f"there is no metric {name!r}; there are {known}")
     if share <= -1:
         raise ValueError("nothing is less by 100% or more")
     return Limit(text.strip(), variant.strip(), metric, parts["sign"] == ">", share)

@@ -237,6 +237,8 @@ def _remove(left: Path) -> list[str]:
     logger.debug("removes %s, which a killed run left", left)
     try:
         remove_tree(left)
+    except FileNotFoundError:
+        return []  # another run sweeps as well
     except OSError as error:
         return [f"{left}, left by an earlier run, can't be removed: {error.strerror}"]
     return []

@@ -101,6 +101,11 @@ class LineProgress:
     def __exit__(self, *_: object) -> None:
         """Report no more."""
 
+    def detail(self, text: str) -> None:
+        """Report it where all is reported."""
+        if self._verbose:
+            self.notice(text)
+
     def pilot_begins(self, point: Point, variant: str) -> None:  # noqa: ARG002
         """A variant is looked at alone."""
         interrupt_again()

@@ -325,9 +325,9 @@ def _report_others(caller: Caller) -> None:
     if others := others_running():
         more = f" and {len(others) - 1} more" if others[1:] else ""
         caller.notify(
-            f"servers of webdyno run here as well, of process {others[0].pid} "
-            f"({others[0].command:.{COMMAND_SHOWN}}){more}: both measure wrongly while the other "
-            "runs; better wait until that has ended"
+            f"another webdyno run is going on (process {others[0].pid}: "
+            f"{others[0].command:.{COMMAND_SHOWN}}){more}: both results will be off; wait for its "
+            "end, or press Ctrl-C"
         )
 
 

@@ -163,14 +163,13 @@ def estimate_text(experiment: Experiment, catalogue: Catalogue) -> str:
     what += f" at each of {points} points" if points > 1 else ""
     if least > budget_s * (1 + TOLERANCE) and is_limit:
         return (
-            f"expected: {duration(budget_s)} and what is known by then, which is too short for a "
-            f"verdict: that takes about {duration(least)} ({what}). --time {typed_duration(least)} "
-            f"would do{more}"
+            f"takes {duration(budget_s)}, too short for a verdict, which needs {what}: about "
+            f"{duration(least)} (--time {typed_duration(least)}){more}"
         )
     if least > budget_s * (1 + TOLERANCE):
         return (
-            f"expected: {duration(least)} ({what}), as {duration(budget_s)} is too short for a "
-            f"verdict. --time {typed_duration(least)} would do{more}"
+            f"takes about {duration(least)}: {duration(budget_s)} is too short for a verdict, "
+            f"which needs {what}{more}"
         )
     expected = min(usual, round(budget_s)) if is_limit else least
     to_most = f"{DASH}{duration(budget_s)}" if expected < budget_s else ""

@@ -129,7 +129,7 @@ def _notify_shorter_warmups(point: RunningPoint) -> None:
         if warmup_s[variant] < pilot.warmup_s
     ]
     if cut:
-        point.progress.notice(
+        point.progress.detail(
             f"the time limit allows {listed(cut)} warm-ups of {warmup_s[cut[0]]:.2g} s, less than "
             "their pilots ask for: a longer --time gives them more"
         )
@@ -150,7 +150,7 @@ def _notify_shorter_windows(point: RunningPoint) -> None:
             if measure.budget_is_limit
             else "a clear difference shows soon"
         )
-        point.progress.notice(
+        point.progress.detail(
             f"pilots and ramp-ups take long here: slots of {window_s:.2g} s instead of "
             f"{found_s:.2g} s, so that {what_for}"
         )

@@ -78,6 +78,9 @@ class Progress(Protocol):
     def notice(self, text: str) -> None:
         """Something happened that the user should read."""
 
+    def detail(self, text: str) -> None:
+        """Something was decided that only somebody who wants to know all should read."""
+
 
 class Stopwatch:
     """Counts seconds from `with` to its end, also those of the whole that it is a part of."""

@@ -53,7 +53,7 @@ def gate(
     ] = None,
     history: Annotated[
         Path | None,
-        Parameter(help="FILE: add how head compares with base, which always is the same."),
+        Parameter(help="FILE: add the result; --base must be the same each time."),
     ] = None,
     rate: Annotated[
         str | None,

@@ -28,9 +28,9 @@ def tune(
     """Find better settings with equal effort, then compare default and tuned.
 
     All systems get the same time, and all settings that the catalog marks as tunable. The best of
-    many noisy values looks better than it is, so new rounds judge what was found. They get 5 min of
-    20 for one system, 5 of 35 for two, and as large a share of another --time. With --slo it tunes
-    for the capacity. What is in --output already is continued.
+    many noisy values looks better than it is, so new rounds judge what was found, in the last 5 min
+    of 20 for one system and of 35 for two. With --slo it tunes for the capacity. What is in
+    --output already is continued.
 
     For example
 
