@@ -1,7 +1,10 @@
 """Extras are offered where they are asked for, as packages of the distribution are."""
 
+import shutil
 from collections.abc import Sequence
 from contextlib import nullcontext
+from importlib.metadata import PackageNotFoundError
+from pathlib import Path
 from subprocess import CompletedProcess
 
 import pytest
@@ -29,7 +32,7 @@ class Machine:
 
     def distribution(self, name: str) -> None:
         if name == "optuna" and not self.installed:
-            raise extras.PackageNotFoundError(name)
+            raise PackageNotFoundError(name)
 
     def run(self, words: Sequence[str], *, within_s: float | None) -> CompletedProcess[str]:
         assert within_s is None
@@ -49,8 +52,8 @@ class Machine:
 
 @pytest.fixture(autouse=True)
 def uv(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(extras, "UV_OF_CHECKOUT", extras.Path("nowhere"))
-    monkeypatch.setattr(extras.shutil, "which", lambda name: f"/usr/bin/{name}")
+    monkeypatch.setattr(extras, "UV_OF_CHECKOUT", Path("nowhere"))
+    monkeypatch.setattr(shutil, "which", lambda name: f"/usr/bin/{name}")
 
 
 def test_what_is_there_is_not_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
