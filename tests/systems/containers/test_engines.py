@@ -57,6 +57,7 @@ def spec(containers: str | None = None, services: dict[str, str] | None = None) 
         ),
         (SOCKET, {**WORKS, "OperatingSystem": "Docker Desktop"}, "", "in a virtual machine"),
         (SOCKET, {**WORKS, "SecurityOptions": ["name=rootless"]}, "", "a proxy of its own"),
+        (SOCKET, {**WORKS, "DockerRootDir": "/var/lib/containers/storage"}, "", "Podman answers"),
         (SOCKET, {**WORKS, "CPUSet": False}, "", "lacks the controller cpuset"),
     ],
 )

@@ -47,6 +47,7 @@ MOST_CONTAINERS = ADDRESSES_EACH - 4
 KINDS = ("container", "network", "volume")
 """What the daemon keeps for us, in the order in which it can be removed."""
 USUAL = "/var/run/docker.sock"
+PODMANS_STORE = "/containers/storage"
 
 
 class NoDockerError(OperationError):
@@ -207,6 +208,8 @@ def _fault(info: Mapping[str, Any]) -> str | None:
             "rootless Docker has its containers in a network that only a proxy of its own leads "
             f"to: use Docker's usual daemon, by export DOCKER_HOST={LOCAL}{USUAL}"
         )
+    if str(info.get("DockerRootDir")).endswith(PODMANS_STORE):
+        return "Podman answers in Docker's place"
     if not info.get("CPUSet"):
         return "Docker can't keep containers on CPUs here: its daemon lacks the controller cpuset"
     return None
