@@ -13,23 +13,23 @@ MOST_NAMED = 3
 CANNOT_MATTER = {
     "documentation": re.compile(
         r"(?:.*/)?(?:.*\.(?:md|rst|adoc)"
-        r"|(?:LICEN[SC]E(?:-[A-Z0-9-]+)?|COPYING(?:\.LESSER)?|AUTHORS|CHANGELOG|CHANGES|CONTRIBUTING)"
-        r"(?:\.txt)?"
+        r"|(?:LICEN[SC]E(?:-(?:MIT|APACHE|BSD|ISC|[AL]?GPL|MPL))?|COPYING(?:\.LESSER)?|AUTHORS"
+        r"|CHANGELOG|CHANGES|CONTRIBUTING)(?:\.txt)?"
         r"|CODEOWNERS|\.gitignore|\.mailmap|\.editorconfig)"
     ),
     "tests": re.compile(
-        r"(?:.*/)?(?:tests?|__tests__|spec|e2e)/(?:.*/)?"
-        r"[^/]*\.(?:py|rb|[cm]?[jt]sx?|go|rs|java|kt|php|exs|cs|snap)"
-        r"|(?:.*/)?[^/]*(?:_test\.(?:go|exs)|\.(?:test|spec)\.[cm]?[jt]sx?|_spec\.rb)"
+        r"tests?/(?:.*/)?(?:test_[^/]+|[^/]+(?:_test|Test)|conftest)\.(?:py|rb|php)"
+        r"|(?:.*/)?[^/]+(?:_test\.(?:go|exs)|\.(?:test|spec)\.[cm]?[jt]sx?|_spec\.rb)"
     ),
     "CI's files": re.compile(
-        r"\.(?:github|gitlab|circleci)/.*|\.gitlab-ci\.yml|\.travis\.yml|azure-pipelines\.yml"
-        r"|Jenkinsfile|\.pre-commit-config\.yaml"
+        r"\.(?:github|gitlab|circleci)/.*\.ya?ml|\.gitlab-ci\.yml|\.travis\.yml"
+        r"|azure-pipelines\.yml|Jenkinsfile|\.pre-commit-config\.yaml"
     ),
     PROJECT_FILE: re.compile(rf"(?:.*/)?{re.escape(PROJECT_FILE)}"),
 }
-"""What no request can notice, by name. Not whole folders: what lies in `docs` may well be served.
-The working tree's `webdyno.toml` holds for all revisions."""
+"""What no request can notice, by name. Not whole folders: what lies in `docs` may well be served,
+and a program may load what lies in `spec`. The working tree's `webdyno.toml` holds for all
+revisions."""
 
 
 def nothing_to_measure(changed: Sequence[str]) -> str | None:

@@ -114,6 +114,14 @@ def test_documentation_is_known_by_name() -> None:
         (["attest/a.py"], None),
         (["a.github/x"], None),
         (["public/test/index.html"], None),
+        (["tests/unit/UserTest.php", "tests/conftest.py"], "only tests changed"),
+        (["src/spec/router.ts"], None),
+        (["lib/test/pool.js"], None),
+        (["app/test/test_slow.py"], None),
+        (["tests/helpers.py"], None),
+        (["e2e/crypto.go"], None),
+        ([".github/server.py"], None),
+        (["LICENSE-CGI"], None),
     ],
 )
 def test_what_no_request_can_notice_is_known_by_name(changed: list[str], said: str | None) -> None:
