@@ -176,7 +176,9 @@ def _magnitude(value: float) -> int:
 
 def percent(share: float) -> str:
     """Return a share of one: `2%`, `0.55%`, `97%`."""
-    return f"{share * 100:.2g}%" if abs(share) < 0.1 else f"{number(share * 100)}%"
+    if abs(share) >= 0.1:
+        return f"{number(share * 100)}%"
+    return f"{share * 100:.2g}%".replace("-", "\N{MINUS SIGN}", 1 if share < 0 else 0)
 
 
 FACTOR_ABOVE = 2.0

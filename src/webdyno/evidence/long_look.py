@@ -244,7 +244,8 @@ def look_in_short(look: LongLook) -> str:
     looked = duration(float(f"{look.looked_s:.2g}"))
     interrupted = "" if look.ended_by else " so far"
     nothing = _nothing(look, {"stalls": "stall", "drift": "drift", "leak": "leak"})
-    return f"{', '.join(_found(look)) or nothing} in {looked} of load{interrupted}"
+    found = (", ".join(_found(look)) or nothing).removesuffix(f" in {looked}")
+    return f"{found} in {looked} of load{interrupted}"
 
 
 def has_found(look: LongLook) -> bool:

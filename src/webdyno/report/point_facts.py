@@ -14,7 +14,7 @@ from webdyno.core import format as text
 from webdyno.core.experiment import Experiment
 from webdyno.core.judgement import Comparison, Verdict
 from webdyno.core.load import Load
-from webdyno.core.metrics import THROUGHPUT
+from webdyno.core.metrics import CPU_TIME, THROUGHPUT
 from webdyno.core.records import SlotRecord
 from webdyno.evidence.cost import cpu_apart, other_statements
 from webdyno.evidence.long_look import has_found, look_in_short
@@ -97,11 +97,16 @@ def _why(point: PointView) -> Iterator[tuple[str, str]]:
     judged = point.judgement
     if len(point.data.experiment.variants) > TWO:
         return
-    whys = list(filter(None, map(explanation_in_short, judged.explanations)))
+    by_cpu = {each.verdict for each in judged.comparisons if each.metric == CPU_TIME}
+    decided = {each.verdict for each in point.decisive}
+    whys: list[str] = []
+    if by_cpu & {Verdict.FASTER, Verdict.SLOWER}:
+        whys += filter(None, map(explanation_in_short, judged.explanations))
     whys += waits_in_short(judged, known_alone=bool(whys))
-    if whys:
-        is_open = any(each.verdict is Verdict.INCONCLUSIVE for each in point.decisive)
-        yield "Cause" if is_open else "Why", "; ".join(whys)
+    if whys and decided & {Verdict.INCONCLUSIVE, Verdict.INVALID}:
+        yield "Cause", "; ".join(whys)
+    elif whys:
+        yield "Why" if not by_cpu - decided else "But", "; ".join(whys)
 
 
 def _database(point: PointView) -> Iterator[tuple[str, str]]:
