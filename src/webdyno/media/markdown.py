@@ -59,7 +59,7 @@ def _lines(block: doc.Block, corner: str = "") -> Iterator[str]:
         case doc.Headlines():
             for number, each in enumerate(block.headlines):
                 yield from [""] * bool(number)
-                yield f"**{within(each.words)}**: {within(each.sentence)}"
+                yield f"**{within(each.words)}**: {within(each.sentence.rstrip('.'))}."
             yield from _below_headlines(block)
         case doc.Counts():
             yield " · ".join(f"**{within(words)}**" for _, words in block.counts)

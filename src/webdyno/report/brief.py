@@ -63,11 +63,12 @@ def in_full(view: RunView) -> doc.Document:
     if view.whole:
         return brief(view)
     experiment = view.head.experiment
-    blocks: list[doc.Block] = [outcome(view)]
+    blocks: list[doc.Block]
     if view.several:
-        blocks += _of_points(view)
+        blocks = [outcome(view), *_of_points(view)]
     else:
-        blocks += [*_figures(view), *_facts(view), *_wrong_responses(view.points[0])]
+        blocks = [_in_short(view), *_figures(view), *_facts(view)]
+        blocks += _wrong_responses(view.points[0])
         blocks += _details_of_point(view)
     blocks += [*view.warnings, *adjustment_sections(view.points), *difference_sections(view.points)]
     blocks.append(doc.FactList(view.how))

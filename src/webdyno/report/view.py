@@ -187,7 +187,7 @@ def _places(
 
 def _meaning(warning: ValidityWarning, judgement: Judgement) -> str:
     if warning.severity == "note":
-        return "to keep in mind"
+        return "note"
     if not warning.metrics:
         return "no verdict"
     labels = [metric.label for metric in judgement.metrics if metric.name in warning.metrics]
