@@ -1,15 +1,19 @@
 """`webdyno init` starts what it found, asks it, says what it saw, and leaves nothing behind."""
 
+import re
+import shutil
 import signal
 import tomllib
 from pathlib import Path
 
 import pytest
 
-from e2e.commands import PATIENCE_S, left_behind, started_webdyno, wait_for, webdyno
+from e2e.commands import PATIENCE_S, left_behind, run_rounds, started_webdyno, wait_for, webdyno
 from e2e.own import make_repository
 from variants import further
 from webdyno.core.errors import Exit
+from webdyno.measure.folder import RunFolder
+from webdyno.measure.point import FEW_USERS
 
 SHOP = """
 import http.server, json, os, sys
@@ -271,3 +275,24 @@ def test_users_log_in_where_their_names_are_known(
         process.communicate(timeout=PATIENCE_S)
     assert "403" in line
     assert left_behind(tmp_path) == []
+
+
+@pytest.mark.long
+def test_where_logins_are_dear_there_are_fewer_users(tmp_path: Path) -> None:
+    slow = LETS_IN.replace("        is_right =", "        time.sleep(1.5)\n        is_right =")
+    slow = slow.replace("import http.server, json, os", "import http.server, json, os, time")
+    project = (
+        '[app]\nstart = "python3 shop.py"\n'
+        '[load]\nheaders.Authorization = "Bearer {{token}}"\npaths = ["/orders"]\n'
+        '[[login]]\npath = "/login"\nmethod = "POST"\n'
+        'json = { username = "ann", password = "pw" }\ncapture.token.json = "$.token"\n'
+    )
+    make_repository(tmp_path, {"shop.py": slow, "webdyno.toml": project})
+    asked = ("compare", "rev:.", "rev:.", "--set=measure.warmup_s=0.2", "--set=measure.slot_s=0.2")
+    reported = run_rounds(1, *asked, folder=tmp_path)
+    assert re.search(r"a user takes 1\.\d+ s to log in: 8 users instead of 64", reported), reported
+    run = RunFolder.open(tmp_path / "run")
+    assert run.head.experiment.load.connections == FEW_USERS
+    shutil.rmtree(tmp_path / "run")
+    reported = run_rounds(1, *asked, "-c", "9", folder=tmp_path)
+    assert "instead of 64" not in reported

@@ -1,5 +1,6 @@
 """An experiment is measured: agreed to, provided for, begun, measured, or gone on with."""
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -73,6 +74,7 @@ def measure_again(
         refuse_too_short(experiment, catalogue)
     vouched = _provide(experiment, catalogue, out or Path("the new run"), caller)
     experiment = without_unlike(experiment, catalogue, caller, vouched)
+    experiment = _with_few_users(experiment, catalogue, caller, vouched)
     if said := state_that_stays(experiment, catalogue):
         caller.notify(said)
     from webdyno.measure.budget import estimate_text
@@ -87,6 +89,30 @@ def measure_again(
         return folder
 
     return _measure_in(_backend(experiment, caller, vouched), begun, caller, rounds=rounds)
+
+
+def _with_few_users(
+    experiment: Experiment, catalogue: Catalogue, caller: Caller, vouched: frozenset[str]
+) -> Experiment:
+    """Return an experiment whose users log in within some seconds, where nobody says how many."""
+    load, varied = experiment.load, experiment.factors
+    is_said = "connections" in load.model_fields_set or "load.connections" in varied
+    is_said |= load.loop != "closed"  # whose rate takes the connections that it takes
+    if is_said or not experiment.login or experiment.testbed.kind == "cluster":
+        return experiment
+    from webdyno.measure.first_look import login_takes_s
+    from webdyno.measure.point import FEW_USERS, LONG_LOGINS_S
+
+    takes_s = login_takes_s(experiment, catalogue, vouched)
+    at_once = len(os.sched_getaffinity(0))
+    most = max(FEW_USERS, int(LONG_LOGINS_S * at_once / max(takes_s, 1e-6)))
+    if most >= load.connections:
+        return experiment
+    caller.notify(
+        f"a user takes {duration(takes_s)} to log in: {most} users instead of {load.connections}, "
+        "so that starts stay short; -c says how many"
+    )
+    return experiment.replace(load=load.replace(connections=most))
 
 
 def measure_on(

@@ -2,12 +2,15 @@
 
 `look_first` asks what a pre-flight check asks, before the pilots of each point. `unlike_requests`
 asks for everything that a load from a log asks for: of thousands of paths, of which a pre-flight
-check looks at some, one that is missing here invalidates a whole run.
+check looks at some, one that is missing here invalidates a whole run. `login_takes_s` asks how dear
+logins are, before it is decided how many users there are.
 """
 
 import logging
+import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
+from math import inf
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
@@ -18,6 +21,7 @@ from webdyno.core.experiment import Experiment
 from webdyno.core.records import PreflightRecord, Response
 from webdyno.core.sweep import plan_points
 from webdyno.host.users import caller
+from webdyno.load.interface import Users
 from webdyno.measure.backend import Questions
 from webdyno.measure.local_backend import Agent, OpenTestbeds
 from webdyno.measure.pilot import is_before_pilots
@@ -88,21 +92,53 @@ def unlike_requests(
     """
     there = plan_points(experiment)[0].experiment
     variants = plan_variants(there, catalogue)
-    with ExitStack() as exits:
-        folder = Path(exits.enter_context(TemporaryDirectory(prefix="webdyno-look-")))
-        exits.enter_context(in_state(there.state, folder / "state.log", caller(folder)))
-        agent = Agent(variants, OpenTestbeds(exits, vouched=vouched).of_variants(there))
-        exits.callback(agent.end)
-        urls = {}
-        for number, variant in enumerate(variants):
-            kept = folder / str(number)
-            kept.mkdir()
-            urls[variant.name] = agent.start(variant.name, kept).url
+    with _started(there, variants, variants, vouched) as (agent, urls):
         shares = variants[0].shares
         return [
             Unlike(number, why, shares[number])
             for number, why in _differences(agent, variants, urls, there)
         ]
+
+
+@contextmanager
+def _started(
+    experiment: Experiment,
+    variants: Sequence[PlannedVariant],
+    some: Sequence[PlannedVariant],
+    vouched: frozenset[str],
+) -> Iterator[tuple[Agent, dict[str, str]]]:
+    """Start some of the variants, and yield who asks them, with their URLs by name."""
+    with ExitStack() as exits:
+        folder = Path(exits.enter_context(TemporaryDirectory(prefix="webdyno-look-")))
+        exits.enter_context(in_state(experiment.state, folder / "state.log", caller(folder)))
+        agent = Agent(variants, OpenTestbeds(exits, vouched=vouched).of_variants(experiment))
+        exits.callback(agent.end)
+        urls = {}
+        for number, variant in enumerate(some):
+            kept = folder / str(number)
+            kept.mkdir()
+            urls[variant.name] = agent.start(variant.name, kept).url
+        yield agent, urls
+
+
+def login_takes_s(
+    experiment: Experiment, catalogue: Catalogue, vouched: frozenset[str] = frozenset()
+) -> float:
+    """Return how long the baseline takes to let a user in; 0 where it doesn't."""
+    there = plan_points(experiment)[0].experiment
+    variants = plan_variants(there, catalogue)
+    variant = variants[0]
+    with _started(there, variants, [variant], vouched) as (agent, urls):
+
+        def took_s(users: Users | None) -> float:
+            asked = Questions(variant.asked[:1], variant.load, (), users, bool(vouched))
+            began = time.monotonic()
+            responses = agent.ask(variant.name, urls[variant.name], asked)
+            return inf if any(its.is_login for its in responses) else time.monotonic() - began
+
+        first, second = took_s(variant.users), took_s(variant.users)
+        takes_s = min(first, second) - took_s(None)
+        return takes_s if takes_s < inf else 0.0
 
 
 def _differences(
