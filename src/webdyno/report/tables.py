@@ -119,7 +119,9 @@ def _columns_of_variants(
     rows: list[list[Cell | str]] = []
     for table in tables:
         name = Cell(metric_title(table.metric), strong=table is point.deciding)
-        values = (_bound(point, table, row) + _value(table.metric, row.value) for row in table.rows)
+        values = (
+            _bound(point, table, row) + value_words(table.metric, row.value) for row in table.rows
+        )
         ratio = (
             _ratio_cells(table.rows[0].comparison, decides=table is point.deciding)
             if compared
@@ -170,7 +172,7 @@ def _rows_of_variants(
     rows: list[list[Cell | str]] = []
     for row in deciding.rows:
         is_invalid = row.comparison is not None and row.comparison.verdict is Verdict.INVALID
-        value = _value(deciding.metric, None if is_invalid else row.value)
+        value = value_words(deciding.metric, None if is_invalid else row.value)
         rows.append(
             [
                 *([row.rank] if deciding.has_ranks else []),
@@ -178,7 +180,7 @@ def _rows_of_variants(
                 _bound(point, deciding, row) + value,
                 *_ratio_cells(row.comparison, decides=True, divisor="first" if row.rank else ""),
                 *(
-                    _value(table.metric, known.get(row.variant))
+                    value_words(table.metric, known.get(row.variant))
                     for table, known in zip(alongside, values, strict=True)
                 ),
                 *([text.number(failed[row.variant])] if any(failed.values()) else []),
@@ -194,7 +196,8 @@ def _bound(point: PointView, table: MetricTable, row: Row) -> str:
     return "≥ " if decides and row.variant in bounds else ""
 
 
-def _value(metric: Metric, value: VariantValue | None) -> str:
+def value_words(metric: Metric, value: VariantValue | None) -> str:
+    """Return a variant's value as tables and bars show it."""
     if value is None:
         return text.MISSING
     known = value.interval.estimate if value.interval else next(iter(value.by_round), None)
