@@ -53,8 +53,8 @@ def test_a_duel_is_begun_watched_and_ended(browser: Browser, address: str) -> No
     page = _opened(browser, address, said)
     page.get_by_role("link", name="Start a comparison").first.click()
     assert serious_faults(page) == []
-    page.get_by_label("System", exact=True).select_option("nginx")
-    page.get_by_label("Baseline", exact=True).select_option("apache-event")
+    page.locator("select[name=stack]").select_option("nginx")
+    page.locator("select[name=baseline]").select_option("apache-event")
     page.get_by_label("Connections").select_option("8")
     page.get_by_label("Time").select_option("1m")
     page.get_by_role("button", name="Start", exact=True).click()
@@ -84,10 +84,10 @@ def test_a_system_of_ones_own_has_its_field_and_a_phone_its_room(
     page.get_by_role("link", name="Start a comparison").first.click()
     field = page.get_by_label("System of your own")
     assert not field.is_visible()
-    page.get_by_label("System", exact=True).select_option("one of your own …")
+    page.locator("select[name=stack]").select_option("one of your own …")
     field.fill("url:http://127.0.0.1:1")
     assert page.evaluate(overflow) <= 0
-    page.get_by_label("System", exact=True).select_option(index=0)
+    page.locator("select[name=stack]").select_option(index=0)
     assert not field.is_visible()
     assert said == []
 

@@ -187,8 +187,12 @@ def test_what_our_own_page_asks_for_is_begun(browser: Browser, tmp_path: Path) -
     ):
         page = browser.new_context().new_page()
         page.goto(f"http://127.0.0.1:{listening.getsockname()[1]}/{TOKEN}/new")
-        page.get_by_label("System").fill("nginx")
-        page.get_by_label("Baseline").fill("apache-event")
+        page.locator("select[name=stack]").select_option("one of your own …")
+        page.get_by_label("System of your own").fill("url:http://127.0.0.1:1")
+        page.locator("select[name=baseline]").select_option("one of your own …")
+        page.get_by_label("Baseline of your own").fill("url:http://127.0.0.1:2")
         page.get_by_role("button", name="Start", exact=True).click()
         page.wait_for_url("**/live/**")
-    assert starter.begun == [("compare", {"system": "nginx", "baseline": "apache-event"})]
+    assert starter.begun == [
+        ("compare", {"system": "url:http://127.0.0.1:1", "baseline": "url:http://127.0.0.1:2"})
+    ]
