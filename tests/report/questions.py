@@ -52,7 +52,7 @@ def many() -> SimulatedRun:
         f"server-{n}": SimulatedVariant(stack=f"server-{n}", throughput_rps=9_000 + 4_000 * (n % 5))
         for n in range(7)
     }
-    return _racing(*_parts(simulated_run(variants, rounds=8, title="A ranking of 7")))
+    return _racing(*_parts(simulated_run(variants, rounds=12, title="A ranking of 7")))
 
 
 @cache

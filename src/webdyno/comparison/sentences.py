@@ -44,16 +44,16 @@ def ranking_headline(ranking: Ranking, metric: str, costs: Sequence[CostAtRate] 
         by += f" {rate_words(costs)}"
     if not ranking.ranks or ranking.is_unmeasured:
         return f"no variant has a rank {by}"
-    places = list(_places(ranking))
+    places = list(places_of(ranking))
     said = [_place(ranking, place) for place in places[:MOST_PLACES_SAID]]
     if left := sum(map(len, places[MOST_PLACES_SAID:])):
         said.append(f"{left} more")
     # Figures may distinguish pairs, and the exact test need more rounds.
-    whys = {pair.why for pair in ranking.pairs if pair.needs_rounds}
+    whys = {pair.why.partition(". ")[0] for pair in ranking.pairs if pair.needs_rounds}
     return "; ".join([f"{' · '.join(said)}, {by}", *map(_inside, sorted(whys))])
 
 
-def _places(ranking: Ranking) -> Iterator[list[Rank]]:
+def places_of(ranking: Ranking) -> Iterator[list[Rank]]:
     """Yield ranks, those together that may be each other's."""
     place: list[Rank] = []
     for rank in ranking.ranks:

@@ -4,15 +4,8 @@ from math import isclose
 
 from report.questions import ranking
 from report.runs import seen
-from webdyno.core.judgement import Rank
 from webdyno.core.metrics import CPU_TIME
-from webdyno.questions.ranking.charts import cpu_parts, cpu_parts_figure, ranking_figure, tied
-
-
-def test_variants_whose_order_is_open_belong_together() -> None:
-    ranks = [("a", 1, 1), ("b", 2, 3), ("c", 2, 4), ("d", 3, 4), ("e", 5, 5)]
-    known = [Rank(variant=name, best=best, worst=worst) for name, best, worst in ranks]
-    assert tied(known) == [["a"], ["b", "c", "d"], ["e"]]
+from webdyno.questions.ranking.charts import cpu_parts, cpu_parts_figure, ranking_figure
 
 
 def test_bars_have_ranks_values_and_cpu_in_the_order_of_ranks() -> None:

@@ -5,8 +5,8 @@ from typing import Any, Literal
 
 import altair as alt
 
+from webdyno.comparison.sentences import places_of
 from webdyno.core import format as text
-from webdyno.core.judgement import Rank
 from webdyno.core.metrics import CPU_TIME
 from webdyno.media.document import Figure
 from webdyno.media.drawing import (
@@ -33,18 +33,6 @@ PARTS = {"own code": 1.0, "kernel": 0.45}
 SHARES_PX = 26
 
 
-def tied(ranks: Sequence[Rank]) -> list[list[str]]:
-    """Return variants in the order of their ranks, those together whose order isn't known."""
-    groups: list[list[str]] = []
-    worst = 0
-    for rank in ranks:
-        if rank.best > worst:
-            groups.append([])
-        groups[-1].append(rank.variant)
-        worst = max(worst, rank.worst)
-    return groups
-
-
 def ranking_figure(point: PointView) -> Figure | None:
     """Draw what decides as bars in the order of ranks; ties are shaded."""
     table, ranking = point.deciding, point.judgement.ranking
@@ -67,7 +55,10 @@ def ranking_figure(point: PointView) -> Figure | None:
     for number, row in enumerate(rows):
         row |= _places(HEAD_PX + number * ROW_PX)
     place = {row["variant"]: row["top_px"] for row in rows}
-    groups = [[place[name] for name in group if name in place] for group in tied(ranking.ranks)]
+    groups = [
+        [place[rank.variant] for rank in ranks if rank.variant in place]
+        for ranks in places_of(ranking)
+    ]
     ties: Rows = [
         {"top_px": min(group), "bottom_px": max(group) + ROW_PX}
         for group in groups
