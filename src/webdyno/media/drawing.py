@@ -197,13 +197,17 @@ def panel(
     heading: str = "",
     height: int = HEIGHT_PX,
     is_half: bool = False,
+    fits_all: bool = False,
 ) -> Panel:
-    """Draw a chart as a panel of a figure: as one of two, or for wide and for narrow screens."""
-    if is_half:
-        half = drawn(chart, height=height, width=HALF_PX)
-        return Panel(name, alt_text, half, heading, is_half=True)
-    whole = drawn(chart, height=height)
-    return Panel(name, alt_text, whole, heading, drawn(chart, height=height, width=NARROW_PX))
+    """Draw a chart as a panel of a figure: as one of two, or for wide and for narrow screens.
+
+    `fits_all` draws one of two for narrow screens as well.
+    """
+    wide = drawn(chart, height=height, width=HALF_PX if is_half else WIDTH_PX)
+    narrow = ""
+    if fits_all or not is_half:
+        narrow = drawn(chart, height=height, width=NARROW_PX)
+    return Panel(name, alt_text, wide, heading, narrow, is_half=is_half)
 
 
 TAG = re.compile(r"<[^<>]*>")

@@ -40,8 +40,8 @@ FEWEST_FOR_LOG = 4.0
 """How many times the smallest level the largest one is, at least, on a logarithmic axis."""
 ROOM = 1.25
 """How far beyond the outermost estimate an axis goes; wider intervals are cut off there."""
-ARROWS = {"up": "M0,0L1,2.2H-1Z", "down": "M0,0L1,-2.2H-1Z"}
-"""Heads with their tips at an axis's end; the interval continues there."""
+UP, DOWN = "M0,0L1,2.2H-1Z", "M0,0L1,-2.2H-1Z"
+"""Arrowheads with their tips at an axis's end; the interval continues there."""
 WIDE = 20
 """From this quotient of largest and smallest time on, times are drawn on a logarithmic axis."""
 
@@ -128,8 +128,8 @@ class _Upright:
     def cut(self, rows: Rows) -> Rows:
         """Return where intervals continue beyond the axis's ends: a mark for each."""
         low, high = self.domain
-        above = [row | {"end": high, "arrow": "up"} for row in rows if row["high"] > high]
-        below = [row | {"end": low, "arrow": "down"} for row in rows if row["low"] < low]
+        above = [row | {"end": high, "arrow": UP} for row in rows if row["high"] > high]
+        below = [row | {"end": low, "arrow": DOWN} for row in rows if row["low"] < low]
         return above + below
 
 
@@ -270,13 +270,11 @@ def _along(variants: Sequence[str], rows: Rows, axis: Axis, upright: _Upright) -
     layers.append(
         arrows.mark_point(filled=True, size=70, opacity=1, aria=False).encode(
             y=upright.encode("end"),
-            shape=alt.Shape("arrow:N", legend=None).scale(
-                domain=list(ARROWS), range=list(ARROWS.values())
-            ),
+            shape=alt.Shape("arrow:N", legend=None, scale=None),
         )
     )
     layers.append(points.encode(y=upright.encode("value"), shape=shape, description=TOOLTIP))
-    return alt.layer(*layers)
+    return alt.layer(*layers).resolve_scale(shape="independent")
 
 
 def _equivalence(rows: Rows, axis: Axis, upright: _Upright) -> list[Any]:

@@ -17,7 +17,7 @@ def test_bars_have_ranks_values_and_cpu_in_the_order_of_ranks() -> None:
     places = [only.svg.index(f">{name}</text>") for name in point.variants[:3]]
     assert places == sorted(places)
     assert "node" not in only.alt  # it has no rank
-    for words in ("1–2", "3", "76,300", "20.2 µs", "CPU each"):
+    for words in ("1–2", "3", "76,300", "20.2 µs", "CPU/request"):
         assert f">{words}</text>" in only.svg
     assert "1–2: nginx: 76,300" in only.alt
     assert "Shaded: their order is open" in figure.caption

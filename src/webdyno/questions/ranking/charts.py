@@ -152,7 +152,7 @@ def _chart(rows: Rows, ties: Rows, variants: Sequence[str], height_px: int) -> L
 
 
 def _columns(base: alt.Chart, middle: alt.Y, rows: Rows) -> Iterator[alt.Chart]:
-    headings = {"rank": "rank", "cpu": "CPU each", "shown": "value"}
+    headings = {"rank": "rank", "cpu": "CPU/request", "shown": "value"}
     for field, away_px in COLUMNS_PX.items():
         if not any(row[field] for row in rows):
             continue
