@@ -77,6 +77,9 @@ class Steps(CalledFiles):
     def long_look_ends(self, *_: object) -> None:
         """Nothing of interest."""
 
+    def detail(self, text: str) -> None:
+        """Nothing of interest."""
+
     def notice(self, text: str) -> None:
         """Pass on what the run says."""
         sys.stderr.write(f"{text}\n")
