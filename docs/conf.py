@@ -12,7 +12,7 @@ html_title = "webdyno"
 myst_heading_anchors = 3
 
 
-class Data(CSVTable):
+class DataTable(CSVTable):
     """The table of a file in the page's folder `data`, by its name."""
 
     required_arguments = 1
@@ -26,4 +26,4 @@ class Data(CSVTable):
 
 def setup(app: Sphinx) -> None:
     """Add the directive to Sphinx."""
-    app.add_directive("data", Data)
+    app.add_directive("data-table", DataTable)

@@ -33,6 +33,8 @@ CODE = re.compile(
 WHOLE = app()
 MOST_WORDS = 50_000
 """Of README and docs, as `wc -w` counts them, marks of tables included."""
+DATA = (HOME / "docs/validation/coverage.md").read_text(encoding="utf-8")
+"""A page all of whose tables are files of data."""
 OF_OTHERS = {"test", "load"}
 """`./dyno test` is the launcher's, which runs this; the engine reads `load`'s flags by itself."""
 RUN_BY = {
@@ -151,6 +153,8 @@ def test_the_docs_make_a_site_without_dead_links(tmp_path: Path) -> None:
     )
     assert made.returncode == 0, made.stderr
     assert (tmp_path / "install" / "index.html").exists()
+    coverage = tmp_path / "validation" / "coverage" / "index.html"
+    assert coverage.read_text().count("<table") == DATA.count("```{data-table}")
 
 
 def test_the_published_schemas_are_what_the_models_say(monkeypatch: pytest.MonkeyPatch) -> None:
