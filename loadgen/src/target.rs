@@ -16,7 +16,8 @@ const LOCALHOST: &str = "localhost";
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Address {
     Tcp(SocketAddr),
-    Unix(PathBuf),
+    /// With the user whose process has to listen there, if that was said.
+    Unix(PathBuf, Option<u32>),
 }
 
 impl Address {
@@ -24,7 +25,7 @@ impl Address {
     pub fn is_of_kind(&self, other: &Address) -> bool {
         match (self, other) {
             (Address::Tcp(one), Address::Tcp(another)) => one.is_ipv4() == another.is_ipv4(),
-            (Address::Unix(_), Address::Unix(_)) => true,
+            (Address::Unix(..), Address::Unix(..)) => true,
             _ => false,
         }
     }
@@ -33,7 +34,7 @@ impl Address {
     pub fn leads_here(&self) -> bool {
         match self {
             Address::Tcp(address) => address.ip().is_unspecified() || self.is_local(),
-            Address::Unix(_) => true,
+            Address::Unix(..) => true,
         }
     }
 
@@ -41,7 +42,7 @@ impl Address {
     pub fn is_local(&self) -> bool {
         match self {
             Address::Tcp(address) => address.ip().to_canonical().is_loopback(),
-            Address::Unix(_) => true,
+            Address::Unix(..) => true,
         }
     }
 }
@@ -50,7 +51,7 @@ impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Address::Tcp(address) => write!(f, "{address}"),
-            Address::Unix(path) => write!(f, "unix:{}", path.display()),
+            Address::Unix(path, _) => write!(f, "unix:{}", path.display()),
         }
     }
 }
@@ -68,7 +69,7 @@ pub struct Target {
     pub origin: String,
     /// Over TLS.
     pub secure: bool,
-    socket: Option<PathBuf>,
+    socket: Option<Address>,
 }
 
 impl Target {
@@ -165,9 +166,9 @@ impl Resolver {
     /// All addresses of a target, at least one: connections take those of the first one's kind in
     /// turn, and the others where these fail.
     pub fn addresses(&mut self, target: &Target) -> Result<&[Address], String> {
-        if let Some(path) = &target.socket {
+        if let Some(socket) = &target.socket {
             let known = self.known.entry((target.origin.clone(), 0));
-            return Ok(known.or_insert_with(|| vec![Address::Unix(path.clone())]));
+            return Ok(known.or_insert_with(|| vec![socket.clone()]));
         }
         let (host, port) = self.destination(target)?;
         match self.known.entry((host, port)) {
@@ -235,7 +236,9 @@ fn addresses_of(
 
 fn unix(rest: &str) -> Result<Target, String> {
     let (host, path, begins_with_link) = split_path(rest);
-    let socket = percent_decode_str(host)
+    let numbered = |(uid, socket)| Some((str::parse(uid).ok()?, socket));
+    let (uid, socket) = host.split_once('@').and_then(numbered).unzip();
+    let socket = percent_decode_str(socket.unwrap_or(host))
         .decode_utf8()
         .map_err(|_| format!("{host:?} is not percent-encoded UTF-8"))?;
     if !socket.starts_with('/') {
@@ -249,7 +252,7 @@ fn unix(rest: &str) -> Result<Target, String> {
         begins_with_link,
         origin: format!("http+unix://{host}"),
         secure: false,
-        socket: Some(PathBuf::from(socket.into_owned())),
+        socket: Some(Address::Unix(PathBuf::from(socket.into_owned()), uid)),
     })
 }
 
@@ -280,6 +283,9 @@ mod tests {
         assert_eq!(parse("https://localhost:8443").0.host_name(), "localhost");
         assert_eq!((host_name("a.org:81"), host_name("[::1]:81")), ("a.org", "::1"));
         assert_eq!(parse("http+unix://%2Ftmp%2Fa.sock/x").1, "unix:/tmp/a.sock");
+        let socket = |url| Target::parse(url).expect("good").socket.expect("a socket");
+        assert_eq!(socket("http+unix://7@%2Fa/x"), Address::Unix("/a".into(), Some(7)));
+        assert_eq!(socket("http+unix://%2Fa@b/x"), Address::Unix("/a@b".into(), None));
     }
 
     #[test]

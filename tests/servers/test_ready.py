@@ -1,8 +1,10 @@
 """When a server is ready, and how soon it is known that it won't be."""
 
+import os
 import re
 import socket
 import time
+from pathlib import Path
 
 import pytest
 
@@ -166,6 +168,19 @@ def test_why_there_is_no_answer_is_known_where_somebody_listens() -> None:
     assert why_silent(Address("127.0.0.1", 9, None, 0), request) == ""
     with serving(saying(HELLO)) as port:
         assert why_silent(Address("127.0.0.1", port, None, 0), request) == ""
+
+
+def test_nothing_is_said_to_another_user_behind_a_socket(tmp_path: Path) -> None:
+    """A link there may lead to one that does what we say, such as Docker's."""
+    request = FirstRequest("/", lambda *_: True)
+    for uid, begins in ((os.geteuid(), b"GET /"), (os.geteuid() + 1, b"")):
+        with socket.socket(socket.AF_UNIX) as server:
+            server.bind(str(path := tmp_path / str(uid)))
+            server.listen()
+            why_silent(Address("", 0, path, uid), request)
+            connection, _ = server.accept()
+            with connection:
+                assert connection.recv(5) == begins
 
 
 def silent(connection: socket.socket) -> None:

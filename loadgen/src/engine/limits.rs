@@ -146,7 +146,7 @@ mod tests {
     #[test]
     fn addresses_that_reach_nothing_are_refused() {
         let target = [Address::Tcp("127.0.0.1:80".parse().expect("an address"))];
-        let unix = [Address::Unix("/x".into())];
+        let unix = [Address::Unix("/x".into(), None)];
         let said =
             |ip: &str, target: &[Address]| check_sources(&[ip.parse().expect("an IP")], &[target]);
         assert_eq!(said("127.0.0.9", &target), Ok(()));

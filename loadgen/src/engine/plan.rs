@@ -184,7 +184,7 @@ impl Plan {
             plan.tls = Some(tls::client_config(&options, load.protocol)?);
         }
         let mut addresses = plan.origins.iter().flat_map(|origin| &origin.addresses);
-        if addresses.any(|address| matches!(address, Address::Unix(_))) {
+        if addresses.any(|address| matches!(address, Address::Unix(..))) {
             // The kernel keeps no times of arrival there.
             plan.delay_budget_ns = 0;
             if load.kernel_times {

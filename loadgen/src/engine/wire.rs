@@ -54,9 +54,10 @@ impl Wire {
     pub fn open(address: &Address, options: Options) -> io::Result<(Wire, bool)> {
         match address {
             Address::Tcp(address) => open_tcp(address, options),
-            Address::Unix(path) => {
+            Address::Unix(path, uid) => {
                 let fd = socket(AddressFamily::UNIX, None)?;
                 let connected = begin(connect(&fd, &SocketAddrUnix::new(path)?))?;
+                refuse_others(&fd, *uid)?;
                 Ok((
                     Wire { fd, tls: None, can_drop: false, stamped: false, arrived_ns: 0 },
                     connected,
@@ -223,6 +224,16 @@ fn choose_port_later(fd: &OwnedFd) -> io::Result<()> {
     if outcome == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
+/// Whoever may write where a socket lies can put a link there to a socket of somebody who listens
+/// to us alone: nothing is said to that one.
+fn refuse_others(fd: &OwnedFd, uid: Option<u32>) -> io::Result<()> {
+    let Some(uid) = uid else { return Ok(()) };
+    match sockopt::socket_peercred(fd)?.uid.as_raw() == uid {
+        true => Ok(()),
+        false => Err(io::Error::new(io::ErrorKind::PermissionDenied, "another user listens there")),
+    }
+}
+
 fn begin(outcome: Result<(), Errno>) -> io::Result<bool> {
     match outcome {
         Ok(()) => Ok(true),
@@ -234,6 +245,18 @@ fn begin(outcome: Result<(), Errno>) -> io::Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nothing_is_said_to_another_user_behind_a_socket() {
+        let path = std::env::temp_dir().join(format!("loadgen-whose-{}.sock", std::process::id()));
+        let _listener = std::os::unix::net::UnixListener::bind(&path).expect("a socket");
+        let own = rustix::process::geteuid().as_raw();
+        let open = |uid| Wire::open(&Address::Unix(path.clone(), uid), Options::default());
+        assert!(open(None).is_ok() && open(Some(own)).is_ok());
+        let refused = open(Some(own + 1)).expect_err("of another user");
+        assert_eq!(refused.kind(), io::ErrorKind::PermissionDenied);
+        std::fs::remove_file(path).expect("there");
+    }
 
     #[test]
     fn a_socket_that_met_itself_is_known() {

@@ -16,6 +16,7 @@ use crate::events::EventFormat;
 #[serde(deny_unknown_fields)]
 pub struct Request {
     /// `http://HOST:PORT/PATH`, or `http+unix://SOCKET/PATH` with the socket's path percent-encoded.
+    /// `UID@` before it says whose process has to listen there.
     pub url: String,
     #[serde(default = "get")]
     pub method: String,

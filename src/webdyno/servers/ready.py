@@ -63,8 +63,10 @@ class Address:
 
     @property
     def netloc(self) -> str:
-        """As it stands in a URL: a socket's path is percent-encoded."""
-        return quote(str(self.socket), safe="") if self.socket else self._host_and_port
+        """As it stands in a URL: a socket's path is percent-encoded, behind whose it has to be."""
+        if self.socket is None:
+            return self._host_and_port
+        return f"{self.uid}@{quote(str(self.socket), safe='')}"
 
     @property
     def url(self) -> str:
@@ -268,11 +270,6 @@ def _ask(
     conversation: Conversation, address: Address, request: FirstRequest, within_s: float
 ) -> FirstResponse | None:
     """Return the response to a request; None where there is none that says anything."""
-    if address.socket:
-        try:
-            connect(address).close()  # whoever is behind it is who should be
-        except OSError:
-            return None
     try:
         said = _said(conversation, address, request, within_s)
     except NoResponse as none:

@@ -30,7 +30,7 @@ const MOST_DOUBLINGS: u32 = 7;
 
 /// A Unix socket's queue is full: there is no event for room in it (connect(2)).
 fn is_full(address: &Address, error: &io::Error) -> bool {
-    matches!(address, Address::Unix(_)) && error.kind() == io::ErrorKind::WouldBlock
+    matches!(address, Address::Unix(..)) && error.kind() == io::ErrorKind::WouldBlock
 }
 
 impl SlotDriver<'_> {
@@ -135,7 +135,7 @@ impl SlotDriver<'_> {
         let tried = conn.address.unwrap_or(0);
         let port = match &self.plan.origins[conn.origin].addresses[tried] {
             Address::Tcp(address) => address.port(),
-            Address::Unix(_) => return false,
+            Address::Unix(..) => return false,
         };
         self.plan.local_ports.as_ref().is_some_and(|ports| ports.contains(&port))
             && conn.wire.as_ref().is_some_and(Wire::has_met_itself)
