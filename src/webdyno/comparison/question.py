@@ -32,6 +32,7 @@ from webdyno.core.experiment import OWN_GENERATOR, Experiment
 from webdyno.core.format import count, percent
 from webdyno.core.judgement import Comparison, Judgement, ValidityWarning
 from webdyno.core.limits import GateJudgement
+from webdyno.core.metrics import METRICS
 from webdyno.core.records import PreflightRecord, RoundRecord
 from webdyno.evidence.log_ratios import LogRatios
 from webdyno.evidence.point_data import PointData, RunData
@@ -293,7 +294,7 @@ class Question:
         """Describe in one short line what is known while a run goes on, or why nothing is."""
         compared = ratios_so_far(data)
         if words := ratio_words(compared):
-            return ", ".join(words)
+            return f"{METRICS[data.measure.decide_on].short}: {', '.join(words)}"
         valid = min(len(comparison.by_round) for comparison in compared)
         if valid == len(data.rounds):
             return "(first CI after round 2)"

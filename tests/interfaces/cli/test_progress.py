@@ -22,7 +22,7 @@ def so_far(run: SimulatedRun) -> str:
 def test_a_line_has_the_figures_of_the_report() -> None:
     words = so_far(comparisons.decided())
     (answer,) = runs.seen(comparisons.decided()).answers
-    ratio, _, interval = words.removeprefix("nginx ").partition("× ")
+    ratio, _, interval = words.removeprefix("throughput: nginx ").partition("× ")
     assert f"{ratio}×" in answer.sentence
     assert interval.strip("()") in answer.sentence
 
