@@ -172,7 +172,8 @@ class LiveView:
         if foreseen is None:
             return
         if foreseen.can_be_kept(data):
-            self.left = f"of about {foreseen.rounds} · {duration(round(foreseen.left_s))} left"
+            in_all = max(foreseen.rounds, len(data.rounds) + 1)  # those that count are fewer
+            self.left = f"of about {in_all} · {duration(round(foreseen.left_s))} left"
         interval, wanted = foreseen.estimate, foreseen.wanted
         low, high = interval.low - interval.centre, interval.high - interval.centre
         self.scale = interval_scale(low, high, wanted, interval.centre)
