@@ -100,6 +100,50 @@ def test_no_text_shows_a_secret_however_it_is_cut(text: str, secret: str, cut: i
         assert secret[:-1] not in hidden(f"{secret[:-1]}…").replace(HIDDEN, "")
 
 
+@pytest.mark.parametrize(
+    "written",
+    [
+        "Gr&uuml;&szlig;e-aus-K&ouml;ln!",
+        "Gr%FC%DFe-aus-K%f6ln%21",
+        r"Gr\xfc\xdfe-aus-K\xf6ln!",
+        base64.b64encode("shop:Grüße-aus-Köln!".encode("latin-1")).decode(),
+        "Gr&amp;uuml;&amp;szlig;e-aus-K&amp;ouml;ln!",
+    ],
+)
+def test_letters_beyond_ascii_are_known_by_their_names_and_in_latin_1(written: str) -> None:
+    known("Grüße-aus-Köln!")
+    assert len(hidden(f"it says {written}.")) <= len(f"it says {HIDDEN}.") + 8
+    assert HIDDEN in hidden(written)
+    in_latin_1 = SECRETS.hidden("<p>Grüße-aus-Köln!</p>".encode("latin-1"))
+    assert in_latin_1 == f"<p>{HIDDEN}</p>".encode()
+
+
+@given(st.text(st.characters(max_codepoint=255), min_size=4, max_size=9), st.text())
+def test_a_secret_in_latin_1_leaves_whole_letters(secret: str, around: str) -> None:
+    known(secret, "£abcdefgh", "abcdefghÃ")
+    assert hidden("ãabcdefghä") in {HIDDEN, f"{HIDDEN}ä", f"ã{HIDDEN}"}
+    hidden(around + secret + around)
+    hidden((around + secret).encode("utf-8", "surrogatepass").decode("latin-1"))
+
+
+@pytest.mark.parametrize("way", ["url", "json", "json as it is", "html", "json of PHP"])
+@pytest.mark.parametrize("mark", ["", "…"])
+def test_what_is_cut_within_an_escape_shows_nothing(way: str, mark: str) -> None:
+    known(secret := "pässw/rd+1&m😀re")
+    for outer in ("plain", "url", "json", "html"):
+        written = ENCODERS[outer](ENCODERS[way](secret))
+        for cut in range(len(ENCODERS[outer](ENCODERS[way](secret[:5]))), len(written)):
+            said = hidden(f"it says {written[:cut]}{mark}")
+            assert said == f"it says {HIDDEN}{mark}", written[:cut]
+            part = written.encode()[:cut].decode("utf-8", "replace")
+            assert hidden(f"it says {part}{mark}") == f"it says {HIDDEN}{mark}", part
+
+
+def test_secrets_that_begin_as_what_stands_for_a_cut_are_found() -> None:
+    known("…abcdefgh")
+    assert hidden("it says …abcxyz, …abcdefgh") == f"it says …abcxyz, {HIDDEN}"
+
+
 def test_short_secrets_are_hidden_alone_and_the_shortest_not_at_all() -> None:
     known("1234", "abc")
     assert hidden("pin=1234&abc at 12345 in 2f1234aa") == f"pin={HIDDEN}&abc at 12345 in 2f1234aa"

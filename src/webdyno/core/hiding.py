@@ -14,6 +14,7 @@ import re
 from base64 import b64encode
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from functools import reduce
 from typing import NamedTuple
 from urllib.parse import quote, quote_plus
@@ -32,15 +33,24 @@ _HIDDEN = HIDDEN.encode()
 _KINDS = {
     rb"%": rb"[0-9A-Fa-f]{2}",
     rb"\\": rb"[\"'/\\bfnrt]|x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}(?:\\u[0-9A-Fa-f]{4})*",
-    rb"&": rb"(?:amp|lt|gt|quot|apos|#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6});",
+    rb"&": rb"(?:[A-Za-z][A-Za-z0-9]{1,7}|#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6});",
 }
 """Of escapes, how they begin and go on: of URLs, of JSON and logs, of HTML."""
+_UNFINISHED = re.compile(
+    rb"(?:%[0-9A-Fa-f]?|\\(?:x[0-9A-Fa-f]?|u[0-9A-Fa-f]{0,3})?|&#?[A-Za-z0-9]{0,8}"
+    rb"|\xed[\xa0-\xbf][\x80-\xbf]|\xef\xbf\xbd){1,3}\Z"
+)
+"""What may be left of a letter where a text is cut within it: parts of escapes, one within the
+other, the first of two surrogates, a replacement character."""
 _ESCAPED = re.compile(
     # It begins with a class, for which re looks quickly.
     rb"[%%\\&](?:%b)" % b"|".join(rb"(?<=%b)(?:%b)" % its for its in _KINDS.items())
 )
 _CONTROLS = {b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t"}
 _WORD = re.compile(rb"[A-Za-z0-9]")
+_WITHIN_A_LETTER = range(0x80, 0xC0)
+MOST_LEFT = 3
+"""Bytes of a letter of UTF-8 besides its first."""
 _BASE64 = re.compile(rb"[A-Za-z0-9+/_-]")
 _ALIGNMENTS = ((0, 0), (1, 2), (2, 3))
 """Bytes before a secret in a group of three, and digits of base64 that these take part in."""
@@ -139,9 +149,12 @@ class Hiding:
                 return self._wide(content, span, form)
         if first in self._beginning and (end := self._cut_at(content, start)):
             rest, span = content[start:end], Span(start, end)
+            rests = tuple(
+                each for each in (rest, _UNFINISHED.sub(b"", rest)) if len(each) >= SHORTEST
+            )
             for form in self._beginning[first]:
-                if form.startswith(rest) and self._counts(content, span, form):
-                    return span
+                if form.startswith(rests) and self._counts(content, span, form):
+                    return _whole_letters(content, span)
         return None
 
     def _counts(self, content: bytes, span: Span, form: bytes) -> bool:
@@ -154,7 +167,7 @@ class Hiding:
     def _wide(self, content: bytes, span: Span, form: bytes) -> Span:
         """Add the digits of base64 on both sides, in which further bits of the secret are."""
         if form not in self._in_base64:
-            return span
+            return _whole_letters(content, span)
         before = span.start and _BASE64.match(content, span.start - 1)
         after = _BASE64.match(content, span.end)
         return Span(span.start - bool(before), span.end + bool(after))
@@ -165,6 +178,16 @@ class Hiding:
         if cut >= 0:
             return cut
         return len(content) if len(content) - start < self.longest else None
+
+
+def _whole_letters(content: bytes, span: Span) -> Span:
+    """Add the rest of letters on both sides: a secret in Latin-1 may begin within UTF-8's."""
+    start, end = span
+    while start and content[start] in _WITHIN_A_LETTER and span.start - start < MOST_LEFT:
+        start -= 1
+    while end < len(content) and content[end] in _WITHIN_A_LETTER and end - span.end < MOST_LEFT:
+        end += 1
+    return Span(start, end)
 
 
 class _Decoded(NamedTuple):
@@ -228,11 +251,19 @@ def _unescape(escape: bytes) -> bytes:
 
 def _decodings(secret: str) -> set[bytes]:
     """Return what may be left of a secret in a decoded text: it may look like an escape itself."""
-    forms = {text.encode(errors="surrogatepass") for text in (secret, secret.replace(" ", "+"))}
+    forms = {form for text in (secret, secret.replace(" ", "+")) for form in _encoded(text)}
     for begin, rest in _KINDS.items():
         escape = re.compile(rb"%b(?:%b)" % (begin, rest))
         forms |= {escape.sub(lambda match: _unescape(match[0]), form) for form in forms}
     return {form for form in forms if len(form) >= SHORTEST}
+
+
+def _encoded(text: str) -> Iterator[bytes]:
+    """Return a text as servers of UTF-8 write it, and as others do."""
+    yield text.encode(errors="surrogatepass")
+    for encoding in ("latin-1", "cp1252"):
+        with suppress(UnicodeEncodeError):
+            yield text.encode(encoding)
 
 
 def _in_base64(secret: str) -> Iterator[bytes]:
@@ -244,8 +275,7 @@ def _in_base64(secret: str) -> Iterator[bytes]:
         json.dumps(secret)[1:-1],
         json.dumps(secret, ensure_ascii=False)[1:-1],
     }
-    for text in texts:
-        content = text.encode(errors="surrogatepass")
+    for content in {content for text in texts for content in _encoded(text)}:
         for before, first in _ALIGNMENTS:
             digits = b64encode(b"\0" * before + content)
             form = digits[first : (before + len(content)) * 8 // 6]
