@@ -3,15 +3,19 @@
 import os
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from webdyno.core.errors import UserError
 from webdyno.host.children import run_program
 from webdyno.host.users import owner_of, programs_user
+from webdyno.interfaces.cli.flags import OwnFlags
+from webdyno.interfaces.cli.serving import up
 from webdyno.systems.containers.image import check_containers
 from webdyno.systems.project import Project
 from webdyno.systems.repository import Repository, repository_of
+from webdyno.systems.revision import Recipe, build_revision
 from webdyno.systems.target import OwnKeys, TargetSpec
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="root alone can give files away")
@@ -111,6 +115,42 @@ def test_of_a_vouched_file_root_runs_and_reads_nothing(repository: Path, more: s
     subprocess.run(words, check=True)
     with pytest.raises(UserError, match=f"call webdyno as user {SOMEBODY}"):
         Project.around(repository)
+
+
+def test_no_build_of_his_gets_variables_of_root_s(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It runs before anybody can be asked."""
+    (home := repository.parent / "home").mkdir()
+    for folder in (repository, home):
+        give_away(folder)
+    words = ["git", "config", "--global", "safe.directory", "*"]
+    subprocess.run(words, check=True)
+    monkeypatch.setattr("webdyno.systems.revision.home_of", lambda _: home)
+    monkeypatch.setenv("ROOTS_TOKEN", "abc-root-token")
+    its = Repository.around(repository, "here")
+    head = its.revision("HEAD", "here")
+
+    def build(**keys: Any) -> Path:  # noqa: ANN401
+        recipe = Recipe("touch built", Path(), **{"environment": {}, **keys})
+        return build_revision(its, head, recipe, "x", lambda _: None)
+
+    for keys in ({"environment": {"T": "${env:ROOTS_TOKEN}"}}, {"inherited": ["ROOTS_TOKEN"]}):
+        with pytest.raises(UserError, match=f"as user {SOMEBODY}, .*of yours: ROOTS_TOKEN;"):
+            build(**keys)
+    assert not [*home.rglob("built")]
+    assert (build(environment={"T": "his own"}) / "built").exists()
+
+
+def test_up_asks_before_a_program_of_his_gets_variables_of_root_s(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ROOTS_TOKEN", "abc-root-token")
+    give_away(repository)
+    for own in (OwnFlags(repository, env=["T=${env:ROOTS_TOKEN}"]), OwnFlags(repository)):
+        more = [] if own.env else ["load.headers.X=${env:ROOTS_TOKEN}"]
+        with pytest.raises(UserError, match=f"as user {SOMEBODY}, .*ROOTS_TOKEN .*--yes"):
+            up("cmd:false", own=own, set_=more)
 
 
 def test_who_exchanges_a_folder_of_his_stays_whom_programs_run_as(repository: Path) -> None:

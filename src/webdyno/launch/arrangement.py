@@ -13,6 +13,7 @@ from typing import NamedTuple
 from webdyno.config import Catalogue, CommandLine, Draft, Override, time_limit
 from webdyno.config.experiment import TIME, TIME_IS_LIMIT
 from webdyno.config.reading import KeyPath, build
+from webdyno.core.base import Model
 from webdyno.core.errors import UserError
 from webdyno.core.experiment import Experiment
 from webdyno.core.load import Load, has_users
@@ -151,6 +152,11 @@ class OneSystem:
     """None where nothing is known of what it serves."""
     login: Sequence[WrittenRequest] = ()
     values: Mapping[str, Values] = field(default_factory=dict)
+
+    @property
+    def asked(self) -> list[Model]:
+        """All that is said of what it is asked for."""
+        return [self.load, *self.requests, *self.login, *self.values.values()]
 
     @property
     def has_users(self) -> bool:

@@ -208,18 +208,17 @@ def vouched_targets(
     return frozenset(targets)
 
 
-def agree_to_secrets(
-    stacks: Sequence[Stack], experiments: Iterable[Experiment], caller: Caller
-) -> None:
+def agree_to_secrets(stacks: Sequence[Stack], asked: Iterable[Model], caller: Caller) -> None:
     """Ask before programs that run as another user get variables of root's.
 
-    A repository of his names them. Raise UserError where nobody agrees.
+    A repository of his names them, and so may what is asked of it: experiments, or parts of one.
+    Raise UserError where nobody agrees.
     """
     from webdyno.host.users import programs_user
 
-    asked = [experiment.model_dump_json() for experiment in experiments]
+    requested = [model.model_dump_json() for model in asked]
     for service in (role.service for stack in stacks for role in stack.services.values()):
-        texts = [*(service.environment.values() if service.own else ()), *asked]
+        texts = [*(service.environment.values() if service.own else ()), *requested]
         variables = [*dict.fromkeys(name for text in texts for name in SECRET.findall(text))]
         if not variables:
             continue

@@ -14,7 +14,7 @@ from pathlib import Path
 from webdyno.core.errors import OperationError, UserError
 from webdyno.core.format import duration, listed_to
 from webdyno.core.hiding import hidden
-from webdyno.core.text import secret_values, with_secrets
+from webdyno.core.text import SECRET, secret_values, with_secrets
 from webdyno.host.children import must
 from webdyno.host.server_process import PLAIN_ENVIRONMENT
 from webdyno.host.this_machine import DONE, KEPT_FOR_S, Testbed, run_build
@@ -224,13 +224,15 @@ def _newer_files(user: ServerUser | None, kept: Path) -> str | None:
 
 def _run_build(recipe: Recipe, folder: Path, repository: Repository, kept: Path, name: str) -> None:
     user = repository.user
-    own = {name: with_secrets(text, os.environ) for name, text in recipe.environment.items()}
     inherited = {name: os.environ[name] for name in recipe.inherited if name in os.environ}
-    if inherited and user is not None and not user.called_sudo:
+    filled_in = [each for text in recipe.environment.values() for each in SECRET.findall(text)]
+    ours = dict.fromkeys([*inherited, *filled_in])
+    if ours and user is not None and not user.called_sudo:
         raise UserError(
-            f"build_variables: the build of {name} runs as {user.name}, and would get variables of "
-            f"yours: {', '.join(inherited)}; call webdyno as {user.name}"
+            f"the build of {name} runs as {user.name}, and would get variables of yours: "
+            f"{', '.join(ours)}; call webdyno as {user.name}"
         )
+    own = {name: with_secrets(text, os.environ) for name, text in recipe.environment.items()}
     command = recipe.build or ":"
     end = run_build(
         ["/bin/sh", "-c", command],

@@ -79,6 +79,7 @@ def up(
     from webdyno.launch.arrangement import one_system
     from webdyno.launch.consent import (
         agree_to_catalogues,
+        agree_to_secrets,
         provide,
         refuse_other_machines,
         vouched_targets,
@@ -119,6 +120,7 @@ def up(
     settings = read_settings(wanted, of_stack, served)
     refuse_other_machines([wanted], caller)
     vouched = vouched_targets([wanted], [served], caller)
+    agree_to_secrets([wanted], resolved.asked, caller)
     agree_to_catalogues([wanted], [served], caller)
     provide([wanted], [served], [], caller)
     console, testbed = plain_console(), Testbed().vouching_for(vouched)
