@@ -1,11 +1,13 @@
 """Rules about answers: each fires on its cause, names variant and figures, and says what to do."""
 
+from dataclasses import replace
+
 import pytest
 
 from builders import SimulatedRun, SimulatedVariant, simulated_run
 from validity.broken import VARIANTS, found_in, load_with, run_with
 from webdyno.core.load_result import Failures
-from webdyno.core.records import Record, SlotRecord
+from webdyno.core.records import PreflightRecord, Record, SlotRecord
 from webdyno.validity import responses, warnings_of
 from webdyno.validity.rule import SlotRule
 
@@ -95,3 +97,34 @@ def test_statuses_that_come_under_load_alone_are_not_looked_for_with_curl(
     assert what in found.what
     assert fix in found.fix
     assert "curl" not in found.fix
+
+
+@pytest.mark.parametrize(
+    ("under_load", "refused"), [(0, True), (8, False), (14, False), (40, False), (400, True)]
+)
+def test_other_responses_under_load_than_those_looked_at_are_refused(
+    under_load: int, refused: bool
+) -> None:
+    """As of a program that answers the first requests, or an error page with status 200."""
+    honest = SimulatedVariant(body=b"Hello, world!\n")
+    run = simulated_run({"a": honest, "b": honest}, rounds=6)
+
+    def reported(record: Record) -> Record:
+        if isinstance(record, PreflightRecord):
+            responses = {
+                name: [it.replace(wire_bytes=it.body_bytes) for it in its]
+                for name, its in record.responses.items()
+            }
+            return record.replace(responses=responses)
+        if isinstance(record, SlotRecord) and record.variant == "b":
+            whole = record.load.bytes.model_copy(
+                update={"body": under_load * record.load.requests.completed}
+            )
+            load = record.load.model_copy(update={"bytes": whole})
+            return record.model_copy(update={"load": load})
+        return record
+
+    data = replace(run, records=list(map(reported, run.records))).data
+    found = [each for each in warnings_of(data) if each.rule == "other-size-under-load"]
+    assert [each.variant for each in found] == (["b"] if refused else [])
+    assert all("with 14 when its responses were looked at" in each.what for each in found)

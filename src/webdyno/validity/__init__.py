@@ -44,6 +44,7 @@ FIRST_RULES: tuple[Rule, ...] = (
     run.INCIDENT,
     preflight.PREFLIGHT,
     responses.FEW_READS,
+    responses.OTHER_SIZE_UNDER_LOAD,
 )
 """Those that are reported before them."""
 LAST_RULES: tuple[Rule, ...] = (

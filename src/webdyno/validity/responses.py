@@ -12,7 +12,8 @@ from webdyno.core.format import count, number, significant, upper_first
 from webdyno.core.judgement import ValidityWarning
 from webdyno.core.metrics import responses
 from webdyno.core.records import PreflightRecord, Response, SlotRecord
-from webdyno.core.request import header
+from webdyno.core.request import WrittenRequest, header
+from webdyno.core.session import PLACE
 from webdyno.core.text import split_url
 from webdyno.evidence.point_data import PointData
 from webdyno.validity.rule import RunRule, SlotRule, note, uncomparable
@@ -29,6 +30,8 @@ KEEP_RULES = (
 )
 ENOUGH = 0.9
 """Share of the rows that have to be read: counters and responses don't begin at one moment."""
+OTHER_SIZE, FRAMES_BYTES = 2.0, 64
+"""How many times larger or smaller a mean response may be; what chunks may add to a small one."""
 READING = ("SELECT", "WITH", "(SELECT")
 CATALOG = "pg_"
 """In statements by which drivers ask for types, and let go of locks: `pg_advisory_unlock_all`."""
@@ -263,6 +266,49 @@ def _reads(slot: SlotRecord) -> int:
 
 
 FEW_READS = RunRule("few-reads", _few_reads)
+
+
+def _other_sizes_under_load(data: PointData) -> Iterator[ValidityWarning]:
+    """Compare sizes under load with those of the pre-flight check, whose bodies were looked at.
+
+    Sizes alone, and roughly: pages vary by time and user, and the engine hashes no bodies where a
+    site names none.
+    """
+    for variant in data.experiment.variants:
+        requests = data.experiment.requests_of(variant)
+        asked = sum(len(request.paths) for request in requests)
+        checks = [preflight.responses.get(variant, []) for preflight in data.preflights]
+        sizes = [each.wire_bytes for check in checks for each in check]
+        known = [size for size in sizes if size is not None]
+        if not known or len(known) < asked * len(checks) or any(map(_varies, requests)):
+            continue
+        slots = [
+            slot for slot in data.of_variant(variant) if not slot.load.all_of_it.failures.total
+        ]
+        bodies = [body for slot in slots if (body := slot.load.bytes.body) is not None]
+        answered = sum(responses(slot) for slot in slots)
+        # Of those at a slot's ends a part alone may have come in it.
+        at_ends = data.experiment.load_of(variant).connections * len(slots)
+        least = (answered - at_ends) * min(known) / OTHER_SIZE
+        most = (answered + at_ends) * (max(known) * OTHER_SIZE + FRAMES_BYTES)
+        if answered and len(bodies) == len(slots) and not least <= sum(bodies) <= most:
+            looked_at = " to ".join(number(size) for size in sorted({min(known), max(known)}))
+            yield uncomparable(
+                "other-size-under-load",
+                variant,
+                f"variant {variant} answered with {significant(sum(bodies) / answered, 3)} bytes on "
+                f"average under load, and with {looked_at} when its responses were looked at",
+                "See what it sends under load: error pages with status 200, pages cut short. Name "
+                "what a right response holds, as `contains` in [[requests]].",
+            )
+
+
+def _varies(request: WrittenRequest) -> bool:
+    """Whether users' values are filled in, or the response is a stream that may be cut."""
+    return request.events is not None or bool(PLACE.search(request.model_dump_json()))
+
+
+OTHER_SIZE_UNDER_LOAD = RunRule("other-size-under-load", _other_sizes_under_load)
 
 
 def counted_by_front(slot: SlotRecord) -> int | None:
