@@ -296,8 +296,8 @@ def _other_sizes_under_load(data: PointData) -> Iterator[ValidityWarning]:
             yield uncomparable(
                 "other-size-under-load",
                 variant,
-                f"variant {variant} answered with {significant(sum(bodies) / answered, 3)} bytes on "
-                f"average under load, and with {looked_at} when its responses were looked at",
+                f"variant {variant} answered with {significant(sum(bodies) / answered, 3)} bytes "
+                f"on average under load, and with {looked_at} when its responses were looked at",
                 "See what it sends under load: error pages with status 200, pages cut short. Name "
                 "what a right response holds, as `contains` in [[requests]].",
             )
