@@ -37,6 +37,16 @@ CASES = {
         f"{PRODUCTION} node s.js",
         f"CYPRESS_INSTALL_BINARY=0 {NPM}",
     ),
+    "a limit of requests": Case(
+        {
+            "package.json": package("node s.js", "express"),
+            "s.js": f"{LISTENS}process.env.RATE_LIMIT_MAX; process.env.RATE_LIMIT_WINDOW_MS\n",
+        },
+        f"{PRODUCTION} node s.js",
+        NPM,
+        says=("its sources read RATE_LIMIT_MAX: a limit that no load reaches is given",),
+        others={"environment": {"RATE_LIMIT_MAX": "1000000000"}},
+    ),
     "a script that builds at each start": Case(
         {
             "package.json": package(

@@ -23,6 +23,7 @@ FILE = "webdyno.toml"
 UNTRIED = "--no-try"
 BRANCHES = ("main", "master", "develop", "trunk")
 MOST_SHOWN, MOST_NAMED = 3, 12
+RATE_LIMITED = "answers 429"
 
 
 def init(
@@ -192,6 +193,8 @@ def _trial_lines(trial: "FirstTry") -> Iterator[str]:
         yield f"users get in by {trial.login.by}{done}"
     for why, what in trial.excluded.items():
         yield f"excluded ({why}): {listed_to(MOST_SHOWN, what)}"
+    if RATE_LIMITED in trial.excluded:
+        yield "check: 429 is its limit of requests: raise it for measuring, such as by --env"
 
 
 def _given_way(start: str | None, image: str | None) -> tuple[str, str, str] | None:

@@ -34,6 +34,7 @@ from webdyno.systems.layouts.start_scripts import MIGRATES, with_start_scripts
 from webdyno.systems.layouts.variables import (
     fixed_address,
     given_port,
+    with_no_rate_limit,
     with_port,
     with_values_for_secrets,
 )
@@ -276,6 +277,7 @@ def _with_variables(app: FoundApp, folder: Path) -> FoundApp:
     started = with_start_scripts(with_port(with_own_files(app, folder), folder), folder)
     started = with_its_python(started, folder)
     whole = with_values_for_secrets(with_services(started, folder), folder)
+    whole = with_no_rate_limit(whole, folder)
     return replace(whole, choices=choices)
 
 

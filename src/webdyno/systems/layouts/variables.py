@@ -111,6 +111,26 @@ SIGNS = re.compile(
 """Names of such variables; those of keys for what is elsewhere have others."""
 
 
+LIMITS = re.compile(
+    r"(?:[A-Z0-9]+_)*(?:RATE_?LIMIT|THROTTLE)(?:_MAX|_LIMIT|_REQUESTS|_MAX_REQUESTS|_PER_MINUTE)?"
+)
+"""Names of variables that say how many requests a client may send."""
+NO_LIMIT = "1000000000"
+
+
+def with_no_rate_limit(app: FoundApp, folder: Path) -> FoundApp:
+    """Give a program a limit of requests that no load reaches: else most are refused."""
+    if not app.start:
+        return app
+    lacking = variables_read(folder) - app.environment.keys()
+    limits = sorted(name for name in lacking if LIMITS.fullmatch(name))
+    if not limits:
+        return app
+    note = f"its sources read {', '.join(limits)}: a limit that no load reaches is given"
+    environment = {**app.environment, **dict.fromkeys(limits, NO_LIMIT)}
+    return replace(app, environment=environment, notes=(*app.notes, note))
+
+
 def with_values_for_secrets(app: FoundApp, folder: Path) -> FoundApp:
     """Pass a program the secrets that its sources read."""
     if not app.start:
