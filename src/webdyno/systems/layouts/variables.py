@@ -112,7 +112,7 @@ SIGNS = re.compile(
 
 
 LIMITS = re.compile(
-    r"(?:[A-Z0-9]+_)*(?:RATE_?LIMIT|THROTTLE)(?:_MAX|_LIMIT|_REQUESTS|_MAX_REQUESTS|_PER_MINUTE)?"
+    r"(?:[A-Z0-9]+_)*(?:RATE_?LIMIT|THROTTLE)_(?:MAX|LIMIT|REQUESTS|MAX_REQUESTS|PER_MINUTE)"
 )
 """Names of variables that say how many requests a client may send."""
 NO_LIMIT = "1000000000"
