@@ -199,6 +199,15 @@ def test_an_interval_that_is_cut_has_an_arrowhead() -> None:
     assert not any("An arrowhead" in figure.caption for figure in quiet)
 
 
+def test_points_of_a_sweep_have_the_shapes_of_the_legend() -> None:
+    view = runs.seen(sweeps.connections())
+    (panel,) = next(it for it in factor_figures(view) if it.name == "throughput_rps").panels
+    marks = re.findall(r'<path [^>]*data-told="([^",]*)[^>]* d="([^"]*)"', panel.svg)
+    is_round = {variant: "C" in path for variant, path in marks}
+    assert is_round == {"apache-event": True, "nginx": False}
+    assert len({path for _, path in marks}) == 2
+
+
 def test_a_search_has_a_panel_for_each_objective() -> None:
     (figure,) = [
         it

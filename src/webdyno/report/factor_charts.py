@@ -274,7 +274,8 @@ def _along(variants: Sequence[str], rows: Rows, axis: Axis, upright: _Upright) -
         )
     )
     layers.append(points.encode(y=upright.encode("value"), shape=shape, description=TOOLTIP))
-    return alt.layer(*layers).resolve_scale(shape="independent")
+    chart: Layers = alt.layer(*layers).resolve_scale(shape="independent")
+    return chart
 
 
 def _equivalence(rows: Rows, axis: Axis, upright: _Upright) -> list[Any]:
