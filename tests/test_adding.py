@@ -1,11 +1,12 @@
 """What can be added in one place is added here, and used: nothing else has to know of it."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from csv import DictReader
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from io import StringIO
 from pathlib import Path
+from typing import Annotated
 from urllib.request import urlopen
 
 import pytest
@@ -15,7 +16,7 @@ from builders import SimulatedVariant, simulated_run
 from report import questions, runs
 from report.in_terminal import in_terminal
 from webdyno.comparison import judge, judge_sweep
-from webdyno.config import Catalogue, CommandLine, Draft, read_overrides
+from webdyno.config import Catalogue, CommandLine, Draft, Override, read_overrides
 from webdyno.core.errors import UserError
 from webdyno.core.judgement import Judgement, Metric, Verdict
 from webdyno.core.load import Load
@@ -23,6 +24,7 @@ from webdyno.core.measure import Measure
 from webdyno.core.metrics import METRICS, MetricRule
 from webdyno.evidence.point_data import PointData, RunData
 from webdyno.host.this_machine import Testbed
+from webdyno.interfaces.cli.flags import Sets, flag, settings_of
 from webdyno.load.interface import Expectation, LoadOrder, Request, program, programs
 from webdyno.media.document import Paragraph, Section
 from webdyno.questions.gate import ci as gate_ci
@@ -256,6 +258,26 @@ def test_a_kind_of_own_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
             Draft.of(CommandLine({"variants": settings}, {}), []),
             *(Catalogue.load(), tmp_path, lambda _: None, lambda _: None),
         )
+
+
+@dataclass(frozen=True)
+class StormFlags:
+    """Flags that a command might get: description, key and check are said together."""
+
+    storm: Annotated[
+        str | None, flag("COUNT: requests due at once."), Sets("load.burst", as_in_toml=True)
+    ] = None
+    calm: Annotated[bool, flag("Look at rest."), Sets("measure.rest_s", 2.5)] = False
+    skip: Annotated[Sequence[str], flag("PATTERN: what may differ."), Sets("ignore")] = ()
+
+
+def test_a_flag() -> None:
+    assert list(settings_of(StormFlags())) == []
+    assert list(settings_of(StormFlags("5", calm=True, skip=["a", "b"]))) == [
+        Override(("load", "burst"), 5, "--storm 5"),
+        Override(("measure", "rest_s"), 2.5, "--calm"),
+        Override(("ignore",), ["a", "b"], "--skip a --skip b"),
+    ]
 
 
 def test_a_layout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from webdyno.interfaces.cli.experiment_flags import (
     SetupFlags,
     TrafficFlags,
 )
-from webdyno.interfaces.cli.flags import RunFlags
+from webdyno.interfaces.cli.flags import RunFlags, settings_of
 from webdyno.interfaces.cli.progress import at_terminal
 from webdyno.launch import measure
 from webdyno.launch.arrangement import AskedSystems, arrange, race_of
@@ -110,12 +110,12 @@ def test_a_rate_asks_for_costs_in_an_open_loop(
 
 def test_no_rate_leaves_the_load_as_it_is() -> None:
     assert list(CostFlags().overrides()) == []
-    assert list(PaceFlags().overrides()) == []
+    assert list(settings_of(PaceFlags())) == []
 
 
 def paced(costs: CostFlags, pace: PaceFlags) -> Experiment:
     """The experiment that `compare` makes of such flags."""
-    asked = AskedFlags().read([*costs.overrides(), *pace.overrides()])
+    asked = AskedFlags().read([*costs.overrides(), *settings_of(pace)])
     _, experiment, _ = arrange(["nginx", "apache-event"], asked, Catalogue.load(), CALLER)
     return experiment
 

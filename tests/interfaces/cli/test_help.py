@@ -9,7 +9,7 @@ from e2e.commands import webdyno_here
 from report.approved import assert_as_approved
 from webdyno.core.registry import commands
 from webdyno.interfaces.cli import app
-from webdyno.interfaces.cli.help import FIRST_PAGE, GROUPS, RARE
+from webdyno.interfaces.cli.help import FIRST_PAGE, GROUPS
 
 LINES = {"--help": 60, "--help-all": 75}
 """What is asked for in full may scroll a little."""
@@ -51,7 +51,6 @@ def test_flags_of_several_commands_stand_in_a_group() -> None:
     """So that each means one thing, and is found in the same place everywhere."""
     grouped = {flag for flags in GROUPS.values() for flag in flags.split()}
     assert grouped >= FIRST_PAGE
-    assert not grouped & RARE
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -14,8 +14,10 @@ from webdyno.interfaces.cli.flags import (
     Overrides,
     OwnFlags,
     Paths,
+    Sets,
     TimeFlag,
     flag,
+    settings_of,
 )
 
 if TYPE_CHECKING:  # pydantic takes a while to import
@@ -38,26 +40,28 @@ class TestbedFlags:
     testbed: Annotated[
         Literal["this-machine", "netns", "cluster"] | None,
         flag("KIND: this-machine, netns (with a link) or cluster."),
+        Sets("testbed.kind"),
     ] = None
     server_cores: Annotated[
-        str | None, flag("NUMBER: cores for the servers [default: half of them]")
+        str | None,
+        flag("NUMBER: cores for the servers [default: half of them]"),
+        Sets("testbed.server_cores", as_in_toml=True),
     ] = None
-    link: Annotated[str | None, flag("RATE: bandwidth of the link in netns, such as 100mbit.")] = (
-        None
-    )
+    link: Annotated[
+        str | None,
+        flag("RATE: bandwidth of the link in netns, such as 100mbit."),
+        Sets("testbed.link"),
+    ] = None
     delay: Annotated[
-        str | None, flag("DURATION: added to a round trip in netns, such as 20ms.")
+        str | None,
+        flag("DURATION: added to a round trip in netns, such as 20ms."),
+        Sets("testbed.delay"),
     ] = None
-    loss: Annotated[str | None, flag("PERCENT: packets lost each way in netns, such as 0.1%.")] = (
-        None
-    )
-
-    def overrides(self) -> "list[Override]":
-        """Return the flags as settings of the experiment."""
-        from webdyno.config import Override
-
-        given = self._given().items()
-        return [Override(("testbed", key), value, self._flag(key)) for key, value in given]
+    loss: Annotated[
+        str | None,
+        flag("PERCENT: packets lost each way in netns, such as 0.1%."),
+        Sets("testbed.loss"),
+    ] = None
 
     def settings(self) -> "TestbedSettings":
         """Return the settings of a testbed on this machine; raise UserError, naming the flag."""
@@ -66,27 +70,22 @@ class TestbedFlags:
 
         if self.testbed == "cluster":
             raise UserError("--testbed cluster: that is for runs; this one is about this machine")
-        return build(TestbedSettings, self._given(), lambda where: self._flag(*where))
-
-    def _given(self) -> dict[str, object]:
-        from webdyno.config.reading import written_value
-
-        cores = self.server_cores
-        flags: dict[str, object] = {
-            "kind": self.testbed,
-            "server_cores": cores and written_value(cores, f"--server-cores {cores}"),
-            "link": self.link,
-            "delay": self.delay,
-            "loss": self.loss,
-        }
-        return {key: value for key, value in flags.items() if value is not None}
-
-    def _flag(self, key: str | int = "kind") -> str:
-        name = "testbed" if key == "kind" else str(key).replace("_", "-")
-        return f"--{name} {self._given().get(str(key), 'this-machine')}"
+        given = list(settings_of(self))
+        flags = {each.key[1]: each.flag for each in given}
+        whole = flags.get("kind", "--testbed this-machine")
+        return build(
+            TestbedSettings,
+            {str(each.key[1]): each.value for each in given},
+            lambda where: flags.get(where[0], whole) if where else whole,
+        )
 
 
 THIS_TESTBED = TestbedFlags()
+
+
+def _whole_connections(text: str) -> None:
+    if not text.strip().lstrip("-").isdecimal():
+        raise UserError(f"-c takes a whole number, not {text!r}")
 
 
 @Parameter(name="*")
@@ -98,36 +97,24 @@ class TrafficFlags:
         Sequence[str], flag("FILE: HAR, .http, JSON lines, curl, `webdyno traffic`.")
     ] = ()
     connections: Annotated[
-        str | None, flag("COUNT: connections of the load [default: 64]", "-c", "--connections")
+        str | None,
+        flag("COUNT: connections of the load [default: 64]", "-c", "--connections"),
+        Sets("load.connections", as_in_toml=True, name="-c", check=_whole_connections),
     ] = None
     ignore: Annotated[
-        Sequence[str], flag("PATTERN: what may differ in bodies: regex, '$.items[*].id'.")
+        Sequence[str],
+        flag("PATTERN: what may differ in bodies: regex, '$.items[*].id'."),
+        Sets("ignore"),
     ] = ()
-    same_bodies: Annotated[bool, flag("Refuse revisions whose responses have other bodies.")] = (
-        False
-    )
+    same_bodies: Annotated[
+        bool, flag("Refuse revisions whose responses have other bodies."), Sets("same_bodies")
+    ] = False
 
     def read(self) -> "AskedTraffic":
         """Read the files that they name."""
         from webdyno.config.traffic import AskedTraffic
 
         return AskedTraffic(self.traffic)
-
-    def of_load(self) -> "Iterator[Override]":
-        """Return what they set of the load, and of how bodies are compared."""
-        from webdyno.config import Override
-        from webdyno.config.reading import written_value
-
-        if self.connections is not None:
-            flag = f"-c {self.connections}"
-            if not self.connections.strip().lstrip("-").isdecimal():
-                raise UserError(f"-c takes a whole number, not {self.connections!r}")
-            yield Override(("load", "connections"), written_value(self.connections, flag), flag)
-        if self.ignore:
-            said = " ".join(f"--ignore {each}" for each in self.ignore)
-            yield Override(("ignore",), list(self.ignore), said)
-        if self.same_bodies:
-            yield Override(("same_bodies",), True, "--same-bodies")
 
 
 NO_TRAFFIC = TrafficFlags()
@@ -150,8 +137,8 @@ class SetupFlags:
         from webdyno.config import read_overrides
         from webdyno.media.console import notify
 
-        own = [*read_overrides(self.set_), *self.traffic.of_load(), *more]
-        return [*self.testbed.overrides(), *self.traffic.read().overrides(own, notify), *own]
+        own = [*read_overrides(self.set_), *settings_of(self.traffic), *more]
+        return [*settings_of(self.testbed), *self.traffic.read().overrides(own, notify), *own]
 
 
 AS_SET_UP = SetupFlags()
@@ -205,6 +192,11 @@ class RequestFlags:
 PLAIN_REQUESTS = RequestFlags()
 
 
+def _with_percent_sign(text: str) -> None:
+    if text.isdecimal():
+        raise UserError(f"--precision {text}: write {text}%")
+
+
 @Parameter(name="*")
 @dataclass(frozen=True)
 class ExperimentFlags:
@@ -212,17 +204,23 @@ class ExperimentFlags:
 
     time: TimeFlag = USUAL_TIME
     precision: Annotated[
-        str | None, flag("PERCENT: stop at this half-width of the CI [default: 2%]")
+        str | None,
+        flag("PERCENT: stop at this half-width of the CI [default: 2%]"),
+        Sets("measure.precision", check=_with_percent_sign),
     ] = None
     soak: Annotated[
-        str | None, flag("DURATION: then load each without a break: stalls, leaks.")
+        str | None,
+        flag("DURATION: then load each without a break: stalls, leaks."),
+        Sets("measure.soak_s"),
     ] = None
     question: Annotated[
-        str | None, flag("QUESTION: one-sided: 'faster' or 'not-slower-by 5%'.")
+        str | None,
+        flag("QUESTION: one-sided: 'faster' or 'not-slower-by 5%'."),
+        Sets("one_sided.claim"),
     ] = None
-    generator: Annotated[str | None, flag("NAME: ab, httperf or wrk instead of webdyno's own.")] = (
-        None
-    )
+    generator: Annotated[
+        str | None, flag("NAME: ab, httperf or wrk instead of webdyno's own."), Sets("generator")
+    ] = None
     setup: SetupFlags = AS_SET_UP
     vary: Annotated[
         Sequence[str], flag("KEY=A,B: measure at each value; all combinations of several.")
@@ -237,24 +235,9 @@ class ExperimentFlags:
 
         return [
             *self.time.overrides(),
-            *self._measuring(),
+            *settings_of(self),
             *self.setup.overrides([*factors(self.vary), *more]),
         ]
-
-    def _measuring(self) -> "Iterator[Override]":
-        from webdyno.config import Override
-
-        if self.precision and self.precision.isdecimal():
-            raise UserError(f"--precision {self.precision}: write {self.precision}%")
-        given = {
-            ("generator",): ("--generator", self.generator),
-            ("measure", "precision"): ("--precision", self.precision),
-            ("measure", "soak_s"): ("--soak", self.soak),
-            ("one_sided", "claim"): ("--question", self.question),
-        }
-        for key, (name, value) in given.items():
-            if value is not None:
-                yield Override(key, value, f"{name} {value}")
 
 
 AS_WRITTEN = ExperimentFlags()

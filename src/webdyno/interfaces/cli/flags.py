@@ -1,25 +1,76 @@
 """Flags that several commands have, each described once. Nothing heavy is imported for `--help`.
 
-A description begins with what is wanted, in capitals: `DURATION: time to measure`.
-`interfaces/cli/help.py` has the group that each flag stands in.
+A description begins with what is wanted, in capitals: `DURATION: time to measure`. What the flag
+sets of an experiment stands next to it. `interfaces/cli/help.py` has the group that a flag stands
+in which several commands have.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, get_type_hints
 
-from cyclopts import Parameter
+from cyclopts import Group, Parameter
 
 from webdyno.core.errors import UserError
 
 if TYPE_CHECKING:  # pydantic takes a while to import
     from webdyno.config import Override
 
+RARE = Group("Rare")
 
-def flag(does: str, *names: str) -> Parameter:
-    """Describe a flag or argument; its name is that of the field unless others are given."""
-    return Parameter(help=does, name=names or None)
+
+def flag(does: str, *names: str, rare: bool = False) -> Parameter:
+    """Describe a flag or argument; its name is that of the field unless others are given.
+
+    `rare`: whether only `--help-all` shows it, where it is a command's own.
+    """
+    return Parameter(help=does, name=names or None, group=RARE if rare else None)
+
+
+@dataclass(frozen=True)
+class Sets:
+    """What a flag sets of an experiment: `Annotated[str | None, flag("…"), Sets("load.burst")]`."""
+
+    key: str
+    """Dotted, as in `--set`."""
+    value: object = True
+    """What a flag sets that takes no value."""
+    as_in_toml: bool = False
+    """Whether a value is read as TOML has it, as a number; else it is a text."""
+    form: str = ""
+    """Of each value of a flag that sets a table, such as `NAME=VALUE`."""
+    name: str = ""
+    """How messages call the flag, where that isn't the name of its field."""
+    check: Callable[[str], None] | None = None
+    """Raises UserError for a value that can't be."""
+
+    def override(self, field: str, given: object) -> "Override":
+        """Return the setting that a flag's value is; raise UserError for what can't be."""
+        from webdyno.config import Override
+        from webdyno.config.reading import written_value
+
+        name, key = self.name or f"--{field.replace('_', '-')}", tuple(self.key.split("."))
+        if given is True:
+            return Override(key, self.value, name)
+        if isinstance(given, str | Path):
+            words = f"{name} {given}"
+            if self.check:
+                self.check(str(given))
+            value = written_value(str(given), words) if self.as_in_toml else str(given)
+            return Override(key, value, words)
+        texts = list(given) if isinstance(given, Sequence) else []
+        words = " ".join(f"{name} {text}" for text in texts)
+        return Override(key, read_pairs(name, self.form, texts) if self.form else texts, words)
+
+
+def settings_of(flags: object) -> "Iterator[Override]":
+    """Yield what flags that were given set of an experiment; raise UserError for what can't be."""
+    for field, hint in get_type_hints(type(flags), include_extras=True).items():
+        given = getattr(flags, field)
+        for sets in getattr(hint, "__metadata__", ()):
+            if isinstance(sets, Sets) and (given or given == ""):
+                yield sets.override(field, given)
 
 
 CatalogDirs = Annotated[
@@ -55,6 +106,7 @@ Paths = Annotated[
 Variables = Annotated[
     Sequence[str], flag("NAME=VALUE: a variable for commands and conf: templates.", "--env")
 ]
+VARIABLE = "NAME=VALUE"
 LAST = Path("last")
 """In the place of a run's folder: the newest one in runs/."""
 TEXT, JSON = "text", "json"
@@ -164,27 +216,39 @@ PLAIN_NEW_RUN = NewRunFlags()
 class OwnFlags:
     """What holds for all systems of the user's own."""
 
-    dir: Annotated[Path | None, flag("DIR: where commands of your own run.")] = None
-    env: Variables = ()
+    dir: Annotated[Path | None, flag("DIR: where commands of your own run."), Sets("dir")] = None
+    env: Annotated[Variables, Sets("environment", form=VARIABLE)] = ()
     service: Annotated[
-        Sequence[str], flag("ROLE=NAME: a service behind it: db=postgresql ($DATABASE_URL, …).")
+        Sequence[str],
+        flag("ROLE=NAME: a service behind it: db=postgresql ($DATABASE_URL, …)."),
+        Sets("services", form="ROLE=NAME"),
     ] = ()
-    setup: Annotated[str | None, flag("COMMAND: fills those services once; starts get copies.")] = (
-        None
-    )
-    prepare: Annotated[str | None, flag("COMMAND: fills those services before each start.")] = None
-    ready: Annotated[str | None, flag("PATH: answers 2xx or 3xx once the system is ready.")] = None
-    ready_within: Annotated[str | None, flag("DURATION: how long that may take [default: 20s]")] = (
-        None
-    )
+    setup: Annotated[
+        str | None,
+        flag("COMMAND: fills those services once; starts get copies."),
+        Sets("setup"),
+    ] = None
+    prepare: Annotated[
+        str | None, flag("COMMAND: fills those services before each start."), Sets("prepare")
+    ] = None
+    ready: Annotated[
+        str | None, flag("PATH: answers 2xx or 3xx once the system is ready."), Sets("ready")
+    ] = None
+    ready_within: Annotated[
+        str | None, flag("DURATION: how long that may take [default: 20s]"), Sets("ready_within")
+    ] = None
     containers: Annotated[
         str | None,
         flag("ENGINE: docker or podman, which runs image: [default: Docker if it answers]"),
+        Sets("containers"),
     ] = None
-    root: Annotated[Path | None, flag("DIR: document root of conf:, instead of the file's.")] = None
-
+    root: Annotated[
+        Path | None, flag("DIR: document root of conf:, instead of the file's."), Sets("root")
+    ] = None
     backend: Annotated[
-        Sequence[str], flag("HOST=SYSTEM: answers for a host of conf:, as app=cmd:COMMAND.")
+        Sequence[str],
+        flag("HOST=SYSTEM: answers for a host of conf:, as app=cmd:COMMAND."),
+        Sets("backends", form="HOST=SYSTEM"),
     ] = ()
     host: Annotated[str | None, flag("NAME: the Host header (and TLS's SNI) of requests.")] = None
 
@@ -194,33 +258,21 @@ class OwnFlags:
 
     def keys(self) -> dict[str, object]:
         """Return the flags as keys of a variant."""
-        keys = {
-            "dir": self.dir and str(self.dir),
-            "environment": given_variables(self.env),
-            "services": dict(_pair("--service", "ROLE=NAME", text) for text in self.service),
-            "setup": self.setup,
-            "prepare": self.prepare,
-            "ready": self.ready,
-            "ready_within": self.ready_within,
-            "containers": self.containers,
-            "root": self.root and str(self.root),
-            "backends": dict(_pair("--backend", "HOST=SYSTEM", text) for text in self.backend),
-        }
-        return {key: value for key, value in keys.items() if value}
+        return {str(each.key[0]): each.value for each in settings_of(self) if each.value}
 
 
 NOTHING_OF_OWN = OwnFlags()
 
 
-def given_variables(given: Sequence[str]) -> dict[str, str]:
-    return dict(_pair("--env", "NAME=VALUE", text) for text in given)
-
-
-def _pair(flag: str, form: str, text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not equals:
-        raise UserError(f"{flag} {text}: should look like {form}")
-    return name, value
+def read_pairs(flag: str, form: str, texts: Sequence[str]) -> dict[str, str]:
+    """Read `NAME=VALUE` and the like; raise UserError, naming the flag, for what has no `=`."""
+    pairs = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise UserError(f"{flag} {text}: should look like {form}")
+        pairs[name] = value
+    return pairs
 
 
 def parse_duration_s(text: str, flag: str) -> float:

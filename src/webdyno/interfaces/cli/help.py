@@ -27,6 +27,7 @@ from cyclopts.exceptions import RepeatArgumentError
 
 from webdyno.core.errors import MEANINGS, UserError
 from webdyno.core.registry import DEBUG, command, commands
+from webdyno.interfaces.cli.flags import RARE
 
 WIDTH = 80
 FLAG_COLUMNS = 25
@@ -51,17 +52,6 @@ FIRST_PAGE = {
     *("--format", "--yes"),
 }
 """Of these flags, the ones that `--help` shows."""
-RARE = {
-    *("--think", "--think-distribution", "--seed", "--stage", "--times", "--conn-rate"),
-    *("--requests-per-conn", "--poisson", "--max-backlog", "--zipf", "--replay", "--replay-speed"),
-    *("--cookies", "--exclude-client-limited", "--window", "--source", "--slow-readers"),
-    *("--slow-rate", "--idle-connections", "--http2", "--streams", "--cacert", "--tls-verify"),
-    *("--expect-bytes", "--expect-sha256", "--cpus", "--ramp-up", "--kernel-times"),
-    *("--conn-ramp", "--rate-per-conn", "--burst", "--prometheus", "--log-requests"),
-    *("--resolve", "--ipv4", "--ipv6", "--cert", "--key", "--tls-version", "--bearer"),
-    *("--tls-resumption", "--send-delay-budget"),
-}
-"""A command's own flags that only `--help-all` shows."""
 WANTED = re.compile(r"(?P<wanted>[A-Z][A-Z,:=…-]*[A-Z…]|[A-Z]+=[A-Z,…]+): +(?P<does>.*)", re.DOTALL)
 INTRODUCES = "For example"
 AGAIN = "…"
@@ -169,7 +159,8 @@ def _group_of(flag: Argument) -> str:
 
 def _is_first(flag: Argument) -> bool:
     name = _flag(flag)
-    return name in FIRST_PAGE or (_group_of(flag) == OPTIONS and name not in RARE)
+    is_rare = flag.parameter.group == (RARE,)
+    return name in FIRST_PAGE or (_group_of(flag) == OPTIONS and not is_rare)
 
 
 def _flag(argument: Argument) -> str:

@@ -11,7 +11,7 @@ from cyclopts import Parameter
 
 from webdyno.core.errors import Exit, OperationError, UserError
 from webdyno.core.registry import command
-from webdyno.interfaces.cli.flags import RunFlags, Variables, flag, given_variables
+from webdyno.interfaces.cli.flags import VARIABLE, RunFlags, Variables, flag, read_pairs
 from webdyno.media.console import notify
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def init(
         compare = command("compare", "conf:nginx.conf", "conf:OTHER.conf")
         notify(f"nginx.conf is compared without a file: {compare}")
     app = _started_by(detected, *way) if way else _completed_by_person(folder, detected, yes)
-    app = replace(app, environment={**app.environment, **given_variables(env)})
+    app = replace(app, environment={**app.environment, **read_pairs("--env", VARIABLE, env)})
     repository = repository_of(folder)
     if build is not None:
         app = replace(app, build=build or None)

@@ -43,13 +43,15 @@ class LoadFlags:
     count: Annotated[int | None, flag("COUNT: requests to send [default: no limit]")] = None
     rate: Annotated[float | None, flag("RATE: arrivals per second [default: closed loop]")] = None
     rate_per_conn: Annotated[
-        float | None, flag("RATE: of each connection, which sends only its own.")
+        float | None, flag("RATE: of each connection, which sends only its own.", rare=True)
     ] = None
-    burst: Annotated[int | None, flag("COUNT: requests due at once, at the same rate.")] = None
+    burst: Annotated[
+        int | None, flag("COUNT: requests due at once, at the same rate.", rare=True)
+    ] = None
     method: Annotated[str | None, flag("NAME: method [default: GET]")] = None
     header: Annotated[Sequence[str], flag("FIELD: a header, such as 'Accept: text/html'.")] = ()
     user: Annotated[str | None, flag("NAME:PASSWORD: basic authentication.")] = None
-    bearer: Annotated[str | None, flag("TOKEN: in an Authorization header.")] = None
+    bearer: Annotated[str | None, flag("TOKEN: in an Authorization header.", rare=True)] = None
     compressed: Annotated[bool, flag("Ask for compressed bodies.")] = False
     data: Annotated[str | None, flag("TEXT: body of each request, or @FILE.")] = None
     events: Annotated[str | None, flag("FORMAT: time each event of streams: sse or lines.")] = None
@@ -57,82 +59,104 @@ class LoadFlags:
     traffic: Annotated[Path | None, flag("FILE: requests, one JSON object a line.")] = None
     expect_status: Annotated[Sequence[int], flag("STATUS: valid ones [default: any 2xx]")] = ()
     expect_bytes: Annotated[
-        int | None, flag("BYTES: length of a valid body; --expect-sha256 HEX.")
+        int | None, flag("BYTES: length of a valid body; --expect-sha256 HEX.", rare=True)
     ] = None
     expect_sha256: Annotated[str | None, Parameter(show=False)] = None
-    ramp_up: Annotated[str | None, flag("DURATION: load before, discarded.")] = None
-    conn_ramp: Annotated[str | None, flag("DURATION: in which connections begin, one by one.")] = (
-        None
-    )
+    ramp_up: Annotated[str | None, flag("DURATION: load before, discarded.", rare=True)] = None
+    conn_ramp: Annotated[
+        str | None, flag("DURATION: in which connections begin, one by one.", rare=True)
+    ] = None
     threads: Annotated[int | None, flag("COUNT: threads [default: 1]")] = None
-    cpus: Annotated[str | None, flag("LIST: CPUs to run on, such as 0,2-3.")] = None
+    cpus: Annotated[str | None, flag("LIST: CPUs to run on, such as 0,2-3.", rare=True)] = None
     keepalive: Annotated[
         str | None, flag("HOW: requests per connection: always, never, a number.")
     ] = None
     timeout: Annotated[str | None, flag("DURATION: longest wait for a response [default: 5s]")] = (
         None
     )
-    think: Annotated[str | None, flag("DURATION: pause before the next request, closed loop.")] = (
-        None
-    )
+    think: Annotated[
+        str | None, flag("DURATION: pause before the next request, closed loop.", rare=True)
+    ] = None
     think_distribution: Annotated[
-        str | None, flag("HOW: constant or exponential pauses [default: constant]")
+        str | None, flag("HOW: constant or exponential pauses [default: constant]", rare=True)
     ] = None
-    seed: Annotated[int | None, flag("NUMBER: of all random choices [default: 0]")] = None
-    stage: Annotated[
-        Sequence[str], flag("STAGE: LENGTH:RATE or LENGTH:FROM-TO, as 1m:0-1000.")
-    ] = ()
-    times: Annotated[Path | None, flag("FILE: moments of requests, in seconds, one a line.")] = None
-    conn_rate: Annotated[float | None, flag("RATE: new connections per second.")] = None
-    requests_per_conn: Annotated[int | None, flag("COUNT: on each of --conn-rate [default: 1]")] = (
+    seed: Annotated[int | None, flag("NUMBER: of all random choices [default: 0]", rare=True)] = (
         None
     )
-    poisson: Annotated[bool, flag("Arrivals at random, not evenly spaced.")] = False
+    stage: Annotated[
+        Sequence[str], flag("STAGE: LENGTH:RATE or LENGTH:FROM-TO, as 1m:0-1000.", rare=True)
+    ] = ()
+    times: Annotated[
+        Path | None, flag("FILE: moments of requests, in seconds, one a line.", rare=True)
+    ] = None
+    conn_rate: Annotated[float | None, flag("RATE: new connections per second.", rare=True)] = None
+    requests_per_conn: Annotated[
+        int | None, flag("COUNT: on each of --conn-rate [default: 1]", rare=True)
+    ] = None
+    poisson: Annotated[bool, flag("Arrivals at random, not evenly spaced.", rare=True)] = False
     send_delay_budget: Annotated[
-        str | None, flag("DURATION: send so much later, several at once, at most.")
+        str | None, flag("DURATION: send so much later, several at once, at most.", rare=True)
     ] = None
-    kernel_times: Annotated[bool, flag("Time responses by when the kernel got them.")] = False
+    kernel_times: Annotated[
+        bool, flag("Time responses by when the kernel got them.", rare=True)
+    ] = False
     max_backlog: Annotated[
-        int | None, flag("COUNT: that wait for a connection [default: 100000]")
+        int | None, flag("COUNT: that wait for a connection [default: 100000]", rare=True)
     ] = None
-    zipf: Annotated[float | None, flag("EXPONENT: popularity of requests by Zipf's law.")] = None
-    replay: Annotated[Path | None, flag("FILE: access log to replay.")] = None
-    replay_speed: Annotated[float | None, flag("FACTOR: how much faster than it was.")] = None
-    cookies: Annotated[bool, flag("Send back the cookies that are set.")] = False
-    exclude_client_limited: Annotated[bool, flag("Exclude windows with a saturated client.")] = (
-        False
+    zipf: Annotated[
+        float | None, flag("EXPONENT: popularity of requests by Zipf's law.", rare=True)
+    ] = None
+    replay: Annotated[Path | None, flag("FILE: access log to replay.", rare=True)] = None
+    replay_speed: Annotated[
+        float | None, flag("FACTOR: how much faster than it was.", rare=True)
+    ] = None
+    cookies: Annotated[bool, flag("Send back the cookies that are set.", rare=True)] = False
+    exclude_client_limited: Annotated[
+        bool, flag("Exclude windows with a saturated client.", rare=True)
+    ] = False
+    window: Annotated[str | None, flag("DURATION: of windows [default: 1s]", rare=True)] = None
+    source: Annotated[
+        Sequence[str], flag("ADDRESS: local ones to connect from, in turn.", rare=True)
+    ] = ()
+    idle_connections: Annotated[int | None, flag("COUNT: idle connections as well.", rare=True)] = (
+        None
     )
-    window: Annotated[str | None, flag("DURATION: of windows [default: 1s]")] = None
-    source: Annotated[Sequence[str], flag("ADDRESS: local ones to connect from, in turn.")] = ()
-    idle_connections: Annotated[int | None, flag("COUNT: idle connections as well.")] = None
     slow_readers: Annotated[
-        int | None, flag("COUNT: slow readers as well; --slow-rate BYTES per second.")
+        int | None, flag("COUNT: slow readers as well; --slow-rate BYTES per second.", rare=True)
     ] = None
     slow_rate: Annotated[int | None, Parameter(show=False)] = None
     connect_to: Annotated[
         Sequence[str], flag("RULE: connect elsewhere: HOST:PORT:TO_HOST:TO_PORT.")
     ] = ()
-    resolve: Annotated[Sequence[str], flag("RULE: addresses for a host: HOST:PORT:ADDRESS,…")] = ()
-    ipv4: Annotated[bool, flag("IPv4 addresses only; -6, --ipv6: only those.", "-4", "--ipv4")] = (
-        False
-    )
+    resolve: Annotated[
+        Sequence[str], flag("RULE: addresses for a host: HOST:PORT:ADDRESS,…", rare=True)
+    ] = ()
+    ipv4: Annotated[
+        bool, flag("IPv4 addresses only; -6, --ipv6: only those.", "-4", "--ipv4", rare=True)
+    ] = False
     ipv6: Annotated[bool, Parameter(name=["-6", "--ipv6"], show=False)] = False
     allow_remote: Annotated[bool, flag("Allow other machines as targets.")] = False
-    http2: Annotated[bool, flag("Speak HTTP/2.")] = False
-    streams: Annotated[int | None, flag("COUNT: requests at a time per HTTP/2 connection.")] = None
-    cacert: Annotated[Path | None, flag("FILE: certificates to trust, as PEM.")] = None
-    tls_verify: Annotated[str | None, flag("HOW: check the server's certificate [default: on]")] = (
-        None
-    )
-    cert: Annotated[Path | None, flag("FILE: the client's certificate, as PEM; --key FILE.")] = None
-    key: Annotated[Path | None, Parameter(show=False)] = None
-    tls_version: Annotated[str | None, flag("VERSION: only 1.2 or 1.3.")] = None
-    tls_resumption: Annotated[
-        str | None, flag("HOW: on or off: resume TLS sessions [default: on]")
+    http2: Annotated[bool, flag("Speak HTTP/2.", rare=True)] = False
+    streams: Annotated[
+        int | None, flag("COUNT: requests at a time per HTTP/2 connection.", rare=True)
     ] = None
-    prometheus: Annotated[Path | None, flag("FILE: metrics of each window, for Prometheus.")] = None
+    cacert: Annotated[Path | None, flag("FILE: certificates to trust, as PEM.", rare=True)] = None
+    tls_verify: Annotated[
+        str | None, flag("HOW: check the server's certificate [default: on]", rare=True)
+    ] = None
+    cert: Annotated[
+        Path | None, flag("FILE: the client's certificate, as PEM; --key FILE.", rare=True)
+    ] = None
+    key: Annotated[Path | None, Parameter(show=False)] = None
+    tls_version: Annotated[str | None, flag("VERSION: only 1.2 or 1.3.", rare=True)] = None
+    tls_resumption: Annotated[
+        str | None, flag("HOW: on or off: resume TLS sessions [default: on]", rare=True)
+    ] = None
+    prometheus: Annotated[
+        Path | None, flag("FILE: metrics of each window, for Prometheus.", rare=True)
+    ] = None
     log_requests: Annotated[
-        Path | None, flag("FILE: each request as JSON, or one in --log-every N.")
+        Path | None, flag("FILE: each request as JSON, or one in --log-every N.", rare=True)
     ] = None
     log_every: Annotated[int | None, Parameter(show=False)] = None
 

@@ -46,7 +46,8 @@ def traffic(
         flag("KIND: pages (PHP, Node.js) that cost CPU time as in the log, or files."),
     ] = "pages",
     replay: Annotated[
-        Path | None, flag("FILE: write the log's own timetable, for load.arrivals=replay.")
+        Path | None,
+        flag("FILE: write the log's own timetable, for load.arrivals=replay.", rare=True),
     ] = None,
     loop: Annotated[
         Literal["open", "closed"],

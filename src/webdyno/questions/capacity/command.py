@@ -2,8 +2,6 @@
 
 from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import Parameter
-
 from webdyno.core.errors import Exit, UserError
 from webdyno.interfaces.cli.experiment_flags import (
     NOTHING_SAID,
@@ -12,7 +10,7 @@ from webdyno.interfaces.cli.experiment_flags import (
     asked_systems,
     refuse_loop,
 )
-from webdyno.interfaces.cli.flags import PLAIN_NEW_RUN, NewRunFlags, Output
+from webdyno.interfaces.cli.flags import PLAIN_NEW_RUN, NewRunFlags, Output, flag
 
 if TYPE_CHECKING:  # pydantic takes a while to import
     from webdyno.config.reading import KeyPath
@@ -26,13 +24,13 @@ USUAL_SWEEP_S = 600.0
 def capacity(
     *systems: Annotated[
         str,
-        Parameter(help="SYSTEM: as in compare; one is enough. The last of several: the baseline."),
+        flag("SYSTEM: as in compare; one is enough. The last of several: the baseline."),
     ],
     slo: Objectives = USUAL_OBJECTIVES,
     curves: Annotated[
         bool,
-        Parameter(
-            help="Then measure latency by arrival rate, and throughput by connections, for half of "
+        flag(
+            "Then measure latency by arrival rate, and throughput by connections, for half of "
             "the time."
         ),
     ] = False,

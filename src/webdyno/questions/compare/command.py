@@ -17,7 +17,10 @@ from webdyno.interfaces.cli.flags import (
     ExplainToo,
     NewRunFlags,
     Output,
+    Sets,
+    flag,
     run_folder,
+    settings_of,
 )
 
 if TYPE_CHECKING:  # pydantic takes a while to import
@@ -40,13 +43,16 @@ class CostFlags:
 
     rate: Annotated[
         str | None,
-        Parameter(help="RATE: which needs less CPU at so many requests/s? Or several: 500,2000."),
+        flag("RATE: which needs less CPU at so many requests/s? Or several: 500,2000."),
     ] = None
     rate_per_conn: Annotated[
-        str | None, Parameter(help="RATE: the same, at so many requests/s of each connection.")
+        str | None,
+        flag("RATE: the same, at so many requests/s of each connection.", rare=True),
     ] = None
     idle: Annotated[
-        bool, Parameter(help="Also show what each uses at rest: CPU, wake-ups, memory.")
+        bool,
+        flag("Also show what each uses at rest: CPU, wake-ups, memory."),
+        Sets("measure.rest_s", REST_S),
     ] = False
 
     def overrides(self) -> "Iterator[Override]":
@@ -63,8 +69,7 @@ class CostFlags:
                 yield Override(("load", "loop"), "open", flag)
                 yield Override(("measure", "decide_on"), CPU_TIME, flag)
                 yield _rates(RATE_KEYS[name], given, flag)
-        if self.idle:
-            yield Override(("measure", "rest_s"), REST_S, "--idle")
+        yield from settings_of(self)
 
 
 def _rates(key: str, text: str, flag: str) -> "Override":
@@ -93,28 +98,20 @@ class PaceFlags:
     """How requests and connections follow each other, and how responses are timed."""
 
     burst: Annotated[
-        str | None, Parameter(help="COUNT: requests due at once, at the same rate.")
+        str | None,
+        flag("COUNT: requests due at once, at the same rate.", rare=True),
+        Sets("load.burst", as_in_toml=True),
     ] = None
     conn_ramp: Annotated[
-        str | None, Parameter(help="DURATION: in which connections begin, one by one.")
+        str | None,
+        flag("DURATION: in which connections begin, one by one.", rare=True),
+        Sets("load.connection_ramp_s"),
     ] = None
-    kernel_times: Annotated[bool, Parameter(help="Time responses by when the kernel got them.")] = (
-        False
-    )
-
-    def overrides(self) -> "Iterator[Override]":
-        """Yield them as settings of the experiment; raise UserError where one is none."""
-        from webdyno.config import Override
-        from webdyno.config.reading import written_value
-
-        if self.burst is not None:
-            flag = f"--burst {self.burst}"
-            yield Override(("load", "burst"), written_value(self.burst, flag), flag)
-        if self.conn_ramp is not None:
-            flag = f"--conn-ramp {self.conn_ramp}"
-            yield Override(("load", "connection_ramp_s"), self.conn_ramp, flag)
-        if self.kernel_times:
-            yield Override(("load", "kernel_times"), True, "--kernel-times")
+    kernel_times: Annotated[
+        bool,
+        flag("Time responses by when the kernel got them.", rare=True),
+        Sets("load.kernel_times"),
+    ] = False
 
 
 USUAL_PACE = PaceFlags()
@@ -123,13 +120,13 @@ USUAL_PACE = PaceFlags()
 def compare(
     *systems: Annotated[
         str,
-        Parameter(
-            help="SYSTEM: a stack (nginx), or your own: cmd:COMMAND, rev:REVISION, conf:FILE, "
+        flag(
+            "SYSTEM: a stack (nginx), or your own: cmd:COMMAND, rev:REVISION, conf:FILE, "
             "image:NAME, url:URL. NAME=SYSTEM names it. The last one is the baseline."
         ),
     ],
     all_: Annotated[
-        bool, Parameter(name="--all", help="Every stack that can serve the site and is built.")
+        bool, flag("Every stack that can serve the site and is built.", "--all")
     ] = False,
     costs: CostFlags = NO_COSTS,
     pace: PaceFlags = USUAL_PACE,
@@ -189,7 +186,7 @@ def compare(
         raise UserError("--explain asks two systems; run `webdyno explain RUN` afterwards for more")
     name, experiment, catalogue = arrange(
         named if more.data else named[::-1],
-        asked.read([*costs.overrides(), *pace.overrides()]),
+        asked.read([*costs.overrides(), *settings_of(pace)]),
         known,
         at_terminal(run.how),
         more,

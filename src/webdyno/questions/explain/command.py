@@ -8,8 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import Parameter
-
 from webdyno.core.errors import Exit, UserError
 from webdyno.interfaces.cli.flags import (
     LAST,
@@ -17,6 +15,7 @@ from webdyno.interfaces.cli.flags import (
     USUAL_TIME,
     RunFlags,
     TimeFlag,
+    flag,
     run_folder,
 )
 
@@ -30,30 +29,31 @@ if TYPE_CHECKING:  # pydantic and numpy take a while to import
 
 
 def explain(
-    run: Annotated[Path, Parameter(help="RUN: folder of a run.")] = LAST,
+    run: Annotated[Path, flag("RUN: folder of a run.")] = LAST,
     *,
     variant: Annotated[
         Sequence[str],
-        Parameter(help="NAME: only this variant; a part of its name will do [default: all]"),
+        flag("NAME: only this variant; a part of its name will do [default: all]"),
     ] = (),
     settings: Annotated[
-        bool, Parameter(help="Find which of the settings in which two variants differ matter.")
+        bool, flag("Find which of the settings in which two variants differ matter.")
     ] = False,
     advice: Annotated[
-        bool, Parameter(help="Name settings that are known to make servers slow, and better ones.")
+        bool, flag("Name settings that are known to make servers slow, and better ones.")
     ] = False,
     try_: Annotated[
-        bool, Parameter(name="--try", help="With --advice: measure what each of them is worth.")
+        bool, flag("With --advice: measure what each of them is worth.", "--try")
     ] = False,
     profile: Annotated[
-        bool, Parameter(help="Measure again while `perf` samples what the servers' CPUs do.")
+        bool, flag("Measure again while `perf` samples what the servers' CPUs do.")
     ] = False,
     time: TimeFlag = USUAL_TIME,
     output: Annotated[
         Path | None,
-        Parameter(
-            name=["-o", "--output"],
-            help="DIR: folder of the new runs; what is there is continued [default: RUN/explain]",
+        flag(
+            "DIR: folder of the new runs; what is there is continued [default: RUN/explain]",
+            "-o",
+            "--output",
         ),
     ] = None,
     how: RunFlags = PLAIN_RUN,

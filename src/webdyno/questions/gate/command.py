@@ -8,8 +8,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import Parameter
-
 from webdyno.core.errors import Exit, UserError
 from webdyno.interfaces.cli.experiment_flags import (
     AS_SET_UP,
@@ -26,6 +24,7 @@ from webdyno.interfaces.cli.flags import (
     Paths,
     RunFlags,
     TimeFlag,
+    flag,
 )
 
 if TYPE_CHECKING:  # pydantic takes a while to import
@@ -42,36 +41,34 @@ HISTORY = "--history"
 def gate(
     *,
     base: Annotated[
-        str, Parameter(help="REVISION: what HEAD is compared with, or a system as in compare.")
+        str, flag("REVISION: what HEAD is compared with, or a system as in compare.")
     ] = ORIGIN,
     head: Annotated[
-        str, Parameter(help="REVISION: what is asked about [default: the working tree]")
+        str, flag("REVISION: what is asked about [default: the working tree]")
     ] = WORKING_TREE,
     bisect: Annotated[
         str | None,
-        Parameter(help="RANGE: find the first commit of GOOD..BAD that is worse than GOOD."),
+        flag("RANGE: find the first commit of GOOD..BAD that is worse than GOOD."),
     ] = None,
     history: Annotated[
         Path | None,
-        Parameter(help="FILE: add the result; --base must be the same each time."),
+        flag("FILE: add the result; --base must be the same each time."),
     ] = None,
     rate: Annotated[
         str | None,
-        Parameter(help="RATE: judge CPU per request, at so many requests/s on each endpoint."),
+        flag("RATE: judge CPU per request, at so many requests/s on each endpoint."),
     ] = None,
     fail_if: FailIf = (),
     path: Paths = (),
     request: RequestFlags = PLAIN_REQUESTS,
     endpoint: Annotated[
         Sequence[str],
-        Parameter(help="NAME: only this one of the requests in webdyno.toml or --traffic."),
+        flag("NAME: only this one of the requests in webdyno.toml or --traffic."),
     ] = (),
-    site: Annotated[
-        str | None, Parameter(help="NAME: what stacks serve, if such are compared.")
-    ] = None,
+    site: Annotated[str | None, flag("NAME: what stacks serve, if such are compared.")] = None,
     time: TimeFlag = USUAL_TIME,
     confirm: Annotated[
-        bool, Parameter(help="Fail only if a second measurement, from fresh builds, fails as well.")
+        bool, flag("Fail only if a second measurement, from fresh builds, fails as well.")
     ] = False,
     setup: SetupFlags = AS_SET_UP,
     output: Output = None,

@@ -1,5 +1,7 @@
 """A gate's answer as a comment for a pull request, made of `gate.json` alone.
 
+Its lines are `FACTS` of `show.py`, which the terminal and CI have as well.
+
 Its texts count as data: where a fork's measurement is posted by another workflow, the fork wrote
 that file.
 """

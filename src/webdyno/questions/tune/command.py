@@ -2,8 +2,6 @@
 
 from typing import Annotated
 
-from cyclopts import Parameter
-
 from webdyno.core.errors import Exit
 from webdyno.interfaces.cli.experiment_flags import (
     NOTHING_SAID,
@@ -11,14 +9,12 @@ from webdyno.interfaces.cli.experiment_flags import (
     Objectives,
     refuse_loop,
 )
-from webdyno.interfaces.cli.flags import PLAIN_NEW_RUN, NewRunFlags, Output
+from webdyno.interfaces.cli.flags import PLAIN_NEW_RUN, NewRunFlags, Output, flag
 
 
 def tune(
-    system: Annotated[str, Parameter(help="SYSTEM: a stack, or your own that has settings.")],
-    baseline: Annotated[
-        str | None, Parameter(help="BASELINE: another system, tuned for as long.")
-    ] = None,
+    system: Annotated[str, flag("SYSTEM: a stack, or your own that has settings.")],
+    baseline: Annotated[str | None, flag("BASELINE: another system, tuned for as long.")] = None,
     *,
     slo: Objectives = (),
     asked: AskedFlags = NOTHING_SAID,
