@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple, get_args, get_type_hints
 
 import pytest
 from pydantic import BaseModel
@@ -16,8 +16,12 @@ from webdyno.core.experiment import Experiment
 from webdyno.core.load import Load
 from webdyno.core.load_result import LoadResult
 from webdyno.core.records import SlotRecord
+from webdyno.core.registry import question_keys
+from webdyno.interfaces.cli.experiment_flags import ExperimentFlags, TestbedFlags, TrafficFlags
+from webdyno.interfaces.cli.flags import Sets
 from webdyno.interfaces.cli.load import LoadFlags
 from webdyno.load.interface import LoadOrder
+from webdyno.questions.compare.command import CostFlags, PaceFlags
 
 HOME = Path(__file__).parent.parent
 TABLES = sorted((HOME / "docs/reference/data").glob("terms-*.csv"))
@@ -111,6 +115,22 @@ def test_names_are_where_the_table_says(row: Row) -> None:
         assert has_key(schema, schema, path), name
 
 
+ASKING = (CostFlags, ExperimentFlags, PaceFlags, TestbedFlags, TrafficFlags)
+"""Flags of commands that ask for an experiment."""
+
+
+@pytest.mark.parametrize("flags", ASKING)
+def test_flags_are_called_alike_in_all_commands(flags: type) -> None:
+    names = {key: row.command_line for row in ROWS for key in row.experiment if row.command_line}
+    for field, hint in get_type_hints(flags, include_extras=True).items():
+        for sets in getattr(hint, "__metadata__", ()):
+            if isinstance(sets, Sets):
+                flag = f"--{field.replace('_', '-')}"
+                assert flag in names.get(sets.key, [flag])
+                is_key = has_field(Experiment, sets.key)
+                assert is_key or sets.key.partition(".")[0] in question_keys(), sets.key
+
+
 def names_in(tree: ast.AST) -> Iterator[str]:
     """Identifiers of a module, and texts that are one word: keys, flags."""
     for node in ast.walk(tree):
@@ -138,7 +158,11 @@ def test_modules_have_no_second_name(package: Path) -> None:
 
 
 ENGINE = [*(HOME / "loadgen/src").rglob("*.rs"), *SCHEMAS.glob("*.json")]
-PAGES = [*(HOME / "docs").rglob("*.md"), HOME / "README.md", HOME / "CONTRIBUTING.md"]
+PAGES = [
+    *(page for folder in ("docs", "examples", "skills") for page in (HOME / folder).rglob("*.md")),
+    *(HOME / name for name in ("README.md", "CONTRIBUTING.md", "AGENTS.md", "llms.txt")),
+    *(HOME / f"{name}/action.yml" for name in (".", "comment")),
+]
 
 
 @pytest.mark.parametrize(
