@@ -6,21 +6,27 @@ import socket
 import threading
 import zlib
 from collections.abc import Iterator
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
 from manners import serving
+from webdyno.core.hiding import HIDDEN, keep_secret
 from webdyno.core.load import Load
-from webdyno.load.interface import Expectation, Request
+from webdyno.load.interface import Expectation, Request, ServerResponse
 from webdyno.measure import preflight
+from webdyno.measure.checked_program import quoted
 from webdyno.measure.preflight import (
     MOST_SEARCHED_BYTES,
     Undecodable,
     ask_all,
+    blank_response,
     decode_body,
+    describe_response,
     without_ignored,
 )
+from webdyno.validity.preflight import _unlike_expected
 
 BODY = b"Hello, World!"
 ENCODED = {
@@ -164,6 +170,26 @@ def test_a_response_that_would_take_longer_names_the_timeout(begin: bytes, named
     assert response.error
     assert ("load.timeout_s" in response.error) == named, response.error
     assert "within 0.3 s" in response.error
+
+
+@pytest.mark.parametrize("begin", range(60, 120, 7))
+def test_sentences_that_cut_a_response_show_no_half_of_a_secret(begin: int) -> None:
+    keep_secret([token := "sk_live_4f9a7c2e81b35d60aa17e3c95b2d48f6073e1cbd92"])
+    keep_secret(["grüße-aus-köln"])
+    text = f"{'x' * begin} Bearer {token}, and more"
+    asked = Request("/", Expectation(200, contains=f"{token}{text}", headers={"Age": "^0$"}))
+    headers = [("Location", f"/{'x' * begin}{text}"), ("Age", text)]
+    said = ServerResponse(number=0, status=403, headers=headers, body=text.encode())
+    response = describe_response(blank_response(asked), said, asked, ())
+    for changed in (response, response.replace(headers=[]), response.replace(status=200)):
+        warnings = _unlike_expected({"a": [changed]})
+        what = "; ".join([*(warning.what for warning in warnings), str(changed.lacks_header)])
+        assert "sk_live" not in what, what
+        assert HIDDEN[:1] in what
+    latin = replace(said, body="<p>grüße-aus-köln".encode("latin-1"), headers=[])
+    assert describe_response(blank_response(asked), latin, asked, ()).body_start == f"<p>{HIDDEN}"
+    item = {"id": 1, "said": text}
+    assert "sk_live" not in quoted(item)
 
 
 def test_of_a_very_long_body_nothing_is_ignored() -> None:

@@ -10,10 +10,12 @@ import pytest
 from builders import SimulatedVariant, point_data, simulated_run
 from webdyno.core.errors import OperationError, UserError
 from webdyno.core.experiment import State
+from webdyno.core.hiding import keep_secret
 from webdyno.host.users import caller
 from webdyno.measure.folder import RunFolder
 from webdyno.measure.point import RunningPoint
 from webdyno.measure.variant import RunningRound, in_state
+from webdyno.servers.output import READ_BYTES
 
 
 def test_commands_run_in_order_around_the_round_and_are_logged(tmp_path: Path) -> None:
@@ -56,6 +58,19 @@ def test_a_failing_command_is_reported_with_what_it_said(
         pytest.fail("the round has begun")
     assert "state.before_round" in str(error.value)
     assert "no database" in str(error.value) + (tmp_path / "log").read_text()
+
+
+def test_the_log_s_end_begins_with_a_line_and_shows_no_end_of_a_secret(tmp_path: Path) -> None:
+    keep_secret([token := "sk_live_4f9a7c2e81b35d60aa17e3c95b2d48f6073e1cbd92"])
+    long = f"printf 'authorization: %s%0{READ_BYTES - 60}d\\nno database\\n' {token} 0; exit 1"
+    (tmp_path / "fail").write_text(long)
+    state = State(before_round=[f". {tmp_path}/fail"])
+    with (
+        pytest.raises(OperationError, match="no database") as error,
+        in_state(state, tmp_path / "log", None),
+    ):
+        pytest.fail("the round has begun")
+    assert token[-20:] not in str(error.value)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to go on with another one's run")

@@ -11,6 +11,7 @@ from math import ceil, floor, isfinite, log10
 
 from webdyno.core.base import ENDLESS, Interval
 from webdyno.core.experiment import Level
+from webdyno.core.hiding import hidden
 
 TIMES = "×"
 DASH = "–"
@@ -347,7 +348,7 @@ def indent(lines: Iterable[str]) -> str:
 
     Colors are dropped, and the ends of lines that nobody would read.
     """
-    plain = (COLORS.sub("", line) for line in lines)
+    plain = (COLORS.sub("", hidden(line)) for line in lines)
     shown = (line[:LONGEST_LINE] + "…" * (len(line) > LONGEST_LINE) for line in plain)
     return "\n".join(f"    {line}" for line in shown) or "    (nothing)"
 

@@ -35,6 +35,11 @@ def printable(text: str) -> str:
     return hidden(text).translate(SHOWN)
 
 
+def begin_of(text: str, letters: int) -> str:
+    """Return the beginning of a text of others, without secrets: half of one isn't known as one."""
+    return hidden(text)[:letters]
+
+
 def printable_within(value: object) -> object:
     """Return a value, such as JSON's, with all texts in it as they may be shown."""
     if isinstance(value, str):

@@ -30,7 +30,7 @@ KEPT_FOR_S = 30 * 86_400
 DONE = "built"
 """The file that says that a build is complete."""
 MOST_LOG_BYTES = 64 * 2**20
-SHOWN_LINES, SHOWN_BYTES = 25, 16_384
+SHOWN_LINES = 25
 
 
 class ServerNamespace(Protocol):
@@ -190,7 +190,7 @@ class BuildEnd:
         how = f"exit code {self.code}"
         if self.code is None:
             how = f"no end within {duration(BUILD_WITHIN_S)}"
-        end = last_lines(self.said[-SHOWN_BYTES:], SHOWN_LINES)
+        end = last_lines(self.said, SHOWN_LINES)
         return OperationError(
             f"the build of {name} failed with {how}: {command}\nthe end of its log ({log}):\n{end}"
         )

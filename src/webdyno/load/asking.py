@@ -6,6 +6,7 @@ from typing import Self
 
 from webdyno.core.format import size
 from webdyno.core.load import Load
+from webdyno.core.text import begin_of
 from webdyno.load.interface import LoadOrder, Request, ServerResponse
 from webdyno.load.loadgen import Loadgen
 
@@ -114,4 +115,4 @@ def _words(response: ServerResponse, body: bytes | None, within_s: float) -> str
             return "it ended the connection in the middle of its response"
         case "untrusted":
             return f"its certificate isn't valid: {response.failure}"
-    return response.failure and response.failure[:MOST_WORDS]
+    return response.failure and begin_of(response.failure, MOST_WORDS)

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from webdyno.core.request import header
 from webdyno.core.stack import Site
+from webdyno.core.text import begin_of
 from webdyno.host.children import must, run_program
 from webdyno.load.interface import ServerResponse
 from webdyno.probes.status import DatabaseCounts, read_counts
@@ -23,6 +24,11 @@ CATALOG = "pg_"
 
 class BrokenRule(Exception):  # noqa: N818 (it becomes a warning)
     """A program doesn't do what its site asks for; the message says what."""
+
+
+def quoted(value: object) -> str:
+    """Return what a program said, as a message names it."""
+    return begin_of(repr(value), SHOWN_LETTERS)
 
 
 class Asked(Protocol):
@@ -105,7 +111,7 @@ class ProgramResponse:
 
     @property
     def begin(self) -> str:
-        return self.said.body[:SHOWN_LETTERS].decode("utf-8", "replace")
+        return begin_of(self.said.body.decode("utf-8", "replace"), SHOWN_LETTERS)
 
 
 class ShownTable(HTMLParser):
@@ -186,7 +192,7 @@ class CheckedProgram:
             if one_row_each and rows > calls:
                 raise BrokenRule(
                     f"{what}: a statement reads {rows / calls:.3g} rows, and one is right: "
-                    f"{' '.join(text.split())[:SHOWN_LETTERS]}"
+                    f"{begin_of(' '.join(text.split()), SHOWN_LETTERS)}"
                 )
 
 

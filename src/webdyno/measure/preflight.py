@@ -19,12 +19,12 @@ import regex
 
 from webdyno.core.errors import UserError
 from webdyno.core.format import size
-from webdyno.core.hiding import HIDDEN, hidden
+from webdyno.core.hiding import HIDDEN, SECRETS, hidden
 from webdyno.core.load import Load
 from webdyno.core.records import Response
 from webdyno.core.request import JSON_TOP, accepted_encodings, header, steps
 from webdyno.core.session import PLACE
-from webdyno.core.text import line_diff
+from webdyno.core.text import begin_of, line_diff
 from webdyno.load.asking import LONGEST_S, Conversation
 from webdyno.load.interface import (
     Generator,
@@ -110,7 +110,10 @@ def blank_response(asked: Request) -> Response:
 def describe_response(
     blank: Response, said: ServerResponse, asked: Request, ignored: Sequence[str]
 ) -> Response:
-    """Describe what a server sent; raise Undecodable or zlib.error for an unreadable body."""
+    """Describe what a server sent; raise Undecodable or zlib.error for an unreadable body.
+
+    Secrets are hidden in it, before sentences cut its texts.
+    """
     encoding = (header(dict(said.headers), "content-encoding") or "").strip().lower()
     body = decode_body(said.body, encoding, accepted_encodings(asked.headers))
     contains = asked.expect.contains
@@ -121,16 +124,16 @@ def describe_response(
         body=body[:COMPARED_BYTES],
         status=said.status,
         http_version=said.version,
-        headers=list(said.headers),
+        headers=[(hidden(name), hidden(value)) for name, value in said.headers],
         tls=said.tls,
         head_bytes=said.head_bytes,
         encoding="" if encoding == "identity" else encoding,
         wire_bytes=len(said.body),
         body_bytes=len(body),
         body_sha256=hashlib.sha256(body).hexdigest(),
-        lacks=contains if lacks else None,
+        lacks=hidden(contains) if contains and lacks else None,
         lacks_header=_lacking(said.headers, asked.expect.headers),
-        body_start=body[:SHOWN_BYTES].decode("utf-8", "replace"),
+        body_start=SECRETS.hidden(body[:COMPARED_BYTES])[:SHOWN_BYTES].decode("utf-8", "replace"),
     )
 
 
@@ -142,7 +145,7 @@ def _lacking(headers: Sequence[tuple[str, str]], wanted: Mapping[str, str]) -> s
         if value is None:
             return f"{name}: there is none, but it should match {pattern!r}"
         if not regex.search(pattern, value, timeout=WITHIN_S):
-            return f"{name}: it should match {pattern!r}, not be {hidden(value)!r:.80}"
+            return f"{name}: it should match {pattern!r}, not be {begin_of(repr(value), 80)}"
     return None
 
 
@@ -155,7 +158,9 @@ def decode_body(body: bytes, encoding: str, accepted: Collection[str]) -> bytes:
     if encoding in {"", "identity"}:
         return body
     if encoding not in ZLIB_FORMATS.keys() & accepted:
-        raise Undecodable(f"its body came in the encoding {encoding!r:.40}, which nobody asked for")
+        raise Undecodable(
+            f"its body came in the encoding {begin_of(repr(encoding), 40)}, which nobody asked for"
+        )
     unpacking = zlib.decompressobj(wbits=ZLIB_FORMATS[encoding])
     page = unpacking.decompress(body, MOST_DECODED_BYTES)
     if not unpacking.eof:
@@ -276,7 +281,7 @@ def _lines(body: bytes) -> list[str]:
     try:
         text = json.dumps(json.loads(body), indent=1, ensure_ascii=False)
     except (ValueError, RecursionError):
-        text = body.decode("utf-8", "replace")
+        text = SECRETS.hidden(body).decode("utf-8", "replace")
     return hidden(text).splitlines()
 
 

@@ -21,6 +21,7 @@ from webdyno.measure.checked_program import (
     ProgramResponse,
     ShownTable,
     database_of,
+    quoted,
 )
 from webdyno.servers.running import RunningStack
 
@@ -122,8 +123,10 @@ def _pair(answer: ProgramResponse, row: Any) -> tuple[int, int]:  # noqa: ANN401
         case {"id": number, "randomNumber": value} if len(row) == 2:
             if all(type(each) is int and 1 <= each <= ROWS for each in (number, value)):
                 return number, value
-            raise BrokenRule(f"{answer.to}: id and randomNumber are from 1 to {ROWS}: {row!r:.80}")
-    raise BrokenRule(f"{answer.to}: a row has the keys id and randomNumber, unlike {row!r:.80}")
+            raise BrokenRule(
+                f"{answer.to}: id and randomNumber are from 1 to {ROWS}: {quoted(row)}"
+            )
+    raise BrokenRule(f"{answer.to}: a row has the keys id and randomNumber, unlike {quoted(row)}")
 
 
 def _refuse_same(rows: Iterable[tuple[int, int]], requests: str) -> None:
@@ -195,13 +198,13 @@ def _check_page(program: CheckedProgram) -> None:
         place = [one == other for one, other in zip(shown, right, strict=True)].index(False)
         raise BrokenRule(
             f"{answer.to} isn't sorted by message, by code points: row {place + 1} should be "
-            f"{right[place][1]!r:.60}, and is {shown[place][1]!r:.60}"
+            f"{quoted(right[place][1])}, and is {quoted(shown[place][1])}"
         )
     if shown != right:
         unlike = next((row for row in right if row not in shown), None) or shown[-1]
         raise BrokenRule(
             f"{answer.to} should show {len(right)} rows as the database holds them, and shows "
-            f"{len(shown)}; {unlike[1]!r:.80} is missing, or shown otherwise"
+            f"{len(shown)}; {quoted(unlike[1])} is missing, or shown otherwise"
         )
 
 
@@ -308,7 +311,9 @@ def _demand_tag(answer: ProgramResponse, tag: str) -> None:
 
 def _demand_held(program: CheckedProgram, answer: ProgramResponse, item: dict[str, Any]) -> None:
     if _held_items(program, f"id = {item['id']}") != [item]:
-        raise BrokenRule(f"{answer.to} answers {item!r:.100}, which the database doesn't hold then")
+        raise BrokenRule(
+            f"{answer.to} answers {quoted(item)}, which the database doesn't hold then"
+        )
 
 
 def _send(
@@ -331,7 +336,8 @@ def _compare_json(answer: ProgramResponse, given: Any, right: dict[str, Any]) ->
     if unlike is None:
         raise BrokenRule(f"{answer.to} has more keys than {', '.join(right)}: {answer.begin!r}")
     raise BrokenRule(
-        f"{answer.to}: {unlike} should be {right[unlike]!r:.100}, and is {given.get(unlike)!r:.100}"
+        f"{answer.to}: {unlike} should be {quoted(right[unlike])}, and is "
+        f"{quoted(given.get(unlike))}"
     )
 
 
@@ -342,7 +348,7 @@ def json_object(program: CheckedProgram) -> None:
     """The object and nothing else."""
     answer = program.ask("/json").with_status(200)
     if (given := answer.json()) != MESSAGE:
-        raise BrokenRule(f"{answer.to} should give {MESSAGE}, and gives {given!r:.80}")
+        raise BrokenRule(f"{answer.to} should give {MESSAGE}, and gives {quoted(given)}")
 
 
 def upload(program: CheckedProgram) -> None:
@@ -356,7 +362,7 @@ def upload(program: CheckedProgram) -> None:
         if given != right:
             raise BrokenRule(
                 f"{answer.to} with {size_bytes:,} bytes should give {right}, and gives "
-                f"{given!r:.120}"
+                f"{quoted(given)}"
             )
 
 

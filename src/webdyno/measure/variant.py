@@ -21,7 +21,7 @@ from webdyno.comparison import question_of
 from webdyno.core.errors import OperationError
 from webdyno.core.experiment import State
 from webdyno.core.files import open_given_inside, open_here, reading, writing
-from webdyno.core.format import duration
+from webdyno.core.format import duration, last_lines
 from webdyno.core.looks import SlotSettings
 from webdyno.core.records import AdjustmentRecord, SlotRecord
 from webdyno.core.request import may_be_compressed
@@ -32,13 +32,12 @@ from webdyno.load.interface import GeneratorError, LoadOrder
 from webdyno.measure.backend import LinkCut, StartedVariant, Tracing
 from webdyno.measure.planned import PlannedVariant
 from webdyno.measure.point import RunningPoint, rng_of
-from webdyno.servers.output import IN_USE, refusal_in
+from webdyno.servers.output import IN_USE, end_of, refusal_in
 from webdyno.servers.service import StackDied
 
 logger = logging.getLogger(__name__)
 
 SHOWN_LINES = 15
-READ_BYTES = 16_384
 
 SILENT_LIMIT_S = 1.0
 """Ten heartbeats are sent in that time, and the kernel sends a lost one again after 0.2 s."""
@@ -340,6 +339,4 @@ def _environment(user: ServerUser) -> dict[str, str]:
 def _end(log: Path) -> str:
     """Return the last lines of a log; whoever wrote it may have put a link there."""
     with reading(log), open_given_inside(log) as file:
-        file.seek(max(0, os.fstat(file.fileno()).st_size - READ_BYTES))
-        lines = file.read().decode(errors="replace").splitlines()[-SHOWN_LINES:]
-    return "\n".join(f"    {line}" for line in lines)
+        return last_lines(end_of(file).decode(errors="replace"), SHOWN_LINES)

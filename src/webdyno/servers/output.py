@@ -22,6 +22,7 @@ from webdyno.core.debug_log import words_without_secrets
 from webdyno.core.errors import UserError
 from webdyno.core.files import checked_files, open_given_inside
 from webdyno.core.format import last_lines
+from webdyno.core.hiding import hidden
 from webdyno.core.service import ORIGINS, BuildSteps, Origins, Service, Version
 from webdyno.core.setting import SettingValue
 from webdyno.host.server_process import PLAIN_ENVIRONMENT
@@ -271,13 +272,17 @@ def _last_line(folder: Path, saying: re.Pattern[str]) -> str:
     for log in sorted(folder.glob("*.log")):
         try:
             with open_given_inside(log) as file:
-                size = os.fstat(file.fileno()).st_size
-                lines = _lines(_whole_lines_from(file, size - READ_BYTES))
+                lines = _lines(end_of(file))
         except (OSError, UserError):
             continue
         if match := next((line for line in reversed(lines) if saying.search(line)), ""):
             return match.strip()
     return ""
+
+
+def end_of(log: FileIO) -> bytes:
+    """Read the last lines of a log."""
+    return _whole_lines_from(log, os.fstat(log.fileno()).st_size - READ_BYTES)
 
 
 def _whole_lines_from(file: FileIO, place: int) -> bytes:
@@ -302,7 +307,7 @@ def without_repetitions(lines: Sequence[str]) -> list[str]:
 
 
 def _lines(text: bytes) -> list[str]:
-    lines = text.decode("utf-8", "replace").splitlines()
+    lines = hidden(text.decode("utf-8", "replace")).splitlines()
     return [line if len(line) <= MOST_LETTERS else f"{line[:MOST_LETTERS]}…" for line in lines]
 
 
