@@ -24,7 +24,7 @@ from rig import lab, machine
 from rig.lab import Call
 from rig.script import Script, progress
 from webdyno.comparison import judge
-from webdyno.core.explain import Elasticity
+from webdyno.core.findings import Elasticity
 from webdyno.core.run import variant_folder
 from webdyno.measure.folder import RunFolder
 from webdyno.questions.explain.show import LIMITS, SLACK

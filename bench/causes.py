@@ -25,7 +25,7 @@ from rig.script import Script, progress
 from webdyno.comparison import judge
 from webdyno.config.reading import shown_value
 from webdyno.core.base import Interval
-from webdyno.core.explain import Gain
+from webdyno.core.findings import Gain
 from webdyno.core.setting import SettingValue
 from webdyno.measure.folder import RunFolder
 

@@ -22,7 +22,7 @@ from rig import lab, machine
 from rig.lab import Call
 from rig.script import Script
 from truth import CATALOGUE, run_cases
-from webdyno.core.explain import Overload, OverRounds
+from webdyno.core.findings import Overload, OverRounds
 from webdyno.interfaces.python.api import open_run
 
 EXAMPLES = """\

@@ -8,7 +8,7 @@ import bottlenecks
 import causes
 from webdyno.config import Catalogue
 from webdyno.core.base import Interval
-from webdyno.core.explain import Elasticity, Resource
+from webdyno.core.findings import Elasticity, Resource
 
 
 def limited(case: str, **found: tuple[float, float]) -> bottlenecks.Limited:

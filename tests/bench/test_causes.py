@@ -8,7 +8,7 @@ from rich.console import Console
 import causes
 from webdyno.config import Catalogue
 from webdyno.core.base import Interval
-from webdyno.core.explain import Advice, Gain
+from webdyno.core.findings import Advice, Gain
 
 
 def named(case: str, *gains: tuple[str, float, bool]) -> causes.Named:

@@ -10,7 +10,7 @@ from bench.outcomes import KEPT
 from bench.searches import searched
 from overloads import Beyond
 from webdyno.comparison.saturation import overloads as overloads_of
-from webdyno.core.explain import Overload, OverRounds
+from webdyno.core.findings import Overload, OverRounds
 
 
 @pytest.mark.measures

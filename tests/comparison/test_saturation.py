@@ -9,7 +9,7 @@ from comparison.searches import Variant, searched
 from validity.broken import quiet_readings
 from webdyno.comparison import judge
 from webdyno.comparison.saturation import what_was_full
-from webdyno.core.explain import CountedResource, Saturation
+from webdyno.core.findings import CountedResource, Saturation
 from webdyno.core.readings import CpuUse, MemoryLimitUse, ServerStatus
 from webdyno.core.records import SlotRecord
 

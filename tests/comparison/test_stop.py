@@ -9,7 +9,7 @@ from validity.broken import readings_with
 from webdyno.comparison import Stop, decide, next_variants
 from webdyno.comparison.stop import OUTNUMBERED, seconds_for_a_variant
 from webdyno.core.experiment import Experiment
-from webdyno.core.explain import Advice
+from webdyno.core.findings import Advice
 from webdyno.core.measure import Measure
 from webdyno.core.records import SlotRecord
 from webdyno.questions.compare.settings import OneSidedSettings

@@ -9,7 +9,7 @@ from validity.broken import quiet_readings
 from webdyno.comparison import judge
 from webdyno.comparison.time_spent import explain, explanation_sentence, what_waits, where_time_goes
 from webdyno.core.base import Interval
-from webdyno.core.explain import Explanation, Waiting
+from webdyno.core.findings import Explanation, Waiting
 from webdyno.core.judgement import Judgement
 from webdyno.core.readings import BlockedBy, ServerStatus
 from webdyno.core.records import Record, ServerUse, SlotRecord

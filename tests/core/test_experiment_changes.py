@@ -5,7 +5,7 @@ import pytest
 from builders import run_head
 from webdyno.core.errors import UserError
 from webdyno.core.experiment import CONDITIONS, Experiment
-from webdyno.core.explain import Advice
+from webdyno.core.findings import Advice
 from webdyno.core.load import Load
 from webdyno.core.measure import CapacitySettings, Measure, MeasureChanges
 from webdyno.core.metrics import CAPACITY

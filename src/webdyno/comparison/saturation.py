@@ -13,7 +13,7 @@ from statistics import median
 from webdyno.core import format as text
 from webdyno.core.base import memory_words
 from webdyno.core.capacity import Objective, Trial
-from webdyno.core.explain import CountedResource, Overload, OverRounds, ResourceUse, Saturation
+from webdyno.core.findings import CountedResource, Overload, OverRounds, ResourceUse, Saturation
 from webdyno.core.load_result import LoadResult
 from webdyno.core.metrics import CAPACITY, METRICS
 from webdyno.core.readings import ServerStatus

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
-from webdyno.core.explain import CostAtRate
+from webdyno.core.findings import CostAtRate
 from webdyno.core.format import (
     DASH,
     change,

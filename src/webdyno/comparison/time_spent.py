@@ -26,7 +26,7 @@ from webdyno.comparison.comparison import ALPHA
 from webdyno.core import format as text
 from webdyno.core.base import Interval
 from webdyno.core.experiment import OWN_GENERATOR
-from webdyno.core.explain import CpuPart, Explanation, Waiting
+from webdyno.core.findings import CpuPart, Explanation, Waiting
 from webdyno.core.judgement import Comparison, Judgement, Verdict
 from webdyno.core.metrics import CPU_TIME, THROUGHPUT, responses, server_cpu_us, throughput_rps
 from webdyno.core.readings import BlockedBy

@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import Literal
 
 from webdyno.core.base import Interval, Model
-from webdyno.core.explain import (
+from webdyno.core.findings import (
     CostAtRate,
     CostAtRest,
     Effect,

@@ -10,7 +10,7 @@ from pydantic import field_validator
 
 from webdyno.core.base import Amount, Count, Interval, Model
 from webdyno.core.experiment import Experiment
-from webdyno.core.explain import Explanation
+from webdyno.core.findings import Explanation
 from webdyno.core.format import ratio_range
 from webdyno.core.judgement import Comparison, Judgement, Verdict
 from webdyno.core.metrics import METRICS, MetricName

@@ -9,8 +9,8 @@ import numpy as np
 
 from webdyno.core import format as text
 from webdyno.core.experiment import Experiment
-from webdyno.core.explain import THOUSAND_RPS, CostAtRate, CostAtRest, OverRounds
 from webdyno.core.files import MIB
+from webdyno.core.findings import THOUSAND_RPS, CostAtRate, CostAtRest, OverRounds
 from webdyno.core.judgement import Comparison, ValidityWarning, VariantValue
 from webdyno.core.metrics import CPU_TIME, responses
 from webdyno.core.records import InstructionsRecord, RestRecord, SlotRecord

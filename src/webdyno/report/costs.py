@@ -8,8 +8,8 @@ from statistics import fmean, median
 from typing import NamedTuple
 
 from webdyno.core import format as text
-from webdyno.core.explain import OverRounds
 from webdyno.core.files import MIB
+from webdyno.core.findings import OverRounds
 from webdyno.core.judgement import EndpointFigures, Judgement, VariantFacts
 from webdyno.core.load_result import TlsUse
 from webdyno.core.metrics import responses

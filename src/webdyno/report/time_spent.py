@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from webdyno.comparison.time_spent import BLOCKED, explanation_sentence, what_waits
 from webdyno.core import format as text
 from webdyno.core.base import Interval
-from webdyno.core.explain import Waiting
+from webdyno.core.findings import Waiting
 from webdyno.core.judgement import Judgement
 from webdyno.core.readings import BlockedBy
 from webdyno.media.document import Kind, Section, said_section, simple_table

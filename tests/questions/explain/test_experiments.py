@@ -9,7 +9,7 @@ from validity.broken import readings_with
 from webdyno.comparison import judge
 from webdyno.config import Catalogue
 from webdyno.core.experiment import Experiment
-from webdyno.core.explain import Advice
+from webdyno.core.findings import Advice
 from webdyno.core.measure import CapacitySettings, Measure
 from webdyno.core.metrics import CAPACITY
 from webdyno.core.records import SlotRecord

@@ -7,7 +7,7 @@ import altair as alt
 
 from webdyno.core import format as text
 from webdyno.core.capacity import Objective
-from webdyno.core.explain import Overload
+from webdyno.core.findings import Overload
 from webdyno.core.histogram import Histogram
 from webdyno.core.judgement import VariantValue
 from webdyno.core.metrics import CAPACITY

@@ -6,7 +6,7 @@ from pathlib import Path
 from webdyno.comparison import question_of
 from webdyno.comparison.saturation import AT_THE_LIMIT, what_was_full
 from webdyno.core import format as text
-from webdyno.core.explain import Overload, OverRounds
+from webdyno.core.findings import Overload, OverRounds
 from webdyno.core.judgement import Comparison, Judgement, Verdict
 from webdyno.core.metrics import CAPACITY
 from webdyno.core.run import PAGE_FILE, SWEEPS

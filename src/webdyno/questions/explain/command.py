@@ -21,7 +21,7 @@ from webdyno.interfaces.cli.flags import (
 
 if TYPE_CHECKING:  # pydantic and numpy take a while to import
     from webdyno.core.experiment import Experiment
-    from webdyno.core.explain import Advice
+    from webdyno.core.findings import Advice
     from webdyno.core.judgement import Judgement
     from webdyno.interfaces.cli.result import Afterwards
     from webdyno.launch.measure import MeasuredRun

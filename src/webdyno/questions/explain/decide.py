@@ -28,7 +28,7 @@ import numpy as np
 from webdyno.comparison.comparison import ALPHA
 from webdyno.comparison.question import Question
 from webdyno.core.base import Interval
-from webdyno.core.explain import Advice, Effect, Elasticity, Gain
+from webdyno.core.findings import Advice, Effect, Elasticity, Gain
 from webdyno.core.judgement import Comparison, Judgement, Verdict
 from webdyno.core.metrics import METRICS, THROUGHPUT, response_bytes
 from webdyno.core.setting import Sign

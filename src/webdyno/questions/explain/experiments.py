@@ -12,7 +12,7 @@ from webdyno.config import Catalogue
 from webdyno.config.reading import shown_value
 from webdyno.core.errors import OperationError
 from webdyno.core.experiment import Experiment
-from webdyno.core.explain import Advice, Resource
+from webdyno.core.findings import Advice, Resource
 from webdyno.core.measure import Measure
 from webdyno.core.metrics import CPU_TIME
 from webdyno.core.setting import FACTORS, FOLLOWING_CPUS, Setting, SettingValue, in_figures

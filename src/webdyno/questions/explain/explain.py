@@ -15,7 +15,7 @@ from webdyno.config.reading import shown_value
 from webdyno.core.base import memory_words
 from webdyno.core.errors import UserError
 from webdyno.core.experiment import OWN_GENERATOR, Experiment
-from webdyno.core.explain import Advice
+from webdyno.core.findings import Advice
 from webdyno.core.run import EXPLAIN_FOLDER, variant_folder
 from webdyno.core.variant import Variant
 from webdyno.launch.caller import Caller

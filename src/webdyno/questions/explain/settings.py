@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from webdyno.core.base import Model
-from webdyno.core.explain import Advice, Resource
+from webdyno.core.findings import Advice, Resource
 from webdyno.core.question import QuestionSettings
 from webdyno.core.text import Name
 

@@ -5,7 +5,7 @@ from itertools import groupby
 
 from webdyno.core import format as text
 from webdyno.core.base import Interval
-from webdyno.core.explain import Advice, Effect, Elasticity, Gain
+from webdyno.core.findings import Advice, Effect, Elasticity, Gain
 from webdyno.core.setting import FixableRule
 from webdyno.media import document as doc
 from webdyno.report.show import PointView, Show

@@ -23,7 +23,7 @@ from webdyno.comparison.time_spent import (
     slots_of_both,
     taken_apart,
 )
-from webdyno.core.explain import CpuPart, Explanation
+from webdyno.core.findings import CpuPart, Explanation
 from webdyno.core.format import (
     MISSING,
     count,
