@@ -128,11 +128,11 @@ def test_the_table_on_top_has_the_tail_and_the_failures() -> None:
     )
     heads = re.findall(r'<th scope="row">(?:<b>)?(.*?)<', table)
     assert [it for it in heads if it.startswith(("Failed", "Latency"))] == [
-        "Failed requests",
         "Latency p50",
         "Latency p95",
         "Latency p99",
         "Latency p99.9",
+        "Failed requests",
     ]
 
 

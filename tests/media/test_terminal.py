@@ -97,7 +97,7 @@ def test_invalid_names_cause_and_fix() -> None:
     assert "INVALID" in report
     assert "variant apache" in report.lower()
     assert "404" in report
-    assert "Fix" in report
+    assert "\nDo " in report
 
 
 def test_inconclusive_says_what_is_still_needed() -> None:

@@ -169,9 +169,10 @@ def _level(comparison: Comparison, point: PointView) -> str:
 
 
 def _doubts(comparison: Comparison, point: PointView) -> list[str]:
+    interfered = "only a bound" if comparison.limited_by else "noise"
     doubts = {
         "restarts disagree": _agreeing(comparison) < LEAST_AGREEING * len(comparison.by_round),
-        "noise": worst_interference([comparison]) > MOST_INTERFERENCE,
+        interfered: worst_interference([comparison]) > MOST_INTERFERENCE,
         "slots excluded": point.judgement.excluded_count > MOST_EXCLUDED * len(point.data.slots),
         "client and servers share CPUs": point.data.head.machine.split.shared,
     }

@@ -167,8 +167,9 @@ def _allowed_for(asked: Sequence[Comparison]) -> str:
     most = worst_interference(asked)
     if most <= 1:
         return f"CI allows for {text.percent(most)}"
-    limited = any(comparison.limited_by for comparison in asked)
-    return "the ratio is only a bound" if limited else "its effect has no tight bound"
+    if any(comparison.limited_by for comparison in asked):
+        return ""  # the headline says who was limited
+    return "its effect has no tight bound"
 
 
 def _alone(point: PointView) -> Iterator[tuple[str, str]]:
