@@ -11,6 +11,7 @@ from webdyno.core.judgement import Verdict
 from webdyno.core.registry import command
 from webdyno.media.document import Facts, Headline
 from webdyno.report.brief import NOISE_RULES, is_invalid
+from webdyno.report.headlines import is_beyond_judging
 from webdyno.report.show import RunView
 from webdyno.validity import SHORT_RUN
 
@@ -58,6 +59,8 @@ def next_steps(view: RunView, run: Path) -> Facts:
         return [("Next", command("resume", run, *more))]
     asked = asked_about([comparison for table in view.deciding for comparison in table.comparisons])
     if view.several or not asked or is_invalid(view):
+        return []
+    if any(is_beyond_judging(comparison) for comparison in asked):
         return []
     lacking = [comparison.more_minutes for comparison in asked if comparison.more_minutes]
     if lacking and max(lacking) <= MOST_MINUTES:
