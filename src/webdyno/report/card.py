@@ -143,7 +143,7 @@ def sureness(point: PointView) -> Iterator[str]:
     (only,) = asked
     agreeing, restarts = _agreeing(only), len(only.by_round)
     whose = f"all {restarts}" if agreeing == restarts else f"{agreeing} of {restarts}"
-    doubts = f" ({', '.join(found)})" if (found := _doubts(only, point)) else ""
+    doubts = f" ({', '.join(known)})" if (known := _doubts(only, point)) else ""
     yield f"Confidence: {_level(only, point)}{doubts}, {whose} restarts agree."
 
 
