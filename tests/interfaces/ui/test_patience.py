@@ -3,6 +3,7 @@
 import socket
 import threading
 from collections.abc import Iterator
+from contextlib import ExitStack
 
 import pytest
 import uvicorn
@@ -20,6 +21,7 @@ WHOLE = b"GET / HTTP/1.1\r\nhost: a\r\n\r\n"
 def port(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
     """Of a server that waits for a moment only."""
     monkeypatch.setattr(guard, "REQUEST_WITHIN_S", 0.2)
+    monkeypatch.setattr(guard.ImpatientProtocol, "_awaited", {})
 
     async def answer(request: Request) -> PlainTextResponse:
         return PlainTextResponse(await request.body())
@@ -56,6 +58,27 @@ def test_half_a_request_after_a_whole_one_is_not_waited_for(port: int) -> None:
     with socket.create_connection(("127.0.0.1", port)) as connection:
         connection.sendall(WHOLE + b"GET / HTT")
         assert received(connection).startswith(b"HTTP/1.1 200")
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("sent", [b"", b"GET / HTT", WHOLE])
+def test_of_many_connections_the_first_is_given_up(
+    port: int, monkeypatch: pytest.MonkeyPatch, sent: bytes
+) -> None:
+    monkeypatch.setattr(guard, "REQUEST_WITHIN_S", 60.0)
+    monkeypatch.setattr(guard, "MOST_AWAITED", 3)
+    with ExitStack() as held:
+        connections = []
+        for _ in range(5):
+            connection = socket.create_connection(("127.0.0.1", port))
+            connections.append(held.enter_context(connection))
+            connection.sendall(sent)
+            if sent == WHOLE:
+                assert connection.recv(4096).startswith(b"HTTP/1.1 200")
+        assert received(connections[0]) == received(connections[1]) == b""
+        last = connections[-1]
+        last.sendall(WHOLE.removeprefix(sent) or WHOLE)
+        assert last.recv(4096).startswith(b"HTTP/1.1 200")
 
 
 def received(connection: socket.socket) -> bytes:

@@ -1,5 +1,6 @@
 """`webdyno up`, `ui` and `mcp`: what serves until Ctrl-C, or until an agent hangs up."""
 
+import logging
 import os
 import socket
 import sys
@@ -39,6 +40,8 @@ LOAD, PROTOCOL = "load.", "protocol="
 """How settings begin of what is asked, and of the setting that this sets."""
 MOST_ASKED = 20
 HIGHEST_PORT = 65_535
+BACKLOG = 64
+"""Connections to the page that are accepted at once: fewer than those that it awaits."""
 ANSWERED_WITHIN_S = 3
 """So long responses are waited for when the page's server is to end."""
 
@@ -257,8 +260,11 @@ def ui(
             log_level="critical",
             http=ImpatientProtocol,
             ws="none",
+            backlog=BACKLOG,
             timeout_graceful_shutdown=ANSWERED_WITHIN_S,
         )
+        # Whoever connects, without the token, would have it write to this terminal.
+        logging.getLogger("asyncio").setLevel(logging.CRITICAL)
         try:
             uvicorn.Server(config).run(sockets=[listening])
         finally:

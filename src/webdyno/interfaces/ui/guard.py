@@ -10,7 +10,8 @@ a host, so another server on this machine would get it.
 A report comes from a run's folder, which somebody else may have made. It has no rights: the browser
 gives it an origin of its own (`sandbox`), and its path holds a seal for this report alone.
 
-A connection whose request doesn't come to its end is ended, so that nobody can hold all of them.
+A connection whose request doesn't come to its end is ended, at once where there are many, so that
+nobody can hold all of them.
 """
 
 import asyncio
@@ -18,6 +19,7 @@ import hashlib
 import hmac
 from collections.abc import Callable
 from secrets import randbelow
+from typing import ClassVar
 from urllib.parse import quote
 
 import h11
@@ -44,6 +46,8 @@ REPORTS = (
 """Reports hold their style and script, and ask nobody for anything."""
 
 REQUEST_WITHIN_S = 20.0
+MOST_AWAITED = 100
+"""More than come in at once, and far fewer than files may be open."""
 LOOPBACK = "127.0.0.1"
 
 
@@ -148,9 +152,10 @@ class _Sending:
 
 
 class ImpatientProtocol(H11Protocol):
-    """HTTP/1.1 as Uvicorn speaks it, with a limit on how long a request may take to arrive."""
+    """HTTP/1.1 as Uvicorn speaks it, with limits on how long requests are awaited, and how many."""
 
-    _limit: asyncio.TimerHandle | None = None
+    _awaited: ClassVar[dict["ImpatientProtocol", asyncio.TimerHandle]] = {}
+    """The limits of those whose next request hasn't come, the one that came first first."""
 
     def connection_made(  # type: ignore[override] # as in Uvicorn
         self, transport: asyncio.Transport
@@ -167,16 +172,28 @@ class ImpatientProtocol(H11Protocol):
         else:
             self._wait_no_more()
 
+    def on_response_complete(self) -> None:
+        """Wait for the next request."""
+        super().on_response_complete()
+        if self.conn.their_state is h11.IDLE and not self.transport.is_closing():
+            self._wait()
+
     def connection_lost(self, exc: Exception | None) -> None:
         """Wait no longer."""
         self._wait_no_more()
         super().connection_lost(exc)
 
     def _wait(self) -> None:
-        if self._limit is None:
-            self._limit = self.loop.call_later(REQUEST_WITHIN_S, self.transport.abort)
+        if self in self._awaited:
+            return
+        if len(self._awaited) >= MOST_AWAITED:
+            next(iter(self._awaited))._end()
+        self._awaited[self] = self.loop.call_later(REQUEST_WITHIN_S, self._end)
+
+    def _end(self) -> None:
+        self._wait_no_more()
+        self.transport.abort()
 
     def _wait_no_more(self) -> None:
-        if self._limit is not None:
-            self._limit.cancel()
-            self._limit = None
+        if limit := self._awaited.pop(self, None):
+            limit.cancel()
