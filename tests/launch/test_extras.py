@@ -71,7 +71,7 @@ def test_a_yes_installs_what_is_lacking(monkeypatch: pytest.MonkeyPatch) -> None
     assert (program, last) == ("/usr/bin/uv", "optuna>=4.5")
 
 
-def test_who_agreed_beforehand_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_agreed_beforehand_sees_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
     machine = Machine(monkeypatch)
     provide_extra("tune", "tuning", machine.asked_by(None, yes=True))
     assert len(machine.ran) == 1

@@ -90,14 +90,14 @@ def _invalid(comparison: Comparison, point: PointView) -> Iterator[Headline]:
     if warnings:
         why, fix = _of_all(warnings), as_called(warnings[0].fix)
     valid = surest_work(comparison, point.judgement.comparisons)
-    spoilt = [
+    invalid = [
         METRICS[each.metric].kind
         for each in point.judgement.comparisons
         if each.verdict is Verdict.INVALID and (each.a, each.b) == (comparison.a, comparison.b)
     ]
     others = [each for each in point.judgement.comparisons if each.metric in SHOWN and each.ratio]
     is_partial = any(each.verdict is not Verdict.INVALID for each in others)
-    about = f" for {text.listed(dict.fromkeys(spoilt))}" if is_partial else ""
+    about = f" for {text.listed(dict.fromkeys(invalid))}" if is_partial else ""
     title = f"{SIGNS[Verdict.INVALID]} INVALID{about}"
     yield Headline(Verdict.INVALID, title, why, facts=(("Do", fix),) if fix else ())
     if valid:

@@ -27,7 +27,7 @@ LABEL_PX, BAR_PX, END_PX = 10, 20, 36
 """Where in a row its label is, and its bar from top to end."""
 COLUMNS_PX = {"rank": 0, "cpu": 56, "shown": 132}
 """How far from the right edge the columns next to the bars end."""
-BESIDE_PX = 200
+COLUMNS_WIDTH_PX = 200
 PARTS = {"own code": 1.0, "kernel": 0.45}
 """Of CPU time, each with the opacity in which it is drawn."""
 SHARES_PX = 26
@@ -107,7 +107,7 @@ def _chart(rows: Rows, ties: Rows, variants: Sequence[str], height_px: int) -> L
     for row in rows:
         row["is_cut"] = row["high"] > reach
     base = alt.Chart(values(rows))
-    room: list[Any] = [0, {"expr": f"width - {BESIDE_PX}"}]
+    room: list[Any] = [0, {"expr": f"width - {COLUMNS_WIDTH_PX}"}]
     across = alt.Scale(domain=[0, reach], range=room, nice=False, clamp=True)
     color, _, _ = variant_encodings(variants)
 
