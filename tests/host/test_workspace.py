@@ -40,6 +40,20 @@ def test_a_folder_that_is_too_deep_for_sockets_is_passed_over(
     assert len(socket) <= workspace.SOCKET_PATH_BYTES
 
 
+def test_what_others_put_next_to_it_is_no_package_of_ours(place: Path) -> None:
+    (place / "package.json").write_text('{"type": "module"}')
+    before = os.umask(0o077)
+    try:
+        with Workspace() as workspace:
+            above = [folder / "package.json" for folder in workspace.path.parents]
+    finally:
+        os.umask(before)
+    nearest = next(file for file in above if file.exists())
+    assert nearest == home_folder() / "package.json"
+    assert nearest.read_text() == "{}\n"
+    assert nearest.stat().st_mode & 0o004
+
+
 @pytest.mark.parametrize("name", ["a folder", "a#b", "a;b", "a$b", "a'b"])
 def test_a_folder_that_no_configuration_can_name_is_passed_over(
     place: Path, monkeypatch: pytest.MonkeyPatch, name: str

@@ -26,7 +26,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, NamedTuple, Self
 
 from webdyno.core.errors import OperationError
-from webdyno.core.files import everything_below
+from webdyno.core.files import everything_below, write_whole
 from webdyno.host.children import identity, must, run_program
 from webdyno.host.control_group import ControlGroup, forget_groups
 from webdyno.host.users import OPEN, ServerUser, server_user
@@ -143,10 +143,22 @@ def home_folder() -> Path:
         if fault := _fault(place, home):
             faults.append(f"{place} {fault}")
         else:
-            return open_folder(home)
+            _end_packages(open_folder(home))
+            return home
     raise OperationError(
         f"no temporary directory is fit for servers: {'; '.join(faults)}; set TMPDIR to another"
     )
+
+
+def _end_packages(home: Path) -> None:
+    """Keep what others write into the temporary directory from being read as our files' package.
+
+    Node looks for the nearest `package.json` in all folders above a file.
+    """
+    nearest = home / "package.json"
+    if not nearest.is_file():
+        write_whole(nearest, "{}\n")
+        nearest.chmod(0o644)
 
 
 def open_folder(path: Path) -> Path:
