@@ -107,6 +107,17 @@ def test_commands_that_it_prints_have_the_shortest_name(checkout: Path, tmp_path
 
 
 @pytest.mark.parametrize(
+    ("path", "kept"),
+    [(":/opt", "/opt"), (".:/opt::a:/b c:", "/opt:/b c"), (":", ""), ("", ""), ("/opt", "/opt")],
+)
+def test_python_imports_from_no_current_folder(checkout: Path, path: str, kept: str) -> None:
+    pth = checkout / ".venv/lib/python3.11/site-packages/_webdyno.pth"
+    pth.write_text(str(checkout / "src"))
+    (checkout / ".venv/bin/webdyno").write_text('#!/bin/sh\necho "$PYTHONPATH"\n')
+    assert run(checkout, PYTHONPATH=path).stdout == f"{kept}\n"
+
+
+@pytest.mark.parametrize(
     ("cargo", "said"),
     [
         ("#!/bin/sh\necho 'no toolchain is set'; exit 1\n", "this one says: no toolchain is set"),
