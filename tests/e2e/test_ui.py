@@ -56,7 +56,7 @@ def test_a_duel_is_begun_watched_and_ended(browser: Browser, address: str) -> No
     page.locator("select[name=stack]").select_option("nginx")
     page.locator("select[name=baseline]").select_option("apache-event")
     page.get_by_label("Connections").select_option("8")
-    page.get_by_label("Time").select_option("1m")
+    page.get_by_label("Time").select_option("5m")
     page.get_by_role("button", name="Start", exact=True).click()
     page.locator("#live .part").first.wait_for(timeout=60_000)
     expect(page.locator("#points svg circle").first).to_be_visible(timeout=60_000)

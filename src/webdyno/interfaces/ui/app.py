@@ -278,7 +278,7 @@ def snapshot(folder: RunFolder) -> dict[str, Any]:
     slots = [record for record in run.records if isinstance(record, SlotRecord)]
     doing = "each variant alone, before the rounds"
     if slots:
-        doing = f"round {slots[-1].round}, {slots[-1].variant}"
+        doing = f"round {slots[-1].round + 1}, {slots[-1].variant}"
     return {"points": [_point(data) for data in run.points], "doing": doing}
 
 

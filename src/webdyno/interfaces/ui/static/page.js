@@ -44,7 +44,8 @@ function drawn(parent, name, attributes, text) {
 // Each round's ratio as a dot, the interval so far as a band; upright a log scale, so that twice
 // and half are as far from 1.
 function chart(curve, expected) {
-  const [width, height, left, below] = [640, 170, 52, 24];
+  const [height, left, below] = [170, 52, 24];
+  const width = Math.min(640, document.getElementById("points").clientWidth);
   const ratios = [...curve.rounds, curve.low, curve.high, 1].filter((it) => it > 0);
   const room = 0.06 + 0.1 * Math.log(Math.max(...ratios) / Math.min(...ratios));
   const [low, high] = [Math.log(Math.min(...ratios)) - room, Math.log(Math.max(...ratios)) + room];
