@@ -1,5 +1,6 @@
 """Bars of each variant's values, from zero, with their confidence intervals."""
 
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import altair as alt
@@ -108,14 +109,9 @@ def _bar(table: MetricTable, row: Row, top_px: int) -> dict[str, Any]:
 
 
 def _chart(rows: Rows, variants: list[str]) -> Layers:
-    longest = max(row["value"] for row in rows)
-    reach = min(max(row["high"] for row in rows), MOST_ROOM * longest) or 1.0
-    for row in rows:
-        row["is_cut"] = row["high"] > reach
-    base = alt.Chart(values(rows))
-    across = alt.Scale(domain=[0, reach], nice=False, clamp=True)
+    across = alt.Scale(domain=[0, reach_of(rows)], nice=False, clamp=True)
     height = alt.Scale(domain=[ROW_PX * len(rows), 0], nice=False)
-    color, _, _ = variant_encodings(variants)
+    base = alt.Chart(values(rows))
 
     def x(field: str) -> alt.X:
         return alt.X(f"{field}:Q", axis=None, scale=across)
@@ -123,32 +119,51 @@ def _chart(rows: Rows, variants: list[str]) -> Layers:
     def y(field: str) -> alt.Y:
         return alt.Y(f"{field}:Q", axis=None, scale=height)
 
-    ink = css_variable("ink")
     return alt.layer(
-        base.mark_rect().encode(
-            x=x("zero"),
-            x2="value:Q",
-            y=y("bar_px"),
-            y2="end_px:Q",
-            color=color,
-            description=TOOLTIP,
-        ),
-        base.mark_rule(strokeWidth=1.5, color=ink, aria=False).encode(
-            x=x("low"), x2="high:Q", y=y("middle_px")
-        ),
-        *(
-            base.mark_tick(thickness=1.5, size=9, color=ink, aria=False, orient="vertical")
-            .transform_filter("!datum.is_cut" if end == "high" else "true")
-            .encode(x=x(end), y=y("middle_px"))
-            for end in ("low", "high")
-        ),
-        base.transform_filter("datum.is_cut")
-        .mark_point(shape="triangle-right", filled=True, size=60, opacity=1, color=ink, aria=False)
-        .encode(x=x("high"), y=y("middle_px")),
+        *bars(base, variants, x, y),
         base.mark_text(align="left", aria=False, limit=alt.ExprRef(f"width - {VALUE_PX}")).encode(
             x=alt.value(0), y=y("label_px"), text="label:N"
         ),
         base.mark_text(align="right", aria=False, fontWeight=600).encode(
             x=alt.value("width"), y=y("label_px"), text="shown:N"
         ),
+    )
+
+
+def reach_of(rows: Rows) -> float:
+    """Return how far an axis goes; mark in the rows whose intervals are cut off there."""
+    longest = max(row["value"] for row in rows)
+    reach: float = min(max(row["high"] for row in rows), MOST_ROOM * longest) or 1.0
+    for row in rows:
+        row["is_cut"] = row["high"] > reach
+    return reach
+
+
+def bars(
+    base: alt.Chart, variants: Sequence[str], x: Callable[[str], alt.X], y: Callable[[str], alt.Y]
+) -> Iterator[alt.Chart]:
+    """Yield bars with their intervals; an arrowhead stands where one is cut off."""
+    color, _, _ = variant_encodings(variants)
+    ink = css_variable("ink")
+    yield base.mark_rect().encode(
+        x=x("zero"),
+        x2="value:Q",
+        y=y("bar_px"),
+        y2="end_px:Q",
+        color=color,
+        description=TOOLTIP,
+    )
+    yield base.mark_rule(strokeWidth=1.5, color=ink, aria=False).encode(
+        x=x("low"), x2="high:Q", y=y("middle_px")
+    )
+    for end in ("low", "high"):
+        yield (
+            base.mark_tick(thickness=1.5, size=9, color=ink, aria=False, orient="vertical")
+            .transform_filter("!datum.is_cut" if end == "high" else "true")
+            .encode(x=x(end), y=y("middle_px"))
+        )
+    yield (
+        base.transform_filter("datum.is_cut")
+        .mark_point(shape="triangle-right", filled=True, size=60, opacity=1, color=ink, aria=False)
+        .encode(x=x("high"), y=y("middle_px"))
     )

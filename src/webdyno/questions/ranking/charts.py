@@ -18,7 +18,7 @@ from webdyno.media.drawing import (
     values,
     variant_encodings,
 )
-from webdyno.report.bar_charts import MOST_ROOM, bar_rows
+from webdyno.report.bar_charts import bar_rows, bars, reach_of
 from webdyno.report.show import PointView
 from webdyno.report.words import metric_title
 
@@ -102,14 +102,9 @@ def _places(top_px: float) -> dict[str, float]:
 
 
 def _chart(rows: Rows, ties: Rows, variants: Sequence[str], height_px: int) -> Layers:
-    longest = max(row["value"] for row in rows)
-    reach = min(max(row["high"] for row in rows), MOST_ROOM * longest) or 1.0
-    for row in rows:
-        row["is_cut"] = row["high"] > reach
-    base = alt.Chart(values(rows))
     room: list[Any] = [0, {"expr": f"width - {COLUMNS_WIDTH_PX}"}]
-    across = alt.Scale(domain=[0, reach], range=room, nice=False, clamp=True)
-    color, _, _ = variant_encodings(variants)
+    across = alt.Scale(domain=[0, reach_of(rows)], range=room, nice=False, clamp=True)
+    base = alt.Chart(values(rows))
 
     def x(field: str) -> alt.X:
         return alt.X(f"{field}:Q", axis=None, scale=across)
@@ -119,31 +114,11 @@ def _chart(rows: Rows, ties: Rows, variants: Sequence[str], height_px: int) -> L
             f"{field}:Q", axis=None, scale=alt.Scale(domain=[height_px, 0], nice=False, zero=False)
         )
 
-    ink = css_variable("ink")
     return alt.layer(
         alt.Chart(values(ties))
         .mark_rect(color=css_variable("band"), aria=False)
         .encode(x=alt.value(-2), x2=alt.value("width"), y=y("top_px"), y2="bottom_px:Q"),
-        base.mark_rect().encode(
-            x=x("zero"),
-            x2="value:Q",
-            y=y("bar_px"),
-            y2="end_px:Q",
-            color=color,
-            description=TOOLTIP,
-        ),
-        base.mark_rule(strokeWidth=1.5, color=ink, aria=False).encode(
-            x=x("low"), x2="high:Q", y=y("middle_px")
-        ),
-        *(
-            base.mark_tick(thickness=1.5, size=9, color=ink, aria=False, orient="vertical")
-            .transform_filter("!datum.is_cut" if end == "high" else "true")
-            .encode(x=x(end), y=y("middle_px"))
-            for end in ("low", "high")
-        ),
-        base.transform_filter("datum.is_cut")
-        .mark_point(shape="triangle-right", filled=True, size=60, opacity=1, color=ink, aria=False)
-        .encode(x=x("high"), y=y("middle_px")),
+        *bars(base, variants, x, y),
         base.mark_text(align="left", aria=False, limit=alt.ExprRef("width")).encode(
             x=alt.value(0), y=y("label_px"), text="variant:N"
         ),
