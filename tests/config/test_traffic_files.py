@@ -2,6 +2,7 @@
 
 import json
 import tempfile
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -433,3 +434,14 @@ def test_a_file_of_traffic_names_what_lies_next_to_it(tmp_path: Path, names: str
             read_workload_file(file)
     file.write_text(names.format("rows"))
     assert str(folder / "rows") in str(read_workload_file(file))
+
+
+@pytest.mark.parametrize(
+    "line", ["# @capture a{}z", "# @capture a css{}", "# @x{}z", "GET /{}z", "GET {}z", "#{}x"]
+)
+def test_long_lines_of_a_request_file_are_read_at_once(tmp_path: Path, line: str) -> None:
+    (tmp_path / "a.http").write_text(line.format(" " * 30_000) + "\nGET /\n")
+    began = time.process_time()
+    with suppress(UserError):
+        read_request_file(tmp_path / "a.http")
+    assert time.process_time() - began < 1

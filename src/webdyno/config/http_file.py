@@ -20,10 +20,10 @@ from webdyno.core.request import FORM_TYPE, header
 from webdyno.core.session import PLACE
 
 _SEPARATOR = re.compile(r"###(.*)")
-_ANNOTATION = re.compile(r"(?:#|//)\s*@(\w+)(?:\s*[= ]\s*(.*))?")
+_ANNOTATION = re.compile(r"(?:#|//)\s*@(\w+)(?:(?:\s*=\s*|\s+)(.*))?")
 _OF_USERS = re.compile(r"^(?:#|//)\s*@(?:login|flow|capture)\b", re.MULTILINE)
 _CAPTURE = re.compile(
-    r"([A-Za-z_][\w-]*)\s*[= ]\s*(css|regex|json|header|cookie)(?:@([\w-]+))?\s+(.+)"
+    r"([A-Za-z_][\w-]*)(?:\s*=\s*|\s+)(css|regex|json|header|cookie)(?:@([\w-]+))?\s+(.+)"
 )
 _MARK = "webdyno-place"
 LOGIN = "login"

@@ -93,7 +93,7 @@ class PageResponse(NamedTuple):
             return False
         try:
             data = json.loads(self.body)
-        except ValueError:
+        except (ValueError, RecursionError):
             return False
         lists = (
             [value for value in data.values() if isinstance(value, list)]

@@ -102,7 +102,7 @@ class ProgramResponse:
         """Read its body; raise BrokenRule where it is no JSON of a kind."""
         try:
             value = json.loads(self.said.body)
-        except ValueError:
+        except (ValueError, RecursionError):
             value = None
         if not isinstance(value, kind):
             what = "a JSON object" if kind is dict else "a JSON array"

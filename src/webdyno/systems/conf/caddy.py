@@ -283,7 +283,7 @@ def _as_json(request: RelocationRequest, changes: list[str]) -> Table:
         changes.append(f"empty, since they have no value: {listed(unset)}")
     try:
         adapted = json.loads(reader.printed.replace(f"{file.parent}/", f"{request.file.parent}/"))
-    except ValueError:
+    except (ValueError, RecursionError):
         why = "what it becomes is more than Caddy can print here"
         raise UserError(f"{request.file}: {why}") from None
     return as_table(adapted)

@@ -35,7 +35,7 @@ def image_command(text: str) -> str | None:
 def _command_words(command: str) -> str | list[str]:
     try:
         words = json.loads(command)
-    except ValueError:
+    except (ValueError, RecursionError):
         return command
     return list(map(str, words)) if isinstance(words, list) else command
 
