@@ -1,6 +1,7 @@
 """Servers under a warden: whatever happens to webdyno, nothing of them is left."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import pytest
 from waiting import wait_until
 from webdyno.core.errors import OperationError
 from webdyno.host import warden
+from webdyno.host.children import in_session
 from webdyno.host.server_process import ServerProcess
 from webdyno.host.this_machine import Testbed
 from webdyno.host.workspace import Workspace
@@ -149,6 +151,26 @@ def test_a_program_that_is_not_there(workspace: Workspace, tmp_path: Path) -> No
     wait_until(lambda: process.poll() is not None)
     assert "No such file" in (tmp_path / "log").read_text()
     process.stop()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="root alone starts programs as somebody else")
+def test_nobody_stands_where_he_cant_get_by_himself(workspace: Workspace, tmp_path: Path) -> None:
+    """A folder inside of one that is closed to him: root could have put him there."""
+    tmp_path.chmod(0o700)
+    (inside := tmp_path / "inside").mkdir()
+    log, testbed = tmp_path / "log", Testbed()
+    code = testbed.run(
+        ["cat", "."], cwd=inside, env=ENVIRONMENT, log=log, workspace=workspace, within_s=60.0
+    )
+    assert code == 127
+    assert re.search(r"can't start cat: \S+, as whom .*may not enter the folder /", log.read_text())
+    said = tmp_path / "said"
+    with (
+        said.open("wb") as output,
+        in_session(["pwd"], output=output, user=testbed.user, folder=inside) as process,
+    ):
+        assert process.wait() != 0
+    assert f"'{inside}': Permission denied" in said.read_text()
 
 
 DRIVER = f"""

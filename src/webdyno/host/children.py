@@ -150,6 +150,8 @@ def in_session(
     folder: Path | None = None,
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Start a program in a session of its own, all of which is killed at the end."""
+    if user is not None:  # a folder that he can't enter by himself isn't entered for him
+        words, folder = ["env", f"--chdir={folder or Path.cwd()}", *words], Path("/")
     process = subprocess.Popen(
         words,
         stdin=subprocess.DEVNULL,

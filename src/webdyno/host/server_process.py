@@ -248,6 +248,7 @@ class ServerProcess:
         program = shutil.which(name, path=path) or shutil.which(name, os.F_OK, path) or name
         order = {
             "program": program,
+            "folder": str(cwd.absolute()),
             "argv": self.argv,
             "environment": dict(env),
             "user": user.name if user else None,
@@ -265,7 +266,7 @@ class ServerProcess:
         with open_log(log, user) as output:
             self._warden = subprocess.Popen(
                 [*entry, *python_file(warden.__file__)],
-                cwd=cwd,
+                cwd="/",
                 env=WARDENS_ENVIRONMENT,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,

@@ -7,12 +7,12 @@ all its descendants are killed. Orphans of the server become children of the war
 subreaper), so none gets away. Should the warden itself be killed, the server gets its stop signal
 from the kernel.
 
-The order is its length in eight digits, then JSON: program (its path), argv, environment (of the
-server alone: a catalogue has no say in what we run with, as we may be root), user, uid, gid, groups
-(null: stay who we are), cpus, groups_to_join (paths of `cgroup.procs`), groups_to_remove (folders
-of those that the server makes itself), stop_signal, stop_within_s, afterwards (a command that
-removes what a daemon has for the server, run once all has ended; empty for none), workspace {path,
-lock} (removed if webdyno is gone).
+The order is its length in eight digits, then JSON: program (its path), folder (where it runs),
+argv, environment (of the server alone: a catalogue has no say in what we run with, as we may be
+root), user, uid, gid, groups (null: stay who we are), cpus, groups_to_join (paths of
+`cgroup.procs`), groups_to_remove (folders of those that the server makes itself), stop_signal,
+stop_within_s, afterwards (a command that removes what a daemon has for the server, run once all has
+ended; empty for none), workspace {path, lock} (removed if webdyno is gone).
 Its standard error is the server's log, which it keeps from growing beyond MOST_LOG_BYTES a start.
 Prints the server's process id on one line and, when that process has ended by itself, how many
 others it left running on the next; exits with the server's exit code, 128 + N after signal N.
@@ -178,7 +178,8 @@ class Warden:
         except Exception as error:  # noqa: BLE001 (it would be lost)
             why: object = None
             if isinstance(error, PermissionError):
-                why = refusal(self.order["program"], self.order["user"])
+                folder, program, user = map(self.order.get, ("folder", "program", "user"))
+                why = refusal(folder, user) or refusal(program, user)
             why = why or error
             os.write(2, f"webdyno: can't start {self.order['argv'][0]}: {why}\n".encode())
         finally:
@@ -201,6 +202,7 @@ class Warden:
             os.setgroups(order["groups"])
             os.setresgid(order["gid"], order["gid"], order["gid"])
             os.setresuid(order["uid"], order["uid"], order["uid"])
+        os.chdir(order["folder"])  # nobody stands where he couldn't get by himself
         os.umask(0o022)
         # After the change of user, which clears it.
         self.libc.prctl(PR_SET_PDEATHSIG, order["stop_signal"], 0, 0, 0)
@@ -307,7 +309,7 @@ class Warden:
 
 
 def refusal(program: str, user: str | None) -> str | None:
-    """Return which rights we, the servers' user by now, lack to run a program; None if none."""
+    """Return which rights we, the servers' user by now, lack to run a program or enter a folder."""
     with contextlib.suppress(OSError), open(program, "rb") as script:  # noqa: PTH123
         first, _, rest = script.readline(4096).partition(b"#!")
         if not first and rest.split():  # its interpreter may be the one that is out of reach
@@ -322,7 +324,7 @@ def refusal(program: str, user: str | None) -> str | None:
     else:
         if not os.path.exists(path) or os.access(path, os.X_OK):  # noqa: PTH110
             return None
-        what = f"may not run {path}"
+        what = f"may not {'enter the folder' if os.path.isdir(path) else 'run'} {path}"  # noqa: PTH112
     return f"{user or 'this user'}, as whom servers run, {what}; install it elsewhere, or allow it"
 
 

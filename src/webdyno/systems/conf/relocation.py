@@ -273,15 +273,17 @@ def run_reader(
 
     What the configuration has it run, runs as that user as well; `runs` says where it does so.
     """
+    user, folder = request.user, request.file.parent
+    is_open = user is None or not user.kept_out_by(folder)
     most = (f"--data={MOST_MEMORY_BYTES}", f"--fsize={MOST_BYTES}", f"--cpu={MOST_CPU_S}")
     with tempfile.TemporaryFile() as printed, tempfile.TemporaryFile() as complained, no_orphans():
         with in_session(
             [program_path("prlimit", "util-linux"), *most, "--", *words],
             output=printed,
             errors=complained,
-            user=request.user,
+            user=user,
             environment={"PATH": FOLDERS, **environment},
-            folder=request.file.parent,
+            folder=folder if is_open else Path("/"),
         ) as process:
             try:
                 code = process.wait(WITHIN_S)
