@@ -148,8 +148,10 @@ def test_traffic_leaves_out_the_same_and_keeps_bodies_if_asked(
         "1 request with a body, which the load's file holds: look it over",
     ]
     assert log.took_s.tolist() == [0, 0, 0]
-    requests = traffic_of(log, Manner()).requests
-    assert {key: it for it in requests for key in [it["path"]]} == {
+    made = traffic_of(log, Manner())
+    (tmp_path / "kept.toml").write_text(made.text)
+    assert read_workload_file(tmp_path / "kept.toml")["requests"] == made.requests
+    assert {key: it for it in made.requests for key in [it["path"]]} == {
         "/": {"path": "/"},
         "/api?page=1": {"path": "/api?page=1"},
         "/cart": {

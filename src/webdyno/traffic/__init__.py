@@ -3,7 +3,7 @@
 And what people read of it: what the log has, and how well the load agrees with it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -100,9 +100,16 @@ def traffic_toml(
         f"# Traffic as in a log of {workload.requests} requests{as_fast}, by `webdyno traffic`.\n"
         "# webdyno compare A B --traffic THIS-FILE, or as a part of an experiment's file.\n\n"
         + tomli_w.dumps({"load": load, "workload": fitted})
-        + "".join(f"\n\n[[requests]]\n{tomli_w.dumps(entry).rstrip()}" for entry in requests)
+        + "".join(map(_entry_text, requests))
         + "\n"
     )
+
+
+def _entry_text(entry: Mapping[str, Any]) -> str:
+    tables = {key: value for key, value in entry.items() if isinstance(value, dict)}
+    keys = {key: value for key, value in entry.items() if key not in tables}
+    inner = tomli_w.dumps({"requests": tables}) if tables else ""
+    return f"\n\n[[requests]]\n{tomli_w.dumps(keys)}{inner}".rstrip()
 
 
 def replay_of(log: Log, chosen: Mix) -> Replay:
