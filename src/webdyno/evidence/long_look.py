@@ -244,8 +244,8 @@ def look_in_short(look: LongLook) -> str:
     looked = duration(float(f"{look.looked_s:.2g}"))
     interrupted = "" if look.ended_by else " so far"
     nothing = _nothing(look, {"stalls": "stall", "drift": "drift", "leak": "leak"})
-    found = (", ".join(_found(look)) or nothing).removesuffix(f" in {looked}")
-    return f"{found} in {looked} of load{interrupted}"
+    seen = (", ".join(_found(look)) or nothing).removesuffix(f" in {looked}")
+    return f"{seen} in {looked} of load{interrupted}"
 
 
 def has_found(look: LongLook) -> bool:

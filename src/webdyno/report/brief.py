@@ -152,6 +152,7 @@ def _details_of_point(view: RunView) -> Iterator[doc.Block]:
 
 
 def is_invalid(view: RunView) -> bool:
+    """Whether nothing that was asked has an answer that counts."""
     verdicts = [each.verdict for point in view.points for each in point.decisive]
     tones = verdicts or [answer.tone for answer in view.answers]
     return all(tone is Verdict.INVALID for tone in tones)
