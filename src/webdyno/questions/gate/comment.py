@@ -20,7 +20,7 @@ from webdyno.core.format import DASH, MISSING, count, latency, significant
 from webdyno.core.limits import GATE_FILE, GateAnswer, GateClaim, GateJudgement
 from webdyno.core.metrics import METRICS
 from webdyno.media import document as doc
-from webdyno.media.markdown import markdown, within
+from webdyno.media.markdown import markdown, within, without_markup
 from webdyno.questions.gate.growth import growth_tables
 from webdyno.questions.gate.show import answer_words, changes, gate_facts, short_names
 from webdyno.questions.gate.words import change_words, limit_words
@@ -73,7 +73,7 @@ def _parts(gate: GateJudgement, name: str, job_page: str) -> Iterator[str]:
     title = " ".join(filter(None, ["webdyno", name]))
     yield f"### {SIGNS[gate.answer]} {within(title)}: {_answer(gate)}"
     report = f" · [full report]({job_page})" if job_page else ""
-    yield f"\n{within(_about(gate))}{report}\n"
+    yield f"\n{without_markup(_about(gate))}{report}\n"
     shown = [claim for claim in gate.claims if claim.answer != "not worse"]
     if gate.answer is GateAnswer.PASS:
         shown = []
@@ -147,7 +147,8 @@ def _cells(claim: GateClaim) -> Iterator[str]:
 def _facts(facts: Iterable[tuple[str, str]]) -> Iterator[str]:
     """Write facts a line each, with an empty line after them."""
     lines = [
-        f"**{term}:** {within(said)}  " if term else f"{within(said)}  " for term, said in facts
+        f"{_term(term)} {within(said)}  " if term else f"{without_markup(said)}  "
+        for term, said in facts
     ]
     yield from lines
     if lines:
@@ -155,7 +156,7 @@ def _facts(facts: Iterable[tuple[str, str]]) -> Iterator[str]:
 
 
 def _term(term: str) -> str:
-    return f"**{term}{'' if term.endswith('?') else ':'}** " if term else ""
+    return f"**{term}{'' if term.endswith('?') else ':'}**"
 
 
 def _code(command: str) -> str:
