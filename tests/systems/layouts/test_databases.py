@@ -91,6 +91,12 @@ FOUND: dict[str, tuple[Files, dict[str, str], str | None, str]] = {
         f"awk 1 db/migrations/*.up.sql | {PSQL}",
         "",
     ),
+    "migrations of golang-migrate somewhere below": (
+        {**GO_POSTGRESQL, "platform/migrations/1_a.up.sql": TABLE},
+        {"db": "postgresql"},
+        f"awk 1 platform/migrations/*.up.sql | {PSQL}",
+        "",
+    ),
     "migrations that the program runs itself": (
         {**GO_POSTGRESQL, "m.go": "package main\nmigrate.New(u)\n", "migrations/1.up.sql": TABLE},
         {"db": "postgresql"},

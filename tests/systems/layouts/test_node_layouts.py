@@ -37,6 +37,27 @@ CASES = {
         f"{PRODUCTION} node s.js",
         f"CYPRESS_INSTALL_BINARY=0 {NPM}",
     ),
+    "a script that sets a variable before a program of a package": Case(
+        {
+            "package.json": package("NODE_ENV=production ts-node -r x src/s.ts", "express"),
+            "src/s.ts": LISTENS,
+        },
+        "NODE_ENV=production node_modules/.bin/ts-node -r x src/s.ts",
+        NPM,
+    ),
+    "Node and Deno": Case(
+        {"package.json": package("node s.js", "express"), "s.js": LISTENS, "deno.json": "{}"},
+        f"{PRODUCTION} node s.js",
+        NPM,
+    ),
+    "a build for production alone": Case(
+        {
+            "package.json": package("node s.js", "express", scripts={"build:prod": "tsc"}),
+            "s.js": LISTENS,
+        },
+        f"{PRODUCTION} node s.js",
+        f"{NPM} && npm run build:prod",
+    ),
     "a limit of requests": Case(
         {
             "package.json": package("node s.js", "express"),

@@ -32,6 +32,19 @@ CASES = {
         "bin/shop -v",
         "go build -o bin/shop .",
     ),
+    "Go with subcommands, and viper in several files": Case(
+        {
+            "go.mod": "module m\nrequire github.com/spf13/cobra v1\n",
+            "main.go": "package main\nfunc main() { cmd.Execute() }\n",
+            "cmd/root.go": "package cmd\n// spf13/viper spf13/cobra\nviper.AutomaticEnv()\n",
+            "cmd/serve.go": 'package cmd\n// spf13/viper\nviper.SetDefault("port", "3000")\n'
+            'var c = &cobra.Command{\n\tUse:   "serve",\n}\n',
+            "cmd/migrate.go": 'package cmd\nvar m = &cobra.Command{\n\tUse: "migrate",\n}\n',
+        },
+        "./server serve",
+        "go build -o server .",
+        others={"doubts": ()},
+    ),
     "Procfile with a fixed port": Case(
         {
             "Procfile": "web: uvicorn main:app --host 0.0.0.0 --port=8000\n",
@@ -77,6 +90,19 @@ CASES = {
         ".venv/bin/gunicorn -c conf/gunicorn.py shop:app --bind 127.0.0.1:$PORT",
         "python3 -m venv .venv && .venv/bin/pip install --quiet -r requirements.txt",
         says=("conf/gunicorn.py has daemon = True, which no flag undoes",),
+    ),
+    "Procfile of Node, whose manager isn't here and whose release migrates": Case(
+        {
+            "Procfile": "release: npx prisma migrate deploy\nweb: yarn start\n",
+            "yarn.lock": "",
+            "package.json": '{"dependencies": {"prisma": "5", "pg": "8"}, "prisma": {"seed": "x"},'
+            ' "scripts": {"start": "node s.js"}}',
+            "prisma/schema.prisma": "",
+            "s.js": "process.env.DATABASE_URL; app.listen(process.env.PORT)\n",
+        },
+        "NODE_ENV=production yarn start",
+        "yarn install",
+        others={"setup": "npx prisma migrate deploy && npx prisma db seed"},
     ),
     "Procfile, for which Heroku installs requirements.txt": Case(
         {

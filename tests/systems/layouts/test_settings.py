@@ -110,6 +110,11 @@ SETTINGS: dict[str, tuple[Files, set[str]]] = {
         },
         {"DATABASE_URL", "JWT_SECRET", "SHOP_PAY_APIURL"},
     ),
+    "a profile of Spring's, which nobody asked for": (
+        {"src/main/resources/application-postgres.yml": "url: ${POSTGRES_URL:jdbc:x}\n"},
+        set(),
+    ),
+    ".env, which is in Git": ({".env": "SERVICE_PORT = 8080\n"}, {"SERVICE_PORT"}),
     ".env.example": (
         {".env.example": "# x\nDATABASE_URL=\nexport PORT=1\n"},
         {"DATABASE_URL", "PORT"},

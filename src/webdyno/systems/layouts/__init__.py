@@ -19,7 +19,13 @@ from webdyno.systems.layouts.databases import with_services
 from webdyno.systems.layouts.deno import find_deno
 from webdyno.systems.layouts.dockerfile import find_compose, find_dockerfile
 from webdyno.systems.layouts.jvm import find_jvm
-from webdyno.systems.layouts.node import find_node, for_production
+from webdyno.systems.layouts.node import (
+    called_by,
+    find_node,
+    for_production,
+    manager_of,
+    package_in,
+)
 from webdyno.systems.layouts.php_and_ruby import (
     RAILS_ENVIRONMENT,
     find_php,
@@ -72,6 +78,8 @@ def find_procfile(folder: Path) -> FoundApp | None:
     build = _procfile_build(folder, start, own)
     migrates = [in_venv(step, build) for step in before if "collectstatic" not in step]
     started = for_production(in_venv(start, build))
+    if package := package_in(folder):
+        started = called_by(manager_of(folder, package), started)
     if own.services and own.start:  # of Java, whose databases have variables of their own
         started = own.start.partition("java ")[0] + started
     app = FoundApp(
@@ -90,7 +98,13 @@ def find_procfile(folder: Path) -> FoundApp | None:
         app = replace(app, environment=RAILS_ENVIRONMENT, doubts=doubts)
     if "release" in lines:
         release = in_venv(lines["release"], build)
-        app = replace(app, prepare=release, notes=("`release` of Procfile runs before it starts",))
+        kept = [step for step in (own.setup or "").split(" && ") if not MIGRATES.search(step)]
+        app = replace(
+            app,
+            prepare=release,
+            setup=" && ".join(kept) or None,
+            notes=("`release` of Procfile runs before it starts",),
+        )
     others = [name for name in lines if name not in {"web", "release"}]
     if others:
         unstarted = f"of Procfile only web is started, without {', '.join(others)}"

@@ -40,8 +40,29 @@ GO_NAMES = ("server", "api", "web", "app", "http", "serve", "httpd", "site", "ba
 """Of folders whose program serves, the likeliest first."""
 
 
+GO_COMMANDS = re.compile(r"spf13/cobra|urfave/cli")
+GO_SERVES_BY = re.compile(
+    r"""\b(?:Use|Name):\s*"(?P<word>serve|server|start|run|web|http|api|up)(?:["\s])"""
+)
+"""A word behind a program's name by which it serves."""
+
+
 def find_go(folder: Path) -> FoundApp | None:
     """Find the programs of a module, and choose the one that listens."""
+    app = _find_go(folder)
+    if app is None or app.start is None:
+        return app
+    texts = [text for path in sources(folder, {".go"}) if (text := read_text(path))]
+    if not any(map(GO_COMMANDS.search, texts)):
+        return app
+    words = {match["word"] for text in texts for match in GO_SERVES_BY.finditer(text)}
+    if len(words) != 1 or " " in app.start.removeprefix("./"):
+        return app
+    (word,) = words
+    return replace(app, start=f"{app.start} {word}")
+
+
+def _find_go(folder: Path) -> FoundApp | None:
     if not (folder / "go.mod").is_file():
         return None
     mains = filter(_is_go_main, sources(folder))

@@ -14,7 +14,7 @@ from webdyno.systems.tables import read_text
 MANIFESTS = (
     *("requirements.txt", "requirements/base.txt", "requirements/production.txt", "pyproject.toml"),
     *("Pipfile", "package.json", "prisma/schema.prisma", "go.mod", "Cargo.toml", "Gemfile"),
-    *("mix.exs", "deno.json", "pom.xml", "build.gradle", "build.gradle.kts"),
+    *("mix.exs", "deno.json"),
 )
 INDIRECT = re.compile(r"^.*// indirect$", re.MULTILINE)
 """In go.mod: what others need."""
@@ -24,7 +24,7 @@ DRIVERS = {
     "postgresql": re.compile(
         r"psycopg|asyncpg|['\"](?:pg|postgres)['\"]|lib/pq|jackc/pgx|tokio-postgres|:postgrex"
         r"|sqlx[^\n]*postgres|sqlx[^\]]*\"postgres\"|diesel[^\n]*postgres|\"postgresql\""
-        r"|postgresql</artifactId>|org\.postgresql:|gorm\.io/driver/postgres"
+        r"|gorm\.io/driver/postgres"
     ),
     "mariadb": re.compile(
         r"mysqlclient|pymysql|aiomysql|['\"](?:mysql2?|trilogy)['\"]|go-sql-driver"
@@ -59,6 +59,7 @@ KINDS = {"postgres": "postgresql", "mysql": "mariadb"}
 USUAL_URLS = {"postgresql": "DATABASE_URL", "mariadb": "DATABASE_URL", "redis": "REDIS_URL"}
 OF_GO_MYSQL = '"$DB_USER:$DB_PASSWORD@tcp($DB_HOST:$DB_PORT)/$DB_NAME?parseTime=true"'
 """No URL: what Go's driver of MySQL wants."""
+OF_HEROKU_JAVA = "JDBC_DATABASE_URL"
 OF_JDBC = '"jdbc:{service}://$DB_HOST:$DB_PORT/$DB_NAME?user=$DB_USER&password=$DB_PASSWORD"'
 READ = {
     "postgresql": re.compile(rf"\b(?:PGHOST|{OF_ANY})"),
@@ -255,6 +256,8 @@ def _needed(packages: str, text: str, names: set[str], schemes: Mapping[str, str
     needed = [
         name for name, driver in DRIVERS.items() if name in connected or driver.search(packages)
     ]
+    if OF_HEROKU_JAVA in names:
+        needed.append("postgresql")
     if "redis" not in needed and any(map(URLS["redis"].fullmatch, names)):
         needed.append("redis")
     return sorted(needed, key=lambda name: (name not in named, name not in connected))
@@ -262,6 +265,8 @@ def _needed(packages: str, text: str, names: set[str], schemes: Mapping[str, str
 
 def _urls_of(service: str, names: set[str], schemes: Mapping[str, str]) -> Iterator[str]:
     for name in names:
+        if "TEST" in name:
+            continue
         if name in schemes:
             if _service_of(schemes[name]) == service:
                 yield name
@@ -271,7 +276,7 @@ def _urls_of(service: str, names: set[str], schemes: Mapping[str, str]) -> Itera
 
 def _address(name: str, scheme: str, service: str) -> str | None:
     """Return what a variable for a whole address gets that isn't the usual one."""
-    if name.startswith("JDBC_"):
+    if name == OF_HEROKU_JAVA:
         return OF_JDBC.format(service=service)
     return f"{scheme}:${{{USUAL_URLS[service]}#*:}}" if "+" in scheme else None
 

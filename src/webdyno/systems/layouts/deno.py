@@ -17,7 +17,8 @@ DENO_ADDRESS = "DENO_SERVE_ADDRESS=tcp:127.0.0.1:$PORT"
 def find_deno(folder: Path) -> FoundApp | None:
     """Start the task that doesn't watch, else the main module."""
     file = first_of(folder, "deno.json", "deno.jsonc")
-    if file is None:
+    of_node = table(json_table(read_text(folder / "package.json") or ""), "scripts")
+    if file is None or {"start", "start:prod"} & of_node.keys():  # that is for Node before all
         return None
     text = re.sub(r"^[ \t]*//.*$", "", read_text(folder / file) or "", flags=re.MULTILINE)
     tasks = table(json_table(text), "tasks")

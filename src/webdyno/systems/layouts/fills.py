@@ -29,6 +29,10 @@ MIGRATES_ITSELF = re.compile(
     r"golang-migrate|\bmigrate\.New|\bmigrate!\(|\bgoose\.Up|embed_migrations!|AutoMigrate\("
     r"|run_pending_migrations|refinery|[Ff]lyway|[Ll]iquibase|postgrator|dbmate\."
 )
+MOST_FOLDERS = 50
+OTHERS_SOURCES = {"node_modules", "vendor", ".venv", "target", "test", "tests"}
+SAFE = re.compile(r"[\w./-]+")
+"""The name of a folder that a shell takes as it stands."""
 MAKES_TABLES = re.compile(r"\bcreate\s+table\b", re.IGNORECASE)
 OWN_DATABASE = re.compile(
     r"^[ \t]*(?:(?:CREATE|DROP) DATABASE|USE)\b", re.IGNORECASE | re.MULTILINE
@@ -75,10 +79,14 @@ def _one_file(folder: Path) -> str | None:
 
 def _migrations(folder: Path) -> str | None:
     """Return what writes the migrations of a folder, as the usual tools name and mark them."""
-    for where in FOLDERS:
-        for name in ("migrations", "migration"):
-            if commands := list(_writes(folder, f"{where}{name}")):
-                return commands[0]
+    usual = [folder / f"{where}{name}" for where in FOLDERS for name in ("migrations", "migration")]
+    patterns = ("*/migrations", "*/*/migrations", "*/*/*/migrations")
+    others = [path for pattern in patterns for path in sorted(folder.glob(pattern))]
+    for place in (*usual, *others[:MOST_FOLDERS]):
+        inside = place.relative_to(folder)
+        is_own = OTHERS_SOURCES.isdisjoint(inside.parts) and SAFE.fullmatch(str(inside))
+        if is_own and (commands := list(_writes(folder, str(inside)))):
+            return commands[0]
     return None
 
 

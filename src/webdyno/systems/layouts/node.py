@@ -121,6 +121,11 @@ def _version_of_pnpm(folder: Path) -> str | None:
     return PNPM_OF_LOCK.get(written[1]) if written else None
 
 
+def called_by(manager: Manager, command: str) -> str:
+    """Return a command that calls the manager as it can be called here."""
+    return re.sub(rf"^((?:\w+=\S+ )*){manager.name} ", rf"\g<1>{manager.call} ", command)
+
+
 def members_of(folder: Path, package: Package) -> Iterator[Package]:
     """Return the packages of a workspace."""
     workspaces = package.data.get("workspaces")
@@ -151,6 +156,8 @@ WATCHERS = {
     re.compile(r"tsx watch (?P<what>[\w./-]+)$"): "node_modules/.bin/tsx",
 }
 """By a command that starts a file again when it changes: what starts that once."""
+BUILDS = ("build", "build:prod", "build:production")
+VARIABLES = re.compile(r"(?:\w+=\S* )*")
 BUILDS_FIRST = re.compile(r"^(?:npm|yarn|pnpm|bun) (?:run )?build\s*&&\s*")
 """In a script that starts: it is built once, not at each start."""
 BUN_SERVES = re.compile(r"^export default\b", re.MULTILINE)
@@ -233,17 +240,21 @@ def start_of(package: Package) -> NodeStart | None:
 
 def _start_by_script(name: str, says: str) -> NodeStart:
     flags = next((more for what, more in LISTENS.items() if re.search(what, says)), None)
-    first = says.split()[0]
-    is_direct = first in DIRECT or "=" in first
+    before = VARIABLES.match(says)
+    set_before = before[0] if before else ""
+    program, _, _ = says.removeprefix(set_before).partition(" ")
+    is_direct = program in DIRECT or program.startswith((".", "/"))
     is_plain = not re.search(r"[&|;]", says)
     given = given_port(says)
     command: str | None
     if given == says and flags and is_plain:
         given = f"{says} {flags}"
     if given != says and is_plain:
-        command = given if is_direct else f"{BIN}{given}"
+        command = given if is_direct else f"{set_before}{BIN}{given.removeprefix(set_before)}"
+    elif is_plain and (is_direct or set_before):
+        command = says if is_direct else f"{set_before}{BIN}{says.removeprefix(set_before)}"
     else:
-        command = says if is_direct and is_plain else None
+        command = None
     command = for_production(command) if command else None
     notes = (f"its script {name} starts it",) if name != "start" else ()
     return NodeStart(command, name, says, heeds_port=flags is not None, notes=notes)
@@ -307,7 +318,8 @@ def find_node(folder: Path) -> FoundApp | None:
     skipped = [variable for name, variable in BROWSERS.items() if name in package.needs]
     builds = [" ".join([*skipped, manager.install])] if package.needs or members else []
     builds += prisma_generates(package.folder, package.scripts, package.needs)
-    builds += [manager.build] if "build" in package.scripts else []
+    by_script = next((name for name in BUILDS if name in package.scripts), None)
+    builds += [f"{manager.call} run {by_script}"] if by_script else []
     fills = filled_by_node(package.folder, package.data, package.scripts, package.needs)
     fills = [manager.run(each) if each in package.scripts else each for each in fills]
     build, setup = " && ".join(builds) or None, " && ".join(fills) or None
@@ -318,7 +330,7 @@ def find_node(folder: Path) -> FoundApp | None:
     if own.command and hook in package.scripts and not _is_built(package.scripts[hook], build):
         app = replace(app, build=" && ".join(filter(None, (build, manager.run(hook)))))
     command = own.command or for_production(manager.run(own.script), own.says)
-    command = re.sub(rf"^((?:\w+=\S+ )*){manager.name} ", rf"\g<1>{manager.call} ", command)
+    command = called_by(manager, command)
     return _with_pages_of_next(_with_start(app, own, command), [package, *members])
 
 

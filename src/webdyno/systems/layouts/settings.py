@@ -22,7 +22,7 @@ LOADS_ENV_FILE = re.compile(
     r"|[\"'/]\.env[\"'\s]"
 )
 NAMES_LOADERS = ("package.json", "requirements.txt", "pyproject.toml", "Gemfile", "Cargo.toml")
-ASSIGNED = re.compile(r"^[ \t]*(?:export[ \t]+)?(?P<name>[A-Z][A-Z0-9_]*)=", re.MULTILINE)
+ASSIGNED = re.compile(r"^[ \t]*(?:export[ \t]+)?(?P<name>[A-Z][A-Z0-9_]*)[ \t]*=", re.MULTILINE)
 PLACEHOLDER = re.compile(r"\$\{([A-Z][A-Z0-9_]*)(?::[^}]*)?\}")
 """Of Spring's, Quarkus' and Micronaut's configurations, with a default or without."""
 CONFIGURATIONS = {".properties", ".yml", ".yaml"}
@@ -49,11 +49,14 @@ def loads_env_file(folder: Path) -> bool:
 def settings_of(folder: Path) -> set[str]:
     """Return the names of variables that typed settings read, and those of `.env.example`."""
     names = set(ASSIGNED.findall(example_of(folder)))
+    names |= set(ASSIGNED.findall(read_text(folder / ENV_FILE) or ""))
     for path in sources(folder):
         if read := READERS.get(path.suffix):
             names.update(read(read_text(path) or ""))
+    of_viper = (read_text(path) or "" for path in sources(folder, {".go"}))
+    names.update(_keys_of_viper("\n".join(text for text in of_viper if "spf13/viper" in text)))
     for path in sources(folder, CONFIGURATIONS):
-        if path.name.startswith("application"):
+        if path.stem == "application":  # others are of a profile
             names.update(PLACEHOLDER.findall(read_text(path) or ""))
     return names
 
@@ -169,12 +172,16 @@ def _of_go(text: str) -> Iterator[str]:
                     is_split = 'split_words:"true"' in tag
                     name = WORDS.sub("_", field["name"]) if is_split else field["name"]
                     yield (prefix + name).upper()
+    yield from _keys_of_viper(text)
+
+
+def _keys_of_viper(text: str) -> Iterator[str]:
     if "spf13/viper" in text:
         prefixed = VIPER_PREFIX.search(text)
         prefix = f"{prefixed[1]}_" if prefixed else ""
         is_automatic = ".AutomaticEnv()" in text
         for match in VIPER.finditer(text):
-            if match["bound"]:
+            if match["bound"] and "BindEnv" in match[0]:
                 yield match["bound"]
             elif is_automatic or "BindEnv" in match[0]:
                 yield re.sub(r"[.-]", "_", prefix + match["key"]).upper()

@@ -38,6 +38,8 @@ THROUGH = re.compile(r"^(?:exec\s+)?(?:(?:uv|poetry|pipenv|pdm) run\s+(?:--\S+\s
 OF_VENV = re.compile(r"^(?:python3?|alembic|flask|aerich|[\w-]+)(?=\s)")
 PROGRAMS_OF_SYSTEM = re.compile(r"^(?:sh|bash|npm|npx|pnpm|yarn|bun|php|bundle|bin/)\b")
 COMMENT = re.compile(r"^[ \t]*#.*$", re.MULTILINE)
+AWAY = re.compile(r"\s(?:/|\.\./)")
+"""A path that is one in a container alone."""
 IS_OF_SHELL = re.compile(
     r"^(?:if|then|else|elif|fi|for|while|do|done|echo|printf|set)\b|[`|<>(){}]|\$"
 )
@@ -99,6 +101,11 @@ def _steps(text: str, build: str) -> Iterator[str]:
     for part in SEPARATORS.split(text):
         step = THROUGH.sub("", part.strip())
         fills = MIGRATES.search(step) or SEEDS.search(step)
-        if fills and not IS_OF_SHELL.search(step) and not SCRIPT.search(step) and " /" not in step:
+        if (
+            fills
+            and not IS_OF_SHELL.search(step)
+            and not SCRIPT.search(step)
+            and not AWAY.search(step)
+        ):
             is_of_venv = makes_venv(build) and not PROGRAMS_OF_SYSTEM.match(step)
             yield OF_VENV.sub(r".venv/bin/\g<0>", step) if is_of_venv else step
