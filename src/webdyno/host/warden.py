@@ -178,7 +178,7 @@ class Warden:
         except Exception as error:  # noqa: BLE001 (it would be lost)
             why: object = None
             if isinstance(error, PermissionError):
-                folder, program, user = map(self.order.get, ("folder", "program", "user"))
+                folder, program, user = (self.order[key] for key in ("folder", "program", "user"))
                 why = refusal(folder, user) or refusal(program, user)
             why = why or error
             os.write(2, f"webdyno: can't start {self.order['argv'][0]}: {why}\n".encode())

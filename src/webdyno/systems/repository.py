@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -12,6 +12,7 @@ from webdyno.core.errors import OperationError, UserError
 from webdyno.core.format import count
 from webdyno.core.text import printable
 from webdyno.host.children import must, run_program
+from webdyno.host.this_machine import Testbed, run_build
 from webdyno.host.users import ServerUser, caller, home_of, refuse_of_others
 from webdyno.systems.target import PROJECT_FILE
 
@@ -48,20 +49,23 @@ def run_as(
     user: ServerUser | None,
     words: Sequence[str | Path],
     *,
-    environment: Mapping[str, str] | None = None,
+    environment: dict[str, str] | None = None,
     given: str = "",
 ) -> CompletedProcess[str]:
     """Run a command to its end as a user, None being ourselves; its exit code is the caller's."""
-    variables = dict(os.environ if user is None else {"PATH": os.environ.get("PATH", os.defpath)})
-    variables |= {"HOME": str(home_of(user)), "LC_ALL": "C.UTF-8", "GIT_TERMINAL_PROMPT": "0"}
     return run_program(
         words,
         within_s=WITHIN_S,
         given=given,
         user=user,
-        environment={**variables, **(environment or {})},
+        environment=_variables(user) | (environment or {}),
         folder="/",
     )
+
+
+def _variables(user: ServerUser | None) -> dict[str, str]:
+    ours = dict(os.environ if user is None else {"PATH": os.environ.get("PATH", os.defpath)})
+    return {**ours, "HOME": str(home_of(user)), "LC_ALL": "C.UTF-8", "GIT_TERMINAL_PROMPT": "0"}
 
 
 def refuse_in_others(folder: Path) -> None:
@@ -207,13 +211,9 @@ class Repository:
         lines = self._text_of("rev-list", "--bisect-all", bad, *excluded).splitlines()
         return [line.split()[0] for line in lines]
 
-    def changes(self) -> int:
-        """Count the files of the working tree that differ from the last commit."""
-        return len(self._text_of("status", "--porcelain").splitlines())
-
     def excluded_from(self, name: str) -> str | None:
         """Return a warning where a revision lacks changes of the working tree, as `HEAD` does."""
-        if not name.startswith("HEAD") or not self.changes():
+        if not name.startswith("HEAD") or not self._filtered("status", "--porcelain"):
             return None
         return (
             "excludes the changes of the working tree that aren't committed; "
@@ -248,7 +248,7 @@ class Repository:
         OperationError where such a clone lacks what the revision wants of it.
         """
         words = ("worktree", "add", "--force", "--detach")
-        self._text_of(*words, "--quiet", str(folder), revision.commit)
+        self._filtered(*words, "--quiet", str(folder), revision.commit)
         for submodule in self.submodules(revision.commit):
             if not submodule.is_here:
                 continue
@@ -283,7 +283,7 @@ class Repository:
         with_index = {"GIT_INDEX_FILE": str(index)}
         try:
             self._text_of("read-tree", "HEAD", environment=with_index)
-            self._text_of("add", "--all", "--", ":/", *excluded, environment=with_index)
+            self._filtered("add", "--all", "--", ":/", *excluded, environment=with_index)
             tree = self._text_of("write-tree", environment=with_index)
             self._text_of(*WITHOUT_PROJECT_FILE, environment=with_index)
             files = self._text_of("write-tree", environment=with_index)
@@ -301,6 +301,18 @@ class Repository:
     def _text_of(self, *words: str, environment: dict[str, str] | None = None) -> str:
         done = self._git(*words, environment=environment)
         return must(done, f"git {words[0]} in {self.top} failed")
+
+    def _filtered(self, *words: str, environment: dict[str, str] | None = None) -> str:
+        """Run what starts filters of the repository's, nothing of which may outlive us."""
+        end = run_build(
+            [*GIT_ALONE, "-C", str(self.top), *words],
+            Testbed().with_user(self.user),
+            folder=Path("/"),
+            environment=_variables(self.user) | (environment or {}),
+        )
+        if end.code != 0:
+            raise OperationError(f"git {words[0]} in {self.top} failed: {end.said.strip()}")
+        return end.said
 
 
 def repository_of(folder: Path) -> Repository | None:

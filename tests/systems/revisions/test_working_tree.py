@@ -1,12 +1,16 @@
 """The working tree as a revision: what has it built again, and what doesn't."""
 
 import os
+import subprocess
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+import psutil
 import pytest
 
 from e2e.own import commit, git, make_repository
+from waiting import wait_until
 from webdyno.config import Catalogue
 from webdyno.core.errors import OperationError, UserError
 from webdyno.core.service import Need
@@ -51,6 +55,29 @@ def test_a_run_excludes_its_own_folder_alone_whatever_that_is_called(tmp_path: P
     assert changed.has_changes
     (tmp_path / "slots.jsonl").write_text("")
     assert working_tree(tmp_path).tree not in {clean.tree, changed.tree}
+
+
+LOOKS = """
+import sys
+from pathlib import Path
+from webdyno.systems.repository import Repository
+its = Repository.around(Path(sys.argv[1]), "here")
+its.check_out(its.revision("HEAD", "here"), Path(sys.argv[2]))
+"""
+
+
+def test_a_filter_ends_with_us_also_by_kill_9(tmp_path: Path) -> None:
+    git(tmp_path, "init", "--quiet", "--initial-branch=main", ".")
+    (tmp_path / ".gitattributes").write_text("* filter=x\n")
+    commit(tmp_path)
+    file = tmp_path / "pid"
+    git(tmp_path, "config", "filter.x.smudge", f"echo $$ >{file}; sleep 600; cat")
+    words = [sys.executable, "-c", LOOKS, tmp_path, tmp_path / "out"]
+    with subprocess.Popen(words, env=os.environ | {"HOME": str(tmp_path)}) as process:
+        wait_until(lambda: file.exists() and bool(file.read_text()))
+        process.kill()
+    pid = int(file.read_text())
+    wait_until(lambda: not psutil.pid_exists(pid))
 
 
 def test_files_that_a_server_wrote_are_named_whatever_they_are_called(tmp_path: Path) -> None:
