@@ -72,7 +72,7 @@ def test_a_filter_ends_with_us_also_by_kill_9(tmp_path: Path) -> None:
     commit(tmp_path)
     file = tmp_path / "pid"
     git(tmp_path, "config", "filter.x.smudge", f"echo $$ >{file}; sleep 600; cat")
-    words = [sys.executable, "-c", LOOKS, tmp_path, tmp_path / "out"]
+    words: list[str | Path] = [sys.executable, "-c", LOOKS, tmp_path, tmp_path / "out"]
     with subprocess.Popen(words, env=os.environ | {"HOME": str(tmp_path)}) as process:
         wait_until(lambda: file.exists() and bool(file.read_text()))
         process.kill()
