@@ -158,6 +158,44 @@ def test_a_folder_that_is_no_catalogue_is_reported(tmp_path: Path) -> None:
         Catalogue.load([tmp_path])
 
 
+@pytest.mark.parametrize("open_to_others", ["stacks", "sites/x.toml", "."])
+def test_a_catalogue_that_others_may_change_is_refused(
+    open_folder: Path, open_to_others: str
+) -> None:
+    for name in ("a", "services/b", "sites/x.toml", "stacks/c"):
+        file = open_folder / name
+        file.parent.mkdir(exist_ok=True)
+        file.touch()
+        if name != open_to_others:
+            file.chmod(0o600)  # what is private hides nothing behind it
+    Catalogue.load([open_folder])
+    (open_folder / open_to_others).chmod(0o777)
+    with pytest.raises(UserError, match=r"others may change .*copy the catalog"):
+        Catalogue.load([open_folder])
+    open_folder.chmod(0o700)
+    if open_to_others != ".":
+        Catalogue.load([open_folder])
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give files away")
+def test_what_is_somebody_else_s_is_refused(
+    open_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SUDO_UID", raising=False)
+    (open_folder / "experiments").mkdir()
+    file = open_folder / "experiments/mine.toml"
+    file.touch()
+    catalogue = Catalogue.load([open_folder])
+    assert catalogue.experiment_file("mine") == catalogue.experiment_file(str(file)) == file
+    os.chown(file, 12345, 12345)
+    with pytest.raises(UserError, match="is somebody else's, and says what is run"):
+        catalogue.experiment_file(str(file))
+    with pytest.raises(UserError, match="others may change"):
+        Catalogue.load([open_folder])
+    monkeypatch.setenv("SUDO_UID", "12345")
+    assert Catalogue.load([open_folder]).experiment_file(str(file)) == file
+
+
 @pytest.mark.timeout(20)
 def test_a_pipe_is_not_read(tmp_path: Path) -> None:
     (tmp_path / "services/mine").mkdir(parents=True)

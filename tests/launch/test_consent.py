@@ -1,6 +1,7 @@
 """Nothing is installed, and nobody else's catalogue is run, without a yes."""
 
 import os
+import re
 import shutil
 import sys
 from dataclasses import replace
@@ -17,6 +18,7 @@ from webdyno.config.reading import TomlFile
 from webdyno.core.errors import Exit, OperationError, UserError
 from webdyno.core.experiment import State
 from webdyno.core.service import Need, Own
+from webdyno.interfaces.cli import run_command_line
 from webdyno.interfaces.cli.flags import RunFlags
 from webdyno.interfaces.cli.progress import at_terminal
 from webdyno.launch.arrangement import checked_with_own
@@ -178,6 +180,44 @@ def test_what_an_experiment_of_one_s_own_runs_is_known_and_what_a_run_kept_is_no
             agree_to_foreign(parts, caller())
         agree_to_foreign(parts, caller(yes=True))
     agree_to_foreign(parts, caller())
+
+
+OF_A_CATALOGUE = """
+title = "t"
+question = "q?"
+site = "own"
+state.before_round = ["touch state"]
+load.paths = ["/"]
+[variants.a]
+stack = "{system}"
+[variants.b]
+stack = "cmd:touch ran"
+"""
+
+
+@pytest.mark.usefixtures("answers")
+def test_an_experiment_of_a_catalogue_runs_nothing_unasked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "cat/experiments/evil.toml"
+    file.parent.mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    for system, said in {
+        "cmd:touch ran": "touch ran.*before_round: touch state.*nothing was run",
+        "rev:HEAD": "built before you are asked",
+        "conf:nginx.conf": "built before you are asked",
+    }.items():
+        file.write_text(OF_A_CATALOGUE.format(system=system))
+        words = ["run", "evil", "--catalog", "cat", "--time", "5s", "-o", "out"]
+        assert run_command_line(words) != Exit.OK
+        assert re.search(said, capsys.readouterr().err, re.DOTALL), system
+    assert {path.name for path in tmp_path.rglob("*")} <= {"cat", "experiments", file.name, "state"}
+    assert not (tmp_path / "state").is_file()
+    file.write_text(OF_A_CATALOGUE.format(system="cmd:touch ran"))
+    draft = Draft.of(TomlFile(file), [])
+    experiment, joined = checked_with_own(draft, Catalogue.load(), file.parent, caller())
+    parts = foreign_parts([joined.stack(experiment.variants["a"].stack)], [])
+    agree_to_foreign(parts, caller())  # a file that you name yourself
 
 
 @pytest.mark.parametrize("answer", ["y", "n"])

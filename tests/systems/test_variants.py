@@ -1,5 +1,6 @@
 """Own systems become parts of a catalogue, wherever an experiment names them."""
 
+import os
 import socket
 from collections.abc import Mapping
 from pathlib import Path
@@ -39,6 +40,21 @@ def test_a_command_becomes_a_stack(tmp_path: Path) -> None:
     assert "{{ 1 }}" not in service.environment["X"]
     assert service.own is not None
     assert service.own.folder == str(tmp_path)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give links away")
+@pytest.mark.parametrize("link", ["app", "app/inner"])
+def test_a_link_of_somebody_else_s_leads_to_no_program(
+    open_folder: Path, monkeypatch: pytest.MonkeyPatch, link: str
+) -> None:
+    monkeypatch.delenv("SUDO_UID", raising=False)
+    (open_folder / "real/inner").mkdir(parents=True)
+    (open_folder / "app").symlink_to("real")
+    variants = {"a": {"stack": CMD, "dir": link}, "b": {"stack": CMD}}
+    resolved(open_folder, variants)
+    os.chown(open_folder / "app", 12345, 12345, follow_symlinks=False)
+    with pytest.raises(UserError, match="can't be read"):
+        resolved(open_folder, variants)
 
 
 def test_programs_name_their_functions_where_they_are_sampled_and_only_there(

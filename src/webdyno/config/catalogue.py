@@ -132,16 +132,22 @@ def _demand_catalogue(folder: Path, place: str) -> None:
             f"{place}: no catalog, which has one of the folders {', '.join(KINDS)}, such as "
             "stacks/NAME/stack.toml"
         )
-    for path in {folder.absolute(), folder.resolve()}:
-        for part in (*reversed(path.parents), path, *everything_below(path)):
-            # Of many users the group is their own alone.
-            if is_others_to_change(part, groups=False):
-                raise UserError(
-                    f"{place}: others may change {part}, so what runs while you are asked: copy "
-                    "the catalog to where only you can write"
-                )
-            if not stat.S_IMODE(part.lstat().st_mode) & 0o077:  # nobody else gets further
-                break
+    for part in {*_open_to_others(folder.absolute()), *_open_to_others(folder.resolve())}:
+        # Of many users the group is their own alone.
+        if is_others_to_change(part, groups=False):
+            raise UserError(
+                f"{place}: others may change {part}, so what runs while you are asked: copy the "
+                "catalog to where only you can write"
+            )
+
+
+def _open_to_others(folder: Path) -> Iterator[Path]:
+    """Return what is on the way to a folder and in it, as far as others get."""
+    for part in (*reversed(folder.parents), folder):
+        yield part
+        if not stat.S_IMODE(part.lstat().st_mode) & 0o077:
+            return
+    yield from everything_below(folder)
 
 
 @cache

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from webdyno.config import Catalogue, CommandLine, Draft, Override, time_limit
+from webdyno.config.catalogue import BUILT_IN
 from webdyno.config.experiment import TIME, TIME_IS_LIMIT
 from webdyno.config.reading import KeyPath, build
 from webdyno.core.base import Model
@@ -29,6 +30,7 @@ from webdyno.launch.consent import (
     agree_to_own,
     project_around,
     provide,
+    refuse_builds,
     refuse_commands_of,
     refuse_own_systems,
 )
@@ -92,11 +94,14 @@ def checked_with_own(
     from webdyno.measure.repeat import is_kept
 
     _check_counted(draft)
+    files = () if folder == BUILT_IN / "experiments" else catalogue.experiments.values()
+    in_catalogue = any(file.parent == folder for file in files)
+    if in_catalogue:
+        refuse_builds(draft.data)
     resolved, joined = _resolve_own(draft, catalogue, folder, caller, fresh=fresh)
     experiment = resolved.check(joined)
     states = [point.experiment.state for point in plan_points(experiment)]
     refuse_commands_of(states, caller)
-    in_catalogue = any(file.parent == folder for file in catalogue.experiments.values())
     if not is_kept(folder) and not in_catalogue:
         new = joined.stacks.keys() - catalogue.stacks.keys()
         agree_to_own([joined.stacks[name] for name in new], states, caller)

@@ -91,6 +91,18 @@ def refuse_own_systems(written: Mapping[str, Any], caller: Caller) -> None:
             raise _not_allowed(text, "runs what its author wrote")
 
 
+def refuse_builds(written: Mapping[str, Any]) -> None:
+    """Raise UserError where a catalogue's experiment names what is built before you are asked."""
+    from webdyno.systems.kinds import KINDS, is_own
+
+    for key, text in _keyed_texts([written.get("variants"), written.get("factors")]):
+        if key and is_own(text) and KINDS[text.partition(":")[0]].is_built:
+            raise UserError(
+                f"{text:.{NAMED_LETTERS}}: an experiment of a catalog can't name that, since it is "
+                "built before you are asked: copy the experiment to a file of your own"
+            )
+
+
 def refuse_commands_of(states: Iterable[State], caller: Caller) -> None:
     """Raise UserError where experiments run commands around their rounds, and may not."""
     for part in commands_around_rounds(states, Path.cwd()) if not caller.allows_commands else ():

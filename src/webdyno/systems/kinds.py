@@ -38,6 +38,8 @@ class OwnKind:
     """Its document root can be exchanged."""
     has_backends: bool = False
     """Whom it passes requests on to can be exchanged."""
+    is_built: bool = False
+    """Programs that its files name run before it is a service: builds, or what reads them."""
     runs_already: bool = False
     """Somebody else has started it, where and as he liked."""
 
@@ -61,9 +63,14 @@ KINDS: dict[str, OwnKind] = {
         has_services=True,
         has_containers=True,
         has_backends=True,
+        is_built=True,
     ),
     "conf": OwnKind(
-        _make_of("conf.configuration"), takes_settings=True, has_root=True, has_backends=True
+        _make_of("conf.configuration"),
+        takes_settings=True,
+        has_root=True,
+        has_backends=True,
+        is_built=True,
     ),
     "image": OwnKind(_make_of("containers.image"), has_services=True, has_containers=True),
     "url": OwnKind(_make_of("url"), runs_already=True),
