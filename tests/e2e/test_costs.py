@@ -108,7 +108,7 @@ def test_what_is_asked_for_too_much_has_no_cost(tmp_path: Path) -> None:
     done = webdyno("compare", slow, quick, *long_enough, folder=tmp_path)
     assert done.returncode == 1
     reported = " ".join(done.stdout.split())
-    assert "ariant slow: 300 req/s were offered, but " in reported
+    assert "slow: 300 req/s were offered, but " in reported
     assert "cores per 1,000" not in reported
 
 

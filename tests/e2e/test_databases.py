@@ -317,7 +317,7 @@ def test_a_gate_finds_a_query_for_each_row_and_names_it(tmp_path: Path) -> None:
     done = webdyno(*asked_for, *QUICK, folder=tmp_path)
     assert done.returncode == Exit.WORSE, done.stdout + done.stderr
     said = " ".join(done.stdout.split())
-    assert "worse: /books database statements per request 51–51×" in said
+    assert "FAIL: /books needs 51× the database statements per request (95% CI 51–51×; " in said
     assert (
         "/books: head: 51.0 statements per request, baseline: 1.00: "
         "SELECT name FROM author WHERE id = $1 50.0×" in said

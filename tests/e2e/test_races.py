@@ -138,5 +138,5 @@ def test_tuning_is_interrupted_gone_on_with_and_judged(tmp_path: Path, goes_on: 
         (tuned,) = RunFolder.open(tmp_path / "t/final").head.experiment.tuning
         assert set(tuned.settings) == {"workers", "sendfile", "open_file_cache"}
         assert tuned.tried >= 8
-        assert "What tuning was worth" in done.stdout
+        assert "How nginx was tuned" in done.stdout
     assert left_behind(tmp_path) == []

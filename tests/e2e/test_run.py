@@ -84,7 +84,7 @@ def test_a_missing_file_ends_invalid_and_names_variant_and_status(tmp_path: Path
     assert done.returncode == 1
     reported = " ".join(done.stdout.split())
     assert "INVALID" in reported
-    assert "ariant apache-event answered 404 to /missing.txt" in reported
+    assert "apache-event answered 404 to /missing.txt" in reported
     assert "webdyno report run" in reported
     assert not (tmp_path / "run/report.html").exists()
     assert left_behind(tmp_path) == []

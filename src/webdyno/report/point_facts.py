@@ -136,7 +136,7 @@ def _limits(point: PointView) -> str:
         )
         return f": latency{whose} is mostly queueing"
     known = [share for share in busy.values() if share is not None]
-    return f"; servers {_range_of(known)} busy" if known else ""
+    return f"; servers {_range_of(known)} busy" if known else "; server CPU unknown"
 
 
 def _range_of(shares: Sequence[float]) -> str:
