@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,15 +28,17 @@ def why_no_podman() -> str | None:
 
 
 @contextmanager
-def docker_daemon(folder: Path) -> Iterator[str]:
-    """Start a daemon with all that it has in a folder; give its address, or else why it isn't one.
+def docker_daemon() -> Iterator[str]:
+    """Start a daemon with a folder of its own; give its address, or else why it isn't there.
 
     It touches neither the network nor the firewall of this machine.
     """
     if os.geteuid() != 0 or not shutil.which("dockerd") or not shutil.which("docker"):
         yield "a daemon takes root, dockerd and docker (scripts/test_packages.py installs them)"
         return
-    folder.chmod(0o755)  # for whom the socket lets in
+    # Not in pytest's folders, which other users can't enter once another pytest has begun.
+    folder = Path(tempfile.mkdtemp(prefix="wd-docker-", dir="/tmp"))
+    folder.chmod(0o755)
     address = f"unix://{folder}/docker.sock"
     words = [
         *("dockerd", "--host", address, "--data-root", f"{folder}/data"),
@@ -53,6 +56,7 @@ def docker_daemon(folder: Path) -> Iterator[str]:
             daemon.wait(ENDS_WITHIN_S)
         except subprocess.TimeoutExpired:
             daemon.kill()
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _answers(address: str, daemon: subprocess.Popen[bytes]) -> bool:

@@ -45,6 +45,7 @@ SERVER = """
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <unistd.h>
 static void end(int n) { (void)n; _exit(0); }
 static struct in_addr resolved(const char *name) {  /* by Docker's name server */
@@ -55,6 +56,8 @@ static struct in_addr resolved(const char *name) {  /* by Docker's name server *
     *at = strlen(name); memcpy(at + 1, name, *at); at += *at + 1;
     memcpy(at, "\\0\\0\\1\\0\\1", 5); at += 5;
     int s = socket(AF_INET, SOCK_DGRAM, 0);
+    struct timeval patience = {1, 0};  /* Docker's may say nothing */
+    setsockopt(s, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     sendto(s, m, at - m, 0, (struct sockaddr *)&to, sizeof to);
     int n = recv(s, m, sizeof m, 0);
     close(s);
@@ -133,9 +136,9 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def daemon() -> Iterator[str]:
     """The address of a daemon of Docker's, or why there is none."""
-    with docker_daemon(tmp_path_factory.mktemp("docker")) as address:
+    with docker_daemon() as address:
         yield address
 
 
@@ -400,8 +403,9 @@ def test_a_container_of_docker_leads_nowhere_and_has_the_servers_cpus(home: Path
 def test_who_is_in_dockers_group_needs_no_root(home: Path, engine: str) -> None:
     assert engine == DOCKER
     docker(os.environ["DOCKER_HOST"], "build", "--quiet", "--tag=webdyno-test", str(home))
-    (home / "mine").mkdir()
-    for folder in (home / "mine", scratch(home)):
+    mine = scratch(home) / "mine"
+    mine.mkdir()
+    for folder in (mine, scratch(home)):
         os.chown(folder, NOBODY, NOBODY)
     words = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--groups=0", SYSTEM_PYTHON]
     words += [
@@ -414,12 +418,12 @@ def test_who_is_in_dockers_group_needs_no_root(home: Path, engine: str) -> None:
     ]
     words += ["image:webdyno-test", "--output=run", "--no-report", *FEW]
     packages = f"{Path(webdyno_package.__file__).parents[1]}:{site.getsitepackages()[0]}"
-    mine = {**environment(home), "HOME": str(home / "mine"), "PYTHONPATH": packages}
+    variables = {**environment(home), "HOME": str(mine), "PYTHONPATH": packages}
     done = subprocess.run(
-        words, cwd=home / "mine", env=mine, capture_output=True, text=True, check=False
+        words, cwd=mine, env=variables, capture_output=True, text=True, check=False
     )
     assert not done.returncode, done.stderr
-    records = RunFolder.open(home / "mine/run").records()
+    records = RunFolder.open(mine / "run").records()
     slots = [it for it in records if isinstance(it, SlotRecord)]
     assert slots
     assert {it.servers.means for it in slots} == {"cgroup-v2"}

@@ -50,6 +50,7 @@ def test_stacks_and_doctor_report_what_there_is(tmp_path: Path) -> None:
     assert "this machine" in lines[0]
     assert "can" in lines[0]
     assert "servers are installed" in doctor.stdout
+    assert "containers" in doctor.stdout
     assert len(lines) <= 25
     assert max(map(len, lines)) <= 100
 

@@ -81,6 +81,16 @@ def test_without_a_client_or_with_podmans_there_is_no_docker(
         docker()
 
 
+def test_a_daemon_that_hangs_is_not_waited_for(
+    client: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("webdyno.systems.containers.docker.ANSWERS_WITHIN_S", 0.2)
+    (client / "docker").write_text("#!/bin/sh\nexec sleep 60\n")
+    (client / "docker").chmod(0o755)
+    with pytest.raises(NoDockerError, match="did not end within"):
+        docker()
+
+
 def test_docker_comes_first_and_podman_takes_root(
     client: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

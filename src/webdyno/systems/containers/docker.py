@@ -14,11 +14,13 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from subprocess import CompletedProcess
 from typing import Any
 
 from webdyno.core.errors import OperationError, UserError
 from webdyno.core.service import Need
 from webdyno.core.testbed import ADDRESSES_EACH
+from webdyno.host.children import run_program
 from webdyno.host.users import name_of
 from webdyno.host.workspace import sweep
 from webdyno.systems.containers.engine import (
@@ -37,6 +39,7 @@ from webdyno.systems.containers.engine import (
 )
 from webdyno.systems.target import Notify
 
+ANSWERS_WITHIN_S = 20.0
 LOCAL = "unix://"
 END_SCRIPT = "end.sh"
 SERVER = "{{ server.folder }}"
@@ -156,7 +159,7 @@ def docker() -> Docker:
     """Return Docker as it works here; raise NoDockerError where it doesn't."""
     if shutil.which("docker") is None:
         raise NoDockerError("Docker isn't installed")
-    context = run(["docker", "context", "inspect", "--format", "{{.Endpoints.docker.Host}}"])
+    context = _answer("context", "inspect", "--format", "{{.Endpoints.docker.Host}}")
     if context.returncode:
         raise NoDockerError("the program docker here isn't Docker's own, or too old")
     endpoint = context.stdout.strip()
@@ -168,10 +171,18 @@ def docker() -> Docker:
     return _reached(endpoint)
 
 
+def _answer(*words: str) -> CompletedProcess[str]:
+    """Ask what takes no time, unless the daemon hangs; raise NoDockerError where it does."""
+    try:
+        return run_program(["docker", *words], within_s=ANSWERS_WITHIN_S)
+    except OperationError as late:
+        raise NoDockerError(str(late)) from None
+
+
 @functools.cache
 def _reached(endpoint: str) -> Docker:
     """Ask the daemon what it can do, and remove what killed runs left there; once."""
-    done = run(["docker", "--host", endpoint, "info", "--format", "{{json .}}"])
+    done = _answer("--host", endpoint, "info", "--format", "{{json .}}")
     try:
         info: dict[str, Any] = json.loads(done.stdout)
     except ValueError:

@@ -21,13 +21,13 @@ ask network create "$label" --driver bridge --internal --subnet "$network.$first
     --aux-address "DefaultGatewayIPv4=$network.$((first + @addresses@ - 2))" "$start" >/dev/null
 
 # run NAME WORDS…: takes the place of the shell. Docker's name server knows the names of the network;
-# all others it would ask of the machine's own servers, were it not to ask one that nobody can reach.
+# all others it would ask of the machine's own servers, were it not to ask where nobody listens.
 run() {
     name=$1
     shift
     exec @docker@ run --pull never --log-driver none --no-healthcheck "$label" \
         --name "$start-$name" --network "$start" --network-alias "$name" \
-        --dns 192.0.2.1 --dns-search . \
+        --dns 0.0.0.0 --dns-search . --dns-opt timeout:1 --dns-opt attempts:1 \
         --cpuset-cpus "$cpus" @group@ "$@"
 }
 
