@@ -19,6 +19,15 @@ LINES = {
 }
 
 
+def test_several_variables_are_named_once_each(tmp_path: Path) -> None:
+    said = 'required variable "APP_NAME" is not set; required variable "LOG_LEVEL" is not set'
+    found = list(remedies(f"{said}\n{said}", FoundApp("x"), tmp_path))
+    assert found == [
+        "it wants a variable: --env APP_NAME=VALUE",
+        "it wants a variable: --env LOG_LEVEL=VALUE",
+    ]
+
+
 @pytest.mark.parametrize("line", LINES)
 def test_programs_that_are_not_here_are_named(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shutil.which", lambda _: None)

@@ -4,9 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from e2e.own import make_repository
 from systems.layouts.laid_out import Files, laid_out
 from webdyno.systems.layouts import find_app
-from webdyno.systems.layouts.settings import settings_of
+from webdyno.systems.layouts.settings import settings_of, with_env_file
+from webdyno.systems.repository import repository_of
 
 SETTINGS: dict[str, tuple[Files, set[str]]] = {
     "pydantic-settings": (
@@ -197,3 +199,36 @@ def test_databases_ports_and_secrets_are_found_by_typed_settings(tmp_path: Path,
     assert (found.start, found.services) == (start, services)
     assert set(found.environment) == secrets
     assert not found.doubts
+
+
+EXAMPLE = "APP_NAME=shop\nLOG_LEVEL='info' # more\nPG_URL=postgres://x\nHTTP_PORT=80\nOTHER=1\n"
+GO: Files = {
+    "go.mod": "module m\nrequire github.com/lib/pq v1\n",
+    "main.go": "package main\nfunc main() {}\ntype C struct {\n"
+    '\tN string `env:"APP_NAME,required"`\n\tL string `env:"LOG_LEVEL,required"`\n'
+    '\tU string `env:"PG_URL,required"`\n\tP string `env:"HTTP_PORT,required"`\n}\n',
+    ".env.example": EXAMPLE,
+}
+
+
+def test_examples_are_the_values_where_nothing_reads_the_file(tmp_path: Path) -> None:
+    make_repository(laid_out(tmp_path, GO))
+    repository, app = repository_of(tmp_path), find_app(tmp_path)
+    assert repository
+    assert app
+    found = with_env_file(app, tmp_path, repository)
+    assert dict(found.environment) == {"APP_NAME": "shop", "LOG_LEVEL": "info"}
+    assert found.build == app.build
+    assert found.start == "PG_URL=$DATABASE_URL HTTP_PORT=$PORT ./server"
+
+
+def test_an_example_is_copied_where_the_file_is_read_and_not_in_git(tmp_path: Path) -> None:
+    make_repository(laid_out(tmp_path, {**GO, "e.go": 'package main\ngodotenv.Load(".env")\n'}))
+    repository, app = repository_of(tmp_path), find_app(tmp_path)
+    assert repository
+    assert app
+    found = with_env_file(app, tmp_path, repository)
+    assert found.build == f"cp -n .env.example .env && {app.build}"
+    assert found.environment == app.environment
+    (tmp_path / ".env").write_text("APP_NAME=mine\n")  # not ignored: revisions have it
+    assert with_env_file(app, tmp_path, repository) == app

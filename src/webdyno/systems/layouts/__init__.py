@@ -92,6 +92,7 @@ def find_procfile(folder: Path) -> FoundApp | None:
         environment=own.environment,
         headers=own.headers,
         heeds_port=bool(HEEDS.search(start)),
+        ready_within_s=own.ready_within_s,
     )
     if is_rails(folder):
         doubts = tuple(rails_doubts(folder))
@@ -246,6 +247,7 @@ IDIOMS = {
 """By what sources of a framework name: such a line of its own."""
 ELSEWHERE = "listens on "
 LATE = "give --ready-within"
+MOST_REMEDIES = 6
 BETWEEN = re.compile(r"&&|\|\||[;|]")
 QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
 ASSIGNMENT = re.compile(r"\w+=(?:\$\(\([^)]*\)\)|\$\([^)]*\)|\S*)\s+")
@@ -311,9 +313,12 @@ def _whole_below(folder: Path) -> Iterator[tuple[str, FoundApp]]:
 
 def remedies(output: str, app: FoundApp, folder: Path) -> Iterator[str]:
     """Return what to change in an application that doesn't start, by what it prints."""
-    for pattern, fix in BY_WORDS.items():
-        if match := re.search(pattern, output):
-            yield fix.format(what=match.groupdict().get("what"))
+    by_words = (
+        fix.format(what=match.groupdict().get("what"))
+        for pattern, fix in BY_WORDS.items()
+        for match in re.finditer(pattern, output)
+    )
+    yield from list(dict.fromkeys(by_words))[:MOST_REMEDIES]
     inside = folder / app.dir
     if LATE in output and ELSEWHERE not in output:
         yield (

@@ -22,6 +22,12 @@ LOADS_ENV_FILE = re.compile(
     r"|[\"'/]\.env[\"'\s]"
 )
 NAMES_LOADERS = ("package.json", "requirements.txt", "pyproject.toml", "Gemfile", "Cargo.toml")
+PLAIN_VALUE = re.compile(
+    r"^[ \t]*(?:export[ \t]+)?(?P<name>[A-Z][A-Z0-9_]*)="
+    r"(?P<value>\"[^\"$\n]*\"|'[^'\n]*'|[^\s$#\"']+)[ \t]*(?:#.*)?$",
+    re.MULTILINE,
+)
+LEADS_ELSEWHERE = re.compile(r"PORT|HOST|URL|URI|DSN|://")
 ASSIGNED = re.compile(r"^[ \t]*(?:export[ \t]+)?(?P<name>[A-Z][A-Z0-9_]*)[ \t]*=", re.MULTILINE)
 PLACEHOLDER = re.compile(r"\$\{([A-Z][A-Z0-9_]*)(?::[^}]*)?\}")
 """Of Spring's, Quarkus' and Micronaut's configurations, with a default or without."""
@@ -50,6 +56,12 @@ def settings_of(folder: Path) -> set[str]:
     """Return the names of variables that typed settings read, and those of `.env.example`."""
     names = set(ASSIGNED.findall(example_of(folder)))
     names |= set(ASSIGNED.findall(read_text(folder / ENV_FILE) or ""))
+    return names | _read_by_sources(folder)
+
+
+def _read_by_sources(folder: Path) -> set[str]:
+    """Return the names of variables that typed settings read."""
+    names = set[str]()
     for path in sources(folder):
         if read := READERS.get(path.suffix):
             names.update(read(read_text(path) or ""))
@@ -79,13 +91,34 @@ def with_env_file(app: FoundApp, folder: Path, repository: Repository) -> FoundA
         )
         return replace(app, doubts=(*app.doubts, doubt)) if is_ignored else app
     copies = f"cp -n {example} {ENV_FILE}"
-    if copies in (app.build or "") or not (is_ignored or loads_env_file(inside)):
+    if copies in (app.build or ""):
         return app
+    if not (is_ignored or loads_env_file(inside)):
+        return _with_values_of(app, example, inside)
     note = f"Git ignores {file}: revisions get {example} in its place"
     if not is_there:
         note = f"it reads {file}, which isn't in Git: revisions get {example} in its place"
     build = f"{copies} && {app.build}" if app.build else copies
     return replace(app, build=build, notes=(*app.notes, note))
+
+
+def _with_values_of(app: FoundApp, example: str, folder: Path) -> FoundApp:
+    """Return a program that gets what an example says, where nothing else says it.
+
+    Addresses and ports are what webdyno gives, or what its user has to.
+    """
+    read = _read_by_sources(folder)
+    values = {
+        match["name"]: match["value"].strip("\"'")
+        for match in PLAIN_VALUE.finditer(example_of(folder))
+        if match["name"] in read and not LEADS_ELSEWHERE.search(match[0])
+    }
+    known = f"{app.start} {app.setup}"
+    given = {name: text for name, text in values.items() if f"{name}=" not in known}
+    if not given:
+        return app
+    note = f"its variables have the values of {example}"
+    return replace(app, environment={**given, **app.environment}, notes=(*app.notes, note))
 
 
 CLASS = re.compile(
