@@ -32,7 +32,7 @@ UNCUT = [it.replace("slot_s=0.1", "slot_s=0.5") for it in QUICK]
 def test_two_pages_of_one_server_are_compared_each_by_its_own_load(tmp_path: Path) -> None:
     (tmp_path / "pages.toml").write_text(TWO_PAGES)
     reported = run_rounds(1, "run", "pages.toml", *UNCUT, folder=tmp_path)
-    reported += webdyno_here("report", "run", folder=tmp_path).stdout
+    reported += webdyno_here("report", "run", "--verbose", folder=tmp_path).stdout
     assert "different bodies" not in reported
     assert "differs from small" in reported
     assert "load.paths: /100KB.txt, not /100.txt" in " ".join(reported.split())
