@@ -383,12 +383,14 @@ def test_whatever_a_file_holds_is_read_or_refused(
         ("volumes: ['link:/host/x', 'a/../../x:/y']", r"web.volumes a/\.\./\.\./x"),
         ("env_file: link/environment", "web.env_file link/environment"),
         ("build: {context: ../..}", r"web.build \.\./\.\."),
+        ("build: .", "web.build Dockerfile"),
         ("secrets: [s]", "web.secrets /etc/passwd"),
     ],
 )
 def test_a_revision_reaches_nothing_of_this_machine(folder: Path, keys: str, names: str) -> None:
     """Its author may be anybody who sent a pull request."""
     (folder / "link").symlink_to("/etc")
+    (folder / "Dockerfile").symlink_to("/etc/shadow")
     (folder / "compose.yaml").write_text(
         f"services: {{web: {{image: x, {keys}}}}}\nsecrets: {{s: {{file: /etc/passwd}}}}\n"
     )

@@ -208,7 +208,7 @@ def _files_of(service: Mapping[str, Any], project: ComposeProject) -> Iterator[t
         build_form = long_form(keys, "context")
         context = str(build_form.get("context", "."))
         yield "build", context
-        yield "build", str(Path(context, str(build_form.get("dockerfile", ""))))
+        yield "build", str(Path(context, str(build_form.get("dockerfile", "Dockerfile"))))
 
 
 def _check(service: Mapping[str, Any], where: str) -> None:

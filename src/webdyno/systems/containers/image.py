@@ -47,7 +47,7 @@ def check_containers(text: str, folder: Path, top: Path, repository: Path, place
     name, _, service = text.partition("#")
     path = (folder / name).resolve()
     for each in (path, ((path.is_dir() and _build_file(path)) or path).resolve()):
-        if each.exists() and not each.is_relative_to(top):
+        if not each.is_relative_to(top):
             raise UserError(f"{place}: {name} leads out of the revision, to {each}")
     if _is_compose(text, folder):
         compose_services(compose_files(name, folder), service, place, lambda _: None, top)
