@@ -34,6 +34,30 @@ FOUND: dict[str, tuple[Files, dict[str, str], str | None, str]] = {
             "WRITER_DB_URL=mysql+aiomysql:${DATABASE_URL#*:} "
         ),
     ),
+    "a driver, and another database that is only spoken of": (
+        {
+            **PYTHON,
+            "requirements.txt": "fastapi\nuvicorn\nasyncpg\n",
+            "c.py": 'os.environ["POSTGRES_HOST"]\nPREFIX = "mysql://"\n',
+        },
+        {"db": "postgresql"},
+        None,
+        "POSTGRES_HOST=$DB_HOST ",
+    ),
+    "a member of a workspace has the driver": (
+        {
+            "package.json": {
+                "workspaces": ["packages/*"],
+                "scripts": {"start": "node s.js"},
+                "dependencies": {"express": "5"},
+            },
+            "packages/db/package.json": {"name": "db", "dependencies": {"pg": "8"}},
+            "s.js": "process.env.DATABASE_URL; app.listen(process.env.PORT)\n",
+        },
+        {"db": "postgresql"},
+        None,
+        "NODE_ENV=production node s.js",
+    ),
     "two drivers, of which the example names one": (
         {
             **PYTHON,

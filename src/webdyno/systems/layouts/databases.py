@@ -7,6 +7,7 @@ from pathlib import Path
 
 from webdyno.systems.layouts.app import SOURCES, FoundApp, sources
 from webdyno.systems.layouts.fills import filled_by_files
+from webdyno.systems.layouts.node import members_of, package_in
 from webdyno.systems.layouts.settings import example_of
 from webdyno.systems.layouts.variables import variables_read
 from webdyno.systems.tables import read_text
@@ -35,8 +36,8 @@ DRIVERS = {
 """By service: what a list of packages names for it."""
 GO_OPENS = r"\b(?:sql|sqlx|gorm|dbx)\.(?:Must)?(?:Open|Connect)(?:Context)?\((?:ctx, )?\s*"
 CONNECTS = {
-    "postgresql": re.compile(rf'\bpgsql:|\bpg_p?connect\(|{GO_OPENS}(?:"postgres|"pgx)'),
-    "mariadb": re.compile(rf'\bmysql:|\bmysqli\b|{GO_OPENS}"mysql"'),
+    "postgresql": re.compile(rf'\bpgsql:(?!//)|\bpg_p?connect\(|{GO_OPENS}(?:"postgres|"pgx)'),
+    "mariadb": re.compile(rf'\bmysql:(?!//)|\bmysqli\b|{GO_OPENS}"mysql"'),
 }
 """By service: what sources say that need no package for it, as those of PHP."""
 OF_ANY = r"DATABASE_URL\b|DB_HOST\b|env\.db\(|dj_database_url\.config\("
@@ -67,7 +68,8 @@ READ = {
     "redis": re.compile(r"\bREDIS_URL\b"),
 }
 """By service: how an application finds it."""
-CONFIGURATIONS = ("config/runtime.exs", "prisma/schema.prisma", "config/cable.yml")
+PRISMA = "prisma/schema.prisma"
+CONFIGURATIONS = ("config/runtime.exs", PRISMA, "config/cable.yml")
 SQLITE = re.compile(r"sqlite", re.IGNORECASE)
 """Of an application that has its database in a file, unless it is said of another one."""
 BY_URL = re.compile(r"\bDATABASE_URL\b|env\.db\(|dj_database_url\.config\(")
@@ -220,8 +222,12 @@ def _not_found(service: str, folder: Path) -> str:
 
 def _packages(folder: Path) -> str:
     """Return the lists of what is needed, without what others need in their turn."""
-    texts = (INDIRECT.sub("", read_text(folder / name) or "") for name in MANIFESTS)
-    return "".join(texts)
+    names = list(MANIFESTS)
+    package = package_in(folder)
+    for member in members_of(folder, package) if package else ():
+        inside = member.folder.relative_to(folder)
+        names += [f"{inside}/package.json", f"{inside}/schema.prisma", f"{inside}/{PRISMA}"]
+    return "".join(INDIRECT.sub("", read_text(folder / name) or "") for name in names)
 
 
 def _not_provided(packages: str, names: set[str]) -> Iterator[str]:
