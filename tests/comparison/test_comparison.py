@@ -222,7 +222,7 @@ def test_where_equals_differ_by_much_nothing_is_equivalent() -> None:
     assert found.delta > 0.4
     assert found.verdict is Verdict.INCONCLUSIVE
     assert found.more_rounds is None
-    assert "Too noisy to say: copies of nginx differ by up to" in " ".join(further(found))
+    assert "too noisy to say: copies of nginx differ by up to" in " ".join(further(found))
     (warning,) = (it for it in judgement.warnings if it.rule == "same-variant")
     assert "throughput_rps" in warning.metrics
     assert "latency_p50_us" in warning.metrics
