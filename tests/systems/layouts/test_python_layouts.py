@@ -114,6 +114,16 @@ CASES = {
         f"{VENV} -r requirements.txt",
         others={"dir": "src"},
     ),
+    "migrations of Alembic below the top": Case(
+        {
+            "requirements.txt": "fastapi\nuvicorn\nalembic\n",
+            "src/alembic.ini": "",
+            "src/app/main.py": FASTAPI,
+        },
+        f".venv/bin/uvicorn --app-dir src app.main:app {UVICORN}",
+        f"{VENV} -r requirements.txt",
+        others={"prepare": "(cd src && ../.venv/bin/alembic upgrade head >/dev/null)"},
+    ),
     "a package called src": Case(
         {
             "requirements.txt": "fastapi\nuvicorn\n",

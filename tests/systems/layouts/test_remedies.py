@@ -14,6 +14,7 @@ LINES = {
     "export MIX_ENV=prod && mix release | cat": ["mix", "cat"],
     "A=$(nproc) php -S $PORT": ["php"],
     "./server": [],
+    "(cd src && ../.venv/bin/alembic upgrade head >/dev/null) && psql": ["psql"],
     "sed '/(CREATE|DROP) x; y/d' a.sql | psql": ["sed", "psql"],
     "python3 -m venv .venv && .venv/bin/pip install x": ["python3"],
 }

@@ -354,7 +354,7 @@ def missing_tools(app: FoundApp) -> list[str]:
 
 def _programs(line: str) -> Iterator[str]:
     for part in BETWEEN.split(QUOTED.sub("''", line)):
-        words = ASSIGNMENT.sub("", part.strip()).split()
+        words = ASSIGNMENT.sub("", part.strip().lstrip("(")).split()
         while words and words[0] in LEADING:
             words = ASSIGNMENT.sub("", " ".join(words[1:])).split()
         if words and words[0] not in OF_SHELL:

@@ -136,10 +136,22 @@ def _with_server(folder: Path, made: _Object, how: Installing) -> FoundApp:
     prepare = None
     if "flask-migrate" in how.needs and (folder / "migrations/env.py").is_file():
         prepare = f".venv/bin/flask --app {own} db upgrade {QUIETLY}"
-    elif "alembic" in how.needs and (folder / "alembic.ini").is_file():
-        prepare = f".venv/bin/alembic upgrade head {QUIETLY}"
+    elif "alembic" in how.needs:
+        prepare = _by_alembic(folder)
     setup, notes = _seed(folder, own), (why, *how.notes)
     return FoundApp(how.by, start, how.build, prepare=prepare, setup=setup, notes=notes)
+
+
+def _by_alembic(folder: Path) -> str | None:
+    """Return what migrates; where its file lies deeper it is called from there."""
+    if (folder / "alembic.ini").is_file():
+        return f".venv/bin/alembic upgrade head {QUIETLY}"
+    below = (*sorted(folder.glob("*/alembic.ini")), *sorted(folder.glob("*/*/alembic.ini")))
+    inside = next((path.parent.relative_to(folder) for path in below), None)
+    if inside is None or not re.fullmatch(r"[\w./-]+", str(inside)):
+        return None
+    up = "../" * len(inside.parts)
+    return f"(cd {inside} && {up}.venv/bin/alembic upgrade head {QUIETLY})"
 
 
 def _module(folder: Path, file: Path) -> tuple[str, str]:
