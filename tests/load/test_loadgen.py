@@ -13,9 +13,10 @@ from jsonschema import Draft202012Validator
 
 from load.conftest import serving
 from webdyno.core.errors import UserError
+from webdyno.core.hiding import HIDDEN, keep_secret
 from webdyno.core.load import Load, SlowReaders
 from webdyno.load.interface import AbortRule, Expectation, GeneratorError, LoadOrder, Request
-from webdyno.load.loadgen import Loadgen, find_loadgen, order_json
+from webdyno.load.loadgen import Loadgen, _response, find_loadgen, order_json
 from webdyno.load.split_and_merge import merged_results
 
 SCHEMAS = Path(__file__).parents[2] / "loadgen/schema"
@@ -135,6 +136,16 @@ def test_an_engine_that_dies_is_reported(url: str) -> None:
 def test_a_refused_order_is_reported() -> None:
     with Loadgen([CPU]) as loadgen, pytest.raises(GeneratorError, match="refused a slot"):
         loadgen.slot(order("http://127.0.0.1:99999/"))
+
+
+def test_the_beginning_of_a_secret_at_the_end_of_what_the_engine_quotes_is_hidden() -> None:
+    keep_secret(["Grüße-sk_live_4f9a7c2e81b35d60"])
+    failure = r"it answered 403, beginning with: Gr\xc3\xbc\xc3\x9fe-sk_live_4f9a"
+    answer = {"status": 0, "version": "", "headers": [], "head_bytes": 0, "failure": failure}
+    answer |= {"login": True, "request": 0, "captured": {}}
+    said = _response(answer, b"").failure
+    assert said == f"it answered 403, beginning with: {HIDDEN}"
+    assert _response(answer | {"failure": None}, b"").failure is None
 
 
 def test_an_engine_that_is_not_there_is_a_mistake(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,6 +17,7 @@ from pydantic import ValidationError
 
 from webdyno.core.errors import UserError
 from webdyno.core.experiment import OWN_GENERATOR
+from webdyno.core.hiding import hidden
 from webdyno.core.load import Load
 from webdyno.core.load_result import SCHEMA, LoadResult
 from webdyno.core.request import WrittenRequest
@@ -190,8 +191,8 @@ class Loadgen:
         if "error" in answer:
             why = str(answer["error"])
             if login := LOGIN.fullmatch(why):
-                raise LoginError(int(login[1]), int(login[2]), login[3])
-            raise GeneratorError(f"the load engine refused {order.id}: {why}")
+                raise LoginError(int(login[1]), int(login[2]), hidden(login[3]))
+            raise GeneratorError(f"the load engine refused {order.id}: {hidden(why)}")
         return answer
 
     def _order(self, order: LoadOrder) -> dict[str, Any]:
@@ -230,7 +231,7 @@ def _response(answer: Mapping[str, Any], body: bytes) -> ServerResponse:
         head_bytes=answer["head_bytes"],
         body=body,
         tls=answer.get("tls", ""),
-        failure=answer.get("failure"),
+        failure=None if (failure := answer.get("failure")) is None else hidden(failure),
         trouble=answer.get("trouble"),
         came_bytes=answer.get("came_bytes", 0),
         took_s=answer.get("took_s", 0.0),
