@@ -29,6 +29,7 @@ def test_an_answer_takes_few_lines_and_says_nothing_twice(name: str, tmp_path: P
     lines = in_terminal(brief(view), WIDTH, below).rstrip().splitlines()
     printed = "\n".join(lines)
     assert max(map(cell_len, lines)) <= WIDTH
+    assert view.several or lines == [line.rstrip() for line in lines]
     assert len(lines) <= (MOST_CLEAR if is_clear(view) else MOST), printed
     sentences = [said for said in SENTENCE_END.split(" ".join(printed.split())) if is_long(said)]
     assert sorted(set(sentences)) == sorted(sentences), printed

@@ -10,8 +10,16 @@ from textwrap import wrap
 from typing import NamedTuple
 
 from rich.cells import cell_len
-from rich.console import Console, Group, JustifyMethod, RenderableType
+from rich.console import (
+    Console,
+    ConsoleOptions,
+    Group,
+    JustifyMethod,
+    RenderableType,
+    RenderResult,
+)
 from rich.padding import Padding
+from rich.segment import Segment
 from rich.table import Table as Grid
 from rich.text import Text
 
@@ -60,7 +68,30 @@ def print_document(
         else:
             parts += [title, about, Text()]
     parts += _blocks(_with_facts(document.blocks, below), width)
-    console.print(Group(*parts), width=width, highlight=False)
+    console.print(_Trimmed(Group(*parts)), width=width, highlight=False)
+
+
+class _Trimmed:
+    """Lines without the blanks that fill tables up to their width."""
+
+    def __init__(self, whole: Group) -> None:
+        self._whole = whole
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for line in console.render_lines(self._whole, options, pad=False):
+            end = max((n for n, part in enumerate(line, 1) if _is_seen(part)), default=0)
+            *kept, last = line[:end] or [Segment("")]
+            yield from kept
+            yield (
+                last
+                if last.style and last.style.reverse
+                else last._replace(text=last.text.rstrip())
+            )
+            yield Segment.line()
+
+
+def _is_seen(part: Segment) -> bool:
+    return bool(part.text.strip() or (part.style and part.style.reverse))
 
 
 def _with_facts(blocks: Sequence[doc.Block], facts: Sequence[tuple[str, str]]) -> list[doc.Block]:
