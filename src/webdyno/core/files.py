@@ -146,9 +146,16 @@ def is_others_to_change(path: Path, *, groups: bool = True) -> bool:
     return status.st_uid not in trusted_users() or bool(writable and not protected)
 
 
-def refuse_links_of_others(path: Path) -> None:
-    """As root raise OSError where a link of another user's is on the way to a folder, or is it."""
-    os.close(_opened_folder(path))
+def named_folder(path: Path) -> tuple[Path, int]:
+    """Return where a folder is and the id of its owner, whatever somebody puts there later.
+
+    As root raise OSError where a link of another user's is on the way to it, or is it.
+    """
+    opened = _opened_folder(path)
+    try:
+        return Path(f"/proc/self/fd/{opened}").readlink(), os.fstat(opened).st_uid
+    finally:
+        os.close(opened)
 
 
 def _opened_folder(place: Path) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 from webdyno.config import Catalogue, Draft
 from webdyno.config.reading import LONGEST_SHOWN, PlaceOf, build
 from webdyno.core.errors import UserError
-from webdyno.core.files import reading, refuse_links_of_others
+from webdyno.core.files import named_folder, reading
 from webdyno.core.format import listed
 from webdyno.core.request import header
 from webdyno.core.text import SECRET, secret_values
@@ -227,16 +227,15 @@ class _Resolver:
             raise UserError(
                 f"{place}: there is no folder {folder.resolve()}, in which it is to run"
             )
-        with reading(folder):  # whose owner it runs as
-            refuse_links_of_others(folder)
-        folder = folder.resolve()
+        with reading(folder):
+            folder, owner = named_folder(folder)
         spec = replace(
             self.of_all,
             written=stack,
             text=text.strip(),
             keys=keys,
             folder=folder,
-            owner=folder.stat().st_uid,
+            owner=owner,
             place=place,
             protocol=_protocol_in(variant) or self.of_all.protocol,
             host=_host_in(variant) or self.of_all.host,
