@@ -201,12 +201,17 @@ def test_databases_ports_and_secrets_are_found_by_typed_settings(tmp_path: Path,
     assert not found.doubts
 
 
-EXAMPLE = "APP_NAME=shop\nLOG_LEVEL='info' # more\nPG_URL=postgres://x\nHTTP_PORT=80\nOTHER=1\n"
+EXAMPLE = (
+    "APP_NAME=shop\nLOG_LEVEL='info' # more\nPG_URL=postgres://x\nHTTP_PORT=80\nOTHER=1\n"
+    "GRPC_PORT=81\nRMQ_URL=amqp://x\nPG_POOL_MAX=2\n"
+)
 GO: Files = {
     "go.mod": "module m\nrequire github.com/lib/pq v1\n",
     "main.go": "package main\nfunc main() {}\ntype C struct {\n"
     '\tN string `env:"APP_NAME,required"`\n\tL string `env:"LOG_LEVEL,required"`\n'
-    '\tU string `env:"PG_URL,required"`\n\tP string `env:"HTTP_PORT,required"`\n}\n',
+    '\tU string `env:"PG_URL,required"`\n\tP string `env:"HTTP_PORT,required"`\n'
+    '\tG string `env:"GRPC_PORT,required"`\n\tR string `env:"RMQ_URL,required"`\n'
+    '\tM string `env:"PG_POOL_MAX,required"`\n}\n',
     ".env.example": EXAMPLE,
 }
 
@@ -217,7 +222,13 @@ def test_examples_are_the_values_where_nothing_reads_the_file(tmp_path: Path) ->
     assert repository
     assert app
     found = with_env_file(app, tmp_path, repository)
-    assert dict(found.environment) == {"APP_NAME": "shop", "LOG_LEVEL": "info"}
+    assert dict(found.environment) == {
+        "APP_NAME": "shop",
+        "LOG_LEVEL": "info",
+        "GRPC_PORT": "0",
+        "RMQ_URL": "amqp://x",
+        "PG_POOL_MAX": "2",
+    }
     assert found.build == app.build
     assert found.start == "PG_URL=$DATABASE_URL HTTP_PORT=$PORT ./server"
 

@@ -22,12 +22,19 @@ LOADS_ENV_FILE = re.compile(
     r"|[\"'/]\.env[\"'\s]"
 )
 NAMES_LOADERS = ("package.json", "requirements.txt", "pyproject.toml", "Gemfile", "Cargo.toml")
+ANY_PORT = "0"
 PLAIN_VALUE = re.compile(
     r"^[ \t]*(?:export[ \t]+)?(?P<name>[A-Z][A-Z0-9_]*)="
     r"(?P<value>\"[^\"$\n]*\"|'[^'\n]*'|[^\s$#\"']+)[ \t]*(?:#.*)?$",
     re.MULTILINE,
 )
-LEADS_ELSEWHERE = re.compile(r"PORT|HOST|URL|URI|DSN|://")
+IS_GIVEN = re.compile(
+    r"PORT|HOST|SOCKET|PG[A-Z]+"
+    r"|(?:\w+_)?(?:DATABASE|DB|PG|POSTGRES(?:QL)?|MYSQL|MARIADB|REDIS)_+"
+    r"(?:URL|URI|DSN|HOST\w*|SERVER|PORT|USER\w*|PASS\w*|NAME|DB|DATABASE)"
+)
+"""What webdyno gives itself, or its services."""
+LISTENS_AS_WELL = re.compile(r"\w*(?:GRPC|METRICS|ADMIN|DEBUG|HEALTH|PPROF|MANAGEMENT)_PORT")
 ASSIGNED = re.compile(r"^[ \t]*(?:export[ \t]+)?(?P<name>[A-Z][A-Z0-9_]*)[ \t]*=", re.MULTILINE)
 PLACEHOLDER = re.compile(r"\$\{([A-Z][A-Z0-9_]*)(?::[^}]*)?\}")
 """Of Spring's, Quarkus' and Micronaut's configurations, with a default or without."""
@@ -105,16 +112,16 @@ def with_env_file(app: FoundApp, folder: Path, repository: Repository) -> FoundA
 def _with_values_of(app: FoundApp, example: str, folder: Path) -> FoundApp:
     """Return a program that gets what an example says, where nothing else says it.
 
-    Addresses and ports are what webdyno gives, or what its user has to.
+    Further listeners get any free port: both variants are up at the same time.
     """
     read = _read_by_sources(folder)
     values = {
-        match["name"]: match["value"].strip("\"'")
+        match["name"]: ANY_PORT if LISTENS_AS_WELL.fullmatch(match["name"]) else match["value"]
         for match in PLAIN_VALUE.finditer(example_of(folder))
-        if match["name"] in read and not LEADS_ELSEWHERE.search(match[0])
+        if match["name"] in read and not IS_GIVEN.fullmatch(match["name"])
     }
     known = f"{app.start} {app.setup}"
-    given = {name: text for name, text in values.items() if f"{name}=" not in known}
+    given = {name: text.strip("\"'") for name, text in values.items() if f"{name}=" not in known}
     if not given:
         return app
     note = f"its variables have the values of {example}"
