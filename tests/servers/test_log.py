@@ -75,3 +75,9 @@ def test_a_link_in_the_place_of_a_log_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "run/nginx.log").symlink_to(tmp_path / "secret")
     assert shown_lines(tmp_path / "run/nginx.log") == []
     assert refusal_in(tmp_path / "run") == ""
+
+
+def test_what_podman_says_of_other_networks_is_left_out(tmp_path: Path) -> None:
+    warning = 'time="2026-11-29T00:00:00Z" level=warning msg="Error validating CNI config file x"'
+    (tmp_path / "web.log").write_text(f"{warning}\n{warning}\npanic: no database\n")
+    assert shown_lines(tmp_path / "web.log") == ["panic: no database"]

@@ -306,8 +306,13 @@ def without_repetitions(lines: Sequence[str]) -> list[str]:
     return [*shown[:FIRST_LINES], "…", *shown[FIRST_LINES - SHOWN_LINES :]]
 
 
+OF_NETWORKS = re.compile(r'time="[^"]*" level=warning msg="[^\n]*\bCNI\b')
+"""What Podman says of networks of others, whatever it starts."""
+
+
 def _lines(text: bytes) -> list[str]:
-    lines = hidden(text.decode("utf-8", "replace")).splitlines()
+    said = hidden(text.decode("utf-8", "replace")).splitlines()
+    lines = [line for line in said if not OF_NETWORKS.match(line)]
     return [line if len(line) <= MOST_LETTERS else f"{line[:MOST_LETTERS]}…" for line in lines]
 
 
