@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from os.path import normpath
 from pathlib import Path
 from subprocess import CompletedProcess
 
@@ -31,7 +32,7 @@ NOBODY = {
     for what, value in (("NAME", "webdyno"), ("EMAIL", "webdyno@localhost"), ("DATE", "@0 +0000"))
 }
 """Who commits the working tree: equal trees make equal commits."""
-LINK = "160000 "
+LINK, SYMBOLIC_LINK = "160000 ", "120000 "
 """The mode of a submodule among the entries of a tree."""
 WITHOUT_PROJECT_FILE = (
     *("rm", "--cached", "--quiet", "--ignore-unmatch", "--"),
@@ -221,10 +222,24 @@ class Repository:
         )
 
     def changed_files(self, before: Revision, after: Revision) -> list[str]:
-        """List the files that are other, new or gone; of one that was moved both names."""
+        """List files that are other, new or gone, and links to them; both names of a moved one."""
         options = ("--name-only", "--no-renames", "--ignore-submodules=none", "-z")
         words = ("diff", *options, before.commit, after.commit, "--")
-        return sorted(filter(None, self._text_of(*words).split("\0")))
+        changed = set(filter(None, self._text_of(*words).split("\0")))
+        links = self._links(after.commit)
+        while new := {link for link, goal in links.items() if goal in changed} - changed:
+            changed |= new
+        return sorted(changed)
+
+    def _links(self, commit: str) -> dict[str, str]:
+        """Return the symbolic links of a commit, and where they lead."""
+        links = {}
+        for entry in self._text_of("ls-tree", "-r", "-z", commit).split("\0"):
+            if entry.startswith(SYMBOLIC_LINK):
+                blob, path = entry.split()[2], entry.partition("\t")[2]
+                goal = self._text_of("cat-file", "blob", blob)
+                links[path] = normpath(Path(path).parent / goal)
+        return links
 
     def submodules(self, commit: str) -> list[Submodule]:
         """Return the submodules of a commit, and whether there is a clone of each here."""

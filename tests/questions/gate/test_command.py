@@ -166,6 +166,19 @@ def test_what_is_left_for_ci_is_no_change(
     assert capsys.readouterr().out.count("nothing changed") == 2
 
 
+def test_a_link_to_a_changed_file_is_changed(repository: Path) -> None:
+    (repository / "lib").mkdir()
+    (repository / "lib/app.py").symlink_to("../impl.md")
+    (repository / "main.py").symlink_to("lib/app.py")
+    (repository / "impl.md").write_text("print()\n")
+    commit(repository)
+    (repository / "impl.md").write_text("sleep()\n")
+    around = Repository.around(repository, "")
+    found = around.changed_files(around.revision("HEAD", ""), around.revision(".", ""))
+    assert found == ["impl.md", "lib/app.py", "main.py"]
+    assert nothing_to_measure(found) is None
+
+
 def test_changed_files_hold_new_moved_and_deleted_ones(repository: Path) -> None:
     (repository / "app.py").rename(repository / "main.py")
     (repository / "sub").mkdir()
