@@ -23,6 +23,8 @@ from webdyno.report.show import PointView
 from webdyno.report.words import metric_title
 
 HEAD_PX, ROW_PX = 22, 40
+GAP_PX = 2
+"""Above and below the shade of a tie, so that two of them are seen as two."""
 LABEL_PX, BAR_PX, END_PX = 10, 20, 36
 """Where in a row its label is, and its bar from top to end."""
 COLUMNS_PX = {"rank": 0, "cpu": 56, "shown": 132}
@@ -60,7 +62,7 @@ def ranking_figure(point: PointView) -> Figure | None:
         for ranks in places_of(ranking)
     ]
     ties: Rows = [
-        {"top_px": min(group), "bottom_px": max(group) + ROW_PX}
+        {"top_px": min(group) + GAP_PX, "bottom_px": max(group) + ROW_PX - GAP_PX}
         for group in groups
         if len(group) > 1
     ]
