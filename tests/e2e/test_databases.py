@@ -179,7 +179,7 @@ def shared_memory() -> set[str]:
 def test_nothing_of_a_database_outlives_webdyno(tmp_path: Path, ends_by: signal.Signals) -> None:
     before = shared_memory()
     library_of(tmp_path)
-    asked = ("compare", "rev:.", "rev:main", "--path=/books", *QUICK, "--output=run")
+    asked = ("compare", "rev:.", "rev:.", "--path=/books", *QUICK, "--output=run")
     with started_webdyno(*asked, folder=tmp_path) as process:
         wait_for(tmp_path / "run/slots.jsonl", 4)
         process.send_signal(ends_by)
