@@ -125,8 +125,8 @@ def test_a_user_that_is_not_let_in_makes_it_invalid_as_the_first_one_does(shop: 
     assert done.returncode == 1, done.stdout + done.stderr
     said = " ".join(done.stdout.split())
     assert re.search(
-        r"INVALID: (old|new|old and new) didn't let a user in: login step 2, POST /login, of user [23]: "
-        "status 200 instead of 302; it answered 200, beginning with: <p>Wrong name",
+        r"INVALID: (old|new|old and new) didn't let a user in: login step 2, POST /login, of "
+        "user [23]: status 200 instead of 302; it answered 200, beginning with: <p>Wrong name",
         said,
     ), said
     assert "begun again" not in done.stderr
