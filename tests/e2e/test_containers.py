@@ -30,7 +30,7 @@ from e2e.commands import (
     webdyno,
     webdyno_here,
 )
-from e2e.engines import docker, docker_daemon, kept_by_docker, why_no_podman
+from e2e.engines import SERVER, docker, docker_daemon, kept_by_docker, why_no_podman
 from e2e.own import make_repository
 from ordinary_user import NOBODY, SYSTEM_PYTHON, needs_ordinary_user
 from variants import further
@@ -38,78 +38,6 @@ from webdyno.core.records import PreflightRecord, SlotRecord
 from webdyno.host.this_machine import Testbed
 from webdyno.measure.folder import RunFolder
 
-SERVER = """
-#include <arpa/inet.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/time.h>
-#include <unistd.h>
-static void end(int n) { (void)n; _exit(0); }
-static struct in_addr resolved(const char *name) {  /* by Docker's name server */
-    unsigned char m[512] = {7, 7, 1, 0, 0, 1}, *at = m + 12;
-    struct in_addr found = {0};
-    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(53)};
-    inet_aton("127.0.0.11", &to.sin_addr);
-    *at = strlen(name); memcpy(at + 1, name, *at); at += *at + 1;
-    memcpy(at, "\\0\\0\\1\\0\\1", 5); at += 5;
-    int s = socket(AF_INET, SOCK_DGRAM, 0);
-    struct timeval patience = {1, 0};  /* Docker's may say nothing */
-    setsockopt(s, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-    sendto(s, m, at - m, 0, (struct sockaddr *)&to, sizeof to);
-    int n = recv(s, m, sizeof m, 0);
-    close(s);
-    if (n > 4 && m[7] == 1) memcpy(&found, m + n - 4, 4);
-    return found;
-}
-static const char *told(struct in_addr who, int port, const char *what) {
-    static char said[4096];
-    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(port), .sin_addr = who};
-    for (int s;; close(s), usleep(20000)) {
-        s = socket(AF_INET, SOCK_STREAM, 0);
-        if (connect(s, (struct sockaddr *)&to, sizeof to)) continue;
-        if (write(s, what, strlen(what)) < 0) continue;
-        if (read(s, said, sizeof said - 1) > 0) return said;
-    }
-}
-static const char *asked(const char *name, int port) {  /* the end of what another one answers */
-    struct in_addr who = resolved(name);
-    if (!who.s_addr) { fprintf(stderr, "nobody is called %s\\n", name); _exit(6); }
-    return strstr(told(who, port, "GET / HTTP/1.0\\r\\n\\r\\n"), "\\r\\n\\r\\n") + 4;
-}
-static const char *version(void) {  /* of the cache behind it */
-    struct in_addr who;
-    inet_aton(getenv("CACHE_HOST"), &who);
-    return told(who, atoi(getenv("CACHE_PORT")), "version\\r\\n");
-}
-int main(int argc, char **argv) {
-    char request[4096], answer[512];
-    const char *port = getenv("PORT"), *says = getenv("SAYS");
-    if (argc > 2) return access(argv[2], F_OK) ? 4 : 0;
-    if (argc > 1 && !strcmp(argv[1], "once")) return creat("/shared/done", 0644) < 0;
-    const char *needs = getenv("NEEDS");
-    if (needs && access(needs, F_OK)) { fprintf(stderr, "nothing there\\n"); return 5; }
-    if (argc > 1) port = argv[1];
-    if (!atoi(port ? port : "8080")) { fprintf(stderr, "sorry, no database\\n"); return 3; }
-    signal(SIGTERM, end);
-    signal(SIGPIPE, SIG_IGN);
-    struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(atoi(port ? port : "8080"))};
-    int s = socket(AF_INET, SOCK_STREAM, 0);
-    if (bind(s, (struct sockaddr *)&at, sizeof at)) { perror("bind"); return 1; }
-    listen(s, 128);
-    says = getenv("ASKS") ? asked(getenv("ASKS"), atoi(port)) : says ? says : "hello";
-    if (getenv("CACHE_PORT")) says = version();
-    int length = snprintf(answer, sizeof answer, "HTTP/1.1 200 OK\\r\\nConnection: close\\r\\n"
-        "Content-Length: %zu\\r\\n\\r\\n%s", strlen(says), says);
-    for (;;) {
-        int c = accept(s, 0, 0);
-        if (read(c, request, sizeof request) > 0) { if (write(c, answer, length) < 0) { } }
-        close(c);
-    }
-}
-"""
 DOCKERFILE = 'FROM scratch\nCOPY server /server\nEXPOSE {port}\nCMD ["/server"{more}]\n'
 PODMAN, DOCKER = "podman", "docker"
 FEW = ("--set=load.connections=1", "--set=load.keepalive=never", *QUICK)
