@@ -52,8 +52,8 @@ URLS = {
 }
 """By service: an application's own variables for its whole address."""
 ADDRESS = re.compile(
-    r"""\b(?P<name>[A-Za-z]\w*)["']?\s*(?::\s*\w+\s*)?(?:=|,|\|\||\?\?|:)?\s*["'`]?"""
-    r"""(?P<scheme>(?P<kind>postgres(?:ql)?|mysql|mariadb|redis)(?:\+\w+)?)://"""
+    r"""\b(?P<name>[A-Za-z]\w*)["']?\s{0,9}(?::\s{0,9}\w+\s{0,9})?(?:=|,|\|\||\?\?|:)?\s{0,9}"""
+    r"""["'`]?(?P<scheme>(?P<kind>postgres(?:ql)?|mysql|mariadb|redis)(?:\+\w+)?)://"""
 )
 """A variable with an address as its example, or as what it is unless it is set."""
 KINDS = {"postgres": "postgresql", "mysql": "mariadb"}
