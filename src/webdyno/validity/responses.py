@@ -286,7 +286,7 @@ def _other_sizes_under_load(data: PointData) -> Iterator[ValidityWarning]:
             slot for slot in data.of_variant(variant) if not slot.load.all_of_it.failures.total
         ]
         bodies = [body for slot in slots if (body := slot.load.bytes.body) is not None]
-        answered = sum(responses(slot) for slot in slots)
+        answered = sum(slot.load.requests.completed for slot in slots)
         # Of those at a slot's ends a part alone may have come in it.
         at_ends = data.experiment.load_of(variant).connections * len(slots)
         least = (answered - at_ends) * min(known) / OTHER_SIZE
