@@ -7,7 +7,8 @@ import pytest
 from builders import SimulatedRun, SimulatedVariant, service_use, simulated_run
 from validity.broken import quiet_readings
 from webdyno.comparison import judge
-from webdyno.comparison.time_spent import explain, explanation_sentence, what_waits, where_time_goes
+from webdyno.comparison.time_spent import explain, explanation_sentence
+from webdyno.comparison.waiting import what_waits, where_time_goes
 from webdyno.core.base import Interval
 from webdyno.core.findings import Explanation, Waiting
 from webdyno.core.judgement import Judgement

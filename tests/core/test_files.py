@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from webdyno.core.errors import OperationError, UserError
-from webdyno.core.files import read_named, replacing, write_whole
+from webdyno.core.files import replacing, write_whole
+from webdyno.core.given import read_named
 
 
 def test_a_file_is_replaced_as_a_whole_or_not_at_all(tmp_path: Path) -> None:

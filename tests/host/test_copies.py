@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from webdyno.core.errors import OperationError
+from webdyno.host.copies import copy_readable, take_back, unpack
 from webdyno.host.users import hand_over, make_private, server_user
-from webdyno.host.workspace import copy_readable, take_back, unpack
 
 
 def archive(*members: tuple[str, bytes, str]) -> io.BytesIO:

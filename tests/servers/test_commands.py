@@ -47,7 +47,7 @@ DRIVER = """
 import sys
 from webdyno.host.server_process import PLAIN_ENVIRONMENT
 from webdyno.host.this_machine import Testbed
-from webdyno.host.workspace import Workspace
+from webdyno.host.workspace import (Workspace)
 from webdyno.servers.output import run_checked
 testbed = Testbed()
 with Workspace() as workspace:

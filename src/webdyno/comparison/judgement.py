@@ -15,7 +15,8 @@ from webdyno.comparison.comparison import (
 from webdyno.comparison.saturation import overloads, saturation
 from webdyno.comparison.sentences import headline
 from webdyno.comparison.stop import variance_splits
-from webdyno.comparison.time_spent import explanations, waiting
+from webdyno.comparison.time_spent import explanations
+from webdyno.comparison.waiting import waiting
 from webdyno.core.experiment import Experiment
 from webdyno.core.format import upper_first
 from webdyno.core.histogram import merge_encoded

@@ -14,8 +14,9 @@ import tree_sitter_toml
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from webdyno.core.errors import UserError
-from webdyno.core.files import MIB, read_named
+from webdyno.core.files import MIB
 from webdyno.core.format import scalar
+from webdyno.core.given import read_named
 
 KeyPath = tuple[str | int, ...]
 PlaceOf = Callable[[KeyPath], str]

@@ -20,8 +20,9 @@ from webdyno.config.personal import is_secret, leaves, parsed_json
 from webdyno.config.reading import PlaceOf
 from webdyno.core.errors import UserError
 from webdyno.core.experiment import Experiment
-from webdyno.core.files import MIB, open_given, read_named, reading
+from webdyno.core.files import MIB, reading
 from webdyno.core.format import count
+from webdyno.core.given import open_given, read_named
 from webdyno.core.replay import Replay
 from webdyno.core.request import (
     OWN_HEADERS,

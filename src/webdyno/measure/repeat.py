@@ -18,20 +18,21 @@ from webdyno.core.files import (
     checked_files,
     everything_below,
     folder_inside,
-    open_given,
     reading,
     trusted_users,
     write_whole,
 )
+from webdyno.core.given import open_given
 from webdyno.core.run import CATALOGUE_FOLDER, EXPERIMENT_FILE
 from webdyno.core.service import Service
+from webdyno.host.copies import copy_opened
 from webdyno.host.users import (
     hand_over,
     make_private,
     others_may_change,
     owner_of,
 )
-from webdyno.host.workspace import Workspace, copy_opened
+from webdyno.host.workspace import Workspace
 from webdyno.measure.planned import PlannedVariant, variants_of_all_points
 
 MOST_KEPT_BYTES = 5 * 2**30

@@ -9,7 +9,8 @@ from math import inf
 from statistics import fmean, median
 
 from webdyno.comparison import question_of
-from webdyno.comparison.time_spent import explanation_in_short, waits_in_short
+from webdyno.comparison.time_spent import explanation_in_short
+from webdyno.comparison.waiting import waits_in_short
 from webdyno.core import format as text
 from webdyno.core.experiment import Experiment
 from webdyno.core.judgement import Comparison, Verdict

@@ -8,7 +8,7 @@ from pathlib import Path
 import vl_convert
 
 from webdyno.comparison.sentences import verdict_word
-from webdyno.comparison.time_spent import where_time_goes
+from webdyno.comparison.waiting import where_time_goes
 from webdyno.core import format as text
 from webdyno.core.files import write_whole
 from webdyno.core.judgement import Verdict

@@ -13,6 +13,7 @@ from webdyno.core.files import folder_inside, write_whole, writing
 from webdyno.core.service import PERF_NAMES, Service
 from webdyno.core.stack import Site
 from webdyno.core.text import with_secrets
+from webdyno.host.copies import copy_own
 from webdyno.host.netns import CLIENT, Namespace
 from webdyno.host.server_process import PLAIN_ENVIRONMENT
 from webdyno.host.this_machine import Testbed
@@ -24,7 +25,7 @@ from webdyno.host.users import (
     stranger_of,
     uid_of,
 )
-from webdyno.host.workspace import Workspace, copy_own
+from webdyno.host.workspace import Workspace
 from webdyno.servers.needs import folder_of_program, needs_of, paths_of_needs
 from webdyno.servers.ready import Address
 from webdyno.servers.render import fill_in

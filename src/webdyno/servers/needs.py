@@ -24,18 +24,13 @@ from webdyno.core.format import duration, last_lines
 from webdyno.core.service import BuildSteps, Need, Service
 from webdyno.core.stack import Site, Stack
 from webdyno.host.children import run_program
+from webdyno.host.copies import let_everybody_read, take_back
 from webdyno.host.machine import allowed_cpus
 from webdyno.host.server_process import PLAIN_ENVIRONMENT
 from webdyno.host.this_machine import DONE, KEPT_FOR_S, Testbed, run_build
 from webdyno.host.users import OPEN, ServerUser, hand_over, home_of, make_private, server_user
 from webdyno.host.warden import remove_tree
-from webdyno.host.workspace import (
-    home_folder,
-    let_everybody_read,
-    lock_held,
-    open_folder,
-    take_back,
-)
+from webdyno.host.workspace import home_folder, lock_held, open_folder
 from webdyno.servers.service_graph import Role, resolve_services, resolve_stack
 from webdyno.servers.templates import Job, without_empty
 

@@ -24,18 +24,11 @@ from webdyno.core.errors import OperationError
 from webdyno.core.files import checked_files, digest_of, everything_below
 from webdyno.core.stack import Site
 from webdyno.host.control_group import ControlGroup
+from webdyno.host.copies import copy_readable, let_everybody_read, take_back
 from webdyno.host.this_machine import Testbed
 from webdyno.host.users import OPEN, hand_over, make_private
 from webdyno.host.warden import remove_tree
-from webdyno.host.workspace import (
-    Workspace,
-    copy_readable,
-    home_folder,
-    let_everybody_read,
-    open_folder,
-    open_lock,
-    take_back,
-)
+from webdyno.host.workspace import Workspace, home_folder, open_folder, open_lock
 from webdyno.servers.layout import Deployment, lay_out
 from webdyno.servers.needs import find, paths_of_needs
 from webdyno.servers.output import CommandError, run_checked

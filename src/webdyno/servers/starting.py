@@ -18,10 +18,11 @@ from webdyno.core.format import indent
 from webdyno.core.setting import SettingValue
 from webdyno.core.stack import Site, Stack
 from webdyno.host.control_group import ControlGroup, MemoryLimit, forget_groups
+from webdyno.host.copies import copy_own
 from webdyno.host.netns import SharedNetwork
 from webdyno.host.this_machine import Testbed
 from webdyno.host.users import ServerUser, hand_over, make_private
-from webdyno.host.workspace import Workspace, copy_own, home_folder, open_folder
+from webdyno.host.workspace import Workspace, home_folder, open_folder
 from webdyno.servers.layout import Deployment, lay_out, testbed_of
 from webdyno.servers.prepared import FILLED, prepare_site, site_view
 from webdyno.servers.ready import FirstRequest

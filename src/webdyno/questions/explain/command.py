@@ -74,7 +74,7 @@ def explain(
 
         webdyno explain runs/2026-11-21-093000-static-hello --profile
     """
-    from webdyno.comparison.time_spent import where_time_goes
+    from webdyno.comparison.waiting import where_time_goes
     from webdyno.interfaces.cli.progress import at_terminal
     from webdyno.interfaces.cli.result import show_measured, showing
     from webdyno.questions.explain.explain import (

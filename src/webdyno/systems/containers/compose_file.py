@@ -11,7 +11,8 @@ import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from webdyno.core.errors import UserError
-from webdyno.core.files import MIB, read_named, reading
+from webdyno.core.files import MIB, reading
+from webdyno.core.given import read_named
 from webdyno.systems.containers.compose_relations import ComposeParts
 from webdyno.systems.tables import as_table, is_table, long_form
 
