@@ -90,11 +90,14 @@ class Catalogue:
         if not (name_or_file.endswith(".toml") or "/" in name_or_file):
             return _choose(self.experiments, "experiment", name_or_file)
         file = Path(name_or_file)
-        if file.exists() and file.stat().st_uid not in trusted_users():
-            raise UserError(
-                f"{file} is somebody else's, and says what is run and read: copy it, which makes "
-                "it yours"
-            )
+        # Who owns a folder on the way there decides what is found, and what runs next to it.
+        for path in {file.absolute(), file.resolve()} if file.exists() else ():
+            for part in (path, *path.parents):
+                if part.lstat().st_uid not in trusted_users():
+                    raise UserError(
+                        f"{file}: {part} is somebody else's, and says what is run and read: copy "
+                        "the file to a folder of yours"
+                    )
         return file
 
     def joined_by(self, folders: Sequence[Path]) -> "Catalogue":

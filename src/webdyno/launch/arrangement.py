@@ -135,14 +135,22 @@ def _table(written: object) -> Mapping[str, object]:
 
 
 def _resolve_own(
-    draft: Draft, catalogue: Catalogue, folder: Path, caller: Caller, *, fresh: bool = False
+    draft: Draft,
+    catalogue: Catalogue,
+    folder: Path,
+    caller: Caller,
+    *,
+    fresh: bool = False,
+    within: Path | None = None,
 ) -> tuple[Draft, Catalogue]:
     """Make own systems parts of the catalogue, built; if they may be started at all."""
     from webdyno.systems.variants import resolve
 
     refuse_own_systems(draft.data, caller)
     provide_needs = partial(provide, [], [], caller=caller)
-    return resolve(draft, catalogue, folder, caller.notify, provide_needs, fresh=fresh)
+    return resolve(
+        draft, catalogue, folder, caller.notify, provide_needs, fresh=fresh, within=within
+    )
 
 
 @dataclass(frozen=True)
@@ -176,15 +184,17 @@ def one_system(
     load: Mapping[str, object],
     overrides: Sequence[Override],
     caller: Caller,
+    within: Path | None = None,
 ) -> OneSystem:
     """Look one system up; what is asked of a revision stands in its `webdyno.toml`, unless said.
 
-    `own` are keys of its variant, where it is one of the user's own.
+    `own` are keys of its variant, where it is one of the user's own; `within` is all that its
+    containers may reach of this machine.
     """
     variants = {name: {"stack": name, **own}}
     spoken = CommandLine({"variants": variants, "load": dict(load)}, {("variants", name): name})
     draft = _draft(spoken, [name], own, overrides, caller)
-    resolved, joined = _resolve_own(draft, catalogue, Path.cwd(), caller)
+    resolved, joined = _resolve_own(draft, catalogue, Path.cwd(), caller, within=within)
     stack = joined.stack(resolved.data["variants"][name]["stack"])
     agree_to_own([stack], [], caller)
     made = build(Load, resolved.data.get("load", {}), lambda where: draft.place(("load", *where)))

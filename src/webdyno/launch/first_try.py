@@ -187,7 +187,7 @@ def try_out(
         "ready_within": app.ready_within_s,
     }
     own = {key: value for key, value in own.items() if value}
-    system = one_system(f"{KIND_OF_APP[way]}:{text}", own, catalogue, {}, [], caller)
+    system = one_system(f"{KIND_OF_APP[way]}:{text}", own, catalogue, {}, [], caller, top)
     site, testbed = system.catalogue.site(OWN_SITE), Testbed()
     # Whatever is answered: to see that is what it was started for.
     first = FirstRequest(

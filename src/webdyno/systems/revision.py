@@ -98,8 +98,8 @@ def make(spec: TargetSpec) -> GeneratedService:
             "are kept"
         )
     settings = {**declared, **spec.settings}
-    in_revision = replace(spec, text=text, keys=keys, folder=folder, settings=settings, owner=owner)
-    made = KINDS[KIND_OF_APP[way]].make(in_revision)
+    in_revision = replace(spec, text=text, keys=keys, folder=folder, settings=settings)
+    made = KINDS[KIND_OF_APP[way]].make(replace(in_revision, owner=owner, within=top))
     return replace(made, service={**made.service, "version": revision.text})
 
 

@@ -112,6 +112,9 @@ class TargetSpec:
     owner: int | None = None
     """The id of whose the folder was when it was named; of a revision, of whose repository."""
 
+    within: Path | None = None
+    """Of a revision: its folder, which is all that its containers may reach of this machine."""
+
     @property
     def user(self) -> ServerUser | None:
         """As whom it is read and run; None when that is ourselves."""

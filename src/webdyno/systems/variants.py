@@ -65,11 +65,13 @@ def resolve(
     provide: Provide,
     *,
     fresh: bool = False,
+    within: Path | None = None,
 ) -> tuple[Draft, Catalogue]:
     """Return an experiment whose variants all are of the catalog, and that catalog.
 
-    `folder` is where relative paths begin. What has to be built is built, all revisions again where
-    they are to be `fresh`. Raise UserError for what can't be, OperationError for what fails.
+    `folder` is where relative paths begin; `within` is all that containers may reach of this
+    machine. What has to be built is built, all revisions again where they are to be `fresh`. Raise
+    UserError for what can't be, OperationError for what fails.
     """
     variants, factors = draft.data.get("variants"), draft.data.get("factors", {})
     if not is_table(variants) or not is_table(factors):
@@ -88,6 +90,7 @@ def resolve(
         protocol=str(protocol or _protocol_in(draft.data) or "http"),
         host=_host_in(draft.data),
         fresh=fresh,
+        within=within,
     )
     resolver = _Resolver(of_all, draft.place)
     new_variants, new_factors = dict(variants), dict(factors)

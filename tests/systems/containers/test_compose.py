@@ -381,6 +381,7 @@ def test_whatever_a_file_holds_is_read_or_refused(
         ("volumes: ['./link:/host']", "web.volumes ./link"),
         ("volumes: [{type: bind, source: ../x, target: /x}]", r"web.volumes \.\./x"),
         ("volumes: ['link:/host/x', 'a/../../x:/y']", r"web.volumes a/\.\./\.\./x"),
+        ("volumes: ['./d:/x:O,upperdir=/etc,workdir=/tmp/w']", "web.volumes O, web.*upperdir=/etc"),
         ("env_file: link/environment", "web.env_file link/environment"),
         ("build: {context: ../..}", r"web.build \.\./\.\."),
         ("build: .", "web.build Dockerfile"),
@@ -396,6 +397,46 @@ def test_a_revision_reaches_nothing_of_this_machine(folder: Path, keys: str, nam
     )
     with pytest.raises(UserError, match=rf"of a revision wants rights on this machine: {names}"):
         compose_services([folder / "compose.yaml"], "", "here", print, folder)
+
+
+@pytest.mark.parametrize("way", ["include", "extends", "override", ".env", "several"])
+def test_a_revision_s_files_are_read_and_no_others(folder: Path, way: str) -> None:
+    outside = folder.parent / "outside.yaml"
+    outside.write_text("services: {web: {image: x, environment: {A: TOKEN=t0ken}}}\n")
+    files, text = [folder / "compose.yaml"], "services: {web: {image: x}}\n"
+    match way:
+        case "include":
+            text = f"include: [{outside}]\n"
+        case "extends":
+            text = f"services: {{web: {{extends: {{file: {outside}, service: web}}}}}}\n"
+        case "several":
+            (folder / "b.yaml").symlink_to(outside)
+            files.append(folder / "b.yaml")
+        case name:
+            link = folder / ("compose.override.yaml" if name == "override" else name)
+            link.unlink(missing_ok=True)
+            link.symlink_to(outside)
+    files[0].write_text(text)
+    compose_services(files, "", "here", print)
+    with pytest.raises(UserError, match=r"of a revision leads out of it, to .*outside\.yaml"):
+        compose_services(files, "", "here", print, folder)
+
+
+def test_a_revision_gets_no_variables_of_who_calls(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DEPLOY_TOKEN", "t0ken")
+    (folder / ".env").write_text("OWN=${DEPLOY_TOKEN}its\n")
+    (folder / "variables").write_text("MORE=${DEPLOY_TOKEN}\n")
+    (folder / "compose.yaml").write_text(
+        "services: {web: {build: {context: ., args: [DEPLOY_TOKEN]}, env_file: variables, "
+        "environment: {A: '${DEPLOY_TOKEN}', B: '${OWN}', DEPLOY_TOKEN: }}}\n"
+    )
+    (mine,) = compose_services([folder / "compose.yaml"], "", "here", print)
+    assert "t0ken" in str(mine)
+    (its,) = compose_services([folder / "compose.yaml"], "", "here", print, folder)
+    assert "t0ken" not in str(its)
+    assert its.environment["B"] == "its"
 
 
 def test_a_revision_has_what_is_its_own(folder: Path) -> None:

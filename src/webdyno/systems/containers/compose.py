@@ -48,6 +48,8 @@ USUAL_CAPABILITIES = re.compile(
     re.IGNORECASE,
 )
 """Those that containers have anyway, and two that reach nothing of others."""
+OF_VOLUMES = frozenset({"", "ro", "rw", "z", "Z", "nocopy", "cached", "delegated", "consistent"})
+"""Options of volumes that reach no other folder, as those of an overlay do."""
 RESTRICTING = re.compile(r"no-new-privileges([:=]true)?")
 OTHERS = {
     *("image", "build", "command", "entrypoint", "environment", "env_file", "volumes", "ports"),
@@ -148,7 +150,7 @@ def compose_services(
     `within`: all that they may reach of this machine, as where a revision's author wrote them.
     Raise UserError where the files can't be read, have no such service or reach beyond that.
     """
-    project = read_compose(files, place)
+    project = read_compose(files, place, within)
     file, services = files[0], project.services(front_name)
     for name, service in services.items():
         where = f"{place}: {file}: services.{name}"
@@ -186,6 +188,13 @@ def _rights(services: Mapping[str, Any], project: ComposeProject, top: Path) -> 
             for each in _several(service.get(key) or []):
                 if not harmless.fullmatch(each):
                     yield f"{name}.{key} {each}"
+        for volume in service.get("volumes") or ():
+            options = _volume_text(volume).split(":", 2)[2:]
+            yield from (
+                f"{name}.volumes {option}"
+                for option in ",".join(options).split(",")
+                if option not in OF_VOLUMES
+            )
         for key, source in _files_of(service, project):
             inside = (project.folder / Path(source).expanduser()).resolve()
             if not inside.is_relative_to(top.resolve()):
@@ -360,7 +369,7 @@ def _environment(keys: Mapping[str, Any], project: ComposeProject, where: str) -
         form = long_form(file, "path")
         path = project.folder / str(form.get("path"))
         if form.get("required") is not False or path.is_file():
-            variables |= variables_of(path, f"{where}.env_file")
+            variables |= variables_of(path, f"{where}.env_file", project.environment)
     return variables | _with_values(keys.get("environment"), project.variables)
 
 

@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +69,8 @@ class ComposeProject:
     whole: Mapping[str, Any]
     """All that the files say."""
     variables: Mapping[str, str]
-    """Of the environment, and of `.env` next to the first file."""
+    """Of the environment, where it may be read, and of `.env` next to the first file."""
+    environment: Mapping[str, str]
     unset: tuple[str, ...]
     """Variables that the files name and nobody sets: they are empty."""
 
@@ -101,19 +103,24 @@ class ComposeProject:
         return chosen
 
 
-def read_compose(files: Sequence[Path], place: str) -> ComposeProject:
+def read_compose(files: Sequence[Path], place: str, within: Path | None = None) -> ComposeProject:
     """Read files, each merged into those before it; raise UserError where that isn't possible.
 
     As with Compose, an override file next to a single one of the usual name is merged as well.
+    `within`: all files that may be read, whose author isn't who calls; he gets no variables either.
     """
+    environment = os.environ if within is None else {}
+    reads = partial(_inside, within=within, place=place)
     together = list(files)
     if len(files) == 1 and files[0].name in USUAL_FILES:
         overrides = (files[0].parent / name for name in OVERRIDES)
         together += [path for path in overrides if path.is_file()][:1]
     neighbor = files[0].parent / ".env"
-    own = variables_of(neighbor, place) if neighbor.is_file() else {}
-    filling = _Filling({**own, **os.environ})
-    parts = ComposeParts(lambda file: filling.fill(_read(file, place)), _merge, files[0].parent)
+    own = variables_of(reads(neighbor), place, environment) if neighbor.is_file() else {}
+    filling = _Filling({**own, **environment})
+    parts = ComposeParts(
+        lambda file: filling.fill(_read(reads(file), place)), _merge, files[0].parent
+    )
     merged: Any = {}
     for file in together:
         where = f"{place}: {file}"
@@ -126,8 +133,14 @@ def read_compose(files: Sequence[Path], place: str) -> ComposeProject:
     if not is_table(services):
         raise UserError(f"{place}: {files[0]} has no services, so it is no Compose file")
     return ComposeProject(
-        tuple(together), services, merged, filling.variables, tuple(filling.unset)
+        tuple(together), services, merged, filling.variables, environment, tuple(filling.unset)
     )
+
+
+def _inside(file: Path, within: Path | None, place: str) -> Path:
+    if within is not None and not (to := file.resolve()).is_relative_to(within.resolve()):
+        raise UserError(f"{place}: {file} of a revision leads out of it, to {to}")
+    return file
 
 
 def askable(services: Mapping[str, Any]) -> list[str]:
@@ -143,10 +156,13 @@ def _read(file: Path, place: str) -> dict[str, Any]:
     return data
 
 
-def variables_of(path: Path, place: str) -> dict[str, str]:
-    """Read a file of NAME=VALUE; raise UserError where there is none that can be read."""
+def variables_of(path: Path, place: str, environment: Mapping[str, str]) -> dict[str, str]:
+    """Read a file of NAME=VALUE; raise UserError where there is none that can be read.
+
+    Values may name those before them, and variables of the `environment`.
+    """
     variables: dict[str, str] = {}
-    filling = _Filling(known := dict(os.environ))
+    filling = _Filling(known := dict(environment))
     for line in _lines(path, place):
         name, equals, value = line.strip().removeprefix("export ").partition("=")
         if equals and not name.startswith("#"):

@@ -113,7 +113,7 @@ def _containers(spec: TargetSpec) -> tuple[Engine, list[Container]]:
     if _is_compose(spec.text, spec.folder):
         name, _, service = spec.text.partition("#")
         files = compose_files(name, spec.folder)
-        services = compose_services(files, service, spec.place, spec.notify)
+        services = compose_services(files, service, spec.place, spec.notify, spec.within)
         engine = engine_for(spec)
         return engine, [_of_service(service, files[0].name, spec, engine) for service in services]
     source = _build_source(spec)
