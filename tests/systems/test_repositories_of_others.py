@@ -12,7 +12,7 @@ from webdyno.host.children import run_program
 from webdyno.host.users import owner_of, programs_user
 from webdyno.interfaces.cli.flags import OwnFlags
 from webdyno.interfaces.cli.serving import up
-from webdyno.systems.containers.image import check_containers
+from webdyno.systems.containers.image import check_containers, refuse_containers_of_others
 from webdyno.systems.project import Project
 from webdyno.systems.repository import Repository, repository_of
 from webdyno.systems.revision import Recipe, build_revision
@@ -170,23 +170,30 @@ def test_containers_of_a_revision_reach_no_further_than_it(tmp_path: Path) -> No
             "services: {web: {image: x, volumes: ['/:/host']}}\n"
         )
         with pytest.raises(UserError, match="wants rights on this machine"):
-            check_containers(text, tmp_path, tmp_path, tmp_path, "here")
+            check_containers(text, tmp_path, tmp_path, "here")
     with pytest.raises(UserError, match="leads out of the revision"):
-        check_containers("..", tmp_path, tmp_path, tmp_path, "here")
+        check_containers("..", tmp_path, tmp_path, "here")
     (tmp_path / "Dockerfile").symlink_to("/etc/shadow")
     with pytest.raises(UserError, match="leads out of the revision, to /etc/shadow"):
-        check_containers(".", tmp_path, tmp_path, tmp_path, "here")
+        check_containers(".", tmp_path, tmp_path, "here")
 
 
 def test_a_repository_of_another_user_has_no_containers(
     repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever vouches for it: who starts containers can do what root can."""
-    check_containers("image", repository, repository, repository, "here")
+    refuse_containers_of_others(Repository.around(repository, "here"), "here")
     give_away(repository)
-    monkeypatch.setattr(os, "geteuid", lambda: 23456)
+    subprocess.run(["git", "config", "--global", "safe.directory", "*"], check=True)
+    its = Repository.around(repository, "here")
+    repository.rename(repository.parent / "away")
+    repository.symlink_to("/usr")  # as its build could
     with pytest.raises(UserError, match=f"the repository belongs to user {SOMEBODY}"):
-        check_containers("image", repository, repository, repository, "here")
+        refuse_containers_of_others(its, "here")
+    monkeypatch.setattr(os, "geteuid", lambda: 23456)
+    without_root = Repository(repository.parent / "away", None)
+    with pytest.raises(UserError, match=f"the repository belongs to user {SOMEBODY}"):
+        refuse_containers_of_others(without_root, "here")
 
 
 def test_a_bare_repository_around_a_folder_is_none(tmp_path: Path) -> None:

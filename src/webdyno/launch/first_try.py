@@ -26,7 +26,7 @@ from webdyno.measure.preflight import ask_as_user
 from webdyno.servers.ready import FirstRequest
 from webdyno.servers.starting import open_stack
 from webdyno.systems.command import needs_of_services
-from webdyno.systems.containers.image import check_containers
+from webdyno.systems.containers.image import check_containers, refuse_containers_of_others
 from webdyno.systems.kinds import KIND_OF_APP
 from webdyno.systems.layouts.app import FoundApp, Login
 from webdyno.systems.layouts.logins import (
@@ -171,12 +171,14 @@ def try_out(
     revision = repository.revision(WORKING_TREE, str(folder))
     catalogue = Catalogue.load()
     provide([], [], needs_of_services(app.services.values(), catalogue.services), caller)
+    way, text = next((key, said) for key in KIND_OF_APP if (said := getattr(app, key)) is not None)
+    if way == "image":
+        refuse_containers_of_others(repository, str(folder))
     recipe = Recipe(app.build, within, environment)
     top = build_revision(repository, revision, recipe, "the working tree", caller.notify).resolve()
     files = folder_inside_of(top, within, str(folder / app.dir))
-    way, text = next((key, said) for key in KIND_OF_APP if (said := getattr(app, key)) is not None)
     if way == "image":
-        check_containers(text, files, top, repository.top, str(folder))
+        check_containers(text, files, top, str(folder))
     own = {
         "dir": str(files),
         "environment": dict(app.environment),

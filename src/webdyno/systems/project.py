@@ -14,7 +14,7 @@ from webdyno.core.errors import UserError
 from webdyno.core.files import RoleName
 from webdyno.core.request import WrittenPath
 from webdyno.core.service import Text, Variable
-from webdyno.host.users import caller, refuse_of_others
+from webdyno.host.users import ServerUser, caller, refuse_of_others
 from webdyno.systems.repository import top_around
 from webdyno.systems.tables import as_table, is_table
 from webdyno.systems.target import PROJECT_FILE
@@ -106,8 +106,10 @@ class Project:
             if (file := each / PROJECT_FILE).is_file():
                 for path in (each, file):
                     refuse_of_others(path, top)
+                user = caller(each)
                 project = cls(TomlFile(file))
-                project._refuse_others()
+                # Who owned it before it was read could have put a folder of ours in its place.
+                project._refuse_others(user or caller(each))
                 return project
             if each == top:
                 break
@@ -117,7 +119,7 @@ class Project:
     def folder(self) -> Path:
         return self.file.path.parent
 
-    def _refuse_others(self) -> None:
+    def _refuse_others(self, user: ServerUser | None) -> None:
         """Refuse systems, which the command line names, and what its author may not do or read."""
         data = {key: value for key, value in self.file.data.items() if key != APP}
         for key in (VARIANTS, FACTORS):
@@ -126,7 +128,6 @@ class Project:
                     f"{self.file.place((key,))}: what is compared is named on the command line; "
                     "leave it out"
                 )
-        user = caller(self.folder)
         if user is None:
             return
         files = list(_files_in(data))

@@ -4,7 +4,6 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from os.path import normpath
 from pathlib import Path
 from subprocess import CompletedProcess
 
@@ -174,11 +173,18 @@ class Repository:
 
         https://git-scm.com/docs/gitrevisions has the order in which Git would take them.
         """
-        refs = [f"refs/{kind}/{OF_A_REF.sub('', name)}" for kind in ("tags", "heads", "remotes")]
+        base = OF_A_REF.sub("", name)
+        refs = [f"refs/{kind}/{base}" for kind in ("tags", "heads", "remotes")]
         listed = self._git("for-each-ref", "--format=%(refname)", *refs).stdout.split("\n")
         there = [ref for ref in refs if ref in listed]
-        if len({self._text_of("rev-parse", f"{ref}^{{commit}}") for ref in there}) > 1:
+        if there and re.fullmatch(r"[0-9a-f]{4,40}", base):
+            hashes = self._git("rev-parse", f"--disambiguate={base}").stdout.split()
+            there += [each for each in hashes if self._is_commit(each)]
+        if len({self._text_of("rev-parse", f"{each}^{{commit}}") for each in there}) > 1:
             raise UserError(f"{place}: {name!r} names two commits: say {' or '.join(there)}")
+
+    def _is_commit(self, name: str) -> bool:
+        return not self._git("cat-file", "-e", f"{name}^{{commit}}").returncode
 
     def branches(self) -> list[str]:
         return self._git("for-each-ref", "--format=%(refname:short)", "refs/heads").stdout.split()
@@ -222,34 +228,37 @@ class Repository:
         )
 
     def changed_files(self, before: Revision, after: Revision) -> list[str]:
-        """List files that are other, new or gone, and links to them; both names of a moved one."""
+        """List files that are other, new or gone; both names of a moved one.
+
+        With them come all symbolic links, as what they lead to may be other. Submodules end with a
+        slash, whatever they are called.
+        """
         options = ("--name-only", "--no-renames", "--ignore-submodules=none", "-z")
         words = ("diff", *options, before.commit, after.commit, "--")
         changed = set(filter(None, self._text_of(*words).split("\0")))
-        links = self._links(after.commit)
-        while new := {link for link, goal in links.items() if goal in changed} - changed:
-            changed |= new
-        return sorted(changed)
+        if not changed:
+            return []
+        links, submodules = set[str](), set[str]()
+        for commit in (before.commit, after.commit):
+            links |= self._entries(commit, SYMBOLIC_LINK).keys()
+            submodules |= self._entries(commit, LINK).keys()
+        return sorted(f"{path}/" if path in submodules else path for path in changed | links)
 
-    def _links(self, commit: str) -> dict[str, str]:
-        """Return the symbolic links of a commit, and where they lead."""
-        links = {}
-        for entry in self._text_of("ls-tree", "-r", "-z", commit).split("\0"):
-            if entry.startswith(SYMBOLIC_LINK):
-                blob, path = entry.split()[2], entry.partition("\t")[2]
-                goal = self._text_of("cat-file", "blob", blob)
-                links[path] = normpath(Path(path).parent / goal)
-        return links
+    def _entries(self, commit: str, mode: str) -> dict[str, str]:
+        """Return the hashes of a commit's entries of one mode, by path."""
+        entries = self._text_of("ls-tree", "-r", "-z", commit).split("\0")
+        return {
+            entry.partition("\t")[2]: entry.split()[2]
+            for entry in entries
+            if entry.startswith(mode)
+        }
 
     def submodules(self, commit: str) -> list[Submodule]:
         """Return the submodules of a commit, and whether there is a clone of each here."""
-        submodules = []
-        for entry in self._text_of("ls-tree", "-r", "-z", commit).split("\0"):
-            if entry.startswith(LINK):
-                pinned, path = entry.split()[2], entry.partition("\t")[2]
-                is_here = (self.top / path / ".git").exists()
-                submodules.append(Submodule(path, pinned, is_here))
-        return submodules
+        return [
+            Submodule(path, pinned, (self.top / path / ".git").exists())
+            for path, pinned in self._entries(commit, LINK).items()
+        ]
 
     def ignored_files(self) -> list[str]:
         """Return files and folders of the working tree that Git ignores; revisions lack them."""

@@ -21,7 +21,7 @@ from webdyno.host.this_machine import DONE, KEPT_FOR_S, Testbed, run_build
 from webdyno.host.users import ServerUser, home_of, server_user
 from webdyno.host.workspace import home_folder, open_folder, open_lock
 from webdyno.systems.command import check_services, needs_of_services
-from webdyno.systems.containers.image import check_containers
+from webdyno.systems.containers.image import check_containers, refuse_containers_of_others
 from webdyno.systems.kinds import KIND_OF_APP, KINDS
 from webdyno.systems.project import APP, LEAST, Project
 from webdyno.systems.repository import Repository, Revision, run_as
@@ -60,6 +60,10 @@ def make(spec: TargetSpec) -> GeneratedService:
     secret_values(variables.values(), os.environ)
     environment = users_environment(repository.top, variables)
     recipe = Recipe(app.build, within, environment, app.build_variables, spec.fresh)
+    way, text = app.way
+    place = project.file.place(("app",))
+    if way == "image" or any(system.startswith("image:") for system in app.backends.values()):
+        refuse_containers_of_others(repository, place)
     top = build_revision(repository, revision, recipe, spec.written, spec.notify).resolve()
     folder = folder_inside_of(top, within, project.file.place((APP, "dir")))
     owner = 0 if repository.user is None else repository.user.uid
@@ -76,11 +80,9 @@ def make(spec: TargetSpec) -> GeneratedService:
     declared = declared_settings(
         app.settings, lambda where: project.file.place(("app", "settings", *where))
     )
-    way, text = app.way
-    place = project.file.place(("app",))
     user = repository.user
     if way == "image":
-        check_containers(text, folder, top, repository.top, place)
+        check_containers(text, folder, top, place)
     if way == "conf" and keys.services:
         raise UserError(f"{place}: services are for an app that `start` or `image` starts")
     if way != "start" and (keys.setup or keys.prepare):

@@ -177,6 +177,7 @@ def test_a_link_to_a_changed_file_is_changed(repository: Path) -> None:
     found = around.changed_files(around.revision("HEAD", ""), around.revision(".", ""))
     assert found == ["impl.md", "lib/app.py", "main.py"]
     assert nothing_to_measure(found) is None
+    assert nothing_to_measure(["engine.md/"]) is None, "a submodule"
 
 
 def test_changed_files_hold_new_moved_and_deleted_ones(repository: Path) -> None:

@@ -122,3 +122,17 @@ def test_what_services_lack_is_reported_before_anything_is_built(tmp_path: Path)
     with pytest.raises(OperationError, match="missing: postgresql"):
         make(spec)
     assert said == []
+
+
+def test_a_tag_called_like_a_commit_is_taken_for_neither(tmp_path: Path) -> None:
+    git(tmp_path, "init", "--quiet", "--initial-branch=main", ".")
+    (tmp_path / "server.py").write_text("1\n")
+    commit(tmp_path)
+    repository = Repository.around(tmp_path, "here")
+    first = repository.revision("HEAD", "here").commit
+    (tmp_path / "server.py").write_text("2\n")
+    commit(tmp_path)
+    git(tmp_path, "tag", first[:10])
+    with pytest.raises(UserError, match="names two commits"):
+        repository.revision(first[:10], "here")
+    assert repository.revision(first, "here").commit == first

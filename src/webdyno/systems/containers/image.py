@@ -15,6 +15,7 @@ from webdyno.systems.command import variables_of_services
 from webdyno.systems.containers.choice import engine_for
 from webdyno.systems.containers.compose import ComposeService, compose_files, compose_services
 from webdyno.systems.containers.engine import SCRIPT, Container, Engine, variables_file
+from webdyno.systems.repository import Repository
 from webdyno.systems.target import GeneratedService, TargetSpec, verbatim
 
 MARKS = ("{{ server.host }}", "{{ server.client }}")
@@ -34,16 +35,25 @@ def as_template(text: str) -> str:
     return verbatim(text)
 
 
-def check_containers(text: str, folder: Path, top: Path, repository: Path, place: str) -> None:
-    """Raise UserError where containers of a revision would have more of this machine than it.
+def refuse_containers_of_others(repository: Repository, place: str) -> None:
+    """Raise UserError for a repository of another user; to be asked before it is built.
 
-    `text` names them, `top` is the revision's folder, and `repository` that of its repository.
+    A build could put another folder in its place.
     """
-    if stranger := stranger_of(repository):
+    user = repository.user
+    is_his = user is not None and not user.called_sudo
+    if stranger := user.name if user and is_his else stranger_of(repository.top):
         raise UserError(
             f"{place}: who starts containers can do what root can, and the repository belongs to "
             f"{stranger}: measure a copy of it that is yours"
         )
+
+
+def check_containers(text: str, folder: Path, top: Path, place: str) -> None:
+    """Raise UserError where containers of a revision would have more of this machine than it.
+
+    `text` names them, `top` is the revision's folder.
+    """
     name, _, service = text.partition("#")
     path = (folder / name).resolve()
     for each in (path, ((path.is_dir() and _build_file(path)) or path).resolve()):
