@@ -39,7 +39,7 @@ def test_machines_are_reported_together(
     assert "nginx &lt;b&gt;" in page
     assert "<b>" not in page
     assert page.count("<svg") == 2
-    assert 'href="here-1/report.html"' in page
+    assert 'href="./here-1/report.html"' in page
     assert 'href="here-0' not in page
 
 

@@ -42,14 +42,14 @@ def test_variables_of_variables(tmp_path: Path) -> None:
         "A0=xxxxxxxxxx\n" + "".join(f"A{i}=${{A{i - 1}}}${{A{i - 1}}}\n" for i in range(1, 60))
     )
     with pytest.raises(UserError, match="have them name fewer others"):
-        variables_of(file, "here")
+        variables_of(file, "here", {})
     file.write_text(f"LONG={'x' * 100_000}\n")
     compose = tmp_path / "compose.yaml"
     compose.write_text(f"services: {{a: {{command: '{'$LONG' * 10_000}'}}}}\n")
     with pytest.raises(UserError, match="have them name fewer others"):
         read_compose([compose], "here")
     file.write_text("A=1\nB=${A}2\nA=3\n")
-    assert variables_of(file, "here") == {"A": "3", "B": "12"}
+    assert variables_of(file, "here", {}) == {"A": "3", "B": "12"}
 
 
 @pytest.mark.parametrize("text", ["\n", " ", "CMD x ", "path(", "@app.cli.command(\n"])

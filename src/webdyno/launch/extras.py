@@ -12,7 +12,7 @@ from pathlib import Path
 
 from webdyno.core.errors import OperationError
 from webdyno.core.format import last_lines, listed
-from webdyno.host.children import run_program
+from webdyno.host.children import python_module, run_program
 from webdyno.launch.caller import Caller
 
 OF_EXTRA = re.compile(r"(?P<requirement>[^;]+?)\s*;.*\bextra == ['\"](?P<extra>[\w-]+)['\"]")
@@ -64,7 +64,7 @@ def _name(requirement: str) -> str:
 def _installing(requirements: Sequence[str]) -> list[str] | None:
     """Return the command that installs packages where this Python finds them."""
     if find_spec("pip"):
-        return [sys.executable, "-m", "pip", "install", *requirements]
+        return [*python_module("pip"), "install", *requirements]
     of_checkout = Path(sys.prefix).parent / UV_OF_CHECKOUT
     uv = str(of_checkout) if of_checkout.exists() else shutil.which("uv")
     return [uv, "pip", "install", "--python", sys.executable, *requirements] if uv else None

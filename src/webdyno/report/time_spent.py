@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Iterable, Iterator
 
-from webdyno.comparison.time_spent import BLOCKED, explanation_sentence
-from webdyno.comparison.waiting import what_waits
+from webdyno.comparison.time_spent import explanation_sentence
+from webdyno.comparison.waiting import BLOCKED, what_waits
 from webdyno.core import format as text
 from webdyno.core.base import Interval
 from webdyno.core.findings import Waiting
