@@ -1,6 +1,7 @@
 """The catalogue: webdyno's own is right; users' own come on top; mistakes name file and line."""
 
 import os
+import pwd
 from pathlib import Path
 
 import pytest
@@ -192,6 +193,16 @@ def test_what_is_somebody_else_s_is_refused(
         catalogue.experiment_file(str(file))
     with pytest.raises(UserError, match="others may change"):
         Catalogue.load([open_folder])
+    os.chown(file, 0, pwd.getpwnam("nobody").pw_gid)
+    file.chmod(0o664)
+    with pytest.raises(UserError, match="others may change"):
+        Catalogue.load([open_folder])
+    os.chown(file, 12345, 12345)
+    (open_folder / "his").mkdir()
+    (link := open_folder / "his/bench.toml").symlink_to("/etc/hosts")
+    os.chown(open_folder / "his", 12345, 12345)
+    with pytest.raises(UserError, match="his is somebody else's"):
+        catalogue.experiment_file(str(link))
     monkeypatch.setenv("SUDO_UID", "12345")
     assert Catalogue.load([open_folder]).experiment_file(str(file)) == file
 

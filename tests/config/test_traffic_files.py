@@ -1,6 +1,7 @@
 """HAR files and request files."""
 
 import json
+import os
 import tempfile
 import time
 from collections.abc import Mapping
@@ -447,3 +448,18 @@ def test_long_lines_of_a_request_file_are_read_at_once(tmp_path: Path, line: str
     with suppress(UserError):
         read_request_file(tmp_path / "a.http")
     assert time.process_time() - began < 1
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give files to others")
+def test_files_that_somebody_else_s_traffic_names_are_not_sent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """He could put a link to one of ours in their place before they are read."""
+    monkeypatch.delenv("SUDO_UID", raising=False)
+    (folder := tmp_path / "his").mkdir()
+    (folder / "body").write_text("x")
+    (file := folder / "shop.toml").write_text('[[requests]]\npath = "/"\nbody_file = "body"\n')
+    assert read_workload_file(file)
+    os.chown(folder, 12345, 12345)
+    with pytest.raises(UserError, match=r"shop\.toml:3: .*his is somebody else's, and body would"):
+        read_workload_file(file)

@@ -25,7 +25,7 @@ from webdyno.core.files import (
     digest_of,
     everything_below,
     is_others_to_change,
-    trusted_users,
+    part_of_others,
 )
 from webdyno.core.registry import STACKS, load_extensions
 from webdyno.core.run import EXPERIMENT_FILE
@@ -91,13 +91,11 @@ class Catalogue:
             return _choose(self.experiments, "experiment", name_or_file)
         file = Path(name_or_file)
         # Who owns a folder on the way there decides what is found, and what runs next to it.
-        for path in {file.absolute(), file.resolve()} if file.exists() else ():
-            for part in (path, *path.parents):
-                if part.lstat().st_uid not in trusted_users():
-                    raise UserError(
-                        f"{file}: {part} is somebody else's, and says what is run and read: copy "
-                        "the file to a folder of yours"
-                    )
+        if part := part_of_others(file):
+            raise UserError(
+                f"{file}: {part} is somebody else's, and says what is run and read: copy the file "
+                "to a folder of yours"
+            )
         return file
 
     def joined_by(self, folders: Sequence[Path]) -> "Catalogue":
@@ -136,7 +134,6 @@ def _demand_catalogue(folder: Path, place: str) -> None:
             "stacks/NAME/stack.toml"
         )
     for part in {*_open_to_others(folder.absolute()), *_open_to_others(folder.resolve())}:
-        # Of many users the group is their own alone.
         if is_others_to_change(part, groups=False):
             raise UserError(
                 f"{place}: others may change {part}, so what runs while you are asked: copy the "

@@ -31,6 +31,7 @@ from webdyno.config.requests import (
     with_body,
 )
 from webdyno.core.errors import UserError
+from webdyno.core.files import part_of_others
 from webdyno.core.given import neighbor, read_named
 from webdyno.core.registry import spell_flag
 from webdyno.core.request import JSON_TYPE
@@ -295,7 +296,14 @@ def read_workload_file(path: Path) -> dict[str, Any]:
         for part in table:
             keys = keys.get(part, {}) if isinstance(part, str) else keys[part]
         if name := keys.get(key):
-            keys[key] = str(neighbor(folder, name, file.place((*table, key))))
+            place = file.place((*table, key))
+            # Whose it is could put another file there by the time that it is read.
+            if theirs := part_of_others(path):
+                raise UserError(
+                    f"{place}: {theirs} is somebody else's, and {name} would be sent: copy both "
+                    "files to a folder of yours"
+                )
+            keys[key] = str(neighbor(folder, name, place))
     return parts
 
 

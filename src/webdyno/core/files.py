@@ -4,13 +4,16 @@ Whatever is written by name is written here: no link leads elsewhere, whoever pu
 """
 
 import errno
+import grp
 import hashlib
 import os
+import pwd
 import re
 import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import IO, Annotated
 
@@ -132,14 +135,38 @@ def trusted_users() -> set[int]:
 
 
 def is_others_to_change(path: Path, *, groups: bool = True) -> bool:
-    """Whether somebody else may change a file, link or folder; by its group, if `groups` count."""
+    """Whether somebody else may change a file, link or folder.
+
+    By its group, if all `groups` count, or where that has other members.
+    """
     try:
         status = path.lstat()
     except FileNotFoundError:
         return False
-    writable = status.st_mode & (stat.S_IWOTH | (stat.S_IWGRP if groups else 0))
+    by_group = status.st_mode & stat.S_IWGRP and (groups or _has_others(status.st_gid))
+    writable = status.st_mode & stat.S_IWOTH or by_group
     protected = status.st_mode & stat.S_ISVTX or stat.S_ISLNK(status.st_mode)
     return status.st_uid not in trusted_users() or bool(writable and not protected)
+
+
+@cache
+def _has_others(group: int) -> bool:
+    """Whether a group has a member who may not do what we may: of many users it is theirs alone."""
+    members = {entry.pw_uid for entry in pwd.getpwall() if entry.pw_gid == group}
+    names: list[str] = []
+    with suppress(KeyError):
+        names = grp.getgrgid(group).gr_mem
+    for name in names:
+        with suppress(KeyError):
+            members.add(pwd.getpwnam(name).pw_uid)
+    return not members <= trusted_users()
+
+
+def part_of_others(path: Path) -> Path | None:
+    """Return what of a file's path, links followed or not, is somebody else's to exchange."""
+    ways = {path.absolute(), path.resolve()} if path.exists() else set()
+    parts = (part for way in ways for part in (way, *way.parents))
+    return next((part for part in parts if part.lstat().st_uid not in trusted_users()), None)
 
 
 def named_folder(path: Path) -> tuple[Path, int]:

@@ -237,8 +237,9 @@ def agree_to_secrets(stacks: Sequence[Stack], asked: Iterable[Model], caller: Ca
         named = ", ".join(f"{name} (${{env:{name}}})" for name in variables)
         own = service.own
         folder = Path((own and own.folder) or service.folder)
-        is_there = own is not None and folder.is_dir()
-        other = programs_user(service.folder, folder, own.owner) if own and is_there else None
+        # Whose a folder was that isn't there now is known of its owner alone.
+        there = folder if folder.is_dir() else Path("/")
+        other = programs_user(service.folder, there, own.owner) if own else None
         if other is None or other.called_sudo:
             continue
         lines = f"{service.where} runs as {other.name}, and gets variables of yours: {named}"

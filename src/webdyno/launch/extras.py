@@ -67,4 +67,4 @@ def _installing(requirements: Sequence[str]) -> list[str] | None:
         return [*python_module("pip"), "install", *requirements]
     of_checkout = Path(sys.prefix).parent / UV_OF_CHECKOUT
     uv = str(of_checkout) if of_checkout.exists() else shutil.which("uv")
-    return [uv, "pip", "install", "--python", sys.executable, *requirements] if uv else None
+    return [uv, "pip", "install", "--python", sys.prefix, *requirements] if uv else None

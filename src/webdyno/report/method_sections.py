@@ -39,6 +39,7 @@ _OF_THE_START = (
     (re.compile(r"(?i)(?<=:)\d{4,5}\b|(?<=listen )\d{4,5}\b|(?<=port = )\d{4,5}\b"), "PORT"),
 )
 """What is another at each start: the folder that servers run in, and their ports."""
+VARIABLES = ".env"
 _NO_CONFIGURATION = {"version.txt"}
 
 
@@ -243,7 +244,8 @@ def _readable(root: Path, folder: Path) -> Iterator[tuple[str, str]]:
     report lies in that folder.
     """
     for path in sorted(everything_below(root)):
-        if path.name in _NO_CONFIGURATION or path.parent == root:
+        is_secret = path.suffix == VARIABLES  # such as passwords, of Compose's `env_file`
+        if path.name in _NO_CONFIGURATION or path.parent == root or is_secret:
             continue
         with suppress(UserError, OSError):
             content = read_given(path, LARGEST_FILE_BYTES, below=folder).decode(errors="replace")

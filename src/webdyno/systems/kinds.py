@@ -72,7 +72,9 @@ KINDS: dict[str, OwnKind] = {
         has_backends=True,
         is_built=True,
     ),
-    "image": OwnKind(_make_of("containers.image"), has_services=True, has_containers=True),
+    "image": OwnKind(
+        _make_of("containers.image"), has_services=True, has_containers=True, is_built=True
+    ),
     "url": OwnKind(_make_of("url"), runs_already=True),
 }
 """By the word before the colon."""
