@@ -206,6 +206,7 @@ def test_an_experiment_of_a_catalogue_runs_nothing_unasked(
         "cmd:touch ran": "touch ran.*before_round: touch state.*nothing was run",
         "rev:HEAD": "built before you are asked",
         "conf:nginx.conf": "built before you are asked",
+        "image:evil.yaml#web": "built before you are asked",
     }.items():
         file.write_text(OF_A_CATALOGUE.format(system=system))
         words = ["run", "evil", "--catalog", "cat", "--time", "5s", "-o", "out"]
