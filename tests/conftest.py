@@ -5,6 +5,7 @@ No deadlines, Ctrl-C, a folder for every user, and what neighbours may invalidat
 
 import shutil
 import signal
+import sys
 import tempfile
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -30,9 +31,11 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)
-def no_secrets_of_other_tests() -> None:
-    """Have a process know no secrets: what was filled in once stays known to it."""
+def nothing_of_other_tests() -> None:
+    """Have a process know no secrets, and nothing agreed to: both stay known to it."""
     SECRETS.forget()
+    if consent := sys.modules.get("webdyno.launch.consent"):
+        consent._AGREED.clear()
 
 
 @pytest.fixture

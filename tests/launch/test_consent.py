@@ -21,6 +21,7 @@ from webdyno.core.service import Need, Own
 from webdyno.interfaces.cli import run_command_line
 from webdyno.interfaces.cli.flags import RunFlags
 from webdyno.interfaces.cli.progress import at_terminal
+from webdyno.launch import consent
 from webdyno.launch.arrangement import checked_with_own
 from webdyno.launch.caller import Caller
 from webdyno.launch.consent import (
@@ -212,6 +213,15 @@ def test_an_experiment_of_a_catalogue_runs_nothing_unasked(
         words = ["run", "evil", "--catalog", "cat", "--time", "5s", "-o", "out"]
         assert run_command_line(words) != Exit.OK
         assert re.search(said, capsys.readouterr().err, re.DOTALL), system
+    body = '[[requests]]\npath = "/"\nmethod = "POST"\nbody_file = "/etc/passwd"'
+    for sends, said in {
+        body: "body_file = /etc/passwd",
+        '[load.headers]\nX = "${env:HOME}"': r"\$\{env:HOME\}: .*is a variable of your env",
+    }.items():
+        text = OF_A_CATALOGUE.format(system="nginx").replace('load.paths = ["/"]\n', "")
+        file.write_text(f"{text}{sends}\n")
+        assert run_command_line(["run", "evil", "--catalog", "cat", "-o", "out"]) == Exit.USER_ERROR
+        assert re.search(said, capsys.readouterr().err, re.DOTALL), sends
     assert {path.name for path in tmp_path.rglob("*")} <= {"cat", "experiments", file.name, "state"}
     assert not (tmp_path / "state").is_file()
     file.write_text(OF_A_CATALOGUE.format(system="cmd:touch ran"))
@@ -349,6 +359,30 @@ def test_another_one_s_program_gets_variables_of_root_s_by_a_yes(
         os.chown(mine.folder, 0, 0)
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give files to others")
+def test_what_others_may_change_is_asked_about_in_each_process(
+    tmp_path: Path, answers: pytest.MonkeyPatch
+) -> None:
+    """As `./server` in a folder of whose run you copied."""
+    answers.delenv("SUDO_UID", raising=False)
+    its = own(tmp_path).stack("mine")
+    (theirs := tmp_path / "theirs").mkdir()
+    owned = Own(written="cmd:x", folder=str(theirs))
+    service = its.services["m"].service.replace(own=owned)
+    stack = its.replace(services={"m": its.services["m"].replace(service=service)})
+    for owner, asked_again in ((0, False), (12345, True)):
+        os.chown(theirs, owner, owner)
+        parts = foreign_parts([stack], [])
+        agree_to_foreign(parts, caller(yes=True))
+        agree_to_foreign(parts, caller())
+        consent._AGREED.clear()  # as in another process
+        if asked_again:
+            with pytest.raises(UserError, match=rf"in {theirs}\)"):
+                agree_to_foreign(parts, caller())
+        else:
+            agree_to_foreign(parts, caller())
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, as whom others would run")
 def test_a_yes_holds_for_the_user_who_was_named(
     tmp_path: Path, answers: pytest.MonkeyPatch
@@ -369,7 +403,7 @@ def test_a_yes_holds_for_the_user_who_was_named(
     agree_to_foreign([part(12345)], caller(yes=True))
     agree_to_foreign([part(12345)], caller())
     os.chown(theirs, 0, 0)
-    with pytest.raises(UserError, match=r"\(as root\)"):
+    with pytest.raises(UserError, match=r"\(as root in "):
         agree_to_foreign([part(0)], caller())
     os.chown(theirs, 12346, 12346)
     with pytest.raises(OperationError, match="belongs to user 12346, and belonged to user 12345"):

@@ -30,9 +30,9 @@ from webdyno.launch.consent import (
     agree_to_own,
     project_around,
     provide,
-    refuse_builds,
     refuse_commands_of,
     refuse_own_systems,
+    refuse_what_is_unasked,
 )
 from webdyno.systems.kinds import LONGEST_NAME, NamedSystem, variant_names
 from webdyno.systems.tables import as_list, table
@@ -97,7 +97,8 @@ def checked_with_own(
     files = () if folder == BUILT_IN / "experiments" else catalogue.experiments.values()
     in_catalogue = any(file.parent == folder for file in files)
     if in_catalogue:
-        refuse_builds(draft.data)
+        for written in (draft.data, draft.source.data):  # which still names files
+            refuse_what_is_unasked(written)
     resolved, joined = _resolve_own(draft, catalogue, folder, caller, fresh=fresh)
     experiment = resolved.check(joined)
     states = [point.experiment.state for point in plan_points(experiment)]

@@ -14,7 +14,7 @@ from webdyno.config.catalogue import ForeignPart, commands_around_rounds, foreig
 from webdyno.core.base import Model
 from webdyno.core.errors import OperationError, UserError
 from webdyno.core.experiment import Experiment, State
-from webdyno.core.files import append_text, state_folder
+from webdyno.core.files import append_text, part_of_others, state_folder
 from webdyno.core.format import count, latency, number, percent
 from webdyno.core.service import Need
 from webdyno.core.stack import Site, Stack
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from webdyno.systems.project import Project
 
 AGREED_FILE = "agreed-catalogues"
-_UNKEPT = set[str]()
-"""What this process was agreed to run, and could write down nowhere."""
+_AGREED = set[str]()
+"""What this process was agreed to run."""
 SHOWN_HOSTS = 100
 NAMED_LETTERS = 160
 MOST_SHARE = 0.5
@@ -91,16 +91,25 @@ def refuse_own_systems(written: Mapping[str, Any], caller: Caller) -> None:
             raise _not_allowed(text, "runs what its author wrote")
 
 
-def refuse_builds(written: Mapping[str, Any]) -> None:
-    """Raise UserError where a catalogue's experiment names what is built before you are asked."""
+def refuse_what_is_unasked(written: Mapping[str, Any]) -> None:
+    """Raise UserError where a catalogue's experiment names what you couldn't be asked about.
+
+    That is what is built before you are asked, and files and variables of yours that are sent.
+    """
     from webdyno.systems.kinds import KINDS, is_own
 
     for key, text in _keyed_texts([written.get("variants"), written.get("factors")]):
         if key and is_own(text) and KINDS[text.partition(":")[0]].is_built:
-            raise UserError(
-                f"{text:.{NAMED_LETTERS}}: an experiment of a catalog can't name that, since it is "
-                "built before you are asked: copy the experiment to a file of your own"
-            )
+            raise _not_of_a_catalogue(text, "it is built before you are asked")
+    for text, why in _read_of_yours(written):
+        raise _not_of_a_catalogue(text, f"it {why}, which servers would be sent")
+
+
+def _not_of_a_catalogue(text: str, why: str) -> UserError:
+    return UserError(
+        f"{text:.{NAMED_LETTERS}}: an experiment of a catalog can't name that, since {why}: copy "
+        "the experiment to a file of your own"
+    )
 
 
 def refuse_commands_of(states: Iterable[State], caller: Caller) -> None:
@@ -116,11 +125,17 @@ def refuse_reading(asked: object, caller: Caller) -> None:
     """
     if caller.allows_commands:
         return
+    for text, why in _read_of_yours(asked):
+        raise _not_allowed(text, why)
+
+
+def _read_of_yours(asked: object) -> Iterator[tuple[str, str]]:
+    """Yield the variables and files that requests are filled from, and what each is."""
     for key, text in _keyed_texts(asked):
         if secret := SECRET.search(text):
-            raise _not_allowed(secret[0], "is a variable of your environment")
+            yield secret[0], "is a variable of your environment"
         if re.fullmatch(r"(.+_)?file", key_parts(key)[-1]):
-            raise _not_allowed(f"{key} = {text}", "is a file of yours")
+            yield f"{key} = {text}", "is a file of yours"
 
 
 def project_around(folder: Path, caller: Caller) -> "Project | None":
@@ -289,7 +304,9 @@ def provide(
 def _what_runs(parts: Sequence[ForeignPart]) -> str:
     lines = ["this isn't webdyno's own, and will run:"]
     for part in parts:
-        lines.append(f"  {part.folder} (as {_as_whom(part)})")
+        elsewhere = part.in_folder and not part.in_folder.is_relative_to(part.folder)
+        inside = f" in {part.in_folder}" if elsewhere else ""
+        lines.append(f"  {part.folder} (as {_as_whom(part)}{inside})")
         lines += [f"    {command}" for command in part.runs]
         if part.packages:
             lines.append(f"    with the packages {', '.join(part.packages)}")
@@ -309,10 +326,20 @@ def _as_whom(part: ForeignPart) -> str:
 
 
 def _not_agreed_to(parts: Sequence[ForeignPart]) -> list[ForeignPart]:
-    known = set(_UNKEPT)
+    kept = set[str]()
     with suppress(OSError, RuntimeError):  # RuntimeError: there is no home folder
-        known.update((state_folder() / AGREED_FILE).read_text().splitlines())
-    return [part for part in parts if _agreement(part) not in known]
+        kept.update((state_folder() / AGREED_FILE).read_text().splitlines())
+    return [
+        part
+        for part in parts
+        if (agreement := _agreement(part)) not in _AGREED
+        and (agreement not in kept or _is_others(part))
+    ]
+
+
+def _is_others(part: ForeignPart) -> bool:
+    """Whether somebody else may change what it runs, where nothing of that is summed up."""
+    return part.in_folder is not None and part_of_others(part.in_folder) is not None
 
 
 def _agreement(part: ForeignPart) -> str:
@@ -322,12 +349,12 @@ def _agreement(part: ForeignPart) -> str:
 
 def _remember(parts: Sequence[ForeignPart], caller: Caller) -> None:
     """Keep what was agreed to; where that can't be, it will be asked again."""
+    _AGREED.update(map(_agreement, parts))
     try:
         agreed = state_folder() / AGREED_FILE
         agreed.parent.mkdir(parents=True, exist_ok=True)
         append_text(agreed, "".join(f"{_agreement(part)}\n" for part in parts))
     except (OSError, OperationError, RuntimeError) as error:
-        _UNKEPT.update(map(_agreement, parts))
         caller.notify(f"what you agreed to can't be kept, and will be asked again: {error}")
 
 

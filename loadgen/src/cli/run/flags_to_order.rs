@@ -180,7 +180,13 @@ fn times(file: &Path) -> Result<Vec<f64>, String> {
 fn traffic(file: &Path) -> Result<Vec<Request>, String> {
     let requests = each_line("--traffic", file, |line| {
         let deserializer = &mut serde_json::Deserializer::from_str(line);
-        serde_path_to_error::deserialize(deserializer).map_err(|error| error.to_string())
+        let request: Request =
+            serde_path_to_error::deserialize(deserializer).map_err(|error| error.to_string())?;
+        // Who wrote the file could have requests sent to Docker's.
+        match request.url.starts_with("http+unix:") {
+            true => Err("names a Unix socket; name that on the command line".into()),
+            false => Ok(request),
+        }
     })?;
     match requests.is_empty() {
         true => Err(format!("{}: has no request", file.display())),
