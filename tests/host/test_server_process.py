@@ -229,7 +229,7 @@ def test_the_kernel_stops_the_server_when_the_warden_is_killed_too(tmp_path: Pat
 
 def test_the_next_workspace_sweeps_away_what_was_left() -> None:
     script = (
-        "import os, signal; from webdyno.host.workspace import (Workspace; w = Workspace)();"
+        "import os, signal; from webdyno.host.workspace import Workspace; w = Workspace();"
         "print(w.path, flush=True); os.kill(os.getpid(), signal.SIGKILL)"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=False)
