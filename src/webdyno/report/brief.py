@@ -39,7 +39,9 @@ from webdyno.validity import SHORT_RUN
 
 NOISE_RULES = {"other-work", "steal", "client-cpu-starved", "client-stalled", "exclusion-matters"}
 """Warnings about what others did on the machine."""
-VARIANT = re.compile(r"variant (.+?): ")
+FURTHER = re.compile(r"; |, seen in ")
+"""Where a warning goes on with what is said elsewhere, or with details."""
+VARIANT = re.compile(r"\Avariant (.+?): ")
 """How a warning begins that is about one."""
 MOST_DIFFERENCES = 8
 MOST_NOTES = 3
@@ -181,7 +183,7 @@ def _notes(view: RunView, facts: Sequence[tuple[str, str]] = ()) -> Iterator[doc
         if warning.name == SHORT_RUN or noise or not warning.lines or warning.fix in fixes:
             continue
         who, what = _who_and_what(warning.lines)
-        if not _is_in(said, what.casefold().partition("; ")[0].rstrip(".")):
+        if not _is_in(said, FURTHER.split(what.casefold())[0].rstrip(".")):
             lines.append(_in_a_line(f"{who}: {what}" if who else what))
     if len(lines) > MOST_NOTES:
         lines[MOST_NOTES - 1 :] = [f"{len(lines) - MOST_NOTES + 1} more, by --verbose"]
