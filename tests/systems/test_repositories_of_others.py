@@ -173,6 +173,8 @@ def test_containers_of_a_revision_reach_no_further_than_it(tmp_path: Path) -> No
             check_containers(text, tmp_path, tmp_path, "here")
     with pytest.raises(UserError, match="leads out of the revision"):
         check_containers("..", tmp_path, tmp_path, "here")
+    with pytest.raises(UserError, match="leads out of the revision"):
+        check_containers("oci-archive:/root/a.tar", tmp_path, tmp_path, "here")
     (tmp_path / "Dockerfile").symlink_to("/etc/shadow")
     with pytest.raises(UserError, match="leads out of the revision, to /etc/shadow"):
         check_containers(".", tmp_path, tmp_path, "here")

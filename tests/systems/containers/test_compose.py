@@ -382,6 +382,7 @@ def test_whatever_a_file_holds_is_read_or_refused(
         ("volumes: [{type: bind, source: ../x, target: /x}]", r"web.volumes \.\./x"),
         ("volumes: ['link:/host/x', 'a/../../x:/y']", r"web.volumes a/\.\./\.\./x"),
         ("volumes: ['./d:/x:O,upperdir=/etc,workdir=/tmp/w']", "web.volumes O, web.*upperdir=/etc"),
+        ("image: 'docker-archive:/root/a.tar'", "web.image docker-archive:/root/a.tar"),
         ("env_file: link/environment", "web.env_file link/environment"),
         ("build: {context: ../..}", r"web.build \.\./\.\."),
         ("build: .", "web.build Dockerfile"),
@@ -392,8 +393,9 @@ def test_a_revision_reaches_nothing_of_this_machine(folder: Path, keys: str, nam
     """Its author may be anybody who sent a pull request."""
     (folder / "link").symlink_to("/etc")
     (folder / "Dockerfile").symlink_to("/etc/shadow")
+    service = keys if keys.startswith("image") else f"image: x, {keys}"
     (folder / "compose.yaml").write_text(
-        f"services: {{web: {{image: x, {keys}}}}}\nsecrets: {{s: {{file: /etc/passwd}}}}\n"
+        f"services: {{web: {{{service}}}}}\nsecrets: {{s: {{file: /etc/passwd}}}}\n"
     )
     with pytest.raises(UserError, match=rf"of a revision wants rights on this machine: {names}"):
         compose_services([folder / "compose.yaml"], "", "here", print, folder)

@@ -50,6 +50,10 @@ USUAL_CAPABILITIES = re.compile(
 """Those that containers have anyway, and two that reach nothing of others."""
 OF_VOLUMES = frozenset({"", "ro", "rw", "z", "Z", "nocopy", "cached", "delegated", "consistent"})
 """Options of volumes that reach no other folder, as those of an overlay do."""
+ELSEWHERE = re.compile(
+    r"(?:containers-storage|dir|docker-archive|docker-daemon|oci|oci-archive|sif|tarball):"
+)
+"""Images that Podman takes from files and other places of a machine (containers-transports(5))."""
 RESTRICTING = re.compile(r"no-new-privileges([:=]true)?")
 OTHERS = {
     *("image", "build", "command", "entrypoint", "environment", "env_file", "volumes", "ports"),
@@ -184,6 +188,8 @@ def _rights(services: Mapping[str, Any], project: ComposeProject, top: Path) -> 
     for name, service in services.items():
         if service.get("privileged") is True:
             yield f"{name}.privileged"
+        if ELSEWHERE.match(image := str(service.get("image", ""))):
+            yield f"{name}.image {image}"
         for key, harmless in (("cap_add", USUAL_CAPABILITIES), ("security_opt", RESTRICTING)):
             for each in _several(service.get(key) or []):
                 if not harmless.fullmatch(each):

@@ -13,7 +13,12 @@ from webdyno.core.text import SECRET
 from webdyno.host.users import stranger_of
 from webdyno.systems.command import variables_of_services
 from webdyno.systems.containers.choice import engine_for
-from webdyno.systems.containers.compose import ComposeService, compose_files, compose_services
+from webdyno.systems.containers.compose import (
+    ELSEWHERE,
+    ComposeService,
+    compose_files,
+    compose_services,
+)
 from webdyno.systems.containers.engine import SCRIPT, Container, Engine, variables_file
 from webdyno.systems.repository import Repository
 from webdyno.systems.target import GeneratedService, TargetSpec, verbatim
@@ -55,6 +60,8 @@ def check_containers(text: str, folder: Path, top: Path, place: str) -> None:
     `text` names them, `top` is the revision's folder.
     """
     name, _, service = text.partition("#")
+    if ELSEWHERE.match(name):
+        raise UserError(f"{place}: {name} leads out of the revision")
     path = (folder / name).resolve()
     for each in (path, ((path.is_dir() and _build_file(path)) or path).resolve()):
         if not each.is_relative_to(top):
