@@ -6,18 +6,23 @@ import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from builders import SimulatedVariant, simulated_run
 from e2e.commands import webdyno_here
 from webdyno.config import Catalogue, Draft
-from webdyno.config.catalogue import BUILT_IN, commands_around_rounds, foreign_parts
+from webdyno.config.catalogue import (
+    BUILT_IN,
+    ForeignPart,
+    commands_around_rounds,
+    foreign_parts,
+)
 from webdyno.config.reading import TomlFile
 from webdyno.core.errors import Exit, OperationError, UserError
 from webdyno.core.experiment import State
 from webdyno.core.service import Need, Own
+from webdyno.core.stack import Stack
 from webdyno.interfaces.cli import run_command_line
 from webdyno.interfaces.cli.flags import RunFlags
 from webdyno.interfaces.cli.progress import at_terminal
@@ -323,6 +328,12 @@ def test_where_nothing_can_be_kept_it_goes_on(
         agree_to_foreign(commands_around_rounds([state], tmp_path), caller())
 
 
+def with_service(its: Stack, **keys: object) -> Stack:
+    """Return a stack of one service, some of whose keys are others."""
+    role = its.services["m"]
+    return its.replace(services={"m": role.replace(service=role.service.replace(**keys))})
+
+
 def no_home() -> Path:
     raise RuntimeError("Could not determine home directory.")
 
@@ -340,9 +351,8 @@ def test_another_one_s_program_gets_variables_of_root_s_by_a_yes(
         experiment.experiment.replace(title=title) for title in ("t", "${env:ROOTS_TOKEN}")
     )
 
-    def stack(**keys: object) -> Any:  # noqa: ANN401
-        service = mine.replace(own=Own(written="cmd:x"), **keys)
-        return its.replace(services={"m": its.services["m"].replace(service=service)})
+    def stack(**keys: object) -> Stack:
+        return with_service(its, own=Own(written="cmd:x"), **keys)
 
     naming = stack(environment={"TOKEN": "${env:ROOTS_TOKEN}"})
     alone = caller()
@@ -368,8 +378,7 @@ def test_what_others_may_change_is_asked_about_in_each_process(
     its = own(tmp_path).stack("mine")
     (theirs := tmp_path / "theirs").mkdir()
     owned = Own(written="cmd:x", folder=str(theirs))
-    service = its.services["m"].service.replace(own=owned)
-    stack = its.replace(services={"m": its.services["m"].replace(service=service)})
+    stack = with_service(its, own=owned)
     for owner, asked_again in ((0, False), (12345, True)):
         os.chown(theirs, owner, owner)
         parts = foreign_parts([stack], [])
@@ -390,15 +399,12 @@ def test_a_yes_holds_for_the_user_who_was_named(
     """The same content in a folder of root's would run as root."""
     answers.delenv("SUDO_UID", raising=False)
     its = own(tmp_path).stack("mine")
-    mine = its.services["m"].service
     (theirs := tmp_path / "theirs").mkdir()
     os.chown(theirs, 12345, 12345)
 
-    def part(owner: int) -> Any:  # noqa: ANN401
+    def part(owner: int) -> ForeignPart:
         owned = Own(written="cmd:x", folder=str(theirs), owner=owner)
-        service = mine.replace(own=owned)
-        its_part = its.replace(services={"m": its.services["m"].replace(service=service)})
-        return foreign_parts([its_part], [])[0]
+        return foreign_parts([with_service(its, own=owned)], [])[0]
 
     agree_to_foreign([part(12345)], caller(yes=True))
     agree_to_foreign([part(12345)], caller())

@@ -45,9 +45,9 @@ def refuse_containers_of_others(repository: Repository, place: str) -> None:
 
     A build could put another folder in its place.
     """
-    user = repository.user
-    is_his = user is not None and not user.called_sudo
-    if stranger := user.name if user and is_his else stranger_of(repository.top):
+    his = repository.user
+    known = his.name if his and not his.called_sudo else None
+    if stranger := known or stranger_of(repository.top):
         raise UserError(
             f"{place}: who starts containers can do what root can, and the repository belongs to "
             f"{stranger}: measure a copy of it that is yours"

@@ -120,28 +120,25 @@ NO_LIMIT = "1000000000"
 
 def with_no_rate_limit(app: FoundApp, folder: Path) -> FoundApp:
     """Give a program a limit of requests that no load reaches: else most are refused."""
-    if not app.start:
-        return app
-    lacking = variables_read(folder) - app.environment.keys()
-    limits = sorted(name for name in lacking if LIMITS.fullmatch(name))
-    if not limits:
-        return app
-    note = f"its sources read {', '.join(limits)}: a limit that no load reaches is given"
-    environment = {**app.environment, **dict.fromkeys(limits, NO_LIMIT)}
-    return replace(app, environment=environment, notes=(*app.notes, note))
+    return _with_values(app, folder, LIMITS, NO_LIMIT, "a limit that no load reaches")
 
 
 def with_values_for_secrets(app: FoundApp, folder: Path) -> FoundApp:
     """Pass a program the secrets that its sources read."""
+    return _with_values(app, folder, SIGNS, FOR_MEASURING, "a value for measuring")
+
+
+def _with_values(
+    app: FoundApp, folder: Path, names: re.Pattern[str], value: str, what: str
+) -> FoundApp:
+    """Give a program a value for the variables of such names that its sources read."""
     if not app.start:
         return app
     lacking = variables_read(folder) - app.environment.keys()
-    given = sorted(name for name in lacking if SIGNS.fullmatch(name))
-    if not given:
+    if not (given := sorted(filter(names.fullmatch, lacking))):
         return app
-    note = f"its sources read {', '.join(given)}: a value for measuring is given"
     return replace(
         app,
-        environment={**app.environment, **dict.fromkeys(given, FOR_MEASURING)},
-        notes=(*app.notes, note),
+        environment={**app.environment, **dict.fromkeys(given, value)},
+        notes=(*app.notes, f"its sources read {', '.join(given)}: {what} is given"),
     )
