@@ -6,9 +6,16 @@ from typing import cast
 import numpy as np
 import pytest
 
-from builders import SimulatedVariant, pilot_record, point_data, simulated_run
+from builders import (
+    SimulatedVariant,
+    load_result,
+    pilot_record,
+    point_data,
+    simulated_run,
+)
 from webdyno.comparison import question_of
 from webdyno.core.experiment import Experiment
+from webdyno.core.load_result import Times
 from webdyno.core.measure import Measure
 from webdyno.core.records import Record
 from webdyno.core.variant import Variant
@@ -72,6 +79,27 @@ def test_cpu_time_per_answer_stands_next_to_the_rate() -> None:
     assert np.exp(rate.logs) == pytest.approx(4000, rel=0.01)
     assert np.exp(cost.logs) == pytest.approx(1e-4, rel=0.01)
     assert len(PilotLook(responses=[100] * 40).series()) == 1
+
+
+def test_a_load_too_short_for_any_response_leaves_the_latency_as_it_was(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The last piece may last a few milliseconds.
+
+    A server that answers after 200 ms had a latency of 0 then, thus no ramp-up, and seemed 5%
+    slower than it was.
+    """
+    slow = SimulatedVariant(throughput_rps=80, latency_p50_us=200_000)
+    none = load_result(slow, duration_s=0.001).replace(latency_us=Times(mean=0.0))
+    loads = [load_result(slow, duration_s=0.8), none]
+    monkeypatch.setattr(PilotLoad, "_load", lambda *_: loads.pop(0))
+    variant = SimpleNamespace(name="nginx")
+    running = SimpleNamespace(up={"nginx": SimpleNamespace(is_counted=False)})
+    load = PilotLoad(cast("RunningRound", running), cast("PlannedVariant", variant))
+    seen = PilotLook()
+    for load_s in (0.8, 0.02):
+        load.watch(seen, load_s)
+    assert seen.latency_s == pytest.approx(0.2, rel=0.2)
 
 
 def test_cold_figures_end_where_the_rate_is_nearly_steady() -> None:

@@ -45,9 +45,16 @@ class PilotLook:
     cpu_s: list[float] = field(default_factory=list)
     """Empty where the machine has no control groups: walking the tree of processes so often would
     interfere."""
-    latency_s: float | None = None
+    answered: int = 0
+    answered_in_s: float = 0.0
+    """Their latencies, added up."""
     failed: bool = False
     """Whether there were failures instead of responses."""
+
+    @property
+    def latency_s(self) -> float | None:
+        """The mean latency; None without a response."""
+        return self.answered_in_s / self.answered if self.answered else None
 
     @property
     def joined_windows(self) -> int:
@@ -146,8 +153,9 @@ class PilotLoad:
         responses = _responses(result)
         seen.responses += responses
         seen.cpu_s += _by_window(sampled, len(responses))
-        mean_us = result.latency_us.mean
-        seen.latency_s = mean_us / 1e6 if mean_us is not None else seen.latency_s
+        completed = result.requests.completed
+        seen.answered += completed
+        seen.answered_in_s += completed * (result.latency_us.mean or 0.0) / 1e6
         seen.failed = result.failures.total > result.requests.completed
 
     def _load(self, load_s: float) -> LoadResult:
