@@ -1,5 +1,6 @@
 """What can be added in one place is added here, and used: nothing else has to know of it."""
 
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from csv import DictReader
@@ -71,6 +72,17 @@ def test_a_metric(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         assert "threads of the servers" in text.casefold(), medium
     rows = list(DictReader(StringIO(summary_csv(view))))
     assert {row["unit"] for row in rows if row["metric"] == "threads"} == {"threads", "ratio"}
+
+
+def test_a_metric_next_to_the_deciding_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setitem(METRICS, "threads", THREADS)
+    run = simulated_run(VARIANTS, rounds=6)
+    view = run_view(run.whole, judge_sweep(run.whole))
+    rows = [line for line in in_terminal(brief(view), 80).splitlines() if "Threads" in line]
+    assert len(rows) == 1, rows
+    assert re.search(r"Threads of the servers.* 1\.00", rows[0])
+    for medium, text in media_of(view, tmp_path).items():
+        assert "threads of the servers" in text.casefold(), medium
 
 
 def media_of(view: RunView, folder: Path) -> dict[str, str]:

@@ -197,6 +197,11 @@ class Whole(Foreign):
     retried: Count | None = None
     """As in `requests`."""
 
+    @property
+    def responses(self) -> int:
+        """What the servers worked on to the end: valid, late and wrong responses."""
+        return self.completed + (self.failures.status or 0) + (self.failures.body or 0)
+
 
 class LoadResult(Foreign):
     """One slot as the load generator saw it."""
@@ -282,3 +287,42 @@ class LoadResult(Foreign):
     @property
     def counted_windows(self) -> list[Window]:
         return [window for window in self.windows if not window.ramp_up]
+
+    @property
+    def counted_responses(self) -> tuple[int, float]:
+        """Valid responses that the slot's throughput rests on, and the seconds that they took.
+
+        After a ramp-up the load goes on at both edges of the window: what was on its way at its
+        beginning makes up for what is at its end. Windows in which the client stalled measure
+        nothing and are excluded, where others are left. Pages that take longer than the window have
+        the whole slot for throughput.
+        """
+        if not self.ramp_up_s:
+            return self._counted_without_ramp_up()
+        if not self.requests.completed:
+            return self.all_of_it.completed, self.all_of_it.length_s
+        kept = [window for window in self.counted_windows if not window.stalled]
+        if self.client.excluded_windows and kept:
+            return sum(each.completed for each in kept), sum(each.length_s for each in kept)
+        return self.requests.completed, self.measured_s
+
+    def _counted_without_ramp_up(self) -> tuple[int, float]:
+        """Return responses and seconds of a slot that begins with no request on its way.
+
+        It ends with some, half done: counted without its drain it makes slow pages look slower than
+        they are, the more so the more of them the servers work on at once. While requests in flight
+        keep the servers busy, all responses over slot and drain is the throughput without that
+        bias. Where the drain went slower than the slot, some of the servers had nothing left to do,
+        or one answer was late; then the slot alone says more.
+
+        In an open loop the timetable says how many are due in a slot, and all that were answered
+        count.
+        """
+        completed = self.requests.completed
+        answered = completed + self.requests.drained
+        if self.loop == "open":
+            return answered, self.measured_s
+        with_drain_s = self.measured_s + self.drain_s
+        if answered * self.measured_s > completed * with_drain_s:
+            return answered, with_drain_s
+        return completed, self.measured_s

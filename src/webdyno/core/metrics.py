@@ -1,6 +1,7 @@
 """The quantities that are compared. A new one is one entry of `METRICS`, and nothing else.
 
-Judgements, tables, charts and CSV show whatever is registered here and can be said of a run.
+Judgements, tables, charts and CSV show whatever is registered here and can be said of a run. What a
+probe has to read for it is in `readings.py`.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -49,6 +50,9 @@ class MetricRule:
     capacity, of which nothing else is reported."""
     decides: bool = True
     """Whether a verdict can be about it; what is only a side effect can't."""
+    in_brief: bool = True
+    """Whether the table on top of a report has it where it isn't the deciding one; the details have
+    every metric."""
     quantile: float | None = None
     """For percentiles: which one, as a share. It says how many samples are needed."""
     times_of: TimesOf = latency_of
@@ -64,58 +68,14 @@ def responses(slot: SlotRecord) -> int:
 
     Those of ramp-up and drain as well, since costs are counted over the same time.
     """
-    return responses_in(slot.load)
-
-
-def responses_in(load: LoadResult) -> int:
-    """Count the same of any load."""
-    whole = load.all_of_it
-    return whole.completed + (whole.failures.status or 0) + (whole.failures.body or 0)
+    return slot.load.all_of_it.responses
 
 
 def throughput_rps(slots: Sequence[SlotRecord]) -> float | None:
     """Valid responses per second over all slots together."""
-    counted = [counted_responses(slot.load) for slot in slots]
+    counted = [slot.load.counted_responses for slot in slots]
     completed, took_s = sum(count for count, _ in counted), sum(took_s for _, took_s in counted)
     return completed / took_s if completed and took_s > CLOCK_TICK_S else None
-
-
-def counted_responses(load: LoadResult) -> tuple[int, float]:
-    """Return the valid responses that a slot's throughput rests on, and the seconds that they took.
-
-    After a ramp-up the load goes on at both edges of the window: what was on its way at its
-    beginning makes up for what is at its end. Windows in which the client stalled measure
-    nothing and are excluded, where others are left. Pages that take longer than the window have the
-    whole slot for throughput.
-    """
-    if not load.ramp_up_s:
-        return _counted_without_ramp_up(load)
-    if not load.requests.completed:
-        return load.all_of_it.completed, load.all_of_it.length_s
-    kept = [window for window in load.counted_windows if not window.stalled]
-    if load.client.excluded_windows and kept:
-        return sum(window.completed for window in kept), sum(window.length_s for window in kept)
-    return load.requests.completed, load.measured_s
-
-
-def _counted_without_ramp_up(load: LoadResult) -> tuple[int, float]:
-    """Return responses and seconds of a slot that begins with no request on its way.
-
-    It ends with some, half done: counted without its drain it makes slow pages look slower than
-    they are, the more so the more of them the servers work on at once. While requests in flight
-    keep the servers busy, all responses over slot and drain is the throughput without that bias.
-    Where the drain went slower than the slot, some of the servers had nothing left to do, or one
-    answer was late; then the slot alone says more.
-
-    In an open loop the timetable says how many are due in a slot, and all that were answered count.
-    """
-    completed, answered = load.requests.completed, load.requests.completed + load.requests.drained
-    if load.loop == "open":
-        return answered, load.measured_s
-    with_drain_s = load.measured_s + load.drain_s
-    if answered * load.measured_s > completed * with_drain_s:
-        return answered, with_drain_s
-    return completed, load.measured_s
 
 
 def server_cpu_us(slots: Sequence[SlotRecord]) -> float | None:
@@ -195,6 +155,7 @@ def _latency(
     what: str = "latency",
     needs: Literal["times", "events"] = "times",
     times_of: TimesOf = latency_of,
+    in_brief: bool = True,
 ) -> MetricRule:
     """Make the metric "time that this share of the requests, or events, stays below"."""
 
@@ -209,17 +170,23 @@ def _latency(
         round_value=round_value,
         short=f"{words} {what}",
         needs=needs,
+        in_brief=in_brief,
         quantile=share,
         times_of=times_of,
     )
 
 
-def _event_times(name: str, what: str, times_of: TimesOf) -> Iterator[MetricRule]:
+def _event_times(
+    name: str, what: str, times_of: TimesOf, *, in_brief: Collection[str]
+) -> Iterator[MetricRule]:
     """Make p50 and p99 of what is timed of events."""
     for words, share, floor_us in (("p50", 0.5, 1.0), ("p99", 0.99, 10.0)):
-        name_of_share = f"{name}_{words}_us"
         yield _latency(
-            *(name_of_share, share, words, floor_us), what=what, needs="events", times_of=times_of
+            *(f"{name}_{words}_us", share, words, floor_us),
+            what=what,
+            needs="events",
+            times_of=times_of,
+            in_brief=words in in_brief,
         )
 
 
@@ -263,11 +230,13 @@ METRICS: dict[str, MetricRule] = {
             "first_event",
             "time to first event (TTFT)",
             lambda load: load.events.time_to_first_us if load.events else Times(),
+            in_brief=("p50",),
         ),
         *_event_times(
             "event_gap",
             "event gap (inter-token latency)",
             lambda load: load.events.gap_us if load.events else Times(),
+            in_brief=("p50", "p99"),
         ),
         MetricRule(
             Metric(
@@ -282,6 +251,7 @@ METRICS: dict[str, MetricRule] = {
             short="events per response",
             needs="events",
             decides=False,
+            in_brief=False,
         ),
         MetricRule(
             Metric(
@@ -296,6 +266,7 @@ METRICS: dict[str, MetricRule] = {
             short="context switches per request",
             needs="probes",
             decides=False,
+            in_brief=False,
         ),
         MetricRule(
             Metric(
@@ -335,6 +306,7 @@ METRICS: dict[str, MetricRule] = {
             round_value=response_bytes,
             short="bytes per response",
             decides=False,
+            in_brief=False,
         ),
         MetricRule(
             Metric(name=CAPACITY, label="capacity", unit="req/s", better="higher"),

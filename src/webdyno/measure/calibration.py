@@ -25,7 +25,6 @@ from webdyno.core.files import state_folder, write_whole, writing
 from webdyno.core.load import Load
 from webdyno.core.load_result import LoadResult
 from webdyno.core.measure import Measure
-from webdyno.core.metrics import counted_responses
 from webdyno.core.testbed import (
     Calibration,
     Delay,
@@ -293,7 +292,7 @@ def _slot(
 
 
 def _throughput_rps(result: LoadResult) -> float:
-    answered, took_s = counted_responses(result)
+    answered, took_s = result.counted_responses
     return answered / took_s
 
 

@@ -8,7 +8,6 @@ from statistics import median
 from webdyno.core.experiment import OWN_GENERATOR
 from webdyno.core.load import Load
 from webdyno.core.looks import SlotSettings
-from webdyno.core.metrics import responses_in
 from webdyno.core.records import InstructionsRecord, RestRecord
 from webdyno.evidence.cost import cost_rate_rps
 from webdyno.measure.backend import CourseTracing, SlotUsage
@@ -72,7 +71,7 @@ def _instructions_of(
     return known.replace(
         instructions=counted.instructions if counted else None,
         fault=counted.fault if counted else "",
-        responses=responses_in(slot.load),
+        responses=slot.load.all_of_it.responses,
     )
 
 

@@ -19,7 +19,7 @@ from webdyno.report.point_facts import (
     worst_interference,
 )
 from webdyno.report.show import MetricTable, PointView, RunView, first
-from webdyno.report.tables import IN_A_TABLE, SHOWN, ci_heading
+from webdyno.report.tables import IN_A_TABLE, ci_heading
 from webdyno.report.words import (
     DECIDED,
     LEAST_WORTH_TIMES,
@@ -81,7 +81,7 @@ def not_certain(point: PointView) -> Iterator[str]:
     open_ones = [
         f"{table.metric.label} ({sure_bounds(comparison)})"
         for table in point.alongside
-        if table.metric.name in SHOWN and len(table.rows) == 2
+        if METRICS[table.metric.name].in_brief and len(table.rows) == 2
         for comparison in table.comparisons
         if comparison.verdict is Verdict.INCONCLUSIVE
     ]

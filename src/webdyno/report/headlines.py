@@ -20,7 +20,6 @@ from webdyno.core.registry import as_called
 from webdyno.media.document import Headline
 from webdyno.report.point_facts import taken_by_others
 from webdyno.report.show import PointView, first
-from webdyno.report.tables import SHOWN
 from webdyno.report.words import SIGNS, as_headline, ratio_and_interval
 
 MOST_HEADLINES = 2
@@ -95,8 +94,10 @@ def _invalid(comparison: Comparison, point: PointView) -> Iterator[Headline]:
         for each in point.judgement.comparisons
         if each.verdict is Verdict.INVALID and (each.a, each.b) == (comparison.a, comparison.b)
     ]
-    others = [each for each in point.judgement.comparisons if each.metric in SHOWN and each.ratio]
-    is_partial = any(each.verdict is not Verdict.INVALID for each in others)
+    is_partial = any(
+        METRICS[each.metric].in_brief and each.ratio and each.verdict is not Verdict.INVALID
+        for each in point.judgement.comparisons
+    )
     about = f" for {text.listed(dict.fromkeys(invalid))}" if is_partial else ""
     title = f"{SIGNS[Verdict.INVALID]} INVALID{about}"
     yield Headline(Verdict.INVALID, title, why, facts=(("Do", fix),) if fix else ())

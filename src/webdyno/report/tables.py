@@ -25,13 +25,6 @@ from webdyno.report.words import (
     worst_case_words,
 )
 
-SHOWN = (
-    *("throughput_rps", "capacity_rps", "server_cpu_us", "instructions"),
-    *("latency_p50_us", "latency_p99_us"),
-    *("first_event_p50_us", "event_gap_p50_us", "event_gap_p99_us"),
-    *("statements", "memory_mib"),
-)
-"""Metrics that are shown next to the deciding one."""
 IN_A_TABLE = {
     Verdict.FASTER: "better",
     Verdict.SLOWER: "worse",
@@ -76,7 +69,7 @@ def not_shown(point: PointView) -> list[MetricTable]:
     """Return the metrics that the table leaves out, or has no room for where variants have rows."""
     if point.deciding and _has_rows(point.deciding):
         return point.alongside
-    return [table for table in point.alongside if table.metric.name not in SHOWN]
+    return [table for table in point.alongside if not METRICS[table.metric.name].in_brief]
 
 
 def has_valid(point: PointView) -> bool:
@@ -86,7 +79,7 @@ def has_valid(point: PointView) -> bool:
 
 
 def _shown_alongside(point: PointView) -> list[MetricTable]:
-    return [table for table in point.alongside if table.metric.name in SHOWN]
+    return [table for table in point.alongside if METRICS[table.metric.name].in_brief]
 
 
 def _has_rows(deciding: MetricTable) -> bool:
@@ -145,9 +138,11 @@ def _not_valid(point: PointView, shown: Sequence[MetricTable]) -> str:
     """Return the metrics that a table lacks because none of their figures counts."""
     names = {table.metric.name for table in shown}
     invalid = [
-        each.metric for each in point.judgement.comparisons if each.verdict is Verdict.INVALID
+        METRICS[each.metric]
+        for each in point.judgement.comparisons
+        if each.verdict is Verdict.INVALID
     ]
-    kinds = (METRICS[name].kind for name in invalid if name in SHOWN and name not in names)
+    kinds = (rule.kind for rule in invalid if rule.in_brief and rule.name not in names)
     return text.upper_first(", ".join(dict.fromkeys(kinds)))
 
 
