@@ -4,7 +4,7 @@ import os
 import time
 
 from webdyno.probes.cpu import Stat
-from webdyno.validity.servers import STEAL_LIMIT
+from webdyno.validity.others import STEAL_LIMIT
 
 WOKEN_WITHIN_S = 0.001
 """How late a thread may be woken where nothing else runs; 0.06 ms is usual."""

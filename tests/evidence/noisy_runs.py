@@ -17,7 +17,7 @@ from validity.broken import quiet_readings
 from webdyno.core.readings import CpuUse, Readings
 from webdyno.core.records import Record, RoundRecord, SlotRecord
 from webdyno.evidence.point_data import PointData
-from webdyno.validity.servers import TICKS_S
+from webdyno.validity.others import TICKS_S
 
 Row = dict[str, str]
 

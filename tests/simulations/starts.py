@@ -22,7 +22,7 @@ from webdyno.core.metrics import CPU_TIME, METRICS, THROUGHPUT
 from webdyno.questions.gate.claims import MeasuredClaim, answer_claims
 from webdyno.questions.gate.decide import TIMES_THE_ROUNDS, gate_answer
 from webdyno.questions.gate.settings import DEFAULT_TOLERANCES
-from webdyno.validity.run import FEWEST_STARTS, how_starts_differ
+from webdyno.validity.starts import FEWEST_STARTS, how_starts_differ
 
 MEASURE = Measure()
 SLOTS = 2

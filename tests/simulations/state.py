@@ -19,7 +19,7 @@ from webdyno.core.measure import Measure
 from webdyno.core.readings import DatabaseUse, Readings
 from webdyno.core.records import SlotRecord
 from webdyno.evidence.point_data import PointData
-from webdyno.validity.state import state_drift
+from webdyno.validity.growing_state import state_drift
 
 RESPONSES, COST_S = 2_000, 0.002
 DATABASE_SHARE = 0.6

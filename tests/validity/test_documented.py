@@ -1,9 +1,11 @@
 """Each rule has a row in docs/reference/warnings.md, each bound its derivation in method.md."""
 
 from pathlib import Path
+from pkgutil import iter_modules
 
 import pytest
 
+from webdyno import validity
 from webdyno.comparison.bias import CAUSES
 from webdyno.comparison.capacity_rules import OWN_RULES
 from webdyno.validity import SLOT_RULES, all_rules
@@ -47,6 +49,19 @@ def test_the_row_says_what_the_rule_does(name: str) -> None:
     assert ("bounded" in does) == rule.has_bias_bound
     assert ("lower bound" in does) == rule.censors
     assert ("refused" in does) == (not rule.has_bias_bound and not rule.censors)
+
+
+@pytest.mark.parametrize("name", [rule.name for rule in all_rules()])
+def test_a_rule_is_found_by_its_name(name: str) -> None:
+    """The file that has it, and no other one, begins with what it is about and with its name."""
+    named, written = set[str](), set[str]()
+    for module in iter_modules(validity.__path__):
+        text = (Path(validity.__path__[0]) / f"{module.name}.py").read_text(encoding="utf-8")
+        _, docstring, code = text.split('"""', 2)
+        named |= {module.name} if f"`{name}`" in docstring else set()
+        written |= {module.name} if f'"{name}"' in code else set()
+    assert len(named) == 1
+    assert named <= written
 
 
 def test_each_bound_is_derived() -> None:

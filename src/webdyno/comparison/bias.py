@@ -45,16 +45,11 @@ from webdyno.validity.client import (
     still_share,
 )
 from webdyno.validity.connections import link_limited
+from webdyno.validity.growing_state import grows_apart, state_drift
+from webdyno.validity.others import PRESSURE_LIMIT, foreign_s, memory_waiting
 from webdyno.validity.over_time import TRENDS
 from webdyno.validity.rule import TOO_MANY_EXCLUDED
-from webdyno.validity.servers import (
-    PRESSURE_LIMIT,
-    foreign_s,
-    left_over_s,
-    memory_waiting,
-    stopped_s,
-)
-from webdyno.validity.state import grows_apart, state_drift
+from webdyno.validity.servers import left_over_s, stopped_s
 
 
 def _lost(seconds: Share) -> Share:

@@ -18,10 +18,11 @@ from webdyno.core.metrics import CAPACITY, METRICS, capacity_rps
 from webdyno.core.records import LongLookRecord, SlotRecord
 from webdyno.evidence.long_look import stall_words
 from webdyno.evidence.point_data import PointData
-from webdyno.validity import FIRST_RULES, connections, run
+from webdyno.validity import FIRST_RULES, connections
 from webdyno.validity.client import client_was_the_limit
 from webdyno.validity.responses import NON_2XX, WRONG_BODY
 from webdyno.validity.rule import Rule, RunRule, note, uncomparable
+from webdyno.validity.whole_run import FEW_ROUNDS
 
 CONFIRMED_S = 30.0
 """So long the objectives have to hold just below a capacity that was found."""
@@ -61,7 +62,7 @@ class CapacitySearch(Loading):
         return [objective.text for objective in self.settings.objectives]
 
     def rules(self) -> tuple[Rule, ...]:
-        return (*FIRST_RULES, *OWN_RULES, run.FEW_ROUNDS)
+        return (*FIRST_RULES, *OWN_RULES, FEW_ROUNDS)
 
     def working_variants(self, data: PointData) -> Collection[str]:
         """Return the variants of which a capacity was found."""

@@ -25,7 +25,7 @@ from webdyno.media.document import Facts
 from webdyno.report.show import PointView
 from webdyno.report.words import SIGNS
 from webdyno.validity import excluded_words, valid_for
-from webdyno.validity.servers import foreign_share, stolen_share
+from webdyno.validity.others import foreign_share, stolen_share
 
 LOAD, ALONE = "Load", "Alone"
 NO_INTERFERENCE = "no interference seen"

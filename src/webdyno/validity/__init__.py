@@ -1,7 +1,8 @@
 """The validity rules: each one small and pure, each message with cause and fix.
 
-A file a family: `responses`, `connections`, `client`, `servers` (also what others took of their
-CPUs), `preflight`, `over_time`, `state`, and `run` as a whole. A rule's text stands at its name.
+A file a family, whose docstring has the codes of its rules: `client`, `connections`,
+`growing_state`, `others` (what they do to the machine), `over_time`, `preflight`, `responses`,
+`servers`, `starts`, `whole_run`. A rule's text stands at its code.
 """
 
 from collections import Counter
@@ -17,12 +18,14 @@ from webdyno.evidence.point_data import PointData, RunData, compute_once
 from webdyno.validity import (
     client,
     connections,
+    growing_state,
+    others,
     over_time,
     preflight,
     responses,
-    run,
     servers,
-    state,
+    starts,
+    whole_run,
 )
 from webdyno.validity.rule import INTERFERENCE_TOLERATED, TIMING, Rule, SlotRule
 
@@ -30,18 +33,18 @@ SLOT_RULES: dict[str, SlotRule] = {
     rule.name: rule
     for rule in (
         *responses.RULES,
-        *servers.SLOT_RULES,
+        *servers.RULES,
         *connections.KEEPING_RULES,
         *client.RULES,
         *connections.NETWORK_RULES,
-        *servers.OTHERS_RULES,
+        *others.RULES,
     )
 }
 """Rules that each slot keeps or breaks by itself, by name."""
 
 FIRST_RULES: tuple[Rule, ...] = (
-    run.SESSIONS,
-    run.INCIDENT,
+    whole_run.SESSIONS,
+    whole_run.INCIDENT,
     preflight.PREFLIGHT,
     responses.FEW_READS,
     responses.OTHER_SIZE_UNDER_LOAD,
@@ -50,15 +53,15 @@ FIRST_RULES: tuple[Rule, ...] = (
 LAST_RULES: tuple[Rule, ...] = (
     connections.RETRIED,
     connections.LINK_LIMITED,
-    state.STATE_GROWS,
+    growing_state.STATE_GROWS,
     *over_time.TRENDS,
     responses.REQUEST_COUNT,
     servers.WORKERS_ALL_BUSY,
-    *run.START_RULES,
+    starts.STARTS_DIFFER,
     *over_time.LATER_RULES,
     servers.CHEAP_BY_QUEUEING,
-    run.FEW_SAMPLES,
-    run.FEW_ROUNDS,
+    whole_run.FEW_SAMPLES,
+    whole_run.FEW_ROUNDS,
 )
 """Those that are reported after them."""
 
@@ -73,7 +76,7 @@ FOLLOWS_FROM = {
     "few-samples": ("wrong-status", "no-response", "no-responses", *WRONG_RESPONSES),
 }
 """By rule: those that explain it, if they make the same variant's figures invalid."""
-SAME_WITH_CAUSE = {over_time.TRENDS[0].name: state.STATE_GROWS.name}
+SAME_WITH_CAUSE = {over_time.TRENDS[0].name: growing_state.STATE_GROWS.name}
 """By rule: the one that reports the same of a variant, and what it comes from."""
 SHORT_RUN = "few-rounds"
 

@@ -1,4 +1,9 @@
-"""Whether the client could do what was asked of it: a saturated one measures itself."""
+"""Whether the client could do what was asked of it: a saturated one measures itself.
+
+It may be saturated (`client-limited`, `client-ceiling`), wait for a CPU (`client-cpu-starved`),
+stall (`client-stalled`, `machine-stalled`), or send late (`send-delay`) or too little
+(`offered-rate`).
+"""
 
 from collections.abc import Sequence
 from itertools import pairwise

@@ -1,6 +1,8 @@
 """Whether connections were kept as asked, and the network carried what was asked of it.
 
-Opening connections is a good part of a small request's cost.
+Opening connections is a good part of a small request's cost: `keep-alive`, `unwanted-keep-alive`,
+`idle-connections`, `retried`. Of the network: `listen-overflow`, `syn-retransmits`,
+`ports-used-up`, `link-limited`.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,11 +1,13 @@
 """Whether the servers stayed as they were, over slots and rounds and in the long looks.
 
-A trend over a round, or inside its slots, means that they hadn't settled. A closed loop shows it by
-its rate; an open loop, whose rate is that of its timetable, by the requests that a second of the
-servers' CPU time answers. `left_behind` is what requests write, which can be the cause.
+A trend over a round (`trend`), or inside its slots (`slot-trend`), means that they hadn't settled.
+A closed loop shows it by its rate; an open loop, whose rate is that of its timetable, by the
+requests that a second of the servers' CPU time answers. `left_behind` is what requests write, which
+can be the cause.
 
-Servers that stall or drift in long looks can still be measured; only those that serve no more make
-a run invalid.
+Servers that stall or drift in long looks can still be measured (`stalls`, `slow-stretches`,
+`drift`, `memory-growth`, `more-open`); only those that serve no more make a run invalid
+(`fails-later`, and with it `died-later` and `client-out-of-ports`).
 """
 
 from collections import Counter

@@ -1,4 +1,9 @@
-"""Whether all variants answered the same before the load: different pages can't be compared."""
+"""Whether all variants answered the same before the load: different pages can't be compared.
+
+`preflight` has a code for each way in which they don't, such as `wrong-status`, `different-body`
+and `no-response`, or `unlike-bodies`, `unlike-tls`, `asked-difference`, `ran-before` and
+`other-machine`, which are notes.
+"""
 
 import html
 import re

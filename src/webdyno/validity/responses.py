@@ -1,7 +1,9 @@
 """Whether requests were answered, and rightly: a fast error page is no fast page.
 
-Rightly is also by the rules of sites, which make programs comparable. What to do about a status
-that wasn't expected depends on the status.
+Not at all: `truncated`, `malformed`, `timeouts`, `resets`, `refused`, `no-responses`. Wrongly:
+`non-2xx`, `wrong-body`, `other-size-under-load`, `request-count`. Rightly is also by the rules of
+sites, which make programs comparable (`few-reads`). What to do about a status that wasn't expected
+depends on the status.
 """
 
 from collections import Counter

@@ -59,7 +59,8 @@ from webdyno.questions.gate.words import gate_headline
 from webdyno.statistics.interval import exceeded_by_largest
 from webdyno.statistics.verdict import RISK
 from webdyno.validity import used_s
-from webdyno.validity.run import FEW_SAMPLES, FEWEST_STARTS, variants_whose_starts_differ
+from webdyno.validity.starts import FEWEST_STARTS, variants_whose_starts_differ
+from webdyno.validity.whole_run import FEW_SAMPLES
 
 TIMES_THE_ROUNDS = 2
 """So many times the rounds distinguish two states that lie 20% apart well enough for a tolerance of

@@ -19,7 +19,7 @@ from webdyno.evidence.point_data import PointData, RunData
 from webdyno.questions.gate.claims import MeasuredClaim
 from webdyno.questions.gate.words import first_line
 from webdyno.statistics.verdict import RISK, look_level
-from webdyno.validity.run import START_RULES
+from webdyno.validity.starts import STARTS_DIFFER
 
 ABSENT = {404, 405, 410, 501}
 """Statuses by which a server says that it has no such thing."""
@@ -53,7 +53,7 @@ def endpoint_of(data: PointData) -> str:
 
 def notes_on_starts(warnings: Sequence[EndpointWarning]) -> list[str]:
     """Return a note on each variant whose starts differ, which is why more of them help."""
-    rule = START_RULES[0].name
+    rule = STARTS_DIFFER.name
     differing = [each for each in warnings if each.warning.rule == rule]
     first = {each.warning.variant: each for each in reversed(differing)}
     return [f"{each.endpoint}: {each.warning.what}. {each.warning.fix}" for each in first.values()]

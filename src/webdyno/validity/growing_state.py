@@ -1,4 +1,4 @@
-"""By how much slots of a variant become dearer, as what its requests leave behind grows.
+"""Whether requests become dearer as what they leave behind grows: `state-grows`.
 
 Slots are compared with others of the same variant and round, since machines drift from round to
 round: by CPU per request, and by the databases' part of it next to the rest of the same slot's, in
