@@ -5,7 +5,8 @@ import pytest
 
 from builders import SimulatedVariant, run_head, simulated_run
 from webdyno.comparison import judge
-from webdyno.comparison.comparison import compare_variants, fewest_rounds, shown_estimate
+from webdyno.comparison.comparison import compare_variants, fewest_rounds
+from webdyno.comparison.ratio import shown_estimate
 from webdyno.comparison.sentences import further, headline
 from webdyno.core.judgement import Comparison, Judgement, Verdict
 from webdyno.core.measure import Measure

@@ -14,14 +14,8 @@ from statistics import fmean
 
 import numpy as np
 
-from webdyno.comparison.comparison import (
-    ALPHA,
-    DELTA,
-    fewest_rounds,
-    is_large_and_known,
-    shown_estimate,
-    too_noisy,
-)
+from webdyno.comparison.comparison import ALPHA, DELTA, fewest_rounds
+from webdyno.comparison.ratio import is_large_and_known, shown_estimate, too_noisy
 from webdyno.comparison.stop import PILOT_ROUNDS, choice, random_effects, seconds_for_a_variant
 from webdyno.core.judgement import Verdict
 from webdyno.core.measure import FIRST_SLOTS, Measure

@@ -11,7 +11,8 @@ from math import log1p
 
 import numpy as np
 
-from webdyno.comparison.comparison import ALPHA, DELTA, shown_estimate
+from webdyno.comparison.comparison import ALPHA, DELTA
+from webdyno.comparison.ratio import shown_estimate
 from webdyno.comparison.stop import OUTNUMBERED
 from webdyno.core.judgement import Verdict
 from webdyno.core.measure import Measure

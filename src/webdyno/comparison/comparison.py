@@ -1,11 +1,13 @@
 """Variants against the baseline on one metric: ratio, interval, verdict, what is still needed."""
 
 from collections.abc import Sequence
-from math import exp, expm1, log, log1p
+from dataclasses import dataclass
+from math import exp, expm1, log
 
 import numpy as np
 
 from webdyno.comparison.bias import Evidence, evidence_of
+from webdyno.comparison.ratio import RatioCI, alone, ratio_ci
 from webdyno.core.base import Interval
 from webdyno.core.format import listed, times
 from webdyno.core.judgement import (
@@ -18,21 +20,19 @@ from webdyno.core.judgement import (
     Verdict,
 )
 from webdyno.core.measure import Measure
-from webdyno.core.metrics import METRICS, THROUGHPUT, MetricRule
+from webdyno.core.metrics import METRICS, MetricRule
 from webdyno.core.question import OneSidedClaim
 from webdyno.evidence.log_ratios import (
+    Pair,
     later_words,
-    log_ratios,
     pair_of,
-    ratio_widened_by_resolution,
     shift,
     widened_by,
-    widened_by_later,
     widened_by_resolution,
 )
-from webdyno.evidence.noise import Values, apart_alone, by_own_cpu, judged_values
+from webdyno.evidence.noise import Values, judged_values
 from webdyno.evidence.point_data import PointData, compute_once
-from webdyno.statistics.bounds import Bound, tipping, with_bound
+from webdyno.statistics.bounds import tipping
 from webdyno.statistics.interval import (
     LARGEST_LOG,
     Estimate,
@@ -42,6 +42,7 @@ from webdyno.statistics.interval import (
     sign_flip_p,
 )
 from webdyno.statistics.verdict import (
+    Ruling,
     VerdictRule,
     answer,
     answer_within,
@@ -55,23 +56,10 @@ from webdyno.statistics.verdict import (
 
 ALPHA = 0.05
 DELTA = 0.02
-SEQUENTIAL_FACTOR = 1.08
-"""Widening of intervals that are narrow enough to stop at. A run that stops when its interval looks
-narrow stops rather too early; without this, 95% intervals cover the truth in 92.5% of runs at the
-worst noise (docs/validation/method.md, "Stop rule")."""
-RELATIVE_PRECISION = 1 / 8
-"""Share of a difference (ln) that its interval may span to each side: 3.4 to 4.8 around 4.0."""
-KNOWN_TO, KNOWN_TO_SHARE = 0.025, 0.25
-"""To how much, or what share of the difference (ln), a ratio has to be known, lest a run takes
-longer than its budget: equal variants are then known to differ by 5% at most."""
-LARGE = log(1.5)
-"""A difference (ln) from which on a ratio that is known to such a share can be known promptly."""
 MOST_EXCLUDED = 0.05
 """An inconclusive comparison shows something where it excludes larger differences than this."""
 FEWEST_OF_COUNTS = 2
 """Rounds in which statements are counted: no test has to confirm them."""
-WORTH_REPORTING_APART = 0.005
-"""By so much (ln) a ratio may be another one on a machine alone for that to be shown."""
 WITHOUT_DIFFERENCE = {Verdict.INCONCLUSIVE, Verdict.EQUIVALENT}
 WORTH_EXCLUDING = 1.0
 """Differences, as a share, beyond which nobody asks whether they are excluded."""
@@ -170,97 +158,111 @@ def compare_family(
     Holm's step-down: the clearest difference must hold at alpha / m, the next one at
     alpha / (m - 1) and so on; after the first that doesn't hold, the rest are asked at its level.
     """
-    pairs = [pair_of(data, variant, other, rule) for variant, other, rule in questions]
-    counts = [rule.needs == "databases" for *_, rule in questions]
-    p = [
-        0.0 if is_count else sign_flip_p(pair.d)
-        for is_count, pair in zip(counts, pairs, strict=True)
-    ]
-    fewest = fewest_rounds(measure, max(len(pairs), 1), alpha)
+    asked = [_Asked.of(data, *question) for question in questions]
+    fewest = fewest_rounds(measure, max(len(asked), 1), alpha)
     compared: dict[int, Comparison] = {}
-    left, all_hold = len(pairs), True
-    for index in sorted(range(len(pairs)), key=p.__getitem__):
-        pair, (variant, baseline, rule) = pairs[index], questions[index]
-        question = VerdictRule(
-            better=rule.metric.better,
-            delta=delta,
-            alpha=alpha / left,
-            fewest_rounds=FEWEST_OF_COUNTS if counts[index] else fewest,
-            floor=floor_share(rule.metric, pair.a, pair.b),
-            floor_text=floor_text(rule.metric),
+    left, all_hold = len(asked), True
+    for index in sorted(range(len(asked)), key=lambda index: asked[index].p):
+        this = asked[index]
+        question = this.verdict_rule(delta, alpha / left, fewest)
+        ci = ratio_ci(
+            *(data, this.pair, this.baseline, this.rule),
+            measure=measure,
+            bound=this.evidence.together,
+            confidence=1 - question.alpha,
         )
-        shown = shown_estimate(pair.d, measure, 1 - question.alpha)[0] if len(pair.d) > 1 else None
-        shown = shown and widened_by_later(shown, data, variant, baseline, rule)
-        shown = shown and ratio_widened_by_resolution(shown, data, variant, baseline, rule)
-        evidence = evidence_of(data, variant, baseline, rule)
-        wide = shown and with_bound(shown, evidence.together)
-        biased = evidence.has_bias and not counts[index]
-        wide_p = sign_flip_p(evidence.against(pair.d)) if biased else p[index]
-        all_hold = all_hold and different(wide, wide_p, question)
+        compared[index] = this.compared(ci, question, measure)
+        all_hold = all_hold and different(ci and ci.worst_case, this.worst_p, question)
         if all_hold and left > 1:
             left -= 1
-        ruling = answer(shown, p[index], len(pair.d), question)
-        sampling_verdict = ruling.verdict
-        tipping_point = tipping(shown, evidence.together, question.limit) if shown else None
-        if shown and wide and tipping_point and evidence.has_bias:
-            n = len(pair.d)
-            needed = more_rounds_needed(shown, n, question, evidence.together)
-            ruling = answer_within(ruling, answer(wide, wide_p, n, question), tipping_point, needed)
-        worst_case = wide.ratio(1 - question.alpha) if wide else None
-        compared[index] = Comparison(
-            metric=rule.name,
-            a=variant,
-            b=baseline,
-            ratio=shown.ratio(1 - question.alpha) if shown else None,
+    return [compared[index] for index in range(len(questions))]
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A variant and the one that it is compared with on a metric, with what was seen of them."""
+
+    data: PointData
+    baseline: str
+    rule: MetricRule
+    pair: Pair
+    evidence: Evidence
+    p: float
+    """Of the exact test for "the ratio is 1"; 0 of counts, which no test has to confirm."""
+    worst_p: float
+    """The same in the worst case of interference."""
+
+    @classmethod
+    def of(cls, data: PointData, variant: str, baseline: str, rule: MetricRule) -> "_Asked":
+        pair = pair_of(data, variant, baseline, rule)
+        evidence = evidence_of(data, variant, baseline, rule)
+        p = 0.0 if _is_count(rule) else sign_flip_p(pair.d)
+        is_biased = evidence.has_bias and not _is_count(rule)
+        worst_p = sign_flip_p(evidence.against(pair.d)) if is_biased else p
+        return cls(data, baseline, rule, pair, evidence, p, worst_p)
+
+    def verdict_rule(self, delta: float, alpha: float, fewest_rounds: int) -> VerdictRule:
+        metric = self.rule.metric
+        return VerdictRule(
+            better=metric.better,
+            delta=delta,
+            alpha=alpha,
+            fewest_rounds=FEWEST_OF_COUNTS if _is_count(self.rule) else fewest_rounds,
+            floor=floor_share(metric, self.pair.a, self.pair.b),
+            floor_text=floor_text(metric),
+        )
+
+    def compared(self, ci: RatioCI | None, question: VerdictRule, measure: Measure) -> Comparison:
+        """Answer by these intervals."""
+        data, pair, evidence = self.data, self.pair, self.evidence
+        between = (data, pair.variant, self.baseline, self.rule)
+        confidence = 1 - question.alpha
+        sampling = answer(ci and ci.sampling, self.p, len(pair.d), question)
+        tipping_point = tipping(ci.sampling, evidence.together, question.limit) if ci else None
+        ruling = sampling
+        if ci and tipping_point and evidence.has_bias:
+            ruling = self._answer_within(ci, sampling, tipping_point, question)
+        worst_case = ci and ci.worst_case.ratio(confidence)
+        return Comparison(
+            metric=self.rule.name,
+            a=pair.variant,
+            b=self.baseline,
+            ratio=ci and ci.sampling.ratio(confidence),
             by_round=np.exp(pair.d).tolist(),
             rounds=pair.rounds,
-            sign_flip_p=p[index] if len(pair.d) and not counts[index] else None,
-            method=shown.method if shown else "t",
+            sign_flip_p=self.p if len(pair.d) and not _is_count(self.rule) else None,
+            method=ci.sampling.method if ci else "t",
             delta=question.delta,
             negligible=ruling.negligible,
             verdict=ruling.verdict,
             because=ruling.because,
             why=ruling.why,
             worst_case=worst_case if evidence.has_bias else None,
-            alone=alone(data, variant, baseline, rule, wide, 1 - question.alpha) if wide else None,
+            alone=alone(*between, ci.worst_case, confidence) if ci else None,
             biases=evidence.biases,
             tipping=tipping_point if evidence.has_bias else None,
-            sampling_verdict=sampling_verdict,
+            sampling_verdict=sampling.verdict,
             rules_out=rules_out(worst_case) if ruling.verdict in WITHOUT_DIFFERENCE else None,
-            one_sided=one_sided(pair.d, evidence, data.experiment.asks.one_sided, measure, rule),
+            one_sided=one_sided(
+                pair.d, evidence, data.experiment.asks.one_sided, measure, self.rule
+            ),
             limited_by=evidence.limited_by,
-            later=later_words(data, variant, baseline, rule),
+            later=later_words(*between),
             more_rounds=ruling.more_rounds,
             more_minutes=ruling.more_rounds and ruling.more_rounds * data.round_s / 60,
         )
-    return [compared[index] for index in range(len(questions))]
+
+    def _answer_within(
+        self, ci: RatioCI, sampling: Ruling, tipping_point: str, question: VerdictRule
+    ) -> Ruling:
+        n = len(self.pair.d)
+        needed = more_rounds_needed(ci.sampling, n, question, self.evidence.together)
+        worst_case = answer(ci.worst_case, self.worst_p, n, question)
+        return answer_within(sampling, worst_case, tipping_point, needed)
 
 
-def alone(
-    data: PointData,
-    variant: str,
-    baseline: str,
-    rule: MetricRule,
-    here: Estimate,
-    confidence: float,
-) -> Interval | None:
-    """Return the interval on a machine without others' work; None where it is the one found here.
-
-    One of two busy programs may have got less of the CPUs, such as one process next to many
-    threads: by their own CPU time that makes no difference.
-    """
-    apart = apart_alone(data, variant, baseline)
-    if apart < WORTH_REPORTING_APART:
-        return None
-    own = by_own_cpu(data) if rule.name == THROUGHPUT else None
-    low, high = here.low, here.high
-    if own is not None:
-        (pair,) = log_ratios({name: own.values[name] for name in (baseline, variant)})
-        if len(pair.d) > 1:
-            by_cpu = estimate(pair.d, confidence)
-            low, high = min(low, by_cpu.low), max(high, by_cpu.high)
-    both = Estimate(low, here.centre, high, here.method)
-    return with_bound(both, Bound("others", down=apart, up=apart)).ratio(confidence)
+def _is_count(rule: MetricRule) -> bool:
+    return rule.needs == "databases"
 
 
 def one_sided(
@@ -297,33 +299,6 @@ def fewest_rounds(measure: Measure, comparisons: int, alpha: float = ALPHA) -> i
     while 2.0 ** (1 - able) > alpha / comparisons:
         able += 1
     return max(measure.min_rounds, able)
-
-
-def shown_estimate(d: Logs, measure: Measure, confidence: float) -> tuple[Estimate, bool]:
-    """Return the estimate, wider where a run may stop for its width, and whether it may."""
-    raw = estimate(d, confidence)
-    wide = raw.widen(SEQUENTIAL_FACTOR) if len(d) > measure.min_rounds else raw
-    precise = wide.half_width <= wanted_half_width(wide.centre, measure)
-    return (wide if precise or _is_known(wide) else raw), precise
-
-
-def wanted_half_width(centre: float, measure: Measure) -> float:
-    """Return how narrow (ln) an interval around that ratio (ln) has to be for a run to stop."""
-    return max(log1p(measure.precision), RELATIVE_PRECISION * abs(centre))
-
-
-def too_noisy(d: Logs, confidence: float) -> bool:
-    """Whether a ratio is known neither to 2.5% nor to a quarter of the difference."""
-    return not _is_known(estimate(d, confidence).widen(SEQUENTIAL_FACTOR))
-
-
-def is_large_and_known(d: Logs, confidence: float) -> bool:
-    """Whether a difference is beyond 1.5× and its ratio known to a quarter of it."""
-    return abs(estimate(d, confidence).centre) >= LARGE and not too_noisy(d, confidence)
-
-
-def _is_known(ratio: Estimate) -> bool:
-    return ratio.half_width <= max(log1p(KNOWN_TO), KNOWN_TO_SHARE * abs(ratio.centre))
 
 
 def variant_value(data: PointData, variant: str, rule: MetricRule) -> VariantValue:

@@ -15,10 +15,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from webdyno.comparison.comparison import (
-    ALPHA,
+from webdyno.comparison.comparison import ALPHA, compare_as_asked
+from webdyno.comparison.ratio import (
     SEQUENTIAL_FACTOR,
-    compare_as_asked,
     is_large_and_known,
     shown_estimate,
     too_noisy,
@@ -33,7 +32,7 @@ from webdyno.core.text import Prose
 from webdyno.evidence.log_ratios import LogRatios, log_ratios
 from webdyno.evidence.noise import judged_values
 from webdyno.evidence.point_data import PointData, compute_once
-from webdyno.statistics.interval import Estimate, Logs, estimate, t_quantile
+from webdyno.statistics.interval import Estimate, Logs, estimate, t_half_width
 from webdyno.validity import used_s, valid_for
 
 OWN_S = 1.3
@@ -213,11 +212,11 @@ def foresight(data: PointData, valid: PointData, fewest: int) -> Foresight | Non
 def _foresight_of(pair: LogRatios, measure: Measure, confidence: float, fewest: int) -> Foresight:
     ratio, seen = estimate(pair.d, confidence), len(pair.d)
     half_width = wanted_half_width(ratio.centre, measure)
-    spread = ratio.half_width * seen**0.5 / t_quantile(seen, confidence)
+    spread = ratio.half_width / t_half_width(seen, 1.0, confidence)
     rounds = max(seen, fewest)
     while rounds < measure.max_rounds:
         wider = SEQUENTIAL_FACTOR if rounds > measure.min_rounds else 1.0
-        if wider * t_quantile(rounds, confidence) * spread / rounds**0.5 <= half_width:
+        if wider * t_half_width(rounds, spread, confidence) <= half_width:
             break
         rounds += 1
     return Foresight(pair.variant, ratio, half_width, rounds)

@@ -42,7 +42,14 @@ from webdyno.evidence.look_records import (
     windows_of,
     with_begins,
 )
-from webdyno.statistics.interval import TINY, Logs, fitted_line, quantile_interval, t_quantile
+from webdyno.statistics.interval import (
+    TINY,
+    Logs,
+    fitted_line,
+    quantile_interval,
+    t_half_width,
+    t_quantile,
+)
 from webdyno.statistics.steady import MAD_TO_SD, SMALLEST_NOISE, change_points
 
 CONFIDENCE, SURE = 0.95, 0.99
@@ -112,8 +119,7 @@ def _figures(part: LongLookRecord, begin_s: float, stalls: Sequence[Stall]) -> L
 
 def _mean_of(values: Logs) -> Interval:
     centre = float(values.mean())
-    error = float(values.std(ddof=1)) / len(values) ** 0.5
-    half = t_quantile(len(values), CONFIDENCE) * error
+    half = t_half_width(len(values), float(values.std(ddof=1)), CONFIDENCE)
     return Interval(low=max(centre - half, 0.0), estimate=centre, high=centre + half)
 
 

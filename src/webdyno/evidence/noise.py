@@ -13,7 +13,7 @@ both are worth.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import exp, expm1, inf, log, log1p, sqrt
+from math import exp, expm1, inf, log, log1p
 from statistics import fmean
 
 import numpy as np
@@ -22,7 +22,7 @@ from webdyno.core.metrics import METRICS, THROUGHPUT, Kind, MetricRule, server_c
 from webdyno.core.records import SlotRecord
 from webdyno.evidence.point_data import PointData, compute_once
 from webdyno.statistics.bounds import UNBIASED, Bound
-from webdyno.statistics.interval import Logs, estimate, fitted_line, t_quantile
+from webdyno.statistics.interval import Logs, estimate, fitted_line, t_half_width
 
 Share = Callable[[SlotRecord], float]
 Values = Mapping[int, float]
@@ -256,7 +256,7 @@ def _scatter(values: Mapping[str, Values], variants: Sequence[str]) -> Iterator[
         if len(both) < FEWEST:
             return
         d: Logs = np.log([values[variant][n] / baseline[n] for n in both])
-        yield t_quantile(len(d), CONFIDENCE) * float(d.std(ddof=1)) / sqrt(len(d))
+        yield t_half_width(len(d), float(d.std(ddof=1)), CONFIDENCE)
 
 
 def _mean_log(values: Mapping[str, Values]) -> float:

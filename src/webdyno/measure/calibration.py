@@ -46,7 +46,7 @@ from webdyno.probes.cpu import tree_cpu
 from webdyno.probes.network import NetworkReading
 from webdyno.servers.ready import Address, wait_for_listener
 from webdyno.servers.service_graph import free_port
-from webdyno.statistics.interval import t_quantile
+from webdyno.statistics.interval import t_half_width
 from webdyno.validity.client import BUSY_LIMIT
 from webdyno.validity.connections import LINK_LIMIT
 
@@ -183,7 +183,7 @@ def describe_noise(metric: str, round_sd: float, rounds: int, round_s: float) ->
     visible = {}
     for length, length_s in RUN_LENGTHS_S.items():
         n = max(int(length_s / round_s), Measure().min_rounds)
-        visible[length] = expm1(t_quantile(n, CONFIDENCE) * round_sd / n**0.5)
+        visible[length] = expm1(t_half_width(n, round_sd, CONFIDENCE))
     return Noise(metric=metric, rounds=rounds, round_sd=round_sd, round_s=round_s, visible=visible)
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from webdyno.comparison import question_of
-from webdyno.comparison.comparison import SEQUENTIAL_FACTOR
+from webdyno.comparison.ratio import SEQUENTIAL_FACTOR
 from webdyno.core import format as text
 from webdyno.core.errors import UserError
 from webdyno.core.files import everything_below

@@ -1,6 +1,7 @@
 """Intervals of means, slopes and percentiles, and tests. All confidence levels are two-sided.
 
-`d` are the log ratios of the rounds.
+`d` are the log ratios of the rounds. `estimate` makes the interval of their mean; what widens that
+of a ratio, and in which order, says `ratio_ci` in `comparison/ratio.py`.
 """
 
 from dataclasses import dataclass
@@ -85,7 +86,7 @@ def estimate(d: Logs, confidence: float) -> Estimate:
     if 0.5 ** (len(d) - 1) <= 1 - confidence and heavy_tailed(d):
         return hodges_lehmann(d, confidence)
     centre = float(d.mean())
-    half = t_quantile(len(d), confidence) * float(d.std(ddof=1)) / len(d) ** 0.5
+    half = t_half_width(len(d), float(d.std(ddof=1)), confidence)
     return Estimate(centre - half, centre, centre + half, "t")
 
 
@@ -98,6 +99,16 @@ def mean_interval(values: Logs, confidence: float) -> Interval:
 def t_quantile(n: float, confidence: float) -> float:
     """Student's quantile for the mean of n values, or of as many as count in full."""
     return float(stdtrit(n - 1, (1 + confidence) / 2))
+
+
+def t_half_width(n: float, sd: float, confidence: float) -> float:
+    """Return half of the t interval of the mean of n values with this standard deviation."""
+    return t_quantile(n, confidence) * sd / n**0.5
+
+
+def t_reach(n: int, sd: float, risk: float) -> float:
+    """Return how far such a mean lies from the truth, but for this risk, to one side."""
+    return float(stdtrit(n - 1, 1 - risk)) * sd / n**0.5
 
 
 def welch(a: Logs, b: Logs, confidence: float) -> Estimate:

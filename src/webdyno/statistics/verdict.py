@@ -18,7 +18,7 @@ from math import ceil, exp, expm1, floor, log1p, log10
 from typing import Literal
 
 import numpy as np
-from scipy.special import ndtr, stdtr, stdtrit
+from scipy.special import ndtr, stdtr
 
 from webdyno.core.base import Interval
 from webdyno.core.format import confidence_level, percent, probability
@@ -26,7 +26,14 @@ from webdyno.core.judgement import Because, OneSidedAnswer, Verdict
 from webdyno.core.measure import Measure
 from webdyno.core.question import OneSidedClaim
 from webdyno.statistics.bounds import UNBIASED, Bound
-from webdyno.statistics.interval import TINY, Estimate, Logs, t_quantile, within_floats
+from webdyno.statistics.interval import (
+    TINY,
+    Estimate,
+    Logs,
+    t_half_width,
+    t_reach,
+    within_floats,
+)
 
 MOST_ROUNDS_FORESEEN = 1_000
 MOST_EQUAL = 0.1
@@ -196,9 +203,9 @@ def more_rounds_needed(
     else:
         half_width = limit - max(centre + bound.down, bound.up - centre)
     level = 1 - question.alpha
-    spread = ratio.half_width * rounds**0.5 / t_quantile(rounds, level)
+    spread = ratio.half_width / t_half_width(rounds, 1.0, level)
     for n in range(rounds + 1, rounds + MOST_ROUNDS_FORESEEN + 1):
-        if t_quantile(n, level) * spread / n**0.5 <= half_width:
+        if t_half_width(n, spread, level) <= half_width:
             return n - rounds
     return None
 
@@ -237,7 +244,7 @@ def ask_by_sampling(d: Logs, question: OneSided) -> OneSidedAnswer | None:
     level = look_level(n, question.fewest_rounds, question.most_rounds, question.risk)
     gain = d if question.better == "higher" else -d
     mean, sd = float(gain.mean()), max(float(gain.std(ddof=1)), TINY**0.5)
-    reach = float(stdtrit(n - 1, 1 - level)) * sd / n**0.5
+    reach = t_reach(n, sd, level)
     low, high = mean - reach, mean + reach
     p = 1 - float(stdtr(n - 1, (mean - question.margin) / (sd / n**0.5)))
     question_text = (

@@ -5,8 +5,9 @@ from math import log1p
 import numpy as np
 
 from webdyno.comparison.capacity_rules import MOST_TAKEN, objective_words
-from webdyno.comparison.comparison import ALPHA, SEQUENTIAL_FACTOR, variant_value
+from webdyno.comparison.comparison import ALPHA, variant_value
 from webdyno.comparison.question import Question
+from webdyno.comparison.ratio import SEQUENTIAL_FACTOR
 from webdyno.comparison.stop import Stop, used_up
 from webdyno.core.format import count, number, percent, quantity_bounds, upper_first
 from webdyno.core.judgement import Judgement, Verdict

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from math import expm1, inf, log1p
 from typing import Literal
 
-from scipy.special import stdtrit
-
 from webdyno.core.format import count, level, listed, listed_to, minutes, number, percent
 from webdyno.core.judgement import ValidityWarning
 from webdyno.core.limits import BASELINE, BASELINE_AGAIN, HEAD
@@ -18,6 +16,7 @@ from webdyno.evidence.cost import other_statements
 from webdyno.evidence.point_data import PointData, RunData
 from webdyno.questions.gate.claims import MeasuredClaim
 from webdyno.questions.gate.words import first_line
+from webdyno.statistics.interval import t_reach
 from webdyno.statistics.verdict import RISK, look_level
 from webdyno.validity.starts import STARTS_DIFFER
 
@@ -253,7 +252,7 @@ def _reach(sd: float, rounds: int, claim: MeasuredClaim, measure: Measure) -> fl
     """Return how far a bound will be from the mean after so many rounds."""
     most = claim.most_rounds or measure.max_rounds
     level = look_level(min(rounds, most), measure.min_rounds, most, RISK)
-    return float(stdtrit(rounds - 1, 1 - level) * sd / rounds**0.5)
+    return t_reach(rounds, sd, level)
 
 
 def _rounds(sd: float, half_width: float, claim: MeasuredClaim, measure: Measure) -> float:
