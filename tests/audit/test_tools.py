@@ -1,12 +1,19 @@
 """Figures of outputs: equal to what the tool printed, or absent."""
 
 import re
+from collections.abc import Iterator
 from itertools import pairwise
 
 import pytest
 
 from audit.printed import PRINTED
 from audit.texts import ab, audited, outputs, recorded
+from webdyno.audit import commands
+from webdyno.formats.command_line import CommandLine
+from webdyno.formats.facts import Tool
+from webdyno.formats.text import NumberedLine
+from webdyno.formats.tools import readable
+from webdyno.interfaces.cli.audit import audit
 
 
 @pytest.mark.parametrize("name", PRINTED)
@@ -14,6 +21,31 @@ def test_figures_are_those_that_the_tool_printed(name: str) -> None:
     (output,) = outputs(recorded(name))
     for figure, printed in PRINTED[name].items():
         assert getattr(output, figure) == pytest.approx(printed), figure
+
+
+def test_the_help_names_all_tools() -> None:
+    assert f"Reads outputs of {readable()}. " in " ".join((audit.__doc__ or "").split())
+
+
+@pytest.fixture
+def sloth(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """One more tool, for as long as a test lasts."""
+    line = CommandLine({"u": "concurrency"}, no_matter="z", other_names=("ai",))
+    tool = Tool("sloth", opening="sloth", patterns=(), command=line)
+    monkeypatch.setattr(commands, "tools", lambda: (tool,))
+    kept = (commands.with_commands, commands._command_pattern)
+    for each in kept:
+        each.cache_clear()
+    yield tool.name
+    for each in kept:
+        each.cache_clear()
+
+
+def test_its_command_line_is_part_of_a_tool(sloth: str) -> None:
+    read = commands.find_command(NumberedLine(1, "$ ai -u 7 -z -x http://127.0.0.1/"))
+    assert read
+    assert (read.concurrency, read.path, read.unread) == (7, "/", ("-x",))
+    assert commands.prints_for(read.tool) == sloth
 
 
 def test_times_in_other_units_are_milliseconds() -> None:

@@ -1,127 +1,21 @@
 """Load generators' command lines as people write them down, typesetters' dashes and all."""
 
 import re
+from collections.abc import Collection, Mapping
 from dataclasses import replace
+from functools import cache
 from itertools import takewhile
 from typing import Any
 
 from webdyno.formats import Command, Output
-from webdyno.formats.facts import in_ms
+from webdyno.formats.command_line import CommandLine
+from webdyno.formats.facts import Tool, in_ms
 from webdyno.formats.text import NumberedLine, url_figures
-
-_HTTP = {"c": "concurrency", "connections": "concurrency", "concurrency": "concurrency"}
-_LENGTH = {"d": "time_limit_s", "duration": "time_limit_s"}
-_HTTP |= _LENGTH
-_COUNTED = {"n": "requests", "requests": "requests"}
-
-OPTIONS: dict[str, dict[str, str]] = {
-    "ab": {"n": "requests", "c": "concurrency", "t": "time_limit_s", "k": "keepalive"},
-    "wrk": _HTTP | {"R": "demanded_rps", "rate": "demanded_rps", "s": "script", "script": "script"},
-    "zrk": _HTTP | {"R": "demanded_rps", "rate": "demanded_rps"},
-    "h2load": _COUNTED
-    | {"c": "concurrency", "clients": "concurrency", "D": "time_limit_s"}
-    | {"duration": "time_limit_s", "m": "streams", "max-concurrent-streams": "streams"}
-    | {"rps": "each_rps"},
-    "hey": _COUNTED
-    | {"c": "concurrency", "z": "time_limit_s", "q": "each_rps"}
-    | {"disable-keepalive": "reconnects"},
-    "oha": _COUNTED
-    | {"c": "concurrency", "z": "time_limit_s", "q": "demanded_rps", "p": "streams"}
-    | {"disable-keepalive": "reconnects"},
-    "siege": {"c": "concurrency", "concurrent": "concurrency", "t": "minutes", "time": "minutes"},
-    "redis-benchmark": _COUNTED | {"c": "concurrency", "P": "pipelining", "p": "port", "h": "host"},
-    "autocannon": _HTTP
-    | {"p": "pipelining", "pipelining": "pipelining", "a": "requests", "amount": "requests"}
-    | {"R": "demanded_rps", "overallRate": "demanded_rps"}
-    | {"r": "each_rps", "connectionRate": "each_rps"},
-    "bombardier": _HTTP
-    | _COUNTED
-    | {"r": "demanded_rps", "rate": "demanded_rps"}
-    | {"a": "reconnects", "disableKeepAlives": "reconnects"},
-    "plow": _HTTP | _COUNTED | {"rate": "demanded_rps"},
-    "rewrk": {"c": "concurrency", "connections": "concurrency", "d": "time_limit_s", "h": "url"},
-    "ghz": {"c": "concurrency", "concurrency": "concurrency", "n": "requests", "total": "requests"}
-    | {"z": "time_limit_s", "duration": "time_limit_s", "r": "demanded_rps", "rps": "demanded_rps"},
-    "vegeta": {"rate": "demanded_rps", "duration": "time_limit_s"},
-    "k6": {"u": "concurrency", "vus": "concurrency"} | _LENGTH,
-    "locust": {"u": "concurrency", "users": "concurrency", "t": "time_limit_s"}
-    | {"run-time": "time_limit_s"},
-    "httperf": {
-        "num-conns": "connections",
-        "num-conn": "connections",
-        "num-calls": "calls_per_connection",
-        "num-call": "calls_per_connection",
-        "rate": "demanded_rps",
-        "server": "host",
-        "port": "port",
-        "uri": "path",
-    },
-}
-"""Options whose meaning matters here -> attribute of Command, or `minutes`, `script` and `url`."""
+from webdyno.formats.tools import tools
 
 FLAGS = {"keepalive", "reconnects"}
 """Attributes of options without a value."""
 
-ALIASES = {"boom": "hey", "wrk2": "wrk"}
-"""Other names -> the tool whose options they take."""
-
-DEFAULTS: dict[str, dict[str, int]] = {
-    tool: {"concurrency": 50, "requests": 200} for tool in ("hey", "oha", "ghz")
-}
-"""What tools do that don't print what they did."""
-
-_BODY = "H header headers m method b body d data t timeout"
-_TLS = "k insecure cert key cacert"
-
-_NO_MATTER = {
-    "ab": "T H p u v A P X C x y z w e g h V q r l s b B i f Z I E m S",
-    "wrk": "t threads H header L latency U u_latency T timeout v version B batch_latency",
-    "zrk": "t threads H header T timeout latency json",
-    "h2load": "t threads H header i input-file d data v verbose w window-bits W f max-frame-size "
-    "connection-window-bits p no-tls-proto ciphers tls13-ciphers h1 h3 alpn-list npn-list groups "
-    "T connection-active-timeout N connection-inactivity-timeout warm-up-time log-file connect-to "
-    "B base-uri header-table-size encoder-header-table-size histogram output-file sni ktls "
-    "no-udp-gso max-udp-payload-size qlog-file-base tls-session-file",
-    "hey": f"{_BODY} T a A D x h2 host disable-compression disable-redirects cpus more o U",
-    "oha": f"{_BODY} T a A D Z F x r redirect w u o j wait-ongoing-requests-after-deadline http2 "
-    "http-version no-tui fps latency-correction no-color disable-color output output-format json "
-    "insecure cacert cert key ipv4 ipv6 host no-pre-lookup connect-to connect-timeout db-url "
-    "disable-compression unix-socket stats-success-breakdown time-unit debug",
-    "siege": "b benchmark d delay i internet f file H header q quiet v verbose r reps log l g get "
-    "A user-agent T content-type j json-output R rc m mark p print N n",
-    "redis-benchmark": "t q d r csv n k a s u threads precision e l I cluster dbnum user",
-    "autocannon": f"{_BODY} i input l latency T title w workers n no-progress j json "
-    "renderStatusCodes expectBody E F form t debug warmup ca S socketPath",
-    "bombardier": f"{_BODY} {_TLS} f body-file l latencies p print o format s stream fasthttp "
-    "http1 http2 q no-print",
-    "plow": f"{_BODY} {_TLS} listen content host socks5 resp-timeout dial-timeout summary json "
-    "interval seconds stream auto-open-browser",
-    "rewrk": "t threads host http2 pct json m method H header b body verify-ssl",
-    "ghz": "proto protoset call d data D data-file b binary B binary-file m metadata M "
-    "metadata-file i import-paths insecure skipTLS skip-tls cacert cert key cname t timeout "
-    "connections cpus O format o output name tags e enable-compression lb-strategy connect-timeout "
-    "keepalive debug reflect-metadata",
-    "vegeta": "targets body header name timeout keepalive connections max-connections workers "
-    "max-workers http2 h2c insecure lazy format output redirects laddr root-certs cert key "
-    "resolvers chunked max-body session-tickets type inputs",
-    "k6": "e env out o config insecure-skip-tls-verify no-usage-report quiet q v verbose tag "
-    "summary-export summary-trend-stats summary-mode no-color no-summary log-output http-debug",
-    "locust": "f locustfile H host r spawn-rate hatch-rate headless no-web csv html L loglevel "
-    "tags only-summary json w workers",
-    "httperf": "hog client timeout think-timeout add-header method print-reply print-request "
-    "send-buffer recv-buffer http-version v verbose ssl ssl-no-reuse ssl-ciphers server-name "
-    "num-calls",
-}
-
-NO_MATTER = {tool: frozenset(names.split()) for tool, names in _NO_MATTER.items()}
-"""Options that change nothing of what an audit looks at. All others are named as unread."""
-
-_NAMES = "|".join(sorted({*OPTIONS, *ALIASES}, key=len, reverse=True))
-
-_COMMAND = re.compile(
-    rf"(?:^|[\s`$#>(/])({_NAMES})(?:\.exe|[-_](?:linux|darwin|windows)(?:[-_]\w{{1,10}})?(?:\.exe)?)?\s+"
-    r"((?:(?:run|attack|load)\s+)?(?:[-\u2013\u2014]|[\"'\u201c]?https?://|localhost[:/]).*)"
-)
 MOST_CHARACTERS = 2000
 """Those of a command that are read."""
 _WORD = re.compile(r"(?:[^\s'\"]|'[^']*'|\"[^\"]*\")+|\S+")
@@ -144,13 +38,8 @@ _RATE = re.compile(r"\d{1,12}(?:\.\d{1,9})?$")
 _OPEN_LOOP = re.compile(r"--rate|-R\d|-R$|--latency-correction")
 """oha's -q alone still counts from when a request was sent."""
 
-_USERS = {"k6", "locust"}
-"""Tools whose users come and go: there are fewer or more of them than the command says."""
 MORE = 1.01
 """Times the requests that a command asks for from which an output isn't its own."""
-
-_OPEN = {"vegeta", "zrk"}
-"""Tools that always keep to a timetable."""
 
 _CLOSE = re.compile(r"Connection: ?close", re.IGNORECASE)
 _PIPELINE = re.compile(r"[\w./-]{0,100}pipelin[\w-]{0,40}\.lua$")
@@ -161,11 +50,32 @@ SEVERAL = 2
 """At least so many requests are sent at once by a script whose depth isn't known."""
 
 
+@cache
+def with_commands() -> dict[str, Tool]:
+    """Return the tools that have command lines, by all names of their programs."""
+    return {
+        name: tool
+        for tool in tools()
+        if tool.command
+        for name in (tool.name, *tool.command.other_names)
+    }
+
+
+@cache
+def _command_pattern() -> re.Pattern[str]:
+    names = "|".join(sorted(map(re.escape, with_commands()), key=len, reverse=True))
+    return re.compile(
+        rf"(?:^|[\s`$#>(/])({names})"
+        r"(?:\.exe|[-_](?:linux|darwin|windows)(?:[-_]\w{1,10})?(?:\.exe)?)?\s+"
+        r"((?:(?:run|attack|load)\s+)?(?:[-\u2013\u2014]|[\"'\u201c]?https?://|localhost[:/]).*)"
+    )
+
+
 def find_command(line: NumberedLine) -> Command | None:
     """Return the command that a line shows."""
     if not any(mark in line.text for mark in ("-", "\u2013", "\u2014", "://", "localhost")):
         return None
-    match = _COMMAND.search(line.text)
+    match = _command_pattern().search(line.text)
     if not match:
         return None
     before, tool = line.text[: match.start(1)], match[1]
@@ -173,15 +83,14 @@ def find_command(line: NumberedLine) -> Command | None:
     if before.count("`") % 2:  # the command ends with its quotation
         text = text.partition("`")[0]
     words, dashed = _words(text)
-    name = ALIASES.get(tool, tool)
-    known = OPTIONS[name]
+    its = _command_line(tool)
     said: dict[str, Any] = {}
-    for option, value in _options(dashed, known):
-        said |= _attribute(known[option], option, value)
+    for option, value in _options(dashed, its.options):
+        said |= _attribute(its.options[option], option, value)
     said |= _pipelining_by(said.pop("script", ""), dashed)
     if not said and not _PROMPT.match(before):
         return None  # a sentence with the tool's name and somebody's address
-    if tool not in {"httperf", "redis-benchmark"}:
+    if "host" not in its.options.values():
         addresses = ("http://", "https://", "localhost:", "localhost/")
         named = [word for word in [said.pop("url", ""), *words] if word.startswith(addresses)]
         said |= {"path": "/"} | url_figures(named[0]) if named else {}
@@ -190,11 +99,17 @@ def find_command(line: NumberedLine) -> Command | None:
     return Command(
         tool=tool,
         line=line.number,
-        open_loop=tool in _OPEN or any(_OPEN_LOOP.match(word) for word in dashed),
+        open_loop=its.open_loop or any(_OPEN_LOOP.match(word) for word in dashed),
         whole=not any(_LEFT_OUT.search(word) for word in words),
-        unread=_unknown_options(dashed, {*known, *NO_MATTER[name]}),
+        unread=_unknown_options(dashed, its.known),
         **{"reconnects": _CLOSE.search(text) is not None} | said,
     )
+
+
+def _command_line(tool: str) -> CommandLine:
+    """Return the command line of a tool by any of its names; an empty one where it has none."""
+    known = with_commands().get(tool)
+    return known.command if known and known.command else CommandLine({}, "")
 
 
 def _words(text: str) -> tuple[list[str], list[str]]:
@@ -208,7 +123,7 @@ def _words(text: str) -> tuple[list[str], list[str]]:
     return words, [_LONG_DASH.sub("--" if len(word) > 3 else "-", word) for word in words]
 
 
-def _options(words: list[str], known: dict[str, str]) -> list[tuple[str, str]]:
+def _options(words: list[str], known: Mapping[str, str]) -> list[tuple[str, str]]:
     options: list[tuple[str, str]] = []
     for word, following in zip(words, [*words[1:], ""], strict=True):
         name, equals, value = word.partition("=")
@@ -223,7 +138,7 @@ def _options(words: list[str], known: dict[str, str]) -> list[tuple[str, str]]:
 _CLUSTERED = {"k", "q", "r", "v", "l", "b", "L"}
 
 
-def _cluster(letters: str, following: str, known: dict[str, str]) -> list[tuple[str, str]]:
+def _cluster(letters: str, following: str, known: Mapping[str, str]) -> list[tuple[str, str]]:
     """Read `-kc` followed by 100, or `-c100`."""
     options: list[tuple[str, str]] = []
     for place, letter in enumerate(letters):
@@ -236,7 +151,7 @@ def _cluster(letters: str, following: str, known: dict[str, str]) -> list[tuple[
     return options
 
 
-def _unknown_options(words: list[str], known: set[str]) -> tuple[str, ...]:
+def _unknown_options(words: list[str], known: Collection[str]) -> tuple[str, ...]:
     unknown: dict[str, None] = {}
     for word in takewhile(lambda word: word != "--", words):
         name = word.partition("=")[0]
@@ -302,13 +217,13 @@ def _pipelining_by(script: str, words: list[str]) -> dict[str, Any]:
 
 
 def prints_for(tool: str) -> str:
-    return ALIASES.get(tool, tool)
+    return with_commands()[tool].name if tool in with_commands() else tool
 
 
 def is_another(command: Command, output: Output) -> bool:
     """Whether an output can't be of this command, by its connections or number of requests."""
     asked, printed = command.concurrency, output.concurrency
-    if asked and printed and asked != printed and output.tool not in _USERS:
+    if asked and printed and asked != printed and not _command_line(output.tool).users_vary:
         return True
     if command.time_limit_s or command.unread or not command.requests or not output.requests:
         return False
@@ -321,7 +236,8 @@ def with_command(output: Output, command: Command) -> Output:
     if command.streams and output.protocol == "http/1.1":  # that is what h2load's -m means there
         by = f"-m {command.streams}"
         command = replace(command, streams=None, pipelining=command.streams, pipelined_by=by)
-    defaults = DEFAULTS.get(output.tool, {}) if command.whole and not command.unread else {}
+    is_known = command.whole and not command.unread
+    defaults = _command_line(output.tool).defaults if is_known else {}
     concurrency = output.concurrency or command.concurrency
     if concurrency is None and defaults:
         concurrency = min(defaults["concurrency"], command.requests or defaults["requests"])

@@ -4,8 +4,9 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 
-from webdyno.audit.commands import OPTIONS
+from webdyno.audit.commands import with_commands
 from webdyno.formats.text import NumberedLine
 
 RAN_OUT = {
@@ -53,7 +54,12 @@ _PIPELINED = re.compile(
     r"[\W_]{0,10}pipelin(?:e|ing)(?: factor| depth)?[\s*_`]{0,6}[:=|][\s*_`]{0,6}(\d{1,5})\b",
     re.IGNORECASE,
 )
-_CLIENT_CPU = re.compile(rf"\b(\d{{1,3}}) ?% ({'|'.join(sorted(OPTIONS))}|wrk2)\b")
+
+
+@cache
+def _client_cpu() -> re.Pattern[str]:
+    names = "|".join(sorted(with_commands(), key=len, reverse=True))
+    return re.compile(rf"\b(\d{{1,3}}) ?% ({names})\b")
 
 
 @dataclass(frozen=True)
@@ -115,7 +121,7 @@ def hints(line: NumberedLine) -> Iterator[Hint]:
     for what, words in RAN_OUT.items():
         if words.search(line.text):
             yield RanOut(line.number, what)
-    for match in _CLIENT_CPU.finditer(line.text):
+    for match in _client_cpu().finditer(line.text):
         yield ClientCpu(line.number, match[2], int(match[1]))
 
 

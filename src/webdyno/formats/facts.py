@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from webdyno.core.base import TIMES_S
 from webdyno.formats import Loop, Output
+from webdyno.formats.command_line import CommandLine
 from webdyno.formats.text import (
     COUNT,
     NUMBER,
@@ -202,6 +203,10 @@ class Tool:
     """Name of the figure after which only parts of the same run follow."""
     repeats: bool = False
     """Whether it prints its figures again and again while it runs, so that the last ones count."""
+    title: str = ""
+    """Its name in a sentence, where that is spelt otherwise."""
+    command: CommandLine | None = None
+    """None where what is run stands in a file, not in its command."""
 
     def read(self, text: str) -> dict[str, str] | None:
         """Return what a line of this tool says; None when the line isn't the tool's."""

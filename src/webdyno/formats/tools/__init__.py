@@ -1,7 +1,7 @@
 """What is known of load generators' outputs, a file for each family of tools.
 
-A tool is added by its `Tool` in any file here, with everything that its text and JSON say, or by a
-package that is installed next to webdyno.
+A tool is added by its `Tool` in any file here, with everything that its text, its JSON and its
+command line say, or by a package that is installed next to webdyno.
 """
 
 import pkgutil
@@ -9,14 +9,12 @@ import re
 from functools import cache
 from importlib import import_module
 
+from webdyno.core.format import listed
 from webdyno.core.registry import AUDIT_FORMATS, load_extensions
 from webdyno.formats.facts import Tool
 
-READABLE = (
-    "ab, artillery, autobench, autocannon, bombardier, Gatling, ghz, h2load, hey, httperf, "
-    "JMeter, k6, Locust, oha, plow, redis-benchmark, rewrk, siege, vegeta, wrk, wrk2 and zrk"
-)
-"""The names of all tools."""
+ALIKE = ("autobench", "wrk2")
+"""Read although no tool has the name: a sheet of httperf's runs, and what prints as wrk does."""
 
 
 @cache
@@ -29,6 +27,12 @@ def tools() -> tuple[Tool, ...]:
         if isinstance(value, Tool)
     )
     return (*ours, *(each.value for each in load_extensions(AUDIT_FORMATS, Tool)))
+
+
+def readable() -> str:
+    """Return the names of all whose output is read."""
+    names = {*ALIKE, *(tool.title or tool.name for tool in tools())}
+    return listed(sorted(names, key=str.lower))
 
 
 @cache

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 
 from webdyno.formats import Output
+from webdyno.formats.command_line import COUNTED, CommandLine
 from webdyno.formats.facts import Facts, Figures, Tool, in_ms, patterns
 from webdyno.formats.text import NUMBER, NumberedLine, as_float, known
 
@@ -99,6 +100,10 @@ AB = Tool(
     ),
     needed=(),
     more=_ab,
+    command=CommandLine(
+        options={"n": "requests", "c": "concurrency", "t": "time_limit_s", "k": "keepalive"},
+        no_matter="T H p u v A P X C x y z w e g h V q r l s b B i f Z I E m S",
+    ),
 )
 
 
@@ -179,6 +184,19 @@ H2LOAD = Tool(
         *("Warm-up ", "progress: ", "Main benchmark", "Stopped all", "Protocol: "),
         *("TLS Protocol", "Cipher:", "Server Temp Key", "time to 1st byte", "TTFB"),
     ),
+    command=CommandLine(
+        options=COUNTED
+        | {"c": "concurrency", "clients": "concurrency", "D": "time_limit_s"}
+        | {"duration": "time_limit_s", "m": "streams", "max-concurrent-streams": "streams"}
+        | {"rps": "each_rps"},
+        no_matter=(
+            "t threads H header i input-file d data v verbose w window-bits W f max-frame-size "
+            "connection-window-bits p no-tls-proto ciphers tls13-ciphers h1 h3 alpn-list npn-list "
+            "groups T connection-active-timeout N connection-inactivity-timeout warm-up-time "
+            "log-file connect-to B base-uri header-table-size encoder-header-table-size histogram "
+            "output-file sni ktls no-udp-gso max-udp-payload-size qlog-file-base tls-session-file"
+        ),
+    ),
 )
 
 
@@ -219,6 +237,23 @@ HTTPERF = Tool(
     ),
     more=_httperf,
     chatter=("Connection length", "Request size", "CPU time [s]"),
+    command=CommandLine(
+        options={
+            "num-conns": "connections",
+            "num-conn": "connections",
+            "num-calls": "calls_per_connection",
+            "num-call": "calls_per_connection",
+            "rate": "demanded_rps",
+            "server": "host",
+            "port": "port",
+            "uri": "path",
+        },
+        no_matter=(
+            "hog client timeout think-timeout add-header method print-reply print-request "
+            "send-buffer recv-buffer http-version v verbose ssl ssl-no-reuse ssl-ciphers "
+            "server-name num-calls"
+        ),
+    ),
 )
 
 
@@ -245,6 +280,10 @@ REDIS = Tool(
     chatter=(
         *("keep alive", "host config", "multi-thread", "Latency by perc", "Cumulative dist"),
         *("Summary:", "latency summary", "avg "),
+    ),
+    command=CommandLine(
+        options=COUNTED | {"c": "concurrency", "P": "pipelining", "p": "port", "h": "host"},
+        no_matter="t q d r csv n k a s u threads precision e l I cluster dbnum user",
     ),
 )
 
@@ -306,4 +345,16 @@ SIEGE = Tool(
         _siege_time("Shortest transaction", "shortest_transaction", "min"),
     ),
     more=_siege,
+    command=CommandLine(
+        options={
+            "c": "concurrency",
+            "concurrent": "concurrency",
+            "t": "minutes",
+            "time": "minutes",
+        },
+        no_matter=(
+            "b benchmark d delay i internet f file H header q quiet v verbose r reps log l g get "
+            "A user-agent T content-type j json-output R rc m mark p print N n"
+        ),
+    ),
 )

@@ -5,6 +5,7 @@ ghz's statuses are names such as `OK` and `Unavailable`.
 
 import re
 
+from webdyno.formats.command_line import BODY, COUNTED, CommandLine
 from webdyno.formats.facts import Facts, Figures, Tool, in_bytes, non_2xx, patterns
 from webdyno.formats.text import Fields, known
 
@@ -138,6 +139,14 @@ HEY = Tool(
         *("Response time histogram", "Latency distribution", "Details (", "DNS"),
         *("req write", "resp ", "Status code dist", "Error dist"),
     ),
+    command=CommandLine(
+        options=COUNTED
+        | {"c": "concurrency", "z": "time_limit_s", "q": "each_rps"}
+        | {"disable-keepalive": "reconnects"},
+        no_matter=f"{BODY} T a A D x h2 host disable-compression disable-redirects cpus more o U",
+        other_names=("boom",),
+        defaults={"concurrency": 50, "requests": 200},
+    ),
 )
 
 OHA = Tool(
@@ -164,6 +173,19 @@ OHA = Tool(
         *("Total data", "Size/sec", "Response time", "Details (", "DNS"),
         *("Status code dist", "Error dist"),
     ),
+    command=CommandLine(
+        options=COUNTED
+        | {"c": "concurrency", "z": "time_limit_s", "q": "demanded_rps", "p": "streams"}
+        | {"disable-keepalive": "reconnects"},
+        no_matter=(
+            f"{BODY} T a A D Z F x r redirect w u o j wait-ongoing-requests-after-deadline http2 "
+            "http-version no-tui fps latency-correction no-color disable-color output "
+            "output-format json insecure cacert cert key ipv4 ipv6 host no-pre-lookup connect-to "
+            "connect-timeout db-url disable-compression unix-socket stats-success-breakdown "
+            "time-unit debug"
+        ),
+        defaults={"concurrency": 50, "requests": 200},
+    ),
 )
 
 GHZ = Tool(
@@ -187,4 +209,17 @@ GHZ = Tool(
     ),
     more=lambda facts, _: _ghz_counts(facts.by_status),
     read_json=_ghz_json,
+    command=CommandLine(
+        options=dict.fromkeys(("c", "concurrency"), "concurrency")
+        | dict.fromkeys(("n", "total"), "requests")
+        | dict.fromkeys(("z", "duration"), "time_limit_s")
+        | dict.fromkeys(("r", "rps"), "demanded_rps"),
+        no_matter=(
+            "proto protoset call d data D data-file b binary B binary-file m metadata M "
+            "metadata-file i import-paths insecure skipTLS skip-tls cacert cert key cname t "
+            "timeout connections cpus O format o output name tags e enable-compression "
+            "lb-strategy connect-timeout keepalive debug reflect-metadata"
+        ),
+        defaults={"concurrency": 50, "requests": 200},
+    ),
 )

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable
 
+from webdyno.formats.command_line import BODY, COUNTED, OF_HTTP, TLS, CommandLine
 from webdyno.formats.facts import MOST_ROWS, Facts, Figures, Tool, in_ms, non_2xx, patterns
 from webdyno.formats.text import Fields, as_count, known, url_figures
 
@@ -55,6 +56,16 @@ BOMBARDIER = Tool(
     needed=("throughput_rps", "responses_2xx"),
     more=_bombardier,
     read_json=_bombardier_json,
+    command=CommandLine(
+        options=OF_HTTP
+        | COUNTED
+        | {"r": "demanded_rps", "rate": "demanded_rps"}
+        | {"a": "reconnects", "disableKeepAlives": "reconnects"},
+        no_matter=(
+            f"{BODY} {TLS} f body-file l latencies p print o format s stream fasthttp http1 http2 "
+            "q no-print"
+        ),
+    ),
 )
 
 
@@ -127,6 +138,13 @@ PLOW = Tool(
     ),
     more=_plow,
     read_json=_plow_json,
+    command=CommandLine(
+        options=OF_HTTP | COUNTED | {"rate": "demanded_rps"},
+        no_matter=(
+            f"{BODY} {TLS} listen content host socks5 resp-timeout dial-timeout summary json "
+            "interval seconds stream auto-open-browser"
+        ),
+    ),
 )
 
 
@@ -214,4 +232,13 @@ VEGETA = Tool(
     needed=("requests", "throughput_rps", "codes"),
     more=_vegeta,
     read_json=_vegeta_json,
+    command=CommandLine(
+        options={"rate": "demanded_rps", "duration": "time_limit_s"},
+        no_matter=(
+            "targets body header name timeout keepalive connections max-connections workers "
+            "max-workers http2 h2c insecure lazy format output redirects laddr root-certs cert "
+            "key resolvers chunked max-body session-tickets type inputs"
+        ),
+        open_loop=True,
+    ),
 )

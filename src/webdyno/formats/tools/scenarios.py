@@ -8,6 +8,7 @@ read from 0.2x to 2.x. Locust prints its tables again and again.
 
 import re
 
+from webdyno.formats.command_line import LENGTH, CommandLine
 from webdyno.formats.facts import Facts, Figures, Tool, in_ms, non_2xx, patterns
 from webdyno.formats.text import Fields, as_count, as_float
 
@@ -81,6 +82,7 @@ def _gatling(facts: Facts, figures: Figures) -> Figures | None:
 
 GATLING = Tool(
     name="gatling",
+    title="Gatling",
     opening=r"---- (?:Global Information|Requests) -",
     patterns=patterns(
         r"---- (?:(?P<banner>Global Information)|\S)",
@@ -137,6 +139,7 @@ def _jmeter_json(parsed: Fields) -> Figures | None:
 
 JMETER = Tool(
     name="jmeter",
+    title="JMeter",
     opening=r"summary [=+]\s+\d",
     repeats=True,
     patterns=patterns(
@@ -268,6 +271,15 @@ K6 = Tool(
     more=_k6,
     read_json=_k6_json,
     bytes_step=1000,
+    command=CommandLine(
+        options={"u": "concurrency", "vus": "concurrency"} | LENGTH,
+        no_matter=(
+            "e env out o config insecure-skip-tls-verify no-usage-report quiet q v verbose tag "
+            "summary-export summary-trend-stats summary-mode no-color no-summary log-output "
+            "http-debug"
+        ),
+        users_vary=True,
+    ),
 )
 
 
@@ -288,6 +300,7 @@ def _locust(facts: Facts, _: Figures) -> Figures:
 
 LOCUST = Tool(
     name="locust",
+    title="Locust",
     opening=r"(?:Type\s+)?Name\s+# reqs\s+# fails\s+\|",
     repeats=True,
     patterns=patterns(
@@ -303,4 +316,13 @@ LOCUST = Tool(
         *("-----", "Response time percentiles", "Shutting down", "Error report", "# occurrences"),
     ),
     more=_locust,
+    command=CommandLine(
+        options={"u": "concurrency", "users": "concurrency", "t": "time_limit_s"}
+        | {"run-time": "time_limit_s"},
+        no_matter=(
+            "f locustfile H host r spawn-rate hatch-rate headless no-web csv html L loglevel tags "
+            "only-summary json w workers"
+        ),
+        users_vary=True,
+    ),
 )

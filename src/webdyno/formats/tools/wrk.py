@@ -4,6 +4,7 @@ autocannon prints boxes, and tables before version 3. wrk2 looks the same as wrk
 rate. rewrk doesn't look at statuses, and its "percentiles" are means of what lies above them.
 """
 
+from webdyno.formats.command_line import BODY, OF_HTTP, CommandLine
 from webdyno.formats.facts import Facts, Figures, Tool, in_ms, non_2xx, patterns
 from webdyno.formats.text import Fields, as_count, as_float, url_figures
 
@@ -98,6 +99,16 @@ AUTOCANNON = Tool(
     more=_autocannon,
     read_json=_autocannon_json,
     bytes_step=1000,
+    command=CommandLine(
+        options=OF_HTTP
+        | {"p": "pipelining", "pipelining": "pipelining", "a": "requests", "amount": "requests"}
+        | {"R": "demanded_rps", "overallRate": "demanded_rps"}
+        | {"r": "each_rps", "connectionRate": "each_rps"},
+        no_matter=(
+            f"{BODY} i input l latency T title w workers n no-progress j json renderStatusCodes "
+            "expectBody E F form t debug warmup ca S socketPath"
+        ),
+    ),
 )
 
 
@@ -187,6 +198,12 @@ WRK = Tool(
         *("Initialised ", "Thread Stats", "Req/Sec", "Latency Distribution"),
         *("Detailed Percentile", "Value ", "#[", "----------"),
     ),
+    command=CommandLine(
+        options=OF_HTTP
+        | {"R": "demanded_rps", "rate": "demanded_rps", "s": "script", "script": "script"},
+        no_matter="t threads H header L latency U u_latency T timeout v version B batch_latency",
+        other_names=("wrk2",),
+    ),
 )
 
 ZRK = Tool(
@@ -207,6 +224,11 @@ ZRK = Tool(
     loop="open",
     more=_failures,
     read_json=_zrk_json,
+    command=CommandLine(
+        options=OF_HTTP | {"R": "demanded_rps", "rate": "demanded_rps"},
+        no_matter="t threads H header T timeout latency json",
+        open_loop=True,
+    ),
 )
 
 REWRK = Tool(
@@ -223,4 +245,8 @@ REWRK = Tool(
     ),
     chatter=("Latencies:", "Avg ", "Requests:", "Transfer:", "+ ---", "|   Percentile"),
     more=_rewrk,
+    command=CommandLine(
+        options={"c": "concurrency", "connections": "concurrency", "d": "time_limit_s", "h": "url"},
+        no_matter="t threads host http2 pct json m method H header b body verify-ssl",
+    ),
 )

@@ -60,7 +60,7 @@ def audit(
     """
     from webdyno.audit import audit_lines
     from webdyno.formats.text import read_lines
-    from webdyno.formats.tools import READABLE
+    from webdyno.formats.tools import readable
 
     as_json = is_json(format_)
     name = "standard input" if file == STANDARD_INPUT else file
@@ -70,7 +70,7 @@ def audit(
         except UserError as error:
             raise UserError(f"{name}: {error}") from None
     if nothing := _nothing_to_judge(judged):
-        raise UserError(f"{name}: {nothing}. webdyno audit reads what {READABLE} print")
+        raise UserError(f"{name}: {nothing}. webdyno audit reads what {readable()} print")
     with _output_that_may_fail():
         if as_json:
             print(judged.model_dump_json(indent=2), flush=True)  # noqa: T201
