@@ -21,7 +21,7 @@ from webdyno.core.setting import SettingValue
 from webdyno.core.stack import Site, Stack
 from webdyno.host.server_process import ServerProcess
 from webdyno.host.this_machine import Testbed
-from webdyno.servers import layout, ready
+from webdyno.servers import layout
 from webdyno.servers.service import StackDied
 from webdyno.servers.starting import open_stack
 
@@ -177,7 +177,7 @@ def test_an_answer_of_somebody_elses_server_is_no_start(
         catalogue.stack("nginx"), {}, site, folder=tmp_path / "theirs", testbed=testbed
     ) as theirs:
         monkeypatch.setattr(layout, "free_port", lambda *_: theirs.port)
-        monkeypatch.setattr(ready, "START_WITHIN_S", 0.5)
+        monkeypatch.setattr("webdyno.servers.service.READY_WITHIN_S", 0.5)
         with pytest.raises(StackDied, match=r"has not answered .* within"):
             try_to_start(own.stack("nginx"), {}, site, folder=tmp_path / "kept", testbed=testbed)
 
@@ -213,10 +213,21 @@ def test_root_writes_no_logs_where_the_servers_user_could_lead_them_astray(
     assert list(open_folder.iterdir()) == []
 
 
+def test_what_says_itself_when_it_is_ready_has_the_time_that_it_was_given(
+    testbed: Testbed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first time it is asked it isn't, when the usual time is over."""
+    monkeypatch.setattr("webdyno.servers.service.READY_WITHIN_S", -1.0)
+    asked = 'ready = ["sh", "-c", "mkdir {{ server.folder }}/temp/asked && exit 1 || exit 0"]'
+    own = own_nginx(tmp_path / "own", **{"\nstart =": f"\n{asked}\nready_within_s = 60\nstart ="})
+    stack, site = own.stack("nginx"), own.site("static")
+    try_to_start(stack, {}, site, folder=tmp_path / "kept", testbed=testbed)
+
+
 def test_a_server_that_never_listens_is_stopped_and_reported(
     testbed: Testbed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("webdyno.servers.ready.START_WITHIN_S", 0.3)
+    monkeypatch.setattr("webdyno.servers.service.READY_WITHIN_S", 0.3)
     catalogue = own_nginx(tmp_path / "own", **{"listen {{ server.host }}:": "listen 127.0.0.2:"})
     stack, site = catalogue.stack("nginx"), catalogue.site("static")
     with pytest.raises(StackDied, match=r"has not answered http.*hello.txt within"):

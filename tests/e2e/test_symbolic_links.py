@@ -126,7 +126,7 @@ def test_root_follows_no_link(
 ) -> None:
     """With a stack of each kind at least; attackers take all CPUs meanwhile."""
     monkeypatch.setattr(tempfile, "tempdir", str(open_folder))
-    monkeypatch.setattr("webdyno.servers.ready.START_WITHIN_S", 1.0)
+    monkeypatch.setattr("webdyno.servers.service.READY_WITHIN_S", 1.0)
     unchanged, happened = race(open_folder, seconds, starts)
     assert unchanged, happened
     assert happened["things swapped by the attackers"], happened

@@ -19,11 +19,12 @@ from manners import (
     serving,
 )
 from webdyno.core.load import HttpProtocol
+from webdyno.core.service import READY_WITHIN_S
 from webdyno.servers.ready import (
     Address,
+    AwaitedServer,
     FirstRequest,
     FirstResponse,
-    Starting,
     spoken_instead,
     wait_for_response,
     why_silent,
@@ -31,6 +32,22 @@ from webdyno.servers.ready import (
 
 LONG_S = 60.0
 """Longer than any of these tests may take."""
+
+
+@pytest.mark.parametrize(
+    ("page", "said"),
+    [
+        ("reference/catalog.md", r"`ready_within_s`: how long its start may take \((\d+)\)"),
+        (
+            "reference/cli.md",
+            r"--ready-within DURATION +How long that may take \[default: (\d+)s\]",
+        ),
+        ("schema/webdyno.schema.json", r"has so long to become ready; (\d+) s unless given"),
+    ],
+)
+def test_the_usual_time_is_the_same_wherever_it_is_said(page: str, said: str) -> None:
+    text = (Path(__file__).parents[2] / "docs" / page).read_text(encoding="utf-8")
+    assert set(re.findall(said, text)) == {f"{READY_WITHIN_S:g}"}
 
 
 def closing(connection: socket.socket) -> None:
@@ -49,12 +66,13 @@ def wait(
     protocol: HttpProtocol = "http",
 ) -> FirstResponse | None:
     with serving(manners) as port:
-        server = Starting(
+        server = AwaitedServer(
             Address("127.0.0.1", port, None, 0, protocol),
             check_alive=lambda: None,
             is_own=lambda: is_own,
             is_elsewhere=lambda: is_elsewhere,
-            within_s=within_s,
+            within_s=within_s or READY_WITHIN_S,
+            asks_till_the_end=within_s is not None,
         )
         request = FirstRequest(
             "/items", lambda status, _: status == 200, headers or {}, is_patient=is_patient

@@ -92,6 +92,8 @@ class StatusSource(Model):
 
 OK, BAD_REQUEST, SERVER_ERROR = 200, 400, 500
 """Where the classes of statuses begin."""
+READY_WITHIN_S = 20.0
+"""So long any service has to become ready, unless its own `ready_within_s` says otherwise."""
 
 
 PERF_NAMES = "perf_names"
@@ -148,8 +150,6 @@ class Own(Model):
     ready: WrittenPath | None = None
     """Ready once this path is answered with a status of 2xx or 3xx; unless given, once the load's
     first GET is answered with its status, or with anything but a failure of the server (5xx)."""
-    ready_within_s: Annotated[float, Field(gt=0, le=3600)] | None = None
-    """It has so long to become ready; as long as any server unless given."""
     host: OneLine | None = None
     """The host that clients ask for; its address unless given."""
     by_socket: bool = False
@@ -224,7 +224,7 @@ class Service(Model):
     ready: Arguments = []
     """Says by exit code 0 that it serves; asked once it listens, where that isn't the same."""
     ready_within_s: Annotated[float, Field(gt=0, le=3600)] | None = None
-    """How long its start may take; as long as any server's unless given."""
+    """It has so long to become ready; as long as any server (`READY_WITHIN_S`) unless given."""
     socket: InsidePath = "listen.sock"
     """Its Unix socket's path in its folder, where it listens on one."""
     environment: dict[Variable, Text] = {}
@@ -268,10 +268,6 @@ class Service(Model):
     def where(self) -> str:
         """What people would correct: what they wrote, or the file."""
         return self.own.written if self.own else str(self.folder / "service.toml")
-
-    @property
-    def starts_within_s(self) -> float | None:
-        return self.own.ready_within_s if self.own else self.ready_within_s
 
     def path_of(self, name: str) -> Path:
         """Find a file or folder of its own, or one that it has of a neighbor: `OTHER/NAME`.

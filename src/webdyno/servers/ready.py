@@ -1,4 +1,8 @@
-"""Waits until servers answer, and times the way to those elsewhere."""
+"""Waits until a server that was started answers, and says when it won't.
+
+It has `READY_WITHIN_S` for that, unless its own `ready_within_s` says otherwise. The way to servers
+elsewhere is timed here as well.
+"""
 
 import socket
 import struct
@@ -13,7 +17,7 @@ from typing import NamedTuple, get_args
 from urllib.parse import quote
 
 from webdyno.core.load import HttpProtocol, Load
-from webdyno.core.service import BAD_REQUEST
+from webdyno.core.service import BAD_REQUEST, READY_WITHIN_S
 from webdyno.load.asking import Conversation, NoResponse
 from webdyno.load.interface import ServerResponse
 from webdyno.servers.service_graph import SECURE, NewSocket, tcp
@@ -21,7 +25,6 @@ from webdyno.servers.service_graph import SECURE, NewSocket, tcp
 POLL_S = 0.005
 LOOK_S = 0.1
 """While nobody listens, it is seen so often whether the server is alive."""
-START_WITHIN_S = 20.0
 SAME_WRONG_RESPONSE_FOR_S = 1.0
 RESPONSE_WITHIN_S = 5.0
 ENDS_WITHIN_S = 10.0
@@ -29,8 +32,8 @@ ENDS_WITHIN_S = 10.0
 ONCE_MORE_WITHIN_S = 1.5
 """Time-out of the last questions to a server that gave no response while it should get ready."""
 LAST_QUESTIONS_S = 2 * ONCE_MORE_WITHIN_S
-"""A server that listens and says nothing is given up so long before the deadline, unless its user
-set one: the rest is needed to find out what it might speak instead."""
+"""A server that listens and says nothing is given up so long before the deadline, unless its
+`ready_within_s` is given: the rest is needed to find out what it might speak instead."""
 ELSEWHERE_AFTER_S = 1.0
 """Interval at which it is checked whether it listens at another address."""
 PROTOCOLS: tuple[HttpProtocol, ...] = get_args(HttpProtocol)
@@ -84,10 +87,10 @@ def wait_for_listener(
     check_alive: Callable[[], None],
     is_own: Callable[[], bool],
     new_socket: NewSocket = socket.socket,
-    within_s: float | None = None,
+    within_s: float = READY_WITHIN_S,
 ) -> bool:
     """Wait until our server accepts a connection; False when that doesn't happen in time."""
-    deadline = time.monotonic() + (within_s or START_WITHIN_S)
+    deadline = time.monotonic() + within_s
     while time.monotonic() < deadline:
         check_alive()
         with suppress(OSError):
@@ -114,6 +117,10 @@ class FirstResponse(NamedTuple):
     unread: str = ""
     """Why an answer can't be read that came instead of a response."""
 
+    def says_the_same_as(self, other: "FirstResponse") -> bool:
+        """Whether they are the same but for the moment."""
+        return self == other._replace(at_s=self.at_s)
+
 
 @dataclass(frozen=True)
 class FirstRequest:
@@ -128,9 +135,15 @@ class FirstRequest:
     checks_certificate: bool = False
     """Whether nothing is said to a server whose certificate isn't valid."""
 
+    def is_answered_by(self, response: FirstResponse) -> bool:
+        """Whether it is the expected one, or shows that the server is up for other requests."""
+        if response.is_reset and not self.is_patient:
+            return True
+        return response.status is not None and self.is_right(response.status, response.body)
+
 
 @dataclass(frozen=True)
-class Starting:
+class AwaitedServer:
     """A server that is waited for."""
 
     address: Address
@@ -142,15 +155,17 @@ class Starting:
     """Whether it listens, and surely at another address than this."""
     client_entry: Sequence[str] = ()
     """Words before a command that let it run where clients are."""
-    within_s: float | None = None
-    """As long as any server unless given."""
+    within_s: float = READY_WITHIN_S
+    asks_till_the_end: bool = False
+    """Whether all of that is spent on the request; else some of it is kept for finding out what it
+    might speak instead."""
 
 
 class UntrustedServer(Exception):  # noqa: N818 (it becomes why a stack can't be measured)
     """The server's certificate isn't valid, so that nothing was said to it."""
 
 
-def wait_for_response(server: Starting, request: FirstRequest) -> FirstResponse | None:
+def wait_for_response(server: AwaitedServer, request: FirstRequest) -> FirstResponse | None:
     """Wait until a request is answered as expected; None when there is no response in time.
 
     A server that gives the same wrong response for a second, or ends each connection without one,
@@ -163,43 +178,51 @@ def wait_for_response(server: Starting, request: FirstRequest) -> FirstResponse 
 
 
 def _wait_for_response(
-    server: Starting, request: FirstRequest, conversation: Conversation
+    server: AwaitedServer, request: FirstRequest, conversation: Conversation
 ) -> FirstResponse | None:
-    deadline = time.monotonic() + (server.within_s or START_WITHIN_S)
-    given_up_at = deadline if server.within_s else deadline - LAST_QUESTIONS_S
-    wrong: FirstResponse | None = None
-    last: FirstResponse | None = None
+    deadline = time.monotonic() + server.within_s
+    given_up_at = deadline if server.asks_till_the_end else deadline - LAST_QUESTIONS_S
     look_at = time.monotonic() + ELSEWHERE_AFTER_S
+    wrong: FirstResponse | None = None
+    with_status: FirstResponse | None = None
     while time.monotonic() < deadline:
         server.check_alive()
-        left_s = given_up_at - time.monotonic()
-        asks_for_s = min(RESPONSE_WITHIN_S, left_s) if left_s > 0 else ONCE_MORE_WITHIN_S
-        response = _ask(conversation, server.address, request, asks_for_s)
-        if response is not None and not server.is_own():
-            response = None
-        if response is not None and response.unfinished:
-            response = _ask(conversation, server.address, request, ENDS_WITHIN_S)
-            if response is not None and response.unfinished:
-                return response
-        if response is not None and response.is_reset and not request.is_patient:
-            return response._replace(is_right=True)
-        if response is not None and response.status is not None:
-            if request.is_right(response.status, response.body):
-                return response._replace(is_right=True)
-            last = response
-        if response is None or wrong is None or response[1:] != wrong[1:]:
-            wrong = response
-        elif not request.is_patient and response.at_s - wrong.at_s > SAME_WRONG_RESPONSE_FOR_S:
+        response = _next_response(server, request, conversation, given_up_at)
+        if response is None:
+            wrong = None
+            if time.monotonic() >= given_up_at and server.is_own():
+                break
+            if time.monotonic() > look_at:
+                if server.is_elsewhere():
+                    return None
+                look_at = time.monotonic() + ELSEWHERE_AFTER_S
+        elif response.unfinished:
             return response
-        if response is None and time.monotonic() >= given_up_at and server.is_own():
-            break
-        if response is None and time.monotonic() > look_at:
-            if server.is_elsewhere():
-                return None
-            look_at = time.monotonic() + ELSEWHERE_AFTER_S
+        elif request.is_answered_by(response):
+            return response._replace(is_right=True)
+        else:
+            with_status = with_status if response.status is None else response
+            if wrong is None or not response.says_the_same_as(wrong):
+                wrong = response
+            elif not request.is_patient and response.at_s - wrong.at_s > SAME_WRONG_RESPONSE_FOR_S:
+                return response
         time.sleep(POLL_S)
-    seen = last or wrong
+    seen = with_status or wrong
     return seen and seen._replace(is_reset=False)
+
+
+def _next_response(
+    server: AwaitedServer, request: FirstRequest, conversation: Conversation, given_up_at: float
+) -> FirstResponse | None:
+    """Ask once, and once more where the response didn't end; None without one of our server's."""
+    left_s = given_up_at - time.monotonic()
+    asks_for_s = min(RESPONSE_WITHIN_S, left_s) if left_s > 0 else ONCE_MORE_WITHIN_S
+    response = _ask(conversation, server.address, request, asks_for_s)
+    if response is None or not server.is_own():
+        return None
+    if response.unfinished:
+        return _ask(conversation, server.address, request, ENDS_WITHIN_S)
+    return response
 
 
 def spoken_instead(

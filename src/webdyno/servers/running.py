@@ -16,9 +16,9 @@ from webdyno.host.server_process import FoundProcess, ServerProcess
 from webdyno.host.this_machine import Testbed
 from webdyno.servers.prepared import FILLED, PreparedSite, preload
 from webdyno.servers.ready import (
+    AwaitedServer,
     FirstRequest,
     FirstResponse,
-    Starting,
     UntrustedServer,
     measured_round_trip_s,
     spoken_instead,
@@ -278,13 +278,15 @@ class RunningStack:
         """Wait for the front; raise StackDied where no response comes that can be measured."""
         front, request = self._front, self._request_of_readiness()
         own, client_entry = front.role.service.own, self._testbed.client_entry()
-        server = Starting(
+        is_given_time = front.role.service.ready_within_s is not None
+        server = AwaitedServer(
             address=front.address,
             check_alive=self.check_alive,
             is_own=front.listens,
-            is_elsewhere=front.is_elsewhere if own and not own.ready_within_s else lambda: False,
+            is_elsewhere=front.is_elsewhere if own and not is_given_time else lambda: False,
             client_entry=client_entry,
-            within_s=front.role.service.starts_within_s,
+            within_s=front.ready_within_s,
+            asks_till_the_end=is_given_time,
         )
         where = f"{self.url}{request.path}"
         logger.debug("waits until %s answers %s", front.role.service.title, where)

@@ -11,6 +11,7 @@ from pathlib import Path
 from webdyno.core.errors import OperationError, UserError
 from webdyno.core.files import write_whole
 from webdyno.core.format import duration, indent
+from webdyno.core.service import READY_WITHIN_S
 from webdyno.host.contained import ContainedProcess
 from webdyno.host.server_process import FoundProcess, ServerProcess, addresses
 from webdyno.host.this_machine import Testbed
@@ -26,7 +27,7 @@ from webdyno.servers.output import (
     shown_lines,
     version_of,
 )
-from webdyno.servers.ready import START_WITHIN_S, Address, wait_for_listener
+from webdyno.servers.ready import Address, wait_for_listener
 from webdyno.servers.service_graph import Role
 from webdyno.servers.templates import RenderedJob, without_empty
 
@@ -196,7 +197,7 @@ class RunningService:
             self.check_alive,
             self.listens,
             self.testbed.servers_socket,
-            self.role.service.starts_within_s,
+            self.ready_within_s,
         ):
             self._wait_until_it_is_ready()
             return
@@ -206,16 +207,19 @@ class RunningService:
         raise self.death(self.elsewhere() or late)
 
     @property
+    def ready_within_s(self) -> float:
+        return self.role.service.ready_within_s or READY_WITHIN_S
+
+    @property
     def late(self) -> str:
         """How long it had to start, and how it gets longer where that is its user's business."""
         service = self.role.service
-        within_s = service.starts_within_s or START_WITHIN_S
-        longer = f"; where it takes longer, give --ready-within {3 * within_s:g}s"
-        return f"within {duration(within_s)}{longer if service.own else ''}"
+        longer = f"; where it takes longer, give --ready-within {3 * self.ready_within_s:g}s"
+        return f"within {duration(self.ready_within_s)}{longer if service.own else ''}"
 
     def _wait_until_it_is_ready(self) -> None:
         """Wait until it says so itself, where it can; raise StackDied if it doesn't in time."""
-        words, deadline = self.filled.words("ready"), time.monotonic() + START_WITHIN_S
+        words, deadline = self.filled.words("ready"), time.monotonic() + self.ready_within_s
         while words:
             try:
                 self._run_command(words)

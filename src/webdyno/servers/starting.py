@@ -1,6 +1,6 @@
 """Starts a stack: from its definition to a server that answers, and to its end.
 
-What can't be started is one message, with the server's own words.
+`ready.py` waits for the answer. What can't be started is one message, with the server's own words.
 """
 
 import errno

@@ -122,11 +122,7 @@ class TargetSpec:
 
     def service(self, spoken: Sequence[str], own: Mapping[str, Any], **keys: Any) -> dict[str, Any]:  # noqa: ANN401 (TOML)
         """Return a service as `service.toml` has it; clients may speak the protocols `spoken`."""
-        readiness = {
-            "ready": self.keys.ready,
-            "ready_within_s": self.keys.ready_within,
-            "host": self.host,
-        }
+        asked = {"ready": self.keys.ready, "host": self.host}
         if spoken:
             protocol = {"type": "choice", "choices": spoken, "default": spoken[0]}
             protocol["help"] = "What clients speak; the load sets it."
@@ -134,7 +130,9 @@ class TargetSpec:
                 name: setting.model_dump(exclude_none=True)
                 for name, setting in self.settings.items()
             }
-        given = {key: value for key, value in readiness.items() if value}
+        if self.keys.ready_within:
+            keys["ready_within_s"] = self.keys.ready_within
+        given = {key: value for key, value in asked.items() if value}
         whole = {"written": self.written, **own, **given}
         if "folder" in own and os.geteuid() == 0:
             owner = self.folder.stat().st_uid if self.owner is None else self.owner

@@ -11,7 +11,7 @@ from webdyno.systems.target import GeneratedService, TargetSpec
 
 LOCALHOST, IPV4, IPV6 = "localhost", "127.0.0.1", "::1"
 EXAMPLE = f"url:http://{IPV4}:9000"
-READY_WITHIN_S = 5.0
+RESPONDS_WITHIN_S = 5.0
 LOOPBACK_WITHIN_S = 1.0
 PORTS = {"http": 80, "https": 443}
 SPOKEN = {"http": ("http", "h2c"), "https": ("https", "h2")}
@@ -27,11 +27,12 @@ def make(spec: TargetSpec) -> GeneratedService:
     """Have it watched. Whether another machine may be loaded is asked before anything is."""
     scheme, host, port = _parts(spec)
     place = _place(host, port, spec)
-    own = {"port": port, "listens_at": place.address, "ready_within_s": READY_WITHIN_S}
+    own = {"port": port, "listens_at": place.address}
     if place.called:
         own["called"] = place.called if port == PORTS[scheme] else f"{place.called}:{port}"
     facts = {"started": "before the run, by somebody else"}
-    return GeneratedService(spec.service(SPOKEN[scheme], own, facts=facts))
+    service = spec.service(SPOKEN[scheme], own, facts=facts, ready_within_s=RESPONDS_WITHIN_S)
+    return GeneratedService(service)
 
 
 def _parts(spec: TargetSpec) -> tuple[str, str, int]:

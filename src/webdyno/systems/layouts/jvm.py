@@ -13,7 +13,7 @@ OF_OTHER_PROJECTS = re.compile(
     r"<(parent|dependencies|dependencyManagement|build|profiles)>.*?</\1>", re.DOTALL
 )
 JIT = "a JVM gets faster for many seconds after its start: give minutes, as by --time 5m"
-STARTS_WITHIN_S = 90
+JVM_READY_WITHIN_S = 90
 NO_JVM_SERVER = (
     "a war without Spring Boot needs a servlet container: build an image with one, and "
     "webdyno init --image ."
@@ -130,7 +130,7 @@ def _jvm_app(folder: Path, module: _JvmModule) -> FoundApp | None:
         project = f":{module.inside.replace('/', ':')}:" if module.inside else ""
         build = f"{tool} --quiet --no-daemon {project}{GRADLE_TASKS[framework]}"
     notes = (f"{wrapper} builds it", JIT) if has_wrapper else (JIT,)
-    app = FoundApp(module.file, start, build, notes=notes, ready_within_s=STARTS_WITHIN_S)
+    app = FoundApp(module.file, start, build, notes=notes, ready_within_s=JVM_READY_WITHIN_S)
     return _with_datasource(app, module, framework)
 
 
