@@ -36,6 +36,9 @@ def test_every_stack_of_the_catalogue_can_serve_some_site() -> None:
     catalogue = Catalogue.load()
     for stack in catalogue.stacks.values():
         assert stack.name == "redis" or catalogue.sites_for(stack)
+        first, *_ = (stack.folder / "stack.toml").read_text(encoding="utf-8").splitlines()
+        assert first.startswith("# ")
+        assert first.endswith(" ../../services/NAME/service.toml")
 
 
 def test_a_users_catalogue_comes_on_top(tmp_path: Path) -> None:
