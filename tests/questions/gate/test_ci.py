@@ -86,7 +86,7 @@ def test_the_comment_of_a_failure_shows_what_is_worse_and_folds_the_rest() -> No
     rows = [line for line in before.splitlines() if line.startswith("|")]
     assert [row.split("|")[1].strip() for row in rows] == ["endpoint", "---", "/b\\_c"]
     assert len({row.count("|") for row in rows}) == 1
-    assert "**Reproduce:** `webdyno gate --path=/b_c`" in before
+    assert "**Repeat:** `webdyno gate --path=/b_c`" in before
     assert "**Was it meant?** Raise the limit" in before
     assert "1 check within the limit, noise" in folded
     assert "| /a |" in folded

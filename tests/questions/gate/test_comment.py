@@ -105,7 +105,7 @@ def test_a_pull_request_gets_one_comment_that_later_gates_rewrite(
     assert "/ got slower again" in only["body"]
     assert "performance" in only["body"]
     assert "actions/runs/99" in only["body"]
-    assert f"**Reproduce:** `{REPEAT}`" in only["body"]
+    assert f"**Repeat:** `{REPEAT}`" in only["body"]
     other = post_comment(gate(tmp_path / "three"), "shop", job)
     assert other == "commented: https://forge/comment/2"
 

@@ -4,12 +4,12 @@ The baseline is measured as two variants. Head is held against the mean of both,
 round; how far the two come out from each other is the noise floor. Every claim "head isn't worse by
 more than its tolerance" is asked in one direction after each round (`statistics/verdict.py`).
 
-**Fail** takes one claim that is wrong with 95% confidence: the chance of one that is only bad luck
-grows with their number, so Holm's step-down shares the risk of 5% among them all. **Pass** takes
-all claims to be right with 95% confidence, which is never easier than the hardest of them: each has
-the whole risk (Berger, "Multiparameter hypothesis testing and acceptance sampling", Technometrics
-1982). So either answer is wrong in at most 5% of gates at the very margin, whatever the number of
-claims.
+A gate fails where one claim is wrong, and passes where all are right (`gate_answer` in
+`decide.py`), either with 95% confidence. Bad luck with any one of many claims fails a gate: for
+that answer Holm's step-down shares the risk of 5% among them. A wrong pass takes bad luck with each
+claim that is wrong: for that answer each has the whole risk (Berger, "Multiparameter hypothesis
+testing and acceptance sampling", Technometrics 1982). So either answer is wrong in at most 5% of
+gates at the very margin, whatever the number of claims.
 
 Where a gate confirms what fails, a second measurement is asked the same (`with_confirmation`). A
 pass on CPU time that is saved while requests wait is none (`made_to_wait`).
@@ -17,14 +17,16 @@ pass on CPU time that is saved while requests wait is none (`made_to_wait`).
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from math import expm1, log
 
 import numpy as np
 
 from webdyno.comparison.bias import evidence_of, limited_by
 from webdyno.comparison.comparison import floor_share
-from webdyno.core.format import latency, listed
+from webdyno.core.base import Interval
+from webdyno.core.format import count, latency, listed, percent
 from webdyno.core.judgement import OneSidedAnswer, ValidityWarning
-from webdyno.core.limits import ClaimAnswer, GateAnswer, GateClaim, GateJudgement
+from webdyno.core.limits import ClaimAnswer, ClaimBecause, GateAnswer, GateClaim, GateJudgement
 from webdyno.core.measure import Measure
 from webdyno.core.metrics import CPU_TIME, METRICS, THROUGHPUT, MetricRule
 from webdyno.evidence.log_ratios import log_ratios
@@ -38,6 +40,7 @@ from webdyno.statistics.verdict import RISK, OneSided, ask_within
 from webdyno.validity import excluded_slots, rule_of_most, valid_for
 from webdyno.validity.rule import uncomparable
 from webdyno.validity.servers import LONGER, LONGER_US, WAITING, Wait, longer_waits
+from webdyno.validity.whole_run import FEW_SAMPLES
 
 DUE = "it isn't measured again yet"
 LIMITED_KINDS = {"throughput", "latency"}
@@ -144,6 +147,83 @@ def _next_worse(
         if index not in known and not claim.limited
     )
     return {index: answer for index, answer in answers if answer and answer.answer == "no"}
+
+
+@dataclass(frozen=True)
+class EndpointWarning:
+    """A validity rule that fired at an endpoint."""
+
+    endpoint: str
+    warning: ValidityWarning
+
+
+@dataclass(frozen=True)
+class JudgedClaim:
+    """A claim with its answer, and with the warning that invalidates it, if one does."""
+
+    answered: AnsweredClaim
+    invalidated_by: EndpointWarning | None
+
+    @property
+    def has_too_few(self) -> bool:
+        """Whether a percentile lacks responses: that one isn't evaluated, and the rest decides."""
+        cause = self.invalidated_by
+        return cause is not None and cause.warning.rule == FEW_SAMPLES.name
+
+    def reported(self, among: int) -> GateClaim:
+        """Return it as it is reported."""
+        answered, invalidated = self.answered, self.invalidated_by
+        claim, one_sided = answered.claim, answered.one_sided
+        same = claim.same_again(RISK)
+        answer: ClaimAnswer = answered.answer
+        because, why = _because(answered, among)
+        if invalidated and self.has_too_few:
+            answer, because = "not asked", "few-samples"
+            why = f"not evaluated: {invalidated.warning.what}. {invalidated.warning.fix}"
+        elif invalidated:
+            answer, because, why = "invalid", "invalidated", invalidated.warning.what
+        worse = None
+        if one_sided:
+            mean = float(claim.d.mean())
+            centre = float(np.exp(mean if claim.rule.metric.better == "lower" else -mean))
+            low, high = 1 / one_sided.at_most, 1 / one_sided.at_least
+            worse = Interval(low=low, estimate=centre, high=high)
+        return GateClaim(
+            endpoint=claim.endpoint,
+            metric=claim.rule.name,
+            tolerance=claim.tolerance,
+            answer=answer,
+            because=because,
+            rule=invalidated.warning.rule if invalidated else "",
+            why=why,
+            worse=worse,
+            noise=expm1(same.noise) if same else None,
+            baseline=claim.baseline,
+            head=claim.head,
+            rounds=len(claim.d),
+        )
+
+
+def _because(answered: AnsweredClaim, among: int) -> tuple[ClaimBecause, str]:
+    """Return what an answer rests on where no rule is broken, as a code and in words."""
+    claim, answer = answered.claim, answered.one_sided
+    if answer is None:
+        cause = f"; most slots broke the rule {claim.excluded_by}" if claim.excluded_by else ""
+        return "few-rounds", f"{count(len(claim.d), 'valid round')}, too few{cause}"
+    limit = percent(claim.tolerance)
+    match answered.answer:
+        case "not asked":
+            why = "not evaluated: load generator or link was saturated for both revisions"
+            return "saturated", why
+        case "not worse":
+            return "within-limit", f"not worse by more than {limit} (95% confidence)"
+        case "worse":
+            return "beyond-limit", f"worse by more than {limit} (95% confidence)"
+    differs = claim.baseline_differs(RISK / among)
+    if differs > log(1 + claim.worse_share) / 2:
+        most = percent(expm1(differs))
+        return "baseline-differs", f"two copies of baseline differ by up to {most}"
+    return "wide-interval", f"inconclusive after {count(len(claim.d), 'round')}"
 
 
 def claims_of(

@@ -1,6 +1,8 @@
 """A gate's answer as a comment for a pull request, made of `gate.json` alone.
 
-Its lines are `FACTS` of `show.py`, which the terminal and CI have as well.
+Title, tables and details are made here. The lines between them (Cause, Note, Costs, Repeat, …) are
+`FACTS` of `show.py`, which the terminal and CI have as well; what notes say is in `notes.py`, and
+how a change is said in `words.py`.
 
 Its texts count as data: where a fork's measurement is posted by another workflow, the fork wrote
 that file.
@@ -23,7 +25,7 @@ from webdyno.core.metrics import METRICS
 from webdyno.media import document as doc
 from webdyno.media.markdown import markdown, within, without_markup
 from webdyno.questions.gate.growth import growth_tables
-from webdyno.questions.gate.show import answer_words, changes, gate_facts, short_names
+from webdyno.questions.gate.show import REPEAT, answer_words, changes, gate_facts, short_names
 from webdyno.questions.gate.words import change_words, limit_words
 from webdyno.report.conditions import machine_facts
 from webdyno.report.words import MICROSECONDS, metric_title
@@ -44,7 +46,7 @@ ROW_SIGNS = {
     "inconclusive": "⚪ open",
     "invalid": "⚠️ not valid",
 }
-OPEN_FACTS = {"Cause", "Note", "Costs", ""}
+OPEN_FACTS = {"Cause", "Note", "Costs", "", REPEAT}
 """Those that aren't folded."""
 MEANT = (
     "Raise the limit (fail-if) for this one: once it is merged, it is part of the next baseline."
@@ -81,10 +83,8 @@ def _parts(gate: GateJudgement, name: str, job_page: str) -> Iterator[str]:
     if shown:
         yield from _table(gate, shown)
     facts = gate_facts(gate)
-    yield from _facts(fact for fact in facts if fact[0] in OPEN_FACTS)
+    yield from _facts(gate, (fact for fact in facts if fact[0] in OPEN_FACTS))
     if gate.answer is GateAnswer.FAIL:
-        if gate.repeat:
-            yield f"**Reproduce:** {_code(gate.repeat)}  "
         yield f"**Was it meant?** {MEANT}\n"
     rest = [claim for claim in gate.claims if claim not in shown]
     about = "noise, machine, method"
@@ -93,7 +93,7 @@ def _parts(gate: GateJudgement, name: str, job_page: str) -> Iterator[str]:
     yield f"<details><summary>{'All checks, ' if rest and not shown else ''}{about}</summary>\n"
     if rest:
         yield from _table(gate, rest)
-    yield from _facts(fact for fact in facts if fact[0] not in {*OPEN_FACTS, "Repeat"})
+    yield from _facts(gate, (fact for fact in facts if fact[0] not in OPEN_FACTS))
     yield details_markdown(gate)
     yield "</details>"
 
@@ -145,19 +145,19 @@ def _cells(claim: GateClaim) -> Iterator[str]:
     yield ROW_SIGNS.get(claim.answer, answer_words(claim))
 
 
-def _facts(facts: Iterable[tuple[str, str]]) -> Iterator[str]:
+def _facts(gate: GateJudgement, facts: Iterable[tuple[str, str]]) -> Iterator[str]:
     """Write facts a line each, with an empty line after them."""
-    lines = [
-        f"{_term(term)} {within(said)}  " if term else f"{without_markup(said)}  "
-        for term, said in facts
-    ]
+    lines = [f"{_fact(gate, term, said)}  " for term, said in facts]
     yield from lines
     if lines:
         yield ""
 
 
-def _term(term: str) -> str:
-    return f"**{term}{'' if term.endswith('?') else ':'}**"
+def _fact(gate: GateJudgement, term: str, said: str) -> str:
+    if not term:
+        return without_markup(said)
+    words = _code(gate.repeat) if term == REPEAT else within(said)
+    return f"**{term}{'' if term.endswith('?') else ':'}** {words}"
 
 
 def _code(command: str) -> str:

@@ -6,21 +6,16 @@ metric, with what a reader should know next to it (`notes.py`).
 
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
-from math import expm1, log
 from statistics import fmean
 from typing import ClassVar, Self
 
-import numpy as np
-
 from webdyno.comparison.question import Loading, Question
 from webdyno.comparison.stop import Stop
-from webdyno.core.base import Interval
 from webdyno.core.experiment import Experiment
-from webdyno.core.format import count, percent
 from webdyno.core.limits import (
     ClaimAnswer,
-    ClaimBecause,
     CostGrowth,
     GateAnswer,
     GateClaim,
@@ -32,6 +27,8 @@ from webdyno.core.records import PreflightRecord
 from webdyno.evidence.point_data import PointData, RunData
 from webdyno.questions.gate.claims import (
     AnsweredClaim,
+    EndpointWarning,
+    JudgedClaim,
     MeasuredClaim,
     answer_claims,
     claims_of,
@@ -41,7 +38,6 @@ from webdyno.questions.gate.claims import (
 from webdyno.questions.gate.growth import growth_at
 from webdyno.questions.gate.notes import (
     FEWEST_ROUNDS,
-    EndpointWarning,
     differing,
     endpoint_of,
     fixes,
@@ -57,10 +53,8 @@ from webdyno.questions.gate.notes import (
 from webdyno.questions.gate.settings import GateSettings
 from webdyno.questions.gate.words import gate_headline
 from webdyno.statistics.interval import exceeded_by_largest
-from webdyno.statistics.verdict import RISK
 from webdyno.validity import used_s
 from webdyno.validity.starts import FEWEST_STARTS, variants_whose_starts_differ
-from webdyno.validity.whole_run import FEW_SAMPLES
 
 TIMES_THE_ROUNDS = 2
 """So many times the rounds distinguish two states that lie 20% apart well enough for a tolerance of
@@ -198,58 +192,65 @@ class GateQuestion(Question):
         """Judge what was measured first."""
         at_point = self.of(run.points[0].experiment)
         among = at_point._claims_in_all
-        claims: list[MeasuredClaim] = []
-        warnings: list[EndpointWarning] = []
-        waits: list[EndpointWarning] = []
-        for data in run.points:
-            if not data.rounds and only_in(data.preflights):
-                continue
-            endpoint = endpoint_of(data)
-            claims += at_point._claims(data, endpoint)
-            warnings += [EndpointWarning(endpoint, warning) for warning in self.warnings(data)]
-            if waiting := made_to_wait(data, at_point._settings):
-                waits.append(EndpointWarning(endpoint, waiting))
-        answered = answer_claims(claims, run.head.experiment.measure, among)
-        variants = list(run.head.experiment.variants)
-        invalidated = [_invalidating(each, warnings, waits, variants) for each in answered]
-        gate_claims = [
-            _gate_claim(*each, among) for each in zip(answered, invalidated, strict=True)
-        ]
-        answer = gate_answer([claim.answer for claim in gate_claims])
-        causes = [cause for cause in invalidated if cause and not _has_too_few(cause)]
-        in_headline = causes[0] if answer is GateAnswer.INVALID else None
-        unanswered = {each.claim.excluded_by for each in answered if each.one_sided is None}
+        seen = at_point._seen(run)
+        answered = answer_claims(seen.claims, run.head.experiment.measure, among)
+        judged = [JudgedClaim(each, _invalidating(each, seen)) for each in answered]
+        claims = [each.reported(among) for each in judged]
+        answer = gate_answer([claim.answer for claim in claims])
         notes = [
-            *differing(claims, among),
-            *notes_on(causes, [*warnings, *waits], in_headline),
-            *fixes(unanswered, [warning for warning in warnings if warning not in causes]),
-            *notes_on_starts(warnings),
+            *differing(seen.claims, among),
+            *_notes_on_validity(seen, judged, answer),
             *statement_notes(run),
+            *(
+                note
+                for data in run.points
+                for note in response_notes(data.preflights, endpoint_of(data))
+            ),
         ]
-        for data in run.points:
-            notes += response_notes(data.preflights, endpoint_of(data))
-        if _is_open(answer, gate_claims):
+        if _is_open(answer, claims):
             measured = [data for data in run.points if data.rounds]
             rounds = max(len(data.rounds) for data in measured)
             if lacking := at_point._lacking(measured, rounds):
                 notes.append(lacking)
-        headline = "no endpoint is in both revisions"
-        if gate_claims:
-            headline = gate_headline(answer, gate_claims)
+        nothing = "no endpoint is in both revisions"
         return GateJudgement(
             answer=answer,
-            headline=headline,
+            headline=gate_headline(answer, claims) if claims else nothing,
             baseline=self._settings.baseline,
             head=self._settings.head,
-            claims=gate_claims,
+            claims=claims,
             notes=notes,
-            grew=list(_growths(run, gate_claims)) if answer is GateAnswer.FAIL else [],
+            grew=list(_growths(run, claims)) if answer is GateAnswer.FAIL else [],
             commits=self._settings.commits,
-            repeat=_repeat(run.head.experiment, gate_claims),
+            repeat=_repeat(run.head.experiment, claims),
             rate_rps=run.head.experiment.load.offered_rps,
             took_s=used_s(run),
             machine=run.head.machine,
         )
+
+    def _seen(self, run: RunData) -> "_Seen":
+        """Collect what was measured at all endpoints that both revisions have."""
+        seen = _Seen(list(run.head.experiment.variants))
+        for data in run.points:
+            if not data.rounds and only_in(data.preflights):
+                continue
+            endpoint = endpoint_of(data)
+            seen.claims += self._claims(data, endpoint)
+            seen.warnings += [EndpointWarning(endpoint, each) for each in self.warnings(data)]
+            if waiting := made_to_wait(data, self._settings):
+                seen.waits.append(EndpointWarning(endpoint, waiting))
+        return seen
+
+
+@dataclass
+class _Seen:
+    """What was measured, and what is to be said against it."""
+
+    variants: list[str]
+    claims: list[MeasuredClaim] = field(default_factory=list)
+    warnings: list[EndpointWarning] = field(default_factory=list)
+    waits: list[EndpointWarning] = field(default_factory=list)
+    """That requests wait, which invalidates a pass alone."""
 
 
 def gate_answer(answers: Sequence[ClaimAnswer]) -> GateAnswer:
@@ -263,19 +264,29 @@ def gate_answer(answers: Sequence[ClaimAnswer]) -> GateAnswer:
     return GateAnswer.PASS if passes else GateAnswer.INCONCLUSIVE
 
 
-def _invalidating(
-    answered: AnsweredClaim,
-    warnings: Sequence[EndpointWarning],
-    waits: Sequence[EndpointWarning],
-    variants: Sequence[str],
-) -> EndpointWarning | None:
+def _invalidating(answered: AnsweredClaim, seen: _Seen) -> EndpointWarning | None:
     """Return what takes a claim's answer away; that requests wait only takes a pass away."""
     claim = answered.claim
     if claim.limited:
         return None
-    counting = warnings if answered.answer == "worse" else [*warnings, *waits]
+    counting = seen.warnings if answered.answer == "worse" else [*seen.warnings, *seen.waits]
     here = [warning for warning in counting if warning.endpoint == claim.endpoint]
-    return invalidating(here, claim.rule.name, variants)
+    return invalidating(here, claim.rule.name, seen.variants)
+
+
+def _notes_on_validity(
+    seen: _Seen, judged: Sequence[JudgedClaim], answer: GateAnswer
+) -> Iterator[str]:
+    """Yield what invalidated claims, what left some without an answer, and starts that differ."""
+    causes = [
+        each.invalidated_by for each in judged if each.invalidated_by and not each.has_too_few
+    ]
+    in_headline = causes[0] if answer is GateAnswer.INVALID else None
+    yield from notes_on(causes, [*seen.warnings, *seen.waits], in_headline)
+    asked = (each.answered for each in judged)
+    excluded_by = {each.claim.excluded_by for each in asked if each.one_sided is None}
+    yield from fixes(excluded_by, [each for each in seen.warnings if each not in causes])
+    yield from notes_on_starts(seen.warnings)
 
 
 def _is_open(answer: GateAnswer, claims: Sequence[GateClaim]) -> bool:
@@ -325,63 +336,3 @@ def _repeat(experiment: Experiment, claims: Sequence[GateClaim]) -> str:
     several = not experiment.requests or bool(experiment.factors)
     flags = [shlex.quote(f"{flag}={name}") for name in named if several]
     return " ".join([again, *flags])
-
-
-def _gate_claim(
-    answered: AnsweredClaim, invalidated: EndpointWarning | None, among: int
-) -> GateClaim:
-    claim, one_sided = answered.claim, answered.one_sided
-    same = claim.same_again(RISK)
-    answer: ClaimAnswer = answered.answer
-    because, why = _because(answered, among)
-    if invalidated and _has_too_few(invalidated):
-        answer, because = "not asked", "few-samples"
-        why = f"not evaluated: {invalidated.warning.what}. {invalidated.warning.fix}"
-    elif invalidated:
-        answer, because, why = "invalid", "invalidated", invalidated.warning.what
-    worse = None
-    if one_sided:
-        mean = float(claim.d.mean())
-        centre = float(np.exp(mean if claim.rule.metric.better == "lower" else -mean))
-        worse = Interval(low=1 / one_sided.at_most, estimate=centre, high=1 / one_sided.at_least)
-    return GateClaim(
-        endpoint=claim.endpoint,
-        metric=claim.rule.name,
-        tolerance=claim.tolerance,
-        answer=answer,
-        because=because,
-        rule=invalidated.warning.rule if invalidated else "",
-        why=why,
-        worse=worse,
-        noise=expm1(same.noise) if same else None,
-        baseline=claim.baseline,
-        head=claim.head,
-        rounds=len(claim.d),
-    )
-
-
-def _has_too_few(cause: EndpointWarning) -> bool:
-    """Whether a percentile lacks responses: that one isn't evaluated, and the rest decides."""
-    return cause.warning.rule == FEW_SAMPLES.name
-
-
-def _because(answered: AnsweredClaim, among: int) -> tuple[ClaimBecause, str]:
-    """Return what an answer rests on where no rule is broken, as a code and in words."""
-    claim, answer = answered.claim, answered.one_sided
-    if answer is None:
-        cause = f"; most slots broke the rule {claim.excluded_by}" if claim.excluded_by else ""
-        return "few-rounds", f"{count(len(claim.d), 'valid round')}, too few{cause}"
-    limit = percent(claim.tolerance)
-    match answered.answer:
-        case "not asked":
-            why = "not evaluated: load generator or link was saturated for both revisions"
-            return "saturated", why
-        case "not worse":
-            return "within-limit", f"not worse by more than {limit} (95% confidence)"
-        case "worse":
-            return "beyond-limit", f"worse by more than {limit} (95% confidence)"
-    differs = claim.baseline_differs(RISK / among)
-    if differs > log(1 + claim.worse_share) / 2:
-        most = percent(expm1(differs))
-        return "baseline-differs", f"two copies of baseline differ by up to {most}"
-    return "wide-interval", f"inconclusive after {count(len(claim.d), 'round')}"

@@ -7,14 +7,13 @@ from math import expm1, inf, log1p
 from typing import Literal
 
 from webdyno.core.format import count, level, listed, listed_to, minutes, number, percent
-from webdyno.core.judgement import ValidityWarning
 from webdyno.core.limits import BASELINE, BASELINE_AGAIN, HEAD
 from webdyno.core.measure import Measure
 from webdyno.core.metrics import CPU_TIME, METRICS
 from webdyno.core.records import PreflightRecord, Response
 from webdyno.evidence.cost import other_statements
 from webdyno.evidence.point_data import PointData, RunData
-from webdyno.questions.gate.claims import MeasuredClaim
+from webdyno.questions.gate.claims import EndpointWarning, MeasuredClaim
 from webdyno.questions.gate.words import first_line
 from webdyno.statistics.interval import t_reach
 from webdyno.statistics.verdict import RISK, look_level
@@ -33,14 +32,6 @@ OF_HEAD, OF_COPIES = 1.5, 2.0
 those of one variant."""
 
 OnlyIn = Literal["baseline", "head"]
-
-
-@dataclass(frozen=True)
-class EndpointWarning:
-    """A validity rule that fired at an endpoint."""
-
-    endpoint: str
-    warning: ValidityWarning
 
 
 def endpoint_of(data: PointData) -> str:

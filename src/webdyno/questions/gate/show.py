@@ -52,6 +52,8 @@ US_PER_MS = 1e3
 LONGEST_NAME = 16
 """Of a revision, above a column."""
 JUST_ONE = re.compile(r"^(?:\w+\.\.\w+, )?1 commit: (?P<commit>.*)$", re.DOTALL)
+REPEAT = "Repeat"
+"""The line with the command that asks again."""
 MOST_GROWN = 2
 """Endpoints whose growth is a line each; the page has all."""
 
@@ -218,7 +220,7 @@ def _costs(gate: GateJudgement) -> Iterator[tuple[str, str]]:
 
 def _repeat(gate: GateJudgement) -> Iterator[tuple[str, str]]:
     if gate.repeat and gate.answer is GateAnswer.FAIL:
-        yield "Repeat", printable(as_called(gate.repeat))
+        yield REPEAT, printable(as_called(gate.repeat))
 
 
 def _sureness(gate: GateJudgement) -> Iterator[tuple[str, str]]:
