@@ -164,15 +164,15 @@ def compare_family(
     left, all_hold = len(asked), True
     for index in sorted(range(len(asked)), key=lambda index: asked[index].p):
         this = asked[index]
-        question = this.verdict_rule(delta, alpha / left, fewest)
+        verdict_rule = this.verdict_rule(delta, alpha / left, fewest)
         ci = ratio_ci(
             *(data, this.pair, this.baseline, this.rule),
             measure=measure,
             bound=this.evidence.together,
-            confidence=1 - question.alpha,
+            confidence=1 - verdict_rule.alpha,
         )
-        compared[index] = this.compared(ci, question, measure)
-        all_hold = all_hold and different(ci and ci.worst_case, this.worst_p, question)
+        compared[index] = this.compared(ci, verdict_rule, measure)
+        all_hold = all_hold and different(ci and ci.worst_case, this.worst_p, verdict_rule)
         if all_hold and left > 1:
             left -= 1
     return [compared[index] for index in range(len(questions))]
@@ -212,16 +212,18 @@ class _Asked:
             floor_text=floor_text(metric),
         )
 
-    def compared(self, ci: RatioCI | None, question: VerdictRule, measure: Measure) -> Comparison:
+    def compared(
+        self, ci: RatioCI | None, verdict_rule: VerdictRule, measure: Measure
+    ) -> Comparison:
         """Answer by these intervals."""
         data, pair, evidence = self.data, self.pair, self.evidence
         between = (data, pair.variant, self.baseline, self.rule)
-        confidence = 1 - question.alpha
-        sampling = answer(ci and ci.sampling, self.p, len(pair.d), question)
-        tipping_point = tipping(ci.sampling, evidence.together, question.limit) if ci else None
+        confidence = 1 - verdict_rule.alpha
+        sampling = answer(ci and ci.sampling, self.p, len(pair.d), verdict_rule)
+        tipping_point = tipping(ci.sampling, evidence.together, verdict_rule.limit) if ci else None
         ruling = sampling
         if ci and tipping_point and evidence.has_bias:
-            ruling = self._answer_within(ci, sampling, tipping_point, question)
+            ruling = self._answer_within(ci, sampling, tipping_point, verdict_rule)
         worst_case = ci and ci.worst_case.ratio(confidence)
         return Comparison(
             metric=self.rule.name,
@@ -232,7 +234,7 @@ class _Asked:
             rounds=pair.rounds,
             sign_flip_p=self.p if len(pair.d) and not _is_count(self.rule) else None,
             method=ci.sampling.method if ci else "t",
-            delta=question.delta,
+            delta=verdict_rule.delta,
             negligible=ruling.negligible,
             verdict=ruling.verdict,
             because=ruling.because,
@@ -253,11 +255,11 @@ class _Asked:
         )
 
     def _answer_within(
-        self, ci: RatioCI, sampling: Ruling, tipping_point: str, question: VerdictRule
+        self, ci: RatioCI, sampling: Ruling, tipping_point: str, verdict_rule: VerdictRule
     ) -> Ruling:
         n = len(self.pair.d)
-        needed = more_rounds_needed(ci.sampling, n, question, self.evidence.together)
-        worst_case = answer(ci.worst_case, self.worst_p, n, question)
+        needed = more_rounds_needed(ci.sampling, n, verdict_rule, self.evidence.together)
+        worst_case = answer(ci.worst_case, self.worst_p, n, verdict_rule)
         return answer_within(sampling, worst_case, tipping_point, needed)
 
 

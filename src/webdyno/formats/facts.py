@@ -51,18 +51,18 @@ _MADE_OF = {
     **_MILLISECONDS,
     "transfer": "transfer_kib_s",
     "url": "host",
-    **dict.fromkeys(("errors", "errored", "others", "failed_or_none"), "failed"),
-    **dict.fromkeys(("failed_of_old", "failed_of_new"), "failed"),
-    **dict.fromkeys(("responses_2xx", "codes"), "by_status"),
+    "responses_2xx": "by_status",
     "heads": "percentiles_ms",
-    "parts": "concurrency",
-    "request_times": "mean_ms",
-    "checks_missed": "failed_checks",
-    "started": "never_started",
 }
-"""Texts that are no attributes themselves -> the attribute that is made of them."""
+"""Texts of several tools that are no attributes -> the attribute that is made of them."""
 
-_PART = {"part", "count"}
+_ROWS = {
+    "percent": "percentiles_ms",
+    "status": "by_status",
+    "error": "failed",
+    "part": "parts",
+}
+"""Texts that make a line the row of a list (`Tool.patterns`) -> what such rows show."""
 _POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
 
 _QUANTITY = re.compile(rf"({NUMBER})\s*([a-zA-Zµμ]*)")
@@ -95,26 +95,35 @@ class Facts:
         if replace:
             for rows, name in ((self.by_status, "status"), (self.errors, "error")):
                 rows.pop(texts.get(name, ""), None)
-        if "percent" in texts:
-            self.lines.setdefault("percentiles_ms", line.number)
-            _add_row(self.percentiles_ms, as_float(texts["percent"]) or 0.0, in_ms(texts["at"]))
-        elif "status" in texts:
-            self.lines.setdefault("by_status", line.number)
-            _add_row(self.by_status, texts["status"], as_count(texts["count"]))
-        elif "error" in texts:
-            self.lines.setdefault("failed", line.number)
-            _add_row(self.errors, texts["error"], as_count(texts.get("count", "0")))
-        elif "part" in texts:
-            self.lines.setdefault("parts", line.number)
-            _add_row(self.parts, texts["part"], as_count(texts["count"]))
-            self.texts |= {name: text for name, text in texts.items() if name not in _PART}
+        row = next((name for name in _ROWS if name in texts), None)
+        if row is None:
+            self._add_texts(line, texts)
         else:
-            for name, text in texts.items():
-                first = self.texts.setdefault(name, text)
-                if first is text:
-                    self.lines.setdefault(name, line.number)
-                elif first != text:
-                    self.contradicted.add(name)
+            self.lines.setdefault(_ROWS[row], line.number)
+            self._add_row(row, texts)
+
+    def _add_texts(self, line: NumberedLine, texts: dict[str, str]) -> None:
+        for name, text in texts.items():
+            first = self.texts.setdefault(name, text)
+            if first is text:
+                self.lines.setdefault(name, line.number)
+            elif first != text:
+                self.contradicted.add(name)
+
+    def _add_row(self, row: str, texts: dict[str, str]) -> None:
+        many = as_count(texts.get("count", "0"))
+        match row:
+            case "percent":
+                _keep(self.percentiles_ms, as_float(texts[row]) or 0.0, in_ms(texts["at"]))
+            case "status":
+                _keep(self.by_status, texts[row], many)
+            case "error":
+                _keep(self.errors, texts[row], many)
+            case "part":
+                _keep(self.parts, texts[row], many)
+                self.texts |= {
+                    name: text for name, text in texts.items() if name not in {row, "count"}
+                }
 
     def number(self, name: str) -> float | None:
         """A figure, or None when it was not printed or is no number."""
@@ -140,8 +149,9 @@ class Facts:
         by_status = {status: count for status, count in counts.items() if count}
         return {"by_status": by_status, "non_2xx": non_2xx(by_status) or 0}
 
-    def figures(self, bytes_step: int = 1024) -> Figures:
+    def figures(self, made_of: Mapping[str, str], bytes_step: int) -> Figures:
         """Return what was read under the names of Output's attributes, converted."""
+        attributes = {**_MADE_OF, **made_of}
         texts = self.texts
         figures: Figures = url_figures(texts.get("url"))
         as_text = ("server", "host", "path", "protocol", "gave_up")
@@ -160,7 +170,7 @@ class Facts:
             "first_line": self.first_line,
             "last_line": self.last_line,
             "lines": self.lines
-            | {_MADE_OF.get(name, name): line for name, line in self.lines.items()},
+            | {attributes.get(name, name): line for name, line in self.lines.items()},
             "percentiles_ms": self.percentiles_ms,
             "by_status": self.by_status,
             "errors": self.errors,
@@ -176,14 +186,18 @@ class Tool:
     """Regular expression of the lines with which an output can begin."""
     patterns: tuple[str, ...]
     """Lines of an output; their named groups are attributes of Output, texts that are converted
-    (`took`, `asked`, `mean`, `min`, `max`, `connect_max`, `read`, `transfer`, `url`), or rows of a
-    list: `percent` with `at` (a time with its unit), `status`, `error` or `part` with `count`."""
+    (`took`, `asked`, `mean`, `min`, `max`, `connect_max`, `read`, `transfer`, `url`), rows of a
+    list (`percent` with `at`, a time with its unit; `status`, `error` or `part` with `count`), or
+    names of its own, of which `more` makes something."""
     loop: Loop | None = "closed"
     """The loop of all its runs, unless its figures say otherwise."""
     needed: tuple[str, ...] = ("requests", "throughput_rps")
     """Texts without which there is too little to speak of an output."""
     more: Callable[[Facts, Figures], Figures | None] = lambda *_: {}
     """Gives figures that follow from those read; None when these are too few for an output."""
+    made_of: Mapping[str, str] = field(default_factory=dict)
+    """Texts of this tool alone, or `parts` -> the attribute that `more` makes of them, which stands
+    where they do."""
     read_json: Callable[[Fields], Figures | None] | None = None
     """Gives the figures of its JSON; None when that is the JSON of something else."""
     bytes_step: int = 1024
@@ -221,7 +235,7 @@ class Tool:
         """Return the output that the facts are; None when there is too little to speak of one."""
         if not facts.texts.keys() >= set(self.needed):
             return None
-        figures = facts.figures(self.bytes_step)
+        figures = facts.figures(self.made_of, self.bytes_step)
         more = self.more(facts, figures)
         return None if more is None else self._make_output(figures | more)
 
@@ -311,6 +325,6 @@ def non_2xx(by_status: dict[str, int]) -> int | None:
     return sum(count for status, count in by_status.items() if not status.startswith("2"))
 
 
-def _add_row(rows: dict[Key, Value], key: Key, value: Value | None) -> None:
+def _keep(rows: dict[Key, Value], key: Key, value: Value | None) -> None:
     if value is not None and len(rows) < MOST_ROWS:
         rows.setdefault(key, value)

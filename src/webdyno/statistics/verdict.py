@@ -1,15 +1,17 @@
-"""From an interval to a verdict, or to the answer of a one-sided question.
+"""From an interval to a verdict (`answer`), or to a one-sided question's answer (`ask_within`).
 
-A run that looks after every round and stops when a one-sided question (`faster`,
-`not-slower-by 5%`) is answered would find differences that aren't: each look is another chance. So
-the risk of 5% is spent bit by bit over the rounds that are planned (Lan & DeMets, "Discrete
+A verdict is given when a run has ended, by the interval of the ratio and an exact test
+(`VerdictRule`). A one-sided question (`OneSided`: `faster`, `not-slower-by 5%`) is asked after each
+round, and its answer ends the run. Each look is another chance to find a difference that isn't one,
+so the risk of 5% is spent bit by bit over the rounds that are planned (Lan & DeMets, "Discrete
 sequential boundaries for clinical trials", Biometrika 1983), as share^1.5 of it (Kim & DeMets,
-Biometrika 1987): O'Brien and Fleming's function gives next to nothing to the first looks, so that
-six rounds answer only what is glaring, Pocock's costs rounds where the difference is small.
+Biometrika 1987). A run that ends before all planned rounds has spent less than its risk.
+
+Others spend it otherwise: O'Brien and Fleming's function gives next to nothing to the first looks,
+so that six rounds answer only what is glaring; Pocock's costs rounds where the difference is small.
 Boundaries are those of a normal mean, taken over to Student's t at equal significance levels
-(Jennison & Turnbull, "Group sequential methods", 2000, section 4.4), which for few rounds is
-slightly too lavish: hence `SPENT`. A run that ends before all planned rounds has spent less than
-its risk. Non-inferiority: ICH E9, section 3.3.2.
+(Jennison & Turnbull, "Group sequential methods", 2000, section 4.4). With few rounds that answers
+slightly too often, which `SPENT` makes up for. Non-inferiority: ICH E9, section 3.3.2.
 """
 
 from dataclasses import dataclass, replace
@@ -50,7 +52,7 @@ MOST_DIGITS = 4
 
 @dataclass(frozen=True)
 class VerdictRule:
-    """What is asked of the log ratios of a variant and the baseline."""
+    """By which rule a verdict is given on the log ratios of a variant and the baseline."""
 
     better: str
     """`higher` or `lower`: which values of the metric are good."""
@@ -89,12 +91,12 @@ class Ruling:
     negligible: bool = False
 
 
-def different(ratio: Estimate | None, p: float, question: VerdictRule) -> bool:
+def different(ratio: Estimate | None, p: float, rule: VerdictRule) -> bool:
     """Return whether both the interval and the exact test exclude "no difference"."""
-    return ratio is not None and ratio.excludes_zero() and p <= question.alpha
+    return ratio is not None and ratio.excludes_zero() and p <= rule.alpha
 
 
-def answer(ratio: Estimate | None, p: float, rounds: int, question: VerdictRule) -> Ruling:
+def answer(ratio: Estimate | None, p: float, rounds: int, rule: VerdictRule) -> Ruling:
     """Return the verdict.
 
     `equivalent`: the whole interval lies within ±delta (or the metric's floor), unless delta says
@@ -102,21 +104,21 @@ def answer(ratio: Estimate | None, p: float, rounds: int, question: VerdictRule)
     exclude "no difference", and the estimate lies outside. Else `inconclusive`; without a round
     `incomplete`.
     """
-    interval = f"{confidence_level(1 - question.alpha)} CI"
-    limit = question.limit_text
+    interval = f"{confidence_level(1 - rule.alpha)} CI"
+    limit = rule.limit_text
     if not rounds:
-        fewest = question.fewest_rounds
+        fewest = rule.fewest_rounds
         why = f"No round was finished with valid figures; a verdict needs at least {fewest}."
         return Ruling(Verdict.INCOMPLETE, "no-round", why, fewest)
-    if ratio is None or rounds < question.fewest_rounds:
+    if ratio is None or rounds < rule.fewest_rounds:
         return Ruling(
             Verdict.INCONCLUSIVE,
             "few-rounds",
-            f"A verdict needs at least {question.fewest_rounds} rounds; there are {rounds}.",
-            question.fewest_rounds - rounds,
+            f"A verdict needs at least {rule.fewest_rounds} rounds; there are {rounds}.",
+            rule.fewest_rounds - rounds,
         )
-    verdict = by_interval(ratio, question.limit, question.better)
-    if verdict is Verdict.EQUIVALENT and not _within(ratio, log1p(question.delta)):
+    verdict = by_interval(ratio, rule.limit, rule.better)
+    if verdict is Verdict.EQUIVALENT and not _within(ratio, log1p(rule.delta)):
         return Ruling(
             verdict,
             "below-floor",
@@ -124,13 +126,13 @@ def answer(ratio: Estimate | None, p: float, rounds: int, question: VerdictRule)
             "threshold, whatever the ratio.",
             negligible=True,
         )
-    if question.is_too_noisy and abs(ratio.centre) <= question.limit:
+    if rule.is_too_noisy and abs(ratio.centre) <= rule.limit:
         why = f"Too noisy: copies of one variant differ by {limit}."
         return Ruling(Verdict.INCONCLUSIVE, "too-noisy", why)
     if verdict is Verdict.EQUIVALENT:
-        why = f"The whole {interval} lies within {percent(question.delta)} of 1."
+        why = f"The whole {interval} lies within {percent(rule.delta)} of 1."
         return Ruling(verdict, "within-threshold", why)
-    if verdict is not Verdict.INCONCLUSIVE and p <= question.alpha:
+    if verdict is not Verdict.INCONCLUSIVE and p <= rule.alpha:
         return Ruling(
             verdict,
             "beyond-threshold",
@@ -141,7 +143,7 @@ def answer(ratio: Estimate | None, p: float, rounds: int, question: VerdictRule)
     if not ratio.excludes_zero():
         because = "wide-interval"
         why = f"The {interval} includes both no difference and differences of more than {limit}."
-    elif p > question.alpha:
+    elif p > rule.alpha:
         because = "exact-test"
         why = (
             f"The {interval} excludes 1, but an exact permutation test doesn't agree "
@@ -149,7 +151,7 @@ def answer(ratio: Estimate | None, p: float, rounds: int, question: VerdictRule)
         )
     else:
         why = f"There is a difference, probably below {limit}, but the {interval} reaches further."
-    return Ruling(Verdict.INCONCLUSIVE, because, why, more_rounds_needed(ratio, rounds, question))
+    return Ruling(Verdict.INCONCLUSIVE, because, why, more_rounds_needed(ratio, rounds, rule))
 
 
 def _p(p: float, rounds: int) -> str:
@@ -190,19 +192,19 @@ def _within(ratio: Estimate, limit: float) -> bool:
 
 
 def more_rounds_needed(
-    ratio: Estimate, rounds: int, question: VerdictRule, bound: Bound = UNBIASED
+    ratio: Estimate, rounds: int, rule: VerdictRule, bound: Bound = UNBIASED
 ) -> int | None:
     """How many more rounds would bring a verdict if estimate, spread and bound stayed as they are.
 
     `ratio` is the sampling CI: rounds narrow it, but not the possible effect of interference. None
     when it would take more rounds than anybody would wait for, or none would help.
     """
-    limit, centre = question.limit, ratio.centre
+    limit, centre = rule.limit, ratio.centre
     if abs(centre) > limit:
         half_width = abs(centre) - (bound.up if centre > 0 else bound.down)
     else:
         half_width = limit - max(centre + bound.down, bound.up - centre)
-    level = 1 - question.alpha
+    level = 1 - rule.alpha
     spread = ratio.half_width / t_half_width(rounds, 1.0, level)
     for n in range(rounds + 1, rounds + MOST_ROUNDS_FORESEEN + 1):
         if t_half_width(n, spread, level) <= half_width:

@@ -184,6 +184,12 @@ H2LOAD = Tool(
         *("Warm-up ", "progress: ", "Main benchmark", "Stopped all", "Protocol: "),
         *("TLS Protocol", "Cipher:", "Server Temp Key", "time to 1st byte", "TTFB"),
     ),
+    made_of={
+        "errored": "failed",
+        "started": "never_started",
+        "parts": "concurrency",
+        "request_times": "mean_ms",
+    },
     command=CommandLine(
         options=COUNTED
         | {"c": "concurrency", "clients": "concurrency", "D": "time_limit_s"}

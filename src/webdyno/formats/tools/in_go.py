@@ -56,6 +56,7 @@ BOMBARDIER = Tool(
     needed=("throughput_rps", "responses_2xx"),
     more=_bombardier,
     read_json=_bombardier_json,
+    made_of={"others": "failed"},
     command=CommandLine(
         options=OF_HTTP
         | COUNTED
@@ -232,6 +233,7 @@ VEGETA = Tool(
     needed=("requests", "throughput_rps", "codes"),
     more=_vegeta,
     read_json=_vegeta_json,
+    made_of={"codes": "by_status"},
     command=CommandLine(
         options={"rate": "demanded_rps", "duration": "time_limit_s"},
         no_matter=(

@@ -106,6 +106,7 @@ GATLING = Tool(
     chatter=("====", "Please open", "Reports generated", "Generating reports"),
     loop=None,
     more=_gatling,
+    made_of={"failed_or_none": "failed"},
 )
 
 
@@ -271,6 +272,11 @@ K6 = Tool(
     more=_k6,
     read_json=_k6_json,
     bytes_step=1000,
+    made_of={
+        "failed_of_old": "failed",
+        "failed_of_new": "failed",
+        "checks_missed": "failed_checks",
+    },
     command=CommandLine(
         options={"u": "concurrency", "vus": "concurrency"} | LENGTH,
         no_matter=(

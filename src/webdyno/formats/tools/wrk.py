@@ -99,6 +99,7 @@ AUTOCANNON = Tool(
     more=_autocannon,
     read_json=_autocannon_json,
     bytes_step=1000,
+    made_of={"errors": "failed"},
     command=CommandLine(
         options=OF_HTTP
         | {"p": "pipelining", "pipelining": "pipelining", "a": "requests", "amount": "requests"}
