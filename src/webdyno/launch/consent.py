@@ -1,7 +1,4 @@
-"""What needs a yes before it is done: installing, building, running what isn't webdyno's own.
-
-Of a load from a log, what isn't answered here as in the log is excluded, which is asked as well.
-"""
+"""What needs a yes before it is done: installing, building, running what isn't webdyno's own."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -9,22 +6,19 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from webdyno.config import Catalogue
 from webdyno.config.catalogue import ForeignPart, commands_around_rounds, foreign_parts
 from webdyno.core.base import Model
 from webdyno.core.errors import OperationError, UserError
-from webdyno.core.experiment import Experiment, State
+from webdyno.core.experiment import State
 from webdyno.core.files import append_text, part_of_others, state_folder
-from webdyno.core.format import count, latency, number, percent
+from webdyno.core.format import latency
 from webdyno.core.service import Need
 from webdyno.core.stack import Site, Stack
-from webdyno.core.sweep import plan_points
 from webdyno.core.text import SECRET
 from webdyno.core.variant import key_parts
 from webdyno.launch.caller import Caller
 
 if TYPE_CHECKING:
-    from webdyno.measure.first_look import Unlike
     from webdyno.systems.project import Project
 
 AGREED_FILE = "agreed-catalogues"
@@ -32,9 +26,6 @@ _AGREED = set[str]()
 """What this process was agreed to run."""
 SHOWN_HOSTS = 100
 NAMED_LETTERS = 160
-MOST_SHARE = 0.5
-"""Of a load that is excluded: of what remains nothing would be known of the log."""
-MOST_NAMED = 5
 
 
 def agree_to_foreign(parts: Sequence[ForeignPart], caller: Caller) -> None:
@@ -47,11 +38,11 @@ def agree_to_foreign(parts: Sequence[ForeignPart], caller: Caller) -> None:
         return
     if not caller.yes:
         or_add = f"\nadd {caller.spelled('--yes')} to agree"
-        _agree(_what_runs(new), "run that?", or_add, "nothing was run", caller)
+        agree(_what_runs(new), "run that?", or_add, "nothing was run", caller)
     _remember(new, caller)
 
 
-def _agree(
+def agree(
     what: str, question: str, or_add: str, nothing: str, caller: Caller, *, usual: bool = False
 ) -> None:
     """Ask for a yes; `or_add` says how to give it where nobody is there to be asked."""
@@ -260,7 +251,7 @@ def agree_to_secrets(stacks: Sequence[Stack], asked: Iterable[Model], caller: Ca
         lines = f"{service.where} runs as {other.name}, and gets variables of yours: {named}"
         if not caller.yes:
             or_add = f"; run webdyno as {other.name}, or add {caller.spelled('--yes')} to agree"
-            _agree(lines, "send them?", or_add, "nothing was run", caller)
+            agree(lines, "send them?", or_add, "nothing was run", caller)
 
 
 def provide(
@@ -356,60 +347,3 @@ def _remember(parts: Sequence[ForeignPart], caller: Caller) -> None:
         append_text(agreed, "".join(f"{_agreement(part)}\n" for part in parts))
     except (OSError, OperationError, RuntimeError) as error:
         caller.notify(f"what you agreed to can't be kept, and will be asked again: {error}")
-
-
-def without_unlike(
-    experiment: Experiment,
-    catalogue: Catalogue,
-    caller: Caller,
-    vouched: frozenset[str] = frozenset(),
-) -> Experiment:
-    """Return an experiment of a log without what variants answer otherwise, or raise UserError."""
-    if not _can_be_looked_at(experiment, catalogue):
-        return experiment
-    from webdyno.measure.first_look import unlike_requests, without
-
-    unlike = unlike_requests(experiment, catalogue, vouched)
-    if not unlike:
-        return experiment
-    differences = _differences_of(experiment, unlike)
-    share = sum(request.share for request in unlike)
-    if share > MOST_SHARE:
-        raise UserError(f"{differences}\nthat is most of the load: nothing was measured")
-    if any(plan.experiment.load.arrivals == "replay" for plan in plan_points(experiment)):
-        raise UserError(f"{differences}\na replay asks for all of them; omit load.arrivals=replay")
-    by_yes = caller.spelled("--yes")
-    if caller.yes:
-        caller.notify(f"{differences}\nthey are excluded, as {by_yes} agreed to")
-    else:
-        question, or_add = (
-            "leave them out and measure the rest?",
-            f"\nadd {by_yes} to leave them out",
-        )
-        _agree(differences, question, or_add, "nothing was measured", caller, usual=True)
-    return without(experiment, unlike)
-
-
-def _can_be_looked_at(experiment: Experiment, catalogue: Catalogue) -> bool:
-    """Whether a load is of a log, and the same for all variants, which this machine starts."""
-    requests = experiment.requests
-    stacks = [catalogue.stack(variant.stack) for variant in experiment.variants.values()]
-    return (
-        bool(experiment.workload and requests)
-        and all(experiment.requests_of(name) == requests for name in experiment.variants)
-        and experiment.testbed.kind != "cluster"
-        and all(len(request.paths) == 1 for request in requests)
-        and all(stack.protocol == "http" for stack in stacks)
-    )
-
-
-def _differences_of(experiment: Experiment, unlike: Sequence["Unlike"]) -> str:
-    share = sum(request.share for request in unlike)
-    of = number(len(experiment.requests))
-    lines = [
-        f"{number(len(unlike))} of {of} requests, {percent(share)} of the load, can't be compared:"
-    ]
-    lines += [f"    {request.why} ({percent(request.share)})" for request in unlike[:MOST_NAMED]]
-    if (more := len(unlike) - MOST_NAMED) > 0:
-        lines.append(f"    and {count(more, 'other')}")
-    return "\n".join(lines)

@@ -25,8 +25,8 @@ from webdyno.launch.consent import (
     refuse_other_machines,
     refuse_reading,
     vouched_targets,
-    without_unlike,
 )
+from webdyno.launch.left_out import without_unlike
 from webdyno.load.interface import program
 from webdyno.measure.folder import HEAD_FILE, RunFolder
 from webdyno.servers.needs import needs_of

@@ -72,3 +72,10 @@ def tables_in(data: object) -> Iterator[Table]:
         data = list(data.values())
     for inner in as_list(data):
         yield from tables_in(inner)
+
+
+def several(value: object) -> list[str]:
+    """Return the entries of a list, a table (`KEY=VALUE`) or a single value as texts."""
+    if is_table(value):
+        return [f"{key}={item}" for key, item in value.items()]
+    return list(map(str, value if isinstance(value, list) else [value]))

@@ -26,7 +26,8 @@ from webdyno.systems.containers.compose_relations import (
     health_command,
     in_order,
 )
-from webdyno.systems.tables import is_table, long_form, table
+from webdyno.systems.containers.compose_rights import mounts_of_files, rights_of, volume_of
+from webdyno.systems.tables import is_table, long_form, several, table
 
 OPTIONS = {
     "user": "--user",
@@ -42,27 +43,12 @@ OPTIONS = {
 }
 """Keys whose values engines take as they are, to run a container."""
 SWITCHES = {"read_only": "--read-only", "init": "--init", "privileged": "--privileged"}
-USUAL_CAPABILITIES = re.compile(
-    r"(?:CAP_)?(?:CHOWN|DAC_OVERRIDE|FOWNER|FSETID|IPC_LOCK|KILL|NET_BIND_SERVICE|SETFCAP|SETGID"
-    r"|SETPCAP|SETUID|SYS_CHROOT|SYS_NICE)",
-    re.IGNORECASE,
-)
-"""Those that containers have anyway, and two that reach nothing of others."""
-OF_VOLUMES = frozenset({"", "ro", "rw", "z", "Z", "nocopy", "cached", "delegated", "consistent"})
-"""Options of volumes that reach no other folder, as those of an overlay do."""
-ELSEWHERE = re.compile(
-    r"(?:containers-storage|dir|docker-archive|docker-daemon|oci|oci-archive|sif|tarball):"
-)
-"""Images that Podman takes from files and other places of a machine (containers-transports(5))."""
-RESTRICTING = re.compile(r"no-new-privileges([:=]true)?")
 OTHERS = {
     *("image", "build", "command", "entrypoint", "environment", "env_file", "volumes", "ports"),
     *("hostname", "links", "networks", "secrets", "configs", "expose", "depends_on", "profiles"),
     *("container_name", "labels", "pull_policy", "healthcheck"),
 }
 """Keys that are heeded in other ways, or needn't be."""
-MOUNTED = {"secrets": "/run/secrets/", "configs": "/"}
-"""Kinds of files that services name, and where they have them."""
 BUILD = {"context", "dockerfile", "args", "target"}
 Scalar = str | bool | int | float
 Words = str | list[Scalar] | None
@@ -163,7 +149,7 @@ def compose_services(
         if "image" not in service and "build" not in service:
             raise UserError(f"{where} has neither image nor build")
         _check(service, where)
-    if within and (rights := ", ".join(_rights(services, project, within))):
+    if within and (rights := ", ".join(rights_of(services, project, within))):
         raise UserError(
             f"{place}: {file.name} of a revision wants rights on this machine: {rights}; have it "
             f"do without, or name the file yourself, as in image:{file.name}"
@@ -176,54 +162,11 @@ def compose_services(
     notes = list(project.notes)
     if excluded := list(_excluded_keys(services)):
         notes.append(f"excluded: {', '.join(excluded)}")
-    if rights := ", ".join(_rights(services, project, project.folder)):
+    if rights := ", ".join(rights_of(services, project, project.folder)):
         notes.append(f"run as root with rights on this machine: {rights}")
     for note in notes:
         notify(f"{file.name}: {note}")
     return built
-
-
-def _rights(services: Mapping[str, Any], project: ComposeProject, top: Path) -> Iterator[str]:
-    """Return keys and values that let a container reach beyond itself and a folder."""
-    for name, service in services.items():
-        if service.get("privileged") is True:
-            yield f"{name}.privileged"
-        if ELSEWHERE.match(image := str(service.get("image", ""))):
-            yield f"{name}.image {image}"
-        for key, harmless in (("cap_add", USUAL_CAPABILITIES), ("security_opt", RESTRICTING)):
-            for each in _several(service.get(key) or []):
-                if not harmless.fullmatch(each):
-                    yield f"{name}.{key} {each}"
-        for volume in service.get("volumes") or ():
-            options = _volume_text(volume).split(":", 2)[2:]
-            yield from (
-                f"{name}.volumes {option}"
-                for option in ",".join(options).split(",")
-                if option not in OF_VOLUMES
-            )
-        for key, source in _files_of(service, project):
-            inside = (project.folder / Path(source).expanduser()).resolve()
-            if not inside.is_relative_to(top.resolve()):
-                yield f"{name}.{key} {source}"
-
-
-def _files_of(service: Mapping[str, Any], project: ComposeProject) -> Iterator[tuple[str, str]]:
-    """Yield the files and folders of this machine that a service is given, by key."""
-    for volume in service.get("volumes") or ():
-        if (source := _source(volume)) and not _NAME.fullmatch(source):
-            yield "volumes", source
-    for kind in MOUNTED:
-        for entry in service.get(kind) or ():
-            if file := _definition(entry, kind, project)[1]:
-                yield kind, file
-    files = service.get("env_file") or []
-    for file in files if isinstance(files, list) else [files]:
-        yield "env_file", str(long_form(file, "path").get("path"))
-    if (keys := service.get("build")) is not None:
-        build_form = long_form(keys, "context")
-        context = str(build_form.get("context", "."))
-        yield "build", context
-        yield "build", str(Path(context, str(build_form.get("dockerfile", "Dockerfile"))))
 
 
 def _check(service: Mapping[str, Any], where: str) -> None:
@@ -257,13 +200,14 @@ def _service(
     keys = services[name]
     where = f"{place}: {project.files[0]}: services.{name}"
     options = [
-        f"{OPTIONS[key]}={value}" for key in keys.keys() & OPTIONS for value in _several(keys[key])
+        f"{OPTIONS[key]}={value}" for key in keys.keys() & OPTIONS for value in several(keys[key])
     ]
     options += [flag for key, flag in SWITCHES.items() if keys.get(key) is True]
     options += [
-        f"--volume={_volume(volume, project.folder, where)}" for volume in keys.get("volumes") or ()
+        f"--volume={volume_of(volume, project.folder, where)}"
+        for volume in keys.get("volumes") or ()
     ]
-    options += [f"--volume={mount}:ro" for mount in _mounts_of_files(keys, project, where)]
+    options += [f"--volume={mount}:ro" for mount in mounts_of_files(keys, project, where)]
     entry = tuple(_words(keys["entrypoint"], where)) if "entrypoint" in keys else None
     return ComposeService(
         name=name,
@@ -287,7 +231,7 @@ def _names_of(name: str, services: Mapping[str, Any]) -> Iterator[str]:
         if keys.get(key):
             yield str(keys[key])
     for network in table(keys, "networks").values():
-        yield from _several((network or {}).get("aliases") or [])
+        yield from several((network or {}).get("aliases") or [])
     for other in services.values():
         for link in other.get("links") or ():
             linked, colon, alias = str(link).partition(":")
@@ -295,15 +239,9 @@ def _names_of(name: str, services: Mapping[str, Any]) -> Iterator[str]:
                 yield alias
 
 
-def _several(value: object) -> list[str]:
-    if is_table(value):
-        return [f"{key}={item}" for key, item in value.items()]
-    return list(map(str, value if isinstance(value, list) else [value]))
-
-
 def _words(value: object, where: str) -> list[str]:
     try:
-        return shlex.split(value) if isinstance(value, str) else _several(value or [])
+        return shlex.split(value) if isinstance(value, str) else several(value or [])
     except ValueError as error:
         raise UserError(f"{where}: {value!r} is no command: {str(error).lower()}") from None
 
@@ -316,56 +254,6 @@ def _build(keys: object, project: ComposeProject) -> Build:
     if "target" in form:
         options.append(f"--target={form['target']}")
     return Build(context, context / str(form.get("dockerfile", "Dockerfile")), tuple(options))
-
-
-def _source(volume: object) -> str:
-    """Return the path of a volume on this machine, or its name; empty where it has none."""
-    source, colon, _ = _volume_text(volume).partition(":")
-    return source if colon else ""
-
-
-def _volume_text(volume: object) -> str:
-    """Return a volume in the short form, `SOURCE:TARGET:ro`."""
-    if not is_table(volume):
-        return str(volume)
-    source, target = (str(volume.get(key) or "") for key in ("source", "target"))
-    if ":" in source or ":" in target:
-        raise UserError(f"a volume's source and target have no colon, as {source or target} has")
-    mode = ":ro" if volume.get("read_only") else ""
-    return f"{source}:{target}{mode}" if source else target
-
-
-def _volume(volume: object, folder: Path, where: str) -> str:
-    """Return a volume as engines take it; named ones are new, and empty, with each start."""
-    text = _volume_text(volume)
-    source, colon, rest = text.partition(":")
-    if not colon or not source.startswith((".", "~")):
-        return text
-    path = (folder / Path(source).expanduser()).resolve()
-    if not path.exists():
-        raise UserError(f"{where}.volumes: there is no {path}")
-    return f"{path}:{rest}"
-
-
-def _mounts_of_files(keys: Mapping[str, Any], project: ComposeProject, where: str) -> Iterator[str]:
-    """Return the files that a service has of `secrets` and `configs`, and where it has them."""
-    for kind, folder in MOUNTED.items():
-        for entry in keys.get(kind) or ():
-            name, file = _definition(entry, kind, project)
-            target = str(long_form(entry, "source").get("target") or name)
-            path = (project.folder / file).resolve()
-            if not file or not path.is_file():
-                raise UserError(
-                    f"{where}.{kind}: {name} is no file that is there; give it one, as in "
-                    f"{kind}: {{{name}: {{file: ./{name}.txt}}}}"
-                )
-            yield f"{path}:{target if target.startswith('/') else folder + target}"
-
-
-def _definition(entry: object, kind: str, project: ComposeProject) -> tuple[str, str]:
-    """Return the name of a secret or configuration, and its file; empty where it has none."""
-    name = str(long_form(entry, "source").get("source", ""))
-    return name, str(table(project.whole, kind, name).get("file") or "")
 
 
 def _environment(keys: Mapping[str, Any], project: ComposeProject, where: str) -> dict[str, str]:
@@ -384,7 +272,7 @@ def _with_values(names: object, variables: Mapping[str, str]) -> dict[str, str]:
     if is_table(names):
         pairs = list(names.items())
     else:
-        parts = (text.partition("=") for text in _several(names or []))
+        parts = (text.partition("=") for text in several(names or []))
         pairs = [(name, value if equals else None) for name, equals, value in parts]
     values = {}
     for name, value in pairs:

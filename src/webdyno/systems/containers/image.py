@@ -14,11 +14,11 @@ from webdyno.host.users import stranger_of
 from webdyno.systems.command import variables_of_services
 from webdyno.systems.containers.choice import engine_for
 from webdyno.systems.containers.compose import (
-    ELSEWHERE,
     ComposeService,
     compose_files,
     compose_services,
 )
+from webdyno.systems.containers.compose_rights import ELSEWHERE
 from webdyno.systems.containers.engine import SCRIPT, Container, Engine, variables_file
 from webdyno.systems.repository import Repository
 from webdyno.systems.target import GeneratedService, TargetSpec, verbatim

@@ -1,0 +1,120 @@
+"""What a service of a Compose file has of this machine: folders, files, and rights beyond those."""
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from webdyno.core.errors import UserError
+from webdyno.systems.containers.compose_file import ComposeProject
+from webdyno.systems.tables import is_table, long_form, several, table
+
+USUAL_CAPABILITIES = re.compile(
+    r"(?:CAP_)?(?:CHOWN|DAC_OVERRIDE|FOWNER|FSETID|IPC_LOCK|KILL|NET_BIND_SERVICE|SETFCAP|SETGID"
+    r"|SETPCAP|SETUID|SYS_CHROOT|SYS_NICE)",
+    re.IGNORECASE,
+)
+"""Those that containers have anyway, and two that reach nothing of others."""
+OF_VOLUMES = frozenset({"", "ro", "rw", "z", "Z", "nocopy", "cached", "delegated", "consistent"})
+"""Options of volumes that reach no other folder, as those of an overlay do."""
+ELSEWHERE = re.compile(
+    r"(?:containers-storage|dir|docker-archive|docker-daemon|oci|oci-archive|sif|tarball):"
+)
+"""Images that Podman takes from files and other places of a machine (containers-transports(5))."""
+RESTRICTING = re.compile(r"no-new-privileges([:=]true)?")
+MOUNTED = {"secrets": "/run/secrets/", "configs": "/"}
+"""Kinds of files that services name, and where they have them."""
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+def rights_of(services: Mapping[str, Any], project: ComposeProject, top: Path) -> Iterator[str]:
+    """Return keys and values that let a container reach beyond itself and a folder."""
+    for name, service in services.items():
+        if service.get("privileged") is True:
+            yield f"{name}.privileged"
+        if ELSEWHERE.match(image := str(service.get("image", ""))):
+            yield f"{name}.image {image}"
+        for key, harmless in (("cap_add", USUAL_CAPABILITIES), ("security_opt", RESTRICTING)):
+            for each in several(service.get(key) or []):
+                if not harmless.fullmatch(each):
+                    yield f"{name}.{key} {each}"
+        for volume in service.get("volumes") or ():
+            options = _volume_text(volume).split(":", 2)[2:]
+            yield from (
+                f"{name}.volumes {option}"
+                for option in ",".join(options).split(",")
+                if option not in OF_VOLUMES
+            )
+        for key, source in _files_of(service, project):
+            inside = (project.folder / Path(source).expanduser()).resolve()
+            if not inside.is_relative_to(top.resolve()):
+                yield f"{name}.{key} {source}"
+
+
+def _files_of(service: Mapping[str, Any], project: ComposeProject) -> Iterator[tuple[str, str]]:
+    """Yield the files and folders of this machine that a service is given, by key."""
+    for volume in service.get("volumes") or ():
+        if (source := _source(volume)) and not _NAME.fullmatch(source):
+            yield "volumes", source
+    for kind in MOUNTED:
+        for entry in service.get(kind) or ():
+            if file := _definition(entry, kind, project)[1]:
+                yield kind, file
+    files = service.get("env_file") or []
+    for file in files if isinstance(files, list) else [files]:
+        yield "env_file", str(long_form(file, "path").get("path"))
+    if (keys := service.get("build")) is not None:
+        build_form = long_form(keys, "context")
+        context = str(build_form.get("context", "."))
+        yield "build", context
+        yield "build", str(Path(context, str(build_form.get("dockerfile", "Dockerfile"))))
+
+
+def _source(volume: object) -> str:
+    """Return the path of a volume on this machine, or its name; empty where it has none."""
+    source, colon, _ = _volume_text(volume).partition(":")
+    return source if colon else ""
+
+
+def _volume_text(volume: object) -> str:
+    """Return a volume in the short form, `SOURCE:TARGET:ro`."""
+    if not is_table(volume):
+        return str(volume)
+    source, target = (str(volume.get(key) or "") for key in ("source", "target"))
+    if ":" in source or ":" in target:
+        raise UserError(f"a volume's source and target have no colon, as {source or target} has")
+    mode = ":ro" if volume.get("read_only") else ""
+    return f"{source}:{target}{mode}" if source else target
+
+
+def volume_of(volume: object, folder: Path, where: str) -> str:
+    """Return a volume as engines take it; named ones are new, and empty, with each start."""
+    text = _volume_text(volume)
+    source, colon, rest = text.partition(":")
+    if not colon or not source.startswith((".", "~")):
+        return text
+    path = (folder / Path(source).expanduser()).resolve()
+    if not path.exists():
+        raise UserError(f"{where}.volumes: there is no {path}")
+    return f"{path}:{rest}"
+
+
+def mounts_of_files(keys: Mapping[str, Any], project: ComposeProject, where: str) -> Iterator[str]:
+    """Return the files that a service has of `secrets` and `configs`, and where it has them."""
+    for kind, folder in MOUNTED.items():
+        for entry in keys.get(kind) or ():
+            name, file = _definition(entry, kind, project)
+            target = str(long_form(entry, "source").get("target") or name)
+            path = (project.folder / file).resolve()
+            if not file or not path.is_file():
+                raise UserError(
+                    f"{where}.{kind}: {name} is no file that is there; give it one, as in "
+                    f"{kind}: {{{name}: {{file: ./{name}.txt}}}}"
+                )
+            yield f"{path}:{target if target.startswith('/') else folder + target}"
+
+
+def _definition(entry: object, kind: str, project: ComposeProject) -> tuple[str, str]:
+    """Return the name of a secret or configuration, and its file; empty where it has none."""
+    name = str(long_form(entry, "source").get("source", ""))
+    return name, str(table(project.whole, kind, name).get("file") or "")
