@@ -33,12 +33,14 @@ def sloth(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     line = CommandLine({"u": "concurrency"}, no_matter="z", other_names=("ai",))
     tool = Tool("sloth", opening="sloth", patterns=(), command=line)
     monkeypatch.setattr(commands, "tools", lambda: (tool,))
-    kept = (commands.with_commands, commands._command_pattern)
-    for each in kept:
-        each.cache_clear()
+    forget_commands()
     yield tool.name
-    for each in kept:
-        each.cache_clear()
+    forget_commands()
+
+
+def forget_commands() -> None:
+    commands.with_commands.cache_clear()
+    commands._command_pattern.cache_clear()
 
 
 def test_its_command_line_is_part_of_a_tool(sloth: str) -> None:

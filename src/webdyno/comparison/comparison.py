@@ -166,7 +166,10 @@ def compare_family(
         this = asked[index]
         verdict_rule = this.verdict_rule(delta, alpha / left, fewest)
         ci = ratio_ci(
-            *(data, this.pair, this.baseline, this.rule),
+            data,
+            this.pair,
+            this.baseline,
+            this.rule,
             measure=measure,
             bound=this.evidence.together,
             confidence=1 - verdict_rule.alpha,

@@ -51,9 +51,9 @@ def ratio_ci(
 ) -> RatioCI | None:
     """Return the intervals of a variant's ratio to the baseline; None with fewer than two rounds.
 
-    The interval of the mean over rounds (`estimate`) is widened four times, in this order: where a
-    run may stop because it is narrow; by how well long looks show what comes later; by how finely a
-    search finds a capacity. That is the sampling CI. The bias bound makes it the worst-case CI.
+    The interval of the mean over rounds (`estimate`) is widened in this order: where a run may stop
+    because it is narrow; by how well long looks show what comes later; by how finely a search finds
+    a capacity. That is the sampling CI. The bias bound widens it once more, to the worst-case CI.
     """
     if len(ratios.d) < 2:
         return None
