@@ -236,6 +236,26 @@ CASES = {
         "composer install --no-progress --no-dev --no-interaction --optimize-autoloader",
         environment={"APP_ENV": "prod"},
     ),
+    "Symfony with Doctrine": Case(
+        {
+            "composer.json": {
+                "require": {
+                    "symfony/framework-bundle": "7.*",
+                    "doctrine/doctrine-bundle": "3",
+                    "doctrine/doctrine-migrations-bundle": "3",
+                }
+            },
+            "public/index.php": "",
+            ".env": 'DATABASE_URL="postgresql://app:app@db:5432/app?serverVersion=16"\n',
+            "migrations/Version1.php": "",
+        },
+        "PHP_CLI_SERVER_WORKERS=$(nproc) php -S 127.0.0.1:$PORT -t public public/index.php",
+        "composer install --no-progress --no-dev --no-interaction --optimize-autoloader",
+        others={
+            "services": {"db": "postgresql"},
+            "setup": "php bin/console doctrine:migrations:migrate --no-interaction >/dev/null",
+        },
+    ),
     "Phoenix": Case(
         {
             "mix.exs": "app: :shop,\n{:phoenix, x}\nassets.deploy\n",
@@ -449,6 +469,40 @@ CASES = {
     "Compose file with one open service": Case(
         {"compose.yml": 'services: {data: {image: x}, web: {build: ., ports: ["80:80"]}}'},
         others={"image": "compose.yml#web"},
+    ),
+    "Compose file whose other open services are databases, and tools for them": Case(
+        {
+            "compose.yaml": "services: {db: {build: db, ports: ['3307:3306']}, "
+            "admin: {image: 'dpage/pgadmin4:9', ports: ['80']}, "
+            "cache: {image: 'redis:7-alpine', ports: [{target: 6379}]}, "
+            "web: {build: web, ports: ['127.0.0.1:8080:80/tcp']}}",
+            "web/index.php": "",
+            "web/Dockerfile": "FROM php\n",
+        },
+        others={"image": "compose.yaml#web"},
+    ),
+    "Compose file with nothing but what a program in a folder needs": Case(
+        {
+            "compose.yaml": "services: {db: {image: 'postgres:17', ports: ['5432:5432']}, "
+            "login: {image: quay.io/keycloak/keycloak, ports: ['8081:8080']}}",
+            "server/package.json": {"scripts": {"start": "node s.js"}},
+            "server/s.js": "listen(process.env.PORT)",
+        },
+        "NODE_ENV=production node s.js",
+        others={"dir": "server"},
+    ),
+    "Gradle whose file makes a program of each module that has a main class": Case(
+        {
+            "gradlew": "",
+            "settings.gradle": "rootProject.name = 'chat'\ninclude 'core:web', 'core:data'\n",
+            "build.gradle": "plugins { id 'org.springframework.boot' version '3' }\n"
+            "subprojects {\n  apply plugin: 'org.springframework.boot'\n}\n",
+            "core/web/build.gradle": "",
+            "core/web/src/main/java/Web.java": "@SpringBootApplication\nclass Web {}",
+            "core/data/build.gradle": "",
+        },
+        "java -jar core/web/build/libs/*.jar --server.address=127.0.0.1 --server.port=$PORT",
+        "sh ./gradlew --quiet --no-daemon :core:web:bootJar",
     ),
     "nginx.conf": Case({"nginx.conf": "events {}"}, others={"conf": "nginx.conf"}),
     "nginx.conf with pages": Case(

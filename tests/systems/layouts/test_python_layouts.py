@@ -268,6 +268,21 @@ CASES = {
             ">/dev/null",
         },
     ),
+    "FastAPI in a package with a program that seeds, and one that only looks like it": Case(
+        {
+            "requirements.txt": "fastapi\nuvicorn\npsycopg\n",
+            "app/__init__.py": "",
+            "app/main.py": f'{FASTAPI}URL = os.environ["DATABASE_URL"]\n',
+            "app/seed.py": "def seed(): ...\n",
+            "app/initial_data.py": "if __name__ == '__main__':\n    main()\n",
+        },
+        f".venv/bin/uvicorn app.main:app {UVICORN}",
+        f"{VENV} -r requirements.txt",
+        others={
+            "services": {"db": "postgresql"},
+            "setup": ".venv/bin/python -m app.initial_data >/dev/null",
+        },
+    ),
     "Flask whose function is its command, with a database in a file": Case(
         {
             "requirements.txt": "Flask\nFlask-Migrate\ngunicorn\n",

@@ -47,6 +47,45 @@ def test_routes_of_sources_are_filled_or_excluded(tmp_path: Path) -> None:
     assert {it.label: it.lacks for it in routes if not it.filled} == EXCLUDED
 
 
+BELOW = {
+    "src/main.ts": "import { NestFactory } from '@nestjs/core'\napp.setGlobalPrefix('api')\n",
+    "src/items.controller.ts": "import { Controller, Get, Post } from '@nestjs/common'\n"
+    "@ApiTags('x')\n@Controller('items')\nexport class Items {\n  @Get()\n  list() {}\n"
+    "  @Get(':id')\n  one() {}\n  @Post()\n  add() {}\n}\n"
+    "@Controller({ path: 'parts', version: '1' })\n@UseGuards(Own)\nexport class Parts {\n"
+    "  @Get('newest')\n  newest() {}\n}\n",
+    "src/app.controller.ts": "import { Controller, Get } from '@nestjs/common'\n"
+    "@Controller()\nexport class App {\n  @Get()\n  home() {}\n}\n",
+    "src/main/java/shop/Orders.java": '@RestController\n@RequestMapping("/orders/")\n'
+    'public class Orders {\n  @GetMapping\n  List all() {}\n  @GetMapping(value = "/{id}")\n'
+    '  Order one() {}\n  @DeleteMapping("/{id}") void end() {}\n}\n',
+    "routes/api.php": "Route::get('/books', f);\n",
+    "src/Controller/Posts.php": "#[Route('/blog')]\n#[IsGranted('X')]\nfinal class Posts {\n"
+    "  #[Route('/', name: 'posts', methods: ['GET'])]\n  #[Cache(1)]\n  function list() {}\n"
+    "  #[Route('/{page<\\d+>}/{slug:post}')]\n  function one() {}\n"
+    "  #[Route('/new', methods: ['POST'])]\n  function add() {}\n}\n",
+    "routes/web.php": "Route::get('/pages', f);\n",
+}
+
+
+def test_routes_of_classes_and_files_with_a_path_of_their_own_are_whole(tmp_path: Path) -> None:
+    routes = routes_of_sources(laid_out(tmp_path, BELOW))
+    assert {it.label for it in routes} == {
+        *("GET /api/items", "GET /api/items/:id", "POST /api/items", "GET /api/parts/newest"),
+        *("GET /api", "GET /orders", "GET /orders/{id}", "DELETE /orders/{id}"),
+        *("GET /api/books", "GET /pages"),
+        *("GET /blog", "GET /blog/{page}/{slug}", "POST /blog/new"),
+    }
+
+
+def test_laravel_may_have_its_api_elsewhere(tmp_path: Path) -> None:
+    said = {
+        "bootstrap/app.php": "->withRouting(apiPrefix: 'v1')",
+        "routes/api.php": BELOW["routes/api.php"],
+    }
+    assert [it.path for it in routes_of_sources(laid_out(tmp_path, said))] == ["/v1/books"]
+
+
 @pytest.mark.parametrize(
     ("said", "prefixes"),
     [

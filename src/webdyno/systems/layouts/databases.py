@@ -139,8 +139,10 @@ OTHERS = {
 }
 """What no service of the catalog is, by what a list of packages names for it."""
 DATABASES = {"MongoDB", "SQL Server"}
+WHOLE = ("URL", "URI", "HOST")
+"""Ends of the names that say where it is."""
 OF_OTHERS = {
-    "MongoDB": re.compile(r"\w*MONGO\w*"),
+    "MongoDB": re.compile(r"(?:\w+_)?MONGO(?!_EXPRESS|_INITDB)\w*|(?:\w+_)?(?:DB|DATABASE)_HOST"),
     "RabbitMQ": re.compile(r"\w*(?:RMQ|AMQP|RABBIT)\w*(?:URL|URI|HOST|SERVER)"),
     "Kafka": re.compile(r"\w*KAFKA\w*"),
     "NATS": re.compile(r"\w*NATS\w*(?:URL|HOST|SERVER)"),
@@ -236,7 +238,7 @@ def _not_provided(packages: str, names: set[str]) -> Iterator[str]:
         is_one_of_two = has_database and service in DATABASES
         if pattern.search(packages) and not is_one_of_two:
             fitting = filter(OF_OTHERS[service].fullmatch, names)
-            likely = sorted(fitting, key=lambda name: (not name.endswith(("URL", "URI")), name))
+            likely = sorted(fitting, key=lambda name: (not name.endswith(WHOLE), name))
             how = f": environment.{likely[0]} below [app] says where" if likely else ""
             yield NOT_PROVIDED.format(service=service, how=how)
 

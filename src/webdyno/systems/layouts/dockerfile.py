@@ -10,7 +10,7 @@ from webdyno.core.errors import UserError
 from webdyno.systems.containers.compose_file import USUAL_FILES, askable, read_compose
 from webdyno.systems.layouts.app import FoundApp, first_of
 from webdyno.systems.layouts.variables import given_port
-from webdyno.systems.tables import as_table, long_form, read_text
+from webdyno.systems.tables import as_list, as_table, is_table, long_form, read_text
 
 INSTRUCTION = re.compile(
     r"^[ \t]*(FROM|ENTRYPOINT|CMD)[ \t]+(\S(?:.*\S)?)[^\S\n]*$", re.MULTILINE | re.IGNORECASE
@@ -40,6 +40,17 @@ def _command_words(command: str) -> str | list[str]:
     return list(map(str, words)) if isinstance(words, list) else command
 
 
+IMAGE_NAME = re.compile(r"(?:.*/)?([\w.-]+)(?::.*)?")
+OF_OTHERS = re.compile(
+    r"postgres\w*|postgis|timescaledb\S*|mysql\S*|mariadb|percona\S*|mongo\w*|redis\S*|valkey|keydb"
+    r"|memcached|rabbitmq|\S*kafka\S*|\S*zookeeper\S*|nats|eclipse-mosquitto|pgbouncer|elasticsearch"
+    r"|opensearch|qdrant|minio|localstack|keycloak|adminer|pgadmin4|phpmyadmin|mongo-express"
+    r"|redis-?commander|redisinsight|mailhog|mailpit|maildev|prometheus|grafana|jaeger\S*|portainer\S*"
+)
+"""Images that applications need, or that look into those."""
+PORTS_OF_OTHERS = {
+    *("3306", "5432", "6379", "27017", "11211", "5672", "9092", "2181", "1883", "1433", "4222"),
+}
 COMPOSE_NAME = re.compile(r"(?:docker-)?compose[\w.-]*\.ya?ml")
 
 
@@ -77,12 +88,32 @@ def find_compose(folder: Path) -> FoundApp | None:
     except UserError as error:
         return FoundApp(name, doubts=(str(error),))
     app = FoundApp(name, doubts=tuple(project.notes))
-    services = askable(project.services())
+    services = project.services()
+    own = {service: keys for service, keys in services.items() if not _is_of_others(keys)}
+    if services and not own:
+        only = f"{name} has only what applications need: {', '.join(services)}"
+        return FoundApp(name, doubts=(*project.notes, only))
+    services = askable(own)
     choices = {service: replace(app, image=f"{name}#{service}") for service in services}
     if len(choices) == 1:
         return next(iter(choices.values()))
     several = f"{name} has several services that could be asked" if choices else ""
     return FoundApp(name, several=several, choices=choices)
+
+
+def _is_of_others(service: object) -> bool:
+    """Whether it is a database, a queue, or a tool for one, by its image or its ports."""
+    keys = as_table(service)
+    if OF_OTHERS.fullmatch(IMAGE_NAME.sub(r"\1", str(keys.get("image", "")))):
+        return True
+    ports = {_port_inside(port) for port in as_list(keys.get("ports"))}
+    return bool(ports) and ports <= PORTS_OF_OTHERS
+
+
+def _port_inside(port: object) -> str:
+    """Return a container's port, of `8080:80/tcp` or of a table."""
+    written = str(port.get("target")) if is_table(port) else str(port)
+    return written.partition("/")[0].rpartition(":")[2]
 
 
 def _built_by(composed: FoundApp, file: Path) -> str | None:

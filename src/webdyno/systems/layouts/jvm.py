@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from webdyno.systems.layouts.app import FoundApp, first_of
+from webdyno.systems.layouts.app import FoundApp, first_of, sources
 from webdyno.systems.tables import read_text
 
 OF_OTHER_PROJECTS = re.compile(
@@ -46,6 +46,8 @@ DATASOURCES = {
 """By framework: the variables for a database's address, user and password."""
 ANY_PROGRAM = "$(ls {out}/install/*/bin/* | grep -v bat$)"
 JVM_MODULES = re.compile(r"<module>\s*([\w./-]+)\s*</module>")
+OF_ALL_MODULES = re.compile(r"^subprojects\b", re.MULTILINE)
+"""From here on Gradle's file holds for each module."""
 GRADLE_MODULES = re.compile(r"""["']:?([\w:-]+)["']""")
 
 
@@ -63,9 +65,9 @@ def find_jvm(folder: Path) -> FoundApp | None:
     top = _jvm_module(folder, "")
     if top is None:
         return None
-    apps = [
-        app for module in (top, *_jvm_modules(folder, top)) if (app := _jvm_app(folder, module))
-    ]
+    inner = list(_jvm_modules(folder, top))
+    modules = inner if inner and not (folder / "src").is_dir() else [top, *inner]
+    apps = [app for module in modules if (app := _jvm_app(folder, module))]
     starting = {app.start or "": app for app in apps}
     if len(starting) == 1:
         return apps[0]
@@ -87,13 +89,24 @@ def _jvm_module(folder: Path, inside: str) -> _JvmModule | None:
 
 def _jvm_modules(folder: Path, top: _JvmModule) -> Iterator[_JvmModule]:
     names = JVM_MODULES.findall(top.text)
+    of_all = OF_ALL_MODULES.split(top.text, maxsplit=1)[1:]
     for settings in ("settings.gradle.kts", "settings.gradle"):
         text = read_text(folder / settings) or ""
         for included in re.findall(r"include[\s(]+([^\n)]*)", text):
             names += [name.replace(":", "/") for name in GRADLE_MODULES.findall(included)]
     for name in dict.fromkeys(names):
         if ".." not in name and (module := _jvm_module(folder, name.strip("/"))):
-            yield module
+            yield (
+                module._replace(text="".join((module.text, *of_all)))
+                if _has_main(module)
+                else module
+            )
+
+
+def _has_main(module: _JvmModule) -> bool:
+    """Whether a source of it starts Spring Boot."""
+    places = sources(module.folder, {".java", ".kt"})
+    return any("@SpringBootApplication" in (read_text(path) or "") for path in places)
 
 
 def _jvm_app(folder: Path, module: _JvmModule) -> FoundApp | None:

@@ -79,6 +79,7 @@ def rails_doubts(folder: Path) -> Iterator[str]:
         yield "Git ignores config/master.key, which it may need: environment.RAILS_MASTER_KEY"
 
 
+PHP_ROOTS = ("public", "web", ".")
 INSTALL = "composer install --no-progress --no-dev --no-interaction --optimize-autoloader"
 WORKERS = "PHP_CLI_SERVER_WORKERS=$(nproc)"
 OWN_SERVER = (
@@ -91,6 +92,7 @@ LARAVEL_KEY = "base64:d2ViZHluby13ZWJkeW5vLXdlYmR5bm8td2ViZHluby0="
 """Of 32 bytes, as Laravel wants it."""
 LARAVEL_CONNECTION = re.compile(r"^DB_CONNECTION=[\"']?(\w+)", re.MULTILINE)
 LARAVEL_SERVICES = {"mysql": "mariadb", "mariadb": "mariadb", "pgsql": "postgresql"}
+DOCTRINE_URL = re.compile(r"^DATABASE_URL=[\"']?(postgres(?:ql)?|mysql|mariadb):", re.MULTILINE)
 FAKER = "fakerphp/faker"
 """What factories of seeds need, which `--no-dev` often excludes."""
 
@@ -98,9 +100,8 @@ FAKER = "fakerphp/faker"
 def find_php(folder: Path) -> FoundApp | None:
     """Start what composer.json or an index.php shows."""
     text = read_text(folder / "composer.json")
-    root = next(
-        (path for path in ("public", "web", ".") if (folder / path / "index.php").is_file()), None
-    )
+    roots = (path for path in PHP_ROOTS if (folder / path / "index.php").is_file())
+    root = next((path for path in roots if path == "." or not _is_apart(folder / path)), None)
     if root is None:
         return None
     needs = set(table(json_table(text or ""), "require"))
@@ -108,12 +109,37 @@ def find_php(folder: Path) -> FoundApp | None:
     by = "composer.json" if text is not None else f"{root}/index.php".removeprefix("./")
     if "laravel/framework" in needs:
         return _laravel(folder, needs, build)
-    environment = {}
+    environment, services, setup = {}, {}, None
     if needs & {"symfony/framework-bundle", "symfony/symfony"}:
         environment = {"APP_ENV": "prod", "APP_DEBUG": "0", "APP_SECRET": FOR_MEASURING}
+        services, setup = _doctrine(folder, needs)
     front = f"{root}/index.php".removeprefix("./") if needs else ""
     start = f"{WORKERS} php -S 127.0.0.1:$PORT -t {root} {front}".rstrip()
-    return FoundApp(by, start, build, environment=environment, doubts=(OWN_SERVER,))
+    return FoundApp(
+        by,
+        start,
+        build,
+        setup=setup,
+        services=services,
+        environment=environment,
+        doubts=(OWN_SERVER,),
+    )
+
+
+def _doctrine(folder: Path, needs: set[str]) -> tuple[dict[str, str], str | None]:
+    """Return the database that Symfony's file names, and what makes its tables."""
+    named = DOCTRINE_URL.search(read_text(folder / ".env") or "")
+    if named is None or "doctrine/doctrine-bundle" not in needs:
+        return {}, None
+    has_own = "doctrine/doctrine-migrations-bundle" in needs and (folder / "migrations").is_dir()
+    how = "migrations:migrate --no-interaction" if has_own else "schema:create --quiet"
+    setup = f"php bin/console doctrine:{how} >/dev/null"
+    return {"db": "postgresql" if named[1].startswith("postgres") else "mariadb"}, setup
+
+
+def _is_apart(folder: Path) -> bool:
+    """Whether a folder makes an image of its own, as a part of something larger."""
+    return (folder / "Dockerfile").is_file()
 
 
 def _laravel(folder: Path, needs: set[str], build: str | None) -> FoundApp:

@@ -138,7 +138,8 @@ def _with_server(folder: Path, made: _Object, how: Installing) -> FoundApp:
         prepare = f".venv/bin/flask --app {own} db upgrade {QUIETLY}"
     elif "alembic" in how.needs:
         prepare = _by_alembic(folder)
-    setup, notes = _seed(folder, own), (why, *how.notes)
+    package = where.rpartition(".")[0] if root == "." else ""
+    setup, notes = _seed(folder, own, package), (why, *how.notes)
     return FoundApp(how.by, start, how.build, prepare=prepare, setup=setup, notes=notes)
 
 
@@ -210,7 +211,7 @@ def in_venv(start: str, build: str | None) -> str:
     return OF_VENV.sub(r"\1.venv/bin/\2", start) if makes_venv(build) else start
 
 
-def _seed(folder: Path, target: str) -> str | None:
+def _seed(folder: Path, target: str, package: str) -> str | None:
     """Return what fills tables: a command of Flask's, or a program of a usual name."""
     commands = {
         command["given"] or command["function"].replace("_", "-")
@@ -221,10 +222,20 @@ def _seed(folder: Path, target: str) -> str | None:
         for command in (name, name.replace("_", "-")):
             if command in commands:
                 return f".venv/bin/flask --app {target} {command} {QUIETLY}"
-    programs = {f"{name}.py": f"{name}.py" for name in SEEDS}
-    programs |= {f"scripts/{name}.py": f"-m scripts.{name}" for name in SEEDS}
-    by_file = next((words for name, words in programs.items() if (folder / name).is_file()), None)
-    return f".venv/bin/python {by_file} {QUIETLY}" if by_file else None
+    program = next(_seeding_programs(folder, package), None)
+    return f".venv/bin/python {program} {QUIETLY}" if program else None
+
+
+def _seeding_programs(folder: Path, package: str) -> Iterator[str]:
+    """Return what Python is called with; what a package imports isn't taken for a program."""
+    inside = folder.joinpath(*package.split("."))
+    for name in SEEDS:
+        if (folder / f"{name}.py").is_file():
+            yield f"{name}.py"
+        if (folder / f"scripts/{name}.py").is_file():
+            yield f"-m scripts.{name}"
+        if package and "__main__" in (read_text(inside / f"{name}.py") or ""):
+            yield f"-m {package}.{name}"
 
 
 SETTINGS_MODULE = re.compile(r"""DJANGO_SETTINGS_MODULE["'],\s*["']([\w.]+)["']""")

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,6 +13,11 @@ import yaml
 from webdyno.core.text import split_url
 from webdyno.systems.containers.compose_file import plain_values
 from webdyno.systems.layouts.app import FoundApp, first_of, sources
+from webdyno.systems.layouts.controllers import (
+    joined,
+    routes_of_controllers,
+    stands_below,
+)
 from webdyno.systems.tables import Table, as_list, as_table, is_table, read_text, table
 
 IN_SOURCES = re.compile(
@@ -83,14 +88,22 @@ class Route(NamedTuple):
 def routes_of_sources(folder: Path) -> list[Route]:
     """Return the routes that sources name, in their order."""
     routes: dict[tuple[str, str], Route] = {}
-    for file in sources(folder):
-        for match in IN_SOURCES.finditer(read_text(file) or ""):
-            writing = WRITES.search(match[0].partition(match["path"])[0])
-            method = (match["method"] or (writing[0] if writing else "GET")).upper()
-            path = match["path"].replace("{$}", "")
-            if "*" not in path and "$" not in path:
-                routes.setdefault((method, path), _route(method, path, {}))
+    texts = {file: read_text(file) or "" for file in sources(folder)}
+    for file, text in texts.items():
+        found = list(routes_of_controllers(file, text)) or list(_written_whole(text))
+        below = stands_below(file, texts)
+        for method, path in found:
+            whole = joined(below, path) if below else path
+            routes.setdefault((method, whole), _route(method, whole, {}))
     return list(routes.values())[:MOST_ROUTES]
+
+
+def _written_whole(text: str) -> Iterator[tuple[str, str]]:
+    for match in IN_SOURCES.finditer(text):
+        writing = WRITES.search(match[0].partition(match["path"])[0])
+        path = match["path"].replace("{$}", "")
+        if "*" not in path and "$" not in path:
+            yield (match["method"] or (writing[0] if writing else "GET")).upper(), path
 
 
 def prefixes_of_sources(folder: Path) -> list[str]:
@@ -130,7 +143,7 @@ def known_routes(app: FoundApp, folder: Path) -> tuple[str, list[Route]]:
     if name and (routes := routes_of_openapi(read_text(folder / name) or "")):
         return name, routes
     if app.paths != ("/",):
-        return app.by, [Route("GET", path, path) for path in app.paths]
+        return app.by, [_route("GET", path, {}) for path in app.paths]
     return SOURCES, routes_of_sources(folder)
 
 

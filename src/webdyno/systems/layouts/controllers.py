@@ -1,0 +1,73 @@
+"""Routes that stand below what their file or class says: of NestJS, Spring, Symfony, Laravel."""
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+PATH = r"""(?:\{\s*)?(?:(?:value|path)\s*[=:]\s*)?[{\[]?\s*["'`](?P<path>[^"'`]{0,200})["'`]"""
+REST = r"[^)]{0,300}\)"
+"""Of what stands in parentheses."""
+UNTIL_CLASS = (
+    rf"(?:\s*@[\w.]+(?:\({REST})?|\s*(?:export|default|public|abstract|final|open))*\s*class\b"
+)
+CLASSES = {
+    ".ts": re.compile(rf"@Controller\(\s*(?:{PATH})?{REST}{UNTIL_CLASS}"),
+    ".java": re.compile(rf"@RequestMapping\(\s*{PATH}{REST}{UNTIL_CLASS}"),
+}
+CLASSES[".js"], CLASSES[".kt"] = CLASSES[".ts"], CLASSES[".java"]
+METHOD = re.compile(
+    rf"@(?P<method>Get|Post|Put|Patch|Delete)(?:Mapping)?(?:\(\s*(?:{PATH})?{REST})?(?=\s)"
+)
+ATTRIBUTE = re.compile(
+    r"""#\[Route\(\s*(?:path:\s*)?["'](?P<path>[^"']{0,200})["'](?P<rest>.{0,300}?)\)\]""",
+    re.DOTALL,
+)
+CLASS_OF_PHP = re.compile(r"(?:\s*#\[[^\n]*\])*\s*(?:(?:final|abstract|readonly)\s+)*class\b")
+METHODS_OF_PHP = re.compile(r"methods:\s*(\[[^\]]*[A-Z][^\]]*\]|[\"'][A-Z]+[\"'])")
+REQUIREMENT = re.compile(r"<[^>]*>|(?<=\w):\w+(?=\})")
+"""Of a parameter, as in `{page<\\d+>}` and `{slug:post}`."""
+OF_ALL = re.compile(r"""setGlobalPrefix\(\s*["'`](?P<path>[^"'`]+)["'`]""")
+API_FILE = ("routes", "api.php")
+API_PREFIX = re.compile(r"""apiPrefix:\s*["'](?P<path>[^"']*)["']""")
+"""Laravel's, which is `api` where nothing is said."""
+
+
+def routes_of_controllers(file: Path, text: str) -> Iterator[tuple[str, str]]:
+    """Return method and path of what classes answer that have a path of their own."""
+    if file.suffix == ".php":
+        yield from _of_symfony(text)
+    pattern = CLASSES.get(file.suffix)
+    classes = list(pattern.finditer(text)) if pattern else []
+    for at, found in enumerate(classes):
+        end = classes[at + 1].start() if at + 1 < len(classes) else len(text)
+        for handler in METHOD.finditer(text, found.end(), end):
+            yield handler["method"].upper(), joined(found["path"] or "", handler["path"] or "")
+
+
+def _of_symfony(text: str) -> Iterator[tuple[str, str]]:
+    """Return what attributes say, of which one before a class is for all that follow."""
+    above = ""
+    for route in ATTRIBUTE.finditer(text):
+        path = REQUIREMENT.sub("", route["path"])
+        if CLASS_OF_PHP.match(text, route.end()):
+            above = path
+        else:
+            methods = METHODS_OF_PHP.search(route["rest"])
+            named = re.findall(r"[A-Z]+", methods[1]) if methods else ["GET"]
+            yield "GET" if "GET" in named else named[0], joined(above, path)
+
+
+def stands_below(file: Path, texts: Mapping[Path, str]) -> str:
+    """Return the path that all routes of a file stand below; empty where there is none."""
+    if file.parts[-2:] == API_FILE:
+        given = next(filter(None, map(API_PREFIX.search, texts.values())), None)
+        return given["path"] if given else "api"
+    if "@nestjs/common" in texts[file]:
+        given = next(filter(None, map(OF_ALL.search, texts.values())), None)
+        return given["path"] if given else ""
+    return ""
+
+
+def joined(*parts: str) -> str:
+    """Return a path of parts, however they begin and end."""
+    return "/" + "/".join(filter(None, (part.strip("/") for part in parts)))

@@ -1,0 +1,71 @@
+"""From `init` to the gate's comment by framework, as docs/how-to/first-gate.md shows."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from e2e.commands import FEW, webdyno, webdyno_here
+from e2e.test_examples import EXAMPLES, made
+from report.approved import assert_same_text
+from variants import further
+from webdyno.core.errors import Exit
+
+OUTPUTS = EXAMPLES.parent / "docs/outputs"
+READ = ("init", "--no-try", "--yes")
+BY_READING = re.compile(r"^by .*?(?=\nwebdyno\.toml written)", re.MULTILINE | re.DOTALL)
+PAGES = ("fastapi-login", "django", "rails", "laravel", "spring", "compose")
+OF_A_REGISTRY = ("nestjs", "go-postgresql")
+"""Their lists of exact versions are made when they are."""
+LISTS = {
+    "fastapi-login": "/tickets",
+    "django": "/",
+    "nestjs": "/api/items",
+    "spring": "/api/items",
+    "go-postgresql": "/api/items",
+    "rails": "/items",
+    "laravel": "/api/items",
+}
+"""What asks for fifty rows one by one in `slower`."""
+TOOLS = {"rails": "bundle", "laravel": "composer", "spring": "mvn", "go-postgresql": "go"}
+USERS = {"fastapi-login": "ann@example.org", "django": "reader"}
+WITHIN_S = 500
+
+
+@pytest.mark.parametrize("name", [*PAGES, *map(further, OF_A_REGISTRY)])
+def test_what_init_reads_is_what_the_page_shows(name: str, tmp_path: Path) -> None:
+    app = tmp_path / "app"
+    subprocess.run(["sh", EXAMPLES / f"{name}.sh", app], check=True, capture_output=True)
+    done = webdyno_here(*READ, folder=app)
+    assert done.returncode == Exit.OK, done.stderr
+    shown = BY_READING.search(done.stderr + done.stdout)
+    assert shown, done.stderr
+    recorded = f"webdyno {' '.join(READ)}\n{shown[0]}\n"
+    assert_same_text(OUTPUTS / f"init-{name}.txt", recorded)
+
+
+@pytest.mark.measures
+@pytest.mark.long
+@pytest.mark.timeout(2 * WITHIN_S)
+@pytest.mark.parametrize("name", LISTS)
+def test_an_application_comes_from_its_repository_to_a_comment(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if (tool := TOOLS.get(name)) and shutil.which(tool) is None:
+        pytest.skip(f"{tool} isn't installed here, and its registry may not be reached")
+    if name in USERS:
+        monkeypatch.setenv("LOGIN_NAME", USERS[name])
+        monkeypatch.setenv("LOGIN_PASSWORD", "pages")
+    app = made(name, tmp_path)
+    passed = webdyno("gate", "--base=start", "--head=documentation", folder=app)
+    assert passed.returncode == Exit.OK, passed.stderr
+    assert "only documentation changed (README.md)" in passed.stdout
+    asked = ("gate", "--base=start", "--head=slower", f"--path={LISTS[name]}", "--output=gate")
+    limit = "--fail-if=statements > +10%"
+    failed = webdyno(*asked, limit, *FEW, folder=app, within_s=WITHIN_S)
+    assert failed.returncode == Exit.WORSE, failed.stdout + failed.stderr
+    comment = (app / "gate/gate.md").read_text(encoding="utf-8")
+    headline = rf"^### \S+ webdyno: {re.escape(LISTS[name])} needs .* database statements"
+    assert re.search(headline, comment, re.MULTILINE), comment
