@@ -293,6 +293,25 @@ CASES = {
         f"{VENV} -r requirements.txt",
         others={"prepare": ".venv/bin/flask --app app:shop db upgrade >/dev/null", "setup": None},
     ),
+    "Django with a database server, unless it is told otherwise": Case(
+        {
+            "requirements.txt": "django\ngunicorn\npsycopg2-binary\n",
+            "manage.py": MANAGE,
+            "shop/settings.py": "DEBUG = False\nif os.getenv('USE_SQLITE') == 'true':\n"
+            "    DATABASES = {'default': {'ENGINE': 'django.db.backends.sqlite3'}}\nelse:\n"
+            "    DATABASES = {'default': {'ENGINE': 'django.db.backends.postgresql',\n"
+            "        'NAME': os.getenv('POSTGRES_DB'), 'HOST': os.getenv('DB_HOST')}}\n",
+        },
+        f"POSTGRES_DB=$DB_NAME .venv/bin/gunicorn shop.wsgi {GUNICORN}",
+        f"{VENV} -r requirements.txt",
+        says=("DB_HOST is set, so its database is postgresql and no file",),
+        others={
+            "services": {"db": "postgresql"},
+            "setup": "export POSTGRES_DB=$DB_NAME && .venv/bin/python manage.py migrate --noinput "
+            ">/dev/null",
+            "prepare": None,
+        },
+    ),
     "Django that answers to a host": Case(
         {
             "requirements.txt": "django\ngunicorn\n",

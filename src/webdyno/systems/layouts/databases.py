@@ -72,6 +72,8 @@ PRISMA = "prisma/schema.prisma"
 CONFIGURATIONS = ("config/runtime.exs", PRISMA, "config/cable.yml")
 SQLITE = re.compile(r"sqlite", re.IGNORECASE)
 """Of an application that has its database in a file, unless it is said of another one."""
+OF_DJANGO = re.compile(r"""["']ENGINE["']:\s*["']django\.db\.backends\.(?:postgresql|mysql)""")
+"""In its settings: a server of its own, by variables, next to a file for development."""
 BY_URL = re.compile(r"\bDATABASE_URL\b|env\.db\(|dj_database_url\.config\(")
 DIALECTS = {
     "postgresql": {
@@ -122,7 +124,7 @@ IN_A_FILE = (
     'its database is a file unless DATABASE_URL is set: services.db = "{service}" below [app] puts '
     "a server behind it"
 )
-NOT_IN_A_FILE = "DATABASE_URL is set, so its database is {service} and no file"
+NOT_IN_A_FILE = "{name} is set, so its database is {service} and no file"
 OTHERS = {
     "MongoDB": re.compile(
         r"mongoose|['\"]mongodb['\"]|pymongo|\bmotor\b|beanie|mongoid|mongo-driver|data-mongodb"
@@ -175,13 +177,17 @@ def with_services(app: FoundApp, folder: Path) -> FoundApp:
     databases = {
         ROLES[name]: name for name in reversed(needed) if urls[name] or READ[name].search(text)
     }
+    relational = [name for name in needed if ROLES[name] == "db"]
+    host = _variable_of_host(text) if OF_DJANGO.search(text) and relational else None
+    if host:
+        databases.setdefault("db", relational[0])
     if SQLITE.search(text):
-        if "db" not in databases or not (urls[databases["db"]] or BY_URL.search(text)):
+        if "db" not in databases or not (host or urls[databases["db"]] or BY_URL.search(text)):
             notes = (IN_A_FILE.format(service=databases["db"]),) if "db" in databases else ()
             return _filled_by_build(replace(app, notes=(*app.notes, *notes)))
-        app = replace(app, notes=(*app.notes, NOT_IN_A_FILE.format(service=databases["db"])))
+        note = NOT_IN_A_FILE.format(name=host or "DATABASE_URL", service=databases["db"])
+        app = replace(app, notes=(*app.notes, note))
     own = _own_variables(text)
-    relational = [name for name in needed if ROLES[name] == "db"]
     if "db" not in databases and own and relational:
         databases["db"] = relational[0]
     if "db" not in databases:
@@ -287,6 +293,11 @@ def _address(name: str, scheme: str, service: str) -> str | None:
     if name == OF_HEROKU_JAVA:
         return OF_JDBC.format(service=service)
     return f"{scheme}:${{{USUAL_URLS[service]}#*:}}" if "+" in scheme else None
+
+
+def _variable_of_host(text: str) -> str | None:
+    named = (match[0] for match in NAMED.finditer(text) if PARTS[match["part"]] == PARTS["HOST"])
+    return next(named, None)
 
 
 def _own_variables(text: str) -> dict[str, str]:
