@@ -445,6 +445,11 @@ CASES = {
         says=("--start 'exec ./server'",),
         others={"image": "."},
     ),
+    "Dockerfile whose words are a line of shell": Case(
+        {"Dockerfile": 'FROM x\nCMD ["/bin/sh", "-c", "make up && exec ./server"]\n'},
+        says=("--start 'make up && exec ./server'",),
+        others={"image": "."},
+    ),
     "Dockerfile that a Compose file builds as what is asked": Case(
         {
             "app.dockerfile": "",
@@ -470,6 +475,15 @@ CASES = {
         {"compose.yml": 'services: {data: {image: x}, web: {build: ., ports: ["80:80"]}}'},
         others={"image": "compose.yml#web"},
     ),
+    "Dockerfile of what stands behind the service that is asked": Case(
+        {
+            "Dockerfile": "FROM php:fpm\n",
+            "compose.yaml": "services: {app: {build: .}, db: {image: mysql, ports: ['3306:3306']}, "
+            "web: {image: nginx, ports: ['8080:80']}}",
+        },
+        others={"image": "compose.yaml#web"},
+        says=("what runs next to the image of Dockerfile",),
+    ),
     "Compose file whose other open services are databases, and tools for them": Case(
         {
             "compose.yaml": "services: {db: {build: db, ports: ['3307:3306']}, "
@@ -490,6 +504,21 @@ CASES = {
         },
         "NODE_ENV=production node s.js",
         others={"dir": "server"},
+    ),
+    "Spring Boot whose database only its mapper names, with Redis": Case(
+        {
+            "pom.xml": "<artifactId>shop</artifactId><version>1</version><packaging>jar</packaging>"
+            "<dependencies>spring-boot-starter-data-redis</dependencies>",
+            "src/main/resources/application.yaml": "spring:\n  jpa:\n    database: postgresql\n",
+        },
+        "SPRING_REDIS_HOST=$CACHE_HOST SPRING_REDIS_PORT=$CACHE_PORT "
+        "SPRING_REDIS_PASSWORD=$CACHE_PASSWORD SPRING_DATA_REDIS_HOST=$CACHE_HOST "
+        "SPRING_DATA_REDIS_PORT=$CACHE_PORT SPRING_DATA_REDIS_PASSWORD=$CACHE_PASSWORD "
+        "SPRING_DATASOURCE_URL=jdbc:postgresql://$DB_HOST:$DB_PORT/$DB_NAME "
+        "SPRING_DATASOURCE_USERNAME=$DB_USER SPRING_DATASOURCE_PASSWORD=$DB_PASSWORD "
+        "java -jar target/shop-1.jar --server.address=127.0.0.1 --server.port=$PORT",
+        "mvn --quiet --batch-mode -DskipTests package",
+        others={"services": {"db": "postgresql", "cache": "redis"}},
     ),
     "Gradle whose file makes a program of each module that has a main class": Case(
         {

@@ -59,6 +59,7 @@ BELOW = {
     "src/main/java/shop/Orders.java": '@RestController\n@RequestMapping("/orders/")\n'
     'public class Orders {\n  @GetMapping\n  List all() {}\n  @GetMapping(value = "/{id}")\n'
     '  Order one() {}\n  @DeleteMapping("/{id}") void end() {}\n}\n',
+    "src/main/resources/application.yml": "server:\n  servlet:\n    context-path: /shop\n",
     "routes/api.php": "Route::get('/books', f);\n",
     "src/Controller/Posts.php": "#[Route('/blog')]\n#[IsGranted('X')]\nfinal class Posts {\n"
     "  #[Route('/', name: 'posts', methods: ['GET'])]\n  #[Cache(1)]\n  function list() {}\n"
@@ -72,7 +73,8 @@ def test_routes_of_classes_and_files_with_a_path_of_their_own_are_whole(tmp_path
     routes = routes_of_sources(laid_out(tmp_path, BELOW))
     assert {it.label for it in routes} == {
         *("GET /api/items", "GET /api/items/:id", "POST /api/items", "GET /api/parts/newest"),
-        *("GET /api", "GET /orders", "GET /orders/{id}", "DELETE /orders/{id}"),
+        *("GET /api", "GET /shop/orders", "GET /shop/orders/{id}"),
+        "DELETE /shop/orders/{id}",
         *("GET /api/books", "GET /pages"),
         *("GET /blog", "GET /blog/{page}/{slug}", "POST /blog/new"),
     }

@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from webdyno.systems.tables import read_text
+
 PATH = r"""(?:\{\s*)?(?:(?:value|path)\s*[=:]\s*)?[{\[]?\s*["'`](?P<path>[^"'`]{0,200})["'`]"""
 REST = r"[^)]{0,300}\)"
 """Of what stands in parentheses."""
@@ -27,6 +29,8 @@ METHODS_OF_PHP = re.compile(r"methods:\s*(\[[^\]]*[A-Z][^\]]*\]|[\"'][A-Z]+[\"']
 REQUIREMENT = re.compile(r"<[^>]*>|(?<=\w):\w+(?=\})")
 """Of a parameter, as in `{page<\\d+>}` and `{slug:post}`."""
 OF_ALL = re.compile(r"""setGlobalPrefix\(\s*["'`](?P<path>[^"'`]+)["'`]""")
+OF_SPRING = ("application.properties", "application.yml", "application.yaml")
+CONTEXT_PATH = re.compile(r"(?:context|base)-path\s*[:=]\s*[\"']?(?P<path>/[\w./-]+)")
 API_FILE = ("routes", "api.php")
 API_PREFIX = re.compile(r"""apiPrefix:\s*["'](?P<path>[^"']*)["']""")
 """Laravel's, which is `api` where nothing is said."""
@@ -57,11 +61,21 @@ def _of_symfony(text: str) -> Iterator[tuple[str, str]]:
             yield "GET" if "GET" in named else named[0], joined(above, path)
 
 
+def _context_path(file: Path) -> str:
+    """Return what Spring's configuration puts before all paths."""
+    resources = next((it / "resources" for it in file.parents if it.name == "main"), None)
+    texts = (read_text(resources / name) or "" for name in OF_SPRING) if resources else ()
+    given = next(filter(None, map(CONTEXT_PATH.search, texts)), None)
+    return given["path"] if given else ""
+
+
 def stands_below(file: Path, texts: Mapping[Path, str]) -> str:
     """Return the path that all routes of a file stand below; empty where there is none."""
     if file.parts[-2:] == API_FILE:
         given = next(filter(None, map(API_PREFIX.search, texts.values())), None)
         return given["path"] if given else "api"
+    if file.suffix in {".java", ".kt"}:
+        return _context_path(file)
     if "@nestjs/common" in texts[file]:
         given = next(filter(None, map(OF_ALL.search, texts.values())), None)
         return given["path"] if given else ""

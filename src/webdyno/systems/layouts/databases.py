@@ -17,6 +17,8 @@ MANIFESTS = (
     *("Pipfile", "package.json", "prisma/schema.prisma", "go.mod", "Cargo.toml", "Gemfile"),
     *("mix.exs", "deno.json"),
 )
+OF_JVM = ("pom.xml", "build.gradle", "build.gradle.kts")
+"""Whose drivers may be for tests, and whose databases its layout finds."""
 INDIRECT = re.compile(r"^.*// indirect$", re.MULTILINE)
 """In go.mod: what others need."""
 UNBUILT = re.compile(r"^//go:build (?!.*(?:linux|unix|!))", re.MULTILINE)
@@ -72,7 +74,10 @@ PRISMA = "prisma/schema.prisma"
 CONFIGURATIONS = ("config/runtime.exs", PRISMA, "config/cable.yml")
 SQLITE = re.compile(r"sqlite", re.IGNORECASE)
 """Of an application that has its database in a file, unless it is said of another one."""
-OF_DJANGO = re.compile(r"""["']ENGINE["']:\s*["']django\.db\.backends\.(?:postgresql|mysql)""")
+IN_TRIPLE_QUOTES = re.compile(r"('''|\"\"\")(?:(?!\1).)*\1", re.DOTALL)
+OF_DJANGO = re.compile(
+    r"""^[^#\n]*["']ENGINE["']:\s*["']django\.db\.backends\.(?:postgresql|mysql)""", re.MULTILINE
+)
 """In its settings: a server of its own, by variables, next to a file for development."""
 BY_URL = re.compile(r"\bDATABASE_URL\b|env\.db\(|dj_database_url\.config\(")
 DIALECTS = {
@@ -164,7 +169,8 @@ def with_services(app: FoundApp, folder: Path) -> FoundApp:
     texts = [text for text in map(read_text, files) if text and not UNBUILT.search(text)]
     names = variables_read(folder)
     packages = _packages(folder) or "\n".join(texts)
-    app = replace(app, doubts=(*app.doubts, *_not_provided(packages, names)))
+    of_jvm = "".join(read_text(folder / name) or "" for name in OF_JVM)
+    app = replace(app, doubts=(*app.doubts, *_not_provided(packages + of_jvm, names)))
     if app.services:  # by the layout's own way
         return app
     schemes = dict(_schemes("\n".join([example_of(folder), *texts]), names))
@@ -178,7 +184,8 @@ def with_services(app: FoundApp, folder: Path) -> FoundApp:
         ROLES[name]: name for name in reversed(needed) if urls[name] or READ[name].search(text)
     }
     relational = [name for name in needed if ROLES[name] == "db"]
-    host = _variable_of_host(text) if OF_DJANGO.search(text) and relational else None
+    is_by_parts = relational and OF_DJANGO.search(IN_TRIPLE_QUOTES.sub("", text))
+    host = _variable_of_host(text) if is_by_parts else None
     if host:
         databases.setdefault("db", relational[0])
     if SQLITE.search(text):

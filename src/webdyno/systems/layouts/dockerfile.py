@@ -10,11 +10,14 @@ from webdyno.core.errors import UserError
 from webdyno.systems.containers.compose_file import USUAL_FILES, askable, read_compose
 from webdyno.systems.layouts.app import FoundApp, first_of
 from webdyno.systems.layouts.variables import given_port
-from webdyno.systems.tables import as_list, as_table, is_table, long_form, read_text
+from webdyno.systems.tables import Table, as_list, as_table, is_table, long_form, read_text
 
 INSTRUCTION = re.compile(
     r"^[ \t]*(FROM|ENTRYPOINT|CMD)[ \t]+(\S(?:.*\S)?)[^\S\n]*$", re.MULTILINE | re.IGNORECASE
 )
+
+
+OF_SHELL = {("sh", "-c"), ("bash", "-c"), ("bash", "-lc")}
 
 
 def image_command(text: str) -> str | None:
@@ -29,6 +32,8 @@ def image_command(text: str) -> str | None:
     if isinstance(entry, str):  # a line of shell, which takes no CMD
         return entry
     parts = [*entry, *([command] if isinstance(command, str) else command)]
+    if len(parts) > 2 and (parts[0].rpartition("/")[2], parts[1]) in OF_SHELL:
+        return parts[2]
     return " ".join(parts) or None
 
 
@@ -65,7 +70,7 @@ def find_dockerfile(folder: Path) -> FoundApp | None:
     command = given_port(image_command(read_text(folder / name) or "") or "")
     alone = f"without a container, where all that it needs is here: --start {shlex.quote(command)}"
     app = FoundApp(name, image=".", notes=(alone,) if command else ())
-    if (composed := find_compose(folder)) and (image := _built_by(composed, folder / name)):
+    if (composed := find_compose(folder)) and (image := _composed(composed, folder / name)):
         of_name = f"{composed.by} says what runs next to the image of {name}: --image . is without"
         return replace(app, image=image, doubts=composed.doubts, notes=(of_name, *app.notes))
     files = sorted(path.name for path in folder.iterdir() if COMPOSE_NAME.fullmatch(path.name))
@@ -116,16 +121,19 @@ def _port_inside(port: object) -> str:
     return written.partition("/")[0].rpartition(":")[2]
 
 
-def _built_by(composed: FoundApp, file: Path) -> str | None:
-    """Return the service that a Dockerfile makes of those that could be asked, if it is one."""
+def _composed(composed: FoundApp, file: Path) -> str | None:
+    """Return the service that is asked: the one that a Dockerfile makes, or what is in front."""
     images = [app.image for app in (composed, *composed.choices.values()) if app.image]
-    built = [image for image in images if _builds(image.partition("#")[2], composed.by, file)]
-    return built[0] if len(built) == 1 else None
+    if not images:
+        return None
+    services = read_compose([file.parent / composed.by], composed.by).services()
+    built = {name for name, service in services.items() if _builds(as_table(service), file)}
+    own = [image for image in images if image.partition("#")[2] in built]
+    return own[0] if len(own) == 1 else composed.image if built else None
 
 
-def _builds(service: str, compose: str, file: Path) -> bool:
-    project = read_compose([file.parent / compose], compose)
-    keys = as_table(project.services(service)[service]).get("build")
+def _builds(service: Table, file: Path) -> bool:
+    keys = service.get("build")
     form = long_form(keys, "context")
     context = (file.parent / str(form.get("context") or ".")).resolve()
     return bool(keys) and context / str(form.get("dockerfile", "Dockerfile")) == file.resolve()

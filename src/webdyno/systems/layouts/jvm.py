@@ -32,8 +32,12 @@ GRADLE_TASKS = {
 RESOURCES = "src/main/resources"
 CONFIGURATIONS = ("application.properties", "application.yml", "application.yaml")
 JDBC = re.compile(
-    r"jdbc:(?P<url>postgresql|mysql|mariadb):|db-kind\s*[=:]\s*(?P<kind>postgresql|mysql|mariadb)"
+    r"jdbc:(?:p6spy:|tc:)?(?P<url>postgresql|mysql|mariadb):"
+    r"|\b(?:db-kind|database)\s*[=:]\s*(?P<kind>postgresql|mysql|mariadb)\s*$",
+    re.MULTILINE,
 )
+REDIS = re.compile(r"starter-data-redis")
+OF_REDIS = {"HOST": "$CACHE_HOST", "PORT": "$CACHE_PORT", "PASSWORD": "$CACHE_PASSWORD"}
 DATASOURCES = {
     SPRING: (
         *("SPRING_DATASOURCE_URL", "SPRING_DATASOURCE_USERNAME", "SPRING_DATASOURCE_PASSWORD"),
@@ -144,7 +148,7 @@ def _jvm_app(folder: Path, module: _JvmModule) -> FoundApp | None:
         build = f"{tool} --quiet --no-daemon {project}{GRADLE_TASKS[framework]}"
     notes = (f"{wrapper} builds it", JIT) if has_wrapper else (JIT,)
     app = FoundApp(module.file, start, build, notes=notes, ready_within_s=JVM_READY_WITHIN_S)
-    return _with_datasource(app, module, framework)
+    return _with_redis(_with_datasource(app, module, framework), module, framework)
 
 
 def _with_datasource(app: FoundApp, module: _JvmModule, framework: str) -> FoundApp:
@@ -162,6 +166,17 @@ def _with_datasource(app: FoundApp, module: _JvmModule, framework: str) -> Found
     return replace(
         app, start=f"{pairs} {app.start}", services={"db": service}, notes=(*app.notes, note)
     )
+
+
+def _with_redis(app: FoundApp, module: _JvmModule, framework: str) -> FoundApp:
+    if framework != SPRING or not REDIS.search(module.text):
+        return app
+    pairs = " ".join(
+        f"SPRING_{since}REDIS_{name}={value}"
+        for since in ("", "DATA_")  # before Spring Boot 3, and since
+        for name, value in OF_REDIS.items()
+    )
+    return replace(app, start=f"{pairs} {app.start}", services={**app.services, "cache": "redis"})
 
 
 def _is_spring_program(module: _JvmModule) -> bool:

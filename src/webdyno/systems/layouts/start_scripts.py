@@ -100,7 +100,8 @@ def _read_scripts(folder: Path) -> tuple[str, list[str]]:
 def _steps(text: str, build: str) -> Iterator[str]:
     for part in SEPARATORS.split(text):
         step = THROUGH.sub("", part.strip())
-        fills = MIGRATES.search(step) or SEEDS.search(step)
+        is_of_development = "fixtures:load" in step and "--no-dev" in build
+        fills = not is_of_development and (MIGRATES.search(step) or SEEDS.search(step))
         if (
             fills
             and not IS_OF_SHELL.search(step)
