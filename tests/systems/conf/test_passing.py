@@ -243,6 +243,17 @@ def test_names_that_nobody_knows_have_a_fix_of_their_own(tmp_path: Path) -> None
         passing.demand_known([PassedOn("nobody.invalid", Origin("x", 3))], tmp_path)
 
 
+def test_the_compose_file_that_runs_unknown_hosts_is_named_as_it_is_called_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "docker-compose.yml").touch()
+    (tmp_path / "nginx").mkdir()
+    monkeypatch.chdir(tmp_path / "nginx")
+    nobody = [PassedOn("nobody.invalid", Origin("x", 3))]
+    with pytest.raises(UserError, match=r"image:\.\./docker-compose\.yml#SERVICE"):
+        passing.demand_known(nobody, tmp_path / "nginx/nginx.conf")
+
+
 def test_a_host_that_only_requests_name_needs_no_look_up(tmp_path: Path) -> None:
     file = tmp_path / "nginx.conf"
     file.write_text("server { listen 80; location / { proxy_pass http://$host; } }")

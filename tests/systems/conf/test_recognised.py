@@ -40,6 +40,7 @@ def test_what_is_nobodys_is_refused_at_once() -> None:
         ("traefik.yml", "entryPoints:", r"Traefik's.*--entryPoints\.web\.address="),
         ("envoy.yaml", "static_resources:", "Envoy's.*envoy --config-yaml"),
         ("php-fpm.conf", "[www]", "PHP-FPM's.*conf:nginx.conf"),
+        ("www.conf", "[www]", "PHP-FPM's.*conf:nginx.conf"),
     ],
 )
 def test_a_server_that_is_not_configured_is_named_with_what_to_type(

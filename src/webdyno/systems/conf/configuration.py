@@ -103,7 +103,7 @@ STRANGERS = {
         ),
     ),
     "PHP-FPM": (
-        r"php-fpm[\w.-]*\.conf$|(?:^|/)(?:fpm|pool)\.d/[\w.-]+\.conf$",
+        r"php-fpm[\w.-]*\.conf$|(?:^|/)(?:fpm|pool)\.d/[\w.-]+\.conf$|(?:^|/)(?:www|zz-docker)\.conf$",
         (
             "the configuration of the server in front of it, such as conf:nginx.conf: PHP-FPM "
             "speaks FastCGI, not HTTP"

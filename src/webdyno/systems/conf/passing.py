@@ -21,6 +21,7 @@ from webdyno.core.errors import UserError
 from webdyno.core.format import listed, listed_to
 from webdyno.core.service import Origin
 from webdyno.core.stack import Stack
+from webdyno.systems.containers.compose_file import USUAL_FILES
 
 LOOKED_UP_WITHIN_S = 15.0
 AT_ONCE = 16
@@ -31,6 +32,8 @@ ANY_PORT = 9
 _NAME_OR_ADDRESS = re.compile(r"\[?(?!_)[\w.:-]+(%\w+)?\]?")
 """But for one of a service (`_http._tcp.example.com`), which has other names for its places."""
 _WORD = re.compile(r"\[[0-9A-Fa-f:.]+\]|[\w.-]+")
+MOST_ABOVE = 3
+"""Folders in which a Compose file is looked for, up from a configuration's own."""
 SHOWN_PLACES = 20
 """Of each host."""
 
@@ -60,8 +63,15 @@ def demand_known(passed_on: Iterable[PassedOn], file: Path) -> None:
     raise UserError(
         f"hosts aren't known on this machine: {places}. Say what answers in their place: {flags} "
         "(or HOST=127.0.0.1:PORT, where that runs already); or measure it together with the "
-        "containers it names (image:compose.yaml#SERVICE)"
+        f"containers it names (image:{_composed_near(file)}#SERVICE)"
     )
+
+
+def _composed_near(file: Path) -> str:
+    """Return the Compose file next to a configuration or above it, as somebody there types it."""
+    places = (folder / name for folder in list(file.parents)[:MOST_ABOVE] for name in USUAL_FILES)
+    near = next((place for place in places if place.is_file()), None)
+    return os.path.relpath(near) if near else USUAL_FILES[0]
 
 
 def elsewhere(passed_on: Iterable[PassedOn]) -> list[str]:

@@ -12,11 +12,9 @@ REST = r"[^)]{0,300}\)"
 UNTIL_CLASS = (
     rf"(?:\s*@[\w.]+(?:\({REST})?|\s*(?:export|default|public|abstract|final|open))*\s*class\b"
 )
-CLASSES = {
-    ".ts": re.compile(rf"@Controller\(\s*(?:{PATH})?{REST}{UNTIL_CLASS}"),
-    ".java": re.compile(rf"@RequestMapping\(\s*{PATH}{REST}{UNTIL_CLASS}"),
-}
-CLASSES[".js"], CLASSES[".kt"] = CLASSES[".ts"], CLASSES[".java"]
+OF_NEST = re.compile(rf"@Controller\(\s*(?:{PATH})?{REST}{UNTIL_CLASS}")
+OF_SPRING = re.compile(rf"@RequestMapping\(\s*{PATH}{REST}{UNTIL_CLASS}")
+CLASSES = {".ts": OF_NEST, ".js": OF_NEST, ".java": OF_SPRING, ".kt": OF_SPRING}
 METHOD = re.compile(
     rf"@(?P<method>Get|Post|Put|Patch|Delete)(?:Mapping)?(?:\(\s*(?:{PATH})?{REST})?(?=\s)"
 )
@@ -29,7 +27,7 @@ METHODS_OF_PHP = re.compile(r"methods:\s*(\[[^\]]*[A-Z][^\]]*\]|[\"'][A-Z]+[\"']
 REQUIREMENT = re.compile(r"<[^>]*>|(?<=\w):\w+(?=\})")
 """Of a parameter, as in `{page<\\d+>}` and `{slug:post}`."""
 OF_ALL = re.compile(r"""setGlobalPrefix\(\s*["'`](?P<path>[^"'`]+)["'`]""")
-OF_SPRING = ("application.properties", "application.yml", "application.yaml")
+SETTINGS = ("application.properties", "application.yml", "application.yaml")
 CONTEXT_PATH = re.compile(r"(?:context|base)-path\s*[:=]\s*[\"']?(?P<path>/[\w./-]+)")
 API_FILE = ("routes", "api.php")
 API_PREFIX = re.compile(r"""apiPrefix:\s*["'](?P<path>[^"']*)["']""")
@@ -42,10 +40,11 @@ def routes_of_controllers(file: Path, text: str) -> Iterator[tuple[str, str]]:
         yield from _of_symfony(text)
     pattern = CLASSES.get(file.suffix)
     classes = list(pattern.finditer(text)) if pattern else []
-    for at, found in enumerate(classes):
-        end = classes[at + 1].start() if at + 1 < len(classes) else len(text)
-        for handler in METHOD.finditer(text, found.end(), end):
-            yield handler["method"].upper(), joined(found["path"] or "", handler["path"] or "")
+    ends = [*(later.start() for later in classes[1:]), len(text)]
+    for controller, end in zip(classes, ends, strict=False):
+        for handler in METHOD.finditer(text, controller.end(), end):
+            whole = joined(controller["path"] or "", handler["path"] or "")
+            yield handler["method"].upper(), whole
 
 
 def _of_symfony(text: str) -> Iterator[tuple[str, str]]:
@@ -63,8 +62,8 @@ def _of_symfony(text: str) -> Iterator[tuple[str, str]]:
 
 def _context_path(file: Path) -> str:
     """Return what Spring's configuration puts before all paths."""
-    resources = next((it / "resources" for it in file.parents if it.name == "main"), None)
-    texts = (read_text(resources / name) or "" for name in OF_SPRING) if resources else ()
+    resources = next((up / "resources" for up in file.parents if up.name == "main"), None)
+    texts = (read_text(resources / name) or "" for name in SETTINGS) if resources else ()
     given = next(filter(None, map(CONTEXT_PATH.search, texts)), None)
     return given["path"] if given else ""
 

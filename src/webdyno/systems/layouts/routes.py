@@ -90,9 +90,9 @@ def routes_of_sources(folder: Path) -> list[Route]:
     routes: dict[tuple[str, str], Route] = {}
     texts = {file: read_text(file) or "" for file in sources(folder)}
     for file, text in texts.items():
-        found = list(routes_of_controllers(file, text)) or list(_written_whole(text))
+        written = list(routes_of_controllers(file, text)) or list(_written_whole(text))
         below = stands_below(file, texts)
-        for method, path in found:
+        for method, path in written:
             whole = joined(below, path) if below else path
             routes.setdefault((method, whole), _route(method, whole, {}))
     return list(routes.values())[:MOST_ROUTES]
