@@ -98,17 +98,30 @@ pub struct EventStream {
     pub fresh: u32,
     /// Of the whole answer so far.
     pub count: u64,
-    /// When the last one was there; 0 before the first.
+    /// When the first one was there, and the last one; 0 before the first.
+    pub first_ns: u64,
     pub last_ns: u64,
 }
 
 impl EventStream {
     pub fn new(format: EventFormat) -> Self {
-        EventStream { counter: EventCounter::new(format), fresh: 0, count: 0, last_ns: 0 }
+        EventStream {
+            counter: EventCounter::new(format),
+            fresh: 0,
+            count: 0,
+            first_ns: 0,
+            last_ns: 0,
+        }
     }
 
     pub fn read(&mut self, bytes: &[u8]) {
         self.fresh += self.counter.feed(bytes);
+    }
+
+    /// Mean time from an event to the next; None of fewer than two.
+    pub fn per_event_ns(&self) -> Option<u64> {
+        let gaps = self.count.checked_sub(1).filter(|gaps| *gaps > 0)?;
+        Some((self.last_ns - self.first_ns) / gaps)
     }
 
     pub fn finish(&mut self) {

@@ -6,10 +6,11 @@ from math import exp
 from random import Random
 
 from builders import START, SimulatedRun, load_result, run_head, server_use
-from webdyno.core.capacity import Purpose, Trial, objective
+from webdyno.core.capacity import Purpose, Trial
 from webdyno.core.experiment import Experiment
 from webdyno.core.load_result import Connections, KeepAliveResult, Times
 from webdyno.core.measure import Measure
+from webdyno.core.objectives import objective
 from webdyno.core.records import Record, RoundRecord, SlotRecord
 
 ROUNDS, TRIAL_S, OVERLOAD_S = 8, 4.0, 2.0

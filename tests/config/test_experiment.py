@@ -21,6 +21,34 @@ def catalogue() -> Catalogue:
     return Catalogue.load()
 
 
+def test_streams_have_more_time_than_other_responses(catalogue: Catalogue) -> None:
+    streams = CommandLine(
+        {
+            "title": "Tokens",
+            "question": "Which is faster?",
+            "site": "chat",
+            "variants": {"old": {"stack": "model-server"}, "new": {"stack": "model-server"}},
+        },
+        {},
+    )
+
+    def timeout_s(*overrides: str) -> float:
+        return read_experiment(streams, read_overrides(overrides), catalogue).load.timeout_s
+
+    assert timeout_s() == 60
+    assert timeout_s("load.timeout_s=7s") == 7
+    assert timeout_s('load.paths=["/health"]') == 5
+
+
+def test_goodput_needs_streams_and_limits(catalogue: Catalogue) -> None:
+    plain = read_overrides(['load.goodput=["ttft<1s"]'])
+    with pytest.raises(UserError, match="counts streams"):
+        catalogue.experiment("static-hello", plain)
+    without = read_overrides(["measure.decide_on=goodput_rps"])
+    with pytest.raises(UserError, match=r"needs load\.goodput"):
+        catalogue.experiment("static-hello", without)
+
+
 def test_stack_and_generator_speak_the_same_protocol(catalogue: Catalogue) -> None:
     with pytest.raises(UserError, match="stack redis speaks redis, generator ab speaks http"):
         catalogue.experiment("hdm-redis", read_overrides(["generator=ab"]))

@@ -92,3 +92,34 @@ def test_other_generators_and_protocols_are_refused_before_anything_runs(home: P
         assert done.returncode == 2, done.stdout
         assert says in done.stderr
         assert "Traceback" not in done.stderr
+
+
+@pytest.mark.measures
+def test_a_first_token_that_comes_5_percent_sooner_is_found(home: Path) -> None:
+    """By the command of the guide, at shorter times."""
+    done = webdyno(
+        *("compare", "new=model-server", "old=model-server"),
+        *("--set", "new.ttft_ms=38", "--set", "old.ttft_ms=40", "--set", "itl_ms=2"),
+        *("--set", "measure.slot_s=0.5", "--output", "run", "--yes"),
+        folder=home,
+    )
+    assert "new is FASTER" in done.stdout, done.stdout + done.stderr
+    for slot in slots(RunFolder.open(home / "run")):
+        assert slot.load.events is not None
+        assert slot.load.events.per_response == 20
+        assert slot.load.failures.total == 0
+
+
+@pytest.mark.measures
+def test_goodput_is_compared(home: Path) -> None:
+    """One of them keeps the limit on its first token, the other one in half of its responses."""
+    done = webdyno(
+        *("compare", "new=model-server", "old=model-server", "--set", "jitter=0.5"),
+        *("--set", "new.ttft_ms=20", "--set", "old.ttft_ms=40", "--set", "itl_ms=2"),
+        *("--set", 'load.goodput=["ttft<40ms", "latency<2s"]'),
+        *("--set", "measure.decide_on=goodput_rps", "--set", "measure.slot_s=0.5"),
+        *("--output", "run", "--yes"),
+        folder=home,
+    )
+    assert "new is FASTER" in done.stdout, done.stdout + done.stderr
+    assert "the goodput of old" in done.stdout

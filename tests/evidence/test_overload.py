@@ -6,8 +6,8 @@ from builders import load_result
 from comparison.searches import Variant, searched
 from webdyno.comparison import judge
 from webdyno.comparison.saturation import _count_failed, settled_s
-from webdyno.core.capacity import Objective, objective
 from webdyno.core.load_result import Failures, LoadResult, Requests, Window
+from webdyno.core.objectives import Objective, objective
 from webdyno.questions.capacity.show import back_words
 
 RATE_RPS, WINDOW_S = 1_000.0, 0.1

@@ -78,3 +78,7 @@ def test_first_events_and_gaps_are_as_the_server_noted_them(load: Load) -> None:
     assert result.failures.total == 0
     assert_near("first event", events.time_to_first_us, noted["first_s"])
     assert_near("gap", events.gap_us, noted["gap_s"])
+    assert_near("per event", events.per_event_us, noted["per_event_s"])
+    # The server counts those of the drain as well.
+    assert events.per_s is not None
+    assert 0 < events.per_s * result.measured_s <= len(noted["first_s"]) + len(noted["gap_s"])

@@ -8,8 +8,9 @@ import pytest
 from builders import load_result
 from rig.queues import capacity_of_md1, capacity_of_mm1, stays_longer_in_md1
 from simulations.queues import Queue, search
-from webdyno.core.capacity import Level, Trial, capacity_of, is_at_least, objective, trial_of
+from webdyno.core.capacity import Level, Trial, capacity_of, is_at_least, trial_of
 from webdyno.core.measure import CapacitySettings
+from webdyno.core.objectives import objective
 from webdyno.load.interface import AbortRule
 from webdyno.measure.capacity_search import Begin, next_trial
 from webdyno.measure.capacity_trials import abort_rule
@@ -149,6 +150,9 @@ def test_a_trial_is_given_up_when_its_objectives_are_surely_missed() -> None:
     # What is late by the longer time is late by the shorter one, too.
     assert of("p99<50ms", "p50<10ms") == AbortRule(0.04, 0.05)
     assert of("p50<10ms") == AbortRule(0.75, 0.01)
+    # A response may go on for long after its first event.
+    assert of("ttft p99<50ms", "tpot p99<5ms") is None
+    assert of("ttft p99<50ms", "p99<1s") == AbortRule(0.04, 1.0)
 
 
 def test_beyond_the_client_it_is_at_least() -> None:
@@ -185,7 +189,12 @@ def test_slow_pages_are_tried_for_long_enough_to_pass() -> None:
 
 @pytest.mark.parametrize(
     ("text", "within_s", "allowed"),
-    [("p99<50ms", 0.05, 0.01), ("p99.9 < 1s", 1.0, 0.001), ("failures<0.1%", None, 0.001)],
+    [
+        ("p99<50ms", 0.05, 0.01),
+        ("p99.9 < 1s", 1.0, 0.001),
+        ("ttft p90<1s", 1.0, 0.1),
+        ("failures<0.1%", None, 0.001),
+    ],
 )
 def test_objectives_are_read(text: str, within_s: float | None, allowed: float) -> None:
     read = objective(text)
@@ -193,7 +202,19 @@ def test_objectives_are_read(text: str, within_s: float | None, allowed: float) 
     assert read.allowed == pytest.approx(allowed)
 
 
-@pytest.mark.parametrize("text", ["p99", "p99>50ms", "p99<50", "p0<1s", "rate<5", "failures<2"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "p99",
+        "p99>50ms",
+        "p99<50",
+        "p0<1s",
+        "rate<5",
+        "failures<2",
+        "itl p99<5ms",
+        "ttft failures<1%",
+    ],
+)
 def test_what_is_no_objective_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="write"):
         objective(text)

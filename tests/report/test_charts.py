@@ -10,8 +10,8 @@ from report import comparisons, questions, runs, sweeps
 from validity.broken import readings_with
 from webdyno.comparison import judge
 from webdyno.core.base import Interval
-from webdyno.core.capacity import objective
 from webdyno.core.experiment import Level
+from webdyno.core.objectives import objective
 from webdyno.core.records import SlotRecord
 from webdyno.core.testbed import Ceiling
 from webdyno.evidence.point_data import PointData

@@ -2,6 +2,7 @@
 
 mod arrivals;
 pub mod bounds;
+mod goodput;
 pub mod parse;
 mod request;
 mod session;
@@ -16,6 +17,7 @@ use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
 pub use arrivals::{Arrivals, Process, Share, Stage, Think, ThinkDistribution, Unit};
+pub use goodput::{Goodput, Took};
 pub use request::{Capture, Expect, Request, Sha256Hex};
 pub use session::{Each, Session, Values};
 
@@ -58,6 +60,8 @@ pub struct Order {
     pub exclude_client_limited: bool,
     /// Open loop after a ramp-up: when what was due in the window is awaited no longer.
     pub abort_rule: Option<AbortRule>,
+    /// Streamed answers that keep these limits are counted apart.
+    pub goodput: Option<Goodput>,
     /// Connections are users that log in and keep what they are given.
     pub session: Option<Session>,
     /// Ask for all once, over one connection, and report each response whole.

@@ -23,7 +23,7 @@ type Trait = (&'static str, fn(&SlotResult) -> String);
 
 /// What clients of one load have in common, each in words. Where it differs, their figures are about
 /// different things.
-const ALIKE: [Trait; 8] = [
+const ALIKE: [Trait; 9] = [
     ("loop", |result| format!("{:?}", result.kind).to_lowercase()),
     ("protocol", |result| format!("{:?}", result.protocol).to_lowercase()),
     ("ramp-up", |result| format!("{} s", result.ramp_up_s)),
@@ -31,6 +31,9 @@ const ALIKE: [Trait; 8] = [
     ("send-delay budget", |result| format!("{} µs", result.send_delay_us.budget)),
     ("number of streams", |result| part(&result.http2, |http2| http2.streams.to_string())),
     ("timing of events", |result| part(&result.events, |_| "on".into())),
+    ("goodput", |result| {
+        part(&result.events.as_ref().and_then(|events| events.goodput_rps), |_| "counted".into())
+    }),
     ("resumption of TLS sessions", |result| part(&result.tls, |tls| tls.resumption.to_string())),
 ];
 
@@ -235,6 +238,9 @@ fn events(parts: &[Named]) -> Result<Option<Events>, String> {
         per_response: rounded(of_responses / responses.max(1) as f64, 3),
         time_to_first_us: times(parts, |result| Some(&result.events.as_ref()?.time_to_first_us))?,
         gap_us: times(parts, |result| Some(&result.events.as_ref()?.gap_us))?,
+        per_event_us: times(parts, |result| Some(&result.events.as_ref()?.per_event_us))?,
+        per_s: rounded(all().map(|events| events.per_s).sum(), 3),
+        goodput_rps: all().map(|events| events.goodput_rps).sum(),
     }))
 }
 

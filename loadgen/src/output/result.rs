@@ -6,8 +6,8 @@ use super::times::TimeSummary;
 use crate::engine::{EndedBy, Measured, Plan, Usage, Window};
 use crate::order::{KeepAlive, Loop, Protocol, SCHEMA, Tls};
 use crate::record::{
-    Counts, Endpoint, EventTimes, Failure, HandshakeCounts, Http2Counts, OtherConnections,
-    RequestCounts, Samples, Seen, rounded,
+    Counts, Endpoint, Failure, HandshakeCounts, Http2Counts, OtherConnections, RequestCounts,
+    Samples, Seen, rounded,
 };
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -110,6 +110,13 @@ pub struct Events {
     pub time_to_first_us: TimeSummary,
     /// From each event to the next one of the same answer.
     pub gap_us: TimeSummary,
+    /// Mean time from an event to the next, of each valid answer that has several.
+    pub per_event_us: TimeSummary,
+    /// Events that came per second, of all answers.
+    pub per_s: f64,
+    /// Valid answers per second that kept the limits of the order's goodput.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub goodput_rps: Option<f64>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -234,7 +241,7 @@ impl SlotResult {
             windows: measured.sum.windows.clone(),
             whole: Whole::of(measured),
             endpoints: endpoints(plan, measured),
-            events: events(plan, &times.events),
+            events: events(plan, measured),
             tls: is_secure.then(|| {
                 let Tls { resumption, verify, .. } = load.tls.clone().unwrap_or_default();
                 TlsUse { handshakes: counts.handshakes, resumption, verified: verify }
@@ -282,12 +289,17 @@ fn endpoints(plan: &Plan, measured: &Measured) -> Vec<EndpointUse> {
     plan.endpoints.iter().enumerate().map(of).collect()
 }
 
-fn events(plan: &Plan, times: &EventTimes) -> Option<Events> {
+fn events(plan: &Plan, measured: &Measured) -> Option<Events> {
+    let times = &measured.sum.recorder.times.events;
+    let per_s = |count: u64| rounded(count as f64 / measured.sum.counted_s, 3);
     plan.requests.iter().any(|request| request.events.is_some()).then(|| Events {
         responses: times.responses,
         per_response: rounded(times.of_responses as f64 / times.responses.max(1) as f64, 3),
         time_to_first_us: TimeSummary::of(&times.first),
         gap_us: TimeSummary::of(&times.gap),
+        per_event_us: TimeSummary::of(&times.per_event),
+        per_s: per_s(times.count()),
+        goodput_rps: plan.order.goodput.map(|_| per_s(times.good)),
     })
 }
 

@@ -63,9 +63,9 @@ pub fn render(result: &SlotResult) -> String {
     if let Some(events) = &result.events {
         line("First event", &times(&events.time_to_first_us));
         line("Event gap", &times(&events.gap_us));
-        let Events { responses, per_response, .. } = events;
-        line("", &format!("{per_response} events per response, of {responses} whole responses"));
-        line("", "of language models: time to first token (TTFT), inter-token latency, tokens");
+        line("Per event", &times(&events.per_event_us));
+        line("Events", &event_counts(events));
+        line("", WORDS_OF_MODELS);
     }
     line("Connect time", &times(&result.connect_time_us));
     if let (Some(tls), Some(handshakes)) = (&result.tls, &result.tls_handshake_us) {
@@ -102,6 +102,22 @@ pub fn render(result: &SlotResult) -> String {
 /// Whole where it is large.
 fn rate(per_s: f64) -> String {
     if per_s < 1000.0 { format!("{per_s:.1}") } else { thousands(per_s) }
+}
+
+/// What the lines above are called where language models are compared.
+const WORDS_OF_MODELS: &str = "of language models: TTFT (first event), ITL (event gap), TPOT (per event), tokens/s (events/s)";
+
+fn event_counts(events: &Events) -> String {
+    let Events { responses, per_response, per_s, goodput_rps, .. } = events;
+    let good = match goodput_rps {
+        Some(per_s) => format!("; goodput {} responses/s", rate(*per_s)),
+        None => String::new(),
+    };
+    format!(
+        "{} events/s, {per_response} per response, of {} whole ones{good}",
+        rate(*per_s),
+        number(*responses)
+    )
 }
 
 fn counted(statuses: &Statuses, shown: impl Fn(u16) -> String) -> String {

@@ -38,6 +38,11 @@ fn chunk(text: &str) -> String {
     format!("{:x}\r\n{text}\r\n", text.len())
 }
 
+fn float(result: &Value, path: &str) -> f64 {
+    let value = result.pointer(path).and_then(Value::as_f64);
+    value.unwrap_or_else(|| panic!("{path} in {result}"))
+}
+
 fn assert_times(result: &serde_json::Value) {
     let events = &result["events"];
     expect(
@@ -46,6 +51,7 @@ fn assert_times(result: &serde_json::Value) {
             ("/events/responses", COUNT),
             ("/events/time_to_first_us/count", COUNT),
             ("/events/gap_us/count", COUNT * (EVENTS - 1)),
+            ("/events/per_event_us/count", COUNT),
         ],
     );
     assert_eq!(events["per_response"], json!(EVENTS as f64), "{events:#}");
@@ -55,6 +61,11 @@ fn assert_times(result: &serde_json::Value) {
     assert!(least("time_to_first_us") >= FIRST.as_micros() as f64 * 0.99, "{events:#}");
     let mean = |name: &str| events[name]["mean"].as_f64().expect("a time");
     assert!(mean("gap_us") >= GAP.as_micros() as f64 * 0.9, "{events:#}");
+    assert!((mean("per_event_us") - mean("gap_us")).abs() <= 0.01 * mean("gap_us"), "{events:#}");
+    let per_s = float(result, "/events/per_s");
+    let measured_s = float(result, "/measured_s");
+    assert!((per_s * measured_s - (COUNT * EVENTS) as f64).abs() < 0.1, "{events:#}");
+    assert_eq!(events.get("goodput_rps"), None);
 }
 
 #[test]
@@ -95,6 +106,29 @@ fn tokens_of_language_models_are_timed_each() {
     let mut asked = order(&server.url(), COUNT, json!({"load": {"connections": 2}}));
     asked["requests"][0]["events"] = json!("sse");
     assert_times(&run(&asked));
+}
+
+#[test]
+fn goodput_is_of_responses_that_keep_all_limits() {
+    let server =
+        streaming("Transfer-Encoding: chunked\r\n", |number| chunk(&format!("data: {number}\n\n")));
+    let goodput = |limits: Value| {
+        let mut asked = order(&server.url(), COUNT, json!({"goodput": limits}));
+        asked["requests"][0]["events"] = json!("sse");
+        let result = run(&asked);
+        let share = float(&result, "/events/goodput_rps") / float(&result, "/throughput_rps");
+        (share * 100.0).round()
+    };
+    let all = json!({"first_event_s": 600.0, "per_event_s": 600.0, "latency_s": 600.0});
+    assert_eq!(goodput(all), 100.0);
+    // A sleep is never too short: these can't be kept.
+    for limit in [
+        json!({"first_event_s": 0.02, "latency_s": 600.0}),
+        json!({"first_event_s": 600.0, "per_event_s": 0.005}),
+        json!({"latency_s": 0.06}),
+    ] {
+        assert_eq!(goodput(limit.clone()), 0.0, "{limit}");
+    }
 }
 
 #[test]

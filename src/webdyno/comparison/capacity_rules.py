@@ -9,12 +9,13 @@ from statistics import geometric_mean
 from typing import ClassVar
 
 from webdyno.comparison.question import Loading
-from webdyno.core.capacity import Level, Objective
+from webdyno.core.capacity import Level
 from webdyno.core.format import count, duration, number, percent
 from webdyno.core.judgement import ValidityWarning
 from webdyno.core.looks import LongLook
 from webdyno.core.measure import MOST_DECIDING, CapacitySettings
 from webdyno.core.metrics import CAPACITY, METRICS, capacity_rps
+from webdyno.core.objectives import Objective
 from webdyno.core.records import LongLookRecord, SlotRecord
 from webdyno.evidence.long_look import stall_words
 from webdyno.evidence.point_data import PointData

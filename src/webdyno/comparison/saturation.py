@@ -12,10 +12,11 @@ from statistics import median
 
 from webdyno.core import format as text
 from webdyno.core.base import memory_words
-from webdyno.core.capacity import Objective, Trial
+from webdyno.core.capacity import Trial
 from webdyno.core.findings import CountedResource, Overload, OverRounds, ResourceUse, Saturation
 from webdyno.core.load_result import LoadResult
 from webdyno.core.metrics import CAPACITY, METRICS
+from webdyno.core.objectives import Objective
 from webdyno.core.readings import ServerStatus
 from webdyno.core.records import SlotRecord
 from webdyno.evidence.point_data import PointData, compute_once
@@ -199,7 +200,7 @@ WORDS: dict[CountedResource, Callable[[ResourceUse], str]] = {
 def settled_s(load: LoadResult, rate_rps: float, objectives: Sequence[Objective]) -> float | None:
     """Return after how long a constant load met its objectives; None where it didn't at its end."""
     # What is due and not answered is the queue that the next request waits for (Little's law).
-    waits_s = [objective.within_s for objective in objectives if objective.within_s is not None]
+    waits_s = [it.whole_within_s for it in objectives if it.whole_within_s is not None]
     most_waiting = rate_rps * max(waits_s) if waits_s else float("inf")
     may_fail = max(objective.allowed for objective in objectives)
     done, settled = 0, 0.0

@@ -207,7 +207,7 @@ class Draft:
         Raise UserError, with file and line or with the flag, for unknown keys, stacks, sites and
         settings, for values out of range and for a stack that can't serve the site.
         """
-        data = _with_site_defaults(self.data, names)
+        data = _with_time_for_streams(_with_site_defaults(self.data, names))
         varied = [
             (key, levels)
             for key, levels in data.get(FACTORS, {}).items()
@@ -259,6 +259,21 @@ def _with_site_defaults(data: dict[str, Any], names: Names) -> dict[str, Any]:
         del load["paths"]
     suggested = {"load": load, "measure": site.suggests.get("measure", {})}
     return data | {table: {**keys, **data.get(table, {})} for table, keys in suggested.items()}
+
+
+STREAM_TIMEOUT_S = 60.0
+"""A language model takes so long for some hundred tokens."""
+
+
+def _with_time_for_streams(data: dict[str, Any]) -> dict[str, Any]:
+    """Give streamed responses more time than others have, where nothing is said of it."""
+    load, requests = data.get("load", {}), data.get("requests", [])
+    are_tables = isinstance(load, dict) and isinstance(requests, list)
+    if not are_tables or "timeout_s" in load:
+        return data
+    if not any(isinstance(request, dict) and request.get("events") for request in requests):
+        return data
+    return {**data, "load": {**load, "timeout_s": STREAM_TIMEOUT_S}}
 
 
 def _with_suggested_settings(variant: dict[str, Any], site: Site, names: Names) -> dict[str, Any]:

@@ -8,7 +8,6 @@ likelihood, doesn't where rates don't hang on what was seen. In a search they do
 widens intervals (docs/validation/capacity.md).
 """
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -17,67 +16,15 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, Self
 
 from pydantic import Field, model_validator
 
-from webdyno.core.base import SHARE, TIME, Count, Model
+from webdyno.core.base import Count, Model
 from webdyno.core.load_result import LoadResult
+from webdyno.core.objectives import Objective, fast_failures
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from webdyno.core.histogram import Histogram
-
     Grid = NDArray[np.float64]
-
-FAILURES = "failures"
-EXAMPLES = "'p99<50ms' or 'failures<0.1%'"
-_WRITTEN = re.compile(r"(p\d{1,2}(?:\.\d{1,3})?|failures)\s*<\s*(.+)", re.ASCII)
-
-
-@dataclass(frozen=True)
-class Objective:
-    """What has to hold under a load: a percentile of latency, or the share of failures."""
-
-    text: str
-    within_s: float | None
-    """What the percentile has to stay below; None where failures are meant."""
-    allowed: float
-    """Share of the requests that may be beyond it."""
-
-    @property
-    def name(self) -> str:
-        return self.text.partition("<")[0].strip()
-
-    def beyond(self, load: LoadResult, times: "Histogram") -> int:
-        """Count the requests due in a slot's window that were beyond it.
-
-        An invalid response is never in time, however fast it came. Those that timed out or were
-        never sent are among the times, with how long they had waited.
-        """
-        if self.within_s is None:
-            return load.failures.total
-        above = (times.low + times.width - self.within_s * 1e6) / times.width
-        later = (times.counts * above.clip(0, 1)).sum()  # those of a bucket are spread evenly
-        return round(float(later)) + _fast_failures(load)
-
-
-def objective(text: str) -> Objective:
-    """Read `p99<50ms` or `failures<0.1%`; raise ValueError for anything else."""
-    match = _WRITTEN.fullmatch(text.strip())
-    if not match:
-        raise ValueError(f"{text!r} is no objective; write {EXAMPLES}")
-    name, bound = match[1], match[2]
-    if name == FAILURES:
-        allowed = SHARE.read(bound)
-        if allowed is None or not 0 < allowed < 1:
-            raise ValueError(f"{bound!r} is no share between 0% and 100%; write 'failures<0.1%'")
-        return Objective(text.strip(), None, allowed)
-    quantile, within_s = float(name[1:]) / 100, TIME.read(bound)
-    if not 0 < quantile < 1:
-        raise ValueError(f"{name} is no percentile; write {EXAMPLES}")
-    if not within_s or bound.strip()[-1].isdigit():
-        raise ValueError(f"{bound!r} is no time with a unit; write 'p99<50ms'")
-    return Objective(text.strip(), within_s, round(1 - quantile, 9))
-
 
 Purpose = Literal["search", "recovery", "overload", "return"]
 """Of a trial: to find the capacity; to see whether the servers come back after a rate was too high;
@@ -102,7 +49,7 @@ class Trial(Model):
     allowed: Annotated[list[Annotated[float, Field(gt=0)]], Field(min_length=1)]
     """By objective: share of them that may be."""
     within_s: list[Annotated[float, Field(gt=0)] | None] = []
-    """By objective: the longest latency allowed. None where failures are meant."""
+    """By objective: the longest time allowed. None where failures are meant."""
     evenly_spaced: bool = False
     """Whether requests came at even intervals, so that no run of arrivals made a queue."""
     client_limited: bool = False
@@ -143,7 +90,7 @@ def trial_of(
     return Trial(
         rate_rps=rate_rps,
         length_s=load.measured_s,
-        asked=times.total + _fast_failures(load),
+        asked=times.total + fast_failures(load),
         beyond=[
             None if goal.within_s is None and load.gave_up else goal.beyond(load, times)
             for goal in objectives
@@ -152,11 +99,6 @@ def trial_of(
         within_s=[goal.within_s for goal in objectives],
         client_limited=client_limited,
     )
-
-
-def _fast_failures(load: LoadResult) -> int:
-    """Count failures that are not among the times: all but those that timed out."""
-    return load.failures.total - (load.failures.timeout or 0)
 
 
 @dataclass(frozen=True)

@@ -25,12 +25,12 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from webdyno.core.base import Model, Seconds
-from webdyno.core.capacity import Objective
 from webdyno.core.errors import UserError
 from webdyno.core.load import Load, check_requests, check_users, has_users
 from webdyno.core.measure import USUAL_MEASURE_OF_SEARCH, CapacitySettings, Measure, MeasureChanges
-from webdyno.core.metrics import CAPACITY, INSTRUCTIONS
+from webdyno.core.metrics import CAPACITY, GOODPUT, INSTRUCTIONS
 from webdyno.core.migration import migrated_experiment
+from webdyno.core.objectives import Objective
 from webdyno.core.question import (
     TOO_FEW,
     Q,
@@ -238,6 +238,10 @@ class Experiment(Model):
         self._check_search()
         self.asks.check(self)
         own_paths = [name for name, its in self.variants.items() if "paths" in its.load_changes]
+        if self.measure.decide_on == GOODPUT and not self.load.goodput:
+            raise ValueError(
+                f'decide_on = "{GOODPUT}" needs load.goodput = ["ttft<500ms", "tpot<50ms"]'
+            )
         check_requests(self.requests, self.load, self.endpoint, own_paths=own_paths)
         check_users(self.login, self.requests, self.values, self.load)
         return self

@@ -146,6 +146,11 @@ SHORT = {
     "p50": "latency_p50_us",
     "p99": "latency_p99_us",
     "memory": "memory_mib",
+    "ttft": "first_event_p50_us",
+    "itl": "event_gap_p50_us",
+    "tpot": "per_event_p50_us",
+    "tokens": "events_per_s",
+    "goodput": "goodput_rps",
 }
 """What metrics are called in limits, next to their own names."""
 EXAMPLE = "such as 'p99 > +5%' or 'throughput < -5%'"

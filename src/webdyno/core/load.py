@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, Strict, model_validator
 
 from webdyno.core.base import SIZE, Delay, Model, Pause, Quantity, Seconds
+from webdyno.core.goodput import GoodputLimits
 from webdyno.core.replay import unpack_replay
 from webdyno.core.request import Headers, WrittenPaths, WrittenRequest, parts_of
 from webdyno.core.session import Values, places, unknown_place
@@ -95,7 +96,10 @@ class Load(Model):
     tls_verify: bool | None = None
     """Whether a certificate has to be valid; by default that of another machine."""
     timeout_s: Seconds = 5.0
-    """A request without a response by then is a failure."""
+    """A request whose response isn't whole by then is a failure. Of streams 60 s by default."""
+    goodput: GoodputLimits = []
+    """Of streams: responses per second that keep all of these are reported: `ttft<500ms`,
+    `tpot<50ms`, `latency<5s`."""
     count: Requests | None = None
     """Closed loop: a slot ends after so many responses, or after `measure.slot_s` (60 s)."""
     idle_connections: Annotated[int, Field(ge=0, le=MOST_CONNECTIONS)] = 0
@@ -229,6 +233,8 @@ def check_requests(
     if requests and (load.paths != Load().paths or own_paths):
         where = f"the paths of variant {own_paths[0]}" if own_paths else "load.paths"
         raise ValueError(f"[[requests]] say what is requested, and so do {where}; leave one out")
+    if load.goodput and not any(request.events for request in requests):
+        raise ValueError('load.goodput counts streams: give a request events = "sse", or omit it')
     if load.zipf is not None and len({request.weight for request in requests}) > 1:
         raise ValueError("load.zipf and the requests' weights both say how often; leave one out")
     if load.replay is not None:

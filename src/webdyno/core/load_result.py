@@ -178,6 +178,12 @@ class EventTimes(Foreign):
     """From when a request was due (closed loop: sent) to its response's first event."""
     gap_us: Times = Times()
     """From each event to the next one of the same response."""
+    per_event_us: Times = Times()
+    """Mean time from an event to the next, of each valid response that has several."""
+    per_s: Amount | None = None
+    """Events per second, of all responses."""
+    goodput_rps: Amount | None = None
+    """Valid responses per second that kept the limits of `load.goodput`, where it has any."""
 
 
 class Whole(Foreign):

@@ -19,9 +19,9 @@ from webdyno.core.base import (
     Seconds,
     Soak,
 )
-from webdyno.core.capacity import Objective, objective
 from webdyno.core.load import Load
 from webdyno.core.metrics import DecidingMetric
+from webdyno.core.objectives import Objective, objective
 
 FIRST_SLOTS = 4
 END_SHARE, MOST_END_S = 0.05, 2.0
@@ -135,7 +135,8 @@ class CapacitySettings(Model):
     """How the capacity of each variant is searched for in each round."""
 
     slo: Annotated[list[Annotated[str, AfterValidator(_read)]], Field(min_length=1, max_length=8)]
-    """The objectives, all of which have to hold: `p99<50ms`, `failures<0.1%`."""
+    """The objectives, all of which have to hold: `p99<50ms`, `failures<0.1%`; of streams also
+    `ttft p99<500ms`, `tpot p99<50ms`."""
     arrivals: Literal["poisson", "constant"] = "poisson"
     """Times between requests."""
     send_delay_budget_s: Delay = 0.0

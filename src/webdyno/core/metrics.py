@@ -14,6 +14,13 @@ from webdyno.core.capacity import capacity_of
 from webdyno.core.judgement import Metric
 from webdyno.core.load_result import LoadResult, Times
 from webdyno.core.records import SlotRecord
+from webdyno.core.streams import (
+    events_per_response,
+    events_per_s,
+    goodput_rps,
+    have_events,
+    have_goodput,
+)
 
 RoundValue = Callable[[Sequence[SlotRecord]], float | None]
 """One variant's slots in one round -> the metric's value; None when they can't report it."""
@@ -22,6 +29,7 @@ Kind = Literal["throughput", "latency", "work", "instructions", "memory", "size"
 """What a metric is about; validity rules say by kind which metrics they invalidate."""
 
 THROUGHPUT, CPU_TIME, CAPACITY = "throughput_rps", "server_cpu_us", "capacity_rps"
+GOODPUT = "goodput_rps"
 INSTRUCTIONS = "instructions"
 
 TimesOf = Callable[[LoadResult], Times]
@@ -44,10 +52,12 @@ class MetricRule:
     round_value: RoundValue
     short: str
     """The metric in a sentence: "3.9× the … of nginx"."""
-    needs: Literal["load", "times", "events", "probes", "counters", "databases", "trials"] = "load"
+    needs: Literal[
+        "load", "times", "events", "goodput", "probes", "counters", "databases", "trials"
+    ] = "load"
     """What must have been at work: any load generator, one that reports a distribution of latency,
-    streamed responses, the probes, the CPUs' counters, a database that counts, or a search for the
-    capacity, of which nothing else is reported."""
+    streamed responses, limits on these, the probes, the CPUs' counters, a database that counts, or
+    a search for the capacity, of which nothing else is reported."""
     decides: bool = True
     """Whether a verdict can be about it; what is only a side effect can't."""
     in_brief: bool = True
@@ -138,14 +148,6 @@ def capacity_rps(slots: Sequence[SlotRecord]) -> float | None:
     return capacity_of([slot.trial for slot in slots if slot.trial is not None])
 
 
-def events_per_response(slots: Sequence[SlotRecord]) -> float | None:
-    """Events of a streamed response, on average."""
-    counted = [slot.load.events for slot in slots if slot.load.events]
-    answered = sum(each.responses for each in counted)
-    events = sum(each.responses * each.per_response for each in counted)
-    return events / answered if answered and events else None
-
-
 def _latency(
     name: str,
     share: float,
@@ -234,9 +236,31 @@ METRICS: dict[str, MetricRule] = {
         ),
         *_event_times(
             "event_gap",
-            "event gap (inter-token latency)",
+            "event gap (inter-token latency, ITL)",
             lambda load: load.events.gap_us if load.events else Times(),
             in_brief=("p50", "p99"),
+        ),
+        *_event_times(
+            "per_event",
+            "time per event (TPOT)",
+            lambda load: load.events.per_event_us if load.events else Times(),
+            in_brief=(),
+        ),
+        MetricRule(
+            Metric(
+                name="events_per_s", label="events per second", unit="events/s", better="higher"
+            ),
+            kind="throughput",
+            round_value=events_per_s,
+            short="events per second (tokens/s)",
+            needs="events",
+        ),
+        MetricRule(
+            Metric(name=GOODPUT, label="goodput", unit="req/s", better="higher"),
+            kind="throughput",
+            round_value=goodput_rps,
+            short="goodput",
+            needs="goodput",
         ),
         MetricRule(
             Metric(
@@ -322,11 +346,11 @@ METRICS: dict[str, MetricRule] = {
 
 def metrics_of_kind(kinds: Collection[Kind], slots: Sequence[SlotRecord]) -> list[str]:
     """Return the metrics of some kinds; those of events only where slots have any."""
-    has_events = any(slot.load.events for slot in slots)
+    of_streams = {"events": have_events(slots), "goodput": have_goodput(slots)}
     return [
         name
         for name, rule in METRICS.items()
-        if rule.kind in kinds and (has_events or rule.needs != "events")
+        if rule.kind in kinds and of_streams.get(rule.needs, True)
     ]
 
 
@@ -341,7 +365,8 @@ def metrics_reported_by(slots: Sequence[SlotRecord], decide_on: str) -> list[Met
     is_reported = {
         "load": True,
         "times": not slots or any(slot.load.latency_us.histogram for slot in slots),
-        "events": any(slot.load.events for slot in slots),
+        "events": have_events(slots),
+        "goodput": have_goodput(slots),
         "probes": not slots or any(slot.readings for slot in slots),
         "counters": any(slot.instructions is not None for slot in slots),
         "databases": any(slot.readings and slot.readings.databases for slot in slots),

@@ -13,12 +13,12 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from webdyno.core.capacity import Objective
 from webdyno.core.experiment import Experiment
 from webdyno.core.histogram import Histogram, merge_encoded
 from webdyno.core.looks import LongLook
 from webdyno.core.measure import Measure
 from webdyno.core.metrics import MetricRule, TimesOf, latency_of
+from webdyno.core.objectives import Objective
 from webdyno.core.records import (
     AdjustmentRecord,
     IncidentRecord,

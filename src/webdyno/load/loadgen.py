@@ -17,6 +17,7 @@ from pydantic import ValidationError
 
 from webdyno.core.errors import UserError
 from webdyno.core.experiment import OWN_GENERATOR
+from webdyno.core.goodput import engine_limits
 from webdyno.core.hiding import hidden
 from webdyno.core.load import Load
 from webdyno.core.load_result import SCHEMA, LoadResult
@@ -266,6 +267,8 @@ def order_json(order: LoadOrder) -> dict[str, Any]:
         asked["ramp_up_s"] = order.ramp_up_s
     if order.connection_ramp_s:
         asked["load"]["connection_ramp_s"] = order.connection_ramp_s
+    if order.load.goodput:
+        asked["goodput"] = engine_limits(order.load.goodput)
     if order.abort_rule is not None:
         asked["abort_rule"] = asdict(order.abort_rule)
     third_s = order.duration_s / 3 + ROUNDING_S

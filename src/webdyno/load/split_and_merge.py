@@ -183,6 +183,7 @@ def _merge_events(parts: Sequence[EventTimes]) -> EventTimes | None:
         per_response=lambda _: events / responses if responses else 0.0,
         time_to_first_us=_merge_times,
         gap_us=_merge_times,
+        per_event_us=_merge_times,
     )
 
 

@@ -14,10 +14,11 @@ from random import Random
 from webdyno.comparison import question_of
 from webdyno.comparison.capacity_rules import deciding_trials, has_time_beyond, known_rps
 from webdyno.comparison.saturation import settled_s
-from webdyno.core.capacity import Objective, Trial, capacity_of, is_at_least, trial_of
+from webdyno.core.capacity import Trial, capacity_of, is_at_least, trial_of
 from webdyno.core.experiment import Experiment
 from webdyno.core.looks import SlotSettings
 from webdyno.core.measure import CapacitySettings
+from webdyno.core.objectives import Objective
 from webdyno.core.records import SlotRecord
 from webdyno.core.run import SWEEPS
 from webdyno.evidence.point_data import PointData
@@ -307,12 +308,13 @@ def abort_rule(objectives: Sequence[Objective]) -> AbortRule | None:
     """Return the rule that ends a trial in which no objective can hold any more.
 
     What is late by the longest time that any objective allows is late by all of them. None where
-    failures alone count: these are known only when they have timed out.
+    failures or events alone count: failures are known only when they have timed out, and a response
+    whose first event was in time goes on.
     """
     timed = [
-        (objective.within_s, objective.allowed)
+        (objective.whole_within_s, objective.allowed)
         for objective in objectives
-        if objective.within_s is not None
+        if objective.whole_within_s is not None
     ]
     if not timed:
         return None

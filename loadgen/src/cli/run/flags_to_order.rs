@@ -6,15 +6,18 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 
-use super::args::Args;
+use super::args::{Args, GoodputLimit};
 use super::replay::{self, Replay};
 use crate::given;
 use crate::order::{
-    Arrivals, IpVersion, KeepAlive, Load, Loop, Order, Process, Protocol, Request, SCHEMA,
+    Arrivals, Goodput, IpVersion, KeepAlive, Load, Loop, Order, Process, Protocol, Request, SCHEMA,
     SlowReaders, Stage, Think, Unit,
 };
 
 const DEFAULT_DURATION_S: f64 = 10.0;
+const DEFAULT_TIMEOUT_S: f64 = 5.0;
+/// A language model takes a minute for some hundred tokens.
+const DEFAULT_STREAM_TIMEOUT_S: f64 = 60.0;
 const DEFAULT_SLOW_BYTES_PER_S: u32 = 1000;
 const BROWSERS_ENCODINGS: &str = "gzip, deflate, br, zstd";
 
@@ -36,13 +39,16 @@ pub fn build(args: &Args) -> Result<(Order, Vec<String>), String> {
         args.urls.iter().map(request).collect()
     };
     let arrivals = arrivals(args, replayed.as_ref())?;
+    let streams = requests.iter().any(|request| request.events.is_some());
+    let usual_s = if streams { DEFAULT_STREAM_TIMEOUT_S } else { DEFAULT_TIMEOUT_S };
+    let timeout_s = args.load.timeout.unwrap_or(usual_s);
     let (duration_s, count) = end(args, arrivals.as_ref(), replayed.as_ref());
     let (sequence, notes) = replayed.map_or((None, Vec::new()), |r| (Some(r.sequence), r.notes));
     let order = Order {
         schema: SCHEMA,
         id: String::new(),
         requests,
-        load: load(args, arrivals),
+        load: load(args, arrivals, timeout_s),
         ramp_up_s: args.load.ramp_up.unwrap_or(0.0),
         duration_s,
         count,
@@ -53,13 +59,14 @@ pub fn build(args: &Args) -> Result<(Order, Vec<String>), String> {
         window_s: args.checks.window,
         exclude_client_limited: args.checks.exclude_client_limited,
         abort_rule: None,
+        goodput: goodput(&args.checks.goodput)?,
         trace: None,
         session: None,
     };
     Ok((order, notes))
 }
 
-fn load(args: &Args, arrivals: Option<Arrivals>) -> Load {
+fn load(args: &Args, arrivals: Option<Arrivals>, timeout_s: f64) -> Load {
     let keepalive = match args.open.conn_rate {
         Some(_) => args.open.requests_per_conn.map_or(KeepAlive::Never, KeepAlive::Requests),
         None => args.load.keepalive.unwrap_or_default(),
@@ -68,7 +75,7 @@ fn load(args: &Args, arrivals: Option<Arrivals>) -> Load {
         kind: if arrivals.is_some() { Loop::Open } else { Loop::Closed },
         connections: args.load.connections,
         keepalive,
-        timeout_s: args.load.timeout,
+        timeout_s,
         send_delay_budget_s: args.open.send_delay_budget.unwrap_or(0.0),
         kernel_times: args.load.kernel_times,
         connection_ramp_s: args.load.conn_ramp.unwrap_or(0.0),
@@ -99,6 +106,22 @@ fn load(args: &Args, arrivals: Option<Arrivals>) -> Load {
             _ => None,
         },
     }
+}
+
+/// Each limit may be given once.
+fn goodput(limits: &[GoodputLimit]) -> Result<Option<Goodput>, String> {
+    let mut all = Goodput::default();
+    for limit in limits {
+        let (name, known, s) = match limit {
+            GoodputLimit::FirstEvent(s) => ("ttft", &mut all.first_event_s, s),
+            GoodputLimit::PerEvent(s) => ("tpot", &mut all.per_event_s, s),
+            GoodputLimit::Latency(s) => ("latency", &mut all.latency_s, s),
+        };
+        if known.replace(*s).is_some() {
+            return Err(format!("--goodput: {name} is given twice; give it once"));
+        }
+    }
+    Ok((!limits.is_empty()).then_some(all))
 }
 
 fn arrivals(args: &Args, replayed: Option<&Replay>) -> Result<Option<Arrivals>, String> {

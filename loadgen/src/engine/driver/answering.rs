@@ -228,7 +228,8 @@ impl SlotDriver<'_> {
         recorder.counts.requests.drained += u64::from(is_drained);
         if let Some(from_ns) = times_from_ns {
             if let Some(events) = &self.conns.pool[id].exchange.events {
-                recorder.times.events.answered(events);
+                let goodput = self.plan.order.goodput.as_ref();
+                recorder.times.events.answered(events, from_ns, answer.done_ns, goodput);
             }
             let open_from_ns = self.plan.is_open().then_some(from_ns);
             recorder.times.answered(sent_ns, answer.first_byte_ns, answer.done_ns, open_from_ns);

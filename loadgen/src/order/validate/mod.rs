@@ -50,6 +50,13 @@ pub fn validate(order: &Order) -> Result<(), String> {
             || order.requests.iter().all(|request| request.events.is_none()),
         "requests: events are timed over HTTP/1.1 only; leave out \"protocol\": \"http2\" (--http2)"
     );
+    if let Some(goodput) = order.goodput {
+        ensure!(
+            order.requests.iter().any(|request| request.events.is_some()),
+            "goodput: counts streamed responses, and no request has any; give it \"events\""
+        );
+        goodput.check()?;
+    }
     ensure!(
         order.load.connection_ramp_s == 0.0 || order.count.is_none(),
         "load.connection_ramp_s: a count may be reached before all connections have begun; give duration_s"

@@ -26,7 +26,7 @@ CODES = {
 }
 MERGE = "merge"
 """In the place of a URL: what follows are results."""
-LIMIT = re.compile(r"\s*([\w.]+)\s*([<>])\s*([0-9][\w.]*)\s*(%?)\s*")
+LIMIT = re.compile(r"\s*((?:(?:ttft|itl|tpot) )?[\w.]+)\s*([<>])\s*([0-9][\w.]*)\s*(%?)\s*")
 SHARES = {"failures", "retried", "unanswered"}
 """Limits that may be shares of the requests."""
 LINES = {".jsonl", ".ndjson", ".json"}
@@ -54,7 +54,13 @@ class LoadFlags:
     bearer: Annotated[str | None, flag("TOKEN: in an Authorization header.", rare=True)] = None
     compressed: Annotated[bool, flag("Ask for compressed bodies.")] = False
     data: Annotated[str | None, flag("TEXT: body of each request, or @FILE.")] = None
-    events: Annotated[str | None, flag("FORMAT: time each event of streams: sse or lines.")] = None
+    events: Annotated[
+        str | None, flag("FORMAT: time each event (token) of streams: sse, lines.")
+    ] = None
+    goodput: Annotated[
+        Sequence[str],
+        flag("LIMIT: of streams: count what keeps it: 'ttft<500ms', 'tpot<50ms', 'latency<5s'."),
+    ] = ()
     once: Annotated[bool, flag("Send one request; show it and its response.")] = False
     traffic: Annotated[Path | None, flag("FILE: requests, one JSON object a line.")] = None
     expect_status: Annotated[Sequence[int], flag("STATUS: valid ones [default: any 2xx]")] = ()
@@ -71,9 +77,9 @@ class LoadFlags:
     keepalive: Annotated[
         str | None, flag("HOW: requests per connection: always, never, a number.")
     ] = None
-    timeout: Annotated[str | None, flag("DURATION: longest wait for a response [default: 5s]")] = (
-        None
-    )
+    timeout: Annotated[
+        str | None, flag("DURATION: longest wait for a response [default: 5s, streams 60s]")
+    ] = None
     think: Annotated[
         str | None, flag("DURATION: pause before the next request, closed loop.", rare=True)
     ] = None

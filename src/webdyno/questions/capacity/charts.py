@@ -6,11 +6,11 @@ from typing import Any
 import altair as alt
 
 from webdyno.core import format as text
-from webdyno.core.capacity import Objective
 from webdyno.core.findings import Overload
 from webdyno.core.histogram import Histogram
 from webdyno.core.judgement import VariantValue
 from webdyno.core.metrics import CAPACITY
+from webdyno.core.objectives import Objective
 from webdyno.core.records import SlotRecord
 from webdyno.evidence.point_data import PointData
 from webdyno.media.document import Figure

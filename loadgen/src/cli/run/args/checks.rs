@@ -1,5 +1,6 @@
 //! Flags of what is right, and how the client watches itself.
 
+use super::GoodputLimit;
 use crate::cli::threshold::{StopLimit, Threshold};
 use crate::cli::units;
 use crate::order::Sha256Hex;
@@ -21,11 +22,17 @@ pub struct CheckFlags {
     /// Exit with 5 when a figure crosses a limit: 'p99>50ms', 'throughput<1000', 'failures>0'; of
     /// p50 p90 p99 p99.9 max mean (latency), throughput (per second), failures, unanswered,
     /// retried (kept connections that the server closed under a request); of the last three also a
-    /// share: 'failures>0.1%'; may be repeated [default: 'failures>0']
+    /// share: 'failures>0.1%'; with --events also 'ttft p99>500ms', itl, tpot, tokens (per second),
+    /// goodput; may be repeated [default: 'failures>0']
     #[arg(long, value_name = "LIMIT")]
     pub fail_if: Vec<Threshold>,
+    /// Of streams: count what keeps a limit on the time to the first event (TTFT), the mean time per
+    /// further one (TPOT) or the latency, per second: 'ttft<500ms', 'tpot<50ms', 'latency<5s'; may be
+    /// repeated, and all have to hold [default: not counted]
+    #[arg(long, value_name = "LIMIT")]
+    pub goodput: Vec<GoodputLimit>,
     /// Stop, and exit with 5, once a limit is crossed: 'failures>5%' of all requests so far, or
-    /// 'p99>2s' within one window after the ramp-up; figures as of --fail-if but unanswered; may be
+    /// 'p99>2s' within one window after the ramp-up; figures of latency, throughput, failures, retried; may be
     /// repeated [default: go on]
     #[arg(long, value_name = "LIMIT")]
     pub stop_if: Vec<StopLimit>,

@@ -38,10 +38,10 @@ pub struct LoadFlags {
     /// Requests per connection: always (no limit), never (one), or a number [default: always]
     #[arg(long, value_name = "HOW", conflicts_with = "conn_rate")]
     pub keepalive: Option<KeepAlive>,
-    /// Longest wait for a connection (connect timeout), and for a response: 500ms, 5s; at most 1h
-    #[arg(long, value_name = "TIME", default_value = "5s",
-          value_parser = units::length::<LONGEST_TIMEOUT_S>)]
-    pub timeout: f64,
+    /// Longest wait for a connection (connect timeout), and for a response to its end: 500ms, 5s; at
+    /// most 1h [default: 5s; with --events 60s]
+    #[arg(long, value_name = "TIME", value_parser = units::length::<LONGEST_TIMEOUT_S>)]
+    pub timeout: Option<f64>,
     /// Closed loop: pause between a response and the next request: 10ms, 1s [default: none]
     #[arg(long, value_name = "TIME", value_parser = units::seconds::<LONGEST_WAIT_S>)]
     pub think: Option<f64>,

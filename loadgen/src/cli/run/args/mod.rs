@@ -2,6 +2,7 @@
 
 mod checks;
 mod clients;
+mod goodput;
 mod load;
 mod open;
 mod output;
@@ -13,6 +14,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use checks::CheckFlags;
 use clients::ClientFlags;
+pub use goodput::GoodputLimit;
 use load::LoadFlags;
 use open::OpenFlags;
 use output::OutputFlags;
@@ -42,7 +44,7 @@ Examples:
   loadgen run --cert me.pem --key me.key --tls-verify off https://127.0.0.1:8443/
   SSLKEYLOGFILE=keys.log loadgen run --tls-version 1.2 --tls-verify off https://127.0.0.1:8443/
   loadgen run -4 --bearer a-token --compressed http://localhost:8080/
-  loadgen run --events sse -d 60s --timeout 60s -X POST -D @prompt.json http://127.0.0.1:8000/chat
+  loadgen run --events sse --goodput 'ttft<500ms' -d 60s -X POST -D @prompt.json http://127.0.0.1:8000/chat
   loadgen run --once -u me:secret http://127.0.0.1:8080/       one request and its response, whole
 
 Exit codes:
