@@ -254,6 +254,8 @@ def _load_parts(load: Load) -> Iterator[str]:
         slow = text.count(load.slow_readers.connections, "slow reader")
         yield f"{slow} at {text.size(load.slow_readers.bytes_per_s)}/s"
     yield f"timeout {text.duration(load.timeout_s)}"
+    if load.goodput:
+        yield f"goodput of responses with {text.listed(load.goodput)}"
     yield from (f"{name}: {value}" for name, value in load.headers.items())
 
 
