@@ -1,8 +1,10 @@
 //! Streamed answers: which of a body's bytes end an event.
 
+mod messages;
 mod tokens;
 
 use memchr::memchr2;
+use messages::Messages;
 use serde::Deserialize;
 
 /// How events of a streamed answer are separated.
@@ -14,6 +16,8 @@ pub enum EventFormat {
     Sse,
     /// One event a line, as in JSON lines; empty lines are none.
     Lines,
+    /// Messages of gRPC, each with its length before it.
+    Grpc,
 }
 
 /// Counts events of one body, which may come in any pieces.
@@ -26,6 +30,7 @@ pub struct EventCounter {
     data: Option<Vec<u8>>,
     /// The last byte was a carriage return, which a line feed belongs to.
     after_cr: bool,
+    messages: Messages,
 }
 
 const DATA: &[u8] = b"data";
@@ -34,11 +39,20 @@ const KEPT_BYTES: usize = 16 * 1024;
 
 impl EventCounter {
     pub fn new(format: EventFormat) -> Self {
-        EventCounter { format, line: Vec::new(), data: None, after_cr: false }
+        EventCounter {
+            format,
+            line: Vec::new(),
+            data: None,
+            after_cr: false,
+            messages: Messages::default(),
+        }
     }
 
     /// Says how many events end within the next bytes.
     pub fn feed(&mut self, bytes: &[u8]) -> u32 {
+        if self.format == EventFormat::Grpc {
+            return self.messages.feed(bytes);
+        }
         let (mut ended, mut rest) = (0, bytes);
         while !rest.is_empty() {
             let (text, after) = rest.split_at(memchr2(b'\r', b'\n', rest).unwrap_or(rest.len()));
@@ -70,6 +84,7 @@ impl EventCounter {
                 self.take_data();
                 false
             }
+            EventFormat::Grpc => false,
         };
         self.line.clear();
         is_event

@@ -80,18 +80,14 @@ def test_the_time_to_the_first_event_is_compared(home: Path) -> None:
         assert (events.gap_us.p50 or 0) >= 5_000 * 0.9
 
 
-def test_other_generators_and_protocols_are_refused_before_anything_runs(home: Path) -> None:
+def test_other_generators_are_refused_before_anything_runs(home: Path) -> None:
     (home / "streamer.py").write_text(STREAMER)
     written = EXPERIMENT.format(python=sys.executable)
-    for change, says in [
-        ('generator = "wrk"\n', "wrk"),
-        ('load.protocol = "h2c"\n', "HTTP/1.1 only"),
-    ]:
-        (home / "tokens.toml").write_text(change + written)
-        done = webdyno("run", "tokens.toml", "--output", "run", "--yes", folder=home)
-        assert done.returncode == 2, done.stdout
-        assert says in done.stderr
-        assert "Traceback" not in done.stderr
+    (home / "tokens.toml").write_text('generator = "wrk"\n' + written)
+    done = webdyno("run", "tokens.toml", "--output", "run", "--yes", folder=home)
+    assert done.returncode == 2, done.stdout
+    assert "wrk" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 @pytest.mark.measures

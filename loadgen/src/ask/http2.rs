@@ -8,7 +8,7 @@ use crate::clock::now_ns;
 use crate::engine::flight::{Answer, Flight};
 use crate::engine::http2::connection::Http2Connection;
 use crate::engine::http2::dialog::Kept;
-use crate::engine::http2::stream::Outcome;
+use crate::engine::http2::stream::{Outcome, Reading};
 use crate::engine::plan::{Origin, Ready};
 use crate::engine::reasons;
 use crate::engine::schedule::PlannedRequest;
@@ -79,7 +79,8 @@ fn converse(
     let sent_ns = now_ns();
     let undue = Flight::new(0, PlannedRequest::undue(0), sent_ns);
     let flight = Flight { sent_ns, first_sent_ns: sent_ns, ..undue };
-    connection.send(0, flight, message, request.asked.head, seen.hash.take());
+    let reading = Reading { hash: seen.hash.take(), events: None };
+    connection.send(0, flight, message, request.asked.head, reading);
     loop {
         let more = moves(connection);
         let kept = connection.kept();

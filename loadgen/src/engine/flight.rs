@@ -3,6 +3,7 @@
 use sha2::Sha256;
 
 use crate::engine::schedule::PlannedRequest;
+use crate::events::EventStream;
 use crate::record::Failure;
 
 /// A request that a lane has taken on.
@@ -62,6 +63,8 @@ pub struct Answer {
     pub fault: Option<(Failure, String)>,
     /// Of gRPC, where it is a number.
     pub grpc_status: Option<u16>,
+    /// Where it is a stream of them.
+    pub events: Option<Box<EventStream>>,
     pub first_byte_ns: u64,
     pub done_ns: u64,
 }

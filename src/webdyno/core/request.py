@@ -161,7 +161,7 @@ def _base64(text: str) -> str:
     return text
 
 
-EventFormat = Literal["sse", "lines"]
+EventFormat = Literal["sse", "lines", "grpc"]
 """How events of a streamed response are distinguished."""
 
 
@@ -206,7 +206,8 @@ class WrittenRequest(Model):
     think_s: Pause | None = None
     """In a flow: mean pause before the next request; that of the load by default."""
     events: EventFormat | None = None
-    """Its response is a stream of events, each of them timed: server-sent events, or lines."""
+    """Its response is a stream of events, each timed: server-sent events, lines, messages of
+    gRPC."""
 
     @model_validator(mode="after")
     def _one_body(self) -> Self:

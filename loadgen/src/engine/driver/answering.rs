@@ -141,6 +141,7 @@ impl SlotDriver<'_> {
             hash,
             fault: missing.map(|missing| (Failure::Body, missing)),
             grpc_status: None,
+            events: exchange.events.take(),
             // Of the first segment it may not be known when it arrived, but of the last.
             first_byte_ns: exchange.first_byte_ns.min(done_ns),
             done_ns,
@@ -227,7 +228,7 @@ impl SlotDriver<'_> {
         self.memory[flight.planned.request].is_answered = true;
         recorder.counts.requests.drained += u64::from(is_drained);
         if let Some(from_ns) = times_from_ns {
-            if let Some(events) = &self.conns.pool[id].exchange.events {
+            if let Some(events) = &answer.events {
                 let goodput = self.plan.order.goodput.as_ref();
                 recorder.times.events.answered(events, from_ns, answer.done_ns, goodput);
             }

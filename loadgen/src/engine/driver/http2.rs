@@ -7,8 +7,9 @@ use super::answering::READS_AT_ONCE;
 use crate::engine::flight::Flight;
 use crate::engine::http2::Http2;
 use crate::engine::http2::connection::Http2Connection;
-use crate::engine::http2::stream::Outcome;
-use crate::engine::pool::ConnId;
+use crate::engine::http2::stream::{Outcome, Reading};
+use crate::engine::pool::{ConnId, Role};
+use crate::events::EventStream;
 use crate::http2::trouble::{ConnectionEnd, Trouble};
 
 impl SlotDriver<'_> {
@@ -25,6 +26,10 @@ impl SlotDriver<'_> {
             if connection.arrived_ns > 0 {
                 done_ns = connection.arrived_ns;
             }
+            connection.take_events(|flight, events| {
+                let seen_ns = done_ns.max(flight.sent_ns);
+                self.records.time_events(events, flight, Role::Load, seen_ns, false);
+            });
             while let Some((flight, outcome)) = self.conns.pool[id]
                 .http2_connection()
                 .and_then(|connection| connection.next_ended(done_ns))
@@ -50,7 +55,9 @@ impl SlotDriver<'_> {
             .is_some_and(|connection| connection.answered_ns > 0);
         let is_idempotent = self.plan.requests[flight.planned.request].is_idempotent;
         match outcome {
-            Outcome::Answered(answer) => {
+            Outcome::Answered(mut answer) => {
+                let ended_ns = answer.done_ns;
+                self.records.time_events(&mut answer.events, &flight, Role::Load, ended_ns, true);
                 self.conns.pool[id].failures_in_a_row = 0;
                 self.answered(id, &flight, answer);
             }
@@ -123,7 +130,8 @@ impl SlotDriver<'_> {
             let is_first = !flight.is_counted();
             let first_sent_ns = if is_first { sent_ns } else { flight.first_sent_ns };
             let sent = Flight { sent_ns, first_sent_ns, ..flight };
-            connection.send(number, sent, message, request.asked.head, hash);
+            let events = request.events.map(|format| Box::new(EventStream::new(format)));
+            connection.send(number, sent, message, request.asked.head, Reading { hash, events });
             self.records.load.counts.requests.sent += u64::from(is_first);
             self.records.load.counts.seen.connections.reused_requests +=
                 u64::from(is_first && conn.requests > 0);

@@ -4,18 +4,17 @@
 use std::cell::RefCell;
 use std::io;
 
-use rustix::net::RecvFlags;
-use sha2::Sha256;
-
 use super::dialog::{Dialog, Kept};
-use super::stream::{Outcome, Stream};
+use super::stream::{Outcome, Reading, Stream};
 use crate::engine::flight::Flight;
 use crate::engine::socket::Got;
 use crate::engine::wire::Wire;
+use crate::events::EventStream;
 use crate::http2::frame;
 use crate::http2::reader::Reader;
 use crate::http2::request::Message;
 use crate::http2::trouble::{ConnectionEnd, Lost};
+use rustix::net::RecvFlags;
 
 /// The most that is read at once. A frame that isn't whole takes a quarter of it at most.
 const READ_BYTES: usize = 64 * 1024;
@@ -207,10 +206,15 @@ impl Http2Connection {
         flight: Flight,
         message: &Message,
         is_head: bool,
-        hash: Option<Box<Sha256>>,
+        reading: Reading,
     ) {
         self.sent_ns = flight.sent_ns;
-        self.dialog.send(number, flight, message, is_head, hash);
+        self.dialog.send(number, flight, message, is_head, reading);
+    }
+
+    /// Hands over the events that came since the last time, before their requests end.
+    pub fn take_events(&mut self, take: impl FnMut(&Flight, &mut Option<Box<EventStream>>)) {
+        self.dialog.take_events(take);
     }
 
     /// The next request whose fate is known.

@@ -5,11 +5,10 @@ mod hearing;
 
 use std::collections::VecDeque;
 
-use sha2::Sha256;
-
 use super::ids::Ids;
-use super::stream::{Outcome, Rest, Stream};
+use super::stream::{Outcome, Reading, Rest, Stream};
 use crate::engine::flight::Flight;
+use crate::events::EventStream;
 use crate::http2::request::Message;
 use crate::http2::trouble::{ConnectionEnd, Lost};
 use crate::http2::window::{FIRST_BYTES, ReceiveWindow, SendWindow};
@@ -29,6 +28,8 @@ pub struct Dialog {
     pub in_flight: usize,
     /// Streams to be looked at: an answer has begun, or what became of a request is known.
     changed: VecDeque<usize>,
+    /// Streams of which events came.
+    heard: VecDeque<usize>,
     /// Streams whose requests have more of their body.
     sending: VecDeque<usize>,
     /// Streams that the server allows at a time, once its settings are known.
@@ -89,6 +90,7 @@ impl Dialog {
             streams: Vec::new(),
             in_flight: 0,
             changed: VecDeque::new(),
+            heard: VecDeque::new(),
             sending: VecDeque::new(),
             allowed: None,
             payload_bytes: frame::PAYLOAD_BYTES,
@@ -109,7 +111,7 @@ impl Dialog {
         flight: Flight,
         message: &Message,
         is_head: bool,
-        hash: Option<Box<Sha256>>,
+        reading: Reading,
     ) {
         let id = self.ids.open(number);
         let ends = message.body.is_empty();
@@ -123,7 +125,7 @@ impl Dialog {
         let mut window = SendWindow::new(self.stream_window);
         let sent = self.put_body(id, &mut window, &message.body);
         let received = ReceiveWindow::new(STREAM_WINDOW_BYTES);
-        let mut stream = Stream::new(id, flight, is_head, hash, window, received);
+        let mut stream = Stream::new(id, flight, is_head, reading, window, received);
         if sent < message.body.len() {
             stream.rest = Some(Rest { body: message.body.clone(), sent });
             self.sending.push_back(number);
@@ -191,6 +193,15 @@ impl Dialog {
         } else {
             self.outgoing.clear();
             self.replies = 0;
+        }
+    }
+
+    /// Hands over the events that came since the last time.
+    pub fn take_events(&mut self, mut take: impl FnMut(&Flight, &mut Option<Box<EventStream>>)) {
+        while let Some(number) = self.heard.pop_front() {
+            if let Some(stream) = &mut self.streams[number] {
+                take(&stream.flight, &mut stream.reading.events);
+            }
         }
     }
 

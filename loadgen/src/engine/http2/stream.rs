@@ -5,6 +5,7 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 
 use crate::engine::flight::{Answer, Flight};
+use crate::events::EventStream;
 use crate::grpc::Rpc;
 use crate::http1::head::SWITCHING;
 use crate::http2::code::Fault;
@@ -25,7 +26,8 @@ pub struct Stream {
     pub id: u32,
     pub flight: Flight,
     is_head: bool,
-    hash: Option<Box<Sha256>>,
+    /// What is made of the answer's body.
+    pub reading: Reading,
     /// What is left of the request's body.
     pub rest: Option<Rest>,
     pub window: SendWindow,
@@ -33,6 +35,14 @@ pub struct Stream {
     head: Option<Head>,
     body_bytes: u64,
     end: Option<Result<(), Explained>>,
+}
+
+/// What is made of an answer's body.
+#[derive(Debug, Default)]
+pub struct Reading {
+    pub hash: Option<Box<Sha256>>,
+    /// Where it is a stream of them.
+    pub events: Option<Box<EventStream>>,
 }
 
 /// A part of a request's body that is to be sent yet.
@@ -60,12 +70,12 @@ impl Stream {
         id: u32,
         flight: Flight,
         is_head: bool,
-        hash: Option<Box<Sha256>>,
+        reading: Reading,
         window: SendWindow,
         received: ReceiveWindow,
     ) -> Stream {
         let (rest, head, end) = (None, None, None);
-        Stream { id, flight, is_head, hash, rest, window, received, head, body_bytes: 0, end }
+        Stream { id, flight, is_head, reading, rest, window, received, head, body_bytes: 0, end }
     }
 
     /// The answer has begun, and not ended.
@@ -134,10 +144,18 @@ impl Stream {
                 "a body is longer than its Content-Length says, or may be",
             ));
         }
-        if let Some(hash) = &mut self.hash {
+        if let Some(hash) = &mut self.reading.hash {
             hash.update(body);
         }
+        if let Some(events) = &mut self.reading.events {
+            events.read(body);
+        }
         Ok(())
+    }
+
+    /// Events ended that haven't been timed.
+    pub fn has_fresh_events(&self) -> bool {
+        self.reading.events.as_ref().is_some_and(|events| events.fresh > 0)
     }
 
     /// Nothing more comes.
@@ -173,9 +191,10 @@ impl Stream {
                     status,
                     head_bytes: bytes,
                     body_bytes: self.body_bytes,
-                    hash: self.hash,
+                    hash: self.reading.hash,
                     fault: fault.map(|why| (Failure::Status, why)),
                     grpc_status: rpc.as_ref().and_then(Rpc::code),
+                    events: self.reading.events,
                     first_byte_ns,
                     done_ns: now_ns,
                 })

@@ -17,7 +17,7 @@ use super::bounds::{
     LONGEST_SLOT_S, LONGEST_TIMEOUT_S, LONGEST_WAIT_S, LONGEST_WINDOW_S, MOST_SEND_DELAY_MS,
     MOST_WINDOWS, SHORTEST_WINDOW_S, STATUSES, STEEPEST_ZIPF, between,
 };
-use super::{AbortRule, Arrivals, Load, Loop, Order, Protocol, Request, SCHEMA, Think};
+use super::{AbortRule, Arrivals, Load, Loop, Order, Request, SCHEMA, Think};
 use crate::http1::head::{SWITCHING, is_token};
 
 pub fn of_other_version(schema: u64) -> String {
@@ -45,11 +45,6 @@ pub fn validate(order: &Order) -> Result<(), String> {
         between("duration_s", seconds, f64::MIN_POSITIVE, LONGEST_SLOT_S)?;
     }
     ensure!(order.count != Some(0), "count: 0 requests measure nothing; give at least 1");
-    ensure!(
-        order.load.protocol == Protocol::Http1
-            || order.requests.iter().all(|request| request.events.is_none()),
-        "requests: events are timed over HTTP/1.1 only; leave out \"protocol\": \"http2\" (--http2)"
-    );
     if let Some(goodput) = order.goodput {
         ensure!(
             order.requests.iter().any(|request| request.events.is_some()),

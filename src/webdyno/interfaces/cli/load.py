@@ -55,7 +55,7 @@ class LoadFlags:
     compressed: Annotated[bool, flag("Ask for compressed bodies.")] = False
     data: Annotated[str | None, flag("TEXT: body of each request, or @FILE.")] = None
     events: Annotated[
-        str | None, flag("FORMAT: time each event (token) of streams: sse, lines.")
+        str | None, flag("FORMAT: time each event (token) of streams: sse, lines, grpc.")
     ] = None
     goodput: Annotated[
         Sequence[str],

@@ -56,11 +56,10 @@ Exit codes:
   5  a --fail-if threshold was crossed, or a --stop-if limit";
 
 /// Why a flag can't go with another one: the first that is in the refusal decides.
-const CONTRADICTIONS: [(&str, &str); 13] = [
+const CONTRADICTIONS: [(&str, &str); 12] = [
     ("--cpus", "there is one thread on each of the CPUs; leave out --threads"),
     ("--bearer", "a request has one Authorization header; leave one out"),
     ("--ipv6", "addresses are of one kind or the other; leave both out for any"),
-    ("--events", "events are timed over HTTP/1.1 only; leave out --http2"),
     ("--once", "there is one request and no load; leave the others out"),
     (
         "--conn-ramp",

@@ -48,9 +48,9 @@ pub struct RequestFlags {
     #[arg(long, conflicts_with_all = ["replay", "json", "hdr",
           "csv", "prometheus", "log_requests", "fail_if", "stop_if", "timetable"])]
     pub once: bool,
-    /// Responses are streams: time each server-sent event (sse), or each line (lines)
+    /// Responses are streams: time each server-sent event (sse), line (lines) or message (grpc)
     /// [default: only whole responses]
-    #[arg(long, value_name = "FORMAT", value_enum, conflicts_with = "http2")]
+    #[arg(long, value_name = "FORMAT", value_enum)]
     pub events: Option<EventFormat>,
     /// Each connection sends back the cookies it is given [default: they are ignored]
     #[arg(long)]

@@ -43,7 +43,6 @@ fn contradictions_are_refused() {
         ("u -4 -6", "--ipv6"),
         ("u -u a:b --bearer c", "--bearer"),
         ("u --once --rate 5", "--once"),
-        ("u --events sse --http2", "--events"),
         ("--traffic f --compressed", "--compressed"),
         ("u --slow-rate 2", "--slow-readers"),
         ("u --replay-speed 2", "--replay"),

@@ -136,7 +136,12 @@ impl Handler for Dialog {
             kept.take(body);
         }
         match stream.take_body(body) {
-            Ok(()) => Ok(()),
+            Ok(()) => {
+                if stream.has_fresh_events() {
+                    self.heard.push_back(number);
+                }
+                Ok(())
+            }
             Err(fault) => self.fail(number, fault, false),
         }
     }
