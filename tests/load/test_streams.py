@@ -25,11 +25,11 @@ BOUND_MS, BOUND_SHARE = 1.0, 0.01
 
 
 @contextmanager
-def streamer() -> Iterator[tuple[str, IO[str], IO[str]]]:
+def streamer(protocol: str) -> Iterator[tuple[str, IO[str], IO[str]]]:
     """A server on a CPU of its own: its URL, and its pipes."""
     words = [*("taskset", "-c", str(SERVER_CPU), sys.executable, str(STREAMER))]
     process = subprocess.Popen(
-        [*words, *map(str, (FIRST_S, GAP_S, EVENTS))],
+        [*words, *map(str, (FIRST_S, GAP_S, EVENTS)), protocol],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -60,12 +60,25 @@ def assert_near(what: str, reported: Times, noted_s: list[float]) -> None:
         Load(connections=8),
         Load(loop="open", rate_per_s=100, arrivals="constant", connections=32),
         Load(loop="open", rate_per_s=100, arrivals="poisson", connections=64, kernel_times=True),
+        Load(connections=2, protocol="h2c", streams=4),
+        Load(
+            loop="open",
+            rate_per_s=100,
+            arrivals="poisson",
+            connections=4,
+            protocol="h2c",
+            streams=16,
+        ),
     ],
-    ids=["closed", "open", "open, random, kernel times"],
+    ids=["closed", "open", "open, random, kernel times", "gRPC, closed", "gRPC, open"],
 )
 def test_first_events_and_gaps_are_as_the_server_noted_them(load: Load) -> None:
-    request: dict[str, Any] = {"expect": Expectation(200), "events": "sse"}
-    with streamer() as (url, stdin, stdout):
+    is_grpc = load.protocol == "h2c"
+    request: dict[str, Any] = {
+        "expect": Expectation(200),
+        "events": "grpc" if is_grpc else "sse",
+    }
+    with streamer(load.protocol) as (url, stdin, stdout):
         with Loadgen([CLIENT_CPU]) as loadgen:
             order = LoadOrder("a slot", url, (Request("/", **request),), load, 2.0)
             result = loadgen.slot(order)
