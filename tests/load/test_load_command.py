@@ -3,11 +3,13 @@
 import json
 import os
 import pty
+import re
 import socket
 import subprocess
 import sys
 import termios
 import time
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -164,8 +166,39 @@ def test_a_stream_without_an_end_stops_with_the_load(tmp_path: Path) -> None:
         length = ("--time", "500ms", "--timeout", "600s", "--window", "100ms")
         done = webdyno(*words, *length, folder=tmp_path)
     assert "2 streams under way when the load ended" in done.stdout
-    assert "time to first token (TTFT), inter-token latency" in done.stdout
+    assert "TTFT (first event), ITL (event gap)" in done.stdout
     assert "Failed" not in done.stdout
+
+
+def test_goodput_is_counted_and_limited(tmp_path: Path) -> None:
+    """Half of the responses are slower than a limit."""
+    numbers = count()
+
+    def stream(connection: socket.socket) -> None:
+        connection.recv(65_536)
+        time.sleep(1.2 * (next(numbers) % 2))
+        event = b"data: x\n\n"
+        head = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: %d\r\n\r\n"
+        connection.sendall(head % (2 * len(event)) + 2 * event)
+
+    with serving(stream) as port:
+        words = ("load", f"http://127.0.0.1:{port}/", "-c", "1", "--count", "4", "--events", "sse")
+        limits = ("--goodput", "ttft<1s", "--goodput", "tpot < 9s", "--goodput", "latency<9s")
+        fails = ("--fail-if", "ttft p99>1s", "--fail-if", "tokens<0.1", "--fail-if", "goodput<0.1")
+        done = webdyno(*words, *limits, *fails, folder=tmp_path)
+        wrong = webdyno(*words, "--goodput", "itl<5ms", folder=tmp_path)
+    assert done.returncode == Exit.WORSE, done.stderr
+    assert "ttft p99>1s is true" in done.stderr
+    assert "tokens" not in done.stderr
+    assert "goodput" not in done.stderr
+    throughput, goodput = (
+        float(found[1])
+        for pattern in (r"Throughput +([\d.,]+)", r"goodput ([\d.,]+)")
+        if (found := re.search(pattern, done.stdout))
+    )
+    assert goodput == pytest.approx(throughput / 2, abs=0.2)
+    assert wrong.returncode == Exit.USER_ERROR
+    assert "not one of ttft, tpot, latency" in wrong.stderr
 
 
 @pytest.mark.skipif(not CAN_UNSHARE, reason="no network namespaces here")
