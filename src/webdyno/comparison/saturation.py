@@ -200,7 +200,9 @@ WORDS: dict[CountedResource, Callable[[ResourceUse], str]] = {
 def settled_s(load: LoadResult, rate_rps: float, objectives: Sequence[Objective]) -> float | None:
     """Return after how long a constant load met its objectives; None where it didn't at its end."""
     # What is due and not answered is the queue that the next request waits for (Little's law).
-    waits_s = [it.whole_within_s for it in objectives if it.whole_within_s is not None]
+    waits_s = [
+        objective.whole_within_s for objective in objectives if objective.whole_within_s is not None
+    ]
     most_waiting = rate_rps * max(waits_s) if waits_s else float("inf")
     may_fail = max(objective.allowed for objective in objectives)
     done, settled = 0, 0.0

@@ -4,6 +4,8 @@
 use std::cell::RefCell;
 use std::io;
 
+use rustix::net::RecvFlags;
+
 use super::dialog::{Dialog, Kept};
 use super::stream::{Outcome, Reading, Stream};
 use crate::engine::flight::Flight;
@@ -14,7 +16,6 @@ use crate::http2::frame;
 use crate::http2::reader::Reader;
 use crate::http2::request::Message;
 use crate::http2::trouble::{ConnectionEnd, Lost};
-use rustix::net::RecvFlags;
 
 /// The most that is read at once. A frame that isn't whole takes a quarter of it at most.
 const READ_BYTES: usize = 64 * 1024;
