@@ -103,12 +103,12 @@ def t_quantile(n: float, confidence: float) -> float:
 
 def t_half_width(n: float, sd: float, confidence: float) -> float:
     """Return half of the t interval of the mean of n values with this standard deviation."""
-    return t_quantile(n, confidence) * sd / n**0.5
+    return t_quantile(n, confidence) * sd / sqrt(n)
 
 
 def t_reach(n: int, sd: float, risk: float) -> float:
     """Return how far such a mean lies from the truth, but for this risk, to one side."""
-    return float(stdtrit(n - 1, 1 - risk)) * sd / n**0.5
+    return float(stdtrit(n - 1, 1 - risk)) * sd / sqrt(n)
 
 
 def welch(a: Logs, b: Logs, confidence: float) -> Estimate:
